@@ -18,14 +18,14 @@ use crate::report::budget::Budget;
 use crate::report::exporter;
 use crate::report::status::Form as StatusForm;
 
-/// What a command line asks for.
+/// The requested action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Load this module (a file, or a name) and run it.
     Run(PathBuf),
-    /// Go on with the session of this module, which nobody reads.
+    /// Attach to the detached session of this module.
     Attach(String),
-    /// Show what this module has done.
+    /// Show the module's status.
     Status(String, StatusForm),
     /// Change whether the script of a loaded module may write.
     Gate {
@@ -33,25 +33,25 @@ pub enum Task {
         name: String,
         /// [`ENFORCE`]: writes are done; [`OBSERVE`]: they are only counted and reported.
         mode: u32,
-        /// Until when writes are done: CLOCK_REALTIME, nanoseconds; `None`: no change.
+        /// End of enforcing: CLOCK_REALTIME, nanoseconds; `None`: unchanged.
         expires: Option<u64>,
-        /// The script's own C is no reason to refuse [`OBSERVE`].
+        /// Allow [`OBSERVE`] despite embedded C in the script.
         harmless_c: bool,
     },
-    /// Remove a module that nobody uses; `*`: all that killed loaders have left.
+    /// Remove an unused module; `*`: all leftovers of killed loaders.
     Remove(String),
 }
 
 /// `-S SIZE[,N]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Size of one file in bytes; the line that reaches it is written whole.
+    /// Size of one file in bytes; the line that reaches it is completed.
     pub bytes: u64,
-    /// Number of files that stay, the newest; `None`: all.
+    /// Number of files to preserve, the newest; `None`: all.
     pub files: Option<usize>,
 }
 
-/// `--escape`: whether control characters in the script's output are escaped, all but line ends and tabs.
+/// `--escape`: whether control characters in the script's output are escaped, except newlines and tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
     /// No output is escaped.
@@ -65,49 +65,49 @@ pub enum Escape {
 /// A command line of `spilerun`, parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What is to be done.
+    /// The requested action.
     pub task: Task,
-    /// `-o`: file for what the script prints, with % as in strftime(3); `None`: standard output.
+    /// `-o`: file for the script's output, with % as in strftime(3); `None`: standard output.
     pub output: Option<PathBuf>,
     /// Which output has its control characters escaped.
     pub escape: Escape,
-    /// When to go to the next output file; `None`: never, but on SIGUSR2.
+    /// When to switch to the next output file; `None`: only on SIGUSR2.
     pub rotation: Option<Rotation>,
-    /// Output is appended to files that exist already.
+    /// Append to existing output files.
     pub append: bool,
-    /// Each CPU's output goes to a file of its own, unmerged.
+    /// Write each CPU's output to its own file, unmerged.
     pub bulk: bool,
-    /// `-c`: the command that the session runs and whose end ends it.
+    /// `-c`: the command to run; the session ends with it.
     pub command: Option<String>,
-    /// `-x`: the process whose end ends the session.
+    /// `-x`: the process whose exit ends the session.
     pub pid: Option<i32>,
-    /// Show notices, every warning, and an account of each probe at the end.
+    /// Show notices, repeated warnings, and the hits of each probe at the end.
     pub verbose: bool,
     /// File for metrics in Prometheus' text format, written every 10 seconds.
     pub metrics: Option<PathBuf>,
-    /// Socket that answers with the same.
+    /// Socket that serves the same.
     pub metrics_socket: Option<PathBuf>,
-    /// Form of the table of all probes at the end; `None`: no table.
+    /// Format of the table of all probes at the end; `None`: no table.
     pub stats: Option<Form>,
-    /// Nanoseconds between two tables of what the module has done.
+    /// Nanoseconds between two status tables.
     pub monitor: Option<u64>,
-    /// Limit of what the script may cost; `None`: no limit.
+    /// Limit on the script's cost; `None`: no limit.
     pub budget: Option<Budget>,
     /// Show no warnings.
     pub no_warnings: bool,
     /// Bytes of each CPU's ring; `None`: depends on the number of CPUs.
     pub ring_bytes: Option<u32>,
-    /// Nanoseconds after which the session is ended.
+    /// Nanoseconds after which the session ends.
     pub timeout: Option<u64>,
-    /// Leave when the probes are armed.
+    /// Detach once the probes are armed.
     pub detach: bool,
-    /// The session outlives its loader, however that ends.
+    /// The session outlives its loader, however that exits.
     pub keep: bool,
-    /// Without a loader, full rings drop what is oldest.
+    /// Without a loader, full rings drop the oldest records.
     pub overwrite: bool,
     /// `-D`: run in the background.
     pub daemon: bool,
-    /// Give the module a name that no other has.
+    /// Give the module a unique name.
     pub rename: bool,
     /// `NAME=VALUE`, for globals.
     pub settings: Vec<String>,
@@ -115,13 +115,13 @@ pub struct Options {
     pub remote: Option<Remote>,
     /// Colours in messages.
     pub color: bool,
-    /// Restrictions of what the script writes.
+    /// Restrictions on the script's writes.
     pub gate: GateOptions,
-    /// A service runs the module.
+    /// Run by a service.
     pub service: bool,
 }
 
-/// Options of a session. `spile` has them too.
+/// Options of a session, shared with `spile`.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct SessionOptions {
     /// Write what the script prints to FILE, in which % is expanded as by strftime(3) (messages still go to standard error)
@@ -168,7 +168,7 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// The words of a command line that mean the same, for a loader in another process.
+    /// Equivalent arguments, for a loader in another process.
     pub fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         let mut pair = |name: &str, value: Option<OsString>| {
@@ -217,19 +217,19 @@ struct Arguments {
     #[command(flatten)]
     session: SessionOptions,
 
-    /// Escape what a terminal would obey (\x1b, \r, \u{202e}) in what the script prints; by itself, where that is a terminal
+    /// Escape control characters (\x1b, \r, \u{202e}) in the output of the script; the default if it is a terminal
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "auto", value_parser = ["auto", "always", "never"], conflicts_with = "remove")]
     escape: Option<String>,
 
-    /// With -o: keep what is there already, and go on behind it (with -S: with the next number)
+    /// With -o: append to what is there already (with -S: continue with the next number)
     #[arg(long)]
     append: bool,
 
-    /// Load, start, and leave: the session goes on, spilerun -A NAME reads what it prints. SIGQUIT does the same later
+    /// Load, start and detach: the session continues, spilerun -A NAME reads its output. SIGQUIT does the same later
     #[arg(short = 'L', conflicts_with_all = ["timeout", "daemon", "command", "pid", "output", "bulk"])]
     detach: bool,
 
-    /// Attach to the session of module NAME that nobody reads
+    /// Attach to the detached session of module NAME
     #[arg(short = 'A', value_name = "NAME", conflicts_with_all = ["detach", "megabytes", "command", "pid", "budget", "remove", "rename"])]
     attach: Option<String>,
 
@@ -237,7 +237,7 @@ struct Arguments {
     #[arg(long, conflicts_with = "remove")]
     keep: bool,
 
-    /// While nobody reads, a full buffer drops its oldest records, not the new ones
+    /// While no loader is attached, a full buffer drops its oldest records instead of new ones
     #[arg(long, conflicts_with = "remove")]
     overwrite: bool,
 
@@ -245,7 +245,7 @@ struct Arguments {
     #[arg(short = 'D', requires = "output", conflicts_with = "command")]
     daemon: bool,
 
-    /// Give the module a name of its own (NAME_PID), so that several can run
+    /// Give the module a unique name (NAME_PID), so that several can run
     #[arg(short = 'R')]
     rename: bool,
 
@@ -253,11 +253,11 @@ struct Arguments {
     #[arg(long, conflicts_with_all = ["attach", "remove"])]
     dry_run: bool,
 
-    /// With --dry-run: the script's own C is known to change nothing that matters, though it does not say /* pure */
+    /// With --dry-run: allow embedded C that is not marked /* pure */, as it is known to change nothing that matters
     #[arg(long, conflicts_with_all = ["attach", "remove"])]
     harmless_c: bool,
 
-    /// Rewrite nothing any more from then on: after 90s, 30m, 72h, 7d, or at a date (2027-01-31T18:00)
+    /// Stop rewriting at this time: after 90s, 30m, 72h, 7d, or at a date (2027-01-31T18:00)
     #[arg(long, value_name = "WHEN", value_parser = gate::parse_expiry, conflicts_with_all = ["attach", "remove"])]
     expires: Option<u64>,
 
@@ -277,7 +277,7 @@ struct Arguments {
     #[arg(short = 'r', value_name = "N:URI", value_parser = parse_remote, conflicts_with_all = ["attach", "remove"])]
     remote: Option<Remote>,
 
-    /// Taken for staprun's sake: kernels have had user-space probes built in since 3.5
+    /// Ignored, for compatibility with staprun: kernels have had user-space probes built in since 3.5
     #[arg(short = 'u', hide = true)]
     _uprobes: bool,
 
@@ -290,7 +290,7 @@ struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "remove"])]
     metrics: Vec<PathBuf>,
 
-    /// Every SECONDS, show what became of every hit of every probe (as spilerun status does); a terminal is cleared before
+    /// Every SECONDS, print the hits of every probe (as spilerun status does); a terminal is cleared before
     #[arg(short = 'M', value_name = "SECONDS", value_parser = parse_seconds, conflicts_with_all = ["detach", "remove"])]
     monitor: Option<u64>,
 
@@ -298,7 +298,7 @@ struct Arguments {
     #[arg(short = 'N', hide = true, value_parser = refuse_namespaces)]
     _namespaces: Option<u64>,
 
-    /// Remove module NAME that nobody reads, and end its session; '*' for all that killed loaders have left
+    /// Remove the detached module NAME and end its session; '*' for all leftovers of killed loaders
     #[arg(short = 'd', value_name = "NAME", conflicts_with_all = ["output", "command", "pid", "megabytes", "timeout", "detach", "daemon", "bulk", "budget", "rename"])]
     remove: Option<String>,
 }
@@ -344,7 +344,8 @@ fn parse_remote(text: &str) -> Result<Remote, String> {
     Ok(Remote { number, uri: uri.to_string() })
 }
 
-/// Whether messages have colours: `always`, `never`, or (`auto`) if standard error is a terminal and NO_COLOR is not set.
+/// Whether messages are coloured: `always`, `never`, or (`auto`) if standard error is a terminal and NO_COLOR is not
+/// set.
 pub fn wants_color(when: &str) -> bool {
     use std::io::IsTerminal;
     match when {
@@ -354,7 +355,7 @@ pub fn wants_color(when: &str) -> bool {
     }
 }
 
-/// What is done with a module that works already: `spilerun ACTION NAME`.
+/// An action on a loaded module: `spilerun ACTION NAME`.
 #[derive(Parser)]
 #[command(name = "spilerun", about = "Looks after a loaded module")]
 enum Action {
@@ -383,7 +384,7 @@ enum Action {
     },
 }
 
-/// The action that stands in front, if one does. A module of such a name can be given as a path.
+/// The action given as the first argument, if any. A module of such a name can be given as a path.
 fn parse_action(arguments: &[OsString]) -> Result<Option<Task>, clap::Error> {
     let is_action =
         arguments.get(1).is_some_and(|word| ["status", "observe", "enforce"].iter().any(|action| word == action));
@@ -405,7 +406,7 @@ fn socket(place: &std::path::Path) -> Option<PathBuf> {
 }
 
 impl Options {
-    /// Without any option.
+    /// Defaults without any option.
     fn for_task(task: Task) -> Options {
         Options {
             task,
@@ -438,7 +439,7 @@ impl Options {
         }
     }
 
-    /// With the options that `spile` has too.
+    /// Including the options shared with `spile`.
     pub fn for_session(task: Task, session: SessionOptions) -> Options {
         Options {
             output: session.output,
@@ -455,7 +456,7 @@ impl Options {
         }
     }
 
-    /// `arguments` begin with the program's name. The error prints itself: it is a mistake, or the text of -h and -V.
+    /// `arguments` start with the program's name. The error prints itself: a usage error, or the text of -h and -V.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         if let Some(task) = parse_action(&arguments)? {
@@ -466,7 +467,7 @@ impl Options {
             (Some(name), ..) => Task::Remove(name),
             (None, Some(name), _) => Task::Attach(name),
             (None, None, Some(module)) => Task::Run(module),
-            // SANITY: clap has refused this already.
+            // SANITY: clap has rejected this already.
             (None, None, None) => return Err(clap::Error::new(clap::error::ErrorKind::MissingRequiredArgument)),
         };
         Ok(Options {

@@ -24,60 +24,60 @@ use crate::error::Error;
 use crate::records::ring::Ring;
 use crate::records::symbol::Kernel;
 
-/// No user has this number: it is (uid_t)-1.
+/// No user has this uid: it is (uid_t)-1.
 pub const UNKNOWN: u32 = u32::MAX;
 
-/// Where a node can be made when the system has made none. /dev first: the others may be mounted `nodev`.
+/// Where to create a node if the system has none. /dev first: the others may be mounted `nodev`.
 const NODE_PLACES: [&str; 3] = ["/dev", "/run", "/tmp"];
 
-/// An open device. While it is open nobody else can open it; closing it stops a session that runs.
+/// An open device. It can be opened only once; closing it stops a running session.
 #[derive(Debug)]
 pub struct Device {
     name: String,
     handle: Handle,
 }
 
-/// How it is reached.
+/// How it is accessed.
 #[derive(Debug)]
 enum Handle {
     Open(OwnedFd),
-    /// Another process has it open, and answers some questions.
+    /// Another process has it open, and forwards some calls.
     Relayed(Arc<dyn Relay>),
 }
 
-/// A way to a device that another process has open.
+/// Access to a device that another process has open.
 pub trait Relay: Send + Sync + Debug {
-    /// A call with this argument.
+    /// Makes a call with this argument.
     fn call(&self, request: u64, argument: &mut [u8]) -> Result<(), Errno>;
-    /// The next bytes of the description; 0 at its end. The buffer has room for what one message holds.
+    /// Reads the next bytes of the description; 0 at its end. The buffer must hold one message.
     fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno>;
 }
 
 impl Kernel for Device {
     fn name(&self, symbol: &mut Symbol) -> bool {
-        // Why there is no answer changes nothing: the address is written in hex.
+        // Without an answer, for whatever reason, the address is printed in hex.
         self.call(device::SYMBOL, symbol, "asking for a name of").is_ok()
     }
 }
 
 impl Device {
-    /// `name` is the module's. [`Error::InUse`] when it is open elsewhere.
+    /// `name` is the module's. [`Error::InUse`] if it is open elsewhere.
     pub fn open(name: &str) -> Result<Device, Error> {
         Device::opened(name, open_node(name))
     }
 
-    /// Beside its loader, to look at it and to change its gate: by the file in /proc, which keeps no module from being removed,
-    /// however long it is open.
+    /// Opens it beside its loader, to read the status and change the gate: by the file in /proc, which does not keep
+    /// the module from being removed.
     pub fn look(name: &str) -> Result<Device, Error> {
         Device::opened(name, open(&Path::new("/proc").join(format!("{DEVICE_PREFIX}{name}")), false))
     }
 
-    /// From what another process has opened.
+    /// From a descriptor that another process has opened.
     pub fn of(name: &str, descriptor: OwnedFd) -> Device {
         Device { name: name.to_string(), handle: Handle::Open(descriptor) }
     }
 
-    /// One that another process looks at.
+    /// From one that another process accesses.
     pub fn relayed(name: &str, relay: Arc<dyn Relay>) -> Device {
         Device { name: name.to_string(), handle: Handle::Relayed(relay) }
     }
@@ -105,7 +105,7 @@ impl Device {
         }
     }
 
-    /// State and sizes of the session. A module of another version is an error.
+    /// State and sizes of the session. A module of another ABI version is an error.
     pub fn info(&self) -> Result<Info, Error> {
         let mut info = Info::default();
         self.call(device::INFO, &mut info, "asking")?;
@@ -115,7 +115,7 @@ impl Device {
         Ok(info)
     }
 
-    /// The owner of the session. Modules of earlier versions do not report it: [`UNKNOWN`], which is no user.
+    /// The owner of the session. Older modules do not report it: [`UNKNOWN`], which is no user.
     pub fn owner(&self) -> Result<Owner, Error> {
         let mut owner = Owner::default();
         match self.call(device::OWNER, &mut owner, "asking") {
@@ -124,35 +124,35 @@ impl Device {
         }
     }
 
-    /// Makes the buffers, before [`Device::start`].
+    /// Creates the buffers, before [`Device::start`].
     pub fn set_up(&self, mut setup: Setup) -> Result<(), Error> {
         self.call(device::SETUP, &mut setup, "setting up the buffers of")
     }
 
-    /// Gives a global a value. Before [`Device::start`].
+    /// Sets a global. Before [`Device::start`].
     pub fn set(&self, mut piece: Set) -> Result<(), Error> {
         self.call(device::SET, &mut piece, "setting a global of")
     }
 
-    /// Whether the session goes on when the device is closed, and whether full rings then drop what is oldest.
+    /// Whether the session continues when the device is closed, and whether full rings then drop the oldest records.
     pub fn keep(&self, keep: bool, overwrite: bool) -> Result<(), Error> {
         let mut keep = Keep { keep: keep.into(), overwrite: overwrite.into() };
         self.call(device::KEEP, &mut keep, "asking to keep the session of")
     }
 
-    /// What becomes of what the script writes.
+    /// Sets the gate for the script's writes.
     pub fn set_gate(&self, mut gate: Gate) -> Result<(), Error> {
         self.call(device::GATE, &mut gate, "setting the gate of")
     }
 
-    /// What becomes of what the script writes, and how often it did.
+    /// The gate for the script's writes, with its counters.
     pub fn gate(&self) -> Result<GateState, Error> {
         let mut state = GateState::default();
         self.call(device::GATE_STATE, &mut state, "asking")?;
         Ok(state)
     }
 
-    /// Counts the hits of all probes for so long, running nothing; they are in the counters then, as stopped. Before
+    /// Counts the hits of all probes for this time, without running handlers; they are counted as stopped. Before
     /// [`Device::start`].
     pub fn measure(&self, milliseconds: u32) -> Result<Measure, Error> {
         let mut measure = Measure { milliseconds, ..Measure::default() };
@@ -164,12 +164,12 @@ impl Device {
         }
     }
 
-    /// One in so many hits is to be handled. Before [`Device::start`].
+    /// Sets the sampling rate: one in N hits is handled. Before [`Device::start`].
     pub fn sample(&self, one_in: u32) -> Result<(), Error> {
         self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
     }
 
-    /// What the module's section `.spile.meta` holds.
+    /// The contents of the module's section `.spile.meta`.
     pub fn meta(&self) -> Result<Vec<u8>, Error> {
         let failed = |errno| Error::Device { name: self.name.clone(), doing: "reading the description of", errno };
         let mut bytes = Vec::new();
@@ -192,17 +192,17 @@ impl Device {
         }
     }
 
-    /// The call of this number, on behalf of another process. An argument of another size than the call's is an error.
+    /// Makes the call of this number for another process. An argument of the wrong size is an error.
     pub fn raw_call(&self, request: u64, argument: &mut [u8]) -> Result<(), Errno> {
         if argument.len() != argument_bytes(request) {
             return Err(Errno::EINVAL);
         }
         let descriptor = self.descriptor().ok_or(Errno::EBADF)?.as_raw_fd();
-        // SAFETY: the kernel reads and writes as many bytes as the number of the call says, which are there.
+        // SAFETY: the kernel accesses as many bytes as the call's number encodes, which the buffer has.
         Errno::result(unsafe { libc::ioctl(descriptor, request as _, argument.as_mut_ptr()) }).map(drop)
     }
 
-    /// Returns when the begin probes have run and all is armed.
+    /// Returns once the begin probes have run and all probes are armed.
     pub fn start(&self) -> Result<(), Error> {
         match self.call(device::START, &mut (), "starting") {
             Err(Error::Device { name, errno: errno @ Errno::EKEYREJECTED, .. }) => {
@@ -212,22 +212,22 @@ impl Device {
         }
     }
 
-    /// Ends the arming of probes in [`Device::start`], which another thread has called. Does not wait for it.
+    /// Cancels arming in [`Device::start`], called by another thread. Does not wait for it.
     pub fn cancel(&self) -> Result<(), Error> {
         self.call(device::CANCEL, &mut (), "ending the arming of")
     }
 
-    /// Returns when all is disarmed: nothing is printed any more but by end probes.
+    /// Returns once all probes are disarmed: only end probes can print after that.
     pub fn quiet(&self) -> Result<(), Error> {
         self.call(device::QUIET, &mut (), "disarming")
     }
 
-    /// Returns when all is disarmed and the end probes have run.
+    /// Returns once all probes are disarmed and the end probes have run.
     pub fn stop(&self) -> Result<(), Error> {
         self.call(device::STOP, &mut (), "stopping")
     }
 
-    /// Account of one probe site.
+    /// Counters of one probe site.
     pub fn counters(&self, probe: u32) -> Result<Counters, Error> {
         let mut counters = Counters { probe, ..Counters::default() };
         self.call(device::COUNTERS, &mut counters, "asking")?;
@@ -237,14 +237,15 @@ impl Device {
     fn call<T>(&self, request: u64, argument: &mut T, doing: &'static str) -> Result<(), Error> {
         let result = match &self.handle {
             Handle::Open(descriptor) => {
-                // SAFETY: each request is called with the structure that its number was made of, which lives over the call.
+                // SAFETY: each request is called with the structure that its number was made for, which outlives the
+                // call.
                 let result = unsafe { libc::ioctl(descriptor.as_raw_fd(), request as _, std::ptr::from_mut(argument)) };
                 Errno::result(result).map(drop)
             }
             Handle::Relayed(relay) => {
                 let bytes = std::ptr::from_mut(argument).cast::<u8>();
-                // SAFETY: structures of calls are plain numbers without padding (the crate spile-abi), in which any bytes are
-                // valid; these live over the call.
+                // SAFETY: structures of calls are plain numbers without padding (the crate spile-abi), valid for any
+                // bytes; these outlive the call.
                 relay.call(request, unsafe { std::slice::from_raw_parts_mut(bytes, size_of::<T>()) })
             }
         };
@@ -270,7 +271,7 @@ impl Device {
         for cpu in 0..info.cpus {
             let offset = u64::from(cpu) * length.get() as u64;
             let (protection, flags) = (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED);
-            // SAFETY: a new mapping at a place that the kernel chooses.
+            // SAFETY: a new mapping at an address that the kernel chooses.
             match unsafe { mmap(None, length, protection, flags, descriptor, offset as i64) } {
                 Ok(address) => {
                     // SAFETY: header and data were just mapped, writable, and stay until the MappedRing is dropped.
@@ -289,7 +290,7 @@ impl Device {
 }
 
 impl Device {
-    /// To poll for its events; `None`: another process has it open.
+    /// For polling; `None`: another process has it open.
     pub fn events(&self) -> Option<BorrowedFd<'_>> {
         self.descriptor()
     }
@@ -300,7 +301,7 @@ fn argument_bytes(request: u64) -> usize {
     (request >> 16 & 0x3fff) as usize
 }
 
-/// A ring of the module, mapped as long as this lives.
+/// A ring of the module, unmapped on drop.
 #[derive(Debug)]
 pub struct MappedRing {
     /// The ring's reader.
@@ -309,12 +310,12 @@ pub struct MappedRing {
     length: usize,
 }
 
-// SAFETY: a mapping belongs to the process, and its owner alone unmaps it.
+// SAFETY: a mapping belongs to the process, and only its owner unmaps it.
 unsafe impl Send for MappedRing {}
 
 impl Drop for MappedRing {
     fn drop(&mut self) {
-        // SAFETY: mapped by map_rings with this length, and the Ring over it goes with it. Failing, it stays mapped.
+        // SAFETY: mapped by map_rings with this length; the Ring over it is dropped too. On failure it stays mapped.
         let _ = unsafe { munmap(self.address, self.length) };
     }
 }
@@ -329,24 +330,24 @@ fn open_node(name: &str) -> io::Result<OwnedFd> {
 }
 
 fn open(path: &Path, writing: bool) -> io::Result<OwnedFd> {
-    // Standard opens are close-on-exec: a command that outlives us must not keep the session alive.
+    // std opens close-on-exec: a command that outlives us must not keep the session alive.
     Ok(fs::OpenOptions::new().read(true).write(writing).custom_flags(libc::O_NOCTTY).open(path)?.into())
 }
 
-/// Makes a node of the numbers that sysfs names, opens it and removes it. `missing`: what to say if that is impossible.
+/// Creates a node with the numbers from sysfs, opens it and removes it. `missing`: the error if that is impossible.
 fn open_made_node(device: &str, missing: io::Error) -> io::Result<OwnedFd> {
     let numbers = fs::read_to_string(format!("/sys/class/misc/{device}/dev"));
     let Some((major, minor)) = numbers.ok().as_deref().and_then(parse_numbers) else { return Err(missing) };
     let mut last = missing;
     for place in NODE_PLACES {
         let path = PathBuf::from(place).join(format!(".{device}-{}", std::process::id()));
-        // mknod(2) follows nothing and replaces nothing: what it makes is ours alone.
+        // mknod(2) follows no link and replaces nothing: the node is ours.
         if let Err(errno) = mknod(&path, SFlag::S_IFCHR, Mode::S_IRUSR | Mode::S_IWUSR, makedev(major, minor)) {
             last = errno.into();
             continue;
         }
         let opened = open(&path, true);
-        // It has served; if it stays, it is a name that nobody uses.
+        // If it cannot be removed, an unused name stays.
         let _ = fs::remove_file(&path);
         match opened {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => last = error,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The module's file: where it is, and its section `.spile.meta`.
+//! The module's file: its path, and its section `.spile.meta`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use spile_abi::escape;
 /// The description that a module carries.
 #[derive(Debug, PartialEq)]
 pub struct Description {
-    /// All but the formats of prints.
+    /// Everything except the formats of prints.
     pub meta: Meta,
     /// Decoded [`Meta::formats`].
     pub formats: Vec<Vec<Piece>>,
@@ -26,9 +26,9 @@ pub struct Description {
 /// A module's `.ko`.
 #[derive(Debug)]
 pub struct File {
-    /// Where it was found, for messages.
+    /// Its path, for messages.
     pub path: PathBuf,
-    /// What was checked is what will be loaded, whatever becomes of the file meanwhile.
+    /// The checked bytes are the loaded ones, even if the file changes meanwhile.
     pub image: Vec<u8>,
     /// Decoded section `.spile.meta`.
     pub description: Description,
@@ -40,7 +40,7 @@ pub struct File {
 const MAX_IMAGE: u64 = 256 << 20;
 
 impl File {
-    /// The file of that path; a bare name is looked up among the running kernel's prebuilt modules.
+    /// Opens the file; a bare name is looked up among the running kernel's prebuilt modules.
     pub fn find(module: &Path) -> Result<File, Error> {
         if module.exists() || module.components().count() > 1 || module.extension().is_some() {
             return File::read(module);
@@ -60,7 +60,7 @@ impl File {
         File::of(path.to_path_buf(), image.map_err(|error| Error::Unreadable { path: path.to_path_buf(), error })?)
     }
 
-    /// From bytes that were read already.
+    /// From bytes already read.
     pub fn of(path: PathBuf, image: Vec<u8>) -> Result<File, Error> {
         let description = parse(&path, &image)?;
         if !seal::holds(&image) {
@@ -70,12 +70,12 @@ impl File {
         Ok(File { path, image, description, signed })
     }
 
-    /// Whether the kernel will call it as it says of itself.
+    /// Checks that the kernel's name for it is the one in its description.
     pub fn has_its_name(&self) -> bool {
         kernel_name(&self.image).is_some_and(|name| name == self.description.meta.name)
     }
 
-    /// `-R`: the module will be called NAME_PID. The kernel takes the name from the section that holds `struct module`.
+    /// `-R`: renames the module to NAME_PID. The kernel reads the name from the section that holds `struct module`.
     pub fn rename(&mut self, pid: u32) -> Result<(), Error> {
         if self.signed {
             return Err(Error::RenameSigned { path: self.path.clone() });
@@ -88,12 +88,12 @@ impl File {
     }
 }
 
-/// The name that the kernel will give to the module of these bytes; `None`: it would refuse them.
+/// The name that the kernel will use for the module of these bytes; `None`: it would reject them.
 pub fn kernel_name(image: &[u8]) -> Option<String> {
     name_field(image).map(|(_, name)| name)
 }
 
-/// Calls the module NAME_PID in its bytes, and gives that name. `None`: it has no name that can be changed.
+/// Renames the module in its bytes to NAME_PID, and returns that name. `None`: there is no name that can be changed.
 pub fn rename(image: &mut [u8], pid: u32) -> Option<String> {
     let (place, old) = name_field(image)?;
     let suffix = format!("_{pid}");
@@ -105,8 +105,8 @@ pub fn rename(image: &mut [u8], pid: u32) -> Option<String> {
     Some(new)
 }
 
-/// Where the field with the module's name begins, and what is in it. It is the first of `struct module` that is not zero in a
-/// file: before it are the state (MODULE_STATE_LIVE, 0) and the links of a list.
+/// Offset and contents of the module's name. It is the first non-zero field of `struct module` in a file: before it are
+/// the state (MODULE_STATE_LIVE, 0) and the links of a list.
 fn name_field(image: &[u8]) -> Option<(usize, String)> {
     let section = elf::section(image, ".gnu.linkonce.this_module").ok()??;
     let start = (section.as_ptr() as usize).checked_sub(image.as_ptr() as usize)?;
@@ -145,7 +145,7 @@ impl Description {
     }
 }
 
-/// What of it is shown to people and machines, in tables, messages and labels. Names that become parts of paths are checked instead.
+/// Escapes what is printed in tables, messages and labels. Names that become parts of paths are checked instead.
 fn escape_shown(meta: &mut Meta) {
     let Meta { title, version, targets, probes, locations, settings, ungated, .. } = meta;
     let probes = probes.iter_mut().flat_map(|probe| [&mut probe.point, &mut probe.script_point, &mut probe.place]);
@@ -163,7 +163,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::elf::tests::with_sections;
 
-    /// A file with these sections and the right sum.
+    /// A file with these sections and a correct checksum.
     pub fn sealed(sections: &[(&str, &[u8])]) -> Vec<u8> {
         let mut empty = seal::MAGIC.to_vec();
         empty.resize(seal::BYTES, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a guru script may write, and when: `--dry-run`, `--expires`, `--rewrites`, `--only`; and the change of it while the
-//! module works (`spilerun observe NAME`, `spilerun enforce NAME`).
+//! The gate for the writes of a guru script: `--dry-run`, `--expires`, `--rewrites`, `--only`; and its change while the
+//! module runs (`spilerun observe NAME`, `spilerun enforce NAME`).
 
 use std::ffi::CString;
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +13,7 @@ use spile_abi::device::{ENFORCE, GATE_SCOPES, Gate, GateState, OBSERVE, Verdict}
 
 use crate::host::accounts;
 
-/// Writes that are reported by a message; later ones are only counted.
+/// Writes reported by a message; later ones are only counted.
 pub const REPORTED_WRITES: u32 = 10;
 const NS_PER_S: u64 = 1_000_000_000;
 const CGROUPS: &str = "/sys/fs/cgroup";
@@ -31,28 +31,28 @@ pub enum Scope {
     Cgroup(PathBuf),
 }
 
-/// The options that restrict what the script writes.
+/// The options that restrict the script's writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GateOptions {
-    /// Writes are counted and not done (`--dry-run`).
+    /// Writes are counted but not done (`--dry-run`).
     pub dry_run: bool,
-    /// What the script's own C does is no reason not to.
+    /// Allow that despite embedded C in the script.
     pub harmless_c: bool,
     /// CLOCK_REALTIME, nanoseconds.
     pub expires: Option<u64>,
-    /// As many writes a second at the most (`--rewrites`); `None`: no limit.
+    /// Maximum number of writes a second (`--rewrites`); `None`: no limit.
     pub per_second: Option<u32>,
-    /// In whose context writes are done (`--only`); empty: in anybody's.
+    /// Contexts in which writes are done (`--only`); empty: all.
     pub only: Vec<Scope>,
 }
 
 impl GateOptions {
-    /// Whether no option restricts what the script writes.
+    /// Whether no option restricts the script's writes.
     pub fn is_none(&self) -> bool {
         *self == GateOptions::default()
     }
 
-    /// The gate for the module. The error is the message about a scope that is not possible.
+    /// The gate for the module. The error is the message about an invalid scope.
     pub fn gate(&self) -> Result<Gate, String> {
         let mut gate = Gate {
             mode: if self.dry_run { OBSERVE } else { ENFORCE },
@@ -84,7 +84,7 @@ fn put_scope<T>(list: &mut [T], count: &mut u32, value: T) -> Result<(), String>
     Ok(())
 }
 
-/// The kernel's number of a cgroup is its directory's inode (cgroup2, 64 bits; since 5.5).
+/// The kernel's id of a cgroup is its directory's inode number (cgroup2, 64 bits; since 5.5).
 fn cgroup_id(path: &Path) -> Result<u64, String> {
     let path = Path::new(CGROUPS).join(path.strip_prefix("/").unwrap_or(path));
     let wrong = |why: String| format!("--only cgroup={}: {why}", path.display());
@@ -95,7 +95,7 @@ fn cgroup_id(path: &Path) -> Result<u64, String> {
     }
 }
 
-/// Whether the end that was set for rewriting has come; without one it never does.
+/// Whether the time limit for rewriting has passed; false without one.
 pub fn has_expired(gate: &Gate) -> bool {
     gate.expires > 0 && now() >= gate.expires
 }
@@ -113,7 +113,7 @@ pub fn parse_scope(text: &str) -> Result<Scope, String> {
     }
 }
 
-/// What was decided, by name, as `spilerun status` and the end of a session report it.
+/// The counters by name, for `spilerun status` and the end of a session.
 pub fn verdicts(state: &GateState) -> impl Iterator<Item = (&'static str, u64)> {
     VERDICTS.iter().map(|(name, verdict)| (*name, state.counts.get(*verdict as usize).copied().unwrap_or(0)))
 }
@@ -135,12 +135,13 @@ pub fn counts(state: &GateState) -> String {
 
 /// CLOCK_REALTIME in nanoseconds.
 pub fn now() -> u64 {
-    // SANITY: this clock is always there.
+    // SANITY: this clock always exists.
     let time = clock_gettime(ClockId::CLOCK_REALTIME).unwrap_or(nix::sys::time::TimeSpec::new(0, 0));
     (time.tv_sec() as u64).wrapping_mul(NS_PER_S).wrapping_add(time.tv_nsec() as u64)
 }
 
-/// From now on (`90s`, `30m`, `72h`, `7d`), or a date (`2027-01-31`, `2027-01-31T18:00`, local time). In nanoseconds since 1970.
+/// Relative (`90s`, `30m`, `72h`, `7d`), or a date (`2027-01-31`, `2027-01-31T18:00`, local time). Returns nanoseconds
+/// since 1970.
 pub fn parse_expiry(text: &str) -> Result<u64, String> {
     let at = match text.contains('-') {
         true => parse_date(text)?,
@@ -173,8 +174,8 @@ fn parse_date(text: &str) -> Result<u64, String> {
     let wrong = || "a date is written as 2027-01-31 or 2027-01-31T18:00".to_string();
     let c_text = CString::new(text).map_err(|_| wrong())?;
     for format in [c"%Y-%m-%dT%H:%M", c"%Y-%m-%d"] {
-        // SAFETY: a `tm` of zeros is one; strptime gives 0 or a pointer into the text, which ends with a NUL; mktime reads
-        // the `tm`.
+        // SAFETY: an all-zero `tm` is valid; strptime returns 0 or a pointer into the text, which ends with a NUL;
+        // mktime reads the `tm`.
         let time = unsafe {
             let mut parts: libc::tm = std::mem::zeroed();
             parts.tm_isdst = -1;

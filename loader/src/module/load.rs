@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Modules in and out of the kernel, leftovers of killed loaders among them.
+//! Loads and removes modules, including leftovers of killed loaders.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -26,17 +26,17 @@ const CLASS: &str = "/sys/class/misc";
 const REMOVE_TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 const LOCK_TRIES: usize = 1000;
-/// Of a loader that is being killed: its end is seen before its device is closed.
+/// For a loader being killed: its exit is seen before its device is closed.
 const IDLE_TRIES: usize = 600;
 const IDLE_PAUSE: Duration = Duration::from_millis(50);
 
-/// What is locked: a file of the kernel's that has always been there and that only root may open (0200), for reasons of its own.
-/// Nothing is written to it.
+/// The lock file: a file of the kernel that has always existed and that only root may open (0200). Nothing is written
+/// to it.
 const LOCK: &str = "/sys/module/kernel/uevent";
-/// Where sysfs is read-only or lacks that: a directory of root's alone, which is made.
+/// Used if sysfs is read-only or does not have it: a directory created for root only.
 const LOCK_DIRECTORY: &str = "/run/spile";
 
-/// Whether a module can get this name. Leftovers have been removed before.
+/// Whether a module can get this name. Leftovers must have been removed before.
 pub fn name_is_free(name: &str) -> Result<(), Error> {
     match Path::new("/sys/module").join(name).exists() {
         true => Err(name_taken(name)),
@@ -44,11 +44,11 @@ pub fn name_is_free(name: &str) -> Result<(), Error> {
     }
 }
 
-/// The error that a module's name is taken, with what has it now.
+/// The error for a module name that is in use, and by what.
 pub fn name_taken(name: &str) -> Error {
     let by = match is_ours(name) {
         true => NameOf::Session,
-        // What is part of the kernel has no life of its own.
+        // Built-in code has no initstate.
         false if Path::new("/sys/module").join(name).join("initstate").exists() => NameOf::Module,
         false => NameOf::Kernel,
     };
@@ -64,14 +64,14 @@ pub fn insert(file: Option<BorrowedFd<'_>>, bytes: &[u8], parameters: &str) -> R
     }
 }
 
-/// Removes a module that nobody uses any more.
+/// Removes an unused module.
 pub(crate) fn remove(name: &str) -> Result<(), Error> {
     let failed = |errno| Error::Remove { name: name.to_string(), errno };
-    // SANITY: names of modules have no NUL (is_module_name).
+    // SANITY: names of modules contain no NUL (is_module_name).
     let c_name = std::ffi::CString::new(name).map_err(|_| failed(Errno::EINVAL))?;
     for _ in 0..REMOVE_TRIES {
         match delete_module(&c_name, DeleteModuleFlags::O_NONBLOCK) {
-            // Somebody else has removed it (rmmod -f).
+            // Already removed by another process (rmmod -f).
             Ok(()) | Err(Errno::ENOENT) => return Ok(()),
             Err(Errno::EAGAIN | Errno::EBUSY | Errno::EINTR) => std::thread::sleep(PAUSE),
             Err(errno) => return Err(failed(errno)),
@@ -80,20 +80,20 @@ pub(crate) fn remove(name: &str) -> Result<(), Error> {
     Err(failed(Errno::EBUSY))
 }
 
-/// Held while leftovers are looked for and until the own device is open, so that no spilerun takes the module of
-/// another, loaded but not yet opened, for a leftover. Nobody but root can open what is locked, and keep others waiting.
+/// Held from looking for leftovers until the own device is open, so that no spilerun mistakes another's module, loaded
+/// but not yet opened, for a leftover. Only root can open the lock file and block others.
 #[derive(Debug)]
 pub enum Lock {
     /// Until it is dropped.
     Held(Flock<fs::File>),
-    /// Another spilerun has had it all the time: leftovers stay.
+    /// Another spilerun held it until the timeout: leftovers stay.
     Busy,
-    /// This host has nothing to lock.
+    /// This host has no lock file.
     Missing,
 }
 
 impl Lock {
-    /// Waits ten seconds at the most.
+    /// Waits at most ten seconds.
     pub fn take() -> Lock {
         let Some(mut file) = open_lock() else { return Lock::Missing };
         for _ in 0..LOCK_TRIES {
@@ -107,7 +107,7 @@ impl Lock {
         Lock::Busy
     }
 
-    /// Waits as long as it takes.
+    /// Waits without limit.
     fn wait() -> Lock {
         loop {
             match Lock::take() {
@@ -117,7 +117,7 @@ impl Lock {
         }
     }
 
-    /// Whether no other loader can have it.
+    /// Whether no other loader can hold it.
     pub fn is_held(&self) -> bool {
         matches!(self, Lock::Held(_))
     }
@@ -128,9 +128,9 @@ fn open_lock() -> Option<fs::File> {
     file.filter(is_root_s_alone).or_else(|| open_lock_directory(Path::new(LOCK_DIRECTORY)))
 }
 
-/// One that is there stays as it is, and is none if others may open it.
+/// Uses an existing directory unchanged, unless others may open it.
 fn open_lock_directory(path: &Path) -> Option<fs::File> {
-    // It may be there, also on a file system that can only be read.
+    // It may exist, also on a read-only file system.
     let _ = fs::DirBuilder::new().mode(0o700).create(path);
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok().filter(is_root_s_alone)
@@ -140,24 +140,24 @@ fn is_root_s_alone(file: &fs::File) -> bool {
     file.metadata().is_ok_and(|status| status.uid() == 0 && status.mode() & 0o077 == 0)
 }
 
-/// Whether and how a module of spile is used.
+/// The use of a spile module.
 #[derive(Debug)]
 enum Use {
     /// A loader has it open.
     Loader,
-    /// Nobody; its session goes on.
+    /// No loader; its session continues.
     Detached,
-    /// Nobody: its loader is gone.
+    /// No loader: it was killed.
     Leftover,
 }
 
-/// Whether the module is there, and its loader is not.
+/// Whether the module exists without a loader.
 pub(crate) fn is_leftover(name: &str) -> bool {
     matches!(find_use(name), Ok(Use::Leftover))
 }
 
-/// An error: it does not speak as a module of spile does. Nothing is opened that would keep the module: whoever runs a set-uid
-/// spilerun can stop it here.
+/// Err: it does not respond as a spile module does. Nothing is opened that would pin the module: the caller of a
+/// set-uid spilerun can stop it here.
 fn find_use(name: &str) -> Result<Use, Error> {
     let info = Device::look(name)?.info()?;
     Ok(match State::from_number(info.state) {
@@ -169,21 +169,21 @@ fn find_use(name: &str) -> Result<Use, Error> {
     })
 }
 
-/// What has the name of a service.
+/// What uses the name of a service.
 #[derive(Debug)]
 pub enum Holder {
-    /// Nobody, or what is in nobody's way.
+    /// Nothing, or nothing that is in the way.
     Nobody,
-    /// A session that the service has begun.
+    /// A session started by the service.
     Service {
-        /// Nobody reads it.
+        /// It is detached.
         detached: bool,
     },
-    /// A session that somebody else has begun.
+    /// A session of another process.
     Other(Owner),
 }
 
-/// What has the module's name now.
+/// What uses the module's name now.
 pub fn holder(name: &str) -> Holder {
     let _lock = Lock::take();
     if !is_ours(name) {
@@ -199,16 +199,16 @@ pub fn holder(name: &str) -> Holder {
             Holder::Service { detached: matches!(used, Ok(Use::Detached)) }
         }
         Ok(owner) => Holder::Other(owner),
-        // It has just gone.
+        // It has just been removed.
         Err(_) => Holder::Nobody,
     }
 }
 
-/// How long a loader has to end its session by itself, and a module to go.
+/// Time limit for a loader to end its session, and for a module to be removed.
 const COURTESY: Duration = Duration::from_secs(5);
 const TAKE_OVER: Duration = Duration::from_secs(30);
 
-/// Ends the session that has this name, whoever reads it: its loader is asked to (SIGTERM), and killed if it does not.
+/// Ends the session of this name, also of another loader: sends SIGTERM, and kills it if it does not exit.
 pub fn take_over(name: &str) -> Result<(), Error> {
     let begun = Instant::now();
     let mut signalled = None;
@@ -244,7 +244,7 @@ fn opener_of(name: &str) -> Option<u32> {
     (opener > 1).then_some(opener)
 }
 
-/// Signals that process, if it still has the module's device open: then no other can have its number.
+/// Signals that process if it still has the module's device open: then its pid cannot have been reused.
 fn send_signal(name: &str, opener: u32, signal: Signal) {
     let Ok(process) = process::open(opener) else { return };
     if opener_of(name) == Some(opener) {
@@ -253,19 +253,19 @@ fn send_signal(name: &str, opener: u32, signal: Signal) {
     }
 }
 
-/// The owner of that module's session; `None`: there is none.
+/// The owner of that module's session; `None`: no session.
 pub(crate) fn owner(name: &str) -> Option<Owner> {
     Device::look(name).and_then(|device| device.owner()).ok()
 }
 
-/// Ends a session that nobody reads, if it is that one; false: somebody reads it, or it could not be removed.
+/// Ends a detached session, if it is that one; false: it has a reader, or could not be removed.
 pub(crate) fn end_unattended(name: &str, loaded: u64) -> bool {
     let _lock = Lock::take();
     let is_it = || owner(name).is_some_and(|owner| owner.loaded == loaded);
     match find_use(name) {
         Ok(Use::Detached) if is_it() => {
             let Ok(device) = Device::open(name) else { return false };
-            // What its end probes print is read by nobody.
+            // The output of its end probes is discarded.
             let stopped = device.stop().is_ok();
             drop(device);
             stopped && remove(name).is_ok()
@@ -282,7 +282,7 @@ pub fn look(name: &str) -> Result<Device, Error> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
     match is_module_name(name) && Path::new("/sys/module").join(name).exists() {
         true => Device::look(name).map_err(|error| match error {
-            // It is somebody else's.
+            // It is another user's.
             Error::Node { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
                 Error::NotLoaded { name: name.to_string() }
             }
@@ -292,7 +292,7 @@ pub fn look(name: &str) -> Result<Device, Error> {
     }
 }
 
-/// `-A NAME`: the device of a session that nobody reads.
+/// `-A NAME`: the device of a detached session.
 pub fn attach(name: &str) -> Result<Device, Error> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
     let _lock = Lock::take();
@@ -306,19 +306,19 @@ pub fn attach(name: &str) -> Result<Device, Error> {
     }
 }
 
-/// Names of all loaded modules whose device is called like those of ours.
+/// Names of all loaded modules that have a spile device.
 pub fn candidates() -> Vec<String> {
     let entries = fs::read_dir(CLASS).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(DEVICE_PREFIX)?.to_string()));
     names.filter(|name| is_module_name(name) && Path::new("/sys/module").join(name).exists()).collect()
 }
 
-/// Whether a module of this name is loaded that has a device as ours have.
+/// Whether a module of this name is loaded that has a spile device.
 pub fn is_ours(name: &str) -> bool {
     candidates().iter().any(|candidate| candidate == name)
 }
 
-/// Removes the modules that killed loaders have left; the messages about it. What cannot be removed stays, and is reported with
+/// Removes the leftovers of killed loaders; returns the messages. What cannot be removed stays, and is reported with
 /// `verbose`.
 pub fn remove_leftovers(lock: &Lock, verbose: bool) -> Vec<String> {
     if !lock.is_held() {
@@ -332,10 +332,10 @@ pub fn remove_leftovers(lock: &Lock, verbose: bool) -> Vec<String> {
     lines.collect()
 }
 
-/// Removes that module if a loader that is gone has left it idle; false: it stays.
+/// Removes that module if it is idle and its loader was killed; false: it stays.
 pub(crate) fn remove_idle(name: &str) -> bool {
     for _ in 0..IDLE_TRIES {
-        // Without it the module of another loader, which has just loaded it, would look the same.
+        // Without the lock, a module that another loader has just loaded would look the same.
         let lock = Lock::wait();
         let is_ours = candidates().iter().any(|candidate| candidate == name);
         if !lock.is_held() || !is_ours {
@@ -343,7 +343,7 @@ pub(crate) fn remove_idle(name: &str) -> bool {
         }
         match find_use(name) {
             Ok(Use::Leftover) if remove(name).is_ok() => return true,
-            // Of the loader that is just going, or of another one, which looks after it.
+            // Still held by the exiting loader, or by another one, which handles it.
             Ok(Use::Leftover | Use::Loader) => {}
             Ok(Use::Detached) | Err(_) => return false,
         }
@@ -353,7 +353,7 @@ pub(crate) fn remove_idle(name: &str) -> bool {
     false
 }
 
-/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user. The messages about it.
+/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user. Returns the messages.
 pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<Vec<String>, Error> {
     let lock = Lock::take();
     if name == "*" {
@@ -363,7 +363,7 @@ pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<Vec<String>, Erro
     if !candidates().iter().any(|candidate| candidate == name) {
         return Err(Error::NotLoaded { name: name.to_string() });
     }
-    // What looks left behind may be what another spilerun has just loaded.
+    // An apparent leftover may have just been loaded by another spilerun.
     if matches!(lock, Lock::Busy) {
         return Err(Error::Locked);
     }
@@ -371,13 +371,13 @@ pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<Vec<String>, Erro
         Use::Loader => Err(Error::InUse { name: name.to_string() }),
         Use::Leftover => remove(name).map(|()| Vec::new()),
         Use::Detached => {
-            // Before it is opened: an open device keeps the module, for as long as its process is stopped.
+            // Before it is opened: an open device pins the module, even while its process is stopped.
             let owner = Device::look(name)?.owner()?;
             if own.is_some_and(|own| own != owner.uid) {
                 return Err(Error::OtherOwner { name: name.to_string(), uid: owner.uid });
             }
             let device = Device::open(name)?;
-            // Its end probes run; what they print is read by nobody.
+            // Its end probes run; their output is discarded.
             device.stop()?;
             drop(device);
             remove(name).map(|()| Vec::new())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A module: its file, its device, its way into the kernel and out of it.
+//! A module: its file, its device, loading and removing it.
 
 pub mod device;
 pub mod file;

@@ -16,20 +16,20 @@ pub enum Value {
     Text(Vec<u8>),
 }
 
-/// `-r N:URI`: what the tapset functions remote_id() and remote_uri() give.
+/// `-r N:URI`: the values of the tapset functions remote_id() and remote_uri().
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// Number of the host, from 0 on.
+    /// Index of the host, from 0.
     pub number: i64,
-    /// How the host was given.
+    /// The host as given by the user.
     pub uri: String,
 }
 
-/// The library's globals that hold it (tapset/misc.stp).
+/// The library's globals for it (tapset/misc.stp).
 const REMOTE_ID: &str = "_remote_id";
 const REMOTE_URI: &str = "_remote_uri";
 
-/// Settings for what of it the script asks for; what it does not ask for has no global.
+/// Settings for those that the script uses; unused ones have no global.
 pub fn of_remote(remote: &Remote, settings: &[Setting]) -> Vec<(u32, Value)> {
     let mut found = Vec::new();
     for (index, setting) in settings.iter().enumerate() {
@@ -55,7 +55,7 @@ fn parse_one(given: &str, settings: &[Setting]) -> Result<(u32, Value), Error> {
     let (name, value) =
         given.split_once('=').ok_or_else(|| wrong("a global's value is given as NAME=VALUE".to_string()))?;
     let Some((index, setting)) = settings.iter().enumerate().find(|(_, setting)| setting.name == name) else {
-        // Those are the library's.
+        // Reserved for the library.
         let names = settings.iter().map(|setting| setting.name.as_str());
         let known: Vec<&str> = names.filter(|name| ![REMOTE_ID, REMOTE_URI].contains(name)).collect();
         return Err(wrong(match known.is_empty() {
@@ -76,7 +76,7 @@ fn parse_one(given: &str, settings: &[Setting]) -> Result<(u32, Value), Error> {
     Ok((index as u32, value))
 }
 
-/// What SPILE_SET takes for it, in order.
+/// The arguments of SPILE_SET, in order.
 pub fn pieces(setting: u32, value: &Value) -> Vec<Set> {
     match value {
         Value::Number(number) => vec![piece(setting, 0, &[], *number)],
@@ -88,7 +88,7 @@ pub fn pieces(setting: u32, value: &Value) -> Vec<Set> {
     }
 }
 
-/// `chunk` is no longer than SET_BYTES.
+/// `chunk` is at most SET_BYTES long.
 fn piece(setting: u32, offset: u32, chunk: &[u8], number: i64) -> Set {
     let mut text = [0; SET_BYTES];
     text.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where text goes: what the script prints to standard output or a file, all else to standard error.
+//! Output: what the script prints goes to standard output or a file, everything else to standard error.
 //!
-//! Nothing here waits: text is buffered until a descriptor takes it, so that the poll loop goes on, sees signals, and stops
-//! the session even while a pipe is full. How much is waiting is the loop's to look at.
+//! Nothing here blocks: text is buffered until a descriptor accepts it, so that the poll loop continues, sees signals,
+//! and can stop the session even while a pipe is full. The loop limits the amount of buffered text.
 
 pub mod progress;
 pub mod rotate;
@@ -22,42 +22,42 @@ use crate::output::rotate::Files;
 use crate::records::ring::OutFile;
 use spile_abi::escape;
 
-/// A pipe that poll(2) calls writable takes this much without waiting (PIPE_BUF).
+/// A pipe that poll(2) reports as writable accepts this much without blocking (PIPE_BUF).
 const PIPE_CHUNK: usize = 4096;
 const FILE_CHUNK: usize = 1 << 20;
-/// From here on no more records should be read.
+/// From this amount on, no more records should be read.
 const FULL: usize = 1 << 20;
 
-/// Why nothing can be written any more.
+/// Why a descriptor cannot be written any more.
 #[derive(Debug)]
 pub enum Ended {
-    /// Nobody reads it (a closed pipe, a terminal that is gone).
+    /// It has no reader (a closed pipe, a terminal that is gone).
     Closed,
-    /// It cannot be written.
+    /// Writing failed.
     Failed(io::Error),
 }
 
-/// One descriptor and what is still to be written to it.
+/// A descriptor and its buffered output.
 #[derive(Debug)]
 struct Sink {
     descriptor: OwnedFd,
     is_file: bool,
     pending: Vec<u8>,
-    /// Bytes of `pending` that are written.
+    /// Bytes of `pending` already written.
     written: usize,
     /// Bytes pushed since this file was opened.
     bytes: u64,
-    /// Bytes pushed into this stream, whatever files it goes to.
+    /// Bytes pushed into this stream, over all its files.
     pushed: u64,
-    /// Bytes that were written to this file, and those up to its last line's end.
+    /// Bytes written to this file, and those up to the end of its last line.
     reached: u64,
     whole: u64,
     /// Lines that could not be written.
     dropped: u64,
     ended: Option<Ended>,
-    /// What cannot be written is not done with: the session outlives this loader, and the next one finds it.
+    /// Output that cannot be written is retained: the session outlives this loader, and the next one prints it.
     keeps: bool,
-    /// Bytes that are not done with therefore.
+    /// Bytes retained for that reason.
     kept: u64,
 }
 
@@ -91,7 +91,7 @@ impl Sink {
         }
     }
 
-    /// Bytes that were to be pushed, or were.
+    /// Bytes pushed, including discarded ones.
     fn keep(&mut self, bytes: usize) {
         if self.keeps {
             let pushed_now = if self.ended.is_some() { bytes as u64 } else { 0 };
@@ -100,7 +100,7 @@ impl Sink {
         }
     }
 
-    /// Whether the next byte begins a line.
+    /// Whether the next byte starts a line.
     fn is_between_lines(&self) -> bool {
         self.pending.last().is_none_or(|byte| *byte == b'\n')
     }
@@ -109,18 +109,18 @@ impl Sink {
         self.pending.len() == self.written
     }
 
-    /// Of all that was pushed; what cannot be written any more is done with, unless it is kept.
+    /// Bytes of all pushed ones that are finished: written, or discarded unless retained.
     fn done(&self) -> u64 {
         self.pushed.saturating_sub((self.pending.len() - self.written) as u64).saturating_sub(self.kept)
     }
 
-    /// The regular file it is, with its length.
+    /// The regular file behind it, with its length.
     fn file(&self) -> Option<OutFile> {
         let status = fstat(&self.descriptor).ok().filter(|_| self.is_file)?;
         Some(OutFile { device: status.st_dev, inode: status.st_ino, bytes: u64::try_from(status.st_size).ok()? })
     }
 
-    /// Writes what can be written without waiting.
+    /// Writes as much as possible without blocking.
     fn write(&mut self) {
         let chunk = if self.is_file { FILE_CHUNK } else { PIPE_CHUNK };
         while !self.is_empty() && (self.is_file || self.is_writable()) {
@@ -147,19 +147,19 @@ impl Sink {
         }
     }
 
-    /// Also when it is known to be closed: then writing says so.
+    /// Also if it is known to be closed: writing then reports it.
     fn is_writable(&self) -> bool {
         let mut descriptors = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLOUT)];
         poll(&mut descriptors, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
-    /// A full disk: the file ends with its last whole line, and what is missing is counted.
+    /// The disk is full: truncates the file to its last complete line, and counts the lost lines.
     fn fail(&mut self, error: io::Error) {
         let torn = self.reached - self.whole;
         self.dropped = self.dropped.saturating_add(lines(self.pending.get(self.written..).unwrap_or_default()));
         if self.is_file && torn > 0 {
             let length = fstat(&self.descriptor).ok().and_then(|status| u64::try_from(status.st_size).ok());
-            // Without it the line stays torn, which is no worse than before.
+            // On failure the line stays incomplete, as before.
             let _ = length
                 .and_then(|length| length.checked_sub(torn))
                 .map(|length| nix::unistd::ftruncate(&self.descriptor, length as i64));
@@ -175,11 +175,11 @@ impl Sink {
     }
 }
 
-/// A stream of what the script prints.
+/// A stream of the script's output.
 #[derive(Debug)]
 struct Out {
     sink: Sink,
-    /// Where the next file comes from; `None`: standard output.
+    /// Names the next file; `None`: standard output.
     files: Option<Files>,
 }
 
@@ -191,15 +191,15 @@ impl Out {
 
     fn print(&mut self, text: &[u8]) {
         let is_due = self.files.as_ref().is_some_and(|files| self.sink.bytes >= files.limit());
-        // Nothing is torn: a line ends in the file where it began.
+        // Lines are not split: a line ends in the file where it started.
         if is_due && self.sink.is_between_lines() {
             self.next_file();
         }
         self.sink.push(text);
     }
 
-    /// Back to the length that it had, of this file or the one before; false: it is another one, or one that others may
-    /// write to, as standard output.
+    /// Truncates this file or the previous one to its earlier length; false if it is another file, or one that others
+    /// may write to, such as standard output.
     fn cut_back(&self, wanted: OutFile) -> bool {
         if self.files.is_none() {
             return false;
@@ -219,7 +219,7 @@ impl Out {
 
     fn next_file(&mut self) {
         let Some(files) = &mut self.files else { return };
-        // A file takes all of it, or the stream has ended.
+        // A file accepts everything, or the stream has ended.
         self.sink.write();
         if self.sink.ended.is_some() || !self.sink.is_empty() {
             return;
@@ -231,21 +231,21 @@ impl Out {
     }
 }
 
-/// All ways out.
+/// All outputs.
 #[derive(Debug)]
 pub struct Sinks {
     /// One, or in bulk mode one for each CPU. Never empty.
     outs: Vec<Out>,
-    /// Which of them is printed to.
+    /// The current one.
     current: usize,
-    /// `None`: standard error is the same as standard output, and both keep one order.
+    /// `None`: standard error is the same as standard output, and both share one order.
     err: Option<Sink>,
-    /// Control characters in the script's output are escaped, all but line ends and tabs.
+    /// Escape control characters in the script's output, except newlines and tabs.
     escapes: bool,
 }
 
 impl Sinks {
-    /// Opens what `-o`, `-S` and `--bulk` ask for; `cpus`: their number, for bulk mode.
+    /// Opens the outputs of `-o`, `-S` and `--bulk`; `cpus`: their number, for bulk mode.
     pub fn open(options: &Options, cpus: u32) -> Result<Sinks, Error> {
         let mut sinks = Sinks::open_all(options, cpus)?;
         sinks.escapes = match options.escape {
@@ -256,7 +256,7 @@ impl Sinks {
         Ok(if options.keep { sinks.keeping() } else { sinks })
     }
 
-    /// What the script prints and what cannot be written is not done with.
+    /// Retains script output that cannot be written.
     pub fn keeping(mut self) -> Sinks {
         self.outs.iter_mut().for_each(|out| out.sink.keeps = true);
         self
@@ -282,13 +282,13 @@ impl Sinks {
         }
     }
 
-    /// Standard output (or what stands in its place) and standard error.
+    /// Standard output (or its replacement) and standard error.
     pub fn new(out: OwnedFd, err: OwnedFd) -> Sinks {
         let out = Out { sink: Sink::new(out), files: None };
         Sinks { outs: vec![out], current: 0, err: Some(Sink::new(err)), escapes: false }.merged()
     }
 
-    /// Standard error has no sink of its own where it goes to the same place.
+    /// Standard error has no sink of its own if it is the same file.
     fn merged(mut self) -> Sinks {
         let place = |sink: &Sink| fstat(&sink.descriptor).ok().map(|status| (status.st_dev, status.st_ino));
         let out = self.outs.first().and_then(|out| place(&out.sink));
@@ -298,25 +298,25 @@ impl Sinks {
         self
     }
 
-    /// The CPU that the following output is from; it matters in bulk mode only.
+    /// The CPU that the following output is from; used only in bulk mode.
     pub fn select_cpu(&mut self, cpu: u32) {
         if self.outs.len() > 1 {
             self.current = (cpu as usize).min(self.outs.len() - 1);
         }
     }
 
-    /// To the next file, now.
+    /// Switches to the next file now.
     pub fn rotate(&mut self) {
         self.outs.iter_mut().for_each(Out::next_file);
     }
 
-    /// From now on messages go where the script prints.
+    /// Sends messages to the script's output from now on.
     pub fn leave_terminal(&mut self) {
         self.write();
         self.err = None;
     }
 
-    /// Queues what the script has printed.
+    /// Queues output of the script.
     pub fn print(&mut self, text: &[u8]) {
         let Some(out) = self.outs.get_mut(self.current) else { return };
         match self.escapes {
@@ -333,18 +333,18 @@ impl Sinks {
         self.outs.iter_mut().map(|out| &mut out.sink).chain(&mut self.err)
     }
 
-    /// A line for standard error. Control characters in it are escaped.
+    /// Queues a line for standard error. Control characters in it are escaped.
     pub fn message(&mut self, line: &str) {
         self.push_message(&escape::line(line));
         self.push_message("\n");
     }
 
-    /// A table for standard error: its lines are ours, what is in them may come from outside.
+    /// Queues a table for standard error: its line structure is trusted, its contents may come from outside.
     pub fn table(&mut self, text: &str) {
         text.trim_end().split('\n').for_each(|line| self.message(line));
     }
 
-    /// Clears the terminal that messages go to, and moves its cursor to the top.
+    /// Clears the terminal that messages go to.
     pub fn clear(&mut self) {
         self.push_message("\x1b[H\x1b[2J");
     }
@@ -356,42 +356,42 @@ impl Sinks {
         }
     }
 
-    /// Bytes pushed so far, of each stream in the order of [`Sinks::written`].
+    /// Bytes pushed so far, by stream in the order of [`Sinks::written`].
     pub fn pushed(&self) -> impl Iterator<Item = u64> {
         self.sinks().map(|sink| sink.pushed)
     }
 
-    /// How many of them are written, or never will be.
+    /// Bytes written or discarded so far, by stream.
     pub fn written(&self) -> impl Iterator<Item = u64> {
         self.sinks().map(Sink::done)
     }
 
-    /// What the script prints to, as far as it is a regular file: by CPU in bulk mode, else one.
+    /// The regular files among the script's outputs: by CPU in bulk mode, else one.
     pub fn files(&self) -> impl Iterator<Item = Option<OutFile>> {
         self.outs.iter().map(|out| out.sink.file())
     }
 
-    /// Takes files back to what they were; false if one is not among them.
+    /// Truncates files to their earlier lengths; false if one is not among them.
     pub fn cut_back(&mut self, wanted: &[OutFile]) -> bool {
         self.outs.iter().zip(wanted).all(|(out, wanted)| wanted.inode > 0 && out.cut_back(*wanted))
     }
 
-    /// Writes what can be written without waiting.
+    /// Writes as much as possible without blocking.
     pub fn write(&mut self) {
         self.sinks_mut().for_each(Sink::write);
     }
 
-    /// More is waiting than is good: read no more records.
+    /// Too much is buffered: read no more records.
     pub fn is_full(&self) -> bool {
         self.sinks().map(|sink| sink.pending.len() - sink.written).sum::<usize>() > FULL
     }
 
-    /// Whether all is written.
+    /// Whether everything is written.
     pub fn is_empty(&self) -> bool {
         self.sinks().all(Sink::is_empty)
     }
 
-    /// Drops what is waiting, and what the script still prints; false if nothing was waiting.
+    /// Discards buffered and further output of the script; false if nothing was buffered.
     pub fn give_up(&mut self) -> bool {
         if self.is_empty() {
             return false;
@@ -404,7 +404,7 @@ impl Sinks {
         true
     }
 
-    /// Lines that the script printed and that could not be written.
+    /// Lines of the script's output that could not be written.
     pub fn dropped(&self) -> u64 {
         self.outs
             .iter()
@@ -413,13 +413,13 @@ impl Sinks {
             .sum()
     }
 
-    /// Why what the script prints goes nowhere any more.
+    /// Why the script's output cannot be written any more.
     pub fn ended(&self) -> Option<&Ended> {
         self.outs.iter().find_map(|out| out.sink.ended.as_ref())
     }
 
-    /// Descriptors to wait for, with what to wait for: room where something is waiting, else only the reader's end.
-    /// None for files, which always take more, and for what has ended.
+    /// Descriptors to poll and their events: writable if output is buffered, else only hang-up. None for files, which
+    /// always accept more, and for ended streams.
     pub fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         self.sinks().filter(|sink| sink.ended.is_none() && !sink.is_file).map(|sink| {
             let events = if sink.is_empty() { PollFlags::empty() } else { PollFlags::POLLOUT };
@@ -427,12 +427,12 @@ impl Sinks {
         })
     }
 
-    /// To be called with what poll(2) found for each of [`Sinks::descriptors`], in their order: the reader may be gone before
+    /// To be called with the poll(2) results for [`Sinks::descriptors`], in their order: the reader may exit before
     /// there is something to write.
     pub fn found(&mut self, found: &[PollFlags]) {
         let waited = self.sinks_mut().filter(|sink| sink.ended.is_none() && !sink.is_file);
         for (sink, found) in waited.zip(found) {
-            // A pipe's reader that is gone is an error, a socket's (the journal's) a hang-up.
+            // A closed reader shows up as an error on a pipe, as a hang-up on a socket (the journal's).
             if found.intersects(PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL) {
                 sink.end(Ended::Closed);
             }
@@ -444,7 +444,7 @@ fn lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// A descriptor of our own, so that closing it is no loss.
+/// A private duplicate, so that closing it has no side effect.
 fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     descriptor.try_clone_to_owned().map_err(|error| Error::System { doing: "duplicating standard output", error })
 }

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! How far the module may forget: what has been read from the rings is theirs until its text has been written out, so that
-//! a loader that is killed loses nothing, and the next one knows what is there twice.
+//! Tracks which records are written out: what has been read from the rings stays there until its text is written, so
+//! that a killed loader loses nothing, and the next one knows which records may be printed twice.
 //!
-//! After each look at the rings a mark says: with so many bytes written, the rings are done up to there. Marks are taken in
-//! order as the descriptors take the bytes.
+//! Each read of the rings records a mark: once this many bytes are written, the rings can be released up to this
+//! position. Marks complete in order as the descriptors accept the bytes.
 
 use std::collections::VecDeque;
 
 use crate::output::Sinks;
 use crate::records::ring::{OutFile, Ring};
 
-/// Marks that are waiting; then the last one moves on.
+/// Maximum number of pending marks; beyond it the last one is advanced.
 const MOST: usize = 64;
 
 #[derive(Debug)]
 struct Mark {
     /// Bytes pushed, by sink.
     pushed: Vec<u64>,
-    /// Where its reader is, by ring.
+    /// Position of the reader, by ring.
     tails: Vec<u64>,
 }
 
-/// Marks that wait for their text to be written.
+/// Marks whose text is not yet written.
 #[derive(Debug, Default)]
 pub struct Progress {
     marks: VecDeque<Mark>,
 }
 
 impl Progress {
-    /// What has been read by now is pushed into the sinks.
+    /// Everything read so far is pushed into the sinks.
     pub fn mark<R: AsMut<Ring>>(&mut self, rings: &mut [R], sinks: &Sinks) {
         let tails: Vec<u64> = rings
             .iter_mut()
@@ -52,7 +52,7 @@ impl Progress {
         self.marks.push_back(Mark { pushed: sinks.pushed().collect(), tails });
     }
 
-    /// Gives back what has been written.
+    /// Releases what has been written.
     pub fn release<R: AsMut<Ring>>(&mut self, rings: &mut [R], sinks: &Sinks) {
         let mut done = None;
         while self
@@ -63,20 +63,20 @@ impl Progress {
             done = self.marks.pop_front();
         }
         let Some(done) = done else { return };
-        // Before the tails: killed in between, a line is there twice and not cut away.
+        // Before the tails: if killed in between, a line is printed twice, not lost.
         if self.marks.is_empty() {
             set_out(rings, sinks);
         }
         rings.iter_mut().zip(done.tails).for_each(|(ring, tail)| ring.as_mut().release(tail));
     }
 
-    /// Something has been read that is not written yet.
+    /// Some records are read but not yet written.
     pub fn is_behind(&self) -> bool {
         !self.marks.is_empty()
     }
 }
 
-/// How long files are now, with exactly what is given back.
+/// Current lengths of the files, containing exactly the released records.
 fn set_out<R: AsMut<Ring>>(rings: &mut [R], sinks: &Sinks) {
     let mut files = sinks.files();
     for ring in rings {
@@ -87,8 +87,8 @@ fn set_out<R: AsMut<Ring>>(rings: &mut [R], sinks: &Sinks) {
     }
 }
 
-/// What the loader before has left: cuts off what it has written to files beyond what the rings have given back, and says how
-/// many records may have been printed twice all the same.
+/// Recovers from a killed loader: truncates files to what the rings have released, and returns the number of records
+/// that may still be printed twice.
 pub fn mend<R: AsMut<Ring>>(rings: &mut [R], sinks: &mut Sinks) -> u64 {
     let outs: Vec<OutFile> = rings.iter_mut().map(|ring| ring.as_mut().out()).collect();
     let count: u64 = rings.iter_mut().map(|ring| ring.as_mut().doubtful()).sum();
@@ -138,7 +138,7 @@ mod tests {
             step(&mut fake);
             assert_eq!(fake[0].ring.doubtful(), 0);
             drop(reader);
-            // One that cannot be written, and one that comes when that is known.
+            // One whose writing fails, and one added when that is known.
             for number in 1..3 {
                 fake[0].write(number, b"for the next one");
                 step(&mut fake);
@@ -194,11 +194,11 @@ mod tests {
         fake[0].write(3, b" line.\n\n");
         read(&mut fake[0], &mut first);
         progress.mark(&mut fake, &first);
-        // Killed while it writes.
+        // Killed while writing.
         open().write_all(b"a lo").unwrap();
         let mut rings = [fake[0].another()];
         assert_eq!(rings[0].doubtful(), 2);
-        // Standard output may be somebody else's too.
+        // Standard output may be shared with other processes.
         assert_eq!(mend(&mut rings, &mut sinks(open())), 2);
         let mut options = Options::parse(
             ["spilerun", "a.ko", "-o"].map(std::ffi::OsString::from).into_iter().chain([path.clone().into()]),
@@ -208,7 +208,7 @@ mod tests {
         let mut second = Sinks::open(&options, 1).unwrap();
         assert_eq!(mend(&mut rings, &mut second), 0);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nand\n");
-        // Of a pipe nobody can say.
+        // Unknown for a pipe.
         let (_reader, writer) = nix::unistd::pipe().unwrap();
         let mut other = sinks(writer.into());
         assert_eq!(mend(&mut rings, &mut other), 2);

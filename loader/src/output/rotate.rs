@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Names of output files: `%` expanded as by strftime(3), `_cpuN` in bulk mode, `.N` with rotation; and which of the older
-//! ones go.
+//! Names of output files: `%` expanded as by strftime(3), `_cpuN` in bulk mode, `.N` with rotation; and removal of
+//! older files.
 
 use std::collections::VecDeque;
 use std::ffi::{CString, OsString};
@@ -15,10 +15,10 @@ use nix::libc;
 
 use crate::options::Rotation;
 
-/// Longest name after expansion.
+/// Maximum length of an expanded name.
 const MAX_EXPANDED: usize = 4096;
 
-/// The files of one stream, one after the other.
+/// The sequence of files of one stream.
 #[derive(Debug)]
 pub struct Files {
     /// As given with `-o`.
@@ -27,15 +27,15 @@ pub struct Files {
     rotation: Option<Rotation>,
     /// Number of the next file.
     next: u64,
-    /// What is there already stays.
+    /// Existing contents are preserved.
     append: bool,
-    /// Written before, the oldest first.
+    /// Written earlier, oldest first.
     written: VecDeque<PathBuf>,
     before: Option<PathBuf>,
 }
 
 impl Files {
-    /// `append`: what is there already of an earlier session stays; numbers go on behind it.
+    /// `append`: files of an earlier session are preserved; numbering continues after them.
     pub fn new(name: &Path, cpu: Option<u32>, rotation: Option<Rotation>, append: bool) -> Files {
         let mut files =
             Files { name: name.to_path_buf(), cpu, rotation, next: 0, append, written: VecDeque::new(), before: None };
@@ -65,24 +65,24 @@ impl Files {
         found
     }
 
-    /// The last file of an earlier session, where there are several.
+    /// The last file of an earlier session, if there are several.
     pub fn before(&self) -> Option<&Path> {
         self.before.as_deref()
     }
 
-    /// Bytes after which the next file is due.
+    /// Size in bytes at which to switch to the next file.
     pub fn limit(&self) -> u64 {
         self.rotation.map_or(u64::MAX, |rotation| rotation.bytes)
     }
 
-    /// Creates the next file, empty, and removes those that are too many. Without rotation it is the same name again, as
-    /// whoever moved the file away expects: then the file is appended to, so that nothing is lost if nobody has.
+    /// Creates the next file, empty, and removes those in excess. Without rotation it has the same name again, for a
+    /// file that was moved away; if it still exists, it is appended to, so that nothing is lost.
     pub fn open_next(&mut self) -> Result<fs::File, (PathBuf, io::Error)> {
         let path = self.path();
         let again = (self.append || self.next > 0) && self.rotation.is_none();
         self.next += 1;
         let mut options = fs::OpenOptions::new();
-        // A pipe that nobody reads would keep us here, deaf to signals.
+        // A pipe without a reader would block here and delay signals.
         options.create(true).custom_flags(libc::O_NONBLOCK);
         match again {
             true => options.append(true),
@@ -92,7 +92,7 @@ impl Files {
         if let Some(most) = self.rotation.and_then(|rotation| rotation.files) {
             self.written.push_back(path);
             while self.written.len() > most {
-                // One that somebody else has taken away is gone too.
+                // It may have been removed already.
                 self.written.pop_front().map(fs::remove_file);
             }
         }
@@ -111,7 +111,7 @@ impl Files {
     }
 }
 
-/// strftime(3) with the local time; a name that it cannot expand stays as it is.
+/// strftime(3) with the local time; a name that it cannot expand is used as is.
 fn expand(name: &[u8]) -> OsString {
     let as_it_is = || OsString::from_vec(name.to_vec());
     if !name.contains(&b'%') {
@@ -119,7 +119,8 @@ fn expand(name: &[u8]) -> OsString {
     }
     let Ok(format) = CString::new(name) else { return as_it_is() };
     let mut buffer = vec![0u8; MAX_EXPANDED];
-    // SAFETY: time(2) takes a null pointer; a `tm` of zeros is one; localtime_r and strftime write to what is given them.
+    // SAFETY: time(2) accepts a null pointer; an all-zero `tm` is valid; localtime_r and strftime write to the given
+    // buffers.
     let length = unsafe {
         let now = libc::time(std::ptr::null_mut());
         let mut parts: libc::tm = std::mem::zeroed();
@@ -135,7 +136,7 @@ fn expand(name: &[u8]) -> OsString {
     }
 }
 
-/// Opening a pipe without a reader, or a socket.
+/// The error of opening a pipe without a reader, or a socket.
 fn unread(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::ENXIO) => io::Error::other("it is a pipe that nobody reads, or a socket"),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A format over a payload: what a print of the script wrote, as text.
+//! Formats the payload of a print statement as text.
 //!
-//! printf as the language has it. Where C and the language differ, the language is followed: `#` prints 0x before a zero
-//! too, precision does not switch the 0 flag off, `%b` writes raw bytes and `%M` the hex digits of memory. The twin of
-//! runtime-c/format.c; `tests/parity.rs` compares the two.
+//! printf of the script language. Where it differs from C: `#` prints 0x before a zero too, precision does not disable
+//! the 0 flag, `%b` writes raw bytes and `%M` the hex digits of memory. Must match runtime-c/format.c;
+//! `tests/parity.rs` compares the two.
 
 use spile_abi::format::{Directive, Flags, Named, Piece, Size};
 
@@ -14,7 +14,7 @@ use crate::records::pretty;
 use crate::records::symbol::Symbols;
 use crate::records::text::{Digits, Text};
 
-/// Appends the text of the pieces. When the payload ends early, so does the text.
+/// Appends the text of the pieces. If the payload ends early, so does the text.
 pub fn render(
     pieces: &[Piece],
     payload: &mut Payload<'_>,
@@ -39,13 +39,13 @@ pub fn render(
     })
 }
 
-/// `%d` as it stands.
+/// Plain `%d`.
 fn is_plain_decimal(directive: &Directive) -> bool {
     let Directive { conversion, flags, width, precision } = directive;
     matches!(conversion, b'd' | b'i') && *flags == Flags::default() && *width == Size::None && *precision == Size::None
 }
 
-/// A directive whose `*` are known.
+/// A directive with its `*` resolved.
 struct Sized {
     conversion: u8,
     flags: Flags,
@@ -69,7 +69,7 @@ impl Sized {
         let precision = match directive.precision {
             Size::None => None,
             Size::Fixed(precision) => Some(u64::from(precision)),
-            // A negative one is as none.
+            // A negative precision counts as none.
             Size::Star => u64::try_from(payload.long()?).ok(),
         };
         Ok(Sized { conversion: directive.conversion, flags, width, precision })
@@ -82,7 +82,7 @@ impl Sized {
         }
         match self.conversion {
             b's' | b'm' | b'M' => {
-                // The script's error about memory that cannot be read is a record of its own.
+                // The script's error about unreadable memory is a separate record.
                 let Some(bytes) = payload.bytes()? else { return Ok(()) };
                 match self.conversion {
                     b'M' => self.hex_dump(text, bytes),
@@ -130,7 +130,7 @@ impl Sized {
         });
     }
 
-    /// What takes `count` bytes, with blanks up to the width.
+    /// Appends the output of `count` bytes, padded with blanks to the width.
     fn between_blanks(&self, text: &mut Text, count: u64, write: impl FnOnce(&mut Text)) {
         let padding = self.width.saturating_sub(count);
         if !self.flags.minus {

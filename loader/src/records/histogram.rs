@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The chart of a histogram, as SystemTap draws it: a row for each bucket from two before the first that has values to
-//! two behind the last, its bar at most [`WIDTH`] long, gaps of more than four empty rows replaced by one with `~`. What is
-//! out of a linear one's range has a row only where something is.
+//! Prints a histogram as SystemTap does: a row for each bucket from two before the first non-empty one to two after the
+//! last, bars of at most [`WIDTH`] columns, and gaps of more than four empty rows replaced by one with `~`. Values out
+//! of a linear histogram's range have rows only if there are any.
 //!
-//! The twin of runtime-c/histogram.c; `tests/parity.rs` compares the two.
+//! Must match runtime-c/histogram.c; `tests/parity.rs` compares the two.
 
 use spile_abi::format::Histogram;
 
@@ -13,12 +13,12 @@ use crate::records::text::Text;
 
 /// Columns of the longest bar.
 const WIDTH: u64 = 50;
-/// Empty rows that stay beside one that is not.
+/// Empty rows printed next to a non-empty one.
 const ELISION: usize = 2;
 /// The bucket of 0 in a logarithmic histogram.
 const LOG_ZERO: usize = 64;
 
-/// Appends the chart of the counts that come next in the payload.
+/// Appends the histogram whose counts are next in the payload.
 pub fn render(kind: Histogram, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
     if let Some(bytes) = payload.bytes()? {
         let mut counts: Vec<u64> = bytes.chunks_exact(8).map(number).collect();
@@ -80,7 +80,7 @@ impl Chart {
         text.push_byte(b'\n');
     }
 
-    /// The least value of a bucket, with `<` or `>` for the outer ones of a linear histogram.
+    /// The lower bound of a bucket, with `<` or `>` for the outer ones of a linear histogram.
     fn label(&self, bucket: usize) -> String {
         match self.kind {
             Histogram::Log => match bucket.checked_sub(LOG_ZERO) {

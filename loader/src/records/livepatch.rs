@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Live patches: a function that one has replaced does not run any more as the script was compiled for it.
+//! Live patches: a patched function no longer runs the code that the script was compiled for.
 //!
-//! The kernel shows what each replaces: /sys/kernel/livepatch/PATCH/OBJECT/FUNCTION,NUMBER, with `vmlinux` for the kernel itself.
-//! Before a script that changes something is loaded, its functions are looked for there ([`is_not_patched`]); of one that is
-//! loaded later the module reports by a record, which is then checked against the script's probes ([`check_new_patch`]).
+//! The kernel shows the functions of each patch: /sys/kernel/livepatch/PATCH/OBJECT/FUNCTION,NUMBER, with `vmlinux` for
+//! the kernel itself. Before a script that changes something is loaded, its functions are looked up there
+//! ([`is_not_patched`]). The module reports patches loaded later by a record; they are checked against the script's
+//! probes ([`check_new_patch`]).
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::host::kernel::is_module_name;
 
 const PATCHES: &str = "/sys/kernel/livepatch";
 
-/// Whether a script that changes something means functions that a live patch has replaced.
+/// Whether a script that changes something probes functions that a live patch has replaced.
 pub fn is_not_patched(meta: &Meta) -> Result<(), Error> {
     match meta.guru {
         true => meta.probes.iter().try_for_each(|probe| find_patch(Path::new(PATCHES), &probe.point)),
@@ -37,9 +38,9 @@ fn find_patch(patches: &Path, point: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether the patch of that directory has another version of the function.
+/// Whether the patch in that directory replaces the function.
 fn replaces(patch: &Path, object: &str, function: &str) -> bool {
-    // The kernel spells its own name so.
+    // The kernel's spelling of module names.
     let directory = if object.is_empty() { "vmlinux".to_string() } else { object.replace('-', "_") };
     let functions = fs::read_dir(patch.join(directory)).into_iter().flatten().flatten();
     let mut names = functions.filter_map(|entry| entry.file_name().into_string().ok());
@@ -60,16 +61,16 @@ fn probed_function(point: &str) -> Option<(&str, &str)> {
     rest.split(['@', '"']).next().map(|function| (object, function))
 }
 
-/// What a live patch that was loaded while the script is armed means for it.
+/// The effect of a live patch that was loaded while the script is armed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NewPatch {
-    /// The old code is probed, and does not run any more. The text says of which functions, and what is to be done.
+    /// It replaces probed functions: their old code no longer runs. The text names them and says what to do.
     Relevant(String),
-    /// It replaces nothing that is probed.
+    /// It replaces no probed function.
     Unrelated(String),
 }
 
-/// Looks at what the live patch of that name replaces, which was loaded while the script is armed.
+/// Checks the functions of a live patch that was loaded while the script is armed.
 pub fn check_new_patch(meta: &Meta, patch: &str) -> NewPatch {
     compare(Path::new(PATCHES), meta, patch)
 }
@@ -78,7 +79,7 @@ fn compare(patches: &Path, meta: &Meta, patch: &str) -> NewPatch {
     let loaded = format!("the live patch {patch} has been loaded while the script is armed");
     let directory = patches.join(patch);
     if !is_module_name(patch) || !directory.is_dir() {
-        // It has gone already, or there is no sysfs here.
+        // Already removed, or there is no sysfs.
         return NewPatch::Relevant(format!(
             "{loaded}: of a function that it replaces (see {PATCHES}/{patch}) the script's probes are still where its old code is; take out one of the two"
         ));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Records of all CPUs in the order of their times.
+//! Merges the records of all CPUs in order of time.
 //!
-//! Each ring is in order; the rings are merged. A record may be written only when others wrote younger ones already:
-//! its time is taken when its handler begins to write it, and it is seen when the handler has finished. So what is
-//! younger than [`HOLD_BACK`] when a look at the rings begins waits in its ring for the next look: by then everything
-//! older is there, unless a handler was held up for longer (by the hypervisor, say), in which case its record is printed
-//! where it arrives. Nothing is lost by that, only late.
+//! Each ring is in order; the rings are merged. A record may become visible after younger ones of other CPUs: its time
+//! is taken when its handler starts to write it, and it is visible when the handler has finished. So records younger
+//! than [`HOLD_BACK`] when the rings are read stay there for the next read: by then all older ones are visible, unless
+//! a handler was delayed for longer (by the hypervisor, say). Such a record is printed when it arrives: late, but not
+//! lost.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,34 +18,35 @@ use crate::records::ring::{Damage, Ring};
 /// Nanoseconds.
 pub const HOLD_BACK: u64 = 2_000_000;
 
-/// What a look at the rings has found.
+/// The result of reading the rings.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// A record, whose payload is in the buffer.
     Record(Record),
-    /// A ring held what is no record.
+    /// A ring contained an invalid record.
     Damage(Damage),
-    /// Nothing more is old enough; true: there is something younger.
+    /// Nothing more is old enough; true: there are younger records.
     Wait(bool),
 }
 
-/// One look at all rings.
+/// One pass over all rings.
 pub struct Look<'r, R> {
     rings: &'r mut [R],
-    /// Front records by time, then CPU, with the ring's index.
+    /// First records by time, then CPU, with the ring's index.
     fronts: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The ring that the last record came from, which is not in the heap: it goes on as long as it is the oldest.
+    /// The ring of the last record, which is not in the heap: it is used as long as its records are the oldest.
     current: Option<usize>,
     /// Records of that ring before this time are older than all others, and old enough.
     below: u64,
     damages: Vec<Damage>,
     now: u64,
-    /// Records up to this time are given.
+    /// Records up to this time are returned.
     until: u64,
 }
 
 impl<'r, R: AsMut<Ring>> Look<'r, R> {
-    /// `now` is read before this, by [`crate::host::clock::now`]. `all`: nothing is held back, because nothing more will come.
+    /// `now` is read before this, by [`crate::host::clock::now`]. `all`: hold nothing back, because no more records
+    /// will come.
     pub fn new(rings: &'r mut [R], now: u64, all: bool) -> Look<'r, R> {
         let until = if all { u64::MAX } else { now.saturating_sub(HOLD_BACK) };
         let fronts = BinaryHeap::with_capacity(rings.len());
@@ -62,14 +63,14 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
     fn push_front(&mut self, index: usize) {
         let Some(ring) = self.rings.get_mut(index) else { return };
         match ring.as_mut().front() {
-            // A time in the future is none, and must not wait for ever.
+            // Ignore times in the future: they must not wait for ever.
             Ok(Some(record)) => self.fronts.push(Reverse((record.time.min(self.now), index))),
             Ok(None) => {}
             Err(damage) => self.damages.push(damage),
         }
     }
 
-    /// The ring that the next record is from, as long as its records are from before this time.
+    /// The ring of the next record, while its records are from before this time.
     pub fn current(&mut self) -> Option<(&mut Ring, u64)> {
         let ring = self.rings.get_mut(self.current?)?;
         Some((ring.as_mut(), self.below))
@@ -81,7 +82,7 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
         if let Some(ring) = self.current.and_then(|index| self.rings.get_mut(index)) {
             let ring = ring.as_mut();
             match ring.front_time() {
-                // SANITY: it is in front.
+                // SANITY: it was found to be the first.
                 Ok(Some(time)) if time < self.below => {
                     return ring.take(payload).map_or(Next::Wait(false), Next::Record);
                 }
@@ -107,13 +108,13 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
         self.fronts.pop();
         let taken = self.rings.get_mut(index).and_then(|ring| ring.as_mut().take(payload));
         self.current = Some(index);
-        // At the same time the ring of the lower number is first.
+        // At equal times the ring of the lower number is first.
         let other = self.fronts.peek().map(|&Reverse((time, other))| time.saturating_add(u64::from(index < other)));
         self.below = other.unwrap_or(u64::MAX).min(self.until.saturating_add(1));
         if !self.damages.is_empty() {
             self.below = 0;
         }
-        // SANITY: what is in the heap is in front of its ring.
+        // SANITY: the heap holds only first records of rings.
         taken.map_or(Next::Wait(false), Next::Record)
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a module writes into its rings, from bytes to the text of a line.
+//! Decodes what a module writes into its rings, from bytes to text.
 
 pub mod format;
 pub mod histogram;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A record's payload, part by part (abi.h, "Payloads"): each a multiple of 8 bytes.
+//! Parses a record's payload (abi.h, "Payloads"): parts, each a multiple of 8 bytes.
 
 use spile_abi::record::{ALIGNMENT, FAULT};
 
-/// The payload ends before what its format asks for.
+/// The payload is shorter than its format requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short;
 
-/// The bytes of a record, read from front to end.
+/// The bytes of a record, parsed from the start.
 #[derive(Debug)]
 pub struct Payload<'p> {
     bytes: &'p [u8],
 }
 
 impl<'p> Payload<'p> {
-    /// Begins at the first byte.
+    /// Starts at the first byte.
     pub fn new(bytes: &'p [u8]) -> Payload<'p> {
         Payload { bytes }
     }
@@ -33,7 +33,7 @@ impl<'p> Payload<'p> {
         Ok(i64::from_le_bytes(*bytes))
     }
 
-    /// A string, memory, or object; `None`: what could not be read.
+    /// A string, memory, or object; `None`: it could not be read.
     pub fn bytes(&mut self) -> Result<Option<&'p [u8]>, Short> {
         let length = self.bytes.first_chunk().ok_or(Short)?;
         let length = u32::from_le_bytes(*length);

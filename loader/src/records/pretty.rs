@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Objects as `$x$` and `$x$$` print them: a description over the object's bytes and the strings it points to.
+//! Prints objects for `$x$` and `$x$$`: a description applied to the object's bytes and the strings it points to.
 //!
-//! The twin of runtime-c/pretty.c, with the same bounds: the strings were fetched on such a walk, in this order.
+//! Must match runtime-c/pretty.c, with the same limits: the strings were fetched in the order of this walk.
 
 use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
 
 use crate::records::payload::{Payload, Short};
 use crate::records::text::Text;
 
-/// Repeats within each other; a deeper one ends the walk (SPILE_PRETTY_DEPTH).
+/// Maximum nesting of repeats; beyond it the walk ends (SPILE_PRETTY_DEPTH).
 const MAX_DEPTH: usize = 8;
-/// Elements of all repeats together; more end the walk (SPILE_PRETTY_ELEMENTS).
+/// Maximum number of elements of all repeats; beyond it the walk ends (SPILE_PRETTY_ELEMENTS).
 const MAX_ELEMENTS: u32 = 65_536;
 
-/// Why a walk does not go on.
+/// Why a walk ends early.
 enum Stop {
-    /// A bound is reached: what has been written stands.
+    /// A limit is reached: the text so far is printed.
     Bound,
     Short,
 }
@@ -27,7 +27,7 @@ impl From<Short> for Stop {
     }
 }
 
-/// Appends the text of the object at the payload's front.
+/// Appends the text of the object at the start of the payload.
 pub fn render(description: &Pretty, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
     let Some(raw) = payload.bytes()? else {
         text.push(b"ERROR");
@@ -44,9 +44,9 @@ struct Walk<'w, 'p> {
     raw: &'p [u8],
     payload: &'w mut Payload<'p>,
     text: &'w mut Text,
-    /// Gone through so far.
+    /// Elements visited so far.
     elements: u32,
-    /// A new element begins with whatever is written next.
+    /// The next text starts a new element.
     separator: bool,
 }
 
@@ -114,7 +114,7 @@ impl<'p> Walk<'_, 'p> {
                     _ => self.text.push(b"ERROR"),
                 }
             }
-            // Walked into by ops().
+            // Visited by ops().
             PrettyOp::Repeat { .. } => {}
         }
         Ok(())

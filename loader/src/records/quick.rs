@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Formats that most prints have, of literals, `%d`, `%u`, `%x` and `%s` alone, applied without ceremony: what the loader does
-//! for a record is part of what a probe costs. The text is [`crate::records::format`]'s; a test compares the two.
+//! A fast path for formats that consist of literals, `%d`, `%u`, `%x` and `%s`: the loader's work for a record is part
+//! of a probe's cost. The text is the same as that of [`crate::records::format`]; a test compares the two.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,25 +10,25 @@ use spile_abi::record::FAULT;
 
 #[derive(Debug)]
 enum Step {
-    /// So many bytes of a word.
+    /// Writes this many bytes of a word.
     Short(u64, usize),
     Bytes(Box<[u8]>),
     Decimal,
-    /// And a byte behind it: a step less for most numbers.
+    /// Followed by a byte: saves a step for most numbers.
     DecimalAnd(u8),
     Unsigned,
     Hex,
     Text,
 }
 
-/// Formats that can be written without interpreting them for each record.
+/// Formats compiled to steps.
 #[derive(Debug)]
 pub struct Quick {
     steps: Box<[Step]>,
 }
 
 impl Quick {
-    /// `None`: it takes more than such steps.
+    /// `None`: it needs other or more steps.
     pub fn of(pieces: &[Piece]) -> Option<Quick> {
         let mut steps = Vec::with_capacity(pieces.len());
         for piece in pieces {
@@ -40,8 +40,9 @@ impl Quick {
         Some(Quick { steps: steps.into() })
     }
 
-    /// Writes the text of a payload at the beginning of `room` and gives what is left of it. `None` where the payload is too
-    /// short or says that something could not be read, or where there is not room enough: what `room` holds then is of no use.
+    /// Writes the text of a payload at the start of `room` and returns the unused rest. `None` if the payload is too
+    /// short or contains an unreadable value, or if there is not enough room: the contents of `room` are then
+    /// undefined.
     #[inline]
     pub fn write<'r>(&self, payload: &[AtomicU64], room: &'r mut [u8]) -> Option<&'r mut [u8]> {
         let mut words = payload.iter().map(|word| word.load(Ordering::Relaxed));
@@ -65,17 +66,17 @@ impl Quick {
     }
 }
 
-/// Room that is always left unused: numbers are written eight bytes at once, and those behind them are written over.
+/// Bytes always left unused: numbers are written eight bytes at a time, and the excess is overwritten.
 pub const SLACK: usize = 8;
 
-/// The first `count` bytes of a word, at most [`SLACK`] of them; gives what is behind them.
+/// Writes the first `count` bytes of a word, at most [`SLACK`]; returns the rest.
 #[inline]
 fn put(room: &mut [u8], word: u64, count: usize) -> Option<&mut [u8]> {
     *room.first_chunk_mut::<SLACK>()? = word.to_le_bytes();
     room.get_mut(count..)
 }
 
-/// As `printf` without flags, width and precision has it.
+/// As printf without flags, width and precision.
 fn step(piece: &Piece) -> Option<Step> {
     let conversion = match piece {
         Piece::Literal(bytes) if bytes.len() <= SLACK => {
@@ -134,7 +135,7 @@ fn decimal(room: &mut [u8], value: u64, then: Option<u8>) -> Option<&mut [u8]> {
     if value < 1000 { small(room, value, then) } else { long(room, value, then) }
 }
 
-/// The digits of a number below 1000, the first in the low byte; their number is in the two highest bits.
+/// The digits of a number below 1000, the first in the low byte; their count is in the two highest bits.
 const DIGITS: [u32; 1000] = {
     let mut table = [0; 1000];
     let mut value = 0;
@@ -151,7 +152,7 @@ const fn three(value: u32) -> u32 {
     0x30_30_30 | value / 100 | value / 10 % 10 << 8 | value % 10 << 16
 }
 
-/// Writes a number below 1000. What the table has behind the digits is written too, and then over.
+/// Writes a number below 1000. The bytes of the table entry after the digits are written too, then overwritten.
 #[inline]
 fn small(room: &mut [u8], value: u64, then: Option<u8>) -> Option<&mut [u8]> {
     let entry = *DIGITS.get(value as usize)?;
@@ -212,7 +213,7 @@ mod tests {
         part
     }
 
-    /// What it writes with so much room.
+    /// The output with this much room.
     fn written(quick: &Quick, payload: &[AtomicU64], room: usize) -> Option<String> {
         let mut memory = vec![b'?'; room];
         let left = quick.write(payload, &mut memory)?.len();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Decodes records: text to print, a message for standard error, a command.
+//! Decodes records: script output, messages for standard error, commands.
 
 use spile_abi::format::Piece;
 use spile_abi::meta::Meta;
@@ -15,13 +15,13 @@ use crate::records::symbol::{Kernel, Symbols};
 use crate::records::text::{MAX_TEXT, Text};
 use spile_abi::escape;
 
-/// Bytes of text that are handed on at once.
+/// Text is passed on in pieces of this size.
 const BATCH: usize = 64 << 10;
 
-/// One record, decoded with the module's tables.
+/// A record, decoded with the module's tables.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Decoded<'t> {
-    /// For standard output. `cut`: longer than [`MAX_TEXT`].
+    /// Script output. `cut`: longer than [`MAX_TEXT`].
     Print {
         /// Text for standard output.
         text: &'t [u8],
@@ -30,9 +30,9 @@ pub enum Decoded<'t> {
     },
     /// A warning of the script or of the module.
     Warning(String),
-    /// The whole line behind "ERROR: ".
+    /// The whole line after "ERROR: ".
     Error(String),
-    /// Shown with `-v` only.
+    /// Printed only with `-v`.
     Notice(String),
     /// What a guru script has written, or would have.
     Rewrite(String),
@@ -40,11 +40,11 @@ pub enum Decoded<'t> {
     System(Vec<u8>),
     /// The session is stopping.
     Exit,
-    /// The record cannot be decoded; `text` is the part that could be.
+    /// The record is invalid; `text` is the part that could be decoded.
     Damaged {
         /// Text for standard output.
         text: &'t [u8],
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }
@@ -54,18 +54,18 @@ pub enum Decoded<'t> {
 pub struct Reader<'m> {
     meta: &'m Meta,
     formats: &'m [Vec<Piece>],
-    /// Quick steps, by format; `None`: the format needs others.
+    /// Fast path, by format; `None`: not supported by it.
     quick: Vec<Option<Quick>>,
     symbols: Symbols<'m>,
     text: Text,
-    /// Begins with the text of plain prints since [`Reader::printed`] was last called.
+    /// Starts with the text of plain prints since the last call of [`Reader::printed`].
     batch: Box<[u8]>,
-    /// Bytes of it that are used.
+    /// Its used bytes.
     batched: usize,
 }
 
 impl<'m> Reader<'m> {
-    /// `kernel`: whom to ask for names of addresses.
+    /// `kernel`: the source of symbol names.
     pub fn new(meta: &'m Meta, formats: &'m [Vec<Piece>], kernel: Option<&'m dyn Kernel>) -> Reader<'m> {
         let quick = formats.iter().map(|pieces| Quick::of(pieces)).collect();
         let symbols = Symbols::new(kernel);
@@ -85,8 +85,8 @@ impl<'m> Reader<'m> {
         self.symbols.changed(changes);
     }
 
-    /// Reads records of the ring from before `below`, at most so many, as long as they are prints like most and there is
-    /// room for what they say. Says how many; [`Reader::read`] is to read the next one, behind what has been printed so far.
+    /// Reads records of the ring from before `below`, at most this many, as long as they are supported by the fast path
+    /// and their text fits. Returns their number; [`Reader::read`] reads the next one, after the text printed so far.
     pub fn read_quickly(&mut self, ring: &mut Ring, below: u64, most: usize) -> usize {
         let Reader { quick, batch, .. } = self;
         let mut room = batch.get_mut(self.batched..).unwrap_or_default();
@@ -106,7 +106,7 @@ impl<'m> Reader<'m> {
         count
     }
 
-    /// What was read quickly, once.
+    /// Takes the text read by the fast path.
     pub fn printed(&mut self, print: impl FnOnce(&[u8])) {
         let text = self.batch.get(..self.batched).unwrap_or_default();
         if !text.is_empty() {
@@ -115,7 +115,7 @@ impl<'m> Reader<'m> {
         self.batched = 0;
     }
 
-    /// What a record means. The text is valid until the next call.
+    /// Decodes a record. The text is valid until the next call.
     pub fn read(&mut self, record: &Record, payload: &[u8]) -> Decoded<'_> {
         self.text.clear();
         let Some(kind) = Kind::from_number(record.kind) else { return self.damaged(format!("kind {}", record.kind)) };
@@ -152,7 +152,7 @@ impl<'m> Reader<'m> {
     }
 
     fn message(&self, kind: Kind, record: &Record, bytes: &[u8], calls: &[u8]) -> Decoded<'_> {
-        // A line's end that the script has given its message is the one that it gets.
+        // A newline at the end of the script's message is not doubled.
         let text = || escape::bytes(bytes.strip_suffix(b"\n").unwrap_or(bytes));
         match kind {
             Kind::Warn => Decoded::Warning(text()),
@@ -167,12 +167,12 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// `MESSAGE near LOCATION (called from LOCATION) in probe POINT`, as far as they are known. `calls`: as in the record.
+    /// `MESSAGE near LOCATION (called from LOCATION) in probe POINT`, as far as known. `calls`: as in the record.
     fn with_place(&self, mut message: String, record: &Record, calls: &[u8]) -> String {
         if record.id == NO_LOCATION {
             return message;
         }
-        // The limit whose name begins the message is one that users set.
+        // A message that starts with the name of a limit refers to an option of the user.
         let limit = message
             .strip_suffix(" exceeded")
             .filter(|name| ["MAXACTION", "MAXNESTING"].contains(name))
@@ -193,7 +193,7 @@ impl<'m> Reader<'m> {
         message
     }
 
-    /// The functions that an error came out of; a recursion's, which are called from one place, are counted.
+    /// The call chain of an error; recursive calls from the same place are counted.
     fn chain(&self, calls: &[u8]) -> String {
         let locations = calls.chunks_exact(4).filter_map(|call| {
             let id = u32::from_le_bytes(call.try_into().ok()?);

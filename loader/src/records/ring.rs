@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! One CPU's ring: records out of memory that the module writes at the same time.
+//! One CPU's ring: reads records from memory that the module writes concurrently.
 //!
-//! What has been read stays the ring's until it has been written out ([`Ring::release`]): if this process is killed, the next
-//! one finds it there.
+//! Records stay in the ring until they have been written out ([`Ring::release`]): if this process is killed, the next
+//! one finds them there.
 //!
-//! Nothing in the ring is trusted: a record that cannot be is an error, and reading goes on behind all that the ring
-//! held. Bytes are copied out before they are looked at.
+//! The ring's contents are not trusted: an invalid record is an error, and everything in the ring is skipped. Bytes are
+//! copied before they are checked.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use spile_abi::record::{ALIGNMENT, Kind, Record, RingHeader};
 
 const HEADER_BYTES: u64 = size_of::<Record>() as u64;
 
-/// What cannot be in a ring. All that was in it is skipped.
+/// Invalid contents of a ring. Everything in it was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Number of the CPU that writes into it.
@@ -24,18 +24,18 @@ pub struct Damage {
     pub bytes: u64,
 }
 
-/// A regular file that is printed to; all 0: there is none.
+/// The regular file that receives the output; all 0: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutFile {
     /// Number of the file system's device.
     pub device: u64,
-    /// Number of the file in it.
+    /// Inode number.
     pub inode: u64,
     /// Its length.
     pub bytes: u64,
 }
 
-/// The reader of one CPU's ring, in memory that the module shares.
+/// The reader of one CPU's ring, in memory shared with the module.
 #[derive(Debug)]
 pub struct Ring {
     /// Number of the CPU that writes into it.
@@ -46,17 +46,17 @@ pub struct Ring {
     size: u64,
     /// Bytes read so far.
     tail: u64,
-    /// Up to here the module may write again.
+    /// The module may overwrite up to here.
     released: u64,
-    /// What the module had written when the ring was last looked at.
+    /// The module's position when the ring was last refreshed.
     head: u64,
-    /// Bytes between the two then.
+    /// Bytes between the two at that time.
     filled: u64,
-    /// Found in front, not yet taken.
+    /// Next record, not yet taken.
     front: Option<Record>,
 }
 
-// SAFETY: the memory belongs to the process, not to a thread, and all of it is reached through atomics or copied.
+// SAFETY: the memory belongs to the process, not to a thread, and is only accessed through atomics or copied.
 unsafe impl Send for Ring {}
 
 impl AsMut<Ring> for Ring {
@@ -70,7 +70,7 @@ impl Ring {
     /// `start` is aligned to 8 and begins `header_bytes` of header, at least a [`RingHeader`], and then `size` bytes of
     /// data, a power of two, which may be read and written as long as the ring is used. Others may write them meanwhile.
     pub unsafe fn new(cpu: u32, start: NonNull<u8>, header_bytes: usize, size: usize) -> Ring {
-        // SAFETY: inside of what the caller vouches for.
+        // SAFETY: inside of the memory that the caller guarantees.
         let data = unsafe { start.add(header_bytes) };
         let mut ring =
             Ring { cpu, header: start, data, size: size as u64, tail: 0, released: 0, head: 0, filled: 0, front: None };
@@ -80,15 +80,15 @@ impl Ring {
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: a u64 field of the header, aligned; shared with the module, so only ever touched as an atomic.
+        // SAFETY: an aligned u64 field of the header; shared with the module, so only accessed as an atomic.
         unsafe { AtomicU64::from_ptr(self.header.add(offset).cast().as_ptr()) }
     }
 
-    /// Looks at what the module has written by now. Everything written before is seen.
+    /// Reads the module's position. All records before it are visible.
     ///
-    /// From now on all of it may be on its way out (see [`Ring::doubtful`]).
+    /// From now on all of them may be in the process of being printed (see [`Ring::doubtful`]).
     pub fn refresh(&mut self) {
-        // Acquire: pairs with the module's release store, so that the record's bytes are read after this.
+        // Acquire: pairs with the module's release store, so that the record's bytes are read after it.
         self.head = self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire);
         self.filled = self.head.wrapping_sub(self.tail);
         if self.filled > 0 {
@@ -96,29 +96,29 @@ impl Ring {
         }
     }
 
-    /// A look is over: what it has not read is not on its way out.
+    /// Ends a pass: unread records are not being printed.
     pub fn settle(&mut self) {
         self.word(std::mem::offset_of!(RingHeader, printing)).store(self.tail, Ordering::Relaxed);
     }
 
-    /// Bytes read so far, as [`Ring::release`] takes them.
+    /// Bytes read so far, for [`Ring::release`].
     pub fn read_up_to(&self) -> u64 {
         self.tail
     }
 
-    /// What has been read up to there is written out: the module may write there again.
+    /// Everything read up to there is written out: the module may overwrite it.
     pub fn release(&mut self, up_to: u64) {
         self.released = up_to;
-        // Release: the copies were made before the module may write there. Pairs with its acquire load.
+        // Release: the copies complete before the module may overwrite them. Pairs with its acquire load.
         self.word(std::mem::offset_of!(RingHeader, tail)).store(up_to, Ordering::Release);
     }
 
-    /// Whether the module still keeps what has been read.
+    /// Whether the module retains records until they are released.
     pub fn is_behind(&self) -> bool {
         self.released != self.tail
     }
 
-    /// The regular file that is printed to, and how long it is with all that has been released.
+    /// Records the regular file that receives the output, and its length with all released records.
     pub fn set_out(&self, out: OutFile) {
         let store = |offset, value| self.word(offset).store(value, Ordering::Relaxed);
         store(std::mem::offset_of!(RingHeader, out_device), out.device);
@@ -126,7 +126,7 @@ impl Ring {
         store(std::mem::offset_of!(RingHeader, out_bytes), out.bytes);
     }
 
-    /// The value of the last [`Ring::set_out`], perhaps of another loader.
+    /// The value of the last [`Ring::set_out`], possibly of another loader.
     pub fn out(&self) -> OutFile {
         let load = |offset| self.word(offset).load(Ordering::Relaxed);
         OutFile {
@@ -136,8 +136,8 @@ impl Ring {
         }
     }
 
-    /// Of a loader that was killed: how many records it had read, which are here still, and which it may have printed.
-    /// Before the first look.
+    /// After a loader was killed: the number of records that it had read and not released, and may have printed. Before
+    /// the first refresh.
     pub fn doubtful(&self) -> u64 {
         let until = self.word(std::mem::offset_of!(RingHeader, printing)).load(Ordering::Relaxed);
         let head = self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire);
@@ -159,12 +159,12 @@ impl Ring {
         count
     }
 
-    /// Whether what the last look has seen takes more than a sixteenth of the ring: it fills quickly.
+    /// Whether the records of the last refresh fill more than a sixteenth of the ring: it fills quickly.
     pub fn fills_quickly(&self) -> bool {
         self.filled > self.size / 16
     }
 
-    /// Says that the reader is going to wait; the module answers by waking it.
+    /// Tells the module that the reader is about to sleep, so that it wakes it.
     pub fn announce_waiting(&self) {
         // SAFETY: as in word().
         let waiting =
@@ -172,19 +172,19 @@ impl Ring {
         waiting.store(1, Ordering::SeqCst);
     }
 
-    /// Records and bytes for which there was no room, since the session began.
+    /// Records and bytes lost for lack of room since the session started.
     pub fn lost(&self) -> (u64, u64) {
         let load = |offset| self.word(offset).load(Ordering::Relaxed);
         (load(std::mem::offset_of!(RingHeader, lost_records)), load(std::mem::offset_of!(RingHeader, lost_bytes)))
     }
 
-    /// A number that is another one when code has gone that records of before may have addresses of. Whoever sees one from after
-    /// a record was written knows of all that has gone before that.
+    /// A counter that changes when code is unloaded whose addresses earlier records may contain. A value read after a
+    /// record was written covers everything unloaded before that record.
     pub fn changes(&self) -> u64 {
         self.word(std::mem::offset_of!(RingHeader, changes)).load(Ordering::Acquire)
     }
 
-    /// The record in front, of those that [`Ring::refresh`] has seen.
+    /// The first record, among those seen by [`Ring::refresh`].
     pub fn front(&mut self) -> Result<Option<Record>, Damage> {
         while self.front.is_none() && self.tail != self.head {
             let left = self.head.wrapping_sub(self.tail);
@@ -207,7 +207,7 @@ impl Ring {
         Ok(self.front)
     }
 
-    /// Takes the record that [`Ring::front`] has shown; its payload replaces what is in `payload`.
+    /// Takes the record that [`Ring::front`] returned; its payload replaces the contents of `payload`.
     pub fn take(&mut self, payload: &mut Vec<u8>) -> Option<Record> {
         let record = self.front.take()?;
         let bytes = u64::from(record.bytes);
@@ -215,9 +215,9 @@ impl Ring {
         let at = ((self.tail + HEADER_BYTES) & (self.size - 1)) as usize;
         payload.clear();
         payload.reserve(length);
-        // SAFETY: front() has seen that the record ends before the ring's end, and there is room for its payload. The
-        // module does not write between tail and head; if it does all the same, the bytes are wrong ones, and are
-        // checked after they have been copied.
+        // SAFETY: front() has checked that the record ends before the ring's end, and there is room for its payload.
+        // The module does not write between tail and head; if it does, the bytes are wrong, and are checked after they
+        // have been copied.
         unsafe {
             std::ptr::copy_nonoverlapping(self.data.add(at).as_ptr(), payload.as_mut_ptr(), length);
             payload.set_len(length);
@@ -226,14 +226,14 @@ impl Ring {
         Some(record)
     }
 
-    /// The time of the record in front, as [`Ring::front`] finds it.
+    /// The time of the first record, as found by [`Ring::front`].
     #[inline]
     pub fn front_time(&mut self) -> Result<Option<u64>, Damage> {
         Ok(self.front()?.map(|record| record.time))
     }
 
-    /// Shows `look` the records in front as they lie there, at most so many, as long as they are older than `below`, there is
-    /// nothing strange about them, and it takes them, which it must not do with a pad. What comes then is for [`Ring::front`] and [`Ring::take`] to look at.
+    /// Passes the first records in place to `look`, at most this many, as long as they are older than `below`, they are
+    /// valid, and it accepts them; it must not accept a pad. The next record is for [`Ring::front`] and [`Ring::take`].
     #[inline]
     pub fn pass_while(&mut self, below: u64, most: usize, mut look: impl FnMut(Record, &[AtomicU64]) -> bool) {
         const HEADER_WORDS: usize = HEADER_BYTES as usize / ALIGNMENT;
@@ -243,11 +243,11 @@ impl Ring {
         if left > self.size || !is_aligned || self.front.is_some() {
             return;
         }
-        // Of no more bytes than so many records have at least: cheaper than to count them.
+        // The minimum size of that many records: cheaper than counting them.
         let room = (left.min(self.size - at as u64) as usize).min(most.saturating_mul(HEADER_BYTES as usize));
-        // SAFETY: inside of the data, which is aligned, as `at` is; shared with the module, so only touched as atomics. It
-        // does not write between tail and head; if it does all the same, the words are wrong ones, and are checked after
-        // they have been read.
+        // SAFETY: inside of the data, which is aligned, as `at` is; shared with the module, so only accessed as
+        // atomics. The module does not write between tail and head; if it does, the words are wrong, and are checked
+        // after they have been read.
         let words = unsafe { std::slice::from_raw_parts(self.data.add(at).cast().as_ptr(), room / ALIGNMENT) };
         let mut rest: &[AtomicU64] = words;
         while let Some(header) = rest.first_chunk::<HEADER_WORDS>() {
@@ -271,7 +271,7 @@ impl Ring {
         self.advance(((words.len() - rest.len()) * ALIGNMENT) as u64);
     }
 
-    /// A record's header; of a pad in less room than a header only the first fields.
+    /// A record's header; of a pad with less room than a header, only the first fields.
     fn header_at(&self, at: u64, room: u64) -> Record {
         let mut bytes = [0u8; HEADER_BYTES as usize];
         if room >= HEADER_BYTES {
@@ -281,17 +281,17 @@ impl Ring {
         }
         let there = room.min(HEADER_BYTES) as usize;
         self.copy(at, bytes.get_mut(..there).unwrap_or_default());
-        // SAFETY: every pattern of bits is a Record, which has no padding (tests/twins.rs knows its size).
+        // SAFETY: every bit pattern is a valid Record, which has no padding (tests/twins.rs checks its size).
         unsafe { std::mem::transmute::<[u8; HEADER_BYTES as usize], Record>(bytes) }
     }
 
-    /// Copies from the place of byte `count`; neither goes over the ring's end nor before the module's next writes.
+    /// Copies from byte `count` on; must not cross the ring's end or the module's write position.
     #[inline]
     fn copy(&self, count: u64, out: &mut [u8]) {
         let at = (count & (self.size - 1)) as usize;
         let length = out.len().min(self.size as usize - at);
-        // SAFETY: at + length <= size. The module does not write between tail and head; if it does all the same, the
-        // bytes are wrong ones, and are checked after they have been copied.
+        // SAFETY: at + length <= size. The module does not write between tail and head; if it does, the bytes are
+        // wrong, and are checked after they have been copied.
         unsafe { std::ptr::copy_nonoverlapping(self.data.add(at).as_ptr(), out.as_mut_ptr(), length) };
     }
 
@@ -310,7 +310,7 @@ impl Ring {
 pub(crate) mod tests {
     use super::*;
 
-    /// A ring in memory of our own, and the module's side of it.
+    /// A ring in our own memory, with the module's side of it.
     pub struct Fake {
         memory: Box<[u64]>,
         pub ring: Ring,
@@ -324,7 +324,7 @@ pub(crate) mod tests {
         pub fn new(cpu: u32, size: usize) -> Fake {
             let mut memory = vec![0u64; (HEADER + size) / 8].into_boxed_slice();
             let start = NonNull::new(memory.as_mut_ptr().cast()).unwrap();
-            // SAFETY: the memory lives as long as the Fake and is not touched but through its pointer.
+            // SAFETY: the memory lives as long as the Fake and is only accessed through its pointer.
             let ring = unsafe { Ring::new(cpu, start, HEADER, size) };
             Fake { memory, ring, size, head: 0 }
         }
@@ -344,7 +344,7 @@ pub(crate) mod tests {
             unsafe { AtomicU64::from_ptr(self.base().cast()) }.store(head, Ordering::Release);
         }
 
-        /// As another process would map it after this one.
+        /// As mapped by another process after this one.
         pub fn another(&mut self) -> Ring {
             let start = NonNull::new(self.base()).unwrap();
             // SAFETY: as in new().
@@ -363,7 +363,7 @@ pub(crate) mod tests {
             header
         }
 
-        /// As spile_record_begin and _commit do; false: no room.
+        /// As spile_record_begin and _commit; false: no room.
         pub fn write(&mut self, time: u64, payload: &[u8]) -> bool {
             let bytes = 24 + payload.len().next_multiple_of(8) as u64;
             let to_end = self.size as u64 - self.head % self.size as u64;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Names of the kernel's addresses in records, as the module reports them ([`spile_abi::device::SYMBOL`]), and what prints make
-//! of them: runtime-c/symbol.c is who answers, and remembers modules that have gone since the record was written.
+//! Names of kernel addresses in records, as reported by the module ([`spile_abi::device::SYMBOL`]), and their printed
+//! forms. runtime-c/symbol.c answers, and remembers modules unloaded since the record was written.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use spile_abi::record::{STACK_AT_PROBE, STACK_FULL, STACK_LINES, STACK_OF_USER, 
 use crate::records::payload::{Payload, Short};
 use crate::records::text::Text;
 
-/// Number of answers in the cache at the most: some megabytes.
+/// Maximum number of cached answers: some megabytes.
 const MOST_KNOWN: usize = 1 << 16;
 
 /// A source of the kernel's symbols.
@@ -32,7 +32,7 @@ struct Known {
     text: Box<[u8]>,
     /// `FILE:LINE`, or empty.
     line: Box<[u8]>,
-    /// The answer holds for records up to this time.
+    /// The answer is valid for records up to this time.
     until: u64,
     /// The answer does not depend on which modules are loaded.
     stays: bool,
@@ -60,21 +60,21 @@ impl Known {
         }
     }
 
-    /// `MODULE` or `kernel`; `None`: it is in none.
+    /// `MODULE` or `kernel`; `None`: in neither.
     fn module(&self) -> Option<&[u8]> {
         let open = self.text.iter().position(|byte| *byte == b'[')?;
         self.text.get(open + 1..)?.split(|byte| matches!(byte, b']' | b' ')).next()
     }
 }
 
-/// What is known of addresses.
+/// Cache of answers.
 pub struct Symbols<'k> {
     kernel: Option<&'k dyn Kernel>,
     /// Answers, by address and flags.
     known: HashMap<(u64, u32), Known>,
-    /// Count of changes when the answers that do not stay were given.
+    /// Change counter at the time of the volatile answers.
     changes: u64,
-    /// Time of the record that is read.
+    /// Time of the current record.
     time: u64,
 }
 
@@ -88,12 +88,13 @@ impl fmt::Debug for Symbols<'_> {
 }
 
 impl<'k> Symbols<'k> {
-    /// `None`: there is no module to ask, all addresses are written in hex.
+    /// `None`: no module to ask, all addresses are printed in hex.
     pub fn new(kernel: Option<&'k dyn Kernel>) -> Symbols<'k> {
         Symbols { kernel, known: HashMap::new(), changes: 0, time: 0 }
     }
 
-    /// To be called before reading records that were written before `changes` was read: [`crate::records::ring::Ring::changes`].
+    /// To be called before reading records that were written before `changes` was read:
+    /// [`crate::records::ring::Ring::changes`].
     pub fn changed(&mut self, changes: u64) {
         if self.changes != changes {
             self.changes = changes;
@@ -101,7 +102,7 @@ impl<'k> Symbols<'k> {
         }
     }
 
-    /// The time of the record whose addresses come next.
+    /// Sets the time of the record whose addresses follow.
     pub fn at(&mut self, time: u64) {
         self.time = time;
     }
@@ -116,7 +117,7 @@ impl<'k> Symbols<'k> {
         }
     }
 
-    /// The text of a conversion whose payload comes next; empty for addresses that could not be read.
+    /// The text of a conversion whose payload is next; empty for addresses that could not be read.
     pub fn named(&mut self, conversion: Named, payload: &mut Payload<'_>) -> Result<Cow<'_, [u8]>, Short> {
         let mut text = Vec::new();
         match conversion {
@@ -160,7 +161,7 @@ impl<'k> Symbols<'k> {
             } else {
                 SYMBOL_LINE
             };
-            // The module has no names of user space.
+            // The module has no user-space symbols.
             let user = has(STACK_OF_USER).then(|| unnamed(address));
             let known = user.as_ref().unwrap_or_else(|| self.find(address, source));
             if has(STACK_FULL) {
@@ -195,7 +196,7 @@ fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> Know
     }
 }
 
-/// The text of an address without a name. It is asked again in the next record.
+/// The text of an address without a name. It is looked up again in the next record.
 fn unnamed(address: u64) -> Known {
     let hex: Box<[u8]> = format!("{address:#x}").into_bytes().into();
     Known { text: hex.clone(), hex, line: Box::default(), until: 0, stays: false }
@@ -206,7 +207,7 @@ fn bytes(field: &[u8]) -> Box<[u8]> {
     field.split(|byte| *byte == 0).next().unwrap_or_default().into()
 }
 
-/// The addresses in a memory part; none where it could not be read.
+/// The addresses in a memory part; empty if it could not be read.
 fn addresses<'p>(payload: &mut Payload<'p>) -> Result<impl Iterator<Item = u64> + use<'p>, Short> {
     let part = payload.bytes()?.unwrap_or_default();
     Ok(part.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)))
@@ -218,7 +219,8 @@ pub(crate) mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A module of two functions at 0x1000 that goes when the clock is at 100; the kernel's `vfs_read` at 0x9000.
+    /// A module of two functions at 0x1000 that is unloaded when the clock is at 100; the kernel's `vfs_read` at
+    /// 0x9000.
     #[derive(Default)]
     pub struct Fake {
         gone: AtomicBool,
@@ -302,7 +304,7 @@ pub(crate) mod tests {
         assert_eq!(see(20, 0), "probed+0x0/0x100 [fake]");
         assert_eq!(fake.asked.lock().unwrap().len(), 2, "each once");
         fake.gone.store(true, Ordering::Relaxed);
-        // Records of before and of after, in one batch.
+        // Records from before and after, in one batch.
         assert_eq!(see(90, 1), "probed+0x0/0x100 [fake]");
         assert_eq!(see(110, 1), "0x1000");
         let expected = [(0x1000, 10, 0), (0x9000, 10, 0), (0x1000, 90, 0), (0x1000, 110, 0)];

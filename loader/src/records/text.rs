@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Text that one record becomes. What goes beyond its limit is cut, and that is remembered.
+//! The text of a record, truncated at a limit.
 //!
-//! The twin of runtime-c/text.h and text.c, which serves strings made in the kernel: both write the same.
+//! Must match runtime-c/text.h and text.c, which build strings in the kernel.
 
-/// Most bytes that one record may become. A width or a repeat count can ask for any number of them.
+/// Maximum length of a record's text. A width or a repeat count can ask for any number of bytes.
 pub const MAX_TEXT: usize = 8 << 20;
 
-/// Text of a limited length that is put together.
+/// Text of limited length.
 #[derive(Debug)]
 pub struct Text {
     bytes: Vec<u8>,
@@ -16,18 +16,18 @@ pub struct Text {
 }
 
 impl Text {
-    /// An empty one; `limit` in bytes.
+    /// An empty text; `limit` in bytes.
     pub fn new(limit: usize) -> Text {
         Text { bytes: Vec::new(), limit, cut: false }
     }
 
-    /// Begins anew.
+    /// Clears the text.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.cut = false;
     }
 
-    /// All of it.
+    /// The text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -42,7 +42,7 @@ impl Text {
         self.bytes.len() >= self.limit
     }
 
-    /// Appends as many of these bytes as there is room for.
+    /// Appends as many of these bytes as fit.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         let room = self.limit - self.bytes.len();
@@ -50,7 +50,7 @@ impl Text {
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 
-    /// Appends a byte, if there is room.
+    /// Appends a byte, if it fits.
     #[inline]
     pub fn push_byte(&mut self, byte: u8) {
         match self.bytes.len() < self.limit {
@@ -59,7 +59,7 @@ impl Text {
         }
     }
 
-    /// In base 10: what most records consist of.
+    /// In base 10, the most frequent case.
     #[inline]
     pub fn decimal(&mut self, value: i64) {
         if value < 0 {
@@ -79,7 +79,7 @@ impl Text {
         self.push(&digits[start..]);
     }
 
-    /// Appends the byte so many times, as far as there is room.
+    /// Appends the byte this many times, as far as it fits.
     pub fn repeat(&mut self, byte: u8, count: u64) {
         let room = self.limit - self.bytes.len();
         self.cut |= count > room as u64;
@@ -92,8 +92,8 @@ impl Text {
         self.push(Digits::of(value, base).as_bytes());
     }
 
-    /// As C spells it between quotes: `\a \b \t \n \v \f \r \\` and the quote itself with a backslash, other unprintable
-    /// bytes as three octal digits.
+    /// Escapes as in a C string: `\a \b \t
+    ///  \v \f \r \\` and the quote itself with a backslash, other unprintable bytes as three octal digits.
     pub fn escaped(&mut self, byte: u8, quote: u8) {
         match byte {
             7..=13 => self.push(&[b'\\', b"abtnvfr"[usize::from(byte - 7)]]),
@@ -132,7 +132,7 @@ impl Digits {
         self.bytes.make_ascii_uppercase();
     }
 
-    /// All of it.
+    /// The text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
     }

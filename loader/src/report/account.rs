@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The balance of events: what became of every hit of every probe, as a line, a table, or JSON.
+//! Accounting of hits: the outcome of every hit of every probe, as a line, a table, or JSON.
 //!
-//! `hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled + return_misses`, all counted by the module
-//! itself: a call whose return could not be followed is a hit too. Beside them: records that found no room.
+//! `hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled + return_misses`, all counted by
+//! the module; a call whose return could not be probed is a hit too. Lost records are counted separately.
 //!
-//! JSON is written here by hand: two objects, whose strings must also escape what terminals obey (serde_json would need a
-//! formatter of its own for that, five crates and 6 KB).
+//! JSON is written by hand: two objects, in whose strings control characters must be escaped too (serde_json would need
+//! a custom formatter for that, five crates and 6 KB).
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use spile_abi::meta::Probe;
 
 use spile_abi::escape;
 
-/// How `--stats` shows it.
+/// Output format of `--stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// For people.
@@ -24,7 +24,7 @@ pub enum Form {
     Json,
 }
 
-/// What is counted, and how often it was.
+/// A counter and its value.
 type Count = (&'static str, u64);
 
 fn misses(counters: &Counters) -> [Count; 5] {
@@ -37,7 +37,7 @@ fn misses(counters: &Counters) -> [Count; 5] {
     ]
 }
 
-/// What to warn of at the end; nothing if all hits were handled and no record was lost.
+/// Warnings at the end; None if all hits were handled and no record was lost.
 pub fn missed(all: &[Counters]) -> Option<String> {
     let mut sums = misses(&Counters::default());
     let mut hits = 0u64;
@@ -53,12 +53,12 @@ pub fn missed(all: &[Counters]) -> Option<String> {
         .then(|| format!("of {hits} hits were missed: {}; --stats tells of which probes", missed.join(", ")))
 }
 
-/// The name of how a probe was attached; empty if it was not.
+/// The name of the attachment mechanism; empty if the probe was not attached.
 pub fn mechanism(counters: &Counters) -> &'static str {
     MECHANISMS.get(counters.mechanism as usize).copied().unwrap_or_default()
 }
 
-/// All that is counted of a probe, by short names.
+/// All counters of a probe, by short names.
 pub fn columns(counters: &Counters) -> [Count; 10] {
     [
         ("hits", counters.hits),
@@ -74,13 +74,13 @@ pub fn columns(counters: &Counters) -> [Count; 10] {
     ]
 }
 
-/// Least, average and most cycles of the runs that were timed; none if none was.
+/// Minimum, average and maximum cycles of the timed runs; None if none was timed.
 fn cycles(counters: &Counters) -> Option<(u64, u64, u64)> {
     let average = counters.cycles.checked_div(counters.timed)?;
     Some((counters.least_cycles, average, counters.most_cycles))
 }
 
-/// A row for each probe; columns that are empty for all are left out, but for hits and handled.
+/// A row for each probe; columns that are empty for all probes are omitted, except hits and handled.
 pub fn table(probes: &[Probe], all: &[Counters]) -> String {
     let shown: Vec<bool> = (0..columns(&Counters::default()).len())
         .map(|column| column < 2 || all.iter().any(|counters| columns(counters)[column].1 > 0))
@@ -104,7 +104,7 @@ pub fn table(probes: &[Probe], all: &[Counters]) -> String {
     let mut text = String::new();
     for row in &rows {
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            // Numbers to the right, names to the left, nothing behind the last.
+            // Numbers are right-aligned, names left-aligned, without trailing blanks.
             let _ = match () {
                 () if column + 1 == count => writeln!(text, "{cell}"),
                 () if column + 2 == count => write!(text, "{cell:<width$}  "),
@@ -141,7 +141,7 @@ pub fn json_list(probes: &[Probe], all: &[Counters]) -> String {
     text
 }
 
-/// A string as JSON and Prometheus have it. What a terminal would obey is escaped as JSON does it.
+/// A string as in JSON and Prometheus. Terminal control characters are escaped as in JSON.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {

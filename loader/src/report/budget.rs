@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--budget`: what a script would cost on this machine, estimated and printed before it runs; and what is done when that is too much.
+//! `--budget`: estimates and prints the cost of a script on this machine before it runs, and enforces the limit.
 //!
-//! The module arms all probes for a second and counts their hits, without running a handler ([`Device::measure`]). A hit
-//! takes the overhead of every run, which depends on how the probe is attached, and what its handler takes by the
-//! compiler's estimate; both in instructions, and the module measures how long one takes here. So it is an estimate,
-//! good for the order of magnitude; `--stats` shows what the runs took.
+//! The module arms all probes for a second and counts their hits without running handlers ([`Device::measure`]). A hit
+//! costs the overhead of the probe's mechanism plus the compiler's estimate for its handler, both in instructions; the
+//! module measures the time of an instruction on this machine. The result is an estimate, good for the order of
+//! magnitude; `--stats` shows the actual times.
 
 use spile_abi::device::{Counters, Measure};
 use spile_abi::meta::Probe;
@@ -15,15 +15,15 @@ use crate::host::stderr::say;
 use crate::module::device::Device;
 use crate::report::account;
 
-/// For which hits are counted.
+/// Time for which hits are counted.
 const MILLISECONDS: u32 = 1000;
-/// Sampling that leaves less than this is no answer.
+/// The smallest useful sampling rate.
 const MOST_FACTOR: u32 = 1_000_000;
-/// Number of probes that are shown, those that cost most.
+/// Number of probes printed, most expensive first.
 const MAX_SHOWN: usize = 10;
 
-/// What a hit takes before and behind its handler, in instructions, by [`account::mechanism`]: docs/bench-runtime.md,
-/// less the handlers there; of interrupts and exceptions what they take themselves.
+/// Overhead of a hit outside its handler, in instructions, by [`account::mechanism`]: docs/bench-runtime.md, less the
+/// handlers there; for interrupts and exceptions including their own cost.
 const OVERHEAD: [(&str, u64); 11] = [
     ("", 1500),
     ("ftrace", 110),
@@ -41,14 +41,14 @@ const OVERHEAD: [(&str, u64); 11] = [
 /// `PERCENT[,sample]`
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// What the script may cost, in percent of the time of all CPUs.
+    /// Limit in percent of the time of all CPUs.
     pub percent: f64,
-    /// Above it, one in so many hits is handled; else the script does not run.
+    /// Above it, handle one in N hits; else do not run the script.
     pub sample: bool,
 }
 
 impl Budget {
-    /// Parses the value of `--budget`. The error is what is wrong with it.
+    /// Parses the value of `--budget`. The error is a message.
     pub fn parse(text: &str) -> Result<Budget, String> {
         let (percent, sample) = match text.split_once(',') {
             None => (text, false),
@@ -63,7 +63,7 @@ impl Budget {
     }
 }
 
-/// The cost of one probe: hits in a second, and the percentage of all CPUs' time that they take outside and inside the handler.
+/// The cost of one probe: hits in a second, and the percentage of all CPUs' time outside and inside the handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Share {
     hits: f64,
@@ -92,9 +92,9 @@ fn share(counters: &Counters, measure: &Measure) -> Share {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Verdict {
     Fits,
-    /// One in so many hits.
+    /// One in N hits.
     Sample(u32),
-    /// The hits alone take this, in percent, if that is why.
+    /// The percentage that the hits alone cost, if that is the reason.
     Refused(Option<f64>),
 }
 
@@ -107,7 +107,7 @@ fn judge(budget: &Budget, shares: &[Share]) -> Verdict {
     if !budget.sample {
         return Verdict::Refused(None);
     }
-    // A hit that is left out takes about half of the overhead of a run.
+    // A skipped hit costs about half of the overhead of a run.
     let idle = overhead / 2.0;
     let factor = ((overhead - idle + handlers) / (budget.percent - idle)).ceil();
     match factor > 1.0 && factor <= f64::from(MOST_FACTOR) {
@@ -116,7 +116,7 @@ fn judge(budget: &Budget, shares: &[Share]) -> Verdict {
     }
 }
 
-/// The lines that are printed: the whole cost, and the probes that cost most.
+/// The lines to print: the total cost, and the most expensive probes.
 fn lines(budget: &Budget, probes: &[Probe], all: &[Counters], measure: &Measure, shares: &[Share]) -> Vec<String> {
     let sum: f64 = shares.iter().map(Share::all).sum();
     let hits: f64 = shares.iter().map(|share| share.hits).sum();
@@ -151,8 +151,8 @@ fn lines(budget: &Budget, probes: &[Probe], all: &[Counters], measure: &Measure,
     lines
 }
 
-/// Counts the hits for a second, prints the cost, and makes the module sample where that is needed. Before [`Device::start`].
-/// [`Error::OverBudget`]: the script is not to be run.
+/// Counts the hits for a second, prints the cost, and makes the module sample if needed. Before [`Device::start`].
+/// [`Error::OverBudget`]: the script must not run.
 pub fn keep(budget: &Budget, device: &Device, probes: &[Probe]) -> Result<(), Error> {
     let measure = device.measure(MILLISECONDS)?;
     let all = (0..probes.len()).map(|index| device.counters(index as u32)).collect::<Result<Vec<Counters>, Error>>()?;
@@ -208,7 +208,7 @@ mod tests {
         let shares = [Share { hits: 1.0, overhead: 2.0, handler: 9.0 }, Share::default()];
         assert_eq!(judge(&budget("11"), &shares), Verdict::Fits);
         assert_eq!(judge(&budget("10.9"), &shares), Verdict::Refused(None));
-        // 1 for all hits, and 10 for those that are handled: a fourth of them is too much, a fifth is just in it.
+        // 1 for all hits, and 10 for those that are handled: a fourth of them is too many, a fifth just fits.
         assert_eq!(judge(&budget("3,sample"), &shares), Verdict::Sample(5));
         assert_eq!(judge(&budget("1,sample"), &shares), Verdict::Refused(Some(1.0)));
         assert_eq!(judge(&budget("0.5,sample"), &shares), Verdict::Refused(Some(1.0)));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--metrics unix:PATH`: Prometheus text for whoever connects to a socket, as long as the session runs.
+//! `--metrics unix:PATH`: serves Prometheus text on a socket while the session runs.
 //!
-//! A thread of its own answers one client after the other: a client that sends `GET` or `HEAD` gets an HTTP/1.0 answer
-//! (`curl --unix-socket`), one that sends nothing the text alone (`socat`). A slow one is left after [`PATIENCE`], and the
-//! session knows nothing of it.
+//! A separate thread answers one client after the other: a client that sends `GET` or `HEAD` gets an HTTP/1.0 answer
+//! (`curl --unix-socket`), one that sends nothing the text only (`socat`). A slow client is dropped after [`PATIENCE`];
+//! the session does not depend on any of them.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -18,20 +18,20 @@ use nix::poll::{PollFd, PollFlags, poll};
 
 use crate::error::Error;
 
-/// For all that a client may say and read. The end of the session does not wait for it.
+/// Time limit for a client. The end of the session does not wait for it.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A client that has sent nothing by then gets the text alone.
+/// A client that has sent nothing by then gets the text only.
 const SILENCE: Duration = Duration::from_millis(200);
-/// A longer request is none.
+/// Maximum length of a request.
 const MAX_REQUEST: usize = 8 << 10;
 
-/// Between two looks whether the socket is still there, in milliseconds.
+/// Interval of checks that the socket still exists, in milliseconds.
 const LOOK_INTERVAL: u16 = 5000;
 
-/// What `--metrics` gives before a socket's path.
+/// Prefix of a socket's path in `--metrics`.
 pub const PREFIX: &str = "unix:";
 
-/// A socket that gives each client the metrics of the session (`--metrics unix:PATH`).
+/// A socket that serves the metrics of the session (`--metrics unix:PATH`).
 #[derive(Debug)]
 pub struct Exporter {
     listener: UnixListener,
@@ -41,7 +41,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// A socket that a killed loader has left is taken over; one that is listened to is not.
+    /// The socket of a killed loader is replaced; one in use is not.
     pub fn open(path: &Path) -> Result<Exporter, Error> {
         let failed = |error| Error::OpenOutput { path: path.to_path_buf(), error };
         let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
@@ -52,7 +52,7 @@ impl Exporter {
         Ok(Exporter { listener, path: path.to_path_buf(), inode })
     }
 
-    /// Until `stop_wanted` is readable.
+    /// Serves until `stop_wanted` is readable.
     pub fn serve(&mut self, stop_wanted: BorrowedFd<'_>, text: impl Fn() -> String) {
         loop {
             let mut descriptors =
@@ -65,17 +65,17 @@ impl Exporter {
                 return;
             }
             if client && let Ok((stream, _)) = self.listener.accept() {
-                // A client that is gone or slow has what it has.
+                // Ignore clients that are gone or slow.
                 let _ = answer(stream, stop_wanted, &text);
             }
             self.come_back();
         }
     }
 
-    /// A socket whose file somebody has removed is made anew; what stands in its place stays.
+    /// Recreates a socket whose file was removed; a file that replaced it stays.
     fn come_back(&mut self) {
         let is_gone = fs::symlink_metadata(&self.path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-        // Where there is no directory any more, it is tried again.
+        // If the directory is missing, retry later.
         if is_gone && let Ok((listener, inode)) = listen(&self.path) {
             (self.listener, self.inode) = (listener, inode);
         }
@@ -90,27 +90,27 @@ fn listen(path: &Path) -> io::Result<(UnixListener, u64)> {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        // Somebody else's stays; one that cannot be removed is taken over by the next loader.
+        // A file of another process stays; one that cannot be removed is replaced by the next loader.
         if fs::symlink_metadata(&self.path).is_ok_and(|data| data.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// A client, for as long as anybody has patience with it.
+/// A client, with its time limit.
 struct Client<'s> {
     stream: UnixStream,
     until: Instant,
-    /// Readable when the session is over.
+    /// Readable when the session has ended.
     stop: BorrowedFd<'s>,
 }
 
 impl Client<'_> {
-    /// Waits for one of these, at the most so long. An error: its time is over, or the session.
+    /// Waits for one of these for at most this time. Err: the client's time is over, or the session.
     fn wait(&self, events: PollFlags, most: Duration) -> io::Result<bool> {
         let left = self.until.saturating_duration_since(Instant::now());
         let mut descriptors = [PollFd::new(self.stream.as_fd(), events), PollFd::new(self.stop, PollFlags::POLLIN)];
-        // Rounded up: a wait of nothing would be a busy one.
+        // Round up: a timeout of 0 would busy-wait.
         let milliseconds = left.min(most).as_millis().saturating_add(1);
         let count = match poll(&mut descriptors, u16::try_from(milliseconds).unwrap_or(u16::MAX)) {
             Err(nix::errno::Errno::EINTR) => 0,
@@ -137,7 +137,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// The request, up to the empty line that ends it.
+    /// The request, up to the empty line at its end.
     fn read_request(&mut self) -> io::Result<Vec<u8>> {
         let mut request = Vec::new();
         let mut buffer = [0u8; 1024];
@@ -184,7 +184,7 @@ mod tests {
     fn clients_are_answered_as_they_ask_until_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("metrics");
-        // What a killed loader has left.
+        // As left by a killed loader.
         drop(UnixListener::bind(&path).unwrap());
         let mut exporter = Exporter::open(&path).unwrap();
         assert!(Exporter::open(&path).is_err(), "it is listened to");
@@ -206,7 +206,7 @@ mod tests {
                 "{answer}"
             );
             assert!(ask(b"HEAD / HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
-            // Any client has it look.
+            // Any client triggers the check.
             let last = UnixStream::connect(&path).unwrap();
             fs::remove_file(&path).unwrap();
             drop(last);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_reads_byte_by_byte_keeps_nobody() {
+    fn a_slow_client_does_not_delay_others() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("metrics");
         let mut exporter = Exporter::open(&path).unwrap();
@@ -231,7 +231,7 @@ mod tests {
             let serving = scope.spawn(|| exporter.serve(stop.as_fd(), || "x".repeat(64 << 20)));
             let slow = UnixStream::connect(&path).unwrap();
             let reader = slow.try_clone().unwrap();
-            // Each piece makes room: every single write goes on.
+            // Each read makes room, so every single write succeeds.
             scope.spawn(move || {
                 while (&reader).read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
                     std::thread::sleep(Duration::from_millis(1))

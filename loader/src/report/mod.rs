@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Reports about a session, beside its output: losses, skipped handlers, counts of the probes.
+//! Reports about a session: losses, skipped handlers, hits of the probes.
 
 pub mod account;
 pub mod budget;
@@ -11,10 +11,10 @@ mod targets;
 use spile_abi::device::Counters;
 use spile_abi::meta::Probe;
 
-/// Records that found no room, by CPU.
+/// Records lost for lack of space, by CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// CPU, records, bytes; only CPUs that lost any.
+    /// CPU, records, bytes; only CPUs that lost some.
     pub cpus: Vec<(u32, u64, u64)>,
 }
 
@@ -24,11 +24,11 @@ impl Losses {
         self.cpus.iter().fold(0, |sum, (_, records, _)| sum.saturating_add(*records))
     }
 
-    /// While they happen, or (`at_end`) altogether. `ring_bytes`: the size that was too small.
+    /// A message during the session or (`at_end`) for all of it. `ring_bytes`: the current size.
     pub fn text(&self, ring_bytes: u32, at_end: bool) -> String {
         let cpus: Vec<String> =
             self.cpus.iter().map(|(cpu, records, bytes)| format!("CPU {cpu}: {records} ({bytes} bytes)")).collect();
-        // Doubled, in whole MB.
+        // Twice the size, in whole MB.
         let advised = (u64::from(ring_bytes) * 2).div_ceil(1 << 20);
         let so_far = if at_end { "" } else { " so far" };
         format!(
@@ -40,7 +40,7 @@ impl Losses {
     }
 }
 
-/// The whole account of one probe site: `hits` is the sum of what follows.
+/// The counters of one probe site: `hits` is the sum of the others.
 pub fn account(probe: &Probe, counters: &Counters) -> String {
     let Counters {
         hits,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `spilerun status NAME`: what a loaded module has done, as a table, JSON or Prometheus text. Read beside its loader.
+//! `spilerun status NAME`: what a loaded module has done, as a table, JSON or Prometheus text. Runs beside its loader.
 
 use std::fmt::Write;
 use std::fs;
@@ -19,18 +19,18 @@ use spile_abi::escape;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// How it is shown.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// For people.
     Table,
     /// One object in one line.
     Json,
-    /// Text format of Prometheus and OpenMetrics.
+    /// Prometheus and OpenMetrics text format.
     Prometheus,
 }
 
-/// All that is known of a module.
+/// The status of a module.
 pub struct Known<'k> {
     /// Name of the module.
     pub name: &'k str,
@@ -38,7 +38,7 @@ pub struct Known<'k> {
     pub meta: &'k Meta,
     /// State and sizes.
     pub info: Info,
-    /// What becomes of what the script writes.
+    /// Whether the script's writes are done, and until when.
     pub gate: GateState,
     /// Counters of each probe, in the order of the description.
     pub counters: &'k [Counters],
@@ -46,7 +46,7 @@ pub struct Known<'k> {
     pub absent: Vec<String>,
 }
 
-/// What the module reports now.
+/// Reads the module's current status.
 pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<String, Error> {
     let info = device.info()?;
     let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
@@ -54,34 +54,34 @@ pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<Strin
     Ok(Known { name, meta, info, gate: device.gate()?, counters: &counters, absent }.text(form))
 }
 
-/// Prometheus text into a file that is whole whenever it is read: a new one takes its place.
+/// Writes Prometheus text to a file atomically, by replacing it.
 pub fn write_metrics(name: &str, meta: &Meta, device: &Device, path: &Path) -> Result<(), Error> {
     let text = ask(name, meta, device, Form::Prometheus)?;
     replace(path, &text).map_err(|error| Error::OpenOutput { path: path.to_path_buf(), error })
 }
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // A device in its place would be gone.
+    // Do not replace a device.
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return Err(io::Error::other("it is no regular file"));
     }
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
-    // Its directory may be somebody else's, who could have put a link there: a new file is made, or none.
+    // Another user may own the directory and could have placed a link there: only create a new file.
     let _ = fs::remove_file(&new);
     let file = fs::OpenOptions::new().write(true).create_new(true).open(&new);
     let written = file
         .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
         .and_then(|()| fs::rename(&new, path));
     if written.is_err() {
-        // Half of it is of no use.
+        // Remove an incomplete file.
         let _ = fs::remove_file(&new);
     }
     written
 }
 
 impl Known<'_> {
-    /// Whole lines.
+    /// Complete lines only.
     pub fn text(&self, form: Form) -> String {
         match form {
             Form::Table => self.table(),
@@ -110,12 +110,12 @@ impl Known<'_> {
         }
     }
 
-    /// What became of what the script wanted to write, in one line.
+    /// Outcome of the script's writes, in one line.
     fn rewrites(&self) -> String {
         format!("rewrites: mode {}{}, {}", self.mode(), self.end(), gate::counts(&self.gate))
     }
 
-    /// How long what is rewritten will be.
+    /// How long rewriting will last.
     fn end(&self) -> String {
         match self.gate.gate.expires.saturating_sub(gate::now()) / NS_PER_S {
             0 => String::new(),
@@ -172,7 +172,7 @@ impl Known<'_> {
         )
     }
 
-    /// Text format 0.0.4, for node_exporter's textfile collector.
+    /// Text format 0.0.4, for the textfile collector of node_exporter.
     fn prometheus(&self) -> String {
         let module = label(self.name);
         let mut text = String::new();
@@ -207,7 +207,7 @@ impl Known<'_> {
         let labels = |index: usize, point: &str| format!(",probe=\"{index}\",point={}", label(point));
         let armed = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.armed.into()));
         family("spile_probe_armed", "gauge", "Whether a probe is armed.", &mut { armed });
-        // The names are those of the table of --stats.
+        // The same names as in the table of --stats.
         for (column, (name, _)) in account::columns(&Counters::default()).iter().enumerate() {
             let values = sites()
                 .map(|(index, (probe, counters))| (labels(index, &probe.point), account::columns(counters)[column].1));
@@ -224,13 +224,13 @@ impl Known<'_> {
     }
 }
 
-/// A label's value. Of escapes there are three alone: what else a terminal would obey is spelled out.
+/// A label's value. The format has only three escapes: other control characters are spelled out.
 fn label(text: &str) -> String {
     let text = text.split('\n').map(|line| escape::line(line).replace('\\', "\\\\").replace('"', "\\\""));
     format!("\"{}\"", text.collect::<Vec<_>>().join("\\n"))
 }
 
-/// begin, end, error and never are not attached to anything.
+/// begin, end, error and never are not attached.
 fn is_armable(point: &str) -> bool {
     let word: String = point.chars().take_while(char::is_ascii_alphabetic).collect();
     !["begin", "end", "error", "never"].contains(&word.as_str())
@@ -300,7 +300,7 @@ mod tests {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn();
-        // Debian's package prometheus has it, with the server.
+        // Part of Debian's package prometheus.
         let Ok(mut checker) = checker else { return println!("skipped: no promtool") };
         checker.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         let output = checker.wait_with_output().unwrap();

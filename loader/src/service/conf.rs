@@ -45,38 +45,38 @@ pub struct Conf {
     output: Option<String>,
     rotate: Option<String>,
     metrics: Vec<String>,
-    /// What to do for a kernel that has no module (`MISSING`).
+    /// What to do if the running kernel has no module (`MISSING`).
     pub missing: Missing,
-    /// Where modules are fetched from (`DIRECTORY`).
+    /// Directory from which modules are copied (`DIRECTORY`).
     pub directory: PathBuf,
-    /// What modules are built of (`SCRIPT`).
+    /// Script from which modules are built (`SCRIPT`).
     pub script: PathBuf,
     /// Options of the compiler (`BUILD_OPTIONS`).
     pub build_options: Vec<String>,
-    /// It begins in the initial RAM disk (`EARLY`).
+    /// Start in the initial RAM disk (`EARLY`).
     pub early: bool,
-    /// Least rank of users who may start the module; `None`: root alone.
+    /// Minimum rank of users who may start the module; `None`: only root.
     pub start: Option<Rank>,
 }
 
 /// What to do without a module for the running kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// The service fails.
+    /// Fail.
     #[default]
     Fail,
-    /// It is copied from a directory.
+    /// Copy it from a directory.
     Fetch,
-    /// It is built on this host.
+    /// Build it on this host.
     Rebuild,
 }
 
-/// A configuration with the defaults, and a comment for each key.
+/// A default configuration, with a comment for each key.
 pub fn default(name: &str) -> String {
     CONF.replace("@NAME", &format!("@{name}"))
 }
 
-/// Parses a configuration. The error has the line that is wrong.
+/// Parses a configuration. The error names the wrong line.
 pub fn parse(text: &str) -> Result<Conf, String> {
     let mut conf = Conf::default();
     for (index, line) in text.lines().enumerate() {
@@ -136,7 +136,7 @@ pub fn parse(text: &str) -> Result<Conf, String> {
 }
 
 impl Conf {
-    /// Where the output goes, for a session that begins and for one that is attached to.
+    /// The destination of the output, for a new session and for an attached one.
     pub fn output_options(&self) -> Vec<String> {
         let pairs =
             [("-o", self.output.as_slice()), ("-S", self.rotate.as_slice()), ("--metrics", self.metrics.as_slice())];
@@ -146,7 +146,7 @@ impl Conf {
             .collect()
     }
 
-    /// Whether the module could be run so; what it cannot know before is said when it is started.
+    /// Whether the configuration could run the module; what depends on the host is checked at start.
     pub fn suits(&self, meta: &Meta) -> Result<(), String> {
         const MODULE: &str = "MODULE";
         let words = ["spilerun", "--keep", "--append"].map(String::from).into_iter().chain(self.output_options());
@@ -163,7 +163,7 @@ impl Conf {
     }
 }
 
-/// The message about a wrong command line, in one line and without the help after it.
+/// The message about a wrong command line, on one line and without the help text.
 pub fn first_line(error: &clap::Error) -> String {
     if !error.use_stderr() {
         return "-h and -V only tell something".to_string();

@@ -2,8 +2,8 @@
 
 //! Services: modules in /lib/modules/RELEASE/spile, `/etc/spile/NAME.conf`, and the unit `spile@NAME`.
 //!
-//! Modules for several kernels lie side by side; which one runs is decided when the service starts. What a kernel lacks is
-//! said by `check` (when it is installed), by `status`, and by the service that does not start.
+//! There may be modules for several kernels; the one to run is chosen when the service starts. `check` (when a kernel
+//! is installed), `status` and a failing start report kernels without a module.
 
 pub mod conf;
 pub mod reserved;
@@ -33,13 +33,13 @@ const UNIT_PLACE: &str = "etc/systemd/system/spile@.service";
 const PACKAGED_PROGRAM: &str = "/usr/sbin/spilerun";
 const PACKAGED_UNIT: &str = "usr/lib/systemd/system/spile@.service";
 
-/// What the compiler keeps when a service has it run.
+/// The compiler's cache when a service runs it.
 const CACHE: &str = "/var/cache/spile";
-/// Of the service manager with a compiler that works, from one word of ours to the next.
+/// Interval of messages to the service manager while the compiler runs.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What stands beside the unit for a service that has to come after some units and before others; `None`: nothing.
+/// Drop-in of the unit for a service that has to start after some units and before others; `None`: none.
 pub fn order(after: &[String], before: &[String]) -> Result<Option<String>, String> {
     let is_name = |name: &str| {
         name.contains('.') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte))
@@ -78,7 +78,7 @@ enum Action {
         /// Start it only after this unit
         #[arg(long, value_name = "UNIT")]
         after: Vec<String>,
-        /// Start it before this unit: what it works around, mnt-data.mount for instance
+        /// Start it before this unit, such as mnt-data.mount
         #[arg(long, value_name = "UNIT")]
         before: Vec<String>,
     },
@@ -105,12 +105,12 @@ enum Action {
 }
 
 impl Service {
-    /// From the words behind `spilerun`, the first of which is `service`.
+    /// From the arguments after `spilerun`, the first of which is `service`.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Service, clap::Error> {
         Service::try_parse_from(arguments)
     }
 
-    /// Does what the action asks for, or returns the command line of the module to run.
+    /// Executes the action, or returns the command line of the module to run.
     pub fn perform(&self) -> Result<Step, Error> {
         if !self.root.is_dir() {
             return Err(Error::Setting {
@@ -136,7 +136,7 @@ impl Service {
         }
     }
 
-    /// Through which every one of these paths is opened.
+    /// All these paths are opened through it.
     fn tree(&self) -> Tree<'_> {
         Tree::new(&self.root)
     }
@@ -198,7 +198,7 @@ impl Service {
     fn install(&self, name: &str, modules: &[PathBuf], after: &[String], before: &[String]) -> Result<Step, Error> {
         let order =
             order(after, before).map_err(|why| Error::Setting { given: "--after, --before".to_string(), why })?;
-        // All of them are looked at before anything is written.
+        // Check all of them before anything is written.
         let modules = modules.iter().map(|module| File::find(module)).collect::<Result<Vec<File>, Error>>()?;
         if let Some(other) = modules.iter().find(|module| module.description.meta.name != name || !is_module_name(name))
         {
@@ -223,7 +223,7 @@ impl Service {
                     .map_err(|why| Error::Setting { given: self.conf_path(name).display().to_string(), why })?;
             }
         }
-        // Its configuration first: as long as there is none, the name is not the service's, and users may start the module.
+        // Its configuration first: without it the name is not reserved for the service, and users may start the module.
         let conf = self.conf_path(name);
         let is_new = !self.tree().exists(&conf);
         if is_new {
@@ -233,7 +233,7 @@ impl Service {
         for module in &modules {
             let place = self.module_path(&module.description.meta.kernel_release, name);
             self.write_new(&place, &module.image).inspect_err(|_| {
-                // Errors of a service without a module do not matter; the first of the others is reported.
+                // Ignore errors of a service without a module; report the first of the others.
                 if is_new {
                     let _ = self.tree().remove_file(&conf);
                 }
@@ -262,7 +262,7 @@ impl Service {
         Ok(Step::Done(Exit::Success))
     }
 
-    /// The unit, with this program in it. An image has its own, where the packages put it.
+    /// The unit, with the path of this program. An image has its own, installed by the packages.
     fn unit_text(&self) -> Result<String, Error> {
         if self.is_image() {
             if !self.tree().exists(&self.path(PACKAGED_PROGRAM.trim_start_matches('/'))) {
@@ -290,7 +290,7 @@ impl Service {
         Ok(text)
     }
 
-    /// An image of a system is not the system that runs.
+    /// An image of a system is not the running system.
     fn is_image(&self) -> bool {
         self.root != Path::new("/")
     }
@@ -307,7 +307,7 @@ impl Service {
         }
     }
 
-    /// In an image: for its next boot, whatever runs here.
+    /// In an image: for its next boot, independent of this system.
     fn systemctl(&self, action: &str, name: &str) -> Result<Step, Error> {
         match self.is_image() {
             false => system("systemctl", &[action, "--now", &unit(name)]),
@@ -334,7 +334,7 @@ impl Service {
         if self.is_image() {
             return Ok(step);
         }
-        // A session whose loader was killed just before.
+        // A session whose loader has just been killed.
         if matches!(load::holder(name), load::Holder::Other(_)) {
             return Ok(step);
         }
@@ -418,7 +418,7 @@ impl Service {
         File::of(path, image)
     }
 
-    /// Whether the module that lies there says that it is for that kernel.
+    /// Whether the module declares that it is for that kernel.
     fn has_module(&self, name: &str, release: &str) -> bool {
         self.module(release, name).is_ok_and(|file| file.description.meta.kernel_release == release)
     }
@@ -451,7 +451,7 @@ impl Service {
 
     fn early(&self, release: &str) -> Result<Step, Error> {
         for name in self.names() {
-            // A broken one is no reason to leave the others out.
+            // A broken service must not hide the others.
             let is_early = match self.conf(&name) {
                 Ok(conf) => conf.early,
                 Err(error) => {
@@ -476,7 +476,7 @@ impl Service {
         Ok(Step::Run(arguments))
     }
 
-    /// Attaches to the session that a killed loader or the initramfs has left, or begins one.
+    /// Attaches to the session left by a killed loader or the initramfs, or starts one.
     fn run(&self, name: &str) -> Result<Step, Error> {
         let conf = self.conf(name)?;
         let mut arguments: Vec<OsString> = vec!["spilerun".into(), "--keep".into(), "--append".into()];
@@ -518,7 +518,7 @@ impl Service {
                 }
                 let file = File::find(&source)?;
                 let meta = &file.description.meta;
-                // What does not fit would lie there as this kernel's.
+                // A module that does not fit would be taken for this kernel's.
                 if meta.kernel_release != release {
                     let built_for = meta.kernel_release.clone();
                     return Err(Error::OtherRelease { path: file.path, built_for, running: release.to_string() });
@@ -541,7 +541,7 @@ impl Service {
                     .args(["-p4", "-m", name, "-r", release])
                     .arg(&conf.script)
                     .current_dir(self.tree().outer(directory));
-                // A service has no home.
+                // A service has no home directory.
                 if std::env::var_os("SPILE_CACHE_DIR").is_none() {
                     command.env("SPILE_CACHE_DIR", CACHE);
                 }
@@ -549,7 +549,7 @@ impl Service {
                     Ok(status) if status.success() && self.tree().exists(&place) => {
                         return Ok(self.tree().outer(&place));
                     }
-                    // It has printed why.
+                    // It has printed the reason.
                     Ok(_) => {}
                     Err(error) => stderr::say(&format!("WARNING: spile cannot be started to build it: {error}")),
                 }
@@ -559,12 +559,12 @@ impl Service {
     }
 }
 
-/// What is left to do.
+/// The next step.
 #[derive(Debug, PartialEq)]
 pub enum Step {
-    /// There is nothing more to do.
+    /// Nothing.
     Done(Exit),
-    /// Go on with this command line.
+    /// Run this command line.
     Run(Vec<OsString>),
 }
 
@@ -573,7 +573,7 @@ fn fetched_from(conf: &Conf, name: &str, release: &str) -> PathBuf {
     conf.directory.join(release).join(format!("{name}.ko"))
 }
 
-/// Runs the compiler. The service manager waits for it as long as it works.
+/// Runs the compiler. The service manager waits as long as it works.
 fn built(mut command: Command) -> io::Result<ExitStatus> {
     let mut child = command.spawn()?;
     loop {
@@ -588,14 +588,14 @@ fn built(mut command: Command) -> io::Result<ExitStatus> {
     }
 }
 
-/// The unit with another program than the packages'. None for a path that cannot stand in it.
+/// The unit with another program path than the packages'. None for a path that is not valid in a unit.
 fn unit_for(program: &Path) -> Option<String> {
     let path = program.to_str().filter(|path| {
         path.starts_with('/') && !path.chars().any(|letter| letter.is_control() || "\"'\\".contains(letter))
     })?;
-    // The one sign that has a meaning in a unit's path.
+    // The only special character in a unit's path.
     let path = path.replace('%', "%%");
-    // One file can be both programs: the name that it is called by decides. "@" has systemd give it.
+    // One file can be both programs, selected by argv[0]. "@" makes systemd pass it.
     let start = match program.file_name().is_some_and(|name| name == "spilerun") {
         true => format!("\"{path}\""),
         false => format!("\"@{path}\" spilerun"),
@@ -609,18 +609,18 @@ fn unit(name: &str) -> String {
 }
 
 fn say(line: &str) {
-    // A closed reader has seen enough.
+    // Ignore a closed reader.
     let _ = io::Write::write_all(&mut io::stdout(), format!("{}\n", escape::line(line)).as_bytes());
 }
 
-/// Runs a program of the system's; its output is ours.
+/// Runs a system program; it inherits our output.
 fn system(program: &str, arguments: &[&str]) -> Result<Step, Error> {
     let status = Command::new(program).args(arguments).status();
     let status = status.map_err(|error| Error::Command { command: program.to_string(), error })?;
     Ok(Step::Done(if status.success() { Exit::Success } else { Exit::Failed }))
 }
 
-/// The options that a step leads to.
+/// The options for a step.
 pub fn options(arguments: Vec<OsString>) -> Result<Options, Error> {
     let line = || arguments.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let wrong = |why: String| Error::Setting { given: line(), why };
@@ -678,7 +678,7 @@ mod tests {
         assert_eq!(service(root, "check 6.1.0-1").unwrap(), Step::Done(Exit::Success));
         assert_eq!(service(root, "check 6.2.0-1").unwrap(), Step::Done(Exit::Mismatch));
         module(&file, "fix", "6.2.0-1");
-        // What its owner has changed stays.
+        // The owner's changes stay.
         fs::write(root.join("etc/spile/fix.conf"), "EARLY=yes\n").unwrap();
         service(root, &install).unwrap();
         assert_eq!(service(root, "check 6.2.0-1").unwrap(), Step::Done(Exit::Success));
@@ -720,7 +720,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_module_it_is_fetched_or_told() {
+    fn without_a_module_it_is_fetched_or_reported() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         let release = running_release();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Names of services, and who may start their modules beside the service: users may not, unless `START` in the service's
-//! configuration says so.
+//! Names of services, and who may start their modules directly: no user, unless `START` in the service's configuration
+//! allows it.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use crate::safety::approved::read;
 use crate::safety::privilege::{Caller, Rank};
 use crate::service::conf;
 
-/// Whether this caller may start the module of that name, or give a module that name (`-R`). With root's rights.
+/// Whether this caller may start the module of that name, or rename a module to it (`-R`). Called with root's rights.
 pub fn may_start(caller: &Caller, name: &str) -> Result<(), Error> {
     let path = Path::new(SERVICES).join(format!("{name}.conf"));
     let found = read(&path);
-    // What is not root's alone, or broken, grants nothing.
+    // A configuration that is not only writable by root, or is broken, grants nothing.
     let start = match found {
         Ok(None) => return Ok(()),
         Ok(Some(bytes)) => {

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Progress messages while probes are armed or disarmed, where that takes long: how many are, and how long the rest may take.
+//! Progress messages while arming or disarming takes long: the number of probes and the estimated remaining time.
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// Before the first line.
+/// Delay of the first message.
 const FIRST: u64 = 3 * NS_PER_S;
-/// From line to line.
+/// Interval of messages.
 const INTERVAL: u64 = 10 * NS_PER_S;
 
-/// The progress of a call that arms or disarms probes, and when to report it.
+/// The progress of arming or disarming, and when to report it.
 #[derive(Debug)]
 pub struct Arming {
     /// Times in ns, by [`crate::host::clock::now`].
     begun: u64,
     due: u64,
-    /// Armed when the first line was due; what has been disarmed since is counted from there.
+    /// Armed when the first message was due; the baseline for disarming.
     at_first: Option<(u64, u32)>,
     cancelled: bool,
 }
 
 impl Arming {
-    /// A call that begins at `now`, in nanoseconds of [`crate::host::clock::now`].
+    /// A call that starts at `now`, in nanoseconds of [`crate::host::clock::now`].
     pub fn new(now: u64) -> Arming {
         Arming { begun: now, due: now.saturating_add(FIRST), at_first: None, cancelled: false }
     }
 
-    /// Whether to cancel the call: true once, at the first question.
+    /// Whether to cancel the call: true only once.
     pub fn is_to_be_cancelled(&mut self) -> bool {
         !std::mem::replace(&mut self.cancelled, true)
     }
@@ -40,8 +40,8 @@ impl Arming {
         self.due.saturating_sub(now)
     }
 
-    /// The message that is due. `armed` of `probes` are armed now; `arms`: they are being armed, not disarmed. `None` if none
-    /// is armed: begin or end probes are running.
+    /// The message that is due. `armed` of `probes` are armed now; `arms`: they are being armed, not disarmed. `None`
+    /// if none is armed: begin or end probes are running.
     pub fn text(&mut self, now: u64, armed: u32, probes: u32, arms: bool) -> Option<String> {
         self.due = now.saturating_add(INTERVAL);
         let elapsed = now.saturating_sub(self.begun);

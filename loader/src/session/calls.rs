@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Calls to the module that may take long: the session asks for them, and the process's first thread makes them.
+//! Long-running calls to the module: requested by the session, made by the process's first thread.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc;
@@ -18,19 +18,19 @@ pub struct Signalled<'e>(pub &'e EventFd);
 
 impl Drop for Signalled<'_> {
     fn drop(&mut self) {
-        // It cannot fail: the counter is far from its limit.
+        // Cannot fail: the counter is far from its limit.
         let _ = self.0.write(1);
     }
 }
 
-/// An event descriptor that is not readable yet.
+/// An eventfd that is not yet readable.
 pub fn event() -> Result<EventFd, Error> {
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
     EventFd::from_value_and_flags(0, flags)
         .map_err(|errno| Error::System { doing: "making an event descriptor", error: errno.into() })
 }
 
-/// The side of the session: asks for one call at a time.
+/// The session's side: requests one call at a time.
 pub struct Calls<'e> {
     requests: mpsc::Sender<Call>,
     results: mpsc::Receiver<Result<(), Error>>,
@@ -46,7 +46,7 @@ pub struct Caller<'e> {
     returned: &'e EventFd,
 }
 
-/// Both sides. `returned` is an [`event`], which wakes the session when a call has returned.
+/// Both sides. `returned` is an [`event`] that wakes the session when a call has returned.
 pub fn pair(returned: &EventFd) -> (Calls<'_>, Caller<'_>) {
     let (ask, requests) = mpsc::channel();
     let (answer, results) = mpsc::channel();
@@ -55,18 +55,18 @@ pub fn pair(returned: &EventFd) -> (Calls<'_>, Caller<'_>) {
 }
 
 impl Calls<'_> {
-    /// Asks for a call. The one before has returned.
+    /// Requests a call. The previous one must have returned.
     pub fn make(&self, call: Call) {
-        // The other side listens for as long as this one is there.
+        // The receiver exists as long as this sender.
         let _ = self.requests.send(call);
     }
 
-    /// Looks whether a call has returned. To be called after each poll(2) of [`Calls::as_fd`].
+    /// Checks for a returned call. To be called after each poll(2) of [`Calls::as_fd`].
     pub fn look(&mut self) {
         self.has_returned |= self.returned.read().is_ok();
     }
 
-    /// The result of the call that has returned, once.
+    /// The result of the returned call, once.
     pub fn take_result(&mut self) -> Option<Result<(), Error>> {
         // A call that panicked has no result.
         std::mem::take(&mut self.has_returned).then(|| self.results.try_recv().unwrap_or(Ok(())))
@@ -80,7 +80,7 @@ impl AsFd for Calls<'_> {
 }
 
 impl Caller<'_> {
-    /// Makes the calls that the session asks for, until the session has ended.
+    /// Makes the calls that the session requests, until the session has ended.
     pub fn serve(self, device: &Device) {
         for call in self.requests {
             let _returned = Signalled(self.returned);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The process that `target()` names: the command of `-c`, or the process of `-x`.
+//! The process of `target()`: the command of `-c`, or the process of `-x`.
 //!
-//! The command exists before the module is loaded, waiting at the end of a [`channel`], so that its pid is known; it begins
-//! when all probes are armed. If the loader dies before, that closes and the command never runs.
+//! The command is forked before the module is loaded, so that its pid is known; it waits on a [`channel`] and starts
+//! when all probes are armed. If the loader exits before, the channel closes and the command never runs.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -21,14 +21,14 @@ use crate::options::Options;
 use crate::session::signals;
 use crate::session::starter::Starter;
 
-/// The process whose end ends the session.
+/// The process whose exit ends the session.
 #[derive(Debug)]
 pub enum Target {
     /// There is none.
     None,
-    /// `-x`: readable when the process has ended.
+    /// `-x`: readable when the process has exited.
     Process {
-        /// Its number.
+        /// Its pid.
         pid: i32,
         /// By pidfd_open(2).
         ended: OwnedFd,
@@ -37,9 +37,9 @@ pub enum Target {
     Command(Command),
     /// `-c`, started by another process.
     Elsewhere {
-        /// The command's number.
+        /// The command's pid.
         pid: i32,
-        /// `None` after its status was read.
+        /// `None` once its status was read.
         starter: Option<Arc<Starter>>,
     },
 }
@@ -48,22 +48,22 @@ pub enum Target {
 #[derive(Debug)]
 pub struct Command {
     pid: Pid,
-    /// Until it has begun.
+    /// Until it starts.
     start: Option<OwnedFd>,
     ended: bool,
 }
 
-/// How a command ended.
+/// How a command exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// With this status.
     Exited(i32),
-    /// By this signal.
+    /// Killed by this signal.
     Killed(Signal),
 }
 
 impl Status {
-    /// As one number: an exit status, or a signal's number as a negative one.
+    /// As a number: an exit status, or the negative number of a signal.
     pub fn number(self) -> i32 {
         match self {
             Status::Exited(status) => status,
@@ -71,7 +71,7 @@ impl Status {
         }
     }
 
-    /// The status of a number of [`Status::number`].
+    /// The status for a number of [`Status::number`].
     pub fn from_number(number: i32) -> Status {
         match number.checked_neg().filter(|number| *number > 0).map(Signal::try_from) {
             Some(Ok(signal)) => Status::Killed(signal),
@@ -80,11 +80,11 @@ impl Status {
     }
 }
 
-/// Exit status of what cannot be run, as shells have it.
+/// Exit status of a command that cannot be run, as in shells.
 const NOT_FOUND: i32 = 127;
 
 impl Target {
-    /// `starter`: what starts commands, if it is another process.
+    /// `starter`: the process that starts commands, if it is another one.
     pub fn prepare(options: &Options, starter: Option<&Arc<Starter>>) -> Result<Target, Error> {
         match (&options.command, options.pid) {
             (Some(command), _) => match starter {
@@ -98,7 +98,7 @@ impl Target {
         }
     }
 
-    /// For `target()`; 0 for none.
+    /// For `target()`; 0 without one.
     pub fn pid(&self) -> i32 {
         match self {
             Target::None => 0,
@@ -107,7 +107,7 @@ impl Target {
         }
     }
 
-    /// All probes are armed: a waiting command begins.
+    /// All probes are armed: starts the waiting command.
     pub fn begin(&mut self) {
         match self {
             Target::Command(command) => command.begin(),
@@ -116,7 +116,7 @@ impl Target {
         }
     }
 
-    /// Descriptor that becomes readable at the end of a process that is no child.
+    /// Descriptor that becomes readable at the exit of a process that is not a child.
     pub fn ended(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Target::Process { ended, .. } => Some(ended.as_fd()),
@@ -125,7 +125,7 @@ impl Target {
         }
     }
 
-    /// How the command of another process ended, once. To be called when [`Target::ended`] is readable.
+    /// The status of a command of another process, once. To be called when [`Target::ended`] is readable.
     pub fn status(&mut self) -> Option<Status> {
         match self {
             Target::Elsewhere { starter, .. } => starter.take().map(|starter| starter.status()),
@@ -133,7 +133,7 @@ impl Target {
         }
     }
 
-    /// How the command ended, once, if it has.
+    /// The status of the command, once, if it has exited.
     pub fn reap(&mut self) -> Option<Status> {
         match self {
             Target::Command(command) => command.reap(),
@@ -143,15 +143,15 @@ impl Target {
 }
 
 impl Command {
-    /// Forks the command's process, which waits for [`Command::begin`]. An error: it has no words, or there is no process.
+    /// Forks the command's process, which waits for [`Command::begin`]. Err: it has no words, or fork failed.
     pub fn prepare(command: &str) -> Result<Command, Error> {
         let failed = |error: std::io::Error| Error::Command { command: command.to_string(), error };
         let words = words(command).into_iter().map(CString::new).collect::<Result<Vec<CString>, _>>();
         let words = words.map_err(|error| failed(error.into()))?;
         let program = words.first().ok_or_else(|| failed(std::io::ErrorKind::InvalidInput.into()))?.clone();
         let (waiting, start) = channel::pair().map_err(failed)?;
-        // SAFETY: other threads may exist, so the child only reads, becomes another program or says why not; what memory
-        // that takes the C library makes available after a fork (it locks its allocator over it).
+        // SAFETY: other threads may exist, so the child only reads, then execs or reports the error; the C library
+        // keeps malloc usable after fork (it holds the allocator's locks across it).
         match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
             ForkResult::Parent { child } => Ok(Command { pid: child, start: Some(start), ended: false }),
             ForkResult::Child => {
@@ -161,20 +161,20 @@ impl Command {
         }
     }
 
-    /// Number of its process.
+    /// Its pid.
     pub fn number(&self) -> i32 {
         self.pid.as_raw()
     }
 
-    /// Lets the command begin.
+    /// Starts the command.
     pub fn begin(&mut self) {
         if let Some(start) = self.start.take() {
-            // If it is gone already, its status says so.
+            // If it has exited, its status tells.
             let _ = write(start, b"!");
         }
     }
 
-    /// How it ended, once, if it has.
+    /// The status, once, if it has exited.
     pub fn reap(&mut self) -> Option<Status> {
         if self.ended {
             return None;
@@ -190,7 +190,7 @@ impl Command {
     }
 }
 
-/// In the child: waits for a byte, then becomes the command; without one it ends.
+/// In the child: waits for a byte, then execs the command; exits without one.
 fn become_command(waiting: &OwnedFd, program: &CString, words: &[CString]) -> ! {
     signals::reset();
     let mut byte = [0u8; 1];
@@ -201,26 +201,26 @@ fn become_command(waiting: &OwnedFd, program: &CString, words: &[CString]) -> ! 
         }
     };
     if begins {
-        // SAFETY: sets a default. Rust programs ignore it.
+        // SAFETY: restores the default. Rust programs ignore SIGPIPE.
         let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
         let Err(errno) = execvp(program, words);
         crate::host::stderr::say(&format!("ERROR: {} cannot be run: {}", program.to_string_lossy(), errno.desc()));
     }
-    // SAFETY: ends this process without running what the parent has registered for its own end.
+    // SAFETY: exits without running the parent's exit handlers.
     unsafe { libc::_exit(NOT_FOUND) }
 }
 
 impl Drop for Command {
     fn drop(&mut self) {
-        // A command that never began sees its end close, and ends.
+        // A command that never started sees the channel close, and exits.
         if self.start.take().is_some() {
             let _ = waitpid(self.pid, None);
         }
     }
 }
 
-/// The words of a plain command, so that its process is the program itself. A command with any character that a shell
-/// interprets, quotes among them, is left to one: the crate shell-words would have nothing to do here.
+/// The words of a plain command, which is executed directly. A command with any character that a shell interprets,
+/// including quotes, is run by a shell; the crate shell-words is not needed.
 fn words(command: &str) -> Vec<String> {
     let is_special = |byte: char| "|&;<>()$`\\\"'*?[]#~=%!{}\n".contains(byte);
     let words: Vec<String> = command.split_whitespace().map(String::from).collect();
@@ -231,17 +231,17 @@ fn words(command: &str) -> Vec<String> {
     }
 }
 
-/// Whether there is a file for it: builtins of shells (`exit`) have none.
+/// Whether there is a file for it: shell builtins (`exit`) have none.
 fn is_program(word: &str) -> bool {
     word.contains('/') || search::is_in_path(word)
 }
 
 /// pidfd_open(2), Linux 5.3.
 fn open_process(pid: i32) -> Result<OwnedFd, Error> {
-    // SAFETY: takes two numbers and gives a new descriptor.
+    // SAFETY: takes two numbers and returns a new descriptor.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     match Errno::result(descriptor) {
-        // SAFETY: new, and nobody else's. It is close-on-exec.
+        // SAFETY: a new descriptor with no other owner. It is close-on-exec.
         Ok(descriptor) => Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) }),
         Err(_) => Err(Error::NoProcess { pid }),
     }

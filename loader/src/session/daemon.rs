@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `-D`: the session runs in a process of its own; the process that was started prints its number when the probes are armed, or
-//! ends with its error.
+//! `-D`: runs the session in a new process; the original process prints its pid once the probes are armed, or exits
+//! with its error.
 
 use std::os::fd::OwnedFd;
 
@@ -14,27 +14,27 @@ use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork, read, 
 use crate::error::{Error, Exit};
 use crate::host::channel;
 
-/// In the process that runs the session: the way to the process that waits for the probes to be armed.
+/// In the process that runs the session: the connection to the process that waits for the probes to be armed.
 #[derive(Debug)]
 pub struct Waiting(OwnedFd);
 
 /// Which of the two processes this is.
 pub enum Fork {
-    /// This process is done.
+    /// The original process, which is done.
     Parent(Exit),
-    /// This process runs the session.
+    /// The process that runs the session.
     Child(Waiting),
 }
 
-/// Splits the process. No other thread may exist.
+/// Forks. There must be no other thread.
 pub fn begin() -> Result<Fork, Error> {
     let failed = |error: std::io::Error| Error::System { doing: "going to the background", error };
     let (reader, writer) = channel::pair().map_err(failed)?;
-    // SAFETY: there is one thread.
+    // SAFETY: there is only one thread.
     match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
         ForkResult::Child => {
             drop(reader);
-            // It cannot fail: a new process leads no group.
+            // Cannot fail: a new process is not a group leader.
             let _ = setsid();
             Ok(Fork::Child(Waiting(writer)))
         }
@@ -60,9 +60,9 @@ pub fn begin() -> Result<Fork, Error> {
 }
 
 impl Waiting {
-    /// The probes are armed: ends the process that waits, and leaves the terminal.
+    /// The probes are armed: ends the waiting process, and detaches from the terminal.
     pub fn armed(self) {
-        // If the other process is gone, nothing waits for this.
+        // If the other process has exited, this is not needed.
         let _ = write(&self.0, b"!");
         if let Ok(null) = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()) {
             let _ = dup2_stdin(&null);

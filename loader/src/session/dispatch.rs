@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Decoded records to where they go: prints to the output, messages to standard error, commands to the shell.
+//! Dispatches decoded records: prints to the output, messages to standard error, commands to the shell.
 
 use std::collections::HashSet;
 
@@ -9,51 +9,51 @@ use crate::records::record::Decoded;
 use crate::records::text::MAX_TEXT;
 use crate::session::system::Commands;
 
-/// Warnings remembered, so that each text is shown once.
+/// Number of warnings remembered, so that each text is printed once.
 const MAX_WARNINGS: usize = 1024;
 
 /// The effect of a record on the session, beside its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It goes on.
+    /// None.
     Nothing,
-    /// The session has failed, though it may go on.
+    /// The session has failed, but may continue.
     Error,
-    /// The gate before what the script writes may have been changed.
+    /// The gate for the script's writes may have changed.
     Gate,
     /// The script has called `exit()`.
     Stop,
 }
 
-/// Shows records and messages, and each warning once unless verbose.
+/// Prints records and messages; each warning once unless verbose.
 pub struct Dispatcher {
     /// Files and streams of the output and of messages.
     pub sinks: Sinks,
     /// Runs the commands of `system()`.
     pub commands: Commands,
-    /// The end of the output was reported.
+    /// The closed output was reported.
     end_reported: bool,
     verbose: bool,
     no_warnings: bool,
     shown: HashSet<String>,
-    /// Warnings that were shown before.
+    /// Warnings printed before.
     repeated: u64,
 }
 
 impl Dispatcher {
-    /// `verbose` shows notices, and warnings every time; `no_warnings` shows none of these.
+    /// `verbose` prints notices and repeated warnings; `no_warnings` suppresses warnings.
     pub fn new(sinks: Sinks, commands: Commands, verbose: bool, no_warnings: bool) -> Dispatcher {
         Dispatcher { sinks, commands, end_reported: false, verbose, no_warnings, shown: HashSet::new(), repeated: 0 }
     }
 
-    /// Why the output cannot be written any more: once, when that is so.
+    /// Why the output cannot be written any more; returned once.
     pub fn take_end(&mut self) -> Option<&Ended> {
         let ended = self.sinks.ended().filter(|_| !self.end_reported);
         self.end_reported |= ended.is_some();
         ended
     }
 
-    /// Shows a warning of the loader's own.
+    /// Prints a warning of the loader itself.
     pub fn warn(&mut self, text: &str) {
         if !self.no_warnings {
             self.sinks.message(&format!("WARNING: {text}"));
@@ -67,7 +67,7 @@ impl Dispatcher {
         (self.repeated > 0).then(text)
     }
 
-    /// Writes the text of a record to the sinks, or runs its command; the result is its effect on the session.
+    /// Writes the text of a record to the sinks, or runs its command; returns its effect on the session.
     pub fn dispatch(&mut self, decoded: Decoded<'_>) -> Effect {
         match decoded {
             Decoded::Print { text, cut } => {
@@ -87,7 +87,7 @@ impl Dispatcher {
                 return Effect::Gate;
             }
             Decoded::System(command) => {
-                // What was printed before it stands before what it prints.
+                // Flush earlier output before the command prints.
                 self.sinks.write();
                 if let Err(text) = self.commands.run(&command) {
                     self.warn(&text);
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// What standard output and standard error get.
+    /// The contents of standard output and standard error.
     fn dispatched((verbose, no_warnings): (bool, bool), records: Vec<Decoded<'_>>) -> (String, String, Vec<Effect>) {
         let [(mut out_end, out), (mut err_end, err)] = [(); 2].map(|()| {
             let (read, write) = nix::unistd::pipe().unwrap();

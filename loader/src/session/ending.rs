@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether and why a session ends, and with which status.
+//! Whether and why a session ends, and its exit status.
 
 use crate::error::{Error, Exit};
 
-/// Requests to end the session or to leave it, and its result.
+/// Requests to end or leave the session, and its result.
 pub struct Ending {
     /// The session is to be stopped.
     pub stop: bool,
-    /// The session is to go on without this process.
+    /// This process is to leave the running session.
     pub leave: bool,
     /// The exit status, if nothing fails.
     pub exit: Exit,
-    /// The first call that failed.
+    /// The first failed call.
     failure: Option<Error>,
-    /// Signals that end the session, received so far.
+    /// Number of signals received that end the session.
     signals: usize,
     /// Time of `-T`, in nanoseconds of [`crate::host::clock`].
     deadline: Option<u64>,
 }
 
 impl Ending {
-    /// Of a session that has begun.
+    /// For a session that has started.
     pub fn new(stop: bool, leave: bool) -> Ending {
         Ending { stop, leave, exit: Exit::Success, failure: None, signals: 0, deadline: None }
     }
 
-    /// A call failed: the session stops, and ends with the first such error.
+    /// A call failed: stops the session; the first such error is its result.
     pub fn fail(&mut self, error: Error) {
         self.failure.get_or_insert(error);
         self.stop = true;
@@ -37,24 +37,24 @@ impl Ending {
         self.failure.is_some()
     }
 
-    /// So many signals to stop were received; true from the second one on.
+    /// Records this many stop signals; true from the second one on.
     pub fn count_signals(&mut self, count: usize) -> bool {
         self.signals += count;
         self.stop |= self.signals > 0;
         self.signals > 1
     }
 
-    /// The session stops at this time at the latest, in nanoseconds; `None`: there is no such time.
+    /// Sets the latest end of the session, in nanoseconds; `None`: no limit.
     pub fn set_deadline(&mut self, deadline: Option<u64>) {
         self.deadline = deadline;
     }
 
-    /// Stops the session if its deadline has come.
+    /// Stops the session if the deadline has passed.
     pub fn check_deadline(&mut self, now: u64) {
         self.stop |= self.deadline.is_some_and(|deadline| now >= deadline);
     }
 
-    /// Nanoseconds until the deadline; `None` without one, and when the session stops anyway.
+    /// Nanoseconds until the deadline; `None` without one, and if the session is stopping anyway.
     pub fn until_deadline(&self, now: u64) -> Option<u64> {
         self.deadline.filter(|_| !self.stop).map(|deadline| deadline.saturating_sub(now))
     }

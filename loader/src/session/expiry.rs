@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The time from which on the script rewrites nothing any more (`--expires`).
+//! The time at which the script's rewriting ends (`--expires`).
 
 use crate::module::device::Device;
 use crate::module::gate;
 
-/// Nanoseconds between two looks at the clock, which somebody may set.
+/// Nanoseconds between two checks of the clock, which may be set.
 const INTERVAL: u64 = 10_000_000_000;
 
 /// When the script's rewriting ends.
 pub struct Expiry {
-    /// In nanoseconds of [`gate::now`]; `None`: there is no such time, or it was reported.
+    /// In nanoseconds of [`gate::now`]; `None`: no limit, or already reported.
     at: Option<u64>,
 }
 
 impl Expiry {
-    /// As the module's gate has it now.
+    /// From the module's current gate.
     pub fn of(device: &Device) -> Expiry {
         Expiry { at: pending(device) }
     }
 
-    /// The gate may have changed: a new time, still to come, replaces the one before.
+    /// Updates after a change of the gate: a new time in the future replaces the previous one.
     pub fn update(&mut self, device: &Device) {
         self.at = pending(device).or(self.at);
     }
@@ -30,19 +30,19 @@ impl Expiry {
         if self.at.is_none_or(|at| gate::now() < at) {
             return false;
         }
-        // It may have been given more time meanwhile.
+        // The time may have been extended meanwhile.
         let now = device.gate().map_or(0, |state| state.gate.expires);
         self.at = Some(now).filter(|expires| *expires > gate::now());
         now > 0 && self.at.is_none()
     }
 
-    /// Nanoseconds until [`Expiry::check`] is to be called; `None`: it need not be.
+    /// Nanoseconds until [`Expiry::check`] is to be called; `None`: never.
     pub fn until_check(&self) -> Option<u64> {
         self.at.map(|at| at.saturating_sub(gate::now()).min(INTERVAL))
     }
 }
 
-/// When rewriting ends, if that is still to come.
+/// When rewriting ends, if in the future.
 fn pending(device: &Device) -> Option<u64> {
     device.gate().ok().map(|state| state.gate.expires).filter(|expires| *expires > gate::now())
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! One session: from the module's device to the last line of its output. One loop, which waits in one place; one way out.
+//! A session: from the module's device to the last line of its output. One loop, one place to wait, one exit.
 //!
-//! The loop is a thread of its own: the calls that may take long, SPILE_START, SPILE_QUIET and SPILE_STOP, are made by the first
-//! thread, and begin and end probes may print more than a ring holds, so the loop reads on meanwhile. Everything that ends
-//! a session only sets [`Ending::stop`].
+//! The loop is a separate thread: the calls that may take long, SPILE_START, SPILE_QUIET and SPILE_STOP, are made by
+//! the first thread, and begin and end probes may print more than a ring holds, so the loop reads meanwhile. Everything
+//! that ends a session only sets [`Ending::stop`].
 
 pub mod arming;
 pub mod calls;
@@ -55,44 +55,44 @@ use crate::session::watch::Watch;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// The module whose session it is.
+/// The module of the session.
 pub struct Subject<'s> {
     /// Name of the module.
     pub name: &'s str,
     /// Open for the whole session.
     pub device: &'s Device,
-    /// What the module's records mean.
+    /// The description of the module's records.
     pub description: &'s Description,
-    /// Values for globals; none for a session that runs already.
+    /// Values for globals; none for a session that is already running.
     pub settings: &'s [(u32, Value)],
-    /// Restricts what the script writes; `None`: all is written.
+    /// Restricts the script's writes; `None`: no restriction.
     pub gate: Option<Gate>,
-    /// The session runs already, and nobody reads it.
+    /// The session is already running, detached.
     pub attached: bool,
     /// Starts commands, if another process does that.
     pub starter: Option<&'s Arc<Starter>>,
-    /// Reports POLLHUP when the part with root's rights is gone, without which the session ends.
+    /// Reports POLLHUP when the privileged process has exited; the session then ends.
     pub root: Option<BorrowedFd<'s>>,
 }
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
-    /// The status to end with.
+    /// The exit status.
     pub exit: Exit,
-    /// The session goes on without us.
+    /// The session continues without this process.
     pub left: bool,
 }
 
-/// Makes the rings of a module that has just been loaded.
+/// Creates the rings of a module that has just been loaded.
 pub fn set_up(device: &Device, options: &Options, target: &Target) -> Result<(), Error> {
     let ring_bytes = options.ring_bytes.unwrap_or(default_ring_bytes(device.info()?.cpus));
     let flags = if options.stats.is_some() { SETUP_TIMED } else { 0 };
     device.set_up(Setup { ring_bytes, target: target.pid(), flags, ..Setup::default() })
 }
 
-/// Runs a loaded module's session, once it is [`set_up`], to its end, or until it is left. When the device is closed then, the module can be
-/// removed.
+/// Runs the session of a loaded module, after [`set_up`], until it ends or is left. Once the device is closed, the
+/// module can be removed.
 pub fn run(
     subject: &Subject<'_>,
     options: &Options,
@@ -151,7 +151,7 @@ pub fn run(
         root: subject.root,
         phase: if subject.attached { Phase::Running } else { Phase::Starting },
         waiting,
-        // A session that has come to its end while nobody read it.
+        // A session that ended while detached.
         ending: Ending::new(subject.attached && !running, options.detach),
         watch: Watch::new(name, &description.meta, device, options),
         expiry: Expiry::of(device),
@@ -160,8 +160,8 @@ pub fn run(
     };
     let mut exporter = options.metrics_socket.as_deref().map(Exporter::open).transpose()?;
     let over = calls::event()?;
-    // The calls are made by this, the process's first thread: begin and end probes run in it, and take `current` for a
-    // process that is in the kernel's list of them, which other threads are not.
+    // The calls are made by this, the process's first thread: begin and end probes run in it, and expect `current` to
+    // be in the kernel's list of processes, which other threads are not.
     std::thread::scope(|scope| {
         if let Some(exporter) = &mut exporter {
             let text = || status::ask(name, &description.meta, device, status::Form::Prometheus).unwrap_or_default();
@@ -169,7 +169,7 @@ pub fn run(
             scope.spawn(move || exporter.serve(over, text));
         }
         let reading = scope.spawn(move || session.run());
-        // From here on: signals are to wake the thread that reads, also while a call arms thousands of probes.
+        // From here on signals must wake the reading thread, even while a call arms thousands of probes.
         let blocked = BlockedSignals::new();
         caller.serve(device);
         drop(blocked);
@@ -179,7 +179,7 @@ pub fn run(
     })
 }
 
-/// 4 MB for each CPU, so that one handler can print a long report; less, down to 1 MB, where there are many CPUs.
+/// 4 MB for each CPU, so that a single handler can print a long report; less, down to 1 MB, with many CPUs.
 fn default_ring_bytes(cpus: u32) -> u32 {
     const ALL: u32 = 64 << 20;
     (ALL / cpus.max(1)).clamp(1 << 20, 4 << 20)
@@ -187,16 +187,16 @@ fn default_ring_bytes(cpus: u32) -> u32 {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// SPILE_START is under way.
+    /// SPILE_START is running.
     Starting,
     Running,
-    /// SPILE_QUIET is under way.
+    /// SPILE_QUIET is running.
     Quieting,
-    /// Disarmed: what is there is read and written, so that end probes find room for what they print.
+    /// Disarmed: the rings are read and written out, to make room for the output of end probes.
     Emptying,
-    /// SPILE_STOP is under way.
+    /// SPILE_STOP is running.
     Stopping,
-    /// Nothing more comes: what is there is read and written.
+    /// No more records come: the rings are read and written out.
     Draining,
 }
 
@@ -206,22 +206,22 @@ struct Session<'s> {
     options: &'s Options,
     signals: &'s Signals,
     calls: Calls<'s>,
-    /// The progress of a call that takes long.
+    /// The progress of a long-running call.
     arming: Arming,
     reading: Reading<'s>,
     target: Target,
     output: Dispatcher,
-    /// Reports POLLHUP when the root part is gone; `None` where there is none, or it is gone.
+    /// Reports POLLHUP when the privileged process has exited; `None` if there is none, or it has.
     root: Option<BorrowedFd<'s>>,
     phase: Phase,
-    /// `-D`: the process that waits for the probes to be armed; `None` from then on.
+    /// `-D`: the process that waits for the probes to be armed; then `None`.
     waiting: Option<Waiting>,
     ending: Ending,
     watch: Watch<'s>,
     expiry: Expiry,
-    /// Time from which on the command may begin; `None`: it has begun, or the probes are not armed.
+    /// Earliest start of the command; `None`: it has started, or the probes are not armed.
     command_due: Option<u64>,
-    /// Passes what is typed to the script.
+    /// Passes typed input to the script.
     input: Option<Input>,
 }
 
@@ -257,9 +257,9 @@ impl Session<'_> {
                 _ => {}
             }
             self.begin_command();
-            // What was just read may have asked for the end: nothing more may come to wake us.
+            // The records just read may have requested the end: nothing else may wake us.
             if !((self.ending.stop || self.ending.leave) && self.phase == Phase::Running) {
-                // In a ring that is read to its end after all is disarmed nothing comes any more.
+                // After disarming, a ring read to its end stays empty.
                 let over = is_empty && matches!(self.phase, Phase::Emptying | Phase::Draining);
                 self.wait(!over)?;
             }
@@ -274,12 +274,12 @@ impl Session<'_> {
         Ok(End { exit: self.ending.result()?, left: false })
     }
 
-    /// Whoever attaches reads all of a session that is left as soon as it has begun, from the first record on.
+    /// When attaching to a detached session, read all of it from the first record on.
     fn leaves_records(&self) -> bool {
         self.ending.leave && self.phase == Phase::Starting && !self.ending.stop
     }
 
-    /// The session goes on without us. What has been read is written, the rest stays in the rings.
+    /// The session continues without us. What has been read is written, the rest stays in the rings.
     fn leave(&mut self) -> Result<End, Error> {
         self.subject.device.keep(true, self.options.overwrite)?;
         self.output.sinks.message("Disconnecting from systemtap module.");
@@ -290,7 +290,7 @@ impl Session<'_> {
         Ok(End { exit: self.ending.exit, left: true })
     }
 
-    /// Goes to the next phase when a call has returned, or when the session is to stop.
+    /// Enters the next phase when a call has returned, or when the session is to stop.
     fn advance(&mut self) {
         if let Some(result) = self.calls.take_result() {
             if let Err(error) = result {
@@ -303,13 +303,14 @@ impl Session<'_> {
             }
         }
         if self.ending.stop && self.phase == Phase::Starting && self.arming.is_to_be_cancelled() {
-            // Modules of older versions have no such call, and arm all probes. One that has just armed them all ignores it.
+            // Older modules do not have this call, and arm all probes. A module that has just armed them all ignores
+            // it.
             let _ = self.subject.device.cancel();
         }
         if self.ending.stop && self.phase == Phase::Running {
             self.phase = Phase::Quieting;
             self.arming = Arming::new(clock::now());
-            // A kernel module that is being loaded may have its probes armed: that ends, too.
+            // A kernel module being loaded may be having its probes armed: that is cancelled, too.
             let _ = self.subject.device.cancel();
             notify::send(&["STOPPING=1"]);
             self.calls.make(Device::quiet);
@@ -335,12 +336,13 @@ impl Session<'_> {
             self.subject.name,
             self.subject.description.meta.probes.iter().map(|probe| probe.point.as_str()),
         );
-        // What begin probes printed is written before the command prints.
+        // Flush the output of begin probes before the command prints.
         self.command_due = Some(clock::now().saturating_add(merge::HOLD_BACK));
         self.ending.set_deadline(self.options.timeout.map(|timeout| clock::now().saturating_add(timeout)));
     }
 
-    /// The command of -c, when its time has come. After exit() in a begin probe there is nothing for it to be watched with.
+    /// Starts the command of -c when it is due. After exit() in a begin probe there are no probes to watch it, so it is
+    /// not run.
     fn begin_command(&mut self) {
         if self.command_due.is_some_and(|due| self.reading.is_read_up_to(due))
             && self.output.sinks.is_empty()
@@ -351,9 +353,9 @@ impl Session<'_> {
         }
     }
 
-    /// Reads and dispatches what is old enough; true when the rings are empty.
+    /// Reads and dispatches records that are old enough; true if the rings are empty.
     fn read_records(&mut self) -> bool {
-        // No handler runs that could still write something older.
+        // No running handler can write an older record any more.
         let all = matches!(self.phase, Phase::Emptying | Phase::Draining);
         let found = self.reading.read(all, &mut self.output);
         if found.failed {
@@ -363,7 +365,7 @@ impl Session<'_> {
             self.expiry.update(self.subject.device);
         }
         self.ending.stop |= found.stop;
-        // At the end losses are reported anyway.
+        // At the end, losses are reported anyway.
         if self.phase != Phase::Draining
             && let Some(text) = self.reading.new_losses()
         {
@@ -372,7 +374,7 @@ impl Session<'_> {
         found.is_empty
     }
 
-    /// Writes what the descriptors take, gives back its room in the rings, and looks whether the output has ended.
+    /// Writes what the descriptors accept, releases it in the rings, and checks whether the output is closed.
     fn write(&mut self) {
         self.output.sinks.write();
         self.reading.release(&self.output.sinks);
@@ -383,7 +385,7 @@ impl Session<'_> {
         let goes_on = self.options.keep && self.phase == Phase::Running && !self.ending.stop;
         match self.output.take_end() {
             None => return,
-            // What has not been written is still in the rings.
+            // Unwritten records are still in the rings.
             Some(ended) if goes_on => {
                 let why = match ended {
                     Ended::Closed => "nobody reads the output any more".to_string(),
@@ -396,7 +398,7 @@ impl Session<'_> {
                 self.ending.leave = true;
                 return;
             }
-            // As with any program in a pipe: its reader has seen enough.
+            // As in any pipeline: the reader has closed the pipe.
             Some(Ended::Closed) => {}
             Some(Ended::Failed(error)) => {
                 let line = format!("ERROR: the output cannot be written: {error}; the script is ended");
@@ -407,14 +409,14 @@ impl Session<'_> {
         self.ending.stop = true;
     }
 
-    /// Waits until something happens, and handles it. `expects_records`: some may come.
+    /// Waits for events and handles them. `expects_records`: some may come.
     fn wait(&mut self, expects_records: bool) -> Result<(), Error> {
         let wants_records = expects_records && !self.output.sinks.is_full() && !self.leaves_records();
         if wants_records {
             self.reading.announce_waiting();
         }
         let mut device_events = PollFlags::empty();
-        // What is read and not yet written is still in the rings, and would wake at once.
+        // Records read but not yet written are still in the rings, and would wake us at once.
         device_events.set(PollFlags::POLLIN, wants_records && !self.reading.looks_by_time());
         device_events.set(PollFlags::POLLPRI, !self.ending.stop);
 
@@ -431,10 +433,10 @@ impl Session<'_> {
             descriptors.push(PollFd::new(ended, PollFlags::POLLIN));
         }
         let target_at = descriptors.len();
-        // It reports POLLHUP at its end, and nothing else.
+        // It reports only POLLHUP, at exit.
         descriptors.extend(self.root.map(|root| PollFd::new(root, PollFlags::empty())));
         let target_end = descriptors.len();
-        // When the session is stopped it reports POLLHUP, requested or not.
+        // A stopped session always reports POLLHUP, requested or not.
         if !device_events.is_empty()
             && let Some(events) = self.subject.device.events()
         {
@@ -471,7 +473,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Which progress messages are due: true of arming, false of disarming; `None` of neither.
+    /// Which progress messages are due: true for arming, false for disarming; `None` for neither.
     fn reports_arming(&self) -> Option<bool> {
         match self.phase {
             Phase::Starting if !self.ending.stop => Some(true),
@@ -514,7 +516,7 @@ impl Session<'_> {
     fn poll_timeout(&self, wants_records: bool) -> PollTimeout {
         let now = clock::now();
         let until_deadline = self.ending.until_deadline(now);
-        // Without room for their text nobody waits for records.
+        // Without room for their text, do not wait for records.
         let until_due = (self.reading.looks_by_time() && wants_records).then(|| self.reading.until_next_look());
         let until_command = self
             .command_due
@@ -551,7 +553,7 @@ impl Session<'_> {
         }
     }
 
-    /// What the end of the command of -c means.
+    /// Handles the exit of the command of -c.
     fn target_ended(&mut self, status: Status) {
         self.ending.stop = true;
         match status {
@@ -568,7 +570,7 @@ impl Session<'_> {
         self.output.warn(text);
     }
 
-    /// Everything has been read: losses, errors and counts.
+    /// Everything has been read: reports losses, errors and counts.
     fn summarize(&mut self) {
         let losses = self.reading.losses();
         if losses.records() > 0 {
@@ -587,7 +589,7 @@ impl Session<'_> {
         }
     }
 
-    /// Waits until all is written, or somebody is impatient.
+    /// Waits until everything is written, or another signal arrives.
     fn flush(&mut self) -> Result<(), Error> {
         self.phase = Phase::Draining;
         self.reading.hold_back_nothing();

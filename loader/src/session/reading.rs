@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The rings of a session: reads what is old enough, and gives back what has been written out.
+//! The rings of a session: reads records that are old enough, and releases those written out.
 
 use spile_abi::device::Info;
 
@@ -17,9 +17,9 @@ use crate::session::dispatch::{Dispatcher, Effect};
 
 /// Nanoseconds between two reports of losses.
 const LOSS_INTERVAL: u64 = 1_000_000_000;
-/// Records taken before signals and descriptors are looked at again.
+/// Records read before signals and descriptors are checked again.
 const MAX_BATCH: usize = 4096;
-/// Whether too much waits to be written is looked at once in so many records.
+/// Records between two checks of the amount of buffered output.
 const FULL_INTERVAL: usize = 32;
 
 impl AsMut<Ring> for MappedRing {
@@ -28,40 +28,40 @@ impl AsMut<Ring> for MappedRing {
     }
 }
 
-/// What [`Reading::read`] has found.
+/// The result of [`Reading::read`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Nothing is left in the rings.
+    /// The rings are empty.
     pub is_empty: bool,
-    /// A record says that something has failed, or cannot be read.
+    /// A record reports a failure, or is invalid.
     pub failed: bool,
-    /// The gate before what the script writes may have changed.
+    /// The gate for the script's writes may have changed.
     pub gate: bool,
-    /// The script wants to end.
+    /// The script called exit().
     pub stop: bool,
 }
 
-/// Rings, and how far they are read.
+/// The rings, and how far they are read.
 pub struct Reading<'s> {
     rings: Vec<MappedRing>,
     reader: Reader<'s>,
     progress: Progress,
     ring_bytes: u32,
-    /// All records go to one place. Else each has its file.
+    /// All records go to one output. Else each CPU has its file.
     one_stream: bool,
-    /// A record in a ring waits for its time.
+    /// A record in a ring is not yet old enough.
     held_back: bool,
-    /// Time of the last look at the rings that read all that is old enough.
+    /// Time of the last pass that read everything old enough.
     read_up_to: u64,
     losses: Losses,
-    /// Time of the last report of losses; 0: there was none.
+    /// Time of the last report of losses; 0: none.
     losses_reported: u64,
     repeated: u64,
     payload: Vec<u8>,
 }
 
 impl<'s> Reading<'s> {
-    /// Maps the rings of a session that is set up.
+    /// Maps the rings of a session after set-up.
     pub fn new(
         device: &Device,
         info: &Info,
@@ -88,20 +88,20 @@ impl<'s> Reading<'s> {
         self.rings.len()
     }
 
-    /// Goes on behind a loader that was killed: cuts off what it has written beyond what it gave back.
+    /// Recovers from a killed loader: truncates output beyond what it released.
     pub fn mend(&mut self, sinks: &mut Sinks) {
         self.repeated = progress::mend(&mut self.rings, sinks);
     }
 
-    /// Records that may be written a second time, because the loader before was killed.
+    /// Records that may be printed twice, because the previous loader was killed.
     pub fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// Reads and dispatches what is old enough. `all`: no handler runs that could still write something older.
+    /// Reads and dispatches records that are old enough. `all`: no running handler can write an older record.
     pub fn read(&mut self, all: bool, dispatcher: &mut Dispatcher) -> Found {
         let now = clock::now();
-        // Behind the look at the clock: the records to be read are from before it.
+        // After reading the clock: the records to read are from before it.
         if let Some(mapped) = self.rings.first() {
             self.reader.changed(mapped.ring.changes());
         }
@@ -154,7 +154,7 @@ impl<'s> Reading<'s> {
         found
     }
 
-    /// Nothing waits for its time any more.
+    /// No record is held back any more.
     pub fn hold_back_nothing(&mut self) {
         self.held_back = false;
     }
@@ -164,17 +164,17 @@ impl<'s> Reading<'s> {
         self.read_up_to >= time
     }
 
-    /// What has been read by now is in the sinks.
+    /// Everything read so far is in the sinks.
     pub fn mark(&mut self, sinks: &Sinks) {
         self.progress.mark(&mut self.rings, sinks);
     }
 
-    /// Gives back what the sinks have written.
+    /// Releases what the sinks have written.
     pub fn release(&mut self, sinks: &Sinks) {
         self.progress.release(&mut self.rings, sinks);
     }
 
-    /// Records of a CPU that found no room.
+    /// Records lost for lack of space, by CPU.
     pub fn losses(&self) -> Losses {
         let cpus = self.rings.iter().map(|mapped| {
             let (records, bytes) = mapped.ring.lost();
@@ -183,7 +183,7 @@ impl<'s> Reading<'s> {
         Losses { cpus: cpus.filter(|(_, records, _)| *records > 0).collect() }
     }
 
-    /// The message about new losses, not more often than once in [`LOSS_INTERVAL`] nanoseconds.
+    /// The message about new losses, at most once in [`LOSS_INTERVAL`] nanoseconds.
     pub fn new_losses(&mut self) -> Option<String> {
         let losses = self.losses();
         let now = clock::now();
@@ -198,20 +198,20 @@ impl<'s> Reading<'s> {
         Some(text)
     }
 
-    /// The module wakes who waits for records.
+    /// The module wakes a reader waiting for records.
     pub fn announce_waiting(&self) {
         self.rings.iter().for_each(|mapped| mapped.ring.announce_waiting());
     }
 
-    /// The module cannot say when there is something new.
+    /// The module cannot wake readers: they have to poll.
     pub fn looks_by_time(&self) -> bool {
         self.held_back || self.progress.is_behind()
     }
 
-    /// Nanoseconds. What is held back is looked at again with what has come meanwhile: not sooner than a reader who waits would be
-    /// woken for it, so that there is much to do each time, but where rings fill quickly as soon as it may be printed.
+    /// Nanoseconds. Records held back are read again together with later ones: not before a waiting reader would be
+    /// woken, so that each pass has much to do; but as soon as they may be printed if rings fill quickly.
     pub fn until_next_look(&self) -> u64 {
-        /// As SPILE_RING_WAKE_NS of the runtime.
+        /// The same as SPILE_RING_WAKE_NS of the runtime.
         const GATHER: u64 = 10_000_000;
         match self.rings.iter().any(|mapped| mapped.ring.fills_quickly()) {
             true => merge::HOLD_BACK,

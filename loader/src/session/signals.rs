@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Signals as something to poll for: handlers count them and write to a descriptor.
+//! Signals as a pollable event: handlers count them and write to a descriptor.
 //!
-//! Handlers and not signalfd(2): the compiler calls the loader in its own process, whose threads exist already and have
+//! Uses handlers instead of signalfd(2): the compiler runs the loader in its own process, whose existing threads have
 //! not blocked the signals.
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,25 +15,25 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signa
 
 use crate::error::Error;
 
-/// Those that end a session.
+/// Signals that end a session.
 const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
-/// The others: a child's end, leaving the session behind, the next output file.
+/// The others: SIGCHLD, detach, next output file.
 const OTHERS: [Signal; 3] = [Signal::SIGCHLD, Signal::SIGQUIT, Signal::SIGUSR2];
 
 static STOPS: AtomicUsize = AtomicUsize::new(0);
-/// The same, as our parent passes them on: one that was sent to the whole group comes twice and counts once.
+/// The same signals forwarded by our parent: one sent to the whole group arrives twice and counts once.
 static PASSED_ON: AtomicUsize = AtomicUsize::new(0);
-/// The higher of both when it was last read.
+/// The higher of both counts at the last read.
 static REPORTED: AtomicUsize = AtomicUsize::new(0);
-/// The parent that passes signals on; 0: none does.
+/// The parent that forwards signals; 0: none.
 static PARENT: AtomicI32 = AtomicI32::new(0);
 static DETACH: AtomicBool = AtomicBool::new(false);
 static ROTATE: AtomicBool = AtomicBool::new(false);
 static CHILD: AtomicBool = AtomicBool::new(false);
-/// Readable when a signal was received. There is one for the process, as there is one set of handlers.
+/// Readable when a signal was received. One for the process, as there is only one set of handlers.
 static EVENT: OnceLock<EventFd> = OnceLock::new();
 
-/// From now on a signal that the parent passes on, and that came to the whole group, counts once.
+/// From now on a signal that the parent forwards and that also reached the whole group counts once.
 pub fn expect_passed_on() {
     PARENT.store(nix::unistd::getppid().as_raw(), Ordering::Relaxed);
 }
@@ -46,7 +46,8 @@ extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
         libc::SIGUSR2 => ROTATE.store(true, Ordering::Relaxed),
         _ => {
             let parent = PARENT.load(Ordering::Relaxed);
-            // SAFETY: the kernel hands a valid one to handlers with SA_SIGINFO; one from a process names its sender.
+            // SAFETY: the kernel passes a valid pointer to handlers with SA_SIGINFO; for signals of a process it has
+            // the sender.
             let passed_on =
                 parent != 0 && !info.is_null() && unsafe { (*info).si_code <= 0 && (*info).si_pid() == parent };
             let counter = if passed_on { &PASSED_ON } else { &STOPS };
@@ -55,7 +56,7 @@ extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
     }
     if let Some(event) = EVENT.get() {
         let errno = nix::errno::Errno::last_raw();
-        // Nothing can be done about a failure here; the next signal writes again.
+        // A failure cannot be handled here; the next signal writes again.
         let _ = event.write(1);
         nix::errno::Errno::set_raw(errno);
     }
@@ -68,20 +69,20 @@ pub struct Received {
     pub stops: usize,
     /// A child has ended.
     pub child: bool,
-    /// The session is to go on without us.
+    /// Detach from the session.
     pub detach: bool,
-    /// The output is to go to the next file.
+    /// Switch to the next output file.
     pub rotate: bool,
 }
 
-/// The handlers stay to the end of the process: what it still has to tidy up is not to be interrupted either.
+/// The handlers stay until the process exits: its cleanup must not be interrupted either.
 #[derive(Debug)]
 pub struct Signals {
     event: &'static EventFd,
 }
 
 impl Signals {
-    /// From now on the signals no longer end the process.
+    /// From now on the signals no longer kill the process.
     pub fn catch() -> Result<Signals, Error> {
         let failed = |errno: nix::errno::Errno| Error::System { doing: "catching signals", error: errno.into() };
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
@@ -90,12 +91,12 @@ impl Signals {
         let action =
             SigAction::new(SigHandler::SigAction(note), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
         for signal in STOPPING.into_iter().chain(OTHERS) {
-            // SAFETY: the handler does only what a handler may do.
+            // SAFETY: the handler is async-signal-safe.
             let before = unsafe { sigaction(signal, &action) }.map_err(failed)?;
-            // nohup(1) means that a hangup is to be ignored. (Shells have commands in the background ignore SIGINT as well,
-            // but whoever sends that to a script means it.)
+            // nohup(1) means that SIGHUP is to be ignored. (Shells make background commands ignore SIGINT as well, but
+            // a SIGINT sent to a script is meant for it.)
             if signal == Signal::SIGHUP && matches!(before.handler(), SigHandler::SigIgn) {
-                // SAFETY: as it was before.
+                // SAFETY: restores the previous disposition.
                 unsafe { sigaction(signal, &before) }.map_err(failed)?;
             }
         }
@@ -104,7 +105,7 @@ impl Signals {
 
     /// Signals received since the last call.
     pub fn read(&self) -> Received {
-        // Cleared first: a signal from here on makes it readable again.
+        // Cleared first: a later signal makes it readable again.
         let _ = self.event.read();
         let take = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
         let stops = STOPS.load(Ordering::Relaxed).max(PASSED_ON.load(Ordering::Relaxed));
@@ -124,18 +125,19 @@ impl AsFd for Signals {
     }
 }
 
-/// Blocks the signals in its thread while it lives, so that another thread of the process handles them. A signal for the
-/// process that the kernel gives to a thread inside of a call that cannot be interrupted is not seen before that returns.
+/// Blocks the signals in its thread while it lives, so that another thread of the process handles them. A
+/// process-directed signal that the kernel delivers to a thread in an uninterruptible call is not seen before that
+/// returns.
 #[derive(Debug)]
 pub struct BlockedSignals {
     before: Option<SigSet>,
 }
 
 impl BlockedSignals {
-    /// For the calling thread. Threads that it starts from now on inherit it.
+    /// For the calling thread and threads that it starts later.
     pub fn new() -> BlockedSignals {
         let ours: SigSet = STOPPING.into_iter().chain(OTHERS).collect();
-        // It fails for a wrong argument alone.
+        // Fails only for an invalid argument.
         BlockedSignals { before: ours.thread_swap_mask(SigmaskHow::SIG_BLOCK).ok() }
     }
 }
@@ -148,16 +150,16 @@ impl Drop for BlockedSignals {
     }
 }
 
-/// In a child between fork and exec: as a program expects them.
+/// In a child between fork and exec: restores the defaults that a program expects.
 pub fn reset() {
     let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     for signal in STOPPING.into_iter().chain(OTHERS) {
-        // SAFETY: sets a default; what nohup(1) has set stays.
+        // SAFETY: restores the default; what nohup(1) has set stays.
         let before = unsafe { sigaction(signal, &action) };
         if let Ok(before) = before
             && matches!(before.handler(), SigHandler::SigIgn)
         {
-            // SAFETY: as it was before.
+            // SAFETY: restores the previous mask.
             let _ = unsafe { sigaction(signal, &before) };
         }
     }
@@ -198,7 +200,7 @@ mod tests {
         assert!(is_readable(&signals));
         assert_eq!(signals.read().stops, 2);
         assert_eq!(signals.read().stops, 0);
-        // Sent to a group whose leader passes it on: one and the same, until another one comes.
+        // Sent to a group whose leader forwards it: counts as one until another one arrives.
         nix::sys::signal::kill(nix::unistd::getpid(), Signal::SIGINT).unwrap();
         until(3);
         assert_eq!(signals.read().stops, 1);

@@ -2,9 +2,10 @@
 
 //! A process that starts the script's commands (`-c`, `system()`) for the user part of a set-uid spilerun.
 //!
-//! It runs as the caller and nothing else, and is split off before the user part restricts itself (no new privileges,
-//! Landlock), so that commands are as free as their user. It has nothing open but what the caller gave to spilerun as
-//! streams, and ends with the user part. Requests are a kind and a length, both of four bytes, and so many bytes; answers too.
+//! It runs with the caller's rights only, and is forked before the user part restricts itself (no new privileges,
+//! Landlock), so that commands are not restricted. It has nothing open except the streams that the caller passed to
+//! spilerun, and exits with the user part. Requests and answers are a kind and a length, four bytes each, followed by
+//! the data.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -22,50 +23,50 @@ use crate::session::command::{Command, Status};
 use crate::session::signals::Signals;
 use crate::session::system::Running;
 
-/// What a process calls itself that starts commands.
+/// The process name of the starter.
 const NAME: &std::ffi::CStr = c"spile-start";
 
-/// Prepares the command of `-c`; the answer is its number, or why there is none.
+/// Prepares the command of `-c`; the answer is its pid, or the error.
 const PREPARE: u32 = 1;
-/// It begins.
+/// Starts it.
 const BEGIN: u32 = 2;
-/// Runs a command of `system()`; the answer has the reason if it does not run.
+/// Runs a command of `system()`; the answer has the error if it does not run.
 const RUN: u32 = 3;
-/// Waits a moment for the commands of `system()` to end; the answer comes after that.
+/// Waits a moment for the commands of `system()` to exit, then answers.
 const FINISH: u32 = 4;
 /// Replaces the caller's streams by /dev/null.
 const LEAVE: u32 = 5;
-/// Answers: it is done; it is not, and the bytes say why.
+/// Answers: success; failure, with the reason.
 const DONE: u32 = 0;
 const FAILED: u32 = 1;
-/// A command is no longer than this, in bytes.
+/// Maximum length of a command in bytes.
 const MOST: usize = 1 << 20;
 
 /// The connection to that process.
 #[derive(Debug)]
 pub struct Starter {
     line: UnixStream,
-    /// Gives the status of the command of `-c` when it has ended.
+    /// Receives the status of the command of `-c` when it has exited.
     ended: OwnedFd,
 }
 
 impl Starter {
-    /// Splits the process; no other thread may exist. It has the caller's rights, and no more, already.
+    /// Forks; there must be no other thread. The process has only the caller's rights already.
     pub fn begin() -> Result<Starter, Error> {
         let failed =
             |error: io::Error| Error::System { doing: "splitting off the process that starts commands", error };
         let (line, other) = UnixStream::pair().map_err(failed)?;
         let (ended, ending) = channel::pair().map_err(failed)?;
-        // SAFETY: there is one thread.
+        // SAFETY: there is only one thread.
         match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
             ForkResult::Parent { .. } => Ok(Starter { line, ended }),
             ForkResult::Child => {
                 drop((line, ended));
                 let _ = nix::sys::prctl::set_name(NAME);
                 detached::close_all_but_these(&[other.as_raw_fd(), ending.as_raw_fd()]);
-                // What fails ends it, and the other side notices.
+                // Errors end it, and the other side notices.
                 let _ = serve(other, &ending);
-                // SAFETY: ends this process without what the parent has registered for its own end.
+                // SAFETY: exits without running the parent's exit handlers.
                 unsafe { nix::libc::_exit(0) }
             }
         }
@@ -80,7 +81,7 @@ impl Starter {
         }
     }
 
-    /// The command of `-c` waits until it is to [`begin`](Starter::begin_command); its number.
+    /// Forks the command of `-c`, which waits for [`begin`](Starter::begin_command); returns its pid.
     pub fn prepare(&self, command: &str) -> Result<i32, Error> {
         let failed = |why: String| Error::Command { command: command.to_string(), error: io::Error::other(why) };
         let bytes = self.ask(PREPARE, command.as_bytes()).map_err(failed)?;
@@ -88,9 +89,9 @@ impl Starter {
         Ok(i32::from_ne_bytes(number))
     }
 
-    /// The command of `-c` begins.
+    /// Starts the command of `-c`.
     pub fn begin_command(&self) {
-        // If the process is gone, so is the command, and `ended` says so.
+        // If the process has exited, so has the command, and `ended` reports it.
         let _ = self.ask(BEGIN, b"");
     }
 
@@ -99,28 +100,28 @@ impl Starter {
         self.ask(RUN, command).map(drop)
     }
 
-    /// Gives those that still run a moment to end.
+    /// Gives those that still run a moment to exit.
     pub fn finish(&self) {
-        // If the process is gone, they have to do without.
+        // If the process has exited, there is nothing to wait for.
         let _ = self.ask(FINISH, b"");
     }
 
-    /// Commands have no streams from now on.
+    /// Detaches commands from the caller's streams.
     pub fn leave_streams(&self) {
         let _ = self.ask(LEAVE, b"");
     }
 
-    /// Readable when the command of `-c` has ended.
+    /// Readable when the command of `-c` has exited.
     pub fn ended(&self) -> BorrowedFd<'_> {
         self.ended.as_fd()
     }
 
-    /// How it has ended. To be called when that is readable.
+    /// Its status. To be called when that is readable.
     pub fn status(&self) -> Status {
         let mut bytes = [0u8; 4];
         match nix::unistd::read(&self.ended, &mut bytes) {
             Ok(4) => Status::from_number(i32::from_ne_bytes(bytes)),
-            // Nobody knows any more.
+            // The status is lost.
             _ => Status::Exited(0),
         }
     }
@@ -144,7 +145,7 @@ fn receive(mut line: &UnixStream) -> io::Result<(u32, Vec<u8>)> {
     Ok((u32::from_ne_bytes(kind), bytes))
 }
 
-/// Until the other side is gone.
+/// Serves until the other side is closed.
 fn serve(line: UnixStream, ending: &OwnedFd) -> io::Result<()> {
     let signals = Signals::catch().map_err(io::Error::other)?;
     let mut command: Option<Command> = None;
@@ -204,7 +205,7 @@ fn serve(line: UnixStream, ending: &OwnedFd) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Its process is made of one with threads: what it does here takes no lock that another thread could hold.
+    /// Forked from a process with threads: nothing here may take a lock that another thread could hold.
     #[test]
     fn commands_are_started_elsewhere() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Messages about a whole session: the module and its buffers at the beginning, counts of events at the end.
+//! Messages about a whole session: the module and its buffers at the start, event counts at the end.
 
 use spile_abi::device::{Counters, Gate, Info};
 
@@ -41,7 +41,7 @@ pub fn errors(subject: &Subject<'_>, output: &mut Dispatcher, ending: &mut Endin
     }
 }
 
-/// What the script wrote or wanted to write, if its writes were restricted, or with `-v`.
+/// The script's writes, done or not, if they were restricted, or with `-v`.
 pub fn rewrites(subject: &Subject<'_>, options: &Options, output: &mut Dispatcher) {
     let Ok(state) = subject.device.gate() else { return };
     if state.counts.iter().any(|count| *count > 0) && (state.gate != Gate::default() || options.verbose) {

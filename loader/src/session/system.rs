@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The commands of the script's `system()`: run by a shell, in the background.
+//! Runs the commands of the script's `system()` by a shell, in the background.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use spile_abi::device::{HAS_SET, Owner, RANK_SYS, RANK_USR};
 
 use crate::session::starter::Starter;
 
-/// Running at a time; a script that asks for more asks too often.
+/// Maximum number of commands running at a time.
 const MAX_RUNNING: usize = 64;
 /// How long the end of a session waits for them.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Runs the commands of a session, or refuses to.
+/// Runs or refuses the commands of a session.
 #[derive(Debug, Default)]
 pub struct Commands {
     /// Why commands are refused; `None`: they are run.
@@ -26,7 +26,7 @@ pub struct Commands {
     running: Running,
 }
 
-/// Commands that are children of this process.
+/// Running commands that are children of this process.
 #[derive(Debug, Default)]
 pub struct Running {
     children: Vec<Child>,
@@ -59,12 +59,12 @@ impl Commands {
         }
     }
 
-    /// Forgets those that have ended.
+    /// Reaps those that have exited.
     pub fn reap(&mut self) {
         self.running.reap();
     }
 
-    /// Gives those that still run a moment to end, so that their output comes before the end of ours.
+    /// Gives running commands a moment to exit, so that their output comes before the end of ours.
     pub fn finish(&mut self) {
         match &self.starter {
             Some(starter) => starter.finish(),
@@ -91,12 +91,12 @@ impl Running {
         Ok(())
     }
 
-    /// Forgets those that have ended.
+    /// Reaps those that have exited.
     pub fn reap(&mut self) {
         self.children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
 
-    /// Gives those that still run a moment to end.
+    /// Gives running commands a moment to exit.
     pub fn finish(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         self.reap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Periodic output while a session runs: the file of `--metrics`, and with `-M` the table of `spilerun status`.
+//! Periodic output during a session: the file of `--metrics`, and with `-M` the table of `spilerun status`.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::module::device::Device;
 use crate::options::Options;
 use crate::report::status::{self, Form};
 
-/// Between two writings of --metrics, in nanoseconds.
+/// Interval of writing --metrics, in nanoseconds.
 const METRICS_INTERVAL: u64 = 10_000_000_000;
 
-/// Something that is due at times of [`crate::host::clock`], in nanoseconds.
+/// A periodic event by [`crate::host::clock`], in nanoseconds.
 #[derive(Debug)]
 struct Due {
     /// `None`: never, or not again.
@@ -28,7 +28,7 @@ impl Due {
         Due { at: interval.map(|_| 0), interval: interval.unwrap_or(0) }
     }
 
-    /// Whether it is, and then not before the next interval.
+    /// Whether it is due; if so, schedules the next.
     fn take(&mut self, now: u64) -> bool {
         let is_due = self.at.is_some_and(|at| now >= at);
         if is_due {
@@ -51,7 +51,7 @@ pub struct Watch<'s> {
 }
 
 impl<'s> Watch<'s> {
-    /// All that the options ask for is due at once.
+    /// Everything that the options request is due at once.
     pub fn new(name: &'s str, meta: &'s Meta, device: &'s Device, options: &'s Options) -> Watch<'s> {
         Watch {
             name,
@@ -64,12 +64,12 @@ impl<'s> Watch<'s> {
         }
     }
 
-    /// Nanoseconds until something is due; `None`: nothing ever is.
+    /// Nanoseconds until something is due; `None`: never.
     pub fn until_next(&self, now: u64) -> Option<u64> {
         [self.metrics.at, self.table.at].into_iter().flatten().min().map(|at| at.saturating_sub(now))
     }
 
-    /// Does what is due, and gives what is to be shown. A file that cannot be written is an error once, and is no reason to end
+    /// Does what is due, and returns the text to print. A file that cannot be written is reported once and does not end
     /// the session.
     pub fn look(&mut self, now: u64) -> Result<Option<String>, Error> {
         if self.metrics.take(now) {
@@ -81,7 +81,7 @@ impl<'s> Watch<'s> {
         status::ask(self.name, self.meta, self.device, Form::Table).map(Some)
     }
 
-    /// The file for the last time.
+    /// Writes the file for the last time.
     pub fn write_metrics(&mut self) -> Result<(), Error> {
         let Some(path) = self.file.filter(|_| self.metrics.at.is_some()) else { return Ok(()) };
         let written = status::write_metrics(self.name, self.meta, self.device, path);
