@@ -23,8 +23,8 @@
  * (the rings' tails are in their headers). read(2) returns the section .spile.meta.
  *
  * /proc/spile-NAME (mode 0600) is for queries: any number of openers beside the loader,
- * for SPILE_INFO, SPILE_COUNTERS, SPILE_GATE, SPILE_GATE_STATE, SPILE_OWNER and
- * read(2). An open file does not keep the module from being removed.
+ * for SPILE_INFO, SPILE_COUNTERS, SPILE_GATE, SPILE_GATE_STATE, SPILE_OWNER and read(2).
+ * An open file does not pin the module.
  */
 #define SPILE_DEVICE_PREFIX "spile-"
 
@@ -34,8 +34,8 @@ enum spile_state {
 	SPILE_STATE_STARTING = 2,	/* begin probes run */
 	SPILE_STATE_RUNNING = 3,	/* probes armed */
 	/*
-	 * exit() called or error budget spent: no handler starts any more; the loader
-	 * is to call SPILE_STOP
+	 * exit() called or error budget exhausted: no handler is started any more; the loader is
+	 * to call SPILE_STOP
 	 */
 	SPILE_STATE_STOPPING = 4,
 	SPILE_STATE_STOPPED = 5,	/* disarmed, end probes have run */
@@ -52,37 +52,35 @@ struct spile_info {
 	__u32 probes;		/* probe sites in the module */
 	__u32 errors;		/* run-time errors so far */
 	__u32 skipped;		/* handler runs skipped so far, all reasons */
-	__u64 memory_bytes;	/* all that the module has allocated */
+	__u64 memory_bytes;	/* allocated by the module */
 	__u32 flags;		/* enum spile_info_flag */
-	__u32 armed;		/* probe sites that are armed now */
+	__u32 armed;		/* probe sites currently armed */
 };
 enum spile_info_flag {
-	SPILE_INFO_KEPT = 1,		/* as SPILE_KEEP asked for */
+	SPILE_INFO_KEPT = 1,		/* set by SPILE_KEEP */
 	SPILE_INFO_OVERWRITE = 2,
-	SPILE_INFO_OPENED = 4,		/* somebody has the device open */
+	SPILE_INFO_OPENED = 4,		/* the device is open */
 };
 
 /*
- * SPILE_OWNER: whose session it is, at any time. The owner is the real user of the
- * process that loaded the module. Every operation on the device (poll aside) is
- * for processes whose effective user is the owner, if that is not root, and for
- * those with CAP_SYS_MODULE; others have EPERM. The rank, the limit and whether it
- * is a service's are what the loader states as the module's parameters spile_rank,
- * spile_most and spile_service.
+ * SPILE_OWNER: the owner of the session, at any time. The owner is the real user of the
+ * process that loaded the module. Every operation on the device (except poll) requires
+ * the effective user to be the owner, if that is not root, or CAP_SYS_MODULE; otherwise
+ * it fails with EPERM. The loader sets the rank, the limit and whether a service started
+ * it by the module parameters spile_rank, spile_most and spile_service.
  */
 struct spile_owner {
-	__u32 uid;		/* as the initial user namespace has them */
+	__u32 uid;		/* in the initial user namespace */
 	__u32 gid;
 	__u32 rank;		/* enum spile_rank */
 	__u32 flags;		/* enum spile_owner_flag */
 	/*
-	 * process that has the device open for a session, as the asking one's pid
-	 * namespace has it; 0: none
+	 * process that has the device open for a session, in the caller's pid namespace; 0: none
 	 */
 	__u32 opener;
 	__u32 reserved;
-	__u64 most_bytes;	/* what the session may take; 0: no limit */
-	/* CLOCK_BOOTTIME, ns, of the load: tells sessions of one name apart */
+	__u64 most_bytes;	/* memory limit of the session; 0: none */
+	/* CLOCK_BOOTTIME, ns, of the load: distinguishes sessions of the same name */
 	__u64 loaded;
 };
 enum spile_rank {
@@ -96,11 +94,11 @@ enum spile_owner_flag {
 	SPILE_OWNER_HAS_SET = 2,	/* SPILE_SET has changed a global that commands of system() may depend on */
 };
 
-/* SPILE_SET: gives a global another value, before SPILE_START (EBUSY later). */
+/* SPILE_SET: sets a global, before SPILE_START (EBUSY later). */
 #define SPILE_SET_BYTES 1024
 struct spile_set {
 	__u32 setting;		/* index into the metadata's table of settings */
-	__u32 offset;		/* a string's bytes come in pieces, in order; 0: the first */
+	__u32 offset;		/* strings are passed in pieces, in order; 0: the first */
 	__u32 bytes;		/* of the piece; 0 for a number */
 	__u32 reserved;
 	__s64 number;
@@ -108,34 +106,34 @@ struct spile_set {
 };
 
 /*
- * SPILE_GATE: what becomes of that which a guru script writes (the probed
- * registers, $return among them, and memory; not what embedded C writes through
- * pointers of its own). At any time; without it everything is written. A write
- * that the gate does not let through has no effect and is no error.
+ * SPILE_GATE: controls the writes of a guru script (to probed registers, including
+ * $return, and memory; not writes of embedded C through its own pointers). At any time;
+ * the default is to do all writes. A write that the gate rejects has no effect and is not
+ * an error.
  */
 enum spile_gate_mode {
 	SPILE_GATE_ENFORCE = 0,
-	SPILE_GATE_OBSERVE = 1,		/* counted and told, not written */
+	SPILE_GATE_OBSERVE = 1,		/* counted and reported, not written */
 };
 #define SPILE_GATE_SCOPES 16
 struct spile_gate {
 	__u32 mode;			/* enum spile_gate_mode */
-	__u32 per_second;		/* most writes in a second; 0: any number */
-	/* CLOCK_REALTIME, ns; nothing is written from then on; 0: never */
+	__u32 per_second;		/* maximum writes per second; 0: no limit */
+	/* CLOCK_REALTIME, ns; no writes from then on; 0: never */
 	__u64 expires;
-	__u32 tell;			/* the first so many are told with a SPILE_RECORD_REWRITE */
+	__u32 tell;			/* report this many writes, by SPILE_RECORD_REWRITE */
 	__u32 reserved;
-	__u32 uid_count;		/* each scope: the task is one of these; 0: any is */
+	__u32 uid_count;		/* each scope: the task is one of these; 0: any task */
 	__u32 gid_count;
 	__u32 pid_count;
 	__u32 cgroup_count;
-	__u32 uids[SPILE_GATE_SCOPES];	/* as the initial user namespace has them */
+	__u32 uids[SPILE_GATE_SCOPES];	/* in the initial user namespace */
 	__u32 gids[SPILE_GATE_SCOPES];
-	__u32 pids[SPILE_GATE_SCOPES];	/* processes, as the initial pid namespace has them */
-	/* inode numbers of directories of cgroup2; a process is in all above its own too */
+	__u32 pids[SPILE_GATE_SCOPES];	/* processes, in the initial pid namespace */
+	/* inode numbers of cgroup2 directories; a process is also in all parents of its own */
 	__u64 cgroups[SPILE_GATE_SCOPES];
 };
-/* What was decided; each write is counted in one of these. */
+/* Outcomes; each write is counted in one of these. */
 enum spile_gate_count {
 	SPILE_GATE_REWRITTEN = 0,
 	SPILE_GATE_OBSERVED = 1,
@@ -149,47 +147,47 @@ struct spile_gate_state {
 	__u64 counts[SPILE_GATE_COUNTS];
 };
 
-/* SPILE_KEEP: what becomes of the session when the device is closed. */
+/* SPILE_KEEP: what happens to the session when the device is closed. */
 struct spile_keep {
-	__u32 keep;		/* 1: it goes on */
+	__u32 keep;		/* 1: it continues */
 	/*
-	 * while nobody has the device open, a full ring drops 0: what is new, 1: what
-	 * is oldest (counted as lost)
+	 * while the device is not open, a full ring drops 0: new records, 1: the oldest (counted
+	 * as lost)
 	 */
 	__u32 overwrite;
 };
 
 /* SPILE_SETUP: once, before mmap and SPILE_START. */
 struct spile_setup {
-	/* wanted data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 4 MiB */
+	/* data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 4 MiB */
 	__u32 ring_bytes;
-	__s32 target;		/* what target() returns: pid of -x or -c, 0 for none */
+	__s32 target;		/* value of target(): pid of -x or -c, 0 for none */
 	__u32 flags;		/* enum spile_setup_flag */
 	__u32 reserved;
 };
 enum spile_setup_flag {
-	/* every run is timed, not one in some; costs two looks at the cycle counter */
+	/* time every run, not only some; costs two reads of the cycle counter */
 	SPILE_SETUP_TIMED = 1,
 };
 
 /*
- * SPILE_MEASURE: between SPILE_SETUP and SPILE_START (EBUSY later). All probes are
- * armed for that long, and disarmed; SPILE_COUNTERS then tells their hits, all of them
- * as stopped. Nothing of the script runs. SPILE_START forgets these counts. Meanwhile
- * SPILE_START, SPILE_SAMPLE and another SPILE_MEASURE fail with EBUSY; SPILE_CANCEL and
- * SPILE_STOP end it (EINTR).
+ * SPILE_MEASURE: between SPILE_SETUP and SPILE_START (EBUSY later). Arms all probes for
+ * this time, and disarms them; SPILE_COUNTERS then reports their hits, all as stopped. No
+ * handler runs. SPILE_START resets these counts. Meanwhile SPILE_START, SPILE_SAMPLE and
+ * another SPILE_MEASURE fail with EBUSY; SPILE_CANCEL and SPILE_STOP end it (EINTR).
  */
 struct spile_measure {
 	__u32 milliseconds;	/* in: 1 to 60000 */
-	__u32 picoseconds;	/* out: what an instruction takes on this machine, about */
-	__u64 nanoseconds;	/* out: for which hits were counted */
-	__u32 cpus;		/* out: those online */
+	__u32 picoseconds;	/* out: approximate time of an instruction on this machine */
+	__u64 nanoseconds;	/* out: time for which hits were counted */
+	__u32 cpus;		/* out: online CPUs */
 	__u32 reserved;
 };
 
 /*
- * SPILE_SAMPLE: between SPILE_SETUP and SPILE_START. On each CPU one in so many hits of a
- * probe is handled, the others are counted as sampled. Not of timers, files and packets.
+ * SPILE_SAMPLE: between SPILE_SETUP and SPILE_START. On each CPU one in N hits of a probe
+ * is handled, the others are counted as sampled. Does not apply to timers, files and
+ * packets.
  */
 struct spile_sampling {
 	__u32 one_in;		/* 1: all are handled */
@@ -197,89 +195,89 @@ struct spile_sampling {
 };
 
 /*
- * SPILE_COUNTERS: in: probe; out: the rest. One probe site's account: hits = handled +
+ * SPILE_COUNTERS: in: probe; out: the rest. Counters of one probe site: hits = handled +
  * filtered + nested + lock_skipped + low_stack + stopped + sampled + return_misses. A
- * call is one hit of its return probe, whether or not the return could be followed.
+ * call is one hit of its return probe, whether or not its return was probed.
  */
 struct spile_counters {
 	__u32 probe;
 	__u32 armed;		/* sites registered now (0 or 1) */
 	__u64 hits;
 	__u64 handled;		/* handler ran to its end, or to an error */
-	__u64 filtered;		/* turned away by the probe point's own condition */
-	/* another handler was running on that CPU (kernel's own nmissed included) */
+	__u64 filtered;		/* rejected by the probe point's condition */
+	/* another handler was running on that CPU (includes the kernel's nmissed) */
 	__u64 nested;
-	__u64 lock_skipped;	/* a global's lock could not be had */
+	__u64 lock_skipped;	/* a global's lock was not available */
 	__u64 low_stack;
 	__u64 errors;		/* of handled: ended with a run-time error */
-	/* calls whose return was not followed: instances exhausted (struct kretprobe.nmissed) */
+	/* calls without a return probe: instances exhausted (struct kretprobe.nmissed) */
 	__u64 return_misses;
-	__u64 stopped;		/* before all was armed, or after the session was told to end */
-	__u64 lost_records;	/* that its handler wrote, and for which there was no room */
-	__u64 timed;		/* runs of which these are, in CPU cycles: */
+	__u64 stopped;		/* before all probes were armed, or while the session was stopping */
+	__u64 lost_records;	/* records of its handler lost for lack of space */
+	__u64 timed;		/* timed runs, for the following, in CPU cycles: */
 	__u64 cycles;
 	__u64 least_cycles;
 	__u64 most_cycles;
-	__u64 sampled;		/* left out (SPILE_SAMPLE) */
-	/* enum spile_mechanism: how it is attached, or was when it was last */
+	__u64 sampled;		/* skipped by SPILE_SAMPLE */
+	/* enum spile_mechanism: how it is attached, or was last attached */
 	__u32 mechanism;
-	__u32 cost;		/* instructions that a run takes by the compiler's estimate */
+	__u32 cost;		/* instructions of a run by the compiler's estimate */
 };
 
 enum spile_mechanism {
 	SPILE_BY_NOTHING = 0,	/* begin, end, error, never; or not armed */
-	SPILE_BY_FTRACE = 1,	/* called by ftrace, with what a function's arguments are in */
+	SPILE_BY_FTRACE = 1,	/* called by ftrace, with the argument registers */
 	SPILE_BY_FTRACE_WHOLE = 2,	/* and all registers */
-	SPILE_BY_KPROBE_FTRACE = 3,	/* a kprobe that the kernel has put on ftrace */
-	SPILE_BY_KPROBE = 4,	/* a breakpoint, or the jump that the kernel makes of it */
+	SPILE_BY_KPROBE_FTRACE = 3,	/* a kprobe that the kernel implements by ftrace */
+	SPILE_BY_KPROBE = 4,	/* a breakpoint, or the jump that it is optimised to */
 	SPILE_BY_KRETPROBE = 5,
 	SPILE_BY_TRACEPOINT = 6,
 	SPILE_BY_TIMER = 7,
 	SPILE_BY_PERF = 8,
 	SPILE_BY_FILE = 9,
-	/* ftrace calls at the function's entry, a kretprobe's hook at its return */
+	/* ftrace at the function's entry, a kretprobe's hook at its return */
 	SPILE_BY_FTRACE_RETURN = 10,
 };
 
 /*
- * SPILE_SYMBOL: what the kernel called an address of its own at the time of a record that
- * holds it; may be asked at any time. A module that has gone since then is remembered as
- * long as records of before may be unread, 64 pieces of code at the most.
+ * SPILE_SYMBOL: the symbol of a kernel address at the time of a record that contains it;
+ * at any time. Symbols of unloaded code are remembered as long as earlier records may be
+ * unread, at most 64 pieces of code.
  */
 #define SPILE_SYMBOL_TEXT 1024
 #define SPILE_SYMBOL_LINE_TEXT 512
 struct spile_symbol {
 	__u64 address;
-	__u64 time;		/* of the record that it is in */
-	/* out: it is so for records up to this time; ~0: until spile_ring_header.changes changes */
+	__u64 time;		/* time of the record */
+	/* out: valid for records up to this time; ~0: until spile_ring_header.changes changes */
 	__u64 until;
 	__u32 flags;		/* enum spile_symbol_flag */
-	__u32 stays;		/* out: 1: it is so as long as the kernel runs */
+	__u32 stays;		/* out: 1: valid until the kernel reboots */
 	/* out: "NAME+OFFSET/SIZE [MODULE]", or "0xADDRESS"; NUL at the end */
 	__u8 text[SPILE_SYMBOL_TEXT];
-	/* out, if asked for: "FILE:LINE", or ""; NUL at the end */
+	/* out, if requested: "FILE:LINE", or ""; NUL at the end */
 	__u8 line[SPILE_SYMBOL_LINE_TEXT];
 };
 enum spile_symbol_flag {
 	SPILE_SYMBOL_LINE = 1,		/* the source line too */
-	SPILE_SYMBOL_RETURNS = 2,	/* a return address: its line is that of the call */
+	SPILE_SYMBOL_RETURNS = 2,	/* a return address: report the line of the call */
 };
 
 /*
- * ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin
- * probes have run and all is armed; SPILE_QUIET when all is disarmed and no handler
- * runs any more; SPILE_STOP when that is so and the end probes have run. A loader that
- * empties the rings between the two leaves them to what end probes print. SPILE_CANCEL,
- * by another thread, ends what SPILE_START arms: it returns soon then and the session
- * is STOPPING; nothing is armed any more. So does a signal that kills the caller. Begin
- * and end probes may print more than a ring holds: a loader goes on reading the rings,
- * in another thread, while it calls them.
+ * ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin probes
+ * have run and all probes are armed; SPILE_QUIET when all are disarmed and no handler
+ * runs any more; SPILE_STOP after that and after the end probes have run. A loader can
+ * empty the rings between the two, to make room for the output of end probes.
+ * SPILE_CANCEL, called by another thread, cancels arming in SPILE_START: it returns soon,
+ * the session is STOPPING, and nothing is armed any more. So does a signal that kills the
+ * caller. Begin and end probes may print more than a ring holds: the loader has to read
+ * the rings in another thread during these calls.
  *
  * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable. poll:
- * POLLIN when a ring holds bytes not yet read. A loader that has set `waiting` is told
- * up to 10 ms after the first record, with what came meanwhile, or when a ring is half
- * full. POLLPRI from SPILE_STATE_STOPPING on, at once (even when the record EXIT found
- * no room), POLLHUP too in SPILE_STATE_STOPPED: others may have stopped the session.
+ * POLLIN when a ring holds unread bytes. A loader that has set `waiting` is woken up to
+ * 10 ms after the first record, or when a ring is half full. POLLPRI from
+ * SPILE_STATE_STOPPING on, at once (even if the record EXIT was lost), POLLHUP too in
+ * SPILE_STATE_STOPPED: another process may have stopped the session.
  */
 #define SPILE_IOC_TYPE 's'
 #define SPILE_INFO	_IOR(SPILE_IOC_TYPE, 1, struct spile_info)
@@ -299,34 +297,34 @@ enum spile_symbol_flag {
 #define SPILE_CANCEL	_IO(SPILE_IOC_TYPE, 15)
 
 /*
- * Start of a ring's header page(s). head and tail count bytes for ever; the
- * place of a byte is its count modulo ring_bytes. A record never wraps: the
- * writer fills up to the end with a SPILE_RECORD_PAD.
+ * Start of a ring's header page(s). head and tail are byte counts that never wrap; the
+ * offset of a byte is its count modulo ring_bytes. A record never wraps: the writer fills
+ * the rest of the ring with a SPILE_RECORD_PAD.
  */
 struct spile_ring_header {
 	/* written by the module with release order, after the record's bytes */
 	__u64 head;
 	__u64 unused0[7];
 	/*
-	 * written by the loader with release order, when it has read up to here and
-	 * written that out
+	 * written by the loader with release order, after it has read and written out everything
+	 * up to here
 	 */
 	__u64 tail;
 	__u32 waiting;		/* loader sets 1 before it polls; module clears it and wakes */
 	__u32 unused1;
 	/*
-	 * the loader's own: records up to here may have been printed although tail has
-	 * not reached them
+	 * used by the loader: records up to here may have been printed although tail has not
+	 * reached them
 	 */
 	__u64 printing;
-	/* the loader's own: the regular file that it prints to (of bulk mode: this CPU's), */
+	/* used by the loader: the regular file of its output (in bulk mode: this CPU's), and */
 	__u64 out_device;
 	__u64 out_inode;
-	__u64 out_bytes;	/* and how long that was when tail was written */
+	__u64 out_bytes;	/* its length when tail was written */
 	__u64 unused3[2];
-	__u64 lost_records;	/* written by the module: records for which there was no room */
+	__u64 lost_records;	/* written by the module: records lost for lack of space */
 	__u64 lost_bytes;
-	/* written by the module: a number that is another one when a module's code has gone */
+	/* written by the module: changes when code of a module is unloaded */
 	__u64 changes;
 	__u64 unused2[5];
 };
@@ -340,9 +338,8 @@ enum spile_record_kind {
 	SPILE_RECORD_PRINT = 1,
 	SPILE_RECORD_WARN = 2,	/* payload: one string -> stderr "WARNING: ..." */
 	/*
-	 * id: location; payload: one string, the message -> stderr "ERROR: ..."; a second
-	 * one may follow: the calls that it came out of, innermost first, the location of
-	 * each in 4 bytes
+	 * id: location; payload: one string, the message -> stderr "ERROR: ..."; a second one
+	 * may follow: the call chain, innermost first, each location in 4 bytes
 	 */
 	SPILE_RECORD_ERROR = 3,
 	SPILE_RECORD_EXIT = 4,	/* session is stopping; no payload */
@@ -350,7 +347,7 @@ enum spile_record_kind {
 	/* payload: one string -> stderr, only with -v (module armed, disarmed, ...) */
 	SPILE_RECORD_NOTICE = 6,
 	SPILE_RECORD_REWRITE = 7,/* payload: one string, what was written or observed -> stderr */
-	/* payload: one string, a live patch that has come -> stderr, with what it replaces */
+	/* payload: one string, a newly loaded live patch -> stderr, with what it replaces */
 	SPILE_RECORD_LIVEPATCH = 8,
 };
 
@@ -371,40 +368,40 @@ struct spile_record {
  *   memory    as string; length SPILE_FAULT where the memory could not be read
  *   pretty    __u32 length of the raw object (or SPILE_FAULT), the raw bytes,
  *             then one string part for each STRING_POINTER in the order in which
- *             the description visits them (SPILE_FAULT where unreadable)
- * Parts stand in the order of the format's directives; a `*` width or precision
- * is a long before the value it belongs to.
+ *             the description visits them (SPILE_FAULT if unreadable)
+ * Parts are in the order of the format's directives; a `*` width or precision is a long
+ * before its value.
  */
 #define SPILE_FAULT 0xffffffffu
 
 /*
- * The id of a SPILE_RECORD_PRINT whose payload is one string, to be written as it
- * is: log(), and text made by embedded C.
+ * The id of a SPILE_RECORD_PRINT whose payload is one string, printed unchanged: log(),
+ * and text made by embedded C.
  */
 #define SPILE_FORMAT_TEXT 0xffffffffu
 
 /*
- * The id of a SPILE_RECORD_PRINT whose payload is a stack, to be written a line for
- * each address: a long with enum spile_stack_flag; with RETURNING one string, the
- * function; then the addresses, 8 bytes each, as one memory part.
+ * The id of a SPILE_RECORD_PRINT whose payload is a stack, printed with a line for each
+ * address: a long with enum spile_stack_flag; with RETURNING one string, the function;
+ * then the addresses, 8 bytes each, as one memory part.
  */
 #define SPILE_FORMAT_STACK 0xfffffffeu
-#define SPILE_STACK_FRAMES 64		/* addresses of one stack at the most */
+#define SPILE_STACK_FRAMES 64		/* maximum addresses of one stack */
 enum spile_stack_flag {
-	SPILE_STACK_OF_USER = 1,	/* of user space: without names */
+	SPILE_STACK_OF_USER = 1,	/* of user space: without symbols */
 	SPILE_STACK_FULL = 2,		/* " 0xADDRESS : " before each name */
-	SPILE_STACK_LINES = 4,		/* source lines behind them */
-	SPILE_STACK_RETURNING = 8,	/* from a function: the first address is where it goes */
-	/* the first address is that of an instruction, all others are of returns */
+	SPILE_STACK_LINES = 4,		/* source lines after them */
+	SPILE_STACK_RETURNING = 8,	/* on a function's return: the first address is the return address */
+	/* the first address is that of an instruction, all others are return addresses */
 	SPILE_STACK_AT_PROBE = 16,
 };
 
-/* spile_record.probe of a record that no probe site wrote (the session itself). */
+/* spile_record.probe of a record of the session itself. */
 #define SPILE_NO_PROBE 0xffffffffu
 
 /*
- * The id of a SPILE_RECORD_ERROR that belongs to no place in the script: print
- * neither "near" nor "in probe".
+ * The id of a SPILE_RECORD_ERROR without a location in the script: print neither "near"
+ * nor "in probe".
  */
 #define SPILE_NO_LOCATION 0xffffffffu
 
@@ -427,24 +424,23 @@ enum spile_format_op {
 	 */
 	SPILE_FORMAT_HISTOGRAM = 4,
 	/*
-	 * u32 length of description, description (below); a payload part of its own,
-	 * printed as string under the directive before it is not possible: width does
-	 * not apply
+	 * u32 length of description, description (below); uses a payload part of its own; width
+	 * does not apply
 	 */
 	SPILE_FORMAT_PRETTY = 3,
 };
 /*
- * Conversions whose text is made of addresses: by the loader alone, which asks for
- * names (SPILE_SYMBOL). They are padded and cut as 's' is.
+ * Conversions of addresses to text: only in the loader, which looks up symbols
+ * (SPILE_SYMBOL). Padded and truncated as 's'.
  */
 enum spile_named {
 	SPILE_NAMED_SYMBOL = 'N',	/* long: "NAME" */
 	SPILE_NAMED_DATA = 'D',		/* long: "NAME+OFFSET/SIZE [MODULE]" */
 	SPILE_NAMED_MODULE = 'O',	/* long: "MODULE", "kernel" or "<unknown>" */
-	/* memory, 8 bytes for each address: them in hex, with blanks between */
+	/* memory, 8 bytes for each address: printed in hex, separated by blanks */
 	SPILE_NAMED_ADDRESSES = 'A',
-	SPILE_NAMED_STACK = 'K',	/* the same: a line for each, as DATA has it */
-	SPILE_NAMED_USER_STACK = 'U',	/* the same of user space: a line for each, in hex */
+	SPILE_NAMED_STACK = 'K',	/* the same: a line for each, as for DATA */
+	SPILE_NAMED_USER_STACK = 'U',	/* the same for user space: a line for each, in hex */
 };
 enum spile_format_flag {
 	SPILE_FLAG_ZERO = 1, SPILE_FLAG_PLUS = 2, SPILE_FLAG_MINUS = 4, SPILE_FLAG_SPACE = 8, SPILE_FLAG_SHARP = 16,
@@ -454,9 +450,9 @@ enum spile_size_kind {
 };
 
 /*
- * A description of an object for $x$ and $x$$: u32 size of the raw object in
- * bytes, then ops. Offsets count from the enclosing base (0, or the element
- * that a REPEAT is at).
+ * A description of an object for $x$ and $x$$: u32 size of the raw object in bytes, then
+ * ops. Offsets are relative to the enclosing base (0, or the current element of a
+ * REPEAT).
  */
 enum spile_pretty_op {
 	SPILE_PRETTY_END = 0,

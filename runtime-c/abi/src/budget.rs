@@ -1,53 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What reading a file may cost, whatever the file says: bytes, depth, width and work.
+//! Limits on the cost of reading a file, whatever its contents: bytes, depth, width and work.
 //!
-//! Whoever reads a file that somebody else has written makes a [`Budget`] for one question (unpack this, name that type, find
-//! this member) and charges it before it allocates, recurses or goes through a list. What goes beyond is an [`Exceeded`],
-//! which says what of and how much would have been allowed; the caller adds the file's name.
+//! A reader of an untrusted file makes a [`Budget`] for one query (unpack this, name that type, find this member) and
+//! charges it before it allocates, recurses or iterates. Exceeding a limit gives [`Exceeded`], which names the limit
+//! and its value; the caller adds the file's name.
 
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What of a file can be too much.
+/// The limited resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Memory, or text that is written.
+    /// Memory, or output text.
     Bytes,
-    /// Things within things.
+    /// Nesting.
     Depth,
-    /// Things side by side.
+    /// Number of siblings.
     Width,
-    /// Entries, operations or members looked at.
+    /// Entries, operations or members visited.
     Work,
 }
 
-/// The most of each.
+/// The limit of each resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes allocated or written ([`Limit::Bytes`]).
     pub bytes: u64,
     /// Levels of nesting ([`Limit::Depth`]).
     pub depth: u64,
-    /// Things side by side ([`Limit::Width`]).
+    /// Siblings ([`Limit::Width`]).
     pub width: u64,
     /// Steps ([`Limit::Work`]).
     pub work: u64,
 }
 
-/// More than anything that a compiler writes for a kernel needs, and less than anybody notices.
+/// More than any compiler generates for a kernel, at a cost that users do not notice.
 pub const USUAL: Limits = Limits { bytes: 16 << 20, depth: 64, width: 1 << 16, work: 1 << 20 };
 
-/// A file asks for too much.
+/// A file exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exceeded {
     /// What was read, as a plural or a mass noun: "anonymous members".
     pub of: &'static str,
-    /// What of it was too much.
+    /// The exceeded limit.
     pub limit: Limit,
-    /// How much would have been allowed, in units of `limit`.
+    /// Its value, in units of `limit`.
     pub most: u64,
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
-/// What is left for one question.
+/// What is left for one query.
 #[derive(Debug)]
 pub struct Budget {
     of: &'static str,
@@ -75,18 +75,18 @@ pub struct Budget {
     work: Cell<u64>,
 }
 
-/// Unpacked contents may always be so large.
+/// Unpacked contents up to this size are always allowed.
 const ALWAYS_UNPACKED: u64 = 64 << 20;
-/// Code and debug information are packed to a third and at best to a tenth.
+/// Code and debug information compress to a third, at best to a tenth.
 const RATIO: u64 = 32;
 
 impl Budget {
-    /// A budget of which nothing is spent. `of`: see [`Exceeded::of`].
+    /// An unused budget. `of`: see [`Exceeded::of`].
     pub fn new(of: &'static str, limits: Limits) -> Budget {
         Budget { of, limits, bytes: Cell::new(0), depth: Cell::new(0), work: Cell::new(0) }
     }
 
-    /// For unpacking `packed` bytes: 64 MiB or 32 times as much, and no more than `most`.
+    /// For unpacking `packed` bytes: 64 MiB or 32 times as much, and at most `most`.
     pub fn unpacking(of: &'static str, packed: u64, most: u64) -> Budget {
         let bytes = packed.saturating_mul(RATIO).max(ALWAYS_UNPACKED).min(most);
         Budget::new(of, Limits { bytes, depth: 1, ..USUAL })
@@ -112,12 +112,12 @@ impl Budget {
         self.limits.bytes.saturating_sub(self.bytes.get())
     }
 
-    /// Charges `steps`, before so many things are looked at one by one.
+    /// Charges `steps`, before as many items are visited.
     pub fn work(&self, steps: usize) -> Result<(), Exceeded> {
         self.spend(&self.work, steps as u64, Limit::Work, self.limits.work)
     }
 
-    /// Checks that `count` things side by side are allowed; charges nothing.
+    /// Checks that `count` siblings are allowed; charges nothing.
     pub fn width(&self, count: usize) -> Result<(), Exceeded> {
         self.check(count as u64, Limit::Width, self.limits.width)
     }
@@ -127,7 +127,7 @@ impl Budget {
         self.check(levels as u64, Limit::Depth, self.limits.depth)
     }
 
-    /// One level further in, for as long as the value lives.
+    /// Enters one level of nesting, for the lifetime of the value.
     pub fn deeper(&self) -> Result<Level<'_>, Exceeded> {
         self.depth.set(self.depth.get().saturating_add(1));
         let level = Level(self);
@@ -135,17 +135,18 @@ impl Budget {
         Ok(level)
     }
 
-    /// One level further in, until [`Budget::leave`]: where a value cannot be kept for so long.
+    /// Enters one level of nesting, until [`Budget::leave`]: for callers that cannot hold the value of
+    /// [`Budget::deeper`].
     pub fn enter(&self) -> Result<(), Exceeded> {
         self.deeper().map(std::mem::forget)
     }
 
-    /// One level back out: undoes one [`Budget::enter`].
+    /// Undoes one [`Budget::enter`].
     pub fn leave(&self) {
         drop(Level(self));
     }
 
-    /// All that a reader gives, as far as the bytes allow.
+    /// Reads everything, up to the limit on bytes.
     pub fn read_all(&self, reader: impl Read) -> io::Result<Vec<u8>> {
         let mut contents = Vec::new();
         reader.take(self.bytes_left().saturating_add(1)).read_to_end(&mut contents)?;
@@ -164,7 +165,7 @@ impl Drop for Level<'_> {
     }
 }
 
-/// The contents of a regular file of no more than `most` bytes: a device or a pipe may have no end.
+/// The contents of a regular file of at most `most` bytes: a device or a pipe may be endless.
 pub fn read_file(path: &Path, of: &'static str, most: u64) -> io::Result<Vec<u8>> {
     let status = std::fs::metadata(path)?;
     if !status.is_file() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The control device of a module: what its ioctls take and give (abi.h, "The control device").
+//! The control device of a module: arguments of its ioctls (abi.h, "The control device").
 
-/// Version of everything in `abi.h`; a loader refuses a module with another ([`Info::abi`]).
+/// Version of everything in `abi.h`; a loader rejects a module with another one ([`Info::abi`]).
 pub const ABI_VERSION: u32 = 2;
 
 /// The device of module NAME is the misc device `spile-NAME`, its node `/dev/spile-NAME`.
@@ -20,14 +20,14 @@ pub enum State {
     Starting = 2,
     /// Probes armed.
     Running = 3,
-    /// `exit()` was called or the error budget is spent: the loader is to call [`STOP`].
+    /// `exit()` was called or the error budget is exhausted: the loader is to call [`STOP`].
     Stopping = 4,
     /// Disarmed, end probes have run.
     Stopped = 5,
 }
 
 impl State {
-    /// `None`: a number that this version does not know.
+    /// `None`: unknown in this version.
     pub fn from_number(number: u32) -> Option<State> {
         use State::{Loaded, Ready, Running, Starting, Stopped, Stopping};
         [Loaded, Ready, Starting, Running, Stopping, Stopped].into_iter().find(|state| *state as u32 == number)
@@ -44,7 +44,7 @@ pub struct Info {
     pub state: u32,
     /// Rings; ring I is mapped at offset I * ([`Self::header_bytes`] + [`Self::ring_bytes`]).
     pub cpus: u32,
-    /// Of a ring's header; whole pages.
+    /// Size of a ring's header; whole pages.
     pub header_bytes: u32,
     /// Data bytes of each ring, a power of two; 0 before [`SETUP`].
     pub ring_bytes: u32,
@@ -54,22 +54,22 @@ pub struct Info {
     pub errors: u32,
     /// Handler runs skipped so far, for whatever reason.
     pub skipped: u32,
-    /// All that the module has allocated.
+    /// Bytes allocated by the module.
     pub memory_bytes: u64,
     /// [`KEPT`], [`OVERWRITE`], [`OPENED`].
     pub flags: u32,
-    /// Probe sites that are armed now.
+    /// Probe sites currently armed.
     pub armed: u32,
 }
 
-/// [`Info::flags`]: the session goes on without a loader.
+/// [`Info::flags`]: the session continues without a loader.
 pub const KEPT: u32 = 1;
-/// [`Info::flags`]: meanwhile full rings drop what is oldest.
+/// [`Info::flags`]: meanwhile full rings drop the oldest records.
 pub const OVERWRITE: u32 = 2;
-/// [`Info::flags`]: somebody has the device open.
+/// [`Info::flags`]: the device is open.
 pub const OPENED: u32 = 4;
 
-/// Answer of [`OWNER`]: whose session it is.
+/// Answer of [`OWNER`]: the owner of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Owner {
@@ -77,7 +77,7 @@ pub struct Owner {
     pub uid: u32,
     /// Its real group, in the same.
     pub gid: u32,
-    /// One of `RANK_`, as the loader stated it.
+    /// One of `RANK_`, as set by the loader.
     pub rank: u32,
     /// [`SERVICE`], [`HAS_SET`].
     pub flags: u32,
@@ -85,9 +85,9 @@ pub struct Owner {
     pub opener: u32,
     /// 0
     pub reserved: u32,
-    /// What the session may take; 0: no limit.
+    /// Memory limit of the session; 0: none.
     pub most_bytes: u64,
-    /// CLOCK_BOOTTIME in nanoseconds, of the load: tells sessions of one name apart.
+    /// CLOCK_BOOTTIME in nanoseconds, of the load: distinguishes sessions of the same name.
     pub loaded: u64,
 }
 
@@ -99,12 +99,12 @@ pub const RANK_USR: u32 = 1;
 pub const RANK_SYS: u32 = 2;
 /// [`Owner::rank`]: a member of the group `spiledev`.
 pub const RANK_DEV: u32 = 3;
-/// [`Owner::flags`]: a service has started it.
+/// [`Owner::flags`]: started by a service.
 pub const SERVICE: u32 = 1;
 /// [`Owner::flags`]: [`SET`] has given another value to a global that commands of `system()` may depend on.
 pub const HAS_SET: u32 = 2;
 
-/// Bytes of a string that one [`SET`] takes.
+/// Maximum bytes of a string in one [`SET`].
 pub const SET_BYTES: usize = 1024;
 
 /// Argument of [`SET`].
@@ -113,15 +113,15 @@ pub const SET_BYTES: usize = 1024;
 pub struct Set {
     /// Index into [`crate::meta::Meta::settings`].
     pub setting: u32,
-    /// Where a string's piece belongs; pieces come in order.
+    /// Offset of the piece in the string; pieces are passed in order.
     pub offset: u32,
-    /// Of the piece; 0 for a number.
+    /// Bytes of the piece; 0 for a number.
     pub bytes: u32,
     /// 0
     pub reserved: u32,
     /// The new value of a number.
     pub number: i64,
-    /// The piece of a string; [`Self::bytes`] of it count.
+    /// The piece of a string; its first [`Self::bytes`] are valid.
     pub text: [u8; SET_BYTES],
 }
 
@@ -129,9 +129,9 @@ pub struct Set {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Keep {
-    /// 1: the session goes on when the device is closed.
+    /// 1: the session continues when the device is closed.
     pub keep: u32,
-    /// While nobody has the device open, a full ring drops 0: what is new, 1: what is oldest.
+    /// While the device is not open, a full ring drops 0: new records, 1: the oldest.
     pub overwrite: u32,
 }
 
@@ -139,9 +139,9 @@ pub struct Keep {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Setup {
-    /// Wanted data bytes of each ring; rounded up to a power of two; 0: 4 MiB.
+    /// Requested data bytes of each ring; rounded up to a power of two; 0: 4 MiB.
     pub ring_bytes: u32,
-    /// What `target()` returns; 0: no target.
+    /// Value of `target()`; 0: no target.
     pub target: i32,
     /// 0
     pub flags: u32,
@@ -153,13 +153,13 @@ pub struct Setup {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Measure {
-    /// Asked for: 1 to 60000.
+    /// In: 1 to 60000.
     pub milliseconds: u32,
-    /// What an instruction takes on this machine, about.
+    /// Out: approximate time of an instruction on this machine.
     pub picoseconds: u32,
-    /// For which hits were counted.
+    /// Out: time for which hits were counted.
     pub nanoseconds: u64,
-    /// Those online.
+    /// Out: online CPUs.
     pub cpus: u32,
     /// 0
     pub reserved: u32,
@@ -169,18 +169,18 @@ pub struct Measure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Sample {
-    /// On each CPU one in so many hits of a probe is handled; 1: all.
+    /// On each CPU one in N hits of a probe is handled; 1: all.
     pub one_in: u32,
     /// 0
     pub reserved: u32,
 }
 
-/// Argument and answer of [`COUNTERS`]: one probe site's account.
-/// `hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled`, where the last is the rest.
+/// Argument and answer of [`COUNTERS`]: the counters of one probe site. `hits = handled + filtered + nested +
+/// lock_skipped + low_stack + stopped + sampled + return_misses`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Counters {
-    /// Site asked for.
+    /// In: the site.
     pub probe: u32,
     /// Sites registered now: 0 or 1.
     pub armed: u32,
@@ -188,35 +188,35 @@ pub struct Counters {
     pub hits: u64,
     /// The handler ran to its end, or to an error.
     pub handled: u64,
-    /// Turned away by a condition on the probe point.
+    /// Rejected by the probe point's condition.
     pub filtered: u64,
     /// Another handler was running on that CPU.
     pub nested: u64,
-    /// A global's lock could not be had.
+    /// A global's lock was not available.
     pub lock_skipped: u64,
     /// Too little of the kernel stack was left.
     pub low_stack: u64,
     /// Of `handled`: ended with a run-time error.
     pub errors: u64,
-    /// Calls whose return was not followed: there was no free kretprobe instance.
+    /// Calls whose return was not probed: there was no free kretprobe instance.
     pub return_misses: u64,
-    /// Before all was armed, or after the session was told to end.
+    /// Before all probes were armed, or while the session was stopping.
     pub stopped: u64,
-    /// Records that the handler wrote, and for which there was no room.
+    /// Records of the handler lost for lack of space.
     pub lost_records: u64,
-    /// Runs that the following are of, in CPU cycles.
+    /// Number of timed runs, for the following, in CPU cycles.
     pub timed: u64,
-    /// All of them together.
+    /// Total.
     pub cycles: u64,
-    /// The shortest.
+    /// Minimum.
     pub least_cycles: u64,
-    /// The longest.
+    /// Maximum.
     pub most_cycles: u64,
-    /// Left out by [`SAMPLE`].
+    /// Skipped by [`SAMPLE`].
     pub sampled: u64,
-    /// How it is attached, or was when it was last: index into [`MECHANISMS`].
+    /// How it is attached, or was last attached: index into [`MECHANISMS`].
     pub mechanism: u32,
-    /// Instructions that a run of the handler takes, by the compiler's estimate.
+    /// Instructions of a run of the handler, by the compiler's estimate.
     pub cost: u32,
 }
 
@@ -226,26 +226,26 @@ pub const SYMBOL_TEXT: usize = 1024;
 pub const SYMBOL_LINE_TEXT: usize = 512;
 /// [`Symbol::flags`]: the source line too.
 pub const SYMBOL_LINE: u32 = 1;
-/// [`Symbol::flags`]: a return address, whose line is that of the call.
+/// [`Symbol::flags`]: a return address; report the line of the call.
 pub const SYMBOL_RETURNS: u32 = 2;
 
 /// Argument and answer of [`SYMBOL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Symbol {
-    /// Asked for: an address at run time.
+    /// In: an address at run time.
     pub address: u64,
-    /// Of the record that it is in.
+    /// In: time of the record.
     pub time: u64,
-    /// It is so for records up to this time; [`u64::MAX`]: until [`crate::record::RingHeader::changes`] changes.
+    /// Valid for records up to this time; [`u64::MAX`]: until [`crate::record::RingHeader::changes`] changes.
     pub until: u64,
     /// [`SYMBOL_LINE`], [`SYMBOL_RETURNS`].
     pub flags: u32,
-    /// 1: it is so as long as the kernel runs.
+    /// 1: valid until the kernel reboots.
     pub stays: u32,
     /// `NAME+OFFSET/SIZE [MODULE]`, or `0xADDRESS`, up to a NUL.
     pub text: [u8; SYMBOL_TEXT],
-    /// `FILE:LINE` if asked for and known, up to a NUL.
+    /// `FILE:LINE` if requested and known, up to a NUL.
     pub line: [u8; SYMBOL_LINE_TEXT],
 }
 
@@ -264,31 +264,31 @@ pub const MECHANISMS: [&str; 11] = [
     "ftrace, return hooked",
 ];
 
-/// [`Setup::flags`]: every run is timed, not one in some.
+/// [`Setup::flags`]: time every run, not only some.
 pub const SETUP_TIMED: u32 = 1;
 
-/// [`Gate::mode`]: what passes is written.
+/// [`Gate::mode`]: writes that pass are done.
 pub const ENFORCE: u32 = 0;
-/// [`Gate::mode`]: nothing is written, all is counted and told.
+/// [`Gate::mode`]: nothing is written, all writes are counted and reported.
 pub const OBSERVE: u32 = 1;
-/// Most entries of each scope of a [`Gate`].
+/// Maximum entries of each scope of a [`Gate`].
 pub const GATE_SCOPES: usize = 16;
 
-/// Argument of [`GATE`]: what becomes of what a guru script writes.
+/// Argument of [`GATE`]: controls the writes of a guru script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Gate {
     /// [`ENFORCE`] or [`OBSERVE`].
     pub mode: u32,
-    /// Most writes in a second; 0: any number.
+    /// Maximum writes per second; 0: no limit.
     pub per_second: u32,
     /// CLOCK_REALTIME in nanoseconds; 0: never.
     pub expires: u64,
-    /// The first so many are told.
+    /// Number of writes to report.
     pub tell: u32,
     /// 0
     pub reserved: u32,
-    /// Of each scope: entries; 0: any task is in it.
+    /// Number of entries of each scope; 0: any task.
     pub uid_count: u32,
     /// As `uid_count`.
     pub gid_count: u32,
@@ -306,7 +306,7 @@ pub struct Gate {
     pub cgroups: [u64; GATE_SCOPES],
 }
 
-/// Index into [`GateState::counts`]: what was decided.
+/// Index into [`GateState::counts`]: the outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It was written.
@@ -349,7 +349,7 @@ pub const INFO: u64 = ioctl(READ, 1, size_of::<Info>());
 pub const SETUP: u64 = ioctl(WRITE, 2, size_of::<Setup>());
 /// Returns when begin probes have run and all is armed.
 pub const START: u64 = ioctl(NONE, 3, 0);
-/// Returns when all is disarmed, no handler runs any more and end probes have run.
+/// Returns when all probes are disarmed, no handler runs any more and end probes have run.
 pub const STOP: u64 = ioctl(NONE, 4, 0);
 /// Takes and gives a [`Counters`].
 pub const COUNTERS: u64 = ioctl(READ | WRITE, 5, size_of::<Counters>());
@@ -361,15 +361,16 @@ pub const KEEP: u64 = ioctl(WRITE, 7, size_of::<Keep>());
 pub const GATE: u64 = ioctl(WRITE, 8, size_of::<Gate>());
 /// Gives a [`GateState`].
 pub const GATE_STATE: u64 = ioctl(READ, 9, size_of::<GateState>());
-/// Takes and gives a [`Measure`], between [`SETUP`] and [`START`]: counts the hits of all probes, running nothing.
+/// Takes and returns a [`Measure`], between [`SETUP`] and [`START`]: counts the hits of all probes without running
+/// handlers.
 pub const MEASURE: u64 = ioctl(READ | WRITE, 10, size_of::<Measure>());
 /// Takes a [`Sample`], between [`SETUP`] and [`START`].
 pub const SAMPLE: u64 = ioctl(WRITE, 11, size_of::<Sample>());
-/// Returns when all is disarmed and no handler runs any more: the first half of [`STOP`].
+/// Returns when all probes are disarmed and no handler runs any more: the first half of [`STOP`].
 pub const QUIET: u64 = ioctl(NONE, 12, 0);
-/// Ends what [`START`] arms. Without argument, by another thread.
+/// Cancels arming in [`START`]. Without argument, called by another thread.
 pub const CANCEL: u64 = ioctl(NONE, 15, 0);
-/// Takes and gives a [`Symbol`], at any time.
+/// Takes and returns a [`Symbol`], at any time.
 pub const SYMBOL: u64 = ioctl(READ | WRITE, 13, size_of::<Symbol>());
-/// Gives an [`Owner`], at any time.
+/// Returns an [`Owner`], at any time.
 pub const OWNER: u64 = ioctl(READ, 14, size_of::<Owner>());

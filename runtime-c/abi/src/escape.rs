@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What comes from outside (names of processes and files, strings of scripts, what a module says) in lines of ours: nothing of it
-//! ends the line, begins another one, or is obeyed by a terminal.
+//! Escapes untrusted text (names of processes and files, strings of scripts, data from a module) in our output: it
+//! cannot end a line, start another one, or contain terminal control sequences.
 //!
-//! All that the loader says in its own name goes through here where it leaves: `report`, `output::Sinks::message`,
-//! `notify`; and what a module says of itself where it comes in (`file::Description`). What a script prints stays
-//! as it is, without `--escape`.
+//! All messages of the loader are escaped here on output: `report`, `output::Sinks::message`, `notify`; a module's
+//! description is escaped on input (`file::Description`). The output of a script is unchanged without `--escape`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Control characters, of the upper half too, and those that Unicode has to turn text around, hide it or break lines.
+/// Control characters, including C1, and Unicode's bidirectional, invisible and line-breaking ones.
 pub fn is_obeyed(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -20,7 +19,8 @@ pub fn is_obeyed(character: char) -> bool {
         )
 }
 
-/// One line, without its end: `\n \r \t`, `\x1b` for what has one byte in UTF-8, `\u{202e}` for the rest. A backslash stays one.
+/// One line, without its newline: `
+///  \r \t`, `\x1b` for characters of one byte in UTF-8, `\u{202e}` for the rest. Backslashes are not escaped.
 pub fn line(text: &str) -> Cow<'_, str> {
     match text.contains(is_obeyed) {
         true => {
@@ -32,12 +32,12 @@ pub fn line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Several lines, each as [`line`]; their ends stay.
+/// Several lines, each as [`line`]; newlines are unchanged.
 pub fn lines(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// As [`line`], of bytes that may be no text: `\xff`.
+/// As [`line`], for bytes that may be invalid UTF-8: `\xff`.
 pub fn bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -47,7 +47,7 @@ pub fn bytes(bytes: &[u8]) -> String {
     out
 }
 
-/// What a script prints: line ends and tabs stay.
+/// Output of a script: newlines and tabs are unchanged.
 pub fn output(bytes: &[u8]) -> Vec<u8> {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -62,7 +62,7 @@ pub fn output(bytes: &[u8]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// JSON that is otherwise whole: `\u202e`.
+/// Valid JSON, with further characters escaped as `\u202e`.
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Bytecode of formats and of object descriptions (abi.h, SPILE_FORMAT_* and SPILE_PRETTY_*): what a record's payload
-//! means. The compiler encodes, the loader decodes; runtime-c interprets the same bytes for sprintf.
+//! Bytecode of formats and object descriptions (abi.h, SPILE_FORMAT_* and SPILE_PRETTY_*), which describe a record's
+//! payload. The compiler encodes, the loader decodes; runtime-c interprets the same bytes for sprintf.
 
 /// A piece of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,33 +10,33 @@ pub enum Piece {
     Literal(Vec<u8>),
     /// A value, printed as printf does.
     Directive(Directive),
-    /// An object, printed as its description says.
+    /// An object, printed by its description.
     Pretty(Pretty),
-    /// The chart of a histogram. Payload: the counts of its buckets, u64 each, as one memory part.
+    /// A histogram. Payload: the counts of its buckets, u64 each, as one memory part.
     Histogram(Histogram),
 }
 
-/// Which values the buckets of a histogram stand for.
+/// The buckets of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Histogram {
     /// 128 buckets: the 64th for 0, after it 1, 2-3, 4-7, ..., before it -1, -3 to -2, ...
     Log,
-    /// One below `low`, `width` values each from `low` to `high`, one above. `low <= high`, `width > 0`.
+    /// One below `low`, one for each `width` values from `low` to `high`, one above. `low <= high`, `width > 0`.
     Linear {
-        /// The lowest value that has a bucket of its own range.
+        /// Lower bound of the regular buckets.
         low: i64,
-        /// The highest.
+        /// Upper bound.
         high: i64,
         /// Values of one bucket.
         width: i64,
     },
 }
 
-/// Buckets of a histogram at the most.
+/// Maximum number of buckets.
 pub const MAX_BUCKETS: u32 = 128;
 
 impl Histogram {
-    /// Buckets; at most [`MAX_BUCKETS`].
+    /// Number of buckets; at most [`MAX_BUCKETS`].
     pub fn buckets(self) -> u32 {
         match self {
             Histogram::Log => MAX_BUCKETS,
@@ -53,15 +53,15 @@ impl Histogram {
 pub struct Directive {
     /// One of `d i u o x X p s c b m M`, or of [`Named`].
     pub conversion: u8,
-    /// Between `%` and the width.
+    /// The characters between `%` and the width.
     pub flags: Flags,
-    /// The least number of characters.
+    /// Minimum number of characters.
     pub width: Size,
-    /// Behind the `.`; of `m` and `M` the bytes of memory.
+    /// After the `.`; for `m` and `M` the number of bytes of memory.
     pub precision: Size,
 }
 
-/// Conversions whose text is made of addresses, by the loader alone. They are padded and cut as `s` is.
+/// Conversions of addresses to text, only in the loader. Padded and truncated as `s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Named {
@@ -71,23 +71,23 @@ pub enum Named {
     Data = b'D',
     /// Long: `MODULE`, `kernel` or `<unknown>`.
     Module = b'O',
-    /// Memory, 8 bytes for each address: them in hex, with blanks between.
+    /// Memory, 8 bytes for each address: printed in hex, separated by blanks.
     Addresses = b'A',
-    /// The same: a line for each, as [`Named::Data`] has it.
+    /// The same: a line for each, as for [`Named::Data`].
     Stack = b'K',
-    /// The same of user space: a line for each, in hex.
+    /// The same for user space: a line for each, in hex.
     UserStack = b'U',
 }
 
 impl Named {
-    /// `None`: the conversion is none of these.
+    /// `None`: another conversion.
     pub fn of(conversion: u8) -> Option<Named> {
         use Named::{Addresses, Data, Module, Stack, Symbol, UserStack};
         [Symbol, Data, Module, Addresses, Stack, UserStack].into_iter().find(|named| *named as u8 == conversion)
     }
 }
 
-/// Addresses of one stack at the most.
+/// Maximum addresses of one stack.
 pub const STACK_FRAMES: u32 = 64;
 
 /// Flags of a directive.
@@ -116,19 +116,19 @@ pub enum Size {
     Star,
 }
 
-/// How an object is printed.
+/// The description of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pretty {
     /// Bytes of the object.
     pub size: u32,
-    /// What is printed, in order.
+    /// The ops, in order.
     pub ops: Vec<PrettyOp>,
 }
 
-/// Offsets are bytes from the object's start, within a repeat from the element's.
+/// Offsets are in bytes from the object's start, or from the element's within a repeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrettyOp {
-    /// Text as it is.
+    /// Literal text.
     Literal(Vec<u8>),
     /// A number in memory, or a bit-field of it.
     Integer {
@@ -179,7 +179,7 @@ pub enum PrettyOp {
         count: u32,
         /// Bytes from one element to the next.
         stride: u32,
-        /// What is printed of each.
+        /// The ops for each.
         body: Vec<PrettyOp>,
     },
     /// `?`
@@ -201,12 +201,12 @@ pub enum PrettyStyle {
     Function,
 }
 
-/// Why bytecode cannot be read.
+/// Why bytecode is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatError {
     /// It ends inside an op.
     Truncated,
-    /// No op, conversion, size kind or style has this number.
+    /// Unknown op, conversion, size kind or style.
     Unknown(u8),
     /// Repeats nest deeper than [`MAX_NESTING`].
     TooDeep,
@@ -224,18 +224,18 @@ impl std::fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
-/// Nesting of repeats that readers accept.
+/// Maximum nesting of repeats.
 pub const MAX_NESTING: usize = 16;
 
-/// A payload part of `bytes` bytes behind its u32 length, padded to 8.
+/// A payload part of `bytes` bytes after its u32 length, padded to 8.
 pub fn string_part(bytes: u32) -> u32 {
     bytes.saturating_add(4).checked_next_multiple_of(8).unwrap_or(u32::MAX)
 }
 
-/// Most bytes of memory in one `%m` or `%M`: a page.
+/// Maximum bytes of memory in one `%m` or `%M`: a page.
 pub const MAX_MEMORY: u32 = 4096;
 
-/// Most bytes that the payload of a format can take, with strings of up to `string_bytes` (MAXSTRINGLEN, NUL included).
+/// Maximum payload of a format, with strings of up to `string_bytes` (MAXSTRINGLEN, NUL included).
 pub fn max_payload(pieces: &[Piece], string_bytes: u32) -> u32 {
     let mut bytes: u32 = 0;
     for piece in pieces {
@@ -263,7 +263,7 @@ pub fn max_payload(pieces: &[Piece], string_bytes: u32) -> u32 {
 }
 
 impl Pretty {
-    /// Most bytes that the payload of one object can take.
+    /// Maximum payload of one object.
     pub fn max_payload(&self, string_bytes: u32) -> u32 {
         let strings = strings(&self.ops);
         string_part(self.size).saturating_add(strings.saturating_mul(string_part(string_bytes.saturating_sub(1))))
@@ -276,7 +276,7 @@ impl Pretty {
         bytes
     }
 
-    /// The description that [`Pretty::encode`] made bytecode of.
+    /// Decodes the bytecode of [`Pretty::encode`].
     pub fn decode(bytes: &[u8]) -> Result<Pretty, FormatError> {
         let mut reader = Reader { bytes };
         let size = reader.u32()?;
@@ -408,7 +408,7 @@ fn encode_ops(ops: &[PrettyOp], bytes: &mut Vec<u8>) {
     bytes.push(0);
 }
 
-/// The pieces of a format's bytecode; hostile bytes give an error.
+/// Decodes a format's bytecode; invalid bytes give an error.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Piece>, FormatError> {
     let mut reader = Reader { bytes };
     let mut pieces = Vec::new();
@@ -595,7 +595,7 @@ mod tests {
 
     #[test]
     fn room_for_every_part() {
-        // a long for the star, a long; 40 bytes behind a length; two strings of up to 15 bytes.
+        // A long for the star, a long; 40 bytes after a length; two strings of up to 15 bytes.
         assert_eq!(max_payload(&sample(), 16), 8 + 8 + 48 + 2 * 24 + (4 + 14 * 8 + 4) + (4 + 128 * 8 + 4));
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a module built by spile and the loader agree on: the Rust twin of `abi.h`, and the metadata in a `.ko`.
+//! The interface between a module built by spile and the loader: the Rust half of `abi.h`, and the metadata in a `.ko`.
 //!
-//! Beside it what loader and compiler do alike with what comes from outside: [`budget`], [`escape`].
+//! Also the handling of untrusted input shared by loader and compiler: [`budget`], [`escape`].
 //!
-//! `tests/twins.rs` compiles `abi.h` and compares every size, offset, value and ioctl number with what stands here.
+//! `tests/twins.rs` compiles `abi.h` and compares every size, offset, value and ioctl number with these.
 
 #![warn(missing_docs)]
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a module carries for the loader in its section [`SECTION`]: who it was compiled for and how its records read.
+//! The metadata for the loader in a module's section [`SECTION`]: the target it was compiled for and the format of its
+//! records.
 //!
-//! The compiler writes it ([`Meta::encode`]), the loader reads it ([`Meta::decode`]); the module itself only carries it.
+//! The compiler writes it ([`Meta::encode`]), the loader reads it ([`Meta::decode`]); the module only carries it.
 //! Encoding: magic `SPILEMET`, u32 version, then the fields in order; numbers little endian, strings and lists preceded
-//! by a u32 count, `guru` one byte. A reader refuses any other version and everything that does not fit.
+//! by a u32 count, `guru` one byte. A reader rejects any other version and any mismatch.
 
 use std::fmt;
 
@@ -22,9 +23,9 @@ pub struct Meta {
     pub version: String,
     /// UTS release compiled for.
     pub kernel_release: String,
-    /// Compiled with `-g`: the module may write memory or hold embedded C.
+    /// Compiled with `-g`: the module may write memory or contain embedded C.
     pub guru: bool,
-    /// All objects that probes are in, the kernel (name empty) among them if it is one.
+    /// All probed objects, including the kernel (with an empty name) if it is probed.
     pub targets: Vec<Target>,
     /// By probe site index.
     pub probes: Vec<Probe>,
@@ -32,28 +33,28 @@ pub struct Meta {
     pub formats: Vec<Vec<u8>>,
     /// By location id: `operator '/' at FILE:LINE:COLUMN`; an error reads "MESSAGE near LOCATION in probe POINT".
     pub locations: Vec<String>,
-    /// Globals that may be given another value before the script starts, by the index that SPILE_SET takes.
+    /// Globals that can be set before the script starts, by the index of SPILE_SET.
     pub settings: Vec<Setting>,
-    /// C of the script's own that may write past the gate: names of functions, and `C at FILE:LINE:COLUMN` of what stands in
-    /// handlers; all that does not say `/* pure */`.
+    /// Embedded C that may write past the gate: names of functions, and `C at FILE:LINE:COLUMN` of blocks in handlers;
+    /// all that are not marked `/* pure */`.
     pub ungated: Vec<String>,
 }
 
-/// A global that is neither array nor aggregate.
+/// A global that is neither an array nor an aggregate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
-    /// As the script calls it.
+    /// Its name in the script.
     pub name: String,
-    /// Longest string in bytes; 0: it holds a number.
+    /// Maximum length of the string in bytes; 0: it is a number.
     pub string_bytes: u32,
 }
 
-/// An object that probes are in.
+/// A probed object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Module name with `_` for `-`; empty for the kernel.
     pub name: String,
-    /// Bytes of the GNU build-id note; empty: the object has none.
+    /// Bytes of the GNU build-id note; empty if the object has none.
     pub build_id: Vec<u8>,
     /// The file it was compiled against, for messages.
     pub path: String,
@@ -64,7 +65,7 @@ pub struct Target {
 pub struct Probe {
     /// Canonical spelling.
     pub point: String,
-    /// As the script wrote it.
+    /// As written in the script.
     pub script_point: String,
     /// FILE:LINE:COLUMN of the probe.
     pub place: String,
@@ -77,8 +78,8 @@ impl Setting {
     }
 }
 
-/// A number as users give it for a global: decimal, `0x` hexadecimal or `0` octal, with a sign; what needs all 64 bits
-/// (`0xffffffffffffffff`) is taken as the bits it names. `None`: no number, or more than 64 bits.
+/// Parses a number given by a user for a global: decimal, `0x` hexadecimal or `0` octal, with a sign; a value that
+/// needs all 64 bits (`0xffffffffffffffff`) is taken as its bits. `None`: not a number, or more than 64 bits.
 pub fn parse_number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -106,14 +107,14 @@ const MAGIC: &[u8; 8] = b"SPILEMET";
 /// Version of the encoding.
 pub const VERSION: u32 = 3;
 
-/// Why bytes are no [`Meta`].
+/// Why bytes are not a valid [`Meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaError {
     /// They do not begin with the magic.
     NotMeta,
     /// Written in another version of the encoding.
     Version(u32),
-    /// They end before the last field does.
+    /// They end before the last field.
     Truncated,
     /// This many bytes follow the last field.
     Trailing(usize),
@@ -172,7 +173,7 @@ impl Meta {
         bytes
     }
 
-    /// Reads what [`Meta::encode`] wrote. Takes memory in proportion to `bytes`, whatever counts stand in them.
+    /// Reads what [`Meta::encode`] wrote. Memory use is proportional to `bytes`, whatever counts it contains.
     pub fn decode(bytes: &[u8]) -> Result<Meta, MetaError> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(MetaError::NotMeta)?;
         let mut reader = Reader { bytes: rest };
@@ -244,7 +245,7 @@ impl<'b> Reader<'b> {
         Ok(std::str::from_utf8(bytes).map_err(|_| MetaError::Damaged)?.to_string())
     }
 
-    /// Every element takes at least a count's four bytes, so a list that claims more ends the reading early.
+    /// Every element takes at least the four bytes of a count, so a list that claims more elements ends early.
     fn list<T>(&mut self, read: impl Fn(&mut Self) -> Result<T, MetaError>) -> Result<Vec<T>, MetaError> {
         let count = self.u32()?;
         (0..count).map(|_| read(self)).collect()
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn others_bytes_are_told_apart() {
+    fn other_bytes_are_rejected() {
         assert_eq!(Meta::decode(b""), Err(MetaError::NotMeta));
         assert_eq!(Meta::decode(b"SPILEMET"), Err(MetaError::Truncated));
         assert_eq!(Meta::decode(b"SPILEMET\x01\0\0\0"), Err(MetaError::Version(1)));

@@ -2,25 +2,25 @@
 
 //! Rings and the records in them (abi.h, `struct spile_ring_header` and below).
 
-/// Start of a ring's header page. `head` and `tail` count bytes for ever; the place of a byte is its count modulo the
-/// ring's size. A record never wraps: [`Kind::Pad`] fills a ring up to its end.
+/// Start of a ring's header page. `head` and `tail` are byte counts that never wrap; the offset of a byte is its count
+/// modulo the ring's size. A record never wraps: [`Kind::Pad`] fills the rest of the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct RingHeader {
     /// Written by the module with release order, after the record's bytes.
     pub head: u64,
-    /// Keeps what the module writes and what the loader writes in cache lines of their own.
+    /// Puts the fields of the module and those of the loader into separate cache lines.
     pub unused0: [u64; 7],
-    /// Written by the loader with release order, when it has read up to here and written that out.
+    /// Written by the loader with release order, after it has read and written out everything up to here.
     pub tail: u64,
-    /// The loader sets 1 before it polls; the module clears it and wakes.
+    /// The loader sets 1 before it polls; the module clears it and wakes the loader.
     pub waiting: u32,
     /// 0
     pub unused1: u32,
-    /// The loader's own: records up to here may have been printed although `tail` has not reached them.
+    /// Used by the loader: records up to here may have been printed although `tail` has not reached them.
     pub printing: u64,
-    /// The loader's own: the regular file that it prints to (of bulk mode: this CPU's), and how long that was when `tail`
-    /// was written.
+    /// Used by the loader: the regular file of its output (in bulk mode: this CPU's), and its length when `tail` was
+    /// written.
     pub out_device: u64,
     /// Its inode.
     pub out_inode: u64,
@@ -28,21 +28,21 @@ pub struct RingHeader {
     pub out_bytes: u64,
     /// Padding of the cache line.
     pub unused3: [u64; 2],
-    /// Written by the module: records for which there was no room.
+    /// Written by the module: records lost for lack of space.
     pub lost_records: u64,
     /// The bytes of those, headers included.
     pub lost_bytes: u64,
-    /// Written by the module: a number that is another one when a module's code has gone.
+    /// Written by the module: changes when code of a module is unloaded.
     pub changes: u64,
     /// Padding of the cache line.
     pub unused2: [u64; 5],
 }
 
-/// What a record is about ([`Record::kind`]).
+/// The kind of a record ([`Record::kind`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Kind {
-    /// Skip to the ring's end. Only `bytes` and `kind` are there.
+    /// Skip to the ring's end. Only `bytes` and `kind` are valid.
     Pad = 0,
     /// `id`: format, [`FORMAT_TEXT`] or [`FORMAT_STACK`]; payload: its arguments.
     Print = 1,
@@ -54,17 +54,17 @@ pub enum Kind {
     Exit = 4,
     /// Payload: one string, a command for `sh -c`.
     System = 5,
-    /// Payload: one string, for those who want to know more.
+    /// Payload: one string, printed with -v.
     Notice = 6,
     /// What a guru script has written, or would have. Payload: one string.
     Rewrite = 7,
-    /// Payload: one string, the name of a live patch that has come while the script is armed. What it replaces is in
+    /// Payload: one string, the name of a live patch loaded while the script is armed. Its functions are in
     /// /sys/kernel/livepatch.
     Livepatch = 8,
 }
 
 impl Kind {
-    /// `None`: a number that this version does not know.
+    /// `None`: unknown in this version.
     pub fn from_number(number: u16) -> Option<Kind> {
         use Kind::{Error, Exit, Livepatch, Notice, Pad, Print, Rewrite, System, Warn};
         [Pad, Print, Warn, Error, Exit, System, Notice, Rewrite, Livepatch]
@@ -96,23 +96,23 @@ pub const ALIGNMENT: usize = 8;
 
 /// Length of a payload part that could not be read; no bytes follow it.
 pub const FAULT: u32 = u32::MAX;
-/// [`Record::id`] of a [`Kind::Print`] whose payload is one string, to be written as it is.
+/// [`Record::id`] of a [`Kind::Print`] whose payload is one string, printed unchanged.
 pub const FORMAT_TEXT: u32 = u32::MAX;
-/// [`Record::id`] of a [`Kind::Print`] whose payload is a stack, to be written a line for each address: a long with the
+/// [`Record::id`] of a [`Kind::Print`] whose payload is a stack, printed with a line for each address: a long with the
 /// flags below; with [`STACK_RETURNING`] one string, the function; then the addresses as one memory part.
 pub const FORMAT_STACK: u32 = u32::MAX - 1;
-/// Of user space: without names.
+/// Of user space: without symbols.
 pub const STACK_OF_USER: i64 = 1;
 /// ` 0xADDRESS : ` before each name.
 pub const STACK_FULL: i64 = 2;
-/// Source lines behind them.
+/// Source lines after them.
 pub const STACK_LINES: i64 = 4;
-/// From a function: the first address is where it goes.
+/// On a function's return: the first address is the return address.
 pub const STACK_RETURNING: i64 = 8;
-/// The first address is that of an instruction, all others are of returns.
+/// The first address is that of an instruction, all others are return addresses.
 pub const STACK_AT_PROBE: i64 = 16;
 
-/// [`Record::probe`] of a record that no probe site wrote.
+/// [`Record::probe`] of a record of the session itself.
 pub const NO_PROBE: u32 = u32::MAX;
-/// [`Record::id`] of a [`Kind::Error`] that belongs to no place in the script.
+/// [`Record::id`] of a [`Kind::Error`] without a location in the script.
 pub const NO_LOCATION: u32 = u32::MAX;

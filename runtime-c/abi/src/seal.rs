@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A module's seal: sums over its file, by which the loader sees that a bit of it is wrong before the kernel runs it.
+//! A module's seal: checksums over its file, by which the loader detects corruption before the kernel runs it.
 //!
-//! It is no signature: it finds damage, not intent. The section [`SECTION`] holds [`MAGIC`] and three numbers, little endian: the
-//! length of the file, the sum over what of it is loaded ([`content`]), which a stripped file still has, and the sum over all
-//! of it. Sums are taken with zeros in the place of what is written later, and without a signature behind the file (which is
-//! made last, over the whole).
+//! It is not a signature: it detects damage, not tampering. The section [`SECTION`] contains [`MAGIC`] and three
+//! numbers, little endian: the length of the file, the sum over its loaded parts ([`content`]), which is also valid for
+//! a stripped file, and the sum over all of it. Fields written later count as zeros; a signature appended to the file,
+//! which is made last, is not included.
 
 mod content;
 
@@ -17,16 +17,16 @@ use content::Elf;
 pub const SECTION: &str = ".spile.seal";
 /// First bytes of the section; the numbers follow.
 pub const MAGIC: &[u8; 8] = b"SPILSEAL";
-/// Of a number.
+/// Size of a number.
 const NUMBER_BYTES: usize = 8;
-/// Of the section.
+/// Size of the section.
 pub const BYTES: usize = MAGIC.len() + 3 * NUMBER_BYTES;
 
-/// The end of a signed module, behind the signature and 12 bytes that say how long it is, big endian in the last four
+/// The end of a signed module, after the signature and 12 bytes with its length, big endian in the last four
 /// (kernel/module_signature.c, include/linux/module_signature.h).
 pub const SIGNATURE_MARK: &[u8] = b"~Module signature appended~\n";
 
-/// The file without its signature; all of it if it has none, or one that cannot be.
+/// The file without its signature; all of it if it has none, or an invalid one.
 pub fn unsigned(image: &[u8]) -> &[u8] {
     let without = || {
         let rest = image.strip_suffix(SIGNATURE_MARK)?;
@@ -36,7 +36,7 @@ pub fn unsigned(image: &[u8]) -> &[u8] {
     without().unwrap_or(image)
 }
 
-/// What stands in the section behind the magic, and its place in the file.
+/// The contents of the section after the magic, and its offset in the file.
 struct Numbers {
     length: u64,
     content: u64,
@@ -57,13 +57,13 @@ impl Numbers {
         })
     }
 
-    /// Of the last one, which the sum over the whole file leaves out.
+    /// Offset of the last number, which the sum over the whole file excludes.
     fn last(&self) -> Range<usize> {
         self.place.end - NUMBER_BYTES..self.place.end
     }
 }
 
-/// Whether the file is as it was sealed, in all its bytes; or, when it has become shorter, in all that is loaded of it.
+/// Whether the file is unchanged since it was sealed; or, if it has become shorter, all its loaded parts.
 pub fn holds(image: &[u8]) -> bool {
     let image = unsigned(image);
     let numbers = || {
@@ -78,7 +78,7 @@ pub fn holds(image: &[u8]) -> bool {
     numbers().unwrap_or(false)
 }
 
-/// Seals a file in which all else is final; one without the section stays as it is.
+/// Seals a file that is otherwise final; one without the section is unchanged.
 pub fn write(image: &mut [u8]) {
     let length = image.len() as u64;
     let first = || {
@@ -104,12 +104,12 @@ fn whole(image: &[u8], hole: &Range<usize>) -> u64 {
     Sum::new().and_but(image, hole).0
 }
 
-/// The length is part of it, lest a wrong bit there make a shortened file of a whole one.
+/// Includes the length, so that a wrong bit there does not turn a complete file into a shortened one.
 fn content(elf: &Elf, hole: &Range<usize>, length: u64) -> Option<u64> {
     Some(Sum::new().number(elf.sum(hole)?).number(length).0)
 }
 
-/// FNV-1a over words of 8 bytes, each bit of which changes it.
+/// FNV-1a over words of 8 bytes; each bit matters.
 #[derive(Clone, Copy)]
 struct Sum(u64);
 
@@ -122,7 +122,7 @@ impl Sum {
         Sum((self.0 ^ number).wrapping_mul(0x0100_0000_01b3).rotate_left(23))
     }
 
-    /// These bytes, and how many they are.
+    /// Adds these bytes and their number.
     fn and(self, bytes: &[u8]) -> Sum {
         self.and_but(bytes, &(0..0))
     }
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(unsigned(SIGNATURE_MARK), SIGNATURE_MARK);
     }
 
-    /// An object file with debug information and relocations of all kinds, compiled here; `None` without a compiler.
+    /// An object file with debug information and all kinds of relocations, compiled here; `None` without a compiler.
     fn compiled(directory: &std::path::Path) -> Option<Vec<u8>> {
         let source = "\
             extern int other(int, const char *);\n\
@@ -229,7 +229,7 @@ mod tests {
                 damaged[*at] ^= 4;
                 !holds(&damaged)
             });
-            // Of symbols those that relocations mean; not the sum over the whole file, which is another's.
+            // Only symbols used by relocations; not the sum over the whole file, which differs.
             let least = match name {
                 ".symtab" => 1,
                 SECTION => place.len() - NUMBER_BYTES,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Those units of runtime-c that also compile in user space against their expectations: C programs in runtime-c/tests.
+//! Tests those units of runtime-c that also compile in user space: C programs in runtime-c/tests.
 //!
-//! Compiled here with sanitizers; a case that differs is named in the output.
+//! Compiled with sanitizers; the output names failed cases.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Compiles a program of runtime-c/tests with the runtime's files that it tests, and runs it: it must say nothing.
+/// Compiles a program of runtime-c/tests with the runtime's files that it tests, and runs it: it must print nothing.
 fn run(name: &str, sanitizers: &str, files: &[&str], arguments: &[&str]) {
     let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("abi lies in runtime-c");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{sanitizers}"));
@@ -39,7 +39,7 @@ fn arrays_and_aggregates_do_what_a_list_would() {
     run("maps", "address,undefined", &MAPS, &[]);
 }
 
-/// The entry of features.h for each compile probe of runtime-c/features, and no other.
+/// features.h has an entry for each compile probe of runtime-c/features, and no other.
 #[test]
 fn every_feature_says_what_moved_it_and_when_it_can_go() {
     let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("abi lies in runtime-c");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! abi.h and its Rust twin give the same sizes, offsets, values and ioctl numbers.
+//! abi.h and its Rust half have the same sizes, offsets, values and ioctl numbers.
 //!
-//! The names below stand once, as C spells them, each beside what Rust has; a C program made of them prints C's side.
+//! Each name below is spelled as in C, beside its Rust counterpart; a C program made of them prints C's values.
 
 use std::fmt::Write;
 use std::mem::{offset_of, size_of};
@@ -15,7 +15,7 @@ use spile_abi::device::{
 use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
 
-/// C expression and the value that Rust has for it.
+/// A C expression and its value in Rust.
 type Pairs = Vec<(String, u64)>;
 
 macro_rules! fields {
@@ -142,7 +142,7 @@ fn numbers() -> Pairs {
     pairs.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// Bytecode has no named numbers in Rust: they are read off what is encoded.
+/// Bytecode has no named numbers in Rust: they are taken from encoded bytes.
 fn bytecode() -> Pairs {
     let directive = |flags, width, precision| {
         let bytes = format::encode(&[Piece::Directive(Directive { conversion: b'd', flags, width, precision })]);
@@ -223,7 +223,7 @@ fn both_twins_agree() {
     }
 }
 
-/// Whoever adds to abi.h is told to add here.
+/// Fails if something in abi.h is missing here.
 #[test]
 fn every_name_of_the_header_is_compared() {
     let header = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("abi.h")).expect("abi.h");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What of a module's file the kernel makes code and data of: the sum over it stays the same when `strip -g`, as packagers run it,
-//! takes debug information out and writes all tables anew.
+//! A checksum over the parts of a module's file that the kernel loads: it is unchanged when packagers run `strip -g`,
+//! which removes debug information and rewrites all tables.
 //!
-//! Counted are the sections that are loaded (SHF_ALLOC), each with its name, and their relocations, each with the name of its
-//! symbol and what that is; in any order, since tools put them in theirs. Not counted: places in the file, numbers of
-//! sections and symbols, symbols that no relocation means, and all that is not loaded. Layouts: elf.h (`Elf64_Ehdr`,
-//! `Elf64_Shdr`, `Elf64_Sym`, `Elf64_Rela`).
+//! Covers the loaded sections (SHF_ALLOC), each with its name, and their relocations, each with the name and value of
+//! its symbol; independent of order, which tools change. Does not cover file offsets, numbers of sections and symbols,
+//! symbols without relocations, and everything that is not loaded. Layouts: elf.h (`Elf64_Ehdr`, `Elf64_Shdr`,
+//! `Elf64_Sym`, `Elf64_Rela`).
 
 use std::ops::Range;
 
@@ -19,9 +19,9 @@ const RELOCATION_BYTES: usize = 24;
 const SHT_RELA: u32 = 4;
 const SHT_NOBITS: u32 = 8;
 const SHF_ALLOC: u64 = 2;
-/// Low bits of `st_info`: the symbol stands for a section.
+/// Low bits of `st_info`: a section symbol.
 const STT_SECTION: u8 = 3;
-/// From here on `st_shndx` is no section's number.
+/// From here on `st_shndx` is not a section number.
 const SHN_LORESERVE: u16 = 0xff00;
 
 /// A section header.
@@ -37,7 +37,7 @@ pub(super) struct Section<'f> {
     align: u64,
 }
 
-/// A file whose section headers could be read.
+/// A file with valid section headers.
 pub(super) struct Elf<'f> {
     file: &'f [u8],
     sections: Vec<Section<'f>>,
@@ -69,7 +69,7 @@ impl<'f> Elf<'f> {
         Some(Elf { file, sections })
     }
 
-    /// Where the bytes of the section of that name are.
+    /// The file range of the section of that name.
     pub(super) fn place(&self, name: &str) -> Option<Range<usize>> {
         let section =
             self.sections.iter().find(|section| section.name == name.as_bytes() && section.kind != SHT_NOBITS)?;
@@ -82,7 +82,7 @@ impl<'f> Elf<'f> {
         slice(self.file, section.offset, section.bytes)
     }
 
-    /// With zeros in `hole`, a place in the file. `None`: what it refers to is not there.
+    /// With zeros in `hole`, a file range. `None`: a reference is invalid.
     pub(super) fn sum(&self, hole: &Range<usize>) -> Option<u64> {
         // e_type, e_machine.
         let mut total = Sum::new().and(&self.file.get(16..20)?).0;
@@ -140,7 +140,7 @@ impl<'f> Elf<'f> {
             0 | SHN_LORESERVE.. => sum.number(index.into()),
             _ => sum.and(self.sections.get(usize::from(index))?.name),
         };
-        // A section's symbol may have the section's name or none.
+        // A section symbol may have the section's name or none.
         Some(if info & 15 == STT_SECTION { sum } else { sum.and(text_at(names, u32_at(symbol, 0)?)?) })
     }
 }
