@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask compare`: whether two modules are of the same kind, for the tests of the two ways of building.
+//! `cargo xtask compare`: compares two modules, for the tests of the two ways of building.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask compat --suite DIR`: how many cases of a third-party suite a compiler passes, and of what kind its failures are.
-//! The suite is a copy that somebody has checked out, laid out as SystemTap's own; nothing of it is kept here, and nothing is
-//! written to it: each case runs in a directory of its own that holds links to the files beside it.
+//! `cargo xtask compat --suite DIR`: how many cases of a third-party suite a compiler passes, and the classes of its
+//! failures. The suite is a checked-out copy, laid out as SystemTap's own; it is neither copied nor modified: each case
+//! runs in a separate directory with links to the files beside it.
 //!
-//! Two kinds of cases: scripts in `parseok`, `parseko`, `semok`, `semko`, `transok`, `transko`, `buildok`, `buildko`, whose
-//! directory says whether they are to compile, and up to which pass; and the commands of `test_check` in the `.meta` files below
-//! `systemtap.examples`. No case gets to pass 5: nothing is loaded.
+//! Two kinds of cases: scripts in `parseok`, `parseko`, `semok`, `semko`, `transok`, `transko`, `buildok`, `buildko`,
+//! whose directory says whether they should compile, and up to which pass; and the commands of `test_check` in the
+//! `.meta` files below `systemtap.examples`. No case reaches pass 5: nothing is loaded.
 
 mod case;
 mod class;
@@ -45,13 +45,13 @@ pub struct Options {
     all: bool,
 }
 
-/// What became of one case.
+/// The outcome of a case.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Pass,
-    /// What it needs is not there.
+    /// A requirement is missing.
     Untested,
-    /// And what was said first.
+    /// And its first message.
     Fail(Class, String),
 }
 
@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// The whole report, and how many cases fail.
+/// The whole report, and the number of failed cases.
 fn measure(options: &Options) -> Result<(String, usize)> {
     let words = spile::cli::rc::split(&options.command, &|name| std::env::var(name).unwrap_or_default());
     let words = words.map_err(|why| anyhow::anyhow!("--command: {why}"))?;
@@ -75,7 +75,7 @@ fn measure(options: &Options) -> Result<(String, usize)> {
     );
     cases.retain(|case| options.only.is_empty() || options.only.iter().any(|text| case.name.contains(text.as_str())));
     ensure!(!cases.is_empty(), "there is no case with {} in its name", options.only.join(" or "));
-    // Links to this directory and its files are made in the cases' own.
+    // Each case's directory has links to this directory and its files.
     let place = tempfile::tempdir().context("making a temporary directory")?;
     let bin = place.path().join("bin");
     fs::create_dir(&bin)?;
@@ -90,7 +90,7 @@ fn measure(options: &Options) -> Result<(String, usize)> {
     Ok((told(&cases, &results, options.all), failed))
 }
 
-/// As a shell would find it, from a directory that is not the cases' own.
+/// Searches PATH like a shell; absolute, because cases run in other directories.
 fn find_program(name: &str) -> Result<PathBuf> {
     let runs =
         |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
@@ -113,7 +113,7 @@ fn wrapper_text(program: &Path, words: &[String]) -> String {
     format!("#!/bin/sh\nexec {}{options} \"$@\"\n", quoted(&program.display().to_string()))
 }
 
-/// Runs one case in the directory `work`, which is made for it and removed.
+/// Runs one case in the temporary directory `work`.
 fn one(case: &Case, work: &Path, bin: &Path, limit: Duration) -> Result<Verdict> {
     fs::create_dir(work).with_context(|| format!("making {}", work.display()))?;
     for entry in fs::read_dir(&case.directory)?.flatten() {
@@ -131,7 +131,7 @@ fn judged(case: &Case, work: &Path, bin: &Path, limit: Duration) -> Result<Verdi
             command.args(words);
             let ran = ran(command, work, bin, limit)?;
             Ok(match (&ran.ended, good) {
-                // An option that is not known says nothing of the script.
+                // An unknown option is not the script's fault.
                 (Ended::Badly, false) if Class::of(&ran.said) == Class::Option => ran.failed(),
                 (Ended::Well, true) | (Ended::Badly, false) => Verdict::Pass,
                 (Ended::Well, false) => Verdict::Fail(Class::Accepted, String::new()),
@@ -163,7 +163,7 @@ fn judged(case: &Case, work: &Path, bin: &Path, limit: Duration) -> Result<Verdi
 #[derive(Debug, PartialEq)]
 enum Ended {
     Well,
-    /// With a status that stands for a mistake in the script.
+    /// With the exit status of a script error.
     Badly,
     Crashed,
     TooLate,
@@ -171,7 +171,7 @@ enum Ended {
 
 struct Ran {
     ended: Ended,
-    /// All that it said.
+    /// All its output.
     said: String,
 }
 
@@ -186,7 +186,7 @@ impl Ran {
     }
 }
 
-/// What it says goes to a file: nobody has to read it while it runs.
+/// Its output goes to a file, so that no pipe fills up.
 fn ran(mut command: Command, work: &Path, bin: &Path, limit: Duration) -> Result<Ran> {
     let path = work.join(".said");
     let said = File::create(&path)?;
@@ -200,13 +200,13 @@ fn ran(mut command: Command, work: &Path, bin: &Path, limit: Duration) -> Result
         if let Some(status) = child.try_wait()? {
             break match (status.code(), status.signal()) {
                 (Some(0), _) => Ended::Well,
-                // Of a panic; what a shell says of a program that it cannot start, and of a signal.
+                // Of a panic; of a shell that cannot start a program, and of a signal.
                 (Some(101 | 126..), _) | (None, _) => Ended::Crashed,
                 (Some(_), _) => Ended::Badly,
             };
         }
         if began.elapsed() > limit {
-            // With all that it has started: it leads a group.
+            // With its children: it leads a process group.
             let group = nix::unistd::Pid::from_raw(-child.id().cast_signed());
             let _ = nix::sys::signal::kill(group, nix::sys::signal::Signal::SIGKILL);
             child.wait()?;
@@ -271,7 +271,7 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    /// A compiler of one line: what a script contains is what it does.
+    /// A one-line compiler: a script's text is its behaviour.
     const COMPILER: &str = r#"#!/bin/sh
 case "$*" in *-l*) exit 1 ;; esac
 for word; do file=$word; done
@@ -357,7 +357,7 @@ esac
     }
 
     #[test]
-    fn what_is_no_suite_or_no_compiler_is_told() {
+    fn missing_suites_and_compilers_are_reported() {
         let top = tempfile::tempdir().unwrap();
         let options = |command: &str| Options {
             suite: top.path().to_path_buf(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask debug-kernel`: the guest tests on a kernel that looks for mistakes: KASAN, lockdep, sleeping in the wrong
-//! place, RCU's rules, kmemleak. Debian has no such kernel, so it is built here from Debian's source, small, once; that
-//! takes half an hour or more and 3 GB, and is kept in target/debug-kernel. Not for a machine that tests every change.
+//! `cargo xtask debug-kernel`: the guest tests on a debug kernel: KASAN, lockdep, atomic sleep, RCU and kmemleak
+//! checks. Debian has no such kernel, so a small one is built here once from Debian's source; that takes half an hour
+//! or more and 3 GB, and is cached in target/debug-kernel. Not meant for every change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use anyhow::{Context, Result, ensure};
 use crate::place::{DEBUG_SUFFIX, Place};
 use crate::setup;
 
-/// What is wanted of it, on top of the smallest configuration there is.
+/// The options in addition to tinyconfig.
 const FRAGMENT: &str = include_str!("debug_kernel/fragment.config");
 const SOURCE: &str = "linux-source-6.1";
-/// Files of the packages that building it takes.
+/// Files of the packages needed to build it.
 const TOOLS: [(&str, &str); 6] = [
     ("/usr/src/linux-source-6.1.tar.xz", SOURCE),
     ("/usr/bin/flex", "flex"),
@@ -60,7 +60,7 @@ struct Build {
 }
 
 impl Build {
-    /// Where it is installed, as below `/`. Built first if it is not there as the fragment has it.
+    /// The kernel as installed below `/`. Builds it first if it is missing or the fragment has changed.
     fn installed(&self) -> Result<PathBuf> {
         let root = self.directory.join("root");
         let stamp = self.directory.join("stamp");
@@ -96,7 +96,7 @@ impl Build {
         self.make(source, &["modules_install", &format!("INSTALL_MOD_PATH={}", root.display())])?;
         let release = self.release()?;
         let modules = root.join("lib/modules").join(&release);
-        // The debug information is that of the build: vmlinux lies there.
+        // The debug information is in the build directory's vmlinux.
         let build = modules.join("build");
         if !build.exists() {
             std::os::unix::fs::symlink(source, build)?;
@@ -130,7 +130,7 @@ impl Build {
     }
 }
 
-/// What the fragment asks for and the kernel would not have: a dependency that it does not name.
+/// Options of the fragment that are not in the configuration: a dependency is missing.
 fn lacking(config: &str) -> Result<()> {
     let there: std::collections::HashSet<&str> = config.lines().collect();
     let lacking: Vec<&str> =
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_told() {
+    fn ignored_options_are_reported() {
         assert!(lacking(FRAGMENT).is_ok());
         let error =
             lacking(&FRAGMENT.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set")).expect_err("one is lacking");

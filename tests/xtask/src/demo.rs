@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask demo`: from nothing to the main job at work, told as a short story with the commands used.
+//! `cargo xtask demo`: shows a live workaround from scratch, with the commands used.
 
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use spile_guest::{End, Streams};
 use crate::fixtures::LUSTRE;
 use crate::place::Place;
 
-/// What the guest does; it checks what it shows.
+/// The guest's script; it checks its output.
 const STORY: &str = include_str!("demo.sh");
 const LIBRARY: &str = include_str!("test/library.sh");
 

@@ -1,10 +1,9 @@
-# The story of `cargo xtask demo`, in the guest. Shows each command before what it prints, and stops where it does not
-# print what it should.
+# The guest part of `cargo xtask demo`. Prints each command before its output, and stops if the output is wrong.
 . /root/library.sh
 
 say() { printf '\n%s\n' "$*"; }
 
-# show TEXT COMMAND: the command, then its output, which must contain TEXT.
+# show TEXT COMMAND: prints the command and its output, which must contain TEXT.
 show() {
 	text=$1
 	shift

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The kernel modules under tests/fixtures, built for a release by its own Kbuild.
+//! Builds the kernel modules under tests/fixtures for a release, by its own Kbuild.
 //!
-//! A built module is kept in `target/fixtures/KEY/`, where KEY is made of the sources, the release and the variant:
-//! it is built again when one of them changes, and then only.
+//! Built modules are cached in `target/fixtures/KEY/`, where KEY is made of the sources, the release and the variant.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,18 +11,18 @@ use anyhow::{Context, Result, bail};
 
 use crate::place::Place;
 
-/// One module to build.
+/// A module to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixture {
     /// Name of the directory and of the module.
     pub name: &'static str,
-    /// Does the same with another build-id.
+    /// The same with another build-id.
     pub variant: bool,
 }
 
 pub const LUSTRE: Fixture = Fixture { name: "lustre", variant: false };
 pub const LUSTRE_VARIANT: Fixture = Fixture { name: "lustre", variant: true };
-/// Makes one call of a module fail.
+/// Makes a call of a module fail.
 pub const FAULT: Fixture = Fixture { name: "fault", variant: false };
 /// Bare probe handlers, for the bench.
 pub const BARE: Fixture = Fixture { name: "bare", variant: false };
@@ -31,16 +30,16 @@ pub const BARE: Fixture = Fixture { name: "bare", variant: false };
 pub const LIVEPATCH: Fixture = Fixture { name: "livepatch", variant: false };
 pub const PTLRPC: Fixture = Fixture { name: "ptlrpc", variant: false };
 
-/// Whether a test means a module of ours by that name, and not one of the kernel's.
+/// Whether a name in a test is a fixture, not a kernel module.
 pub fn is_one(name: &str) -> bool {
     [LUSTRE, FAULT, BARE, PTLRPC, LIVEPATCH].iter().any(|fixture| fixture.name == name)
 }
 
-/// For 32 bits, by a compiler whose libraries are for 64: without any.
+/// For 32 bits, without libraries: the compiler has only those for 64.
 const FREESTANDING: [&str; 6] = ["-m32", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-no-pie"];
 
-/// The program NAME of tests/fixtures/NAME/NAME.c, linked statically; compiled again when its text has changed. One for 32
-/// bits where the name ends in 32.
+/// The program NAME of tests/fixtures/NAME/NAME.c, linked statically; compiled again when its text has changed. For 32
+/// bits if the name ends in 32.
 pub fn program(root: &Path, name: &str) -> Result<PathBuf> {
     let source = root.join("tests/fixtures").join(name).join(format!("{name}.c"));
     let program = root.join("target/fixtures").join(name);
@@ -68,7 +67,7 @@ pub fn program(root: &Path, name: &str) -> Result<PathBuf> {
 }
 
 impl Fixture {
-    /// The `.ko`, built if it is not there.
+    /// The `.ko`, built if missing.
     pub fn build(self, root: &Path, place: &Place) -> Result<PathBuf> {
         let source = root.join("tests/fixtures").join(self.name);
         let directory = root.join("target/fixtures").join(self.key(&source, place)?);
@@ -76,7 +75,7 @@ impl Fixture {
         if module.is_file() {
             return Ok(module);
         }
-        // Built elsewhere and moved when whole, so that a build that was stopped leaves no half module.
+        // Built elsewhere and renamed, so that an interrupted build leaves no partial module.
         let target = root.join("target");
         fs::create_dir_all(&target)?;
         let build = tempfile::Builder::new().prefix("fixture-").tempdir_in(&target)?;
@@ -130,7 +129,7 @@ fn source_files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// FNV-1a over the parts and their lengths: nobody attacks a test's cache.
+/// FNV-1a over the parts and their lengths: the cache need not resist attacks.
 pub fn fingerprint(parts: &[Vec<u8>]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for part in parts {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask fuzz`: random inputs to every reader of what somebody else has written, each reader in a process of its own with
-//! little memory. What ends a process becomes a seed, which the ordinary tests try from then on.
+//! `cargo xtask fuzz`: random inputs to every reader of untrusted files, each reader in a separate process with little
+//! memory. An input that kills a process becomes a seed, which the ordinary tests try from then on.
 
 mod totals;
 
@@ -50,9 +50,9 @@ pub struct Options {
 
 /// A worker's exit status when an input took too long.
 const SLOW: i32 = 91;
-/// Not a reader: the test loader/device, longer than usual.
+/// Not a reader: the test loader/device, with a longer limit.
 const DEVICE: &str = "device";
-/// Failures of one reader after which it is given up.
+/// Number of failures of one reader after which it is skipped.
 const ENOUGH: usize = 10;
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -87,7 +87,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The test ends with the first thing that the kernel says.
+/// The test ends with the kernel's first message.
 fn fuzz_device() -> Result<ExitCode> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["debug-kernel", "loader/device"]).stdin(Stdio::null());
@@ -155,7 +155,7 @@ fn watch(target: &Target, options: &Options, seed: u64) -> Result<Tried> {
     Ok(Tried { inputs: done, failures })
 }
 
-/// Keeps an input among the seeds, by a name that tells it from others.
+/// Saves an input as a seed, under a unique name.
 fn keep(target: &Target, input: &[u8]) -> Result<PathBuf> {
     let directory = seeds_of(target);
     fs::create_dir_all(&directory)?;
@@ -165,10 +165,11 @@ fn keep(target: &Target, input: &[u8]) -> Result<PathBuf> {
     Ok(path.strip_prefix(crate::root()).map(Path::to_path_buf).unwrap_or(path))
 }
 
-/// Milliseconds since the start at which the input that is being tried was begun; 0: none is.
+/// Milliseconds since the start at which the current input was started; 0: none.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// Tries all inputs in this process. `file` has, whenever that ends, how many were done and the last one with its length.
+/// Tries all inputs in this process. `file` always holds the number of finished inputs and the current one with its
+/// length.
 fn work(target: &Target, options: &Options, file: &Path) -> Result<ExitCode> {
     let file = fs::File::create(file)?;
     file.write_all_at(&0u64.to_le_bytes(), 0)?;
@@ -185,7 +186,7 @@ fn work(target: &Target, options: &Options, file: &Path) -> Result<ExitCode> {
             }
         }
     });
-    // Threads that readers begin have stacks too.
+    // Threads started by readers need stacks too.
     let most = pages * 4096 + (options.memory << 20) + (64 << 20);
     nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_AS, most, most)?;
     nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The invariants of ARCHITECTURE.md, which are mostly about what is absent: read off the sources' text.
+//! The invariants of ARCHITECTURE.md, mostly about absence: checked in the text of the sources.
 //!
 //! What stands behind `#[cfg(test)]`, in `tests.rs` and `tests/` and in comments does not count.
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// Lines of code below `directories` that match, as `file:line: text`.
+/// Lines of code below `directories` that match, as `file:line:text`.
 fn found(directories: &[&str], suffixes: &[&str], pattern: &str) -> Vec<String> {
     let root = crate::root();
     let pattern = Regex::new(pattern).expect("a regular expression");
@@ -25,7 +25,7 @@ fn found(directories: &[&str], suffixes: &[&str], pattern: &str) -> Vec<String> 
     lines
 }
 
-/// Numbered lines before a module of tests, without those that are comments.
+/// Numbered lines before the test module, without comments.
 pub(crate) fn code_lines(text: &str) -> Vec<(usize, &str)> {
     let lines: Vec<&str> = text.lines().collect();
     let is_module = |line: &str| line.trim_start_matches("pub(crate) ").starts_with("mod ") && line.ends_with('{');
@@ -98,7 +98,7 @@ fn the_loader_shares_only_the_abi() {
     assert_eq!(used.count(), 0, "{manifest}");
 }
 
-/// The crates of the compiler and what each depends on, from their manifests: `NAME -> NAME NAME ...`, sorted.
+/// The crates of the compiler and their dependencies, from their manifests: `NAME -> NAME NAME ...`, sorted.
 fn crate_graph() -> Vec<String> {
     let root = crate::root();
     let mut manifests =

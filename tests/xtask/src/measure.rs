@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What commands cost: the time that passed, and the processor time that they and the processes they waited for have had.
-//! A busy machine makes the one longer and leaves the other nearly as it is.
+//! Measures commands: elapsed time, and processor time including that of reaped children. A busy machine affects the
+//! former but hardly the latter.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -19,7 +19,7 @@ pub struct Measured {
     pub processor: Duration,
 }
 
-/// Runs a command to its end. Its outputs go through files: what it leaves running cannot hold this up.
+/// Runs a command to its end. Its output goes to files: background processes that it leaves cannot delay the return.
 pub fn output(command: &mut Command) -> Result<Measured> {
     let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let began = Instant::now();
@@ -44,21 +44,21 @@ pub fn output(command: &mut Command) -> Result<Measured> {
     })
 }
 
-/// A command that gives way to guests: their CPUs are measured by this machine's clock.
+/// A command with lower priority than guests, whose CPUs are measured by this machine's clock.
 pub fn giving_way(program: &str) -> Command {
     let mut command = Command::new("nice");
     command.args(["-n", "10", program]);
     command
 }
 
-/// The processor time that a running process has had; none when it has gone. From proc(5), stat: in ticks of 10 ms.
+/// Processor time of a running process; None when it has exited. From proc(5), stat: in ticks of 10 ms.
 pub fn processor_of(id: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     ticks(&stat).map(|ticks| Duration::from_millis(10 * ticks))
 }
 
-/// How many times longer than on an idle machine things may take now: by the load of the last minute for each CPU, 8 at the most.
-/// For limits that only end what is stuck; never for what a test measures.
+/// Factor for time limits on a busy machine: by the load of the last minute for each CPU, 8 at most. Only for limits
+/// that end hung processes; never for what a test measures.
 pub fn busy() -> u32 {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -72,7 +72,7 @@ fn busy_at(load: &str, cpus: f64) -> u32 {
 }
 
 fn ticks(stat: &str) -> Option<u64> {
-    // The name of the program, in parentheses, may have anything in it.
+    // The name of the program, in parentheses, may contain any character.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The modules at the top level of each crate must not depend on each other in a cycle: then each can be read, tested and
-//! moved with those below it alone.
+//! The modules at the top level of each crate must not depend on each other in a cycle, so that each can be read,
+//! tested and moved with only its dependencies.
 //!
-//! The crate's root is one of them: a module that uses what the root defines, and that the root uses, makes a cycle too.
-//! Dependencies are read off the sources' text: paths that begin with `crate` or with enough `super` to leave the module. A
-//! name that the crate's root re-exports counts as its module's. What only tests use does not count.
+//! The crate's root counts as a module: one that uses definitions of the root, and that the root uses, makes a cycle
+//! too. Dependencies are taken from the text of the sources: paths that start with `crate` or with enough `super` to
+//! leave the module. A name that the crate's root re-exports counts as its module's. Uses in tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ use regex::Regex;
 
 use crate::layout::{code_lines, files_below};
 
-/// Each module's name, and those that it uses; the crate's root has the name `crate`.
+/// Each module's name, and those it uses; the crate's root has the name `crate`.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 const ROOT: &str = "crate";
@@ -88,7 +88,7 @@ fn module_path(source: &Path, file: &Path) -> Vec<String> {
     path
 }
 
-/// Without comments and tests, in one line.
+/// Without comments and tests, on one line.
 fn code_of(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("a text file");
     let comment = Regex::new(r"\s//.*$").expect("a regular expression");
@@ -96,7 +96,7 @@ fn code_of(file: &Path) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// Names that `use` brings into the crate's root, with the modules that they are from.
+/// Names that `use` imports into the crate's root, with their modules.
 fn root_names(text: &str, tops: &BTreeSet<String>) -> Vec<(String, String)> {
     let statement = Regex::new(r"\buse ([^;]+);").expect("a regular expression");
     let mut names = Vec::new();
@@ -144,20 +144,20 @@ fn expanded(tree: &str) -> Vec<Vec<String>> {
     paths.map(|path| prefix.iter().cloned().chain(path).collect()).collect()
 }
 
-/// The part of a list, with the brace that the end of the list has lost.
+/// An item of the list; the list's end has lost its brace.
 fn closed(part: &str) -> Option<String> {
     let missing = part.matches('{').count().checked_sub(part.matches('}').count())?;
     Some(format!("{part}{}", "}".repeat(missing)))
 }
 
-/// Names in the crate's root that the text of the module mentions.
+/// Names in the crate's root used by the text of the module.
 fn names_of_root(module: &[String], text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let statement = Regex::new(r"(\bpub )?\buse ([^;]+);").expect("a regular expression");
     let alias = Regex::new(r"^crate(?:::\{self)? as (\w+)").expect("a regular expression");
     let mut roots = vec![ROOT.to_string()];
     for found in statement.captures_iter(text) {
-        // What the root re-exports it does not use.
+        // Re-exports are not uses.
         if !module.is_empty() || found.get(1).is_none() {
             names.extend(expanded(&found[2]).iter().filter_map(|path| after_root(module, path)));
         }
@@ -175,7 +175,7 @@ fn names_of_root(module: &[String], text: &str) -> Vec<String> {
     names
 }
 
-/// The name behind `crate`, or behind as many `super` as lead to the root. In the root itself paths begin with modules.
+/// The name after `crate`, or after as many `super` as lead to the root. In the root itself paths start with modules.
 fn after_root(module: &[String], path: &[String]) -> Option<String> {
     let first = path.first()?;
     let supers = path.iter().take_while(|part| *part == "super").count();
@@ -188,7 +188,7 @@ fn after_root(module: &[String], path: &[String]) -> Option<String> {
     behind.filter(|name| *name != "self").cloned()
 }
 
-/// Groups of modules that all reach each other, of more than one.
+/// Groups of more than one module that all reach each other.
 fn cycles(graph: &Graph) -> Vec<Vec<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> = graph.keys().map(|name| (name, reach(graph, name))).collect();
     let mut groups: BTreeSet<Vec<String>> = BTreeSet::new();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask package`: spile itself as packages, a .deb and an .rpm of each. `spile-loader` is for hosts that run prebuilt
-//! modules: one static program, its unit, its hooks. `spile` is the compiler, and wants `spile-loader`. `spile-staprun` and
-//! `spile-stap` have these two under the names of SystemTap's programs, in place of SystemTap's packages.
+//! `cargo xtask package`: packages of spile itself, a .deb and an .rpm of each. `spile-loader` is for hosts that run
+//! prebuilt modules: one static program, its unit, its hooks. `spile` is the compiler, and depends on `spile-loader`.
+//! `spile-staprun` and `spile-stap` install these two under the names of SystemTap's programs, replacing SystemTap's
+//! packages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -12,7 +13,7 @@ use spile_package::{Entry, Kind, LOADER, Package, Scripts, copyright, deb, rpm};
 use spile_syntax::LANGUAGE_VERSION;
 use spilerun::staprun::STAPIO;
 
-/// Files of the loader's package, from loader/system/: name there, place, permissions.
+/// Files of the loader's package, from loader/system/: name there, destination, permissions.
 const SYSTEM: [(&str, &str, u32); 8] = [
     ("spile@.service", "usr/lib/systemd/system/spile@.service", 0o644),
     ("spilerun.8", "usr/share/man/man8/spilerun.8", 0o644),
@@ -56,7 +57,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Both forms; their paths, the .deb first.
+/// Both formats; their paths, the .deb first.
 pub fn write(package: &Package, directory: &Path) -> Result<Vec<PathBuf>> {
     let forms = [(deb::file_name(package), deb::write(package)), (rpm::file_name(package), rpm::write(package))];
     let mut paths = Vec::new();
@@ -110,7 +111,7 @@ fn compiler(root: &Path) -> Result<Package> {
     Ok(package)
 }
 
-/// `staprun`, for scripts and programs that start it, and the path of the process that they look for.
+/// `staprun`, for scripts and programs that start it, and the path of the process that they expect.
 fn staprun() -> Result<Package> {
     let entries =
         vec![link("usr/bin/staprun", "../sbin/spilerun"), link(STAPIO.trim_start_matches('/'), "../../sbin/spilerun")];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The same work for many things, on as many threads as there are CPUs.
+//! Runs work on as many threads as there are CPUs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What `work` makes of the numbers below `count`, in their order. A panic in it goes on here.
+/// The results of `work` for the numbers below `count`, in order. Panics are propagated.
 pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, T)>> = Mutex::default();
@@ -29,11 +29,11 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Something to be done once.
+/// A job, run once.
 pub type Job<'a> = Box<dyn FnOnce() -> anyhow::Result<()> + Send + 'a>;
 
-/// Does the jobs of each of the queues in their order, those of each queue on as many threads as there are CPUs. All are begun, also
-/// when one fails; the first error is given.
+/// Runs the jobs of each queue in order, on as many threads as there are CPUs per queue. All are run, even if one
+/// fails; returns the first error.
 pub fn queues(queues: Vec<Vec<Job>>) -> anyhow::Result<()> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let failed: Mutex<Option<anyhow::Error>> = Mutex::default();

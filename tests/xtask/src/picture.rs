@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask picture`: draws docs/session.svg, the terminal picture of the README, from docs/session.txt, the text of a
-//! real session. With `--record` the commands of the text (`$ `, going on with `> `) are run again first, and their output
-//! replaces what stands there.
+//! `cargo xtask picture`: draws docs/session.svg, the terminal picture of the README, from docs/session.txt, the text
+//! of a real session. With `--record` the commands of the text (`$ `, continued with `> `) are run again first, and
+//! their output replaces the recorded one.
 
 use std::fmt::Write;
 use std::fs;
@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The commands of the old text, each with what it prints now; an empty line follows each.
+/// The commands of the old text, each with its new output; an empty line follows each.
 fn record(root: &Path, old: &str) -> Result<String> {
     let mut text = String::new();
     for command in commands(old) {
@@ -60,7 +60,7 @@ fn record(root: &Path, old: &str) -> Result<String> {
     Ok(text.trim_end().to_string() + "\n")
 }
 
-/// The commands, without prompts. Lines of one command are joined by line ends.
+/// The commands, without prompts. Lines of one command are joined by newlines.
 fn commands(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -74,7 +74,7 @@ fn commands(text: &str) -> Vec<String> {
     found
 }
 
-/// The text as an SVG image of a terminal; commands are brighter than what they print.
+/// The text as an SVG image of a terminal; commands are brighter than their output.
 fn draw(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let columns = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Where modules are built for a kernel: this machine, or the system of another Debian release below target/roots/,
-//! which has the compiler that its kernels want and their build programs' libraries; or this machine with a kernel of our
-//! own (`cargo xtask debug-kernel`), whose modules lie over /lib/modules then.
+//! with the compiler and libraries that its kernels need; or this machine with a custom kernel (`cargo xtask
+//! debug-kernel`), whose modules are overlaid on /lib/modules.
 //!
 //! Such a system is made by mmdebstrap (as root) when its kernel line is asked for: `cargo xtask test --kernel 6.12`.
 //! Commands run in it by chroot, with the workspace at the path it has here.
@@ -13,10 +13,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use spile_guest::Kernel;
 
-/// Releases of the kernel that `cargo xtask debug-kernel` builds end with this (CONFIG_LOCALVERSION).
+/// Suffix of releases built by `cargo xtask debug-kernel` (CONFIG_LOCALVERSION).
 pub const DEBUG_SUFFIX: &str = "-spile-debug";
 
-/// A kernel line that another release of Debian has.
+/// A kernel line of another Debian release.
 struct Line {
     name: &'static str,
     suite: &'static str,
@@ -46,7 +46,7 @@ const LINES: [Line; 3] = [
     },
 ];
 
-/// A kernel and where things are built for it.
+/// A kernel and the system in which its modules are built.
 pub struct Place {
     pub kernel: Kernel,
     system: System,
@@ -56,7 +56,7 @@ enum System {
     Here,
     /// The other system's root.
     Root(PathBuf),
-    /// What is to be seen at /lib/modules.
+    /// Mounted on /lib/modules.
     Modules(PathBuf),
 }
 
@@ -66,8 +66,8 @@ pub fn lines() -> impl Iterator<Item = &'static str> {
 }
 
 impl Place {
-    /// For a release that is installed here, or the beginning of one (`6.1`), or a line of another Debian release; the
-    /// newest kernel here without any. Installs what is missing.
+    /// For an installed release, or the start of one (`6.1`), or a line of another Debian release; without any, the
+    /// newest kernel here. Installs what is missing.
     pub fn find(wanted: Option<&str>) -> Result<Place> {
         let line = wanted.and_then(|wanted| LINES.iter().find(|line| line.name == wanted));
         if let Some(line) = line {
@@ -101,7 +101,7 @@ impl Place {
         Ok(Place { kernel, system: System::Root(root) })
     }
 
-    /// For the kernel `release` that is installed below `root` and was built on this machine.
+    /// For the kernel `release` installed below `root` and built on this machine.
     pub fn of_own_kernel(root: &Path, release: &str) -> Result<Place> {
         crate::setup::run(None)?;
         let modules = root.join("lib/modules");
@@ -119,7 +119,7 @@ impl Place {
         matches!(self.system, System::Modules(_))
     }
 
-    /// How many times longer than usual things may take there: a kernel that looks for mistakes does much beside.
+    /// Factor for time limits: a debug kernel is slower.
     pub fn slowness(&self) -> u32 {
         if self.is_own_build() { 6 } else { 1 }
     }
@@ -127,7 +127,7 @@ impl Place {
     /// A command that runs there, in `directory`, which must be below the workspace.
     pub fn command(&self, program: impl AsRef<Path>, directory: &Path) -> Command {
         let program = program.as_ref();
-        // Mounts in a namespace of its own, so that nothing stays mounted.
+        // Mounts in a private namespace, so that nothing stays mounted.
         let root = match &self.system {
             System::Here => {
                 let mut command = Command::new(program);
@@ -155,12 +155,12 @@ impl Place {
         command
     }
 
-    /// The kernel's build directory, as commands there see it.
+    /// The kernel's build directory, as seen by commands there.
     pub fn build_directory(&self) -> PathBuf {
         Path::new("/lib/modules").join(&self.kernel.release).join("build")
     }
 
-    /// The compiler, such that it runs there: this machine's own build needs its C library.
+    /// The compiler, built so that it runs there: this machine's build needs its C library.
     pub fn spile(&self) -> Result<PathBuf> {
         let root = crate::root();
         let own = root.join("target/debug/spile");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Numbers that look random and are the same for the same seed on every machine (SplitMix64).
+//! Pseudo-random numbers, reproducible from a seed on every machine (SplitMix64).
 
 pub struct Random(u64);
 
@@ -22,7 +22,7 @@ impl Random {
         (self.bits() % bound as u64) as usize
     }
 
-    /// From `low` to `high`, both included.
+    /// From `low` to `high`, inclusive.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         low + (self.bits() % (high - low + 1) as u64) as i64
     }
@@ -32,7 +32,7 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// None where there is nothing to choose from.
+    /// None if there is nothing to choose from.
     pub fn choose<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         if from.is_empty() { None } else { Some(&from[self.below(from.len())]) }
     }

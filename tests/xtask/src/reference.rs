@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The reference manual: docs/reference/, a page each for probe points, aliases, functions and macros, written from the
-//! records that the program itself works with, and one with the examples of docs/reference/examples.
+//! The reference manual: docs/reference/, a page each for probe points, aliases, functions and macros, generated from
+//! the records that the program itself uses, and one with the examples of docs/reference/examples.
 //!
-//! `cargo xtask reference` writes it; a test says when it is stale.
+//! `cargo xtask reference` writes it; a test fails if it is stale.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -94,7 +94,7 @@ fn list(lines: Vec<String>) -> String {
     lines.iter().map(|line| item(line)).collect()
 }
 
-/// A section for each first component, in the order in which they come.
+/// A section for each first component, in order of appearance.
 fn by_family(lines: Vec<String>) -> String {
     sections(lines, |line| line.split([' ', '.', '(']).next().unwrap_or_default().to_string())
 }
@@ -121,7 +121,7 @@ fn sections(lines: Vec<String>, title: impl Fn(&str) -> String) -> String {
     found.iter().map(|(title, text)| format!("## {title}\n\n{text}\n")).collect()
 }
 
-/// An alias and its `.return` on one line, if the latter has nothing of its own to say.
+/// An alias and its `.return` on one line, if the latter has no separate description.
 fn with_returns(lines: Vec<String>) -> Vec<String> {
     let name = |line: &str| line.split(" /* ").next().unwrap_or_default().to_string();
     let returns: Vec<String> =
@@ -145,7 +145,8 @@ fn is_alias(line: &str, name: &str) -> bool {
     line.split(" /* ").next() == Some(name)
 }
 
-/// `@NAME(PARAMETERS) /* TEXT */` of the macro files; a comment stands above its first macro and is for those after it.
+/// `@NAME(PARAMETERS) /* TEXT */` of the macro files; a comment above a macro applies to the macros up to the next
+/// comment.
 fn macros_of(root: &Path) -> Result<Vec<String>> {
     let mut files: Vec<_> = fs::read_dir(root.join("tapset"))?.flatten().map(|entry| entry.path()).collect();
     files.sort();

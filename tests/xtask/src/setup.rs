@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Installs the Debian packages that are missing: what a guest is made of, and a kernel with headers and debug
-//! information. Does nothing, offline too, when all is there.
+//! Installs missing Debian packages: what guests need, and a kernel with headers and debug information. Does nothing,
+//! and needs no network, if everything is installed.
 //!
-//! The kernel is the cloud flavour's current one, resolved from its meta-packages; debug information is taken in exactly
-//! the image's version. A complete kernel that is installed already serves as well.
+//! The kernel is the current one of the cloud flavour, resolved from its meta-packages; debug information is installed
+//! in exactly the image's version. A complete kernel that is already installed will do.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -13,7 +13,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use spile_guest::Kernel;
 
-/// A file that tells whether its package is there, however it got there.
+/// A file whose presence means that its package is installed.
 const TOOLS: [(&str, &str); 20] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
@@ -22,32 +22,32 @@ const TOOLS: [(&str, &str); 20] = [
     ("/usr/bin/kmod", "kmod"),
     ("/usr/bin/gcc", "gcc"),
     ("/usr/bin/make", "make"),
-    // Looks at the C that is made, in a test.
+    // Checks the generated C, in a test.
     ("/usr/bin/sparse", "sparse"),
-    // A server of debug information, and what makes files that share some of it.
+    // A debuginfod server, and a tool that makes files with shared debug information.
     ("/usr/bin/debuginfod", "debuginfod"),
     ("/usr/bin/dwz", "dwz"),
-    // For a server that speaks https, and who asks it.
+    // For an https server, and its client.
     ("/usr/bin/openssl", "openssl"),
     ("/usr/bin/curl", "curl"),
-    // Another reader of it, to compare with.
+    // Another DWARF reader, to compare with.
     ("/usr/bin/gdb", "gdb"),
-    // For kernels that are built with it.
+    // For kernels built with it.
     ("/usr/bin/clang", "clang"),
     ("/usr/bin/ld.lld", "lld"),
     ("/usr/bin/llvm-nm", "llvm"),
     ("/usr/bin/cpio", "cpio"),
     // Reads the packages that a test makes.
     ("/usr/bin/rpm", "rpm"),
-    // Its example scripts are parsed by a test.
+    // A test parses its example scripts.
     ("/usr/share/doc/systemtap-doc/copyright", "systemtap-doc"),
-    // So is its library.
+    // And its library.
     ("/usr/share/doc/systemtap-common/copyright", "systemtap-common"),
 ];
 const IMAGE: &str = "linux-image-cloud-amd64";
 const HEADERS: &str = "linux-headers-cloud-amd64";
 
-/// Brings the machine to where guests run and modules build. `release`: the kernel that is wanted, if a certain one.
+/// Installs what guests and module builds need. `release`: the required kernel, if any.
 pub fn run(release: Option<&str>) -> Result<()> {
     let missing: Vec<&str> =
         TOOLS.into_iter().filter(|(file, package)| !is_there(file, package)).map(|(_, package)| package).collect();
@@ -69,7 +69,7 @@ pub fn run(release: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// A package that only some tasks need, known by a file of it.
+/// A package needed only by some tasks, identified by one of its files.
 pub fn install_tool(file: &str, package: &str) -> Result<()> {
     if Path::new(file).is_file() {
         return Ok(());
@@ -103,7 +103,7 @@ fn image_release(depends: &str) -> Option<&str> {
 }
 
 fn is_there(file: &str, package: &str) -> bool {
-    // busybox alone would do for its name, but not for a guest: it must be the static one.
+    // Not the package busybox: a guest needs the static one.
     Path::new(file).is_file() && (package != "busybox-static" || installed_field(package, "Version").is_ok())
 }
 
@@ -115,7 +115,7 @@ fn installed_field(package: &str, field: &str) -> Result<String> {
     Ok(value.to_string())
 }
 
-/// apt-get, by sudo where that is needed.
+/// apt-get, by sudo if needed.
 struct Apt {
     command: Vec<&'static str>,
     log: PathBuf,
@@ -128,7 +128,7 @@ impl Apt {
             "packages are missing and there is no apt-get here; a guest needs qemu-system-x86_64, a static busybox, getfattr, gcc, \
              make, and a kernel with headers and debug information"
         );
-        // Others may be installing at this moment: unattended upgrades do, on new machines.
+        // Others may hold the lock: unattended upgrades do, on new machines.
         let wait = ["-o", "DPkg::Lock::Timeout=600"];
         let environment = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "--no-install-recommends"];
         let root = effective_user() == Some(0);
@@ -147,7 +147,8 @@ impl Apt {
         self.step(&format!("installing {}", packages.join(" ")), &arguments)
     }
 
-    /// One progress line: what, then how long it took. What apt-get says goes to a file, and is shown if it fails.
+    /// Prints one progress line: what, then how long it took. The output of apt-get goes to a file, and is printed on
+    /// failure.
     fn step(&self, what: &str, arguments: &[&str]) -> Result<()> {
         use std::io::Write;
         print!("setup: {what} ... ");
@@ -172,7 +173,7 @@ impl Apt {
 
     fn keep(&self, output: &Output) {
         use std::io::Write;
-        // The log is a help; the step's own outcome counts.
+        // The log is optional; the step's own result counts.
         let _ = self.log.parent().map(std::fs::create_dir_all);
         if let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(&self.log) {
             let _ = file.write_all(&[&output.stdout[..], &output.stderr[..]].concat());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask static-loader`: spilerun as it is shipped, one static program that needs nothing of the host it comes to.
+//! `cargo xtask static-loader`: spilerun as shipped, one static program without dependencies.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, ensure};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// A host gets it by hand over slow lines.
+/// It is copied to hosts by hand over slow lines.
 const MOST_BYTES: u64 = 3 << 20;
 
 /// Builds it and prints its path.
@@ -17,10 +17,10 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds it, unless it is up to date. It is checked to be static and small.
+/// Builds it, unless it is up to date. Checks that it is static and small.
 pub fn build(root: &Path) -> Result<PathBuf> {
     let status = Command::new(crate::programs::cargo())
-        // A target, so that the flags are not for build scripts and macros; a directory, so that nothing is built twice.
+        // With --target, the flags do not apply to build scripts and macros; a separate directory avoids rebuilds.
         .args(["build", "--quiet", "--package", "spilerun", "--profile", "ship", "--target", TARGET])
         .args(["--target-dir", "target/static"])
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
@@ -40,7 +40,7 @@ fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a 64-bit ELF file has a program header PT_INTERP (elf(5)): the loader of shared libraries.
+/// Whether a 64-bit ELF file has a program header PT_INTERP (elf(5)): the dynamic loader.
 fn wants_interpreter(image: &[u8]) -> Result<bool> {
     const PT_INTERP: u32 = 3;
     let number = |at: usize, bytes: usize| -> Option<u64> {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_of_shared_libraries_are_told_from_others() {
+    fn dynamic_programs_are_recognised() {
         let own = std::fs::read("/proc/self/exe").expect("this test's own program");
         assert!(wants_interpreter(&own).expect("ELF"));
         let busybox = std::fs::read("/bin/busybox").expect("busybox-static");

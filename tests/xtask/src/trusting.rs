@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A guest's kernel that trusts a key of ours: the installed kernel, uncompressed, with our certificate in the place of
-//! the built-in ones. To show that signed modules load where the kernel takes no others.
+//! A guest kernel that trusts a test key: the installed kernel, uncompressed, with our certificate in place of the
+//! built-in ones. Used to show that signed modules load if the kernel requires signatures.
 //!
-//! The certificates stand in the image one behind the other as DER, from the symbol `system_certificate_list`; their
-//! length in bytes is at `system_certificate_list_size`, that of those which are for modules at `module_cert_size`
-//! (certs/system_certificates.S). The image is the one with debug information, which qemu boots by its PVH note.
+//! The certificates are concatenated DER in the image, from the symbol `system_certificate_list`; their length in bytes
+//! is at `system_certificate_list_size`, that of those for modules at `module_cert_size` (certs/system_certificates.S).
+//! The image is the one with debug information, which qemu boots by its PVH note.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -17,7 +17,7 @@ use spile_guest::Kernel;
 
 type Elf<'data> = object::read::elf::ElfFile64<'data, LittleEndian>;
 
-/// Of `Elf64_Ehdr`: where section headers are said to be, and how many there are (elf.h).
+/// In `Elf64_Ehdr`: offset and number of section headers (elf.h).
 const E_SHOFF: std::ops::Range<usize> = 40..48;
 const E_SHNUM_AND_SHSTRNDX: std::ops::Range<usize> = 60..64;
 
@@ -30,7 +30,7 @@ pub fn kernel(installed: &Kernel, certificate: &Path, image: &Path) -> Result<Ke
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let (loaded, places) = layout(&bytes).with_context(|| vmlinux.display().to_string())?;
-    // What is behind the segments is debug information, and symbols: nothing that boots.
+    // After the segments there are only debug information and symbols, not needed to boot.
     bytes.truncate(loaded);
     bytes[E_SHOFF].fill(0);
     bytes[E_SHNUM_AND_SHSTRNDX].fill(0);
@@ -46,7 +46,7 @@ struct Places {
     module_cert_size: usize,
 }
 
-/// Up to which offset the file is loaded, and where the certificates are in it.
+/// The end of the loaded part of the file, and the offset of the certificates.
 fn layout(bytes: &[u8]) -> Result<(usize, Places)> {
     let object = Elf::parse(bytes)?;
     let segments: Vec<(u64, u64, u64)> = object

@@ -1,4 +1,4 @@
-# Runs hostile modules one after the other, beside a load.
+# Runs hostile modules one after the other, under load.
 
 ifconfig lo 127.0.0.1 up
 echo 1 >/proc/sys/kernel/sysrq
@@ -10,12 +10,12 @@ load() {
 		cat /proc/interrupts /proc/vmstat >/dev/null
 		ping -c 1 -W 1 127.0.0.1 >/dev/null
 		sh -c 'kill -9 $$' 2>/dev/null
-		# Emulated CPUs that always have work make each second of a session cost one of the host's.
+		# On emulated CPUs that are always busy, each second of a session costs one of the host's.
 		usleep 400000
 	done
 }
 
-# disturb KIND: something that happens to a machine, or to the loader, whose process is $loader.
+# disturb KIND: disturbs the machine, or the loader, whose process is $loader.
 disturb() {
 	case $1 in
 	1) sleep 1; kill -INT $loader ;;
@@ -38,8 +38,8 @@ disturb() {
 	esac >/dev/null 2>&1
 }
 
-# attack NUMBER KIND SECONDS PATIENCE: lets it run so long and hands over NUMBER.said, what the loader said; NUMBER.log, what the kernel said; NUMBER.end: the
-# loader's status, or `hangs`, and `left` if the module is still there.
+# attack NUMBER KIND SECONDS PATIENCE: runs it for SECONDS and returns NUMBER.said, the loader's output; NUMBER.log, the
+# kernel log; NUMBER.end: the loader's status, or `hangs`, and `left` if the module is still loaded.
 attack() {
 	name=attack_$1
 	dmesg -c >/dev/null
@@ -51,7 +51,7 @@ attack() {
 		usleep 100000
 		waited=$((waited + 1))
 	done
-	# Still arming, which may take long; but from now on it is to end.
+	# Still arming, which may take long; but it should end soon.
 	kill -INT $loader 2>/dev/null
 	waited=0
 	while kill -0 $loader 2>/dev/null && [ $waited -lt $((80 * $4)) ]; do
@@ -64,7 +64,7 @@ attack() {
 	fi
 	wait $loader
 	end=${end:-$?}
-	# A loader that was killed leaves its session to the next one's start.
+	# A killed loader's session is removed by the next start.
 	for turn in 1 2 3 4 5 6 7 8 9 10; do
 		! grep -q "^$name" /proc/modules || { spilerun -d $name >/dev/null 2>&1; sleep 1; }
 	done

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Hostile scripts by grammar: none needs guru mode, all are as expensive, deep, wild and large as the language lets them be.
+//! Generates hostile scripts from a grammar: none needs guru mode, all are as expensive, deep, wild and large as the
+//! language allows.
 
 use super::points::points;
 use super::script::{Function, Probe, Script};
 use crate::random::Random;
 
-/// Declared in each script; what is not used does not get into the module.
+/// Declared in each script; unused ones are dropped by the compiler.
 const DECLARATIONS: [&str; 13] = [
     "global n, m, text, last",
     "global a[2000], by[500], big[100000]",
@@ -20,11 +21,11 @@ const DECLARATIONS: [&str; 13] = [
     "function join(s, x) { r = s; for (i = 0; i < x; i++) r = r . s; return r }",
     "function texts(x) { if (x > 0) { s = sprintf(\"%d%s\", x, texts(x - 1)); t = s . s; return substr(t, 1, 400) } return \"end\" }",
     "function wide(x) { LOCALS return x }",
-    // All have their types, whatever the other probes do with them.
+    // Fixes their types, independently of the other probes.
     "probe begin { n = m = a[0] = big[0] = names[\"\", \"\"] = 0; text = last = by[\"\"] = wrap[0] = \"\"; sums <<< 1; per[0] <<< 1 }",
 ];
 
-/// Addresses that are none, that are somebody else's, or whose neighbour is.
+/// Invalid addresses, addresses of other objects, and addresses next to them.
 const ADDRESSES: [&str; 26] = [
     "0",
     "1",
@@ -100,7 +101,7 @@ const STRUCTS: [(&str, &str); 6] = [
     ("mm_struct", "owner->files->fdt->fd"),
 ];
 
-/// The script of a seed.
+/// The script for a seed.
 pub fn script(seed: u64, functions: &[Function]) -> Script {
     let mut random = Random::new(seed ^ 0x6174_7461_636b);
     let random = &mut random;
@@ -117,13 +118,13 @@ pub fn script(seed: u64, functions: &[Function]) -> Script {
     Script { seed, options: options(random), declarations, probes }
 }
 
-/// All are alive to the end.
+/// Keeps all of them in use.
 fn sum_of_locals() -> String {
     (0..90).map(|at| format!("l{at}")).collect::<Vec<_>>().join(" + ")
 }
 
-/// Limits that a user may set without guru mode. Errors and skips alone seldom end the session. Not STP_NO_OVERLOAD: who takes the guard
-/// away has none.
+/// Limits that a user may set without guru mode. Errors and skips alone seldom end the session. Not STP_NO_OVERLOAD,
+/// which disables the guard.
 fn options(random: &mut Random) -> Vec<String> {
     let mut options = vec!["-DMAXERRORS=1000000000".to_string(), "-DMAXSKIPPED=1000000000".to_string()];
     let mut sometimes = |chance: usize, option: String| {
@@ -330,13 +331,13 @@ fn string(random: &mut Random, functions: &[Function], depth: u32) -> String {
     }
 }
 
-/// A call of any function of the library.
+/// A call of any library function.
 fn call(random: &mut Random, functions: &[Function], depth: u32) -> Option<String> {
     let function = random.choose(functions)?.clone();
     Some(with_arguments(random, functions, &function, depth))
 }
 
-/// A call of one that returns `ty`.
+/// A call of a library function that returns `ty`.
 fn result(random: &mut Random, functions: &[Function], ty: &str, depth: u32) -> Option<String> {
     let suiting: Vec<&Function> = functions.iter().filter(|function| function.returns == ty).collect();
     let function = (*random.choose(&suiting)?).clone();

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask attack`: hostile scripts without guru mode, in guests that panic at the first warning, while CPUs go off and on, memory
-//! is short, the loader is stopped and killed, modules come and go and time is set. None may harm the kernel.
+//! `cargo xtask attack`: hostile scripts without guru mode, in guests that panic at the first warning, while CPUs go
+//! offline and online, memory is short, the loader is stopped and killed, modules are loaded and unloaded, and the time
+//! is set. None may harm the kernel.
 //!
 //!     cargo xtask attack --seed 1 --hours 10 --seconds 3    # until then, or until --count scripts were tried
 //!     cargo xtask attack --seed 5017 --show                 # the script of that seed
 //!
-//! A script depends on its seed and the library alone. What breaks something is made smaller as long as it still does, and kept in
-//! target/attack; with the fix it becomes a test, beside those of what it broke. A fixed number is part of `cargo xtask test`.
+//! A script depends only on its seed and the library. A script that breaks something is reduced, and saved in
+//! target/attack; with the fix it becomes a test, beside those of the fixed code. A fixed number is part of `cargo
+//! xtask test`.
 
 mod generate;
 mod points;
@@ -50,9 +52,9 @@ pub struct Options {
     kernel: Option<String>,
 }
 
-/// What `cargo xtask test` has the time for.
+/// The number for `cargo xtask test`.
 const USUAL: u64 = 50;
-/// Scripts of one guest.
+/// Number of scripts in one guest.
 const TOGETHER: u64 = 10;
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -100,7 +102,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Those of the library that no script needs guru mode for, that do not end the session and do not write to the kernel's log.
+/// Library functions that do not require guru mode, do not end the session and do not write to the kernel log.
 fn functions(place: &Place) -> Result<Vec<Function>> {
     const NOT: [&str; 7] = ["exit", "abort", "system", "error", "assert", "target_set_report", "dump_stack"];
     let mut command = Command::new(place.spile()?);
@@ -123,7 +125,7 @@ fn functions(place: &Place) -> Result<Vec<Function>> {
     Ok(functions)
 }
 
-/// The smallest of a script's parts that still breaks something, each tried in guests of its own.
+/// Reduces a script to the parts that still break something, each tried in a separate guest.
 fn smallest(ground: &Ground, script: &Script, outcome: Outcome) -> Result<(Script, Outcome)> {
     let (mut script, mut outcome) = (script.clone(), outcome);
     let ground = Ground { directory: directory().join("smaller"), place: ground.place, seconds: ground.seconds };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where the hostile scripts probe: by group and by name, with what is dangerous about it.
+//! Probe points of the hostile scripts: by group and by name, with the reason why they are dangerous.
 
 use crate::random::Random;
 
@@ -34,7 +34,8 @@ const FILES: [&str; 26] = [
     "net/core/*.c",
 ];
 
-/// What exceptions, interrupts, NMI, printing and the runtime itself go through; and functions that never return or change stacks.
+/// Code used by exceptions, interrupts, NMI, printing and the runtime itself; and functions that never return or change
+/// stacks.
 const NAMES: [&str; 52] = [
     "vfs_read",
     "vfs_write",
@@ -165,7 +166,7 @@ const CLOCKS: [&str; 14] = [
     "netfilter.ip.local_in",
 ];
 
-/// The points of one probe; all are optional, for kernels differ.
+/// The points of one probe; all are optional, because kernels differ.
 pub fn points(random: &mut Random) -> Vec<String> {
     let count = random.pick([1, 1, 1, 2, 3]);
     (0..count).map(|_| point(random)).collect()
@@ -189,7 +190,7 @@ fn point(random: &mut Random) -> String {
     }
 }
 
-/// A whole group now and then; mostly a part of one, for the time it takes.
+/// Occasionally a whole group; mostly a part of one, to save time.
 fn functions(random: &mut Random) -> String {
     let file = random.pick(FILES);
     let start =

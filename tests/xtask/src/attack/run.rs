@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Compiles hostile scripts, runs them in guests that panic at the first warning, and says what went wrong.
+//! Compiles hostile scripts, runs them in guests that panic at the first warning, and reports what went wrong.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,24 +18,24 @@ use crate::{guest, measure, parallel};
 const DRIVER: &str = include_str!("driver.sh");
 /// Ways in which `driver.sh` disturbs a session, the first of them none.
 const DISTURBANCES: u64 = 11;
-/// What ends a guest that goes wrong, so that nothing after it hides the first fault.
+/// Kernel parameters that make a guest panic at the first fault, so that nothing after it hides it.
 const PARAMETERS: [&str; 4] = ["panic_on_warn=1", "softlockup_panic=1", "hung_task_panic=1", "oops=panic"];
-/// Seconds for one script to compile; and for one to run, before its guest is given up.
+/// Time limits in seconds for compiling one script; and for running one.
 const COMPILING: &str = "300";
 const RUNNING: Duration = Duration::from_secs(120);
-/// Exit statuses of a program that was ended by a signal of its own making begin here: SIGILL, SIGABRT, SIGBUS, SIGSEGV.
+/// Exit statuses of a program killed by its own signal: SIGILL, SIGABRT, SIGBUS, SIGSEGV.
 const CRASHES: [i32; 4] = [132, 134, 135, 139];
-/// Those of a loader that did not begin the session: a module that does not run attacks nothing.
+/// Exit statuses of a loader that did not start the session: the module is not tested then.
 const NEVER_RAN: std::ops::RangeInclusive<i32> = 2..=7;
 
-/// What became of a script.
+/// The outcome of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It ran, and the kernel is well.
+    /// It ran without harm.
     Held,
-    /// The compiler would not have it, or the loader: each said so as it should.
+    /// Rejected by the compiler or the loader, with a proper message.
     Refused(String),
-    /// What is wrong.
+    /// The failure.
     Broken(String),
 }
 
@@ -45,16 +45,16 @@ impl Outcome {
     }
 }
 
-/// Where and how scripts are run.
+/// How scripts are run.
 pub struct Ground<'a> {
     pub place: &'a Place,
-    /// Of each session, from its start, in which it arms too.
+    /// Duration of each session, including arming.
     pub seconds: u32,
     /// For scripts and modules; it is emptied.
     pub directory: PathBuf,
 }
 
-/// The outcomes of the scripts, in their order.
+/// The outcomes of the scripts, in order.
 pub fn run(ground: &Ground, scripts: &[Script]) -> Result<Vec<Outcome>> {
     let Ground { place, directory, .. } = ground;
     if directory.is_dir() {
@@ -64,7 +64,7 @@ pub fn run(ground: &Ground, scripts: &[Script]) -> Result<Vec<Outcome>> {
     let spile = place.spile()?;
     let compiled = parallel::map(scripts.len(), |index| compile(place, &spile, &scripts[index], directory, index));
     let mut outcomes: Vec<Option<Outcome>> = compiled.into_iter().collect::<Result<_>>()?;
-    // A guest that dies has died of the first script without a result.
+    // If a guest died, the first script without a result was the cause.
     while outcomes.iter().any(Option::is_none) {
         let open: Vec<usize> = (0..scripts.len()).filter(|index| outcomes[*index].is_none()).collect();
         let (files, console) = one_guest(ground, scripts, &open)?;
@@ -87,7 +87,7 @@ fn module(directory: &Path, index: usize) -> PathBuf {
     directory.join(format!("attack_{index}.ko"))
 }
 
-/// None if there is a module now.
+/// None if the module was built.
 fn compile(place: &Place, spile: &Path, script: &Script, directory: &Path, index: usize) -> Result<Option<Outcome>> {
     let name = format!("attack_{index}");
     fs::write(directory.join(format!("{name}.stp")), script.text())?;
@@ -101,8 +101,8 @@ fn compile(place: &Place, spile: &Path, script: &Script, directory: &Path, index
     Ok(Some(judge_refusal(output.status.code(), &said)))
 }
 
-/// A refusal has an error's code and status 1. E0500 is that of a step that failed, which is none, but for a stack that is too deep
-/// and for points that this kernel has none of.
+/// A proper rejection has an error code and status 1. E0500, a failed step, does not count, except for a stack that is
+/// too deep and for points that this kernel does not have.
 fn judge_refusal(status: Option<i32>, said: &str) -> Outcome {
     let error = said.lines().find(|line| line.starts_with("error[")).unwrap_or_default();
     let is_refusal = !error.starts_with("error[E0500]") || error.contains("stack") || error.contains("no probes");
@@ -116,7 +116,7 @@ fn judge_refusal(status: Option<i32>, said: &str) -> Outcome {
 
 fn judge(end: &str, said: &str, log: &str) -> Outcome {
     let mut faults = Vec::new();
-    // Stacks alone are what was asked for by sysrq; those of a fault have its line before them.
+    // Stacks without a preceding report were requested by sysrq.
     let without_stacks: Vec<&str> = log.lines().filter(|line| !line.contains("Call Trace:")).collect();
     if let Some(line) = trouble(&without_stacks.join("\n")) {
         let from = log.find(line).unwrap_or(0);
@@ -142,7 +142,7 @@ fn judge(end: &str, said: &str, log: &str) -> Outcome {
     }
 }
 
-/// What a guest hands over of the scripts, and the end of its console.
+/// The results from a guest, and the end of its console.
 fn one_guest(ground: &Ground, scripts: &[Script], open: &[usize]) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
     let Ground { place, seconds, directory } = ground;
     let mut guest = guest::equipped(&crate::root(), place)?;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A hostile script in parts that can be left out.
+//! A hostile script as parts that can be removed.
 
-/// A script, with what it is compiled with.
+/// A script, and how it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     pub seed: u64,
-    /// Of the compiler's command line.
+    /// Compiler options.
     pub options: Vec<String>,
     /// Globals and functions, one each.
     pub declarations: Vec<String>,
@@ -19,7 +19,7 @@ pub struct Probe {
     pub statements: Vec<String>,
 }
 
-/// A function of the library, as `spile --dump-functions` lists it.
+/// A library function, as listed by `spile --dump-functions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     pub name: String,
@@ -43,7 +43,7 @@ impl Script {
         )
     }
 
-    /// It without one of its parts each, the largest parts first.
+    /// The script without one of its parts each, the largest parts first.
     pub fn smaller(&self) -> Vec<Script> {
         let mut found = Vec::new();
         let mut without = |change: &dyn Fn(&mut Script)| {
@@ -77,7 +77,7 @@ impl Script {
 }
 
 impl Function {
-    /// From `name:type (parameter:type, ...) /* text */`.
+    /// Parses `name:type (parameter:type, ...) /* text */`.
     pub fn parse(line: &str) -> Option<Function> {
         let (name, rest) = line.split_once(" (")?;
         let (name, returns) = name.split_once(':')?;

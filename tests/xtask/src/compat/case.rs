@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Directories of scripts, the pass to stop after, and whether the scripts in it are good.
+/// Directories of scripts, the pass to stop after, and whether their scripts are valid.
 const GROUPS: [(&str, u8, bool); 8] = [
     ("parseok", 1, true),
     ("parseko", 1, false),
@@ -19,28 +19,28 @@ const GROUPS: [(&str, u8, bool); 8] = [
     ("buildko", 4, false),
 ];
 const EXAMPLES: &str = "systemtap.examples";
-/// Directories of examples in one another.
+/// Nested directories of examples.
 const DEEPEST: usize = 6;
 
 #[derive(Debug)]
 pub struct Case {
-    /// Its file, from the suite's directory on.
+    /// Its file, relative to the suite's directory.
     pub name: String,
-    /// That holds the file, and what it needs beside it.
+    /// The directory of the file and of what it needs.
     pub directory: PathBuf,
     pub what: What,
 }
 
 #[derive(Debug)]
 pub enum What {
-    /// Words behind the compiler's name.
+    /// Arguments of the compiler.
     Script { words: Vec<String>, good: bool },
-    /// Shell lines: all of `support` have to do well for it to be tested, then all of `checks`.
+    /// Shell commands: if all of `support` succeed, all of `checks` are run.
     Commands { support: Vec<String>, checks: Vec<String> },
 }
 
 impl Case {
-    /// The directory of the suite that it is in.
+    /// The directory of its suite.
     pub fn group(&self) -> &str {
         self.name.split('/').next().unwrap_or(&self.name)
     }
@@ -63,7 +63,7 @@ pub fn find(suite: &Path) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The options stand in the first line: `#! stap -p2 -g`, perhaps with `env` before; another program there is run.
+/// The options in the first line: `#! stap -p2 -g`, perhaps after `env`; a different program is run as is.
 fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
     let first = text.lines().next().and_then(|line| line.strip_prefix("#!")).unwrap_or_default();
     let words: Vec<String> = spile::cli::rc::split(first, &|_| String::new()).unwrap_or_default();
@@ -74,7 +74,7 @@ fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
     if program.ends_with("sh") {
         return match good {
             true => What::Commands { support: Vec::new(), checks: vec![format!("{program} {path}")] },
-            // A crash stays one.
+            // A crash is still a failure.
             false => What::Commands {
                 support: Vec::new(),
                 checks: vec![format!("{program} {path}; s=$?; [ $s -lt 101 ] || exit $s; [ $s != 0 ]")],
@@ -82,7 +82,7 @@ fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
         };
     }
     let mut words: Vec<String> = if program.rsplit('/').next() == Some("stap") { words.collect() } else { Vec::new() };
-    // The last one counts: a script that says nothing of passes, or would run, stops where its group does.
+    // The last one counts: a script without a pass, or with pass 5, stops at its group's.
     let stops = words.iter().any(|word| stops_early(word))
         || words.windows(2).any(|two| stops_early(&two.concat()) && two[0].ends_with('p'));
     if !stops {
@@ -92,7 +92,7 @@ fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
     What::Script { words, good }
 }
 
-/// `-p2`, alone or behind other letters: `-gp2`.
+/// `-p2`, alone or after other letters: `-gp2`.
 fn stops_early(word: &str) -> bool {
     let parts = word.strip_prefix('-').and_then(|letters| letters.split_once('p'));
     parts.is_some_and(|(before, pass)| {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What kind a failure is of, by what a compiler said: spile's codes, or SystemTap's words.
+//! Classifies failures by the compiler's messages: spile's codes, or SystemTap's words.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     Crash,
     Timeout,
-    /// A script that is to be refused.
+    /// A script that must be rejected.
     Accepted,
     Parse,
     Option,
@@ -41,7 +41,7 @@ impl Class {
         }
     }
 
-    /// Of a run that ended with an error: the last pass that says it failed, then the first error.
+    /// For a run that ended with an error: the last pass reported as failed, then the first error.
     pub fn of(said: &str) -> Class {
         if said.contains("Pass 4: compilation failed") {
             return Class::CompileC;
@@ -63,7 +63,7 @@ fn by_code(code: u32) -> Class {
         103 | 121 | 125 | 132 | 157 | 161 => Class::Unresolved,
         190 => Class::NotThere,
         100..=199 => Class::Semantic,
-        // Functions and tracepoints that are looked up.
+        // Functions and tracepoints.
         204 | 205 | 209 | 210 => Class::Unresolved,
         200..=299 => Class::ProbePoint,
         300..=399 | 501 => Class::DebugInformation,
@@ -74,7 +74,7 @@ fn by_code(code: u32) -> Class {
     }
 }
 
-/// A line that says what is wrong, in SystemTap's words or those of a command line.
+/// A line with an error message, in SystemTap's words or those of a command line.
 fn by_words(line: &str) -> Option<Class> {
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
     let is_option =
@@ -98,7 +98,7 @@ fn by_words(line: &str) -> Option<Class> {
     })
 }
 
-/// The first line that says what is wrong.
+/// The first line with an error message.
 pub fn first_message(said: &str) -> String {
     let says = |line: &&str| {
         code(line).is_some() || by_words(line).is_some() || line.contains("error:") || line.starts_with("ERROR")
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(first_message("NOTE: a\n\x1b[1merror: b"), "\\x1b[1merror: b");
     }
 
-    /// A code that is added is looked at here.
+    /// Fails if a new code has no class here.
     #[test]
     fn every_kind_of_code_is_known() {
         let pages = crate::root().join("compiler/source/src/diagnostic/pages");

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask systemd`: a service's whole life in a real Debian with systemd, from its packages to their removal.
+//! `cargo xtask systemd`: the life cycle of a service in a real Debian with systemd, from installing its packages to
+//! their removal.
 //!
-//! The system is made by mmdebstrap once and kept as a file in target/roots. Into a copy go the kernel under test, the packages
-//! `spile-loader` and `spile-lu-5642` (by its own dpkg), and initramfs that its own tools make, initramfs-tools and dracut.
-//! It is booted from a disk, several times: twice with another kernel, for which the package has no module, but a directory of
-//! modules has one, and the compiler can make one. What is to hold at each boot is in story.sh, which prints a line for each
-//! fact. No `spile` is in the path until the story puts it there.
+//! The system is made once by mmdebstrap and cached as a file in target/roots. A copy gets the kernel under test, the
+//! packages `spile-loader` and `spile-lu-5642` (by its own dpkg), and initramfs images made by its own tools,
+//! initramfs-tools and dracut. It is booted from a disk, several times: twice with another kernel, for which the
+//! package has no module, but a directory of modules has one, and the compiler can build one. The checks of each boot
+//! are in story.sh, which prints a line for each. No `spile` is in the path until the script puts it there.
 //!
-//! `--first` ends with the first boot: what `cargo xtask test` has the time for; `cargo xtask test --all` tells the whole.
-//! `--suite trixie`, by hand, takes Debian 13 for the system and 6.12 for the other kernel. So far it has shown the whole first
-//! boot of 6.1 there, and on 6.12 all up to the module that is fetched and works; then that guest died in the emulator (QEMU 7.2,
-//! impossible flags after a cmpxchg16b in the kernel's allocator).
+//! `--first` runs only the first boot, as part of `cargo xtask test`; `cargo xtask test --all` runs everything.
+//! `--suite trixie`, run by hand, uses Debian 13 as the system and 6.12 as the other kernel. So far the whole first
+//! boot of 6.1 has passed there, and on 6.12 everything up to the fetched and running module; then that guest died in
+//! the emulator (QEMU 7.2, impossible flags after a cmpxchg16b in the kernel's allocator).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,11 +27,12 @@ use crate::place::Place;
 const STORY: &str = include_str!("story.sh");
 /// The compiler's tools and the headers are for a service that builds its module itself.
 const INCLUDED: &str = "systemd,systemd-sysv,udev,kmod,attr,initramfs-tools,dracut-core,linux-image-cloud-amd64,linux-headers-cloud-amd64,gcc,make";
-/// Of the point release, and with it the other kernel: the one under test has had security updates since, or is another line.
+/// From the point release, and with it the other kernel: the one under test has had security updates since, or is
+/// another line.
 const ARCHIVE: &str = "http://deb.debian.org/debian";
 const BOOT: Duration = Duration::from_secs(900);
 const DISK_BYTES: &str = "2500M";
-/// What is not needed to boot, and would only be copied.
+/// Not needed to boot, and would only be copied.
 const LEFT_OUT: [&str; 4] = ["usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt"];
 
 #[derive(clap::Args)]
@@ -46,10 +48,10 @@ pub struct Options {
     first: bool,
 }
 
-/// What the suite of all tests uses.
+/// Called by the suite of all tests.
 const SUITE: &str = "bookworm";
 
-/// One boot: the kernel's release, which part of the story is told, and the name that its initramfs has before the release.
+/// One boot: the kernel's release, the part of the script, and the prefix of its initramfs.
 struct Boot<'a> {
     release: &'a str,
     stage: &'a str,
@@ -68,7 +70,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Tells the story and prints its facts; how many of them hold, and how many do not. spile has been built.
+/// Runs the script and prints its facts; returns how many hold, and how many do not. spile must be built.
 fn tell(place: &Place, options: &Options) -> Result<(usize, usize)> {
     let root = crate::root();
     crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;
@@ -115,9 +117,9 @@ fn other_kernel(system: &Path, release: &str) -> Result<String> {
     others.into_iter().find(|other| other != release).with_context(|| format!("the system has no kernel but {release}"))
 }
 
-/// The system without anything of ours.
+/// The system without spile.
 fn base(root: &Path, suite: &str) -> Result<PathBuf> {
-    // Its name says what is in it: a system with less is made anew.
+    // Its name encodes its contents: a system with fewer packages is made again.
     let key = crate::fixtures::fingerprint(&[INCLUDED.as_bytes().to_vec()]);
     let kind = if suite == SUITE { String::new() } else { format!("{suite}-") };
     let archive = root.join(format!("target/roots/systemd-{kind}{key:016x}.tar"));
@@ -126,7 +128,7 @@ fn base(root: &Path, suite: &str) -> Result<PathBuf> {
     }
     println!("setup: fetching a Debian with systemd (some 250 MB) ...");
     fs::create_dir_all(root.join("target/roots"))?;
-    // Whole or not at all.
+    // Atomically.
     let new = archive.with_extension("new.tar");
     command(
         "mmdebstrap",
@@ -137,7 +139,7 @@ fn base(root: &Path, suite: &str) -> Result<PathBuf> {
     Ok(archive)
 }
 
-/// The kernel under test, the packages, the units of the story, and the initramfs that have the workaround in them.
+/// The kernel under test, the packages, the units of the script, and the initramfs images with the workaround.
 fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()> {
     let release = &place.kernel.release;
     let lustre = LUSTRE.build(root, place)?;
@@ -147,7 +149,7 @@ fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()>
         &[&Path::new("/lib/modules").join(release), &system.join("usr/lib/modules").join(release)],
     )?;
     command("cp", &[], &[&place.kernel.image, &system.join("boot").join(format!("vmlinuz-{release}"))])?;
-    // mkinitramfs asks it what the kernel can unpack.
+    // mkinitramfs checks what the kernel can unpack.
     let config = place.kernel.image.with_file_name(format!("config-{release}"));
     command("cp", &[], &[&config, &system.join("boot")])?;
     fs::write(system.join("etc/initramfs-tools/conf.d/small"), "MODULES=list\nCOMPRESS=gzip\n")?;
@@ -189,7 +191,7 @@ fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()>
         fs::copy(&package, system.join("root").join(name))?;
         inside(system, &format!("dpkg -i '/root/{}'", name.to_string_lossy()))?;
     }
-    // The story has it upgraded.
+    // Upgraded by the script.
     fs::copy(work.join("spile-lu-5642_1.1-1_amd64.deb"), system.join("root/upgrade.deb"))?;
     for (name, text) in UNITS {
         fs::write(system.join("etc/systemd/system").join(name), text)?;
@@ -202,8 +204,8 @@ fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()>
     inside(system, &format!("depmod {release} && mkinitramfs -o /boot/{INITRAMFS_TOOLS}-{release} {release}"))
 }
 
-/// The compiler, and for the other kernel: the module that is probed, the workaround in a directory of such modules, and an
-/// initramfs with it. What the compiler keeps of that kernel is kept: the guest is slow.
+/// The compiler, and for the other kernel: the probed module, the workaround in a directory of such modules, and an
+/// initramfs with it. The compiler's cache for that kernel is preserved: the guest is slow.
 fn furnish_other(root: &Path, system: &Path, other: &str) -> Result<()> {
     fs::copy(root.join("target/debug/spile"), system.join("root/spile"))?;
     fs::copy(root.join("examples/lu_5642/lu_5642.stp"), system.join("root/lu_5642.stp"))?;
@@ -237,7 +239,7 @@ const UNITS: [(&str, &str); 2] = [
     ),
 ];
 
-/// The first use of what the workaround is for.
+/// The first use of the code that is worked around.
 const USE: &str = "\
 [ -e /sys/module/lustre ] || insmod /root/$(uname -r)/lustre.ko || exit 0
 mount -t lustre none /mnt
@@ -252,7 +254,7 @@ failure() {
 }
 ";
 
-/// A shell command in the system, with the file systems that its tools want.
+/// A shell command in the system, with the file systems that its tools need.
 fn inside(system: &Path, line: &str) -> Result<()> {
     const ENTER: &str = "mount -t proc proc \"$1/proc\" && mount -t devtmpfs dev \"$1/dev\" && exec chroot \"$1\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c \"$2\"";
     let output = Command::new("unshare")
@@ -271,7 +273,7 @@ fn inside(system: &Path, line: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the story prints at one boot.
+/// The output of the script at one boot.
 fn start(boot: &Boot, system: &Path, disk: &Path, work: &Path) -> Result<String> {
     let [facts, console] = ["facts", "console"].map(|name| work.join(format!("{}-{name}", boot.stage)));
     let append = format!(

@@ -1,4 +1,4 @@
-# In the guest, at each boot: what has to hold then. A line "ok FACT" or "FAILED FACT", "end" at the end.
+# Runs in the guest at each boot and checks what has to hold. Prints "ok FACT" or "FAILED FACT", and "end" at the end.
 exec >/dev/ttyS1 2>&1
 . /root/failure.sh
 stage=$(sed 's/.*story=//; s/ .*//' /proc/cmdline)
@@ -30,13 +30,13 @@ active() { [ "$(systemctl is-active $unit)" = active ]; }
 loader() { systemctl show -P MainPID $unit; }
 in_journal() { journalctl -b -u $unit | grep -q -- "$1" || { journalctl -b -u $unit | tail -n 20; return 1; }; }
 rewritten() { spilerun status lu_5642 | sed -n 's/.*rewritten \([0-9]*\),.*/\1/p'; }
-# Another loader than that one.
+# A different loader.
 back() { active && [ "$(loader)" != "$1" ]; }
-# The installed kernel that does not run.
+# The installed kernel that is not running.
 other_kernel() { ls /boot/vmlinuz-* | sed 's/.*vmlinuz-//' | grep -v "^$(uname -r)$"; }
-# configure LINES: what /etc/spile/lu_5642.conf says.
+# configure LINES: sets the contents of /etc/spile/lu_5642.conf.
 configure() { printf "EARLY=yes\n$1\n" >/etc/spile/lu_5642.conf; }
-# 0, or the status with which the loader ended.
+# 0, or the loader's exit status.
 restart() {
 	systemctl reset-failed $unit 2>/dev/null
 	systemctl restart $unit 2>/dev/null && echo 0 || systemctl show -P ExecMainStatus $unit
@@ -74,7 +74,7 @@ first)
 	systemctl stop $journal 2>/dev/null
 	fact 'journal stopped: the workaround stays' is "$(failure)" "$again"
 	systemctl start $journal 2>/dev/null
-	# The service manager may have kept the connections, or not.
+	# The service manager may have preserved the connections.
 	systemctl restart $unit
 	fact 'journal back: active' active
 
@@ -117,7 +117,7 @@ first)
 	rm /usr/local/sbin/by-users
 
 	other=$(other_kernel)
-	# Ours alone: others make an initramfs, which takes the guest very long.
+	# Only our hook: others make an initramfs, which takes very long in the guest.
 	said=$(KERNEL_INSTALL_PLUGINS=/usr/lib/kernel/install.d/95-spile.install kernel-install add "$other" "/boot/vmlinuz-$other" 2>&1)
 	fact 'kernel-install: says what will be missing' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel $other'"
 	fact 'kernel-install: in the journal too' soon sh -c "journalctl -b -t spile | grep -q $other"
