@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use spile_guest::{Acceleration, End, Guest, Streams};
 
+use crate::family::Family;
 use crate::fixtures::{FAULT, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, PTLRPC};
 use crate::measure;
 use crate::place::Place;
@@ -28,6 +29,9 @@ pub struct Options {
     /// The kernel's own modules that it may load, with those that they need
     #[arg(long, value_name = "NAME")]
     module: Vec<String>,
+    /// With the generated modules (`cargo xtask family`)
+    #[arg(long)]
+    family: bool,
     /// Its memory
     #[arg(long, value_name = "MB")]
     memory: Option<u32>,
@@ -55,6 +59,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     for module in &options.module {
         guest.offer_module(module);
+    }
+    if options.family {
+        with_family(&mut guest, &Family::build(&crate::root(), &place)?)?;
     }
     if let Some(memory) = options.memory {
         guest.memory_mib(memory);
@@ -106,4 +113,15 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
         guest.program(spilerun, "/usr/bin/spilerun")?;
     }
     Ok(guest)
+}
+
+/// Modprobe finds the generated modules then. The other build of the last one is below /root/variant.
+pub fn with_family(guest: &mut Guest, family: &Family) -> Result<()> {
+    for module in family.modules() {
+        guest.extra_module(module);
+    }
+    let changed = family.changed();
+    let name = changed.file_name().context("a file without a name")?;
+    guest.copy(&changed, Path::new("/root/variant").join(name))?;
+    Ok(())
 }

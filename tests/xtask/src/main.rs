@@ -9,6 +9,7 @@ mod compat;
 mod debug_kernel;
 mod demo;
 mod docs;
+mod family;
 mod fixtures;
 mod fuzz;
 mod guest;
@@ -88,6 +89,8 @@ enum Task {
     StaticLoader,
     /// Runs the guest tests on a kernel that looks for mistakes (KASAN, lockdep, kmemleak), built from Debian's source
     DebugKernel(debug_kernel::Options),
+    /// Builds a family of generated modules, 16,000 functions in 20 modules, and prints where it is
+    Family(family::Options),
     /// Runs shell commands in a guest with the test modules and spilerun, to try things by hand
     Guest(guest::Options),
 }
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
         Task::Picture(options) => picture::run(&options),
         Task::StaticLoader => static_loader::run(),
         Task::DebugKernel(options) => debug_kernel::run(&options),
+        Task::Family(options) => family::run(&options),
         Task::Guest(options) => guest::run(&options),
     };
     match result {

@@ -70,6 +70,9 @@ fn one_guest(
     let mut guest = crate::guest::equipped(&workshop.root, &workshop.place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
     let mut script = String::from(". /root/driver.sh\nbegin_tests\n");
+    if tests.iter().any(|(_, test)| test.header.family) {
+        crate::guest::with_family(&mut guest, workshop.family()?)?;
+    }
     for (number, test) in tests {
         put_test(workshop, &mut guest, *number, test)?;
         script.push_str(&format!("run_test {number}\n"));
@@ -179,7 +182,8 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
             guest.copy(&path, Path::new(&directory).join(entry.file_name()))?;
         }
     }
-    for module in header.modules.iter().filter(|name| !crate::fixtures::is_one(name)) {
+    for module in header.modules.iter().filter(|name| !crate::fixtures::is_one(name) && !crate::family::is_member(name))
+    {
         guest.offer_module(module);
     }
     guest

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -13,6 +14,7 @@ use super::find::{Kind, Test, script_path};
 use super::header::Script;
 use super::judge::Observed;
 use super::timings::{Part, Timings};
+use crate::family::Family;
 use crate::fixtures::{Fixture, LUSTRE, PTLRPC};
 use crate::measure;
 use crate::parallel;
@@ -32,6 +34,8 @@ pub struct Workshop {
     pub kbuild: bool,
     /// Tests on the host that have many cases of a kind try all of them: SPILE_TEST_ALL is set for them.
     pub all: bool,
+    /// The generated modules, or why there are none; built for the first test that needs them.
+    family: OnceLock<Result<Family, String>>,
 }
 
 impl Workshop {
@@ -43,7 +47,29 @@ impl Workshop {
             fs::remove_dir_all(&work).with_context(|| format!("emptying {}", work.display()))?;
         }
         fs::create_dir_all(&work)?;
-        Ok(Workshop { root: root.to_path_buf(), spile: place.spile()?, place, modules: modules?, work, kbuild, all })
+        Ok(Workshop {
+            root: root.to_path_buf(),
+            spile: place.spile()?,
+            place,
+            modules: modules?,
+            work,
+            kbuild,
+            all,
+            family: OnceLock::new(),
+        })
+    }
+
+    /// The generated modules.
+    pub fn family(&self) -> Result<&Family> {
+        let built =
+            self.family.get_or_init(|| Family::build(&self.root, &self.place).map_err(|error| format!("{error:#}")));
+        built.as_ref().map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// The modules that are not the kernel's and that the test's scripts may name.
+    fn modules_of(&self, test: &Test) -> Result<Vec<PathBuf>> {
+        let family = if test.header.family { self.family()?.modules() } else { Vec::new() };
+        Ok([self.modules.clone(), family].concat())
     }
 
     /// Files of one test.
@@ -52,23 +78,23 @@ impl Workshop {
     }
 
     /// The compiler for this kernel, knowing the test modules, run in a directory.
-    fn command(&self, directory: &Path) -> Command {
+    fn command(&self, test: &Test, directory: &Path) -> Result<Command> {
         let mut command = self.place.command(&self.spile, directory);
         command.args(["-r", &self.place.kernel.release]);
-        for module in &self.modules {
+        for module in self.modules_of(test)? {
             command.arg("-d").arg(module);
         }
         if self.kbuild {
             command.arg("--kbuild");
         }
-        command
+        Ok(command)
     }
 
     /// Runs spile on a script up to `pass`; the module, if one comes out, is NAME.ko in the test's directory.
     fn compile(&self, test: &Test, script: &Script, pass: u32) -> Result<(Observed, Duration)> {
         let directory = self.directory(test);
         fs::create_dir_all(&directory)?;
-        let mut command = self.command(&directory);
+        let mut command = self.command(test, &directory)?;
         command.arg(format!("-p{pass}"));
         command.args(["-m", &script.name]).args(&script.options);
         command.arg(script_path(&self.root, test, script)).args(&script.args);
@@ -101,8 +127,11 @@ impl Workshop {
                 command.arg(&test.path).current_dir(&directory).stdin(Stdio::null());
                 command.env("XTASK", std::env::current_exe().unwrap_or_default());
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
-                let modules: Vec<String> =
-                    self.modules.iter().map(|module| format!("-d {}", module.display())).collect();
+                let modules = self.modules_of(test)?;
+                let modules: Vec<String> = modules.iter().map(|module| format!("-d {}", module.display())).collect();
+                if test.header.family {
+                    command.env("FAMILY", &self.family()?.directory);
+                }
                 command.env("MODULES", modules.join(" "));
                 if self.all {
                     command.env("SPILE_TEST_ALL", "1");

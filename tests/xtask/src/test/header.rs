@@ -9,6 +9,7 @@
 //! | `run` | command to run while the script is active (`-c`); more lines make a longer command | none: the script ends itself |
 //! | `setup` | shell commands in the guest before it starts | none |
 //! | `modules` | test modules, or the kernel's own, to load first; scripts can name the test modules in any case | none |
+//! | `family` | `yes`: the generated modules (`family.rs`) are there: scripts can name them, modprobe finds them, tests on the host have their directory in `$FAMILY` | no |
 //! | `script` | in a `.guest.sh`: NAME [OPTIONS] FILE [ARGS], compiled to NAME.ko in its directory; FILE from the test's directory, or from the top when there is none | none |
 //! | `stdout`, `stderr`, `dmesg` | regular expressions, each to be found in a line after the one before it | none |
 //! | `absent` | regular expression that no line of stdout, stderr or the kernel log may match | none |
@@ -48,6 +49,8 @@ pub struct Header {
     pub limit: u64,
     /// Nothing else of the suite runs beside it.
     pub alone: bool,
+    /// The generated modules are there.
+    pub family: bool,
 }
 
 /// A script that a shell test has compiled.
@@ -59,9 +62,9 @@ pub struct Script {
     pub args: Vec<String>,
 }
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "pass", "options", "args", "run", "setup", "modules", "script", "stdout", "stderr", "dmesg", "absent", "prints",
-    "exit", "skipped", "fails", "guest", "limit", "alone",
+    "exit", "skipped", "fails", "guest", "limit", "alone", "family",
 ];
 
 /// Reads the header of a test's text.
@@ -79,6 +82,11 @@ pub fn parse(text: &str) -> Result<Header> {
     };
     let joined = |key: &str| all(key).join("\n");
     let fails = last("fails").map(String::from);
+    let yes = |key: &str| match last(key) {
+        None => Ok(false),
+        Some("yes") => Ok(true),
+        Some(other) => bail!("{key}: {other}: it can only be yes"),
+    };
     let number =
         |key: &str, default: u64| last(key).map_or(Ok(default), |value| value.parse().context(key.to_string()));
     Ok(Header {
@@ -101,11 +109,8 @@ pub fn parse(text: &str) -> Result<Header> {
         fails,
         guest: words("guest")?,
         limit: number("limit", 30)?,
-        alone: match last("alone") {
-            None => false,
-            Some("yes") => true,
-            Some(other) => bail!("alone: {other}: it can only be yes"),
-        },
+        alone: yes("alone")?,
+        family: yes("family")?,
     })
 }
 
@@ -220,6 +225,13 @@ mod tests {
     fn a_misspelt_key_is_told() {
         assert!(parse("# stdot: x\n").is_err());
         assert!(parse("# Note: x\n").is_ok());
+    }
+
+    #[test]
+    fn what_is_not_asked_for_can_only_be_yes() {
+        let header = parse("# family: yes\n").expect("a header");
+        assert!(header.family && !header.alone);
+        assert!(parse("# family: no\n").is_err());
     }
 
     #[test]
