@@ -50,6 +50,7 @@ pub(super) fn lower<'a>(
         saved: HashMap::new(),
         made: Vec::new(),
         regexes: Regexes::default(),
+        descriptions: pretty::Descriptions::default(),
         at_entry: false,
         arguments: Vec::new(),
     };
@@ -74,6 +75,7 @@ struct Lowering<'e, 'a> {
     /// Functions that lowering adds to the script's own: their numbers come after those.
     made: Vec<program::Function>,
     regexes: Regexes,
+    descriptions: pretty::Descriptions,
     /// An expression that is evaluated at the probed function's entry is being lowered.
     at_entry: bool,
     /// Of the function with `next` that is being lowered: where the arguments of the call are.

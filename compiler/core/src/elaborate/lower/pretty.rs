@@ -5,10 +5,14 @@
 //! One dollar shows the members, nested structs as `{...}` and arrays as `[...]`; two show everything, every array
 //! element included, or what -D STRUCT_DEPTH leaves of it. The object's bytes are copied when the probe hits and formatted by the loader.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use crate::elaborate::error::Error;
 use crate::elaborate::lookup::value::debug_error;
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
+use spile_debuginfo::target::Object;
 use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};
 use spile_source::Span;
 
@@ -18,8 +22,42 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Limits of one description: C types of a kernel nest far less.
 const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 64, work: 1 << 16, ..USUAL };
 
+/// The descriptions of a program, each made once and kept once: thousands of sites print the same few types, which have an id of
+/// their own in each compilation unit.
+#[derive(Default)]
+pub(super) struct Descriptions {
+    /// With the object whose address is part of the key, so that no other one has that address.
+    by_type: HashMap<(*const Object, TypeId, usize), (Rc<Object>, Rc<Pretty>)>,
+    /// By their bytecode.
+    by_content: HashMap<Vec<u8>, Rc<Pretty>>,
+}
+
+impl Descriptions {
+    /// [`describe`], for a type of the object file.
+    pub(super) fn of(
+        &mut self,
+        object: &Rc<Object>,
+        id: TypeId,
+        levels: usize,
+        span: Span,
+    ) -> Result<Rc<Pretty>, Error> {
+        let key = (Rc::as_ptr(object), id, levels);
+        if let Some((_, known)) = self.by_type.get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let debug = object.debug().map_err(|error| debug_error(error, span))?;
+        let description = self.shared(describe(debug, id, levels, span)?);
+        self.by_type.insert(key, (Rc::clone(object), Rc::clone(&description)));
+        Ok(description)
+    }
+
+    fn shared(&mut self, description: Pretty) -> Rc<Pretty> {
+        Rc::clone(self.by_content.entry(description.encode()).or_insert_with(|| Rc::new(description)))
+    }
+}
+
 /// The description of an object of the type, with structs and arrays within each other shown `levels` deep: 1 for one dollar.
-pub(super) fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<Pretty, Error> {
+fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<Pretty, Error> {
     let size = debug.size_of(id).map_err(|error| debug_error(error, span))?.unwrap_or(0);
     if size > MAX_BYTES {
         let message =
@@ -237,5 +275,20 @@ impl Describer<'_> {
         }
         self.text("]");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_descriptions_are_one() {
+        let mut descriptions = Descriptions::default();
+        let of = |size| Pretty { size, ops: vec![PrettyOp::Literal(b"{}".to_vec())] };
+        let (first, other) = (descriptions.shared(of(8)), descriptions.shared(of(16)));
+        assert!(Rc::ptr_eq(&first, &descriptions.shared(of(8))));
+        assert!(!Rc::ptr_eq(&first, &other));
+        assert_eq!(*other, of(16));
     }
 }

@@ -3,7 +3,7 @@
 //! Context variables and what else target expressions name: their values, and their text where it is asked for.
 
 use super::print::{directive, plain};
-use super::{Lowered, Lowering, pretty};
+use super::{Lowered, Lowering};
 use crate::elaborate::error::Error;
 use crate::elaborate::lookup::is_text;
 use crate::elaborate::lookup::value::{address_of, debug_error, load};
@@ -13,7 +13,6 @@ use crate::program::{Expr, ExprKind, Print, PrintPiece, SavedId, Type};
 use spile_debuginfo::{BaseEncoding, Type as CType};
 use spile_source::Span;
 use spile_syntax::ast;
-use std::rc::Rc;
 
 impl Lowering<'_, '_> {
     /// With `--skip-badvars` what is not there is 0.
@@ -94,7 +93,7 @@ impl Lowering<'_, '_> {
         };
         let levels =
             if dollars > 1 { self.env.options.struct_depth.map_or(usize::MAX, |depth| depth as usize) } else { 1 };
-        let description = Rc::new(pretty::describe(debug, type_id, levels, span)?);
+        let description = self.descriptions.of(&object, type_id, levels, span)?;
         let kind = ExprKind::Pretty { address: Box::new(address), description };
         Ok(Expr { kind, ty: Type::String, span })
     }
@@ -145,7 +144,7 @@ impl Lowering<'_, '_> {
                 return Err(Error::UnknownVariable { name: name.into(), place: context.place(), available, span });
             }
         };
-        let mut pieces = Vec::new();
+        let mut pieces = Vec::with_capacity(2 * names.len());
         for (index, variable) in names.iter().enumerate() {
             let space = if index > 0 { " " } else { "" };
             pieces.push(PrintPiece::Literal(format!("{space}{variable}=").into_bytes()));
