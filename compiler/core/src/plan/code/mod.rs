@@ -128,6 +128,7 @@ pub enum Frame {
 }
 
 #[cfg(test)]
+/// Routines for tests.
 pub mod tests {
     use super::*;
 
