@@ -23,6 +23,23 @@ bool spile_arming_ended(void);
 bool spile_arming_goes_on(void);
 
 /*
+ * How fast sites are armed for which the kernel takes long, one after the other: as
+ * kprobes, which it looks for in all its jump labels.
+ */
+struct spile_arming_pace {
+	unsigned int count;	/* of them in all */
+	unsigned int done;
+	u64 began;		/* ns */
+	bool reported;
+};
+void spile_arming_begins(struct spile_arming_pace *pace);
+/*
+ * One more was tried. The first ones show what all may take: if that is long, a WARN
+ * record says so. Under spile_session.lock.
+ */
+void spile_arming_keeps_pace(struct spile_arming_pace *pace);
+
+/*
  * All is armed and hits are still turned away: counts them for a moment, and ends the
  * session with an error if what their handlers would take is more than the CPUs have.
  * Not of few probes. Under spile_session.lock.

@@ -55,7 +55,6 @@ u32 spile_budget_instruction_time(void)
 /* Arms everything, for hits to be counted. Under spile_session.lock. */
 static int begin_measuring(void)
 {
-	unsigned int i;
 	int error;
 
 	if (spile_session_state != SPILE_STATE_READY || spile_session.measuring)
@@ -64,10 +63,7 @@ static int begin_measuring(void)
 	if (error)
 		return error;
 	spile_session.measuring = true;
-	for (i = 0; i < spile_script.target_count; i++)
-		if (!spile_script.targets[i].name[0] || spile_modules_present(i))
-			spile_sites_arm(i);
-	spile_sites_arm(-1);
+	spile_sites_arm(SPILE_ALL_TARGETS);
 	/* Hits while others were being armed do not count: the time starts now. */
 	measured = true;
 	spile_budget_forget();

@@ -42,6 +42,11 @@ struct spile_family {
 	/* At unload, when all is disarmed and no handler runs; or NULL. */
 	void (*exit)(void);
 
+	/*
+	 * Arms a site if that costs the kernel next to nothing, as one of many; false:
+	 * arm() is called for it, after this for all sites. Or NULL: arm() is cheap.
+	 */
+	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
 	/* After a group of calls of arm() or turn(): what is done for all at once; or NULL. */
 	void (*arm_rest)(void);

@@ -37,15 +37,25 @@ static int handle_hit(struct kprobe *kprobe, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(handle_hit);
 
+static void prepare(struct spile_site *site)
+{
+	spile_attach_place(&site->kprobe, site);
+	site->kprobe.pre_handler = handle_hit;
+	site->registered = false;
+}
+
+/* What ftrace refuses in the end becomes a kprobe (arm_entries()). */
+static bool arm_kprobe_by_ftrace(struct spile_site *site)
+{
+	prepare(site);
+	return spile_entry_is_plain(site) && spile_entry_add(site);
+}
+
 static int arm_kprobe_site(struct spile_site *site)
 {
 	int error;
 
-	spile_attach_place(&site->kprobe, site);
-	site->kprobe.pre_handler = handle_hit;
-	site->registered = false;
-	if (spile_entry_is_plain(site) && spile_entry_add(site))
-		return 0;
+	prepare(site);
 	site->kprobe.flags = KPROBE_FLAG_DISABLED;
 	error = register_kprobe(&site->kprobe);
 	site->registered = !error;
@@ -239,6 +249,7 @@ const struct spile_family spile_kprobe_family = {
 	.type = "kprobe",
 	.may_be_sampled = true,
 	.mechanism = mechanism,
+	.arm_cheaply = arm_kprobe_by_ftrace,
 	.arm = arm_kprobe_site,
 	.arm_rest = arm_rest,
 	.disarm = disarm_kprobe_sites,

@@ -154,18 +154,24 @@ int spile_return_register_own(struct spile_site *site)
 	return register_own(site, 0);
 }
 
+static bool arm_return_by_ftrace(struct spile_site *site)
+{
+	spile_attach_place(&site->kretprobe.kp, site);
+	site->registered = false;
+	if (!spile_entry_is_plain(site) || !spile_return_pool_join(site))
+		return false;
+	if (spile_entry_add(site))
+		return true;
+	spile_return_pool_leave(&site, 1);
+	return false;
+}
+
 static int arm_return(struct spile_site *site)
 {
 	int error;
 
 	spile_attach_place(&site->kretprobe.kp, site);
 	site->registered = false;
-	if (spile_entry_is_plain(site) && spile_return_pool_join(site)) {
-		if (spile_entry_add(site))
-			return 0;
-		spile_return_pool_leave(&site, 1);
-	}
-	spile_attach_place(&site->kretprobe.kp, site);
 	error = register_own(site, KPROBE_FLAG_DISABLED);
 	if (!error)
 		spile_kprobe_serve(site);
@@ -231,6 +237,7 @@ const struct spile_family spile_kretprobe_family = {
 	.may_be_sampled = true,
 	.init = check_memory,
 	.mechanism = return_mechanism,
+	.arm_cheaply = arm_return_by_ftrace,
 	.arm = arm_return,
 	.disarm = disarm_returns,
 	.turn = spile_kprobe_turn,

@@ -138,7 +138,6 @@ static void run_error(struct spile_site *site)
 
 static int start(void)
 {
-	unsigned int i;
 	int error;
 
 	switch (spile_session_state) {
@@ -163,10 +162,7 @@ static int start(void)
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_STARTING)
 		return 0;	/* a begin probe called exit() or failed: nothing to arm */
 
-	for (i = 0; i < spile_script.target_count; i++)
-		if (!spile_script.targets[i].name[0] || spile_modules_present(i))
-			spile_sites_arm(i);
-	spile_sites_arm(-1);
+	spile_sites_arm(SPILE_ALL_TARGETS);
 	if (!spile_arming_ended())
 		spile_arming_judge();
 	/*

@@ -63,30 +63,103 @@ void spile_site_unarmed(struct spile_site *site, int error)
 	report_failure(site, error);
 }
 
-void spile_sites_arm(int target)
+static void is_armed(struct spile_site *site)
+{
+	site->armed = true;
+	WRITE_ONCE(spile_session.armed, spile_session.armed + 1);
+	if (spile_session_state != SPILE_STATE_READY)
+		/* before, no begin probe has set what it reads */
+		spile_condition_apply(site);
+}
+
+static bool is_unarmed(const struct spile_site *site, int target)
+{
+	return site->family && !site->armed && site->probe->target == target;
+}
+
+/* Counts those of the same families that it leaves. */
+static void arm_cheap_ones(int target, struct spile_arming_pace *pace)
 {
 	unsigned int i;
 
-	WRITE_ONCE(spile_session.arming, true);
 	spile_attach_find(target);
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
-		const struct spile_family *family = site->family;
-		int error;
 
-		if (!family || site->armed || site->probe->target != target)
+		if (!is_unarmed(site, target) || !site->family->arm_cheaply)
 			continue;
 		if (!spile_arming_goes_on())
 			break;
-		error = spile_modules_is_script(site) ? -EPERM : family->arm(site);
-		site->armed = !error;
-		WRITE_ONCE(spile_session.armed, spile_session.armed + site->armed);
+		if (!spile_modules_is_script(site) && site->family->arm_cheaply(site))
+			is_armed(site);
+		else
+			pace->count++;
+	}
+}
+
+/* The sites that arm_cheap_ones() has left. */
+static void arm_others(int target, struct spile_arming_pace *pace)
+{
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < spile_script.probe_count; i++) {
+		struct spile_site *site = &spile_sites[i];
+
+		if (!is_unarmed(site, target))
+			continue;
+		if (!spile_arming_goes_on())
+			break;
+		error = spile_modules_is_script(site) ? -EPERM : site->family->arm(site);
 		if (error)
 			report_failure(site, error);
-		else if (spile_session_state != SPILE_STATE_READY)
-			/* before, no begin probe has set what it reads */
-			spile_condition_apply(site);
+		else
+			is_armed(site);
+		if (site->family->arm_cheaply)
+			spile_arming_keeps_pace(pace);
 	}
+}
+
+/*
+ * What is armed behind `target`, when all is: each target that is there, from
+ * SPILE_ALL_TARGETS on, then -1, then SPILE_ALL_TARGETS.
+ */
+static int next_target(int target)
+{
+	if (target == -1)
+		return SPILE_ALL_TARGETS;
+	for (target = target == SPILE_ALL_TARGETS ? 0 : target + 1;
+	     target < (int)spile_script.target_count; target++)
+		if (!spile_script.targets[target].name[0] || spile_modules_present(target))
+			return target;
+	return -1;
+}
+
+static void arm_each(int only, void (*arm)(int target, struct spile_arming_pace *pace),
+		     struct spile_arming_pace *pace)
+{
+	int target = SPILE_ALL_TARGETS;
+
+	if (only != SPILE_ALL_TARGETS) {
+		arm(only, pace);
+		return;
+	}
+	while ((target = next_target(target)) != SPILE_ALL_TARGETS)
+		arm(target, pace);
+}
+
+/*
+ * Those that cost little first: then it is known of how many the kernel makes much,
+ * and the filter of ftrace is changed once.
+ */
+void spile_sites_arm(int target)
+{
+	struct spile_arming_pace pace = {};
+
+	WRITE_ONCE(spile_session.arming, true);
+	arm_each(target, arm_cheap_ones, &pace);
+	spile_arming_begins(&pace);
+	arm_each(target, arm_others, &pace);
 	spile_families_arm_rest();
 	WRITE_ONCE(spile_session.arming, false);
 }

@@ -116,14 +116,14 @@ void spile_kprobe_turn(struct spile_site *site, bool on);
 /* A site could not stay armed: counts and reports it like a failure to arm. */
 void spile_site_unarmed(struct spile_site *site, int error);
 
+enum { SPILE_ALL_TARGETS = -2 };	/* all there are, and -1 */
 /*
  * Arms every site of a target, until that is to end (arming.h; -1: those that have
  * none). A site that cannot be had is reported with a WARN record and left out. Under
  * spile_session.lock.
  */
 void spile_sites_arm(int target);
-/* Disarms every armed site of a target; SPILE_ALL_TARGETS for all there are. */
-enum { SPILE_ALL_TARGETS = -2 };
+/* Disarms every armed site of a target. */
 void spile_sites_disarm(int target);
 
 /*

@@ -16,13 +16,16 @@ pub struct Arming {
     due: u64,
     /// Armed when the first message was due; the baseline for disarming.
     at_first: Option<(u64, u32)>,
+    /// When the last line of arming was due, and how many were armed. What is cheap to arm comes first: the beginning says little
+    /// of the rest.
+    last: (u64, u32),
     cancelled: bool,
 }
 
 impl Arming {
     /// A call that starts at `now`, in nanoseconds of [`crate::host::clock::now`].
     pub fn new(now: u64) -> Arming {
-        Arming { begun: now, due: now.saturating_add(FIRST), at_first: None, cancelled: false }
+        Arming { begun: now, due: now.saturating_add(FIRST), at_first: None, last: (now, 0), cancelled: false }
     }
 
     /// Whether to cancel the call: true only once.
@@ -50,11 +53,18 @@ impl Arming {
         }
         let seconds = elapsed / NS_PER_S;
         if arms {
-            let left = u128::from(elapsed) * u128::from(probes.saturating_sub(armed))
-                / u128::from(armed)
-                / u128::from(NS_PER_S);
+            let (since, before) = std::mem::replace(&mut self.last, (now, armed));
+            let left = match armed.saturating_sub(before) {
+                0 => String::new(),
+                more => {
+                    let left = u128::from(now.saturating_sub(since)) * u128::from(probes.saturating_sub(armed))
+                        / u128::from(more)
+                        / u128::from(NS_PER_S);
+                    format!(", the rest may take {left} s more")
+                }
+            };
             return Some(format!(
-                "{armed} of {probes} probes are prepared after {seconds} s, the rest may take {left} s more; interrupt (^C) to end it"
+                "{armed} of {probes} probes are prepared after {seconds} s{left}; interrupt (^C) to end it"
             ));
         }
         let (since, before) = *self.at_first.get_or_insert((now, armed));
@@ -83,6 +93,8 @@ mod tests {
         let line = arming.text(6 * NS_PER_S, 1000, 4000, true).unwrap();
         assert!(line.starts_with("1000 of 4000 probes are prepared after 5 s, the rest may take 15 s more"), "{line}");
         assert!(!arming.is_due(15 * NS_PER_S));
+        let line = arming.text(16 * NS_PER_S, 1500, 4000, true).unwrap();
+        assert!(line.starts_with("1500 of 4000 probes are prepared after 15 s, the rest may take 50 s more"), "{line}");
     }
 
     #[test]

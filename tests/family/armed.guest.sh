@@ -1,0 +1,20 @@
+# Shows: 24,000 probes in 20 modules, 8,000 of them at inlined copies, which become kprobes: what that may take is said before
+# much of it is done, the progress is shown, each probe is hit once for each call.
+# family: yes
+# script: calls calls.stp
+# stdout: ^estimate: before the first progress$
+# stdout: ^progress$
+# stdout: ^calls 16000 copies 8000$
+# stdout: ^kprobes left: 0$
+# limit: 300
+# alone: yes
+
+for child in $(seq 11 19); do modprobe fam$child; done
+spilerun calls.ko -c 'for run in /sys/module/fam*/parameters/run; do echo 1 >$run; done' >out 2>err
+grep -n 'WARNING: 8000 of 24002 probes .* become kprobes .* about [0-9]* s for all' err | cut -d : -f 1 >estimate
+grep -n 'NOTICE: [0-9]* of 24002 probes are prepared after' err | head -n 1 | cut -d : -f 1 >progress
+[ "$(cat estimate)" = 1 ] && echo 'estimate: before the first progress'
+[ -s progress ] && echo progress
+cat out
+grep -v 'become kprobes one by one' err >&2 || true
+echo "kprobes left: $(wc -l </sys/kernel/debug/kprobes/list)"
