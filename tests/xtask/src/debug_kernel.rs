@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::place::{DEBUG_SUFFIX, Place};
+use crate::place::Place;
 use crate::setup;
 
 /// The options in addition to tinyconfig.
@@ -142,6 +142,7 @@ fn lacking(config: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::DEBUG_SUFFIX;
 
     #[test]
     fn the_fragment_has_the_suffix() {
