@@ -1,4 +1,4 @@
-# Shows: what -D defines for embedded C, and that it is said where nothing can use it; the last of an option counts;
+# Shows: -D defines macros for embedded C, with a warning if nothing can use it; the last of an option counts;
 # --save-module leaves the module; --clean-cache.
 # stdout: ^defined: 42 text$
 # stdout: ^warned: WARNING: -D FOO: no such limit, and the script has no C

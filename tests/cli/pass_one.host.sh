@@ -1,4 +1,4 @@
-# Shows: what a file says twice, or where no type can make it right, is refused in pass 1.
+# Shows: duplicates, and errors that do not depend on types, are reported in pass 1.
 # stdout: ^parameter: 1$
 # stdout: ^global: 1$
 # stdout: ^private: 1$

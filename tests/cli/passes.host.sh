@@ -1,4 +1,4 @@
-# Shows: each pass can be looked at; -v tells the passes on standard error; what is printed goes to standard output.
+# Shows: each pass can be printed; -v reports the passes on standard error; the output goes to standard output.
 # stdout: ^probe begin
 # stdout: ^begin$
 # stdout: #include "script.h"

@@ -33,7 +33,7 @@ ln -s /usr/lib/debug root/usr/lib/debug
 ln -s /lib root/lib
 for line in $(seq 1 2000); do echo "	the text of line $line"; done >"root/usr/src/linux-source-${RELEASE%%-*}/fs/read_write.c"
 "$SPILE" -r "$RELEASE" --sysroot root --list-lines 'kernel.function("vfs_read")' | sed 's/\* *the/* the/'
-# The same from a place that nobody would guess.
+# The same from an unusual directory.
 mkdir -p mine
 mv "root/usr/src/linux-source-${RELEASE%%-*}/fs/read_write.c" mine/
 "$SPILE" -r "$RELEASE" --source mine --list-lines 'kernel.function("vfs_read")' 2>err | sed 's/\* *the/* the/'

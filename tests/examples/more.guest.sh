@@ -33,7 +33,7 @@ cat /etc/hostname >/dev/null
 sh -c 'echo $$ >/sys/fs/cgroup/story/inner/cgroup.procs; exec dd if=/dev/zero of=/tmp/written bs=4k count=5' 2>/dev/null
 sync
 after=$(begun)
-# Flushes work that is queued on each CPU, by work that nobody has queued.
+# Flushes work that is queued on each CPU, by work that no caller has queued.
 for time in 1 2 3 4 5 6 7 8 9 10; do
 	dd if=/dev/zero of=/tmp/written bs=4k count=50 2>/dev/null
 	echo 1 >/proc/sys/vm/compact_memory

@@ -1,4 +1,4 @@
-# Shows: the balance of events. Each way in which a hit can miss its handler is forced, is told by --stats under its own
+# Shows: the balance of events. Each way in which a hit can miss its handler is forced, is reported by --stats under its own
 # name, and the parts of every probe's hits are their sum.
 # script: balance -DMAXTRYLOCK=1 -DTRYLOCKDELAY=1 -DMAXSKIPPED=1000000000 -DMAXACTION=1000000000 -DSTP_NO_OVERLOAD tests/guard/balance.stp
 # script: shallow -DMINSTACKSPACE=32600 -DMAXSKIPPED=1000000000 tests/guard/balance_stack.stp

@@ -1,4 +1,4 @@
-# Shows: the test file system serves attributes, to users too, and fails as told.
+# Shows: the test file system serves attributes, to users too, and fails as configured.
 # modules: lustre
 # stdout: ^user.job="job-42"$
 # stdout: ^all as told$

@@ -5,7 +5,7 @@
 # stdout: ^compiled by clang: clang version [1-9]
 # stdout: ^reads counted, plus 3$
 
-# The kernel's own headers, with a configuration that says what clang would have made it say: the modules' ABI is the same.
+# The kernel's own headers, with a configuration as if built by clang: the modules' ABI is the same.
 headers=$PWD/headers
 mkdir headers
 cp -a "/lib/modules/$RELEASE/build/." headers/

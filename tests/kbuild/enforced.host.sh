@@ -1,4 +1,4 @@
-# Shows: a kernel that loads signed modules only takes ours, and of one it refuses is said why and what to do.
+# Shows: a kernel that requires signatures loads our signed modules; for one it refuses, the message says why and what to do.
 # limit: 240
 # stdout: ^enforced: Y$
 # stdout: ^loaded signed$

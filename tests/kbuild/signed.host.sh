@@ -1,4 +1,4 @@
-# Shows: a module is signed by a key of the user's, after the cache; what is wrong with a key is said.
+# Shows: a module is signed by a key of the user's, after the cache; a wrong key is reported.
 # stdout: ^signed: (CMS )?Verification successful
 # stdout: ^signed from the cache: (CMS )?Verification successful
 # stdout: ^by a directory: (CMS )?Verification successful

@@ -1,4 +1,4 @@
-# Shows: where ftrace is switched off, probes at function entries cannot be had: that is said, the rest of the script
+# Shows: if ftrace is disabled, function entries cannot be probed: that is reported, the rest of the script
 # runs, and nothing stays behind. With it switched on they can, and it cannot be switched off under them.
 # From some kernel on it cannot be switched off any more (7.3: EOPNOTSUPP).
 # guest: 5.10 6.1 6.12

@@ -1,7 +1,7 @@
 # Shows: a minute of everything at once on two CPUs: all kinds of probes at hot functions, maps at their limit, prints,
 # CPUs that go and come, a probed module loaded and unloaded, sessions that end, are interrupted and are killed. The
 # kernel has nothing to say, everything is gone in the end, and its memory is back.
-# With SPILE_TEST_SECONDS=600 in the environment of cargo xtask test it goes on for that long.
+# With SPILE_TEST_SECONDS=600 in the environment of cargo xtask test it runs for that long.
 # script: torture -DMAXMAPENTRIES=64 -DMAXERRORS=1000000000 -DMAXSKIPPED=1000000000 -DSTP_NO_OVERLOAD tests/lifecycle/torture.stp
 # script: exact tests/lifecycle/torture_exact.stp
 # stdout: ^sessions: [1-9][0-9]*$
@@ -73,7 +73,7 @@ touch over
 wait
 echo sessions: $sessions
 spilerun exact.ko -c 'for i in 1 2 3 4; do dd if=/dev/zero of=/dev/null bs=3 count=20000 2>/dev/null & done; wait' >exact.out 2>exact.err
-# A virtual CPU can stand still for longer than a lock is waited for: what was missed then is told, and is all that is missing.
+# A virtual CPU can stall for longer than the lock timeout: the missed hits are reported, and nothing else is missing.
 missed=$(sed -n 's/.* hits were missed: \([0-9]*\) .*/\1/p' exact.err)
 awk -v missed=${missed:-0} 'NF == 6 && missed < 100 && 320000 - $1 - $2 - $3 - $5 == missed && $4 == 3 * $3 && $6 == 3 * $5 { found = 1 }
 	END { exit !found }' exact.out && echo exact: yes || cat exact.out exact.err

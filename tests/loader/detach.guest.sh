@@ -1,5 +1,5 @@
-# Shows: -L leaves a session running without a loader, -A goes on reading it, QUIT leaves it again; nothing is lost or told
-# twice; -d ends one that nobody reads. With --keep a killed loader leaves its session too; rmmod ends one in order.
+# Shows: -L leaves a session running without a loader, -A continues reading it, QUIT detaches it again; nothing is lost or printed
+# twice; -d ends a detached one. With --keep a killed loader leaves its session too; rmmod ends one in order.
 # script: ticks ticks.stp
 # limit: 60
 # stdout: ^left$

@@ -1,6 +1,6 @@
-# Shows: whoever opens a module's device can call it as he likes, right or wrong, from several threads and processes, write anything
+# Shows: any process that opens a module's device can make any call, right or wrong, from several threads and processes, write anything
 # into the rings and let the session go at any point: the kernel has nothing to say, and the module can be removed. Root, and a user
-# whose session it is. With SPILE_TEST_SECONDS=600 in the environment of cargo xtask test it goes on for that long.
+# whose session it is. With SPILE_TEST_SECONDS=600 in the environment of cargo xtask test it runs for that long.
 # script: fuzzed device.stp
 # stdout: ^root: .* sessions, .* calls
 # stdout: ^a user: .* sessions, .* calls

@@ -1,4 +1,4 @@
-# Shows: a script that ends before its command has begun: nobody waits for the command.
+# Shows: a script that ends before its command has started does not wait for the command.
 # script: early_exit tests/loader/early_exit.stp
 # stdout: ^all ended$
 # limit: 90

@@ -1,4 +1,4 @@
-# Shows: exit() with full rings ends the session, and what is told to be lost is what the script printed and nobody read: not one more.
+# Shows: exit() with full rings ends the session, and exactly the printed and unread records are reported as lost.
 # script: full -DMAXACTION=10000000 -DMAXACTION_INTERRUPTIBLE=10000000 -DSTP_NO_OVERLOAD exit_when_full.stp
 # stdout: ^adds up$
 

@@ -1,4 +1,4 @@
-# Shows: a process whose name ends lines, clears the screen and turns text around has no line of its own in what the loader says, on
+# Shows: a process name with newlines and terminal control characters cannot forge a line in the loader's messages, on
 # standard error, in a file, in the kernel's log and in --stats=json; what a script prints stays as it is, and is escaped with --escape.
 # script: forged_names -g forged_names.stp
 # limit: 60

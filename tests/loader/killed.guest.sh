@@ -1,6 +1,6 @@
 # Shows: a loader killed with SIGKILL at any moment, on its way in or in the middle of its output, leaves nothing that the next
-# one cannot take away or go on with. With a file for output each line is there once, whole, in order, over many kills; with a
-# pipe none is missing, and those that may be there twice are told. Of several loaders at once one gets the module.
+# one cannot remove or attach to. With a file for output each line is there once, whole, in order, over many kills; with a
+# pipe none is missing, and those that may be printed twice are reported. Of several loaders at once one gets the module.
 # script: steady steady.stp
 # limit: 400
 # stdout: ^on the way in: 15 kills, nothing left$
@@ -22,7 +22,7 @@ grows() {
 	return 1
 }
 
-# killed_often TURNS: kills the loader of the module, and another goes on in its place, with the output and options of `loads`.
+# killed_often TURNS: kills the loader of the module, and another takes over, with the output and options of `loads`.
 killed_often() {
 	# Nobody reads from one loader's end to the next one's start: that takes long in a slow guest.
 	loads steady.ko -s $((4 * SLOWNESS)) 2>err &

@@ -14,7 +14,7 @@ loaded ticks
 spilerun -d ticks
 gone ticks
 echo removed
-# Loaded by hand, used by nobody.
+# Loaded by hand, unused.
 insmod ./ticks.ko
 insmod ./hello.ko
 spilerun -d '*'

@@ -1,5 +1,5 @@
 # Shows: what the sessions of a user who is not root may take is bounded, in memory and in number, by default and by /etc/spile/limits,
-# which refuses users when it is wrong; sessions end when their user has no process any more, unless KEEP says otherwise.
+# which refuses users when it is wrong; sessions end when their user has no process any more, unless KEEP is set.
 # script: ticks ticks.stp
 # limit: 180
 # stdout: ^of the memory: a sixteenth$

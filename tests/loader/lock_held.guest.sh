@@ -1,5 +1,5 @@
-# Shows: a user of no group cannot lock what loaders lock, wherever that is, and has nobody wait; while root holds it, the process that
-# removes a killed loader's module waits and then removes it, and -d says why it does not.
+# Shows: a user of no group cannot take the loaders' lock, wherever it is, or make others wait; while root holds it, the process that
+# removes a killed loader's module waits and then removes it, and -d reports why it does not.
 # script: ticks ticks.stp
 # limit: 120
 # stdout: ^a user: nobody waits$
@@ -39,7 +39,7 @@ holding() { su "$1" -c "exec hold $2" >held 2>&1 & holder=$!; wait_for held held
 now() { cut -d. -f1 /proc/uptime; }
 killed() { kill -s KILL "$1"; wait "$1" 2>/dev/null || true; }
 
-# Whatever anybody may lock of what a loader opens.
+# Every file that a loader opens and any user may lock.
 for file in /sys/class/misc /sys/class /sys/module /sys /run /dev /proc; do
 	su no -c "exec hold $file" >/dev/null 2>&1 &
 	holders="$holders $!"

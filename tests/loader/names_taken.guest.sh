@@ -1,4 +1,4 @@
-# Shows: a name that a part of the kernel or another module has is told as such, and -R loads the module under another one.
+# Shows: a name used by a part of the kernel or another module is reported as such, and -R loads the module under another one.
 # script: printk tests/lifecycle/hello.stp
 # script: lustre tests/lifecycle/hello.stp
 # script: ticks ticks.stp

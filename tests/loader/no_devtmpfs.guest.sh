@@ -1,4 +1,4 @@
-# Shows: where nobody makes device nodes the loader makes its own, and leaves none behind.
+# Shows: without devtmpfs the loader creates its own device nodes, and leaves none behind.
 # script: hello tests/lifecycle/hello.stp
 # stdout: ^hello goodbye none$
 

@@ -1,4 +1,4 @@
-# Shows: a session belongs to the user who has started it: nobody but root attaches to another's, and what it asks the loader to run
+# Shows: a session belongs to the user who started it: only root can attach to another's, and what it asks the loader to run
 # is run with its user's rights or not at all, not when its user has put text into globals; the device is of no use to other
 # users, whatever way they have got a descriptor; file capabilities are refused.
 # script: asks asks.stp

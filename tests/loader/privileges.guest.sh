@@ -85,7 +85,7 @@ as usr 'suid -L ticks' >/dev/null 2>err
 [ "$(status sys suid -d ticks)" = 0 ]
 gone ticks
 echo sys: ends it
-# A signature says nothing where root trusts nobody's.
+# A signature is worthless if root trusts no key.
 { cat "$place/ticks.ko"; head -c 300 /dev/zero; printf '\000\000\002\000\000\000\000\000\000\000\001\054~Module signature appended~\n'; } >signed.ko
 elsewhere="$(status sys suid ./mine.ko) $(status sys suid /root/variant/lustre.ko) $(status usr suid ./signed.ko) $(status sys suid ./signed.ko)"
 echo "sys: elsewhere $elsewhere: $(cat /tmp/err)"

@@ -1,4 +1,4 @@
-# Shows: what happens to a buffer that nobody reads: without --overwrite the first records stay, with it the last ones; in both
+# Shows: a buffer without a reader: without --overwrite the first records stay, with it the last ones; in both
 # cases those that are missing are counted, and add up.
 # script: flood flood.stp
 # limit: 60

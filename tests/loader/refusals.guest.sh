@@ -10,7 +10,7 @@
 # stdout: ^disk full 8 1$
 # stdout: ^not loaded 9 1$
 
-# refused NAME COMMAND...: its status and how many errors it tells.
+# refused NAME COMMAND...: its status and the number of errors it prints.
 refused() {
 	name=$1
 	shift

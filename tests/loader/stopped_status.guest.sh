@@ -1,4 +1,4 @@
-# Shows: whoever may look at a session and stops his set-uid spilerun while it does keeps no module: the session ends and goes,
+# Shows: a user who stops his set-uid spilerun while it shows a session's status does not pin the module: the session ends,
 # one that was left running too.
 # script: ticks ticks.stp
 # stdout: ^stopped while it looks$
@@ -19,7 +19,7 @@ look() {
 	wait_for traced 'stopped by SIGSTOP'
 	echo stopped while it looks
 }
-# It goes on then, and finds nothing.
+# It then continues, and finds nothing.
 let_go() {
 	kill -CONT $(pidof suid spile-root spile-guard)
 	wait $tracer || true

@@ -1,5 +1,5 @@
 # Shows: much output through rotated files, a disk that becomes full in the middle, a reader slower than the writer, and a
-# session under load that nobody reads for a while: what is missing is counted to the line, and no line is torn. 40 MB
+# session under load without a reader for a while: missing lines are counted exactly, and no line is torn. 40 MB
 # through the files; with SPILE_TEST_MB=1024 in the environment of cargo xtask test as many as that says, in a guest that has
 # the memory for it, and detached for a minute.
 # script: volume volume.stp

@@ -1,5 +1,5 @@
 # Shows: a kernel that does not check signatures: members of spilesys run modules from elsewhere that sign-file has signed with a
-# key whose certificate root has put into /etc/spile/keys, and no others; what is wrong with a certificate is told.
+# key whose certificate root has put into /etc/spile/keys, and no others; a wrong certificate is reported.
 # limit: 240
 # stdout: ^enforced: N$
 # stdout: ^no keys: 4 .*there is no certificate in /etc/spile/keys: put the signer's there

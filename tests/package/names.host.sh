@@ -1,4 +1,4 @@
-# Shows: the packages with SystemTap's names stand for its packages and hold links and programs that work.
+# Shows: the packages with SystemTap's program names replace its packages and contain working links and programs.
 # limit: 240
 # stdout: ^spile-staprun_.*_amd64\.deb$
 # stdout: ^spile-stap_.*_amd64\.deb$

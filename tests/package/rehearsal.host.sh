@@ -1,4 +1,4 @@
-# Shows: --guest with a prebuilt module says whether it loads, is armed and leaves; a wrong kernel is refused.
+# Shows: --guest with a prebuilt module reports whether it loads, is armed and unloads; a wrong kernel is refused.
 # limit: 200
 # stdout: ^counted$
 # stdout: ^rehearsal of reads on .*: status 0, 1 of 1 probes armed, left cleanly$

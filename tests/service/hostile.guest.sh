@@ -30,7 +30,7 @@ printf '#!/bin/sh\n' >bin/systemctl
 chmod +x bin/systemctl
 mkdir -p /run/systemd/system
 export PATH=$PWD/bin:$PATH
-# status COMMAND...: sets $status; what it says goes to said.
+# status COMMAND...: sets $status; its output goes to said.
 status() { status=0; "$@" >said 2>&1 || status=$?; }
 # unloaded NAME: waits until it is.
 unloaded() {

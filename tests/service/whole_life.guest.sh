@@ -1,6 +1,6 @@
 # Shows: a service's way from its module to its removal, by the command lines that its unit runs (systemctl only notes what it
-# is asked for); a killed spilerun's session is attached to by the next one, and goes on; a kernel without a module
-# is told with status 5.
+# is asked for); a killed spilerun's session is attached to by the next one, and continues; a kernel without a module
+# is reported with status 5.
 # script: ticks ticks.stp
 # limit: 60
 # stdout: ^installed ticks: .* yes$

@@ -12,7 +12,7 @@ if ! [ -d $examples ] && ! apt-get install -y --no-install-recommends systemtap-
   exit 0
 fi
 
-# Their commands call stap, and read and write where they stand.
+# Their commands call stap, and read and write in their directory.
 cp -rL $examples tree
 mkdir -p bin results
 cat >bin/stap <<'EOF'

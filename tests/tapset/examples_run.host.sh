@@ -49,7 +49,7 @@ load() {
 	echo told >/dev/ttyS0
 }
 
-# tell NUMBER: what it printed, for the host to take apart.
+# tell NUMBER: prints its output, for the host to parse.
 tell() {
 	echo "@@@ $1.txt"
 	head -c 100000 $1.out | tr -d '\000'
@@ -94,7 +94,7 @@ while [ $# -gt 0 ]; do
 	done
 	for number in $some $alone; do tell $number; done
 	echo "@@@ dmesg"
-	# Loading modules and mounting is told there.
+	# Loading modules and mounting is reported there.
 	dmesg -c | grep -vE 'launched .* with NULL argv|hrtimer: interrupt took|out-of-tree module taints|module verification failed|EXT4-fs' | sed "s/^/with$some$alone: /"
 done
 EOF

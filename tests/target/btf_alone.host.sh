@@ -1,4 +1,4 @@
-# Shows: a kernel without its debug package. Messages say so, --check says "not known" for what BTF cannot tell, and Debian's headers
+# Shows: a kernel without its debug package. Messages say so, --check prints "not known" for what BTF lacks, and Debian's headers
 # with a vmlinux of BTF alone (6.12) are no obstacle to probes of the kernel.
 # limit: 120
 # stdout: ^compiles 1$

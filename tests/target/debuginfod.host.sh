@@ -37,7 +37,7 @@ echo "kept $(ls cache/debug | wc -l)"
 "$SPILE" -r "$RELEASE" --sysroot two.root -L 'module("nfs").function("nfs_file_read")' >module.out 2>module.err || cat module.err
 kill $server
 wait $server || true
-# From the cache: nobody is there to be asked.
+# From the cache: there is no server.
 "$SPILE" -r one --sysroot one.root -L 'kernel.function("kept")'
 cat module.out
 

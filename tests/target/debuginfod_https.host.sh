@@ -1,4 +1,4 @@
-# Shows: debug information comes over https too; from a server whose certificate nobody trusts it does not.
+# Shows: debug information is fetched over https too, but not from a server with an untrusted certificate.
 # limit: 120
 # stdout: ^refused 1: .*certificate
 # stdout: ^kernel\.function\("kept@a\.c:2"\) \$n:int$
@@ -28,5 +28,5 @@ status=0
 echo "refused $status: $(grep -i certificate refused.err | head -n 1)"
 CURL_CA_BUNDLE=$PWD/certificate.pem "$SPILE" -r one --sysroot one.root -L 'kernel.function("kept")'
 kill $server
-# Kept: nobody is there to be asked.
+# From the cache: there is no server.
 echo "again $("$SPILE" -r one --sysroot one.root -L 'kernel.function("kept")')"

@@ -1,4 +1,4 @@
-# Shows: addresses in records are named as they were when the record was written, also where the module has gone since then
+# Shows: addresses in records are named as they were when the record was written, even if the module was unloaded since then
 # and another is at its place, or where only its init has; of more modules than are remembered what is oldest is in hex,
 # nothing is named wrongly.
 # modules: dummy ifb

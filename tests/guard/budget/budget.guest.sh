@@ -1,5 +1,5 @@
-# Shows: --budget tells before a script runs what it would cost, by hits counted without running a handler. One within the
-# budget runs; one above it does not, or handles one in so many hits, which is told; what is left out is counted, and the
+# Shows: --budget estimates the cost of a script before it runs, by hits counted without running a handler. One within the
+# budget runs; one above it does not, or handles one in N hits, which is reported; skipped hits are counted, and the
 # sum is exact.
 # script: rare tests/guard/budget/rare.stp
 # script: dear -DSTP_NO_OVERLOAD tests/guard/budget/dear.stp

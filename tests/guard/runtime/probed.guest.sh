@@ -1,5 +1,5 @@
 # Shows: what runs at hits is no place for probes: those of another session are refused, with the reason, and its others run;
-# the kernel refuses them too, whoever asks.
+# the kernel refuses them too, for any caller.
 # script: victim tests/guard/runtime/victim.stp
 # script: attacker tests/guard/runtime/attacker.stp
 # stdout: ^WARNING: probe kprobe.module\("victim"\).function\("handle_arguments"\).return: refused: it is in a module made by spile, whose code runs at hits$

@@ -11,7 +11,7 @@
 # stdout: ^nothing filtered$
 # guest: 6.1
 
-# What the kernel itself says: ftrace of the function, kprobes of the place inside of it.
+# The kernel's own lists: ftrace for the function, kprobes for the place inside of it.
 state() {
 	functions=$(grep -c '^vfs_read ' /sys/kernel/debug/tracing/enabled_functions)
 	inside=$(grep 'vfs_read+0x[1-9a-f]' /sys/kernel/debug/kprobes/list)

@@ -1,4 +1,4 @@
-# Shows: variables of every kind of place, read at every statement that has them, are what the module itself says: registers, the
+# Shows: variables of every kind of place, read at every statement that has them, are what the module itself prints: registers, the
 # stack, structs in one and two registers, returned ones too, constants, computed ones, what only the caller knows, pointers to what is not in
 # memory, bit-fields, frames of unknown size; as gcc writes DWARF 5 and 4, and as clang does.
 # limit: 300
@@ -8,7 +8,7 @@
 
 cat >values.in <<'EOS'
 # Every variable of the module @1, made of tests/fixtures/locals, at every statement where it has a value: each value once.
-# AT{NAME} is the line that tells NAME: for what has a place before it has a value, as all that lies in memory.
+# AT{NAME} is the line that prints NAME: for variables with a location before they have a value, as all in memory.
 global told
 function tell(name:string, value:long) { told[name . "=" . sprint(value)]++ }
 @define T(name, variable) %( if (@defined(@variable)) tell(@name, @variable) %)

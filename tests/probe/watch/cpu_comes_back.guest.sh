@@ -5,7 +5,7 @@
 # stdout: ^came again: cpu1 33$
 # absent: BUG:|Call Trace
 
-# told WHEN CPU VALUE: it writes the value there.
+# told WHEN CPU VALUE: writes the value on that CPU.
 told() {
 	sleep 1
 	taskset "$2" sh -c "echo $3 >/proc/sys/vm/dirty_ratio"
