@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask test --all`: what takes hours, after the ordinary tests. Each part is a command as one would give it by hand;
-//! docs/test-runs.md has the date, commit and result of the last run of each.
+//! `cargo xtask test --all`: what takes hours, after the ordinary tests. Each part is a command that can also be run by
+//! hand; docs/test-runs.md has the date, commit and result of the last run of each.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +68,7 @@ pub fn run(root: &Path, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Writes the row of the part, in place of its old one.
+/// Writes the row of the part, replacing its old one.
 fn note(root: &Path, part: &Part, took: Duration, ok: bool) -> Result<()> {
     let page = root.join(PAGE);
     let before = fs::read_to_string(&page).unwrap_or_default();
@@ -86,7 +86,7 @@ fn note(root: &Path, part: &Part, took: Duration, ok: bool) -> Result<()> {
     fs::write(&page, with_row(&before, &cells)).with_context(|| format!("writing {}", page.display()))
 }
 
-/// The page with this row; others stay as they are.
+/// The page with this row; others are unchanged.
 fn with_row(page: &str, cells: &[&str; 6]) -> String {
     let start = format!("| {} |", cells[0]);
     let row = format!("| {} |\n", cells.join(" | "));

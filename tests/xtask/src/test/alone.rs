@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! One test run in a tree at a time. Two would empty each other's target/tests, and the second would put other programs in the
-//! place of those that the first is about to copy into its guest.
+//! One test run in a tree at a time. Two would empty each other's target/tests, and the second would replace programs
+//! that the first is about to copy into its guest.
 //!
-//! The kernel keeps the lock (`flock` on a file that stays): a run that is killed holds nothing back.
+//! The lock is a flock(2): a killed run does not hold it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// What a run that has to wait says.
+/// The message of a run that has to wait.
 pub const WAITING: &str = "another cargo xtask test runs in this tree: waiting";
 
-/// While it lives no other run has one in this tree. Programs that are started meanwhile do not keep it: files are closed in them.
+/// Holds the lock of this tree. It is close-on-exec, so programs started meanwhile do not hold it.
 pub struct Alone {
     _held: File,
 }
 
 impl Alone {
-    /// Waits for the run that `target`, the build directory, has already; `told` hears of it first, and only then.
+    /// Waits for the run that has `target`, the build directory; `told` is called before waiting.
     pub fn in_tree(target: &Path, told: impl FnOnce()) -> Result<Alone> {
         fs::create_dir_all(target).with_context(|| format!("making {}", target.display()))?;
         let path = target.join("tests.lock");
-        // Its content is nobody's; who opens it does not touch what another holds.
+        // The file has no contents; opening it does not affect the holder.
         let file = File::options()
             .create(true)
             .write(true)
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_ended_run_has_left_holds_nobody_back() {
+    fn a_stale_lock_file_does_not_block() {
         let target = tempfile::tempdir().expect("a temporary directory");
         for _ in 0..2 {
             Alone::in_tree(&target.path().join("target"), || panic!("nobody is there")).expect("the lock");

@@ -1,14 +1,14 @@
 # Runs the tests of one guest. Sourced by the guest's script, which then calls run_test for each.
 # /root/t/N/ is the directory of test number N: command (what to run), setup, modules, limit.
-# Hands the host N.stdout, N.stderr, N.dmesg, N.left, N.late (not empty: it had to be ended) and, last, N.status.
+# Returns to the host N.stdout, N.stderr, N.dmesg, N.left, N.late (not empty: it was killed) and, last, N.status.
 
-# Directories of procfs probes: those of modules that have gone should have gone too.
+# Directories of procfs probes: those of unloaded modules should be removed too.
 session_directories() { ls /proc/systemtap 2>/dev/null | sort; }
 
 loaded_modules() { cut -d' ' -f1 /proc/modules | sort; }
 
-# Loaders still running, also those that a test copied to another name. The process that waits for a user to go notices the
-# end of the session after some seconds only.
+# Loaders still running, also those that a test copied to another name. The process that waits for a user's exit notices
+# the end of the session only after some seconds.
 running_loaders() {
 	killall -q -KILL spile-attend
 	for process in /proc/[0-9]*; do
@@ -18,14 +18,14 @@ running_loaders() {
 	done 2>/dev/null
 }
 
-# Tells the host that the first test begins now.
+# Reports to the host that the first test starts.
 begin_tests() {
 	mkdir -p /run/results
 	: >/run/results/begins
 	give /run/results/begins 0.begins
 }
 
-# On a kernel that can: what it has lost track of. What is younger than five seconds is told after the next test.
+# With kmemleak: leaked objects. Those younger than five seconds are reported after the next test.
 look_for_leaks() {
 	[ -f /sys/kernel/debug/kmemleak ] || return 0
 	echo scan >/sys/kernel/debug/kmemleak
@@ -33,7 +33,7 @@ look_for_leaks() {
 	echo clear >/sys/kernel/debug/kmemleak
 }
 
-# Ends the test, politely first: a loader has a module to unload.
+# Ends the test, first by a signal that can be handled: a loader has a module to unload.
 watch_over() {
 	sleep "$1"
 	echo late >$results.late
@@ -65,7 +65,7 @@ run_test() {
 		echo 255 >$results.status
 	fi
 
-	# A module on its way out may still be on the list.
+	# A module being unloaded may still be on the list.
 	for attempt in 1 2 3 4 5; do
 		loaded_modules >$results.after
 		grep -vxFf $results.before $results.after >$results.left || break
@@ -94,8 +94,8 @@ run_test() {
 	done
 	rm -f $results.*
 	cd /root
-	# It is the guest's memory.
+	# It takes up the guest's memory.
 	rm -rf "/root/t/$1" /tmp/*
-	# So are approved modules and services, which the next test would find.
+	# So do approved modules and services, which the next test would find.
 	rm -rf "/lib/modules/$(uname -r)/spile" /etc/spile
 }

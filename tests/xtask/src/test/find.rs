@@ -2,9 +2,9 @@
 
 //! Finds the tests: every `.stp` and `.sh` below tests/ with its header.
 //!
-//! A `.stp` is a test of its own unless a shell test beside it names it in a `script` line. A shell test is `*.guest.sh`
-//! (runs in the guest, in a directory with the modules of its `script` lines) or `*.host.sh` (runs on the host, with
-//! `SPILE` and `RELEASE` in its environment).
+//! A `.stp` is a test unless a shell test beside it names it in a `script` line. A shell test is `*.guest.sh` (runs in
+//! the guest, in a directory with the modules of its `script` lines) or `*.host.sh` (runs on the host, with `SPILE` and
+//! `RELEASE` in its environment).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -69,7 +69,7 @@ pub fn find(root: &Path, wanted: &[String]) -> Result<Vec<Test>> {
     Ok(tests)
 }
 
-/// Of each directory below tests/, the first test that is one script for the guest and has no long limit.
+/// Of each directory below tests/, the first test that is a single script for the guest without a long limit.
 pub fn one_of_each_area(mut tests: Vec<Test>) -> Vec<Test> {
     let mut areas = BTreeSet::new();
     tests.retain(|test| {
@@ -79,7 +79,7 @@ pub fn one_of_each_area(mut tests: Vec<Test>) -> Vec<Test> {
     tests
 }
 
-/// Where a script of a shell test is: beside the test, else from the top of the tree.
+/// The path of a shell test's script: beside the test, else from the top of the tree.
 pub fn script_path(root: &Path, test: &Test, script: &Script) -> PathBuf {
     let beside = test.directory().join(&script.file);
     if beside.is_file() { beside } else { root.join(&script.file) }
@@ -92,7 +92,7 @@ fn classify(path: &Path, top: &Path) -> Option<(String, Kind)> {
         .find_map(|(suffix, kind)| Some((name.strip_suffix(suffix)?.to_string(), kind)))
 }
 
-/// All files below, but for the fixtures and for the crates.
+/// All files below, except the fixtures and the crates.
 fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let entries = fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))?;
     for entry in entries.flatten() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Compares what a test did with what its header expects.
+//! Compares the results of a test with its header.
 
 use std::sync::LazyLock;
 
@@ -8,21 +8,21 @@ use regex::Regex;
 
 use super::header::Header;
 
-/// What a test did.
+/// The results of a test.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     pub stdout: String,
     pub stderr: String,
-    /// The kernel log while it ran; empty for tests on the host.
+    /// The kernel log during the test; empty for tests on the host.
     pub dmesg: String,
     pub exit: i32,
-    /// What the test left behind: modules that its header does not name, directories of procfs probes, running loaders.
+    /// What the test left: modules that its header does not name, directories of procfs probes, running loaders.
     pub left: Vec<String>,
-    /// It had to be ended.
+    /// It was killed at its time limit.
     pub timed_out: bool,
 }
 
-/// What a healthy kernel never logs.
+/// Messages that a healthy kernel never logs.
 static TROUBLE: LazyLock<Regex> = LazyLock::new(|| {
     let words = [
         "WARNING:",
@@ -55,12 +55,12 @@ static TROUBLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&words.join("|")).expect("a regular expression")
 });
 
-/// The first line of a kernel log that a healthy kernel never has.
+/// The first line of a kernel log that reports a fault.
 pub fn trouble(log: &str) -> Option<&str> {
     log.lines().find(|line| TROUBLE.is_match(line))
 }
 
-/// Everything that is not as expected, a line or more each; empty: passed.
+/// All mismatches, a line or more each; empty: passed.
 pub fn judge(header: &Header, observed: &Observed) -> Vec<String> {
     let mut faults = Vec::new();
     if observed.timed_out {
@@ -108,13 +108,13 @@ pub fn judge(header: &Header, observed: &Observed) -> Vec<String> {
     faults
 }
 
-/// The first pattern without a line for it behind the lines of the patterns before it.
+/// The first pattern without a match after the matches of the patterns before it.
 fn first_missing<'a>(text: &str, patterns: &'a [Regex]) -> Option<&'a Regex> {
     let mut lines = text.lines();
     patterns.iter().find(|pattern| !lines.any(|line| pattern.is_match(line)))
 }
 
-/// From "WARNING: Number of errors: 0, skipped probes: 3", the last of them.
+/// From the last "WARNING: Number of errors: 0, skipped probes: 3".
 fn skipped_probes(stderr: &str) -> u64 {
     let said = stderr.lines().rev().find_map(|line| line.split_once("skipped probes: "));
     let digits = said.map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());

@@ -1,12 +1,12 @@
-# For shell tests in the guest. A test stops at its first failing command (`expect` says which one).
+# For shell tests in the guest. A test stops at its first failing command (`expect` prints which one).
 set -e
 
-# $SLOWNESS: how many times longer than usual things may take in this guest; a test is told, who tells a story may not be.
+# $SLOWNESS: factor for times in this guest; set for tests, but maybe not for other scripts.
 : "${SLOWNESS:=1}"
-# $PATIENCE: the same for what is only waited for; more on a busy machine.
+# $PATIENCE: the same for timeouts; more on a busy machine.
 : "${PATIENCE:=$SLOWNESS}"
 
-# wait_for FILE TEXT [SECONDS]: until a line of FILE contains TEXT.
+# wait_for FILE TEXT [SECONDS]: waits until a line of FILE contains TEXT.
 wait_for() {
 	for tenth in $(seq 1 $((${3:-10} * 10 * PATIENCE))); do
 		! grep -qF -- "$2" "$1" 2>/dev/null || return 0
@@ -27,11 +27,11 @@ start() {
 	wait_for "$script.out" "$text" || { cat "$script.err"; return 1; }
 }
 
-# armed NAME: until the session of module NAME runs: what begin probes print comes before all is armed. At the most two minutes, and no longer
-# than its loader, as far as NAME.pid says which it is.
+# armed NAME: waits until the session of module NAME runs: the output of begin probes comes before arming is complete.
+# At most two minutes, and only while its loader, if NAME.pid names it, runs.
 armed() {
 	end=$(($(date +%s) + 120 * PATIENCE))
-	# Each look takes a CPU's time from what it waits for.
+	# Each check takes CPU time from what it waits for.
 	pause=0.1
 	while [ "$(date +%s)" -le $end ] && { [ ! -f "$1.pid" ] || kill -0 "$(cat "$1.pid")" 2>/dev/null; }; do
 		! spilerun status "$1" 2>/dev/null | grep -q ': running, ' || return 0
@@ -43,14 +43,14 @@ armed() {
 	return 1
 }
 
-# stop [SIGNAL]: ends what `start` has started, and waits for it; its status is $status.
+# stop [SIGNAL]: ends what `start` has started, and waits for it; sets $status.
 stop() {
 	kill -s "${1:-INT}" "$loader"
 	status=0
 	wait "$loader" || status=$?
 }
 
-# expect TEXT COMMAND...: the command's output, errors included, contains TEXT; its status does not matter.
+# expect TEXT COMMAND...: the command's output, errors included, contains TEXT; its status is ignored.
 expect() {
 	text=$1
 	shift
@@ -71,11 +71,11 @@ as_user() { su user -c "$*"; }
 # mount_lustre: the file system lustre, with a file, on /mnt.
 mount_lustre() { modprobe lustre && mount -t lustre none /mnt; }
 
-# fail_with ERRNO: what reading an attribute on it fails with; 0 for nothing.
+# fail_with ERRNO: the error of reading an attribute on it; 0 for none.
 fail_with() { echo "$1" >/sys/module/lustre/parameters/fail_errno; }
 
-# tell_memory BEFORE AFTER MORE: whether the kernel holds less than MORE above what it held, all in KB. KASAN keeps what was
-# freed from being used again, and kmemleak has objects of its own; a kernel with them is asked after each test what leaked.
+# tell_memory BEFORE AFTER MORE: whether the kernel uses at most MORE above BEFORE, all in KB. KASAN quarantines freed
+# memory, and kmemleak allocates objects; such a kernel is checked for leaks after each test.
 tell_memory() {
 	if [ $2 -lt $(($1 + $3)) ] || [ -f /sys/kernel/debug/kmemleak ]; then
 		echo memory: back
@@ -84,17 +84,17 @@ tell_memory() {
 	fi
 }
 
-# loaded NAME: whether the module is there.
+# loaded NAME: whether the module is loaded.
 loaded() { [ -d "/sys/module/$1" ]; }
 
-# gone NAME: fails while the module is there. (After `!` the shell does not stop at a failure.)
+# gone NAME: fails while the module is loaded. (After `!` the shell does not stop at a failure.)
 gone() {
 	loaded "$1" || return 0
 	echo "module $1 is still loaded"
 	return 1
 }
 
-# start_all NAME...: NAME.ko each with a loader of its own, output in NAME.out and NAME.err, all armed; the loaders are $loaders.
+# start_all NAME...: runs each NAME.ko with its own loader, output in NAME.out and NAME.err, all armed; sets $loaders.
 start_all() {
 	for script; do
 		spilerun "$script.ko" >"$script.out" 2>"$script.err" &
@@ -106,7 +106,7 @@ start_all() {
 	done
 }
 
-# shows NAME REGEX: whether NAME.out has such a line; says so and sets $failed if not.
+# shows NAME REGEX: whether NAME.out has such a line; if not, prints it and sets $failed.
 shows() {
 	grep -qE -e "$2" "$1.out" || { echo "$1 does not show $2:"; head -n 30 "$1.out" "$1.err"; failed=1; }
 }
@@ -115,7 +115,7 @@ shows() {
 stop_nfsd() {
 	echo 0 >/proc/fs/nfsd/threads
 	umount /proc/fs/nfsd
-	# It lets go a little after its last thread has ended.
+	# It is released shortly after its last thread has exited.
 	for tenth in $(seq 300); do
 		umount /export 2>/dev/null && return
 		sleep 0.1

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask test`: the unit tests, and the tests that are scripts, on the host and in guests; random programs against a
-//! model of the language (`cargo xtask model`), the story of a service in guests with systemd (`cargo xtask systemd`), and the
-//! demonstration (`cargo xtask demo`).
+//! `cargo xtask test`: the unit tests, and the tests that are scripts, on the host and in guests; random programs
+//! against a model of the language (`cargo xtask model`), the life cycle of a service in guests with systemd (`cargo
+//! xtask systemd`), and the demonstration (`cargo xtask demo`).
 //!
-//! All is built once, first. Then as many guests run side by side as there are CPUs, and what needs none takes the time that
-//! they leave; last come the tests that are to be alone. One line is printed for each test, the last line of all is
-//! `N passed, N failed`. A machine with other work may be too slow for a test, so a few that failed are run once more, each
+//! Everything is built once, first. Then as many guests run in parallel as there are CPUs, with host tests in between;
+//! last come the tests that run alone. One line is printed for each test, the last line is `N passed, N failed`. A busy
+//! machine may be too slow for a test, so a few failed tests are run once more, each alone; those that pass then are
+//! listed at the end.
 //! alone; those that pass then are named at the end.
 
 mod all;
@@ -108,7 +109,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let workshop = Workshop::open(&root, place, options.kbuild, options.all)?;
     timings.add(Part::Fixtures, "all", began, Duration::ZERO);
     let run = Run { workshop: &workshop, report: &report, timings: &timings, keep: options.keep };
-    // Guests are by far the longest: they have the CPUs first.
+    // Guests take by far the longest: start them first.
     let (mut beside, mut on_host) = (Vec::new(), Vec::new());
     if whole {
         if options.kernel.is_none() && workshop.place.is_here() {
@@ -147,7 +148,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     if !options.quick {
         results::record(&root, &workshop.place, options.kernel.as_deref(), &options.names, &counts)?;
     }
-    // The parts are runs of their own.
+    // The parts are separate runs.
     drop(alone);
     if options.all {
         all::run(&root, &report)?;
@@ -156,7 +157,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What all tests of a run share.
+/// Shared by all tests of a run.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     workshop: &'a Workshop,
@@ -175,7 +176,7 @@ fn suits(test: &Test, place: &Place) -> bool {
     test.header.is_for(&place.kernel.release) && (place.is_here() || test.kind != find::Kind::HostShell)
 }
 
-/// Counts, and prints without mixing lines.
+/// Counters, and printing without mixing lines.
 #[derive(Default)]
 struct Report {
     passed: AtomicUsize,
@@ -189,7 +190,7 @@ impl Report {
         self.failed.fetch_add(failed, Ordering::Relaxed);
     }
 
-    /// One that failed is to be counted again.
+    /// A failed test is run again: do not count it.
     fn take_back(&self) {
         self.failed.fetch_sub(1, Ordering::Relaxed);
     }
@@ -202,19 +203,19 @@ impl Report {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Lines that no others come between.
+    /// Prints lines without others in between.
     fn print(&self, lines: &str) {
         let _printing = self.printing.lock();
         println!("{lines}");
     }
 
-    /// The line of something that is one test as a whole, with what it said if it failed.
+    /// The line of a single task, with its output if it failed.
     fn tell_one(&self, name: &str, ok: bool, said: &str) {
         self.add(usize::from(ok), usize::from(!ok));
         self.print(&if ok { format!("ok      {name}") } else { format!("FAILED  {name}\n{}", indented(said)) });
     }
 
-    /// The line of one test, and its faults with what it said.
+    /// The line of one test, and its faults with its output.
     fn tell(&self, test: &Test, faults: &[String], observed: &Observed) {
         let _printing = self.printing.lock();
         if faults.is_empty() {
@@ -237,9 +238,9 @@ impl Report {
     }
 }
 
-/// Runs the tests alone, one after the other; gives the names of those that pass now.
+/// Runs the tests alone, one after the other; returns the names of those that pass now.
 fn run_again(run: &Run, failed: Vec<Test>) -> Result<Vec<String>> {
-    /// So many do not fail by chance.
+    /// More failures than this are not a coincidence.
     const FEW: usize = 12;
     let mut by_chance = Vec::new();
     if failed.is_empty() || failed.len() > FEW {
@@ -259,7 +260,7 @@ fn run_again(run: &Run, failed: Vec<Test>) -> Result<Vec<String>> {
     Ok(by_chance)
 }
 
-/// Runs the tests, and what is to be done `beside` in guests of its own and `on_host`. Gives the tests that failed.
+/// Runs the tests, with `beside` in separate guests and `on_host`. Returns the failed tests.
 fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_host: Vec<Job<'a>>) -> Result<Vec<Test>> {
     let Run { workshop, report, timings, keep } = *run;
     let failed = Mutex::new(HashSet::new());
@@ -276,7 +277,7 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_hos
         }
         tell(test, &faults, observed);
     };
-    // On the host: whole tests are judged at once; of a test for the guest only a failure to compile is one.
+    // On the host: host tests are complete; of a guest test only a failure to compile counts.
     let prepared = |index: usize, result: &Result<Observed>| {
         let test = &tests[index];
         match result {
@@ -332,7 +333,7 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_hos
     Ok(tests.into_iter().filter(|test| failed.contains(&test.name)).collect())
 }
 
-/// A help for whoever looks into a failure; that it cannot be kept is no failure of the test.
+/// Saves the output for debugging; a failure to do so does not fail the test.
 fn keep_files(directory: &Path, observed: &Observed) {
     let _ = fs::create_dir_all(directory);
     for (name, text) in [("stdout", &observed.stdout), ("stderr", &observed.stderr), ("dmesg", &observed.dmesg)] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The tables of docs/kernels.md and docs/debug-kernel.md: what the guest tests gave on other kernels, a row for each kernel
-//! and set of tests. A run of all tests, or of whole directories (`probe/`), replaces its row.
+//! The tables of docs/kernels.md and docs/debug-kernel.md: results of the guest tests on other kernels, a row for each
+//! kernel and set of tests. A run of all tests, or of whole directories (`probe/`), replaces its row.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,11 @@ use super::all::{commit, output_of};
 use crate::place::Place;
 
 const HEAD: &str = "| line | release | compiler | tests | passed | failed | not applicable | commit | date |\n|---|---|---|---|---|---|---|---|---|\n";
-/// In front of the table on its page; an empty line ends it.
+/// Precedes the table on its page; an empty line ends it.
 const MARK: &str = "<!-- The table below is written by cargo xtask. -->\n\n";
 const NOT_APPLICABLE_HEAD: &str = "| line | not applicable | only for |\n|---|---|---|\n";
 
-/// How a run ended.
+/// The result of a run.
 pub(super) struct Counts {
     pub(super) passed: usize,
     pub(super) failed: usize,
@@ -24,8 +24,8 @@ pub(super) struct Counts {
     pub(super) not_applicable: Vec<(String, String)>,
 }
 
-/// Writes the run's row, unless it was one of single tests. `line` is what `--kernel` was given; without it a run on this
-/// machine's own kernel has no row.
+/// Writes the run's row, unless it was a run of single tests. `line` is the value of `--kernel`; without it, a run on
+/// this machine's kernel has no row.
 pub(super) fn record(root: &Path, place: &Place, line: Option<&str>, names: &[String], counts: &Counts) -> Result<()> {
     let (page, line) = match line {
         _ if place.is_own_build() => ("docs/debug-kernel.md", "debug"),
@@ -64,7 +64,7 @@ pub(super) fn record(root: &Path, place: &Place, line: Option<&str>, names: &[St
     fs::write(&file, text).with_context(|| format!("writing {page}"))
 }
 
-/// The page with this row in its table, in the place of the row of the same line and tests. None without a table.
+/// The page with this row in its table, replacing the row of the same line and tests. None without a table.
 fn with_row(page: &str, cells: &[String; 9]) -> Option<String> {
     let (before, rest) = page.split_once(&format!("{MARK}{HEAD}"))?;
     let (table, after) = rest.split_at(rest.find("\n\n").map_or(rest.len(), |end| end + 1));

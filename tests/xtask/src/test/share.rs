@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which tests run in one guest. The same tests are together in each run, as long as none comes or goes: what one of them
-//! leaves behind is met by the same others.
+//! Divides the tests among guests. The same tests are together in each run, as long as none is added or removed, so
+//! that side effects of a test are reproducible.
 
 use super::find::Test;
 
 /// More than there are CPUs, so that none waits long for the last.
 pub const GUESTS: usize = 6;
-/// Fewer tests are not worth another guest's boot.
+/// Fewer tests do not justify another guest's boot.
 const LEAST: u64 = 120;
 
-/// Shares of about the same work, at the most `count`; the one with the most first.
+/// Shares of about the same work, at most `count`; the one with the most first.
 pub fn shares<'a>(tests: Vec<(usize, &'a Test)>, count: usize) -> Vec<Vec<(usize, &'a Test)>> {
     let all: u64 = tests.iter().map(|(_, test)| weight(test)).sum();
     let count = usize::try_from(all / LEAST).unwrap_or(count).clamp(1, count);
@@ -18,7 +18,7 @@ pub fn shares<'a>(tests: Vec<(usize, &'a Test)>, count: usize) -> Vec<Vec<(usize
     let mut tests = tests;
     tests.sort_by_key(|(_, test)| std::cmp::Reverse(weight(test)));
     for numbered in tests {
-        // SANITY: there is one at least.
+        // SANITY: there is at least one.
         let least = shares.iter_mut().min_by_key(|(work, _)| *work).expect("a share");
         least.0 += weight(numbered.1);
         least.1.push(numbered);
@@ -31,7 +31,7 @@ pub fn shares<'a>(tests: Vec<(usize, &'a Test)>, count: usize) -> Vec<Vec<(usize
     shares.into_iter().map(|(_, tests)| tests).collect()
 }
 
-/// About the seconds that it takes: a test that is long asks for a limit that is.
+/// Estimated seconds: a long test sets a long limit.
 fn weight(test: &Test) -> u64 {
     2 + test.header.limit.saturating_sub(30) / 6
 }

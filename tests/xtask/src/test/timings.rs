@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where the time of a run goes: `cargo xtask test --timings` prints it, and each run leaves it in target/test-timings.json.
+//! Where the time of a run is spent: `cargo xtask test --timings` prints it, and each run writes it to
+//! target/test-timings.json.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// The last run of which one thing came after the other.
+/// The last steps that run sequentially.
 const BEFORE: &str =
     "Before guests ran in parallel and one cargo command built everything, a run took 3135 s on two idle CPUs.";
 
-/// Which kind of work it was.
+/// The kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     Building,
@@ -21,7 +22,7 @@ pub enum Part {
     Scripts,
     UnitTests,
     HostTest,
-    /// A guest from its start to its end, with its tests.
+    /// A guest from start to end, with its tests.
     Guest,
     /// Up to its first test.
     Boot,
@@ -50,7 +51,7 @@ impl Part {
         }
     }
 
-    /// What is counted in another part already.
+    /// Included in another part.
     fn is_within(self) -> bool {
         matches!(self, Part::Boot | Part::GuestTest)
     }
@@ -76,7 +77,7 @@ impl Timings {
         Timings { began: Instant::now(), entries: Mutex::default() }
     }
 
-    /// Something ends now.
+    /// Records the end of a step.
     pub fn add(&self, part: Part, name: &str, began: Instant, processor: Duration) {
         self.add_until(part, name, began, Instant::now(), processor);
     }
@@ -145,7 +146,7 @@ impl Timings {
         )
     }
 
-    /// The entries that took most processor time.
+    /// The entries with the most processor time.
     pub fn slowest(&self, count: usize) -> String {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sorted: Vec<&Entry> = entries.iter().collect();

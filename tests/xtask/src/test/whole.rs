@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the whole suite has besides the tests that are scripts: the build, the unit tests, the random programs, the attack, the
-//! story of a service with systemd, the demonstration. Each of the last four is the task of that name, as one would call it by hand.
+//! The other parts of the whole suite: the build, the unit tests, the random programs, the attack, the life cycle of a
+//! service with systemd, the demonstration. The last four are the tasks of those names, which can be run by hand.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,10 +16,10 @@ use crate::parallel::Job;
 use crate::place::Place;
 use crate::programs::cargo;
 
-/// Random programs that were never tried before, two modules of them.
+/// New random programs, two modules of them.
 const DAILY: u64 = 24;
 
-/// The programs and the unit tests, in one go: nothing that comes later has to compile any of it again.
+/// The programs and the unit tests, at once: nothing is compiled again later.
 pub fn build(root: &Path, timings: &Timings) -> Result<()> {
     let mut command = Command::new(cargo());
     command.args(["test", "--workspace", "--no-run"]).current_dir(root).stdin(Stdio::null());
@@ -30,7 +30,7 @@ pub fn build(root: &Path, timings: &Timings) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test`, shown and counted.
+/// Runs `cargo test`, with its output, and counts.
 pub fn unit_tests<'a>(root: &'a Path, report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let mut command = measure::giving_way(&cargo());
@@ -67,7 +67,7 @@ fn task(arguments: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-/// Random programs: the same ones each time, and others each day. `kernel`: as `place` was asked for.
+/// Random programs: the same ones each time, and others each day. `kernel`: as requested for `place`.
 pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let seed = seed_of_the_day();
@@ -85,7 +85,7 @@ pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, 
                 )?)?;
                 (ran.processor, ran.status.success(), ran.stdout + &ran.stderr)
             } else {
-                // A kernel of our own, which the task would not know.
+                // A custom kernel, which the task does not know.
                 let differing = crate::model::differing(place, seed, count)?;
                 (Duration::ZERO, differing.is_empty(), differing.join("\n"))
             };
@@ -96,13 +96,13 @@ pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, 
     })
 }
 
-/// The first program's of a module's.
+/// The seed of a module's first program.
 fn seed_of_the_day() -> u64 {
     let days = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs() / 86400;
     days * 1200
 }
 
-/// The story prints a line for each of its facts. The first boot's part of it.
+/// The script prints a line for each of its facts. Only the first boot's part.
 pub fn systemd<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let ran = measure::output(&mut task(&["systemd", "--first"])?)?;
@@ -150,7 +150,7 @@ pub fn attack<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     })
 }
 
-/// What README tells a newcomer to begin with.
+/// The command that README recommends first.
 pub fn demo<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let ran = measure::output(&mut task(&["demo"])?)?;
