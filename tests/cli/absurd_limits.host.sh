@@ -1,4 +1,4 @@
-# Shows: limits that make no sense are refused with what they may be, not taken as something else.
+# Shows: invalid limits are refused with the valid range, not taken as something else.
 # stdout: ^refused: 42$
 refused=0
 for name in MAXSTRINGLEN MAXMAPENTRIES MAXACTION MAXACTION_INTERRUPTIBLE MAXNESTING KRETACTIVE; do

@@ -1,4 +1,4 @@
-# Shows: what the cache gives, and that nothing wrong with it does any harm.
+# Shows: the cache, and that a damaged cache does no harm.
 # stdout: ^first: .*\(runtime: built\)
 # stdout: ^again: .*using cached module
 # stdout: ^poisoned: .*\(runtime: built

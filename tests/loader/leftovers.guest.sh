@@ -1,4 +1,4 @@
-# Shows: -d removes what a killed loader has left, but nothing that is in use; '*' removes all of it.
+# Shows: -d removes leftovers of killed loaders, but nothing that is in use; '*' removes all of them.
 # script: ticks ticks.stp
 # script: hello tests/lifecycle/hello.stp
 # stdout: ^in use 6$

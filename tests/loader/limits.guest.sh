@@ -1,4 +1,4 @@
-# Shows: what the sessions of a user who is not root may take is bounded, in memory and in number, by default and by /etc/spile/limits,
+# Shows: sessions of a user other than root are limited, in memory and in number, by default and by /etc/spile/limits,
 # which refuses users when it is wrong; sessions end when their user has no process any more, unless KEEP is set.
 # script: ticks ticks.stp
 # limit: 180

@@ -1,4 +1,4 @@
-# Shows: what is asked for in a wrong way is refused with the right status and a line that names it, and leaves no module behind.
+# Shows: wrong options are refused with the right status and a message that names them, and no module is left behind.
 # script: hello tests/lifecycle/hello.stp
 # modules: lustre
 # limit: 60

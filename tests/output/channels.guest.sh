@@ -1,4 +1,4 @@
-# Shows: what the script prints goes to standard output or the file of -o, and nothing else does.
+# Shows: only the script's output goes to standard output or the file of -o.
 # script: hello tests/lifecycle/hello.stp
 # stdout: ^two lines$
 # stdout: ^in the file$

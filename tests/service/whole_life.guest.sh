@@ -1,4 +1,4 @@
-# Shows: a service's way from its module to its removal, by the command lines that its unit runs (systemctl only notes what it
+# Shows: the life cycle of a service, by the command lines that its unit runs (systemctl only records what it
 # is asked for); a killed spilerun's session is attached to by the next one, and continues; a kernel without a module
 # is reported with status 5.
 # script: ticks ticks.stp

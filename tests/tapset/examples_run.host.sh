@@ -1,4 +1,4 @@
-# Shows: example scripts of Debian's systemtap-doc at work: each in a guest under a small load, where it prints what its description promises.
+# Shows: example scripts of Debian's systemtap-doc: each runs in a guest under a small load, and prints what its description promises.
 # stdout: ^[0-9]+ of [0-9]+ print what they promise; at least 60 have to$
 # limit: 900
 

@@ -1,4 +1,4 @@
-# Shows: without SLURM_JOBID in the environment the job is empty, and the workaround works all the same.
+# Shows: without SLURM_JOBID in the environment the job is empty, and the workaround still works.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # modules: lustre
 # dmesg: stap lu_5642: JOBID : getfattr\([0-9]+\) got EIO

@@ -1,4 +1,4 @@
-# Shows: what runs at hits is no place for probes: those of another session are refused, with the reason, and its others run;
+# Shows: code that runs at hits cannot be probed: such probes of another session are refused, with the reason, and its others run;
 # the kernel refuses them too, for any caller.
 # script: victim tests/guard/runtime/victim.stp
 # script: attacker tests/guard/runtime/attacker.stp

@@ -1,4 +1,4 @@
-# Shows: returns that share a kretprobe have as many calls in flight as all of them were allowed; what is more is counted as
+# Shows: returns that share a kretprobe have the sum of their instances; further calls in flight are counted as
 # missed, for the probe whose calls they were, and all is there again when these have returned.
 # script: exhausted -DKRETACTIVE=1 tests/probe/many/exhausted.stp
 # stdout: ^do_nanosleep: [1-9][0-9]* of 60 missed$

@@ -1,4 +1,4 @@
-# Shows: what is piped into the loader reaches input.char and input.line.
+# Shows: standard input of the loader reaches input.char and input.line.
 # script: input input.stp
 # stdout: ^key b$
 # stdout: ^line abc$

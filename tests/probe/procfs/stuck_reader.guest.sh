@@ -1,4 +1,4 @@
-# Shows: a reader that never takes what it reads does not hold up the end of the session.
+# Shows: a stuck reader does not delay the end of the session.
 # script: stuck tests/probe/procfs/stuck_reader.stp
 # stdout: ^the reader waits$
 # stdout: ^ended 0, reader killed$

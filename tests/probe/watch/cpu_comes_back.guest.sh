@@ -1,4 +1,4 @@
-# Shows: a watchpoint sees what a CPU does that was not there when the session began, and that has been away.
+# Shows: a watchpoint works on a CPU that was offline when the session started, or went offline meanwhile.
 # script: watched tests/probe/watch/cpu_comes_back.stp
 # stdout: ^came: cpu1 31$
 # stdout: ^went: cpu0 32$
