@@ -169,7 +169,7 @@ impl Command {
     /// Starts the command.
     pub fn begin(&mut self) {
         if let Some(start) = self.start.take() {
-            // If it has exited, its status tells.
+            // If it has exited, its status reports why.
             let _ = write(start, b"!");
         }
     }
