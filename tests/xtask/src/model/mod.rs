@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask model`: random programs, compiled and run in one guest, against what a model of the language says that they
-//! print. Part of `cargo xtask test`, with a fixed seed and with one that each day has another; by hand with any, and with more:
+//! `cargo xtask model`: random programs, compiled and run in one guest, compared with the output of a model of the
+//! language. Part of `cargo xtask test`, with a fixed seed and one that changes daily; by hand with any seed and count:
 //!
 //!     cargo xtask model --seed 5000 --count 1000
 //!     cargo xtask model --seed 5017 --count 1 --show     # one of them, with what it should print
 //!
-//! A program depends on its seed alone. A number of them make one module, for that saves time; each has names of its own.
-//! What differs is made smaller as long as it still differs, and kept in target/model.
+//! A program depends only on its seed. Several share a module, to save time; each has its own names. Programs that
+//! differ are reduced as long as they still differ, and saved in target/model.
 
 mod generate;
 mod interpret;
@@ -47,12 +47,12 @@ pub struct Options {
     kernel: Option<String>,
 }
 
-/// What `cargo xtask test` has the time for.
+/// The number for `cargo xtask test`.
 pub const USUAL: u64 = 60;
-/// Programs of one module.
+/// Number of programs in one module.
 const TOGETHER: u64 = 12;
 
-/// A program with its seed and what it should print.
+/// A program with its seed and expected output.
 #[derive(Clone)]
 pub struct Subject {
     seed: u64,
@@ -84,13 +84,13 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(if differing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What is wrong with those of the programs that differ.
+/// The failures of the programs that differ.
 pub fn differing(place: &Place, seed: u64, count: u64) -> Result<Vec<String>> {
     let subjects: Vec<Subject> = (seed..seed + count).map(subject).collect();
     try_all(place, &subjects)?.iter().map(|(subject, outcome)| told(subject, outcome)).collect()
 }
 
-/// The program of a seed.
+/// The program for a seed.
 fn subject(seed: u64) -> Subject {
     let limits = limits(seed / TOGETHER);
     let place = (seed % TOGETHER) as usize;
@@ -98,7 +98,7 @@ fn subject(seed: u64) -> Subject {
     let found = attempts
         .filter_map(|program| interpret::output(place, &program, limits).map(|expected| (program, expected)))
         .next();
-    // SANITY: without an end there is always one more attempt.
+    // SANITY: attempts are unlimited.
     let (program, expected) = found.expect("a program that suits");
     Subject { seed, program, limits, expected }
 }
@@ -113,7 +113,7 @@ fn limits(number: u64) -> Limits {
     }
 }
 
-/// Compiles and runs all of them; gives those that do not print what they should.
+/// Compiles and runs all of them; returns those with wrong output.
 fn try_all(place: &Place, subjects: &[Subject]) -> Result<Vec<(Subject, Outcome)>> {
     let modules: Vec<Module> = subjects
         .chunk_by(|a, b| a.seed / TOGETHER == b.seed / TOGETHER)
@@ -122,7 +122,7 @@ fn try_all(place: &Place, subjects: &[Subject]) -> Result<Vec<(Subject, Outcome)
         })
         .collect();
     let mut outcomes = run::run(place, &modules)?;
-    // Which of its programs is it that a module does not compile for, or ends by?
+    // Which of its programs keeps a module from compiling, or ends it?
     let alone: Vec<Module> = modules
         .iter()
         .zip(&outcomes)
@@ -148,7 +148,7 @@ fn try_all(place: &Place, subjects: &[Subject]) -> Result<Vec<(Subject, Outcome)
         .collect())
 }
 
-/// What is wrong, and where its files are.
+/// The failure, and the paths of its files.
 fn told(subject: &Subject, outcome: &Outcome) -> Result<String> {
     let directory = directory();
     fs::create_dir_all(&directory)?;
@@ -195,7 +195,7 @@ fn first_difference(expected: &[u8], actual: &[u8]) -> String {
     )
 }
 
-/// Makes the directory, empty.
+/// Creates the directory, empty.
 fn fresh(directory: &Path) -> Result<()> {
     if directory.is_dir() {
         fs::remove_dir_all(directory)?;

@@ -16,27 +16,27 @@ use super::{Subject, write};
 use crate::parallel;
 use crate::place::Place;
 
-/// Programs of the same limits, with their numbers in it.
+/// Programs with the same limits, with their numbers in it.
 pub struct Module<'a> {
     pub programs: Vec<(usize, &'a Subject)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Prints what it should.
+    /// Prints the expected output.
     Same,
     Prints(Vec<u8>),
-    /// Its module does not compile, load or end well; with what was said.
+    /// Its module does not compile, load or end properly; with the messages.
     Fails(String),
 }
 
 impl Outcome {
-    /// It may be that of another program of the module.
+    /// The cause may be another program of the module.
     pub fn is_of_module(&self) -> bool {
         matches!(self, Outcome::Fails(_))
     }
 
-    /// Or it needs more of the kernel's stack than a script may.
+    /// Or it needs more kernel stack than allowed.
     pub fn is_right(&self) -> bool {
         match self {
             Outcome::Same => true,
@@ -51,7 +51,7 @@ impl<'a> Module<'a> {
         Module { programs }
     }
 
-    /// NAME=VALUE of the globals that have their value from there.
+    /// NAME=VALUE of the globals that are set by this means.
     fn given(&self, by: Given) -> Vec<String> {
         let mut given = Vec::new();
         for (number, subject) in &self.programs {
@@ -76,7 +76,7 @@ impl<'a> Module<'a> {
             .any(|(_, subject)| subject.program.handlers.iter().any(|handler| handler.when == When::Event))
     }
 
-    /// What the compiler says, if it does not compile.
+    /// The compiler's messages, if it does not compile.
     fn compile(&self, place: &Place, spile: &Path, directory: &Path, name: &str) -> Result<Option<String>> {
         let programs: Vec<_> = self.programs.iter().map(|(number, subject)| (*number, &subject.program)).collect();
         fs::write(directory.join(format!("{name}.stp")), write::script(&programs))?;
@@ -95,11 +95,11 @@ impl<'a> Module<'a> {
             return Ok(None);
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        // Behind the warnings, of which there are many.
+        // After the warnings, of which there are many.
         Ok(Some(said.find("error").map_or(&*said, |at| &said[at..]).to_string()))
     }
 
-    /// The shell's command that runs it.
+    /// The shell command that runs it.
     fn command(&self, name: &str) -> String {
         let given: Vec<String> = self.given(Given::ToLoader).iter().map(|given| format!("'{given}'")).collect();
         let events = if self.has_events() { " -c 'sh /root/events'" } else { "" };
@@ -124,7 +124,7 @@ impl<'a> Module<'a> {
     }
 }
 
-/// Line by line; a variance, which stands between `~`, is as exact as integers have it.
+/// Compares line by line; a variance, marked by `~`, is only as exact as integer arithmetic.
 fn agree(expected: &[u8], actual: &[u8]) -> bool {
     let lines =
         |text: &[u8]| -> Vec<Vec<u8>> { text.trim_ascii().split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect() };
@@ -154,7 +154,7 @@ pub fn run(place: &Place, modules: &[Module]) -> Result<Vec<Vec<Outcome>>> {
         .zip(compiled)
         .map(|(module, said)| said.map(|said| vec![Outcome::Fails(said); module.programs.len()]))
         .collect();
-    // A guest that dies has died of the first module without a result.
+    // If a guest died, the first module without a result was the cause.
     while let Some(first) = outcomes.iter().position(Option::is_none) {
         let open: Vec<usize> = (first..modules.len()).filter(|index| outcomes[*index].is_none()).collect();
         let (files, console) = one_guest(place, &directory, modules, &open)?;
@@ -180,14 +180,14 @@ fn name_of(index: usize) -> String {
     format!("model_{index}")
 }
 
-/// What the compiler says of those that do not compile.
+/// The compiler's messages for those that do not compile.
 fn compile_all(place: &Place, spile: &Path, directory: &Path, modules: &[Module]) -> Result<Vec<Option<String>>> {
     let results =
         parallel::map(modules.len(), |index| modules[index].compile(place, spile, directory, &name_of(index)));
     results.into_iter().collect()
 }
 
-/// What a guest hands over of the modules, and the end of its console.
+/// The results of the modules from a guest, and the end of its console.
 fn one_guest(
     place: &Place,
     directory: &Path,
@@ -196,7 +196,7 @@ fn one_guest(
 ) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
     let mut guest = Guest::new(place.kernel.clone());
     guest.program(crate::root().join("target/debug/spilerun"), "/usr/bin/spilerun")?;
-    // A process on this CPU or that changes its name.
+    // A process on this CPU or one that changes its name.
     let events = modules[open[0]].programs[0].1.limits.events;
     let events: String =
         (0..events).map(|event| format!("taskset {} sh -c 'echo x >/proc/self/comm'\n", 1 + event % 3 % 2)).collect();

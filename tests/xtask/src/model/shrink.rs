@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Makes a program smaller that still differs: whatever can be left out is left out, a round of attempts at a time, all of
-//! which run in one guest.
+//! Reduces a program that differs: removes whatever can be removed, in rounds of attempts that run in one guest.
 
 use anyhow::Result;
 
@@ -10,11 +9,11 @@ use super::tree::*;
 use super::{Subject, TOGETHER, interpret};
 use crate::place::Place;
 
-/// Attempts of one round.
+/// Number of attempts in one round.
 const ATTEMPTS: usize = 40;
 const ROUNDS: usize = 40;
 
-/// The smallest program found, and what it does.
+/// The smallest program found, and its failure.
 pub fn smallest(place: &Place, subject: &Subject, outcome: &Outcome) -> Result<(Subject, Outcome)> {
     let (mut subject, mut outcome) = (subject.clone(), outcome.clone());
     let mut from = 0;
@@ -28,7 +27,7 @@ pub fn smallest(place: &Place, subject: &Subject, outcome: &Outcome) -> Result<(
         let number = (subject.seed % TOGETHER) as usize;
         let modules: Vec<Module> = round.iter().map(|subject| Module::new(vec![(number, *subject)])).collect();
         let outcomes = run(place, &modules)?;
-        // The first are the ones that leave out most.
+        // The first ones remove most.
         match outcomes.iter().position(|new| same_kind(&new[0], &outcome)) {
             Some(at) => {
                 println!("seed {}: {} attempts, one of {} bytes", subject.seed, round.len(), size(&round[at].program));
@@ -68,7 +67,7 @@ fn as_subject(of: &Subject, program: Program) -> Option<Subject> {
     Some(Subject { program, expected, ..of.clone() })
 }
 
-/// Programs of which one thing is left out, the smallest first.
+/// Programs with one thing removed, the smallest first.
 fn attempts(program: &Program) -> Vec<Program> {
     let mut all = Vec::new();
     for index in 0..program.handlers.len() {
@@ -91,13 +90,13 @@ fn attempts(program: &Program) -> Vec<Program> {
         }
     }
     all.sort_by_key(size);
-    // Globals and functions that nothing names cost nothing, but for a reader.
+    // Unused globals and functions cost nothing, except for readers.
     let least = size(program);
     all.retain(|smaller| size(smaller) < least);
     all
 }
 
-/// The statements with one of them left out or made simpler, in all ways.
+/// All variants of the statements with one of them removed or simplified.
 fn without_one(statements: &[Statement]) -> Vec<Vec<Statement>> {
     let mut all = Vec::new();
     let half = statements.len() / 2;
@@ -113,7 +112,7 @@ fn without_one(statements: &[Statement]) -> Vec<Vec<Statement>> {
     all
 }
 
-/// What may stand for a statement.
+/// Replacements for a statement.
 fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
     let mut all: Vec<Vec<Statement>> = Vec::new();
     match statement {
@@ -187,7 +186,7 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
     all
 }
 
-/// The compiler leaves out what has none.
+/// The compiler removes those without effect.
 fn has_effect(expression: &Expression) -> bool {
     matches!(expression, Expression::Assign(..) | Expression::Update(..) | Expression::Step(..) | Expression::Feed(..))
 }
@@ -229,7 +228,7 @@ fn simpler_prints(print: &Print) -> Vec<Print> {
     all
 }
 
-/// What may stand for an expression: a literal, an operand of the same type, itself with a simpler operand.
+/// Replacements for an expression: a literal, an operand of the same type, itself with a simpler operand.
 fn parts(expression: &Expression) -> Vec<Expression> {
     let mut all = match expression {
         Expression::Number(number, _) if *number != 1 => vec![Expression::Number(1, false)],
@@ -240,7 +239,7 @@ fn parts(expression: &Expression) -> Vec<Expression> {
         _ => vec![Expression::Number(1, false), Expression::Number(0, false)],
     };
     if matches!(expression, Expression::Read(Variable::Local(_) | Variable::Global(_))) {
-        // Its type may be known by nothing else.
+        // Its type may depend on it.
         all.clear();
     }
     let operands = operands(expression);
@@ -261,7 +260,7 @@ fn parts(expression: &Expression) -> Vec<Expression> {
     all
 }
 
-/// Of variables and calls the tree does not say.
+/// The tree does not have the types of variables and calls.
 fn is_text_known(expression: &Expression) -> bool {
     !matches!(expression, Expression::Read(_) | Expression::Assign(..) | Expression::Call(..))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The scripts that the model knows, as a tree: what [`super::generate`] makes, [`super::write`] writes as script text,
-//! [`super::interpret`] runs and [`super::shrink`] makes smaller. It has nothing of the compiler's own tree.
+//! The scripts of the model as a tree: [`super::generate`] makes, [`super::write`] prints, [`super::interpret`] runs
+//! and [`super::shrink`] reduces it. Independent of the compiler's tree.
 
 /// Of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What a variable is that nothing was assigned to.
+    /// The value of an unassigned variable.
     pub fn unset(kind: Type) -> Value {
         match kind {
             Type::Long => Value::Long(0),
@@ -26,11 +26,11 @@ impl Value {
     }
 }
 
-/// Some globals, functions and handlers that work on them.
+/// Some globals, and functions and handlers that use them.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     pub globals: Vec<Global>,
-    /// Each calls only itself and those before it.
+    /// Each calls only itself and earlier ones.
     pub functions: Vec<Function>,
     pub handlers: Vec<Handler>,
 }
@@ -46,7 +46,7 @@ pub struct Global {
 pub struct Size {
     /// As declared; else MAXMAPENTRIES.
     pub entries: Option<usize>,
-    /// `%`: the oldest element makes room.
+    /// `%`: a full array drops its oldest element.
     pub wraps: bool,
 }
 
@@ -57,7 +57,7 @@ pub enum GlobalKind {
     Aggregate { keys: Vec<Type>, histogram: Option<Histogram> },
 }
 
-/// Where a scalar has its first value from.
+/// The source of a scalar's initial value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// From its declaration.
@@ -93,7 +93,7 @@ pub struct Function {
     /// The first locals of the body.
     pub parameters: usize,
     pub returns: Type,
-    /// Types are written down; else they are left to be inferred.
+    /// Types are declared; else they are inferred.
     pub typed: bool,
     pub body: Body,
 }
@@ -108,12 +108,12 @@ pub enum When {
 #[derive(Clone, Debug)]
 pub struct Handler {
     pub when: When,
-    /// Says whose it is, and catches errors. Else it prints nothing and has no errors.
+    /// Prints its number, and catches errors. Else it prints nothing and has no errors.
     pub guarded: bool,
     pub body: Body,
 }
 
-/// Statements and the variables that only they see.
+/// Statements and the variables visible only to them.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
     pub locals: Vec<Type>,
@@ -133,14 +133,14 @@ pub enum Statement {
     Return(Expression),
     /// A scalar, an aggregate, a whole array or an element.
     Delete(Variable),
-    /// Elements of an array whose keys are these; a key that is missing is any.
+    /// Elements of an array with these keys; None matches any key.
     DeleteSlice(usize, Vec<Option<Expression>>),
-    /// The local has the error's text.
+    /// The local receives the error message.
     Try(Vec<Statement>, Option<usize>, Vec<Statement>),
     Print(Print),
     /// The histogram of an aggregate.
     Chart(Variable),
-    /// How an aggregate varies, which need not agree to the last digit.
+    /// The variance of an aggregate, which need not agree to the last digit.
     Variance(Variable, u32),
     Block(Vec<Statement>),
 }
@@ -168,9 +168,9 @@ pub struct Sort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortBy {
     Key(usize),
-    /// The mark is at the value's variable.
+    /// The sort mark is at the value's variable.
     Value,
-    /// The mark is at the array's name: by value, or by count.
+    /// The sort mark is at the array's name: by value, or by count.
     Array,
     Extracted(Extractor),
 }
@@ -202,10 +202,10 @@ pub enum Expression {
     Feed(Variable, Box<Expression>),
     Call(usize, Vec<Expression>),
     Builtin(Builtin, Vec<Expression>),
-    /// The print function that gives a text.
+    /// The print function that returns a string.
     Sprint(Box<Print>),
     Extract(Extractor, Variable),
-    /// What a bucket of the histogram counts.
+    /// The samples in a bucket of the histogram.
     Bucket(Variable, Box<Expression>),
     /// `=~`, or `!~` if not to match.
     Match(Box<Expression>, Box<Pattern>, bool),
@@ -395,7 +395,7 @@ impl Extractor {
 }
 
 impl Builtin {
-    /// Its name, what it takes and what it gives.
+    /// Its name, parameter types and result type.
     pub fn signature(self) -> (&'static str, &'static [Type], Type) {
         use Type::{Long, Text};
         match self {
@@ -409,7 +409,7 @@ impl Builtin {
             Builtin::Tokenize => ("tokenize", &[Text, Text], Text),
             Builtin::TokenizeNext => ("tokenize", &[Text], Text),
             Builtin::Isdigit => ("isdigit", &[Text], Long),
-            // It gives nothing; nobody asks.
+            // It has no result; this is not used.
             Builtin::Error => ("error", &[Text], Long),
         }
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Script text of programs. Those of one module are told apart by their numbers, which are part of every global name.
+//! Prints programs as script text. Programs of one module are distinguished by their numbers, which are part of every
+//! global name.
 
 use std::fmt::Write;
 
 use super::tree::*;
 
-/// Stands before what a guarded handler prints, with the program's number.
+/// Prefix of the output of a guarded handler, followed by the program's number.
 pub const MARK: &str = "=== ";
 /// The event: this function is called when a process changes its name.
 pub const EVENT: &str = "kernel.function(\"comm_write\")";
@@ -49,7 +50,7 @@ struct Writer<'a> {
     depth: usize,
 }
 
-/// How tightly operators bind; what binds looser than its place allows stands in parentheses.
+/// Precedence of operators; looser expressions are parenthesised.
 mod level {
     pub const ASSIGN: u8 = 1;
     pub const TERNARY: u8 = 2;
@@ -83,7 +84,7 @@ fn level_of(expression: &Expression) -> u8 {
         Expression::Unary(..) => level::UNARY,
         Expression::Binary(operator, ..) => binary_level(*operator),
         Expression::Ternary(..) => level::TERNARY,
-        // Comparisons go on to the right of one another, but not with a pattern.
+        // Comparisons chain to the right, except with a pattern.
         Expression::In(..) | Expression::Match(..) => level::IN,
         Expression::Assign(..) | Expression::Update(..) | Expression::Feed(..) => level::ASSIGN,
         Expression::Step(..) => level::STEP,
@@ -106,7 +107,7 @@ impl<'a> Writer<'a> {
                 let _ = write!(text, "[{entries}]");
             }
             if let GlobalKind::Scalar { initial: Some(initial), given, .. } = &global.kind {
-                // What the declaration says does not count then.
+                // The declared value does not count then.
                 let declared = match (initial, given) {
                     (value, Given::InText) => value.clone(),
                     (Value::Long(_), _) => Value::Long(77),
@@ -321,7 +322,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// With parentheses, if it binds looser than `least`.
+    /// In parentheses if its precedence is below `least`.
     fn at(&self, expression: &Expression, least: u8) -> String {
         let text = self.expression(expression);
         if level_of(expression) < least { format!("({text})") } else { text }
@@ -397,7 +398,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// `before`: "s" of the functions that give a text.
+    /// `before`: "s" for the functions that return a string.
     fn print(&self, print: &Print, before: &str) -> String {
         let arguments = self.list(&print.arguments);
         let join = |first: String| {
@@ -431,7 +432,7 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// A string literal. Octal escapes are three digits long, so that nothing after them belongs to them.
+/// A string literal. Octal escapes have three digits, so that following digits are not part of them.
 fn quoted(text: &[u8]) -> String {
     let mut quoted = String::from("\"");
     for byte in text {
@@ -478,7 +479,7 @@ fn format_text(pieces: &[Piece]) -> Vec<u8> {
 
 fn pattern_text(pattern: &Pattern) -> String {
     let inner = alternatives_text(&pattern.alternatives);
-    // An anchor belongs to the alternative it stands in.
+    // An anchor belongs to its alternative.
     let inner = if pattern.alternatives.len() > 1 && (pattern.from_start || pattern.to_end) {
         format!("({inner})")
     } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Programs that look random: valid, ended by themselves, and such that what they print is laid down by the language.
+//! Generates random programs: valid, terminating, and with output fully specified by the language.
 
 mod expression;
 mod print;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::tree::*;
 use crate::random::Random;
 
-/// The program of a seed.
+/// The program for a seed.
 pub fn program(seed: u64) -> Program {
     let mut random = Random::new(seed);
     let events = random.one_in(4);
@@ -121,7 +121,7 @@ impl Generator {
         for _ in 0..self.random.below(3) {
             let keys = match self.random.below(3) {
                 0 => Vec::new(),
-                // The order of elements that several CPUs have made is not laid down, but by a key that is the only one.
+                // The order of elements made on several CPUs is unspecified, except by a unique key.
                 _ if self.events => vec![self.kind()],
                 _ => self.key_kinds(),
             };
@@ -273,8 +273,8 @@ impl Generator {
         Statement::Try(vec![statement], Some(caught), vec![statement::show_error(caught)])
     }
 
-    /// Handlers that do nothing but what may be done in any order: they need no lock, or one that many hold. Often there is
-    /// another one that differs from it in numbers alone.
+    /// Handlers whose actions may run in any order: they need no lock, or a shared one. Often there is another one that
+    /// differs only in numbers.
     fn quiet(&mut self) {
         let mut statements = Vec::new();
         for _ in 0..1 + self.random.below(4) {
@@ -290,7 +290,7 @@ impl Generator {
     }
 }
 
-/// Says all of these variables' values, and tells their types.
+/// Prints the values of all these variables, and fixes their types.
 fn show_locals(locals: &[Type]) -> Statement {
     let mut pieces = vec![Piece::Text(b"locals".to_vec())];
     for kind in locals {

@@ -94,7 +94,7 @@ impl Generator {
         let width = self.width();
         // Zeros are either a number's or its field's.
         let precision = if flag == Some(b'0') || matches!(conversion, b'c' | b'p') { None } else { self.width() };
-        // Zeros of a prefix are not told from those of a precision.
+        // Zeros of a prefix look like those of a precision.
         let precision = if flag == Some(b'#') { None } else { precision };
         Directive { flag, width, precision, conversion }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What aggregates tell of their samples, and the charts of histograms.
+//! Extractors of aggregates, and histograms.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ fn exact_sum(samples: &[i64]) -> i128 {
     samples.iter().map(|sample| i128::from(*sample)).sum()
 }
 
-/// Of the sample: divided by one less than there are. None where numbers are so large that sums of squares overflow.
+/// The sample variance, divided by n - 1. None if sums of squares would overflow.
 pub(super) fn variance(samples: &[i64]) -> Evaluated<Option<i64>> {
     const LARGEST: i64 = 20_000;
     let count = samples.len() as i128;
@@ -48,7 +48,7 @@ impl Histogram {
     fn bucket_count(self) -> usize {
         match self {
             Histogram::Log => Self::LOG_BUCKETS,
-            // Below, above, and one for what is between the last full step and `high`.
+            // Below, above, and one for the rest between the last full step and `high`.
             Histogram::Linear { low, high, width } => ((high - low) / width) as usize + 3,
         }
     }
@@ -68,7 +68,7 @@ impl Histogram {
         }
     }
 
-    /// How many samples each bucket has.
+    /// The number of samples in each bucket.
     pub fn count(self, samples: &[i64]) -> Vec<i64> {
         let mut buckets = vec![0; self.bucket_count()];
         for sample in samples {
@@ -77,7 +77,7 @@ impl Histogram {
         buckets
     }
 
-    /// What stands left of a bucket's bar.
+    /// The label of a bucket.
     fn label(self, bucket: usize) -> String {
         match self {
             Histogram::Log => {
@@ -99,7 +99,7 @@ impl Histogram {
         }
     }
 
-    /// The chart. Rows more than two away from any sample are left out, in the middle with a mark.
+    /// The histogram. Rows more than two away from any sample are omitted, with a mark if in the middle.
     pub(super) fn chart(self, samples: &[i64]) -> Evaluated<String> {
         const WIDTH: i64 = 50;
         const MARGIN: usize = 2;
@@ -111,7 +111,7 @@ impl Histogram {
         let last_used = buckets.iter().rposition(|count| *count > 0).unwrap_or(first_used);
         let most = buckets.iter().max().copied().unwrap_or(0);
         let (low, high) = match self {
-            // The side of the negative numbers is not shown where there are none.
+            // Negative rows are omitted if there are no such values.
             Histogram::Log if first_used >= Self::LOG_ZERO => {
                 (first_used.saturating_sub(MARGIN).max(Self::LOG_ZERO), (last_used + MARGIN).min(last))
             }
@@ -119,7 +119,7 @@ impl Histogram {
             Histogram::Linear { .. } => {
                 let low = first_used.saturating_sub(MARGIN);
                 let high = (last_used + MARGIN).min(last);
-                // What is out of range has a row only if there is any.
+                // Values out of range have a row only if there are any.
                 (
                     if low == 0 && buckets[0] == 0 { 1 } else { low },
                     if high == last && buckets[last] == 0 { last - 1 } else { high },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Arrays: elements in the order in which they were made, found by looking at one after the other.
+//! Arrays: elements in order of creation, found by linear search.
 
 use super::{Evaluated, error};
 use crate::model::tree::{Size, Value};
@@ -20,7 +20,7 @@ impl<T> Array<T> {
         self.elements.iter().find(|(own, _)| own == keys).map(|(_, element)| element)
     }
 
-    /// The element, which is made if it is not there.
+    /// The element, created if missing.
     pub fn make(&mut self, keys: &[Value], new: T) -> Evaluated<&mut T> {
         let at = match self.elements.iter().position(|(own, _)| own == keys) {
             Some(at) => at,
@@ -50,7 +50,7 @@ impl<T> Array<T> {
         &self.elements
     }
 
-    /// Takes out all elements with these keys; one that is missing is any.
+    /// Removes all elements with these keys; None matches any key.
     pub fn remove(&mut self, keys: &[Option<Value>]) {
         self.elements.retain(|(own, _)| !agree(own, keys));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Expressions to values.
+//! Evaluates expressions.
 
 use super::aggregate::extract;
 use super::array::agree;
@@ -65,7 +65,7 @@ impl Machine<'_> {
             Expression::Update(operator, place, value) => {
                 let found = self.find(frame, place)?;
                 let value = self.evaluate(frame, value)?;
-                // What is updated is looked at when the value is known.
+                // The target is read after the operand is evaluated.
                 let old = self.read(frame, &found);
                 let new = self.binary(*operator, old, value)?;
                 self.store(frame, &found, new)?
@@ -117,7 +117,7 @@ impl Machine<'_> {
         })
     }
 
-    /// A number. (Programs have the types right.)
+    /// A number. (Programs are type-correct.)
     pub(super) fn long(&mut self, frame: &mut Frame, expression: &Expression) -> Evaluated<i64> {
         match self.evaluate(frame, expression)? {
             Value::Long(number) => Ok(number),
@@ -210,7 +210,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Gives what has been stored.
+    /// Returns the stored value.
     pub(super) fn store(&mut self, frame: &mut Frame, found: &Found, value: Value) -> Evaluated<Value> {
         let value = match value {
             Value::Text(text) => Value::Text(self.cut(text)),
@@ -228,7 +228,7 @@ impl Machine<'_> {
         Ok(value)
     }
 
-    /// Of an aggregate; none where the element is not there.
+    /// Of an aggregate; None if the element does not exist.
     pub(super) fn samples(&mut self, frame: &mut Frame, place: &Variable) -> Evaluated<Vec<i64>> {
         let (index, keys) = match self.find(frame, place)? {
             Found::Local(index) | Found::Global(index) => (index, Vec::new()),
@@ -327,7 +327,7 @@ impl Machine<'_> {
         token
     }
 
-    /// What a print prints, however long. So is what is formatted just for it.
+    /// The output of a print, without limit; also for one that only formats.
     pub(super) fn print_text(&mut self, frame: &mut Frame, print: &Print) -> Evaluated<Vec<u8>> {
         let mut plain: Vec<bool> = vec![true; print.arguments.len()];
         if let Form::Formatted(pieces) = &print.form {
@@ -357,7 +357,7 @@ impl Machine<'_> {
     }
 }
 
-/// The arguments that a piece takes: whether it is one that is printed as it is.
+/// The arguments of a piece; whether it is printed unchanged.
 fn arguments_of(piece: &Piece) -> Vec<bool> {
     let Piece::Directive(directive) = piece else {
         return Vec::new();
@@ -391,7 +391,7 @@ fn formatted(pieces: &[Piece], values: &[Value]) -> Evaluated<Vec<u8>> {
                     Some(Width::Fixed(width)) => Ok(Some(width)),
                     Some(Width::Argument) => match values.next() {
                         Some(Value::Long(width @ 0..=99)) => Ok(Some(*width as usize)),
-                        // What a negative one means is not laid down.
+                        // A negative one is unspecified.
                         _ => Err(Stop::Unfit),
                     },
                     None => Ok(None),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What programs print, by the specification of the language: everything is looked up and computed the plainest way, and
-//! nothing is taken over from the compiler, the runtime or the loader.
+//! The expected output of programs, by the specification of the language: everything is computed in the simplest way,
+//! and no code is shared with the compiler, the runtime or the loader.
 //!
-//! Operands and arguments are evaluated from left to right. Texts are cut where they are stored, joined, passed or returned.
+//! Operands and arguments are evaluated from left to right. Strings are truncated when stored, joined, passed or
+//! returned.
 
 mod aggregate;
 mod array;
@@ -22,27 +23,27 @@ use super::tree::*;
 use super::write::MARK;
 use array::Array;
 
-/// What is set for a module as a whole.
+/// Settings of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// MAXSTRINGLEN: one more than a text has bytes.
+    /// MAXSTRINGLEN: the maximum length of a string plus one.
     pub string_bytes: usize,
     /// MAXMAPENTRIES
     pub map_entries: usize,
-    /// How often the event happens.
+    /// Number of events.
     pub events: usize,
 }
 
-/// How deep calls may nest.
+/// Maximum nesting of calls.
 pub const MAX_NESTING: usize = 6;
 
-/// Beyond these a program is not worth the time, or comes near the limits of a handler.
+/// Limits beyond which a program takes too long, or comes near the limits of a handler.
 const STEPS: usize = 30_000;
 const DEPTH: usize = MAX_NESTING;
 const PRINTED: usize = 60_000;
 
-/// What a program's handlers print together. None: it is not for this test, for it runs too long or has an error where none
-/// can be caught.
+/// The output of all handlers of a program. None: not suitable for this test, because it runs too long or has an error
+/// that cannot be caught.
 pub fn output(number: usize, program: &Program, limits: Limits) -> Option<Vec<u8>> {
     let mut machine = Machine::new(program, limits);
     for when in [When::Begin, When::Event, When::End] {
@@ -56,14 +57,14 @@ pub fn output(number: usize, program: &Program, limits: Limits) -> Option<Vec<u8
     Some(machine.printed)
 }
 
-/// Why a statement does not go on to the next.
+/// Why execution does not continue with the next statement.
 enum Stop {
     Error(Vec<u8>),
     Next,
     Break,
     Continue,
     Return(Value),
-    /// The program is not for this test.
+    /// The program is not suitable for this test.
     Unfit,
 }
 
@@ -83,7 +84,7 @@ struct Machine<'a> {
     printed: Vec<u8>,
     steps: usize,
     depth: usize,
-    /// What tokenize() has left of its text.
+    /// The rest of tokenize()'s string.
     untokenized: Option<Vec<u8>>,
 }
 
@@ -140,7 +141,7 @@ impl<'a> Machine<'a> {
         if self.steps > STEPS || self.printed.len() > PRINTED { Err(Stop::Unfit) } else { Ok(()) }
     }
 
-    /// A text as it is stored.
+    /// A string as stored.
     fn cut(&self, mut text: Vec<u8>) -> Vec<u8> {
         text.truncate(self.limits.string_bytes - 1);
         text
@@ -151,7 +152,7 @@ fn error<T>(message: &str) -> Evaluated<T> {
     Err(Stop::Error(message.as_bytes().to_vec()))
 }
 
-/// The programs' parts of what a module printed: a mark says whose the lines after it are.
+/// Splits a module's output by program: a mark names the program of the following lines.
 pub fn apart(printed: &[u8]) -> BTreeMap<usize, Vec<u8>> {
     let mut parts: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
     let mut of = usize::MAX;
