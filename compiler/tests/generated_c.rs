@@ -164,7 +164,7 @@ fn names_that_are_only_printed_are_left_to_the_loader() {
         !text.contains("spile_fn_sym") && !text.contains("spile_fn_modname") && !text.contains("spile_fn___stack"),
         "{text}"
     );
-    assert_eq!(text.matches("at = spile_put_long(at, ").count(), 3, "{text}");
+    assert_eq!(text.matches("\t\t\tto[").count(), 3, "{text}");
     assert!(text.contains("at = spile_put_stack(c, at, 0, 1, 3);"), "{text}");
     assert!(
         !text.contains("function_where") && !text.contains("function_both") && !text.contains("table_0"),

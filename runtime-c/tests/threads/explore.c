@@ -401,6 +401,7 @@ static bool explore(const struct scenario *which)
 static u8 local_bytes[THREADS][SMP_CACHE_BYTES];
 static struct lock the_lock;
 static char by_cpu[THREADS], whole;
+static struct spile_cpu the_cpu;
 
 static void reset_locks(void)
 {
@@ -409,8 +410,10 @@ static void reset_locks(void)
 	memset(&the_lock, 0, sizeof(the_lock));
 	memset(local_bytes, 0, sizeof(local_bytes));
 	all_locks = &the_lock;
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i < THREADS; i++) {
 		local_holders[i] = local_bytes[i];
+		spile_cpus[i] = &the_cpu;
+	}
 }
 
 static void use(enum spile_lock_mode mode)
@@ -475,7 +478,6 @@ static void two_writers(unsigned int thread)
 
 enum { RECORDS = 3, RING_BYTES = 2 * FEW_BYTES };
 
-static struct spile_cpu the_cpu;
 static struct spile_ring_header the_header;
 static char ring_bytes[RING_BYTES] __aligned(8);
 static char slots[2];
@@ -571,7 +573,7 @@ static void write_records(void)
 		char *at = spile_record_begin(c, SPILE_RECORD_PRINT, 0, 8);
 
 		if (at) {
-			touch(&slots[(the_cpu.record_at & (RING_BYTES - 1)) / FEW_BYTES]);
+			touch(&slots[(the_cpu.context.record_at & (RING_BYTES - 1)) / FEW_BYTES]);
 			spile_record_commit(c, at + 8);
 			written++;
 		}

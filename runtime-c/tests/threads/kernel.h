@@ -122,6 +122,7 @@ static inline void cpu_relax(void)
 }
 #endif
 
+#define data_race(value) (value)
 #define READ_ONCE(place) shim_load(&(place), __ATOMIC_RELAXED)
 #define WRITE_ONCE(place, value) shim_store(&(place), (__typeof__(place))(value), __ATOMIC_RELAXED)
 #define smp_load_acquire(at) shim_load(at, __ATOMIC_ACQUIRE)
@@ -176,8 +177,11 @@ typedef struct { s64 counter; } atomic64_t;
 
 /* Of one CPU alone. */
 typedef struct { long value; } local_t;
+#define WARN_ON_ONCE(wrong) ((wrong) ? abort() : (void)0)
 #define local_read(l) ((l)->value)
 #define local_inc(l) ((void)(l)->value++)
+#define local_dec(l) ((void)(l)->value--)
+#define local_add(n, l) ((void)((l)->value += (n)))
 #define local_set(l, to) ((void)((l)->value = (to)))
 
 /* ---- CPUs. */

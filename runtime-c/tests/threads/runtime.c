@@ -174,11 +174,17 @@ static void make_sites(void)
 
 		site->probe = &spile_script.probes[i];
 		site->index = i;
-		site->counts_at = i * sizeof(struct spile_counts);
+		site->counts_at = SPILE_COUNTS_AT + i * sizeof(struct spile_counts);
 		site->runs = SPILE_RUNS_WHOLE;
-		if (site->probe->counts_only) {
+		if (site->probe->counts_only && site->probe->adds_to) {
+			site->runs = SPILE_RUNS_ADDING;
+			site->counter_at = spile_counters_at() + (site->probe->adds_to - 1) * sizeof(spile_long);
+			site->addend = site->probe->addend;
+		} else if (site->probe->counts_only) {
 			site->counting = site->probe->handler;
 			site->runs = site->probe->registers ? SPILE_RUNS_COUNTING_BY : SPILE_RUNS_COUNTING;
+		} else if (site->probe->simple) {
+			site->runs = SPILE_RUNS_SIMPLE;
 		}
 	}
 }
@@ -220,6 +226,7 @@ void shim_load_script(u32 ring_bytes)
 		fprintf(stderr, "no memory for the script\n");
 		exit(2);
 	}
+	spile_scalars_init();
 	spile_ring_init();
 	if (spile_ring_setup(ring_bytes))
 		exit(2);
