@@ -11,7 +11,7 @@
 start library began
 warned_while_running=-
 until spilerun status library 2>/dev/null | grep -q ': running, '; do
-	[ "$warned_while_running" != - ] || ! grep -q 'become kprobes' library.err || warned_while_running=0
+	[ "$warned_while_running" != - ] || ! grep -q 'they become kprobes' library.err || warned_while_running=0
 	sleep 0.3
 done
 some() { [ "$1" -ge $2 ] && echo $3 || echo "$1"; }
@@ -22,6 +22,6 @@ echo "enabled kprobes at places of ftrace: $(grep FTRACE /sys/kernel/debug/kprob
 cat /proc/version >/dev/null
 kill -INT $loader
 wait $loader
-echo "warned: $(grep -c 'become kprobes one by one' library.err), running then: $warned_while_running"
+echo "warned: $(grep -c 'they become kprobes one by one' library.err), running then: $warned_while_running"
 cat library.out library.err
 gone library

@@ -70,7 +70,8 @@ fn one_guest(
     let mut guest = crate::guest::equipped(&workshop.root, &workshop.place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
     let mut script = String::from(". /root/driver.sh\nbegin_tests\n");
-    if tests.iter().any(|(_, test)| test.header.family) {
+    let has_family = tests.iter().any(|(_, test)| test.header.family);
+    if has_family {
         crate::guest::with_family(&mut guest, workshop.family()?)?;
     }
     for (number, test) in tests {
@@ -78,7 +79,9 @@ fn one_guest(
         script.push_str(&format!("run_test {number}\n"));
     }
     // All modules of all tests lie in its memory, and some tests arm a dozen scripts at once.
-    guest.memory_mib(3072 + 4 * asked(VOLUME).unwrap_or(0)).script(&script);
+    // Those on the generated family have tens of thousands of probes.
+    let more = if has_family { 1024 } else { 0 };
+    guest.memory_mib(3072 + more + 4 * asked(VOLUME).unwrap_or(0)).script(&script);
     let busy = measure::busy();
 
     let progress = Arc::new(Mutex::new(Progress::new()));
