@@ -7,27 +7,21 @@
 # stdout: ^the session is stopped, spile-root is killed: its module goes, and the session's process$
 # stdout: ^ends in order: [0-9][0-9]*, its module goes$
 
-place=/lib/modules/$(uname -r)/spile
-mkdir -p "$place"
-cp ./*.ko "$place"
-chmod 644 "$place"/*
+approve ./*.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
-printf 'usr:x:5001:5001::/tmp:/bin/sh\n' >>/etc/passwd
-rm -f /usr/bin/suid
-cp /usr/bin/spilerun /usr/bin/suid
-chmod 4755 /usr/bin/suid
-chmod 1777 /tmp
+add_users usr:5001
+make_suid
 mkdir -p /tmp/open && chmod 777 /tmp/open
 cd /tmp/open
-# named NAME: numbers of processes that have not ended (one that is stopped takes no notice of its children's end). none NAME...: waits until there are none.
-named() {
+# alive NAME: numbers of processes that have not ended (one that is stopped takes no notice of its children's end). none NAME...: waits until there are none.
+alive() {
 	for process in /proc/[0-9]*; do
 		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || grep -q '^State:.Z' "$process/status" || echo "${process#/proc/}"
 	done
 }
 none() {
 	for name; do
-		for tenth in $(seq $((150 * PATIENCE))); do [ -n "$(named "$name")" ] || continue 2; sleep 0.1; done
+		for tenth in $(seq $((150 * PATIENCE))); do [ -n "$(alive "$name")" ] || continue 2; sleep 0.1; done
 		echo "$name is still there"
 		return 1
 	done
@@ -38,7 +32,7 @@ unloaded() {
 }
 # two NAME: waits until there are two processes of this name.
 two() {
-	for tenth in $(seq $((100 * PATIENCE))); do [ "$(named "$1" | wc -l)" -lt 2 ] || return 0; sleep 0.1; done
+	for tenth in $(seq $((100 * PATIENCE))); do [ "$(alive "$1" | wc -l)" -lt 2 ] || return 0; sleep 0.1; done
 	echo "there are no two of $1"
 	return 1
 }
@@ -51,13 +45,13 @@ su usr -c 'exec suid -D ticks -o mine' >&8 2>err &
 su=$!
 wait_for mine tick || { cat err; exit 1; }
 two suid
-parent=$(named suid | sort -n | head -n 1)
-session=$(named suid | sort -n | tail -n 1)
+parent=$(alive suid | sort -n | head -n 1)
+session=$(alive suid | sort -n | tail -n 1)
 kill -s STOP "$parent"
 kill -s KILL "$session"
 unloaded ticks
 none spile-root spile-guard
-[ "$(named suid | head -n 1)" = "$parent" ]
+[ "$(alive suid | head -n 1)" = "$parent" ]
 echo the process that was started is stopped, the session is killed: its module goes, and spile-root
 kill -s KILL "$parent"
 wait $su || true
@@ -66,7 +60,7 @@ rm mine
 session=$(su usr -c 'suid -D ticks -o mine')
 wait_for mine tick
 kill -s STOP "$session"
-kill -s KILL "$(named spile-root)"
+kill -s KILL "$(alive spile-root)"
 unloaded ticks
 none suid spile-guard
 echo "the session is stopped, spile-root is killed: its module goes, and the session's process"

@@ -19,29 +19,19 @@
 # stdout: ^written: 3 .*open for writing
 # stdout: ^written no more: 0$
 
-place=/lib/modules/$(uname -r)/spile
-mkdir -p "$place"
-cp ./*.ko "$place"
-chmod 644 "$place"/*
+approve ./*.ko
 printf 'spileusr:x:601:usr\nspiledev:x:603:dev\n' >>/etc/group
-printf 'dev:x:5005:5005::/tmp:/bin/sh\nusr:x:5001:5001::/tmp:/bin/sh\nno:x:5004:5004::/tmp:/bin/sh\n' >>/etc/passwd
-cp /usr/bin/spilerun /usr/bin/suid
-chmod 4755 /usr/bin/suid
-chmod 1777 /tmp
+add_users dev:5005 usr:5001 no:5004
+make_suid
 mkdir -p /tmp/open && chmod 777 /tmp/open
 here=$PWD
 cd /tmp/open
 as() { user=$1; shift; su "$user" -c "$*"; }
 status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
-# processes UID: the sessions of a user. named NAME: processes with that name.
+# processes UID: the sessions of a user.
 processes() {
 	for process in /proc/[0-9]*; do
 		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
-	done
-}
-named() {
-	for process in /proc/[0-9]*; do
-		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || echo "${process#/proc/}"
 	done
 }
 # unloaded NAME: waits until it is.

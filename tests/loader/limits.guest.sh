@@ -11,16 +11,11 @@
 # stdout: ^gone with its user$
 # stdout: ^kept$
 
-place=/lib/modules/$(uname -r)/spile
-mkdir -p "$place" /etc/spile
-cp ticks.ko "$place"
-chmod 644 "$place"/*
+mkdir -p /etc/spile
+approve ticks.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
-echo "usr:x:5001:5001::/tmp:/bin/sh" >>/etc/passwd
-rm -f /usr/bin/suid
-cp /usr/bin/spilerun /usr/bin/suid
-chmod 4755 /usr/bin/suid
-chmod 1777 /tmp
+add_users usr:5001
+make_suid
 cd /tmp
 status() { s=0; su usr -c "$*" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 sessions() { ls /sys/class/misc | sed -n 's/^spile-//p'; }

@@ -12,27 +12,14 @@
 # stdout: ^at random: 3000 of 3000 answered: done, refused or called$
 # stdout: ^nothing is left$
 
-place=/lib/modules/$(uname -r)/spile
-mkdir -p "$place"
-cp ./*.ko "$place"
-chmod 644 "$place"/*
+approve ./*.ko
 printf 'spileusr:x:601:usr,two\n' >>/etc/group
-for who in usr:5001 two:5003 no:5004; do
-	echo "${who%:*}:x:${who#*:}:${who#*:}::/tmp:/bin/sh" >>/etc/passwd
-done
-rm -f /usr/bin/suid
-cp /usr/bin/spilerun /usr/bin/suid
-chmod 4755 /usr/bin/suid
-chmod 1777 /tmp
+add_users usr:5001 two:5003 no:5004
+make_suid
 mkdir -p /tmp/open && chmod 777 /tmp/open
 cd /tmp/open
 as() { user=$1; shift; su "$user" -c "$*"; }
 status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
-named() {
-	for process in /proc/[0-9]*; do
-		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || echo "${process#/proc/}"
-	done
-}
 parts() { echo $(cat /proc/[0-9]*/status 2>/dev/null | sed -n 's/^Name:[[:space:]]*\(suid\|spile-.*\)$/\1/p' | sort); }
 none() {
 	for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(parts)" ] || return 0; sleep 0.1; done

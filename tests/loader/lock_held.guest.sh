@@ -9,15 +9,10 @@
 # stdout: ^the killed one's module goes when the lock is free$
 # stdout: ^read-only: a user may not lock it: 1, mode 700$
 
-place=/lib/modules/$(uname -r)/spile
-mkdir -p "$place"
-cp ./*.ko "$place"
-chmod 644 "$place"/*
+approve ./*.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
-printf 'usr:x:5001:5001::/tmp:/bin/sh\nno:x:5004:5004::/tmp:/bin/sh\n' >>/etc/passwd
-cp /usr/bin/spilerun /usr/bin/suid
-chmod 4755 /usr/bin/suid
-chmod 1777 /tmp
+add_users usr:5001 no:5004
+make_suid
 mkdir -p /tmp/open && chmod 777 /tmp/open
 here=$PWD
 cd /tmp/open

@@ -20,25 +20,14 @@
 # stdout: ^outside: (as with Landlock|no Landlock here)$
 # stdout: ^a directory with the time in its name: another file of the output$
 
-place=/lib/modules/$(uname -r)/spile
-mkdir -p "$place"
-cp ./*.ko "$place"
-chmod 644 "$place"/*
+approve ./*.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
-printf 'usr:x:5001:5001::/tmp:/bin/sh\n' >>/etc/passwd
-cp /usr/bin/spilerun /usr/bin/suid
-chmod 4755 /usr/bin/suid
-chmod 1777 /tmp
+add_users usr:5001
+make_suid
 mkdir -p /tmp/open /tmp/other && chmod 777 /tmp/open /tmp/other
 cd /tmp/open
 as() { user=$1; shift; su "$user" -c "$*"; }
 status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
-# named NAME: numbers of processes.
-named() {
-	for process in /proc/[0-9]*; do
-		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || echo "${process#/proc/}"
-	done
-}
 field() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status" | tr '\t' ' '; }
 unloaded() {
 	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done

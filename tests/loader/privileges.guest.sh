@@ -17,18 +17,10 @@
 # stdout: ^swapped files do no harm$
 # stdout: ^services: 4$
 
-place=/lib/modules/$(uname -r)/spile
-mkdir -p "$place"
-cp ticks.ko shell.ko "$place"
-chmod 644 "$place"/*
+approve ticks.ko shell.ko
 printf 'spileusr:x:601:usr\nspilesys:x:602:sys\nspiledev:x:603:dev\n' >>/etc/group
-for who in usr:5001 sys:5002 dev:5003 no:5004; do
-	echo "${who%:*}:x:${who#*:}:${who#*:}::/tmp:/bin/sh" >>/etc/passwd
-done
-rm -f /usr/bin/suid
-cp /usr/bin/spilerun /usr/bin/suid
-chmod 4755 /usr/bin/suid
-chmod 1777 /tmp
+add_users usr:5001 sys:5002 dev:5003 no:5004
+make_suid
 cd /tmp
 mkdir -p open && chmod 777 open
 cd open

@@ -19,13 +19,8 @@ chmod +x bin/systemctl
 export PATH=$PWD/bin:$PATH
 place=/lib/modules/$(uname -r)/spile
 printf 'spileusr:x:601:usr\nspilesys:x:602:sys\n' >>/etc/group
-for who in usr:5001 sys:5002; do
-	echo "${who%:*}:x:${who#*:}:${who#*:}::/tmp:/bin/sh" >>/etc/passwd
-done
-rm -f /usr/bin/suid
-cp /usr/bin/spilerun /usr/bin/suid
-chmod 4755 /usr/bin/suid
-chmod 1777 /tmp
+add_users usr:5001 sys:5002
+make_suid
 status() { user=$1; shift; s=0; su "$user" -c "cd /tmp; $*" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 # The service's loader is $loader.
 begins() {
