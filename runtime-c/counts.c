@@ -64,9 +64,7 @@ void spile_map_count_text(struct spile_context *c, const struct spile_map *map,
 {
 	struct spile_table *table = spile_table_of(map);
 	const union spile_key key = { .text = text };
-	unsigned int hash = spile_hash_text(text.text, text.length, table->seeds[0],
-					    table->seeds[SPILE_MAX_KEYS]) >>
-			    32;
+	unsigned int hash = spile_hash_single_text(table, text);
 	struct spile_found found = spile_find_concurrently(table, hash, spile_is_text, &key);
 
 	if (spile_likely(found.number))

@@ -73,9 +73,7 @@ static inline unsigned int hash_of(const struct spile_table *table, const union 
 	if (table->single_long)
 		return spile_hash_long(table, keys[0].number);
 	if (table->single_text)
-		return spile_hash_text(keys[0].text.text, keys[0].text.length, table->seeds[0],
-				       table->seeds[SPILE_MAX_KEYS]) >>
-		       32;
+		return spile_hash_single_text(table, keys[0].text);
 	return hash_of_keys(table, keys);
 }
 

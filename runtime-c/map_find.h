@@ -81,6 +81,12 @@ static inline unsigned int spile_hash_long(const struct spile_table *table, spil
 	return ((__u64)key * table->seeds[0]) >> 32;
 }
 
+/* One string. */
+static __always_inline unsigned int spile_hash_single_text(const struct spile_table *table, struct spile_string key)
+{
+	return spile_hash_text(key.text, key.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
+}
+
 /* Of more than 16 bytes. */
 static noinline bool spile_same_long_text(const char *a, const char *b, unsigned int length)
 {
