@@ -6,6 +6,7 @@ use std::path::Path;
 
 use spile_base::cache::{self, Cache};
 use spile_base::scratch::Scratch;
+use spile_core::library::Offered;
 use spile_source::SourceMap;
 
 use crate::cli::options::Options;
@@ -19,6 +20,8 @@ pub struct Session {
     pub options: Options,
     /// All texts that were read.
     pub sources: SourceMap,
+    /// What the library has to offer, since pass 1.
+    pub offered: Offered,
     /// Where messages go.
     pub reporter: Reporter,
     /// How long each stage took, for `--time-report`.
@@ -31,7 +34,14 @@ impl Session {
     /// A run with these options that has done nothing yet.
     pub fn new(options: Options) -> Session {
         let reporter = Reporter::new(&options);
-        Session { options, sources: SourceMap::new(), reporter, times: Report::default(), directory: None }
+        Session {
+            options,
+            sources: SourceMap::new(),
+            offered: Offered::default(),
+            reporter,
+            times: Report::default(),
+            directory: None,
+        }
     }
 
     /// The cache of this user, as the options and the environment have it.

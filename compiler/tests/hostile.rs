@@ -68,6 +68,17 @@ const SEEDS: [&str; 5] = [
     "probe a = begin { v = 1 }\nprobe a, b ?, c.d(\"x\") ! { print(v) warn(\"w\") error(\"e\") log(substr(\"abc\", 0, 1)) }",
 ];
 
+/// Each alias names the one before twice: 2^40 points.
+#[test]
+fn aliases_that_double_end_at_the_limit() {
+    let mut text = String::from("probe a0 = begin, end { }\n");
+    for number in 1..40 {
+        text.push_str(&format!("probe a{number} = a{before}, a{before} {{ x = 1 }}\n", before = number - 1));
+    }
+    text.push_str("probe a39 { println(x) }\n");
+    assert!(!compile(text.as_bytes()));
+}
+
 #[test]
 fn ten_thousand_scripts() {
     let mut random = Random(5642);

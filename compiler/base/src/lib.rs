@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Services for several layers of the compiler: the cache, the scratch directory of a run, and wildcards. Independent
-//! of scripts.
+//! Services for several layers of the compiler: the cache, the scratch directory of a run, bounded reading of files, and
+//! wildcards. Independent of scripts.
 
 #![warn(missing_docs)]
 
 pub mod cache;
 pub mod glob;
+pub mod read;
 pub mod scratch;

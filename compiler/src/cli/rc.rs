@@ -6,7 +6,13 @@
 //! words of the command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use spile_base::read;
+
+/// Most bytes that such a file may have.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The file, whether it is there or not.
 pub fn path() -> Option<PathBuf> {
@@ -15,11 +21,24 @@ pub fn path() -> Option<PathBuf> {
     Some(directory.or_else(home)?.join("rc"))
 }
 
+/// Whether the options of a file may be taken: they include `-g` and `-c`. It is the user's or root's, and not everybody may write
+/// to it.
+fn is_trusted(path: &Path) -> bool {
+    let owner = |file: &std::fs::Metadata| file.uid() == 0 || file.uid() == nix::unistd::geteuid().as_raw();
+    std::fs::metadata(path).is_ok_and(|file| owner(&file) && file.mode() & 0o002 == 0)
+}
+
 /// The words of a command line with those of the file put in front, behind the program's name; the error names the file.
 pub fn with_words(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let Some(path) = path() else { return Ok(arguments) };
-    let text = match std::fs::read(&path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+    let text = match read::regular(&path, MOST_BYTES) {
+        Ok(bytes) if is_trusted(&path) => String::from_utf8_lossy(&bytes).into_owned(),
+        Ok(_) => {
+            return Err(format!(
+                "{}: it belongs to neither you nor root, or everybody may write it: its options are not taken",
+                path.display()
+            ));
+        }
         Err(error)
             if error.kind() == std::io::ErrorKind::NotFound || error.kind() == std::io::ErrorKind::NotADirectory =>
         {
@@ -88,6 +107,23 @@ mod tests {
 
     fn words(line: &str) -> Result<Vec<String>, &'static str> {
         split(line, &|name| format!("<{name}>"))
+    }
+
+    #[test]
+    fn only_the_users_own_file_is_trusted() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let rc = directory.path().join("rc");
+        std::fs::write(&rc, "-g").unwrap();
+        for (mode, trusted) in [(0o644, true), (0o600, true), (0o664, true), (0o646, false)] {
+            std::fs::set_permissions(&rc, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_trusted(&rc), trusted, "{mode:o}");
+        }
+        if nix::unistd::geteuid().is_root() {
+            std::fs::set_permissions(&rc, std::fs::Permissions::from_mode(0o644)).unwrap();
+            std::os::unix::fs::chown(&rc, Some(4711), None).unwrap();
+            assert!(!is_trusted(&rc));
+        }
     }
 
     #[test]

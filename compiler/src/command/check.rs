@@ -65,7 +65,7 @@ fn subject(session: &mut Session, name: &str, script: &Script, arguments: &[Stri
     let parsed = parse::parse(session, script, &environment)?;
     let survey = {
         let mut resolver = elaborate::resolver(&session.options, Some(&kernel), &release);
-        survey(&session.sources, &parsed.scripts, &elaborate::options(&session.options), &mut resolver)
+        survey(&session.sources, &parsed.scripts, &elaborate::options(session), &mut resolver)
     };
     Ok(Subject { name: name.to_string(), kernel, survey })
 }

@@ -25,7 +25,7 @@ pub(super) fn resolve(
 ) -> Result<Outcome, Failed> {
     let progress = session.reporter.progress("reading debug information");
     let mut resolver = elaborate::resolver(&session.options, target.kernel.as_ref(), &target.release);
-    let survey = survey(&session.sources, scripts, &elaborate::options(&session.options), &mut resolver);
+    let survey = survey(&session.sources, scripts, &elaborate::options(session), &mut resolver);
     drop(progress);
     let all = resolve::resolved(&session.sources, &survey);
     let lines = match form {

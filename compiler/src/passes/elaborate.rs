@@ -14,7 +14,8 @@ use crate::reporter::Failed;
 use crate::session::Session;
 
 /// What the command line has to say about pass 2.
-pub fn options(options: &Options) -> elaborate::Options {
+pub fn options(session: &Session) -> elaborate::Options {
+    let options = &session.options;
     // SANITY: mistakes in them have been reported before.
     let limits = options.script.limits().map(|(limits, _)| limits).unwrap_or_default();
     elaborate::Options {
@@ -24,6 +25,7 @@ pub fn options(options: &Options) -> elaborate::Options {
         skip_bad_variables: options.script.skip_badvars,
         struct_depth: limits.struct_depth,
         counts_only: limits.counts_only,
+        offered: session.offered.clone(),
     }
 }
 
@@ -41,7 +43,7 @@ pub fn elaborate(
     kernel: Option<&Kernel>,
     release: &str,
 ) -> Result<Program, Failed> {
-    let options = options(&session.options);
+    let options = options(session);
     let headers = headers::wanted(scripts);
     // What is compiled there is read until the end of this pass.
     let place = if headers.is_empty() { None } else { Some(session.scratch()?) };

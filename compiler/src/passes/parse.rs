@@ -3,8 +3,8 @@
 //! Pass 1: the user's scripts, and the library scripts that they need.
 
 use std::collections::HashMap;
-use std::io::Read;
 
+use spile_base::read;
 use spile_core::library::{self, Library};
 use spile_core::syscalls::Style;
 use spile_debuginfo::target::Kernel;
@@ -45,6 +45,7 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
         files.push(session.sources.add("<input>", text.into_bytes(), Origin::User));
     }
     let library = open_library(session, environment)?;
+    session.offered = library.offered();
     let mut problems = Vec::new();
     let macros = library
         .macros(&mut session.sources, environment, &mut problems)
@@ -97,13 +98,12 @@ pub fn read(session: &mut Session, script: &Script) -> Result<FileId, Failed> {
     let (name, bytes) = match script {
         Script::Text(text) => ("<input>".to_string(), text.clone().into_bytes()),
         Script::Stdin => {
-            let mut bytes = Vec::new();
-            let read = std::io::stdin().lock().read_to_end(&mut bytes);
-            read.map_err(|error| session.reporter.error(format!("reading the script from standard input: {error}")))?;
+            let bytes = read::bounded_from(std::io::stdin().lock(), read::MAX_TEXT)
+                .map_err(|error| session.reporter.error(format!("reading the script from standard input: {error}")))?;
             ("<input>".to_string(), bytes)
         }
         Script::File(path) => {
-            let bytes = std::fs::read(path)
+            let bytes = read::bounded(path, read::MAX_TEXT)
                 .map_err(|error| session.reporter.error(format!("reading the script {}: {error}", path.display())))?;
             (path.display().to_string(), bytes)
         }

@@ -7,6 +7,8 @@
 
 mod operators;
 
+pub use operators::print_words;
+
 use std::cell::RefCell;
 
 use lalrpop_util::ParseError;
@@ -15,6 +17,7 @@ use super::ast::*;
 use super::error::{MAX_PROBLEMS, SyntaxError};
 use super::operand::Terminal;
 use super::token::{AtOperator, Token};
+use spile_source::diagnostic::foreign;
 use spile_source::{SourceMap, Span};
 
 /// Maximum depth of an item. A later pass may use some kilobytes of stack for each level.
@@ -385,19 +388,25 @@ impl<'s> Builder<'s> {
     }
 
     pub fn assign(&self, left: usize, right: usize, target: Deep<Expr>, op: AssignOp, value: Deep<Expr>) -> Made<Expr> {
-        self.require_assignable(&target.node, "left of an assignment");
+        let hint = match &target.node.kind {
+            ExprKind::Binary(BinaryOp::Multiply, left, _) if is_declaration(left) => Some(foreign::NO_DECLARATIONS),
+            _ if op == AssignOp::Set => Some("`=` assigns and `==` compares"),
+            _ => None,
+        };
+        self.require_assignable(&target.node, "left of an assignment", hint);
         let depths = [target.depth, value.depth];
         self.expr(left, right, ExprKind::Assign(op, Box::new(target.node), Box::new(value.node)), &depths)
     }
 
     pub fn step(&self, left: usize, right: usize, delta: i64, prefix: bool, target: Deep<Expr>) -> Made<Expr> {
         let sign = if delta > 0 { "with `++`" } else { "with `--`" };
-        self.require_assignable(&target.node, sign);
+        let hint = "`++` and `--` belong to the operand before them, even over a newline; put a `;` between";
+        self.require_assignable(&target.node, sign, Some(hint));
         let kind = ExprKind::Step { delta, prefix, target: Box::new(target.node) };
         self.expr(left, right, kind, &[target.depth])
     }
 
-    fn require_assignable(&self, target: &Expr, place: &'static str) {
+    fn require_assignable(&self, target: &Expr, place: &'static str, hint: Option<&'static str>) {
         let assignable = matches!(
             target.kind,
             ExprKind::Ident(_)
@@ -408,7 +417,7 @@ impl<'s> Builder<'s> {
                 | ExprKind::Var { .. }
         );
         if !assignable {
-            self.note(SyntaxError::NotAssignable { span: target.span, place });
+            self.note(SyntaxError::NotAssignable { span: target.span, place, hint });
         }
     }
 
@@ -507,4 +516,9 @@ fn depth_of<T>(part: &Option<Deep<T>>) -> u16 {
 fn undo_deep<T>(list: Vec<Deep<T>>) -> (Vec<T>, u16) {
     let depth = list.iter().map(|part| part.depth).max().unwrap_or(0);
     (list.into_iter().map(|part| part.node).collect(), depth)
+}
+
+/// Whether an expression is the type of a declaration in C's manner, as `char` of `char *s = "x"`.
+fn is_declaration(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Ident(name) if foreign::declares(name))
 }

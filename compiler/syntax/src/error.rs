@@ -4,7 +4,7 @@
 
 use super::environment::CONDITION_WORDS;
 use spile_source::Span;
-use spile_source::diagnostic::{Code, Diagnostic, suggest};
+use spile_source::diagnostic::{Code, Diagnostic, foreign, suggest};
 
 /// Reading a file stops after this many errors.
 pub const MAX_PROBLEMS: usize = 100;
@@ -130,6 +130,8 @@ pub enum SyntaxError {
         candidates: Vec<String>,
         /// An operator that is newer than the version given by `--compatible`.
         since: Option<&'static str>,
+        /// It is used as a variable: `@name[...]`, `@name = ...`.
+        map: bool,
     },
     /// A macro call with the wrong number of arguments. `given` is `None` without parentheses.
     MacroArguments {
@@ -226,6 +228,8 @@ pub enum SyntaxError {
         span: Span,
         /// What is found there, as messages name it.
         found: String,
+        /// What the user may have meant.
+        hint: Option<String>,
     },
     /// `}` without `{`.
     StrayBrace {
@@ -319,8 +323,10 @@ pub enum SyntaxError {
     NotAssignable {
         /// Its span.
         span: Span,
-        /// What is found there, as messages name it.
+        /// Where a variable must stand: "left of an assignment".
         place: &'static str,
+        /// What the user may have meant.
+        hint: Option<&'static str>,
     },
     /// Something follows `$` or `$$`.
     AfterPretty {
@@ -409,10 +415,13 @@ impl SyntaxError {
             SyntaxError::ArgumentNested { span } => {
                 error("E0004", "a script argument may not refer to script arguments itself").at(*span, "")
             }
-            SyntaxError::UnknownMacro { name, span, candidates: _, since: Some(since) } => {
+            SyntaxError::UnknownMacro { name, span, since: Some(since), .. } => {
                 error("E0010", format!("no macro or operator @{name}")).at(*span, "").note(format!("SystemTap has it since {since}; --compatible asks for an older language"))
             }
-            SyntaxError::UnknownMacro { name, span, candidates, since: None } => unknown_macro(name, *span, candidates),
+            SyntaxError::UnknownMacro { name, span, map: true, .. } => error("E0010", format!("no macro or operator @{name}"))
+                .at(*span, "")
+                .note(format!("a global variable has no `@`: global {name} at the top of the script, then {name}[...] or {name} = ...")),
+            SyntaxError::UnknownMacro { name, span, candidates, .. } => unknown_macro(name, *span, candidates),
             SyntaxError::MacroArguments { name, span, parameters, given, defined } => {
                 macro_arguments(name, *span, parameters, *given, *defined)
             }
@@ -450,10 +459,10 @@ impl SyntaxError {
             SyntaxError::ConditionalStray { span, op } => {
                 error("E0022", format!("`{op}` without a conditional")).at(*span, "no `%(` is open here")
             }
-            SyntaxError::ExpectedItem { span, found } => {
+            SyntaxError::ExpectedItem { span, found, hint } => {
                 error("E0030", "expected `probe`, `function`, `global`, `private`, `@define` or `%{`")
                     .at(*span, format!("found {found}"))
-                    .note("statements stand inside the braces of a probe or function")
+                    .note(hint.as_deref().unwrap_or("statements stand inside the braces of a probe or function"))
             }
             SyntaxError::StrayBrace { span } => {
                 error("E0031", "`}` without `{`").at(*span, "everything is closed already before this")
@@ -496,13 +505,10 @@ impl SyntaxError {
             SyntaxError::AnyIndex { span } => error("E0048", "`*` cannot be an index here")
                 .at(*span, "one element is meant, not all")
                 .note("`*` stands for any key in delete a[1, *], [1, *] in a and foreach ([k, l] in a[1, *])"),
-            SyntaxError::NotAssignable { span, place } => {
+            SyntaxError::NotAssignable { span, place, hint } => {
                 let diagnostic = error("E0041", format!("a variable, array element or target must stand {place}"))
                     .at(*span, "this cannot be assigned to");
-                match place.starts_with("with") {
-                    true => diagnostic.note("`++` and `--` belong to the operand before them, even over a newline; put a `;` between"),
-                    false => diagnostic,
-                }
+                noted(diagnostic, *hint)
             }
             SyntaxError::AfterPretty { span } => {
                 error("E0042", "nothing can follow a pretty-printing `$` or `$$`").at(*span, "")
@@ -570,7 +576,9 @@ fn lexical(problem: &LexicalError, span: Span) -> Diagnostic {
                 _ if text.starts_with('\'') => diagnostic.note("strings stand in double quotes"),
                 _ if !text.is_ascii() => diagnostic
                     .note("names and operators are ASCII; other characters stand in strings and comments alone"),
-                "@" => diagnostic.note("a name must follow: @count(x), @1"),
+                "@" => diagnostic.note(
+                    "a name must follow: @count(x), @1; a global variable has no `@`: global a at the top, then a[...]",
+                ),
                 "\\" => diagnostic.note("a statement may go on over lines without a backslash"),
                 _ => diagnostic,
             }
@@ -594,6 +602,9 @@ fn argument_out_of_range(span: Span, number: u32, quoted: bool, given: usize) ->
 fn unknown_macro(name: &str, span: Span, candidates: &[String]) -> Diagnostic {
     let near = suggest::suggest(name, candidates.iter().map(String::as_str));
     let diagnostic = error("E0010", format!("no macro or operator @{name}")).at(span, "");
+    if let Some(instead) = foreign::instead(name, foreign::Use::At) {
+        return diagnostic.note(instead);
+    }
     let near: Vec<String> = near.iter().map(|name| format!("@{name}")).collect();
     diagnostic.near(span, &near)
 }
@@ -666,7 +677,15 @@ fn unclosed_body(open: Span, stopped: &Option<(Span, String)>) -> Diagnostic {
     let diagnostic = error("E0032", "this `{` is not closed");
     match stopped {
         Some((span, found)) => {
-            diagnostic.at(open, "").also(*span, format!("{found} cannot stand inside; a `}}` is missing before it"))
+            let diagnostic = diagnostic
+                .at(open, "")
+                .also(*span, format!("{found} cannot stand inside; a `}}` is missing before it"));
+            match found.contains("global") {
+                true => {
+                    diagnostic.note("a global is declared at the top of the script, outside of probes and functions")
+                }
+                false => diagnostic,
+            }
         }
         None => diagnostic.at(open, "the script ends without its `}`"),
     }
@@ -691,8 +710,12 @@ fn unexpected_word(unexpected: &Unexpected) -> Diagnostic {
         // The missing part is missing in the macro.
         diagnostic = diagnostic.also(*after, "after this");
     }
+    noted(diagnostic, *hint)
+}
+
+fn noted(diagnostic: Diagnostic, hint: Option<&'static str>) -> Diagnostic {
     match hint {
-        Some(hint) => diagnostic.note(*hint),
+        Some(hint) => diagnostic.note(hint),
         None => diagnostic,
     }
 }

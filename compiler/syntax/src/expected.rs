@@ -6,6 +6,7 @@ use lalrpop_util::ParseError;
 
 use super::construct::Fail;
 use super::error::{SyntaxError, Unexpected};
+use super::habit;
 use super::operand::Terminal;
 use super::token::{Keyword, Kind, Op, Token};
 use spile_source::Span;
@@ -32,7 +33,9 @@ pub fn explain(fail: Fail, tokens: &[Token], end: usize) -> SyntaxError {
         found: found.map(|token| token.kind.describe()),
         after: before.map(|token| (token.kind.describe(), token.span)),
         expected: words(&terminals),
-        hint: brace_hint(tokens, at).or_else(|| hint(terminal.as_ref(), found, before, &terminals)),
+        hint: habit::unexpected(tokens, at)
+            .or_else(|| brace_hint(tokens, at))
+            .or_else(|| hint(terminal.as_ref(), found, before, &terminals)),
     })
 }
 

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::error::SyntaxError;
+use super::habit;
 use super::token::{Keyword, Kind, Op, Token};
 
 /// A range of a script's tokens.
@@ -96,7 +97,10 @@ impl Splitter<'_> {
         match token.kind {
             Kind::Poison => {}
             Kind::Op(Op::BraceClose) => self.problem(SyntaxError::StrayBrace { span: token.span }, at),
-            _ => self.problem(SyntaxError::ExpectedItem { span: token.span, found: token.kind.describe() }, at),
+            _ => {
+                let hint = habit::at_top_level(&self.tokens[at..]);
+                self.problem(SyntaxError::ExpectedItem { span: token.span, found: token.kind.describe(), hint }, at);
+            }
         }
         self.next_item(at + 1)
     }

@@ -20,6 +20,7 @@ mod construct;
 pub mod environment;
 pub mod error;
 mod expected;
+pub mod habit;
 mod items;
 pub mod layout;
 mod lexer;
@@ -41,7 +42,7 @@ mod grammar {
 
 use std::collections::BTreeSet;
 
-pub use construct::MAX_DEPTH;
+pub use construct::{MAX_DEPTH, print_words};
 pub use environment::Environment;
 pub use macros::{Macro, Macros};
 pub use preprocess::compare_versions;

@@ -5,7 +5,7 @@
 //! | group | may |
 //! |---|---|
 //! | spiledev | everything that root may |
-//! | spilesys | run approved modules, and signed ones from elsewhere; look at, switch and end any session |
+//! | spilesys | run approved modules, and signed ones from elsewhere; look at and switch any session, end any that has no loader |
 //! | spileusr | run approved modules; look at any session; end one's own |
 //!
 //! Each attaches to its own sessions; to another's only root does. Modules of services are root's, unless their

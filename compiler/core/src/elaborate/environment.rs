@@ -19,6 +19,8 @@ pub(super) struct Environment<'a> {
     pub options: Options,
     /// Answers questions about probe points and targets.
     pub resolver: &'a mut Resolver<'a>,
+    /// How many aliases have been expanded.
+    pub expansions: u32,
     problems: Vec<Diagnostic>,
     failed: bool,
 }
@@ -33,7 +35,7 @@ pub(super) struct Mark {
 impl<'a> Environment<'a> {
     /// Without problems.
     pub fn new(sources: &'a SourceMap, options: &Options, resolver: &'a mut Resolver<'a>) -> Environment<'a> {
-        Environment { sources, options: options.clone(), resolver, problems: Vec::new(), failed: false }
+        Environment { sources, options: options.clone(), resolver, expansions: 0, problems: Vec::new(), failed: false }
     }
 
     /// Whether an error was reported.

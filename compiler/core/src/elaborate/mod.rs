@@ -34,6 +34,7 @@ mod unneeded;
 
 pub use listing::list;
 
+use crate::library::Offered;
 use crate::probe::Resolver;
 use crate::program::Program;
 use counter::Counters;
@@ -57,6 +58,8 @@ pub struct Options {
     pub struct_depth: Option<u32>,
     /// STP_ALIBI: handlers do nothing, so that their hits alone are counted.
     pub counts_only: bool,
+    /// What the whole library has, to suggest for a name that is not known.
+    pub offered: Offered,
 }
 
 /// Resolves `scripts`: the user's files first, then the library files they need.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use super::environment::{Environment, is_library};
 use super::error::Error;
 use super::guru;
+use crate::library::Offered;
 use crate::program::{GlobalId, id};
 use spile_source::{FileId, SourceMap};
 use spile_syntax::ast::{self, Index};
@@ -25,11 +26,14 @@ pub(super) struct Names<'a> {
     function_names: HashMap<(Option<FileId>, &'a str), Vec<DeclaredId>>,
     /// All probe aliases, in the order of the files.
     pub aliases: Vec<&'a ast::Alias>,
+    /// Names of library files that no script needs: what a wrong name may have meant.
+    pub offered: Offered,
 }
 
 /// Declares everything in the scripts. Reports names that are declared twice, and what only guru mode may.
 pub(super) fn declare<'a>(env: &mut Environment<'a>, scripts: &'a [ast::Script]) -> Names<'a> {
     let mut names = Names::new(env.sources);
+    names.offered = env.options.offered.clone();
     for script in scripts {
         for item in &script.items {
             match item {
@@ -54,6 +58,7 @@ impl<'a> Names<'a> {
             functions: Vec::new(),
             function_names: HashMap::new(),
             aliases: Vec::new(),
+            offered: Offered::default(),
         }
     }
 
@@ -156,8 +161,8 @@ impl<'a> Names<'a> {
     }
 
     /// First components of the aliases' names.
-    pub fn alias_names(&self) -> Vec<String> {
+    pub fn alias_names(&self) -> impl Iterator<Item = Vec<String>> {
         let names = self.aliases.iter().flat_map(|alias| &alias.names);
-        names.filter_map(|name| name.first()).map(|component| component.name.clone()).collect()
+        names.map(|name| name.iter().map(|component| component.name.clone()).collect())
     }
 }

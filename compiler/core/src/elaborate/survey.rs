@@ -147,7 +147,7 @@ fn why_absent(env: &mut Environment, names: &Names, point: &ast::ProbePoint) -> 
     if expand::is_alias(names, &point.components) {
         return None;
     }
-    let error = crate::probe::resolve(&point.components, point.span, &[], env.resolver).err()?;
+    let error = crate::probe::resolve(&point.components, point.span, env.resolver).err()?;
     Some(error.diagnostic(point.span))
 }
 

@@ -37,7 +37,7 @@ pub fn listing(
     sources: &Sources,
 ) -> Result<Listing, PointError> {
     let mut functions: BTreeSet<(String, String, u32)> = BTreeSet::new();
-    for site in probe::resolve(components, span, &[], resolver)? {
+    for site in probe::resolve(components, span, resolver)? {
         let Some(code) = site.context.code() else { continue };
         let function = code.object.debug().ok().and_then(|debug| debug.function(code.function).ok());
         functions.extend(function.map(|function| (function.file, function.name, function.line)));
@@ -51,7 +51,7 @@ pub fn listing(
             ..components[components.len() - 1].clone()
         };
         // Of several functions one may have no line that is its own.
-        let Ok(sites) = probe::resolve(&[components[0].clone(), statements], span, &[], resolver) else { continue };
+        let Ok(sites) = probe::resolve(&[components[0].clone(), statements], span, resolver) else { continue };
         let text = Text::find(sources, &file);
         listing.lines.extend(of_function(&name, &file, line, &sites, &text));
         if text.0.is_empty() {

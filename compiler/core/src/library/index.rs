@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Unreadable, unreadable};
 use spile_base::cache::{Cache, Entry, Key, Kind};
+use spile_base::read;
 use spile_syntax::outline::{Outline, outline};
 
 /// Counts changes of what lines hold and of how outlines are made.
@@ -52,7 +53,8 @@ impl Index {
             .into_par_iter()
             .filter(|&at| known(&paths[at], &states[at]).is_none())
             .map(|at| {
-                let bytes = std::fs::read(&paths[at]).map_err(|error| unreadable(&paths[at], &error))?;
+                let bytes =
+                    read::regular(&paths[at], read::MAX_TEXT).map_err(|error| unreadable(&paths[at], &error))?;
                 let macros = paths[at].extension().is_some_and(|extension| extension == "stpm");
                 Ok((at, if macros { Outline::default() } else { outline(&bytes) }))
             })

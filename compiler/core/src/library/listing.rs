@@ -7,6 +7,7 @@
 use spile_source::{SourceMap, Span};
 use spile_syntax as syntax;
 use spile_syntax::ast::{Component, Function, Item, Script, TypeName};
+use spile_syntax::outline::Outline;
 
 /// The functions of the scripts and the builtins, sorted; those that begin with `_` are the library's own business.
 pub fn functions(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
@@ -47,6 +48,24 @@ pub fn aliases(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
     found.sort();
     found.dedup();
     found
+}
+
+/// Public names of the whole library, of files that a script needs and of the others: what a wrong name may have meant.
+#[derive(Clone, Debug, Default)]
+pub struct Offered {
+    /// Functions and globals of its scripts; builtins are not among them.
+    pub functions: Vec<String>,
+    /// Probe aliases, each the names of its components: `["vfs", "read"]`.
+    pub aliases: Vec<Vec<String>>,
+}
+
+impl Offered {
+    /// Adds the public names among those that a file defines.
+    pub(super) fn add(&mut self, outline: &Outline) {
+        self.functions.extend(outline.names.iter().filter(|name| is_public(name)).cloned());
+        let shown = |alias: &&Vec<String>| alias.iter().all(|component| is_public(component));
+        self.aliases.extend(outline.aliases.iter().filter(shown).cloned());
+    }
 }
 
 fn is_public(name: &str) -> bool {

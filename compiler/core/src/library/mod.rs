@@ -14,13 +14,14 @@ mod uses;
 
 pub use embedded::{TAPSET_NAMES, embedded_tapset};
 
-pub use listing::{aliases, functions};
+pub use listing::{Offered, aliases, functions};
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::syscalls;
 use spile_base::cache::Cache;
+use spile_base::read;
 use spile_source::diagnostic::{Diagnostic, Severity};
 use spile_source::{Origin, SourceMap};
 use spile_syntax::ast::{Item, ProbePoint, Script};
@@ -66,7 +67,7 @@ impl File {
     fn read(&self) -> Result<Vec<u8>, Unreadable> {
         match &self.text {
             Text::Embedded(bytes) => Ok(bytes.clone()),
-            Text::Path(path) => std::fs::read(path).map_err(|error| unreadable(path, &error)),
+            Text::Path(path) => read::regular(path, read::MAX_TEXT).map_err(|error| unreadable(path, &error)),
         }
     }
 }
@@ -123,6 +124,21 @@ impl Library {
     /// How many library scripts there are.
     pub fn count(&self) -> usize {
         self.scripts.len()
+    }
+
+    /// What the library has to offer, for suggestions.
+    pub fn offered(&self) -> Offered {
+        let mut offered = Offered::default();
+        for file in &self.scripts {
+            offered.add(&file.offers);
+        }
+        if self.makes_syscalls.is_some() {
+            for name in syscalls::names() {
+                offered.aliases.push(vec!["syscall".into(), name.into()]);
+                offered.aliases.push(vec!["syscall".into(), name.into(), "return".into()]);
+            }
+        }
+        offered
     }
 
     /// The macros of the library. A file with errors is left out, with a warning.

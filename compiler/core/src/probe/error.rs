@@ -7,6 +7,7 @@ use std::rc::Rc;
 use spile_debuginfo::target::TargetError;
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
+use spile_syntax::ast::Component;
 
 /// Why a probe point has no site.
 #[derive(Clone, Debug)]
@@ -15,7 +16,9 @@ pub enum PointError {
     Unknown {
         /// The component that it is about.
         component: Span,
-        /// Components that may follow.
+        /// How many components before it are known.
+        known: usize,
+        /// Components that may follow: `function(string)`; of aliases the whole name, `syscall.openat`.
         follow: Vec<String>,
         /// The name asked for.
         name: String,
@@ -131,17 +134,44 @@ pub enum PointError {
     },
 }
 
+/// The name of the last component, without its argument: `function` of `function(string)`, `openat` of `syscall.openat`.
+fn last_name(spelling: &str) -> &str {
+    let name = spelling.split('(').next().unwrap_or(spelling);
+    name.rsplit('.').next().unwrap_or(name)
+}
+
 impl PointError {
+    /// With what `aliases`, each the names of its components, offer where `components` go on to what is not known.
+    pub fn with_aliases(self, components: &[Component], aliases: impl Iterator<Item = Vec<String>>) -> PointError {
+        let PointError::Unknown { mut component, mut known, mut follow, mut name } = self else { return self };
+        for alias in aliases {
+            let fits =
+                |(component, part): &(&Component, &String)| component.argument.is_none() && component.name == **part;
+            let same = components.iter().zip(&alias).take_while(fits).count();
+            if same > known {
+                (known, follow) = (same, Vec::new());
+                name = components.get(same).map_or_else(String::new, |component| component.name.clone());
+                component = components.get(same).map_or(component, |component| component.span);
+            }
+            if same == known && same < alias.len() {
+                follow.push(alias[..=same].join("."));
+            }
+        }
+        follow.sort();
+        follow.dedup();
+        PointError::Unknown { component, known, follow, name }
+    }
+
     /// The diagnostic; `point` is where the whole point is written.
     pub fn diagnostic(&self, point: Span) -> Diagnostic {
         let error = |code, message: String| Diagnostic::error(Code(code), message);
         match self {
-            PointError::Unknown { component, follow, name } => {
+            PointError::Unknown { component, follow, name, .. } => {
                 // Names in two underscores are the library's own.
                 let follow: Vec<&str> =
                     follow.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
                 let diagnostic = error("E0201", "probe point mismatch".into()).at(*component, "not known here");
-                match suggest::hint(name, &follow, 30) {
+                match suggest::hint_by(name, &follow, last_name, 30) {
                     Some(hint) => diagnostic.note(hint),
                     None => diagnostic.note("nothing may follow here"),
                 }

@@ -123,13 +123,8 @@ pub fn check(sites: &[(&Attachment, Span)]) -> Vec<Diagnostic> {
     FAMILIES.iter().flat_map(|family| (family.check)(sites)).collect()
 }
 
-/// The sites of a probe point that is no alias. `aliases`: further first components, for suggestions.
-pub fn resolve(
-    components: &[Component],
-    span: Span,
-    aliases: &[String],
-    resolver: &mut Resolver,
-) -> Result<Vec<Site>, PointError> {
+/// The sites of a probe point that is no alias.
+pub fn resolve(components: &[Component], span: Span, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let mut longest = 0;
     let mut argument = None;
     for family in FAMILIES {
@@ -160,14 +155,11 @@ pub fn resolve(
             if same { parts.get(before.len()).map(|part| part.to_string()) } else { None }
         })
         .collect();
-    if before.is_empty() {
-        follow.extend(aliases.iter().cloned());
-    }
     follow.sort();
     follow.dedup();
     let (component, name) = match components.get(longest) {
         Some(component) => (component.span, component.name.clone()),
         None => (span, String::new()),
     };
-    Err(PointError::Unknown { component, follow, name })
+    Err(PointError::Unknown { component, known: before.len(), follow, name })
 }

@@ -113,6 +113,11 @@ fn mentions(text: &[u8], word: &str) -> bool {
     text.windows(word.len()).any(|window| window == word.as_bytes())
 }
 
+/// The names of the system calls that have aliases, `openat` for `syscall.openat`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    rows().map(|row| row.alias)
+}
+
 /// The library script that scripts of these texts may need.
 pub fn script(texts: &[&[u8]], style: Style) -> Option<String> {
     if !wanted(texts.iter().copied()) {

@@ -37,6 +37,10 @@ pub(super) struct Packed {
 impl Packed {
     pub fn open(path: &Path) -> Result<Packed, TargetError> {
         let wrong = |message: &str| TargetError::NoIndex { path: path.into(), message: message.into() };
+        // Opening a pipe would wait for its writer, and a device may never end.
+        if !std::fs::metadata(path).is_ok_and(|file| file.is_file()) && path.exists() {
+            return Err(wrong("not a regular file"));
+        }
         let entry = Entry::load(path).map_err(|error| wrong(&error.to_string()))?;
         let entry = entry.ok_or_else(|| wrong("it is damaged, or was not made by --export-index"))?;
         let packed = Packed { path: path.into(), entry };

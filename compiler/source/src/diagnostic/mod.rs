@@ -6,6 +6,7 @@
 //! defines the type; [`render`] prints it.
 
 pub mod explain;
+pub mod foreign;
 pub mod json;
 pub mod render;
 pub mod suggest;

@@ -69,7 +69,7 @@ fn convert(sources: &SourceMap, diagnostic: &Diagnostic) -> codespan::Diagnostic
     }
     codespan::Diagnostic::new(severity)
         .with_code(diagnostic.code.0)
-        .with_message(printable(&diagnostic.message))
+        .with_message(escape::line(&diagnostic.message))
         .with_labels(labels)
         .with_notes(diagnostic.notes.iter().map(|note| printable(note).into_owned()).collect())
 }

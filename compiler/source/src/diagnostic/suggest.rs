@@ -6,24 +6,52 @@
 ///
 /// Near is an edit distance (with transpositions) of at most a third of the name's length, or a name that contains it.
 pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    suggest_by(name, candidates, |candidate| candidate)
+}
+
+/// As [`suggest`], where `key` is the part of a candidate that is compared. The case of letters does not count.
+fn suggest_by<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    key: impl Fn(&'a str) -> &'a str,
+) -> Vec<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
+    let lower = name.to_ascii_lowercase();
     let mut near: Vec<(usize, &str)> = candidates
         .into_iter()
-        .filter(|candidate| *candidate != name && candidate.len().abs_diff(name.len()) <= limit.max(8))
+        .filter(|candidate| *candidate != name && key(candidate).len().abs_diff(name.len()) <= limit.max(8))
         .filter_map(|candidate| {
-            let distance = strsim::damerau_levenshtein(name, candidate);
-            let contains = name.len() >= 4 && candidate.contains(name);
+            let compared = key(candidate);
+            let distance = strsim::damerau_levenshtein(&lower, &compared.to_ascii_lowercase());
+            let contains = name.len() >= 4 && compared.contains(name);
             (distance <= limit || contains).then_some((distance, candidate))
         })
         .collect();
-    near.sort();
+    // Of those at one distance, what has all letters of the name comes first: `println` for `printn`.
+    near.sort_by_key(|&(distance, candidate)| (distance, !has_letters(&lower, key(candidate)), candidate));
     near.dedup();
     near.into_iter().take(5).map(|(_, candidate)| candidate).collect()
 }
 
+/// Whether the letters of a name are all in a candidate, in their order: some were left out.
+fn has_letters(name: &str, candidate: &str) -> bool {
+    let mut letters = candidate.chars().map(|letter| letter.to_ascii_lowercase());
+    name.chars().all(|wanted| letters.any(|letter| letter == wanted))
+}
+
 /// `did you mean A, B?` for a note, or the first `shown` candidates if none is near; None without candidates.
 pub fn hint(name: &str, candidates: &[&str], shown: usize) -> Option<String> {
-    let near = suggest(name, candidates.iter().copied());
+    hint_by(name, candidates, |candidate| candidate, shown)
+}
+
+/// As [`hint`], where `key` is the part of a candidate that is compared.
+pub fn hint_by<'a>(
+    name: &str,
+    candidates: &[&'a str],
+    key: impl Fn(&'a str) -> &'a str,
+    shown: usize,
+) -> Option<String> {
+    let near = suggest_by(name, candidates.iter().copied(), key);
     if !near.is_empty() {
         return Some(format!("did you mean {}?", near.join(", ")));
     }
@@ -44,6 +72,8 @@ mod tests {
         let names = ["vfs_write", "vfs_read", "vcs_read", "do_exit"];
         assert_eq!(suggest("vfs_raed", names), ["vfs_read", "vcs_read"]);
         assert_eq!(suggest("zzz", names), [""; 0]);
+        assert_eq!(suggest("printn", ["print", "printd", "println"]), ["println", "print", "printd"]);
+        assert_eq!(suggest("VFS_read", names), ["vfs_read", "vcs_read"]);
     }
 
     #[test]

@@ -44,6 +44,11 @@ const PRINTS: &[PrintWord] = &[
 /// Maximum number of values in one print call.
 const MAX_PRINT_VALUES: usize = 32;
 
+/// The names of the print functions.
+pub fn print_words() -> impl Iterator<Item = &'static str> {
+    PRINTS.iter().map(|word| word.name)
+}
+
 /// Whether a name is a print function and so cannot be a variable.
 pub(super) fn is_print(name: &str) -> bool {
     PRINTS.iter().any(|word| word.name == name)

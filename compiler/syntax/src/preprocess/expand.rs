@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::environment::Environment;
 use crate::error::{DefinitionProblem, MAX_PROBLEMS, SyntaxError};
+use crate::habit;
 use crate::lexer;
 use crate::macros::{Macro, Macros};
 use crate::token::{Argument, AtOperator, Keyword, Kind, Op, Token};
@@ -222,8 +223,9 @@ impl<'a> Expander<'a> {
                 return Some(Kind::At(operator));
             }
             let since = operator.map(AtOperator::since);
+            let map = self.frames.last().is_some_and(|frame| habit::is_map(frame.tokens.get(frame.at)));
             let candidates = self.at_words();
-            self.problems.push(SyntaxError::UnknownMacro { name: name.to_string(), span, candidates, since });
+            self.problems.push(SyntaxError::UnknownMacro { name: name.to_string(), span, candidates, since, map });
             return Some(Kind::Poison);
         };
         let mut enclosing = frame.active.as_ref();

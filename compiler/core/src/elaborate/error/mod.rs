@@ -291,10 +291,11 @@ pub enum Error {
         name: String,
         span: Span,
     },
-    /// With the function that is called by the name with parentheses.
+    /// `text`: the expression; `function`: it is the name of one.
     IdleExpression {
         span: Span,
-        function: Option<String>,
+        text: String,
+        function: bool,
     },
     IdleProbe {
         points: String,

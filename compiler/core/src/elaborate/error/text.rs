@@ -6,7 +6,9 @@ use super::Error;
 use crate::elaborate::format::FormatErrorKind;
 use crate::elaborate::infer::types::Conflict;
 use crate::program::Type;
+use spile_source::diagnostic::foreign::{self, Use};
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
+use spile_syntax::habit;
 
 fn and(names: &[String], none: &str) -> String {
     if names.is_empty() { none.to_string() } else { names.join(", ") }
@@ -15,6 +17,12 @@ fn and(names: &[String], none: &str) -> String {
 /// `1 key`, `2 keys`.
 fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// A note on the name of a function that stands without its parentheses; None if there is no such builtin.
+fn called(name: &str) -> Option<String> {
+    let function = crate::builtin::all().any(|builtin| builtin.name == name);
+    function.then(|| format!("the function of this name is called with parentheses: {name}()"))
 }
 
 impl Error {
@@ -39,16 +47,13 @@ impl Error {
                     .at(second.1, format!("this is a {}", second.0.name()))
                     .also(first.1, format!("first used as a {} here", first.0.name()))
                     .note(match second.0 {
-                        Type::Long => "a number becomes text by sprint(...) or sprintf(\"%d\", ...)",
-                        Type::String => "text becomes a number by strtol(text, 10)",
+                        Type::Long => "a number becomes text by sprint(...) or sprintf(\"%d\", ...), and is printed with %d",
+                        Type::String => "text becomes a number by strtol(text, 10), is joined by `.`, and is printed with %s",
                     })
             }
             Error::Unresolved { name, span } => {
-                let function = crate::builtin::all().any(|builtin| builtin.name == name);
-                let note = match function {
-                    true => format!("the function of this name is called with parentheses: {name}()"),
-                    false => "assign it a number or a text somewhere, or print it with %d or %s".to_string(),
-                };
+                let otherwise = || "assign it a number or a text somewhere, or print it with %d or %s".to_string();
+                let note = called(name).or_else(|| foreign::instead(name, Use::Value)).unwrap_or_else(otherwise);
                 error("E0102", format!("unresolved type of `{name}`")).at(*span, "neither a long nor a string by any of its uses").note(note)
             }
             Error::NoProbes { span } => error("E0165", "no probes found".to_string())
@@ -58,12 +63,22 @@ impl Error {
                 let known: Vec<&str> = near.iter().map(String::as_str).collect();
                 let diagnostic = error("E0103", format!("unresolved function `{name}`")).at(*span, "");
                 let near = suggest::suggest(name, known);
-                diagnostic.near(*span, &near)
+                let instead = foreign::instead(name, Use::Call).or_else(|| habit::statement(name).map(String::from));
+                match instead {
+                    Some(instead) => diagnostic.note(instead),
+                    None => diagnostic.near(*span, &near),
+                }
             }
             Error::Arity { name, takes, given, span, declared } => {
-                let takes: Vec<String> = takes.iter().map(usize::to_string).collect();
-                let mut diagnostic =
-                    error("E0104", format!("`{name}` takes {} arguments, not {given}", takes.join(" or "))).at(*span, "");
+                let takes = match takes.as_slice() {
+                    [0] => "no arguments".to_string(),
+                    [one] => counted(*one, "argument"),
+                    several => {
+                        let several: Vec<String> = several.iter().map(usize::to_string).collect();
+                        format!("{} arguments", several.join(" or "))
+                    }
+                };
+                let mut diagnostic = error("E0104", format!("`{name}` takes {takes}, not {given}")).at(*span, "");
                 if let Some(declared) = declared {
                     diagnostic = diagnostic.also(*declared, "declared here");
                 }
@@ -86,7 +101,9 @@ impl Error {
             Error::NoContext { name, point, span } => {
                 let diagnostic = error("E0120", format!("no context variable `{name}` here"));
                 match point {
-                    Some(point) => diagnostic.at(*span, format!("probe {point} has no context variables")),
+                    Some(point) => diagnostic
+                        .at(*span, format!("probe {point} has no context variables"))
+                        .note("the script's own variables have no `$`"),
                     None => diagnostic
                         .at(*span, "a function has no context variables")
                         .note("pass the value as an argument from the probe"),
@@ -181,7 +198,8 @@ impl Error {
                 .note("`*` stands in `delete a[k, *]`, `[k, *] in a` and `foreach (... in a[k, *])`"),
             Error::NotGlobal { what, span } => error("E0143", format!("only a global can be an {what}"))
                 .at(*span, "no global of this name")
-                .note("declare it at the top of the script: global NAME"),
+                .note("declare it at the top of the script: global NAME")
+                .note("a character of a string is read by substr(text, position, 1) or stringat(text, position)"),
             Error::ArrayAsValue { name, span, keys } => {
                 let diagnostic = error("E0144", format!("`{name}` is an array")).at(*span, "used as a single value here");
                 let diagnostic = match keys {
@@ -237,9 +255,12 @@ impl Error {
             Error::BucketKeys { given, span } => {
                 error("E0154", format!("a histogram has one key, not {given}")).at(*span, "").note("the key is the bucket's number")
             }
-            Error::NoPointee { text, span } => error("E0156", format!("it is not known what `{text}` points to"))
-                .at(*span, "")
-                .note(format!("give its type: @cast({text}, \"struct ...\", \"kernel\")")),
+            Error::NoPointee { text, span } => {
+                let otherwise = || format!("give its type: @cast({text}, \"struct ...\", \"kernel\")");
+                error("E0156", format!("it is not known what `{text}` points to"))
+                    .at(*span, "")
+                    .note(foreign::instead(text, Use::Value).unwrap_or_else(otherwise))
+            }
             Error::UnknownGlobal { name, objects, span } => {
                 error("E0157", format!("no variable `{name}` in {objects}")).at(*span, "").note("name the file where several have the name: @var(\"name@file.c\")")
             }
@@ -269,11 +290,12 @@ impl Error {
             Error::UnreadAssignment { name, span } => {
                 Diagnostic::warning(Code("W0102"), format!("Eliding assignment to '{name}'")).at(*span, "nothing reads it")
             }
-            Error::IdleExpression { span, function } => {
+            Error::IdleExpression { span, text, function } => {
                 let diagnostic = Diagnostic::warning(Code("W0103"), "Eliding side-effect-free expression").at(*span, "nothing uses its value");
-                match function {
+                match habit::statement(text) {
+                    _ if *function => diagnostic.note(format!("a function is called with parentheses: {text}()")),
+                    Some(note) => diagnostic.note(note),
                     None => diagnostic,
-                    Some(name) => diagnostic.note(format!("a function is called with parentheses: {name}()")),
                 }
             }
             Error::BareReturn { ty, span } => error("E0163", format!("type mismatch: this function returns a {}", ty.name()))
@@ -298,9 +320,12 @@ impl Error {
                 .at(*span, "its handler does nothing"),
             Error::NeverAssigned { name, near, span } => {
                 let near: Vec<&str> = near.iter().map(String::as_str).collect();
-                Diagnostic::warning(Code("W0101"), format!("local variable `{name}` is never assigned"))
-                    .at(*span, "")
-                    .near(*span, &suggest::suggest(name, near))
+                let diagnostic =
+                    Diagnostic::warning(Code("W0101"), format!("local variable `{name}` is never assigned")).at(*span, "");
+                match called(name).or_else(|| foreign::instead(name, Use::Value)) {
+                    Some(instead) => diagnostic.note(instead),
+                    None => diagnostic.near(*span, &suggest::suggest(name, near)),
+                }
             }
         }
     }

@@ -16,6 +16,10 @@ use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::{ast, print, visit};
 
+/// Most aliases that the points of all probes together may be expanded to: a script of SystemTap's that probes all its
+/// aliases takes some 5,000.
+const MAX_EXPANSIONS: u32 = 100_000;
+
 /// What the aliases on the way to a point have added around the user's body.
 #[derive(Clone, Default)]
 pub(super) struct Wrapping<'a> {
@@ -139,6 +143,13 @@ impl<'a> Expansion<'_, 'a> {
             self.env.add(diagnostic.at(point.span, "").also(alias.span, "this alias leads to itself"));
             return false;
         }
+        self.env.expansions += 1;
+        if self.env.expansions > MAX_EXPANSIONS {
+            let diagnostic =
+                Diagnostic::error(Code("E0213"), format!("more than {MAX_EXPANSIONS} aliases in one script"));
+            self.env.add(diagnostic.at(point.span, "").also(alias.span, "this alias is the one too many"));
+            return false;
+        }
         let mut inner = wrapping.clone();
         inner.via.push(alias);
         // The alias nearest the event is outermost: its prologue runs first, its epilogue last.
@@ -176,8 +187,7 @@ impl<'a> Expansion<'_, 'a> {
         wrapping: Wrapping<'a>,
         found: &mut Vec<(Site, Wrapping<'a>)>,
     ) -> bool {
-        let names = self.names.alias_names();
-        match probe::resolve(components, span, &names, self.env.resolver) {
+        match probe::resolve(components, span, self.env.resolver) {
             Ok(sites) => {
                 let present = !sites.is_empty();
                 found.extend(sites.into_iter().map(|site| (site, wrapping.clone())));
@@ -185,7 +195,8 @@ impl<'a> Expansion<'_, 'a> {
             }
             Err(error) => {
                 if !quiet || matches!(error, PointError::Argument { .. } | PointError::Range { .. }) {
-                    let diagnostic = error.diagnostic(span);
+                    let aliases = self.names.offered.aliases.iter().cloned().chain(self.names.alias_names());
+                    let diagnostic = error.with_aliases(components, aliases).diagnostic(span);
                     self.env.add(match gone::instead(components) {
                         Some(instead) => diagnostic.note(instead),
                         None => diagnostic,

@@ -305,6 +305,8 @@ fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
     }
     let mut near: Vec<String> = names.function_names().map(String::from).collect();
     near.extend(builtin::all().map(|builtin| builtin.name.to_string()));
+    near.extend(spile_syntax::print_words().map(String::from));
+    near.extend(names.offered.functions.iter().cloned());
     near.sort();
     near.dedup();
     Error::UnknownFunction { name: name.text.clone(), span: name.span, near }

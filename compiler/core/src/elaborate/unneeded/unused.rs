@@ -111,10 +111,10 @@ fn warn_of_idle(env: &mut Environment, names: &Names, block: &Block) {
     idle_expressions(&block.statements, &mut idle);
     for span in idle {
         let text = env.sources.text(span);
-        let is_function = crate::builtin::all().any(|builtin| builtin.name == text)
+        let function = crate::builtin::all().any(|builtin| builtin.name == text)
             || names.function_names().any(|name| name == text);
-        let function = is_function.then(|| text.to_string());
-        env.report(Error::IdleExpression { span, function });
+        let text = text.to_string();
+        env.report(Error::IdleExpression { span, text, function });
     }
 }
 
