@@ -7,13 +7,17 @@
 
 mod attachment;
 pub mod commands;
+mod expression;
 pub mod same_key;
 pub mod uses;
 
 pub use crate::types::Type;
 pub use attachment::{Attachment, Label, Mechanism, Registers, Runs, Value};
+pub use expression::{
+    BinaryOp, BitField, Comparison, Expr, LongExpr, LongKind, LongPlace, StringExpr, StringKind, StringPlace,
+};
 use spile_source::Span;
-pub use spile_syntax::ast::{BinaryOp, Extractor, SortBy};
+pub use spile_syntax::ast::{Extractor, SortBy};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -308,8 +312,8 @@ pub enum StmtKind {
     Expr(Expr),
     /// `if (condition) then else otherwise`.
     If {
-        /// A number; other than 0: true.
-        condition: Expr,
+        /// Other than 0: true.
+        condition: LongExpr,
         /// Runs if the condition is true.
         then: Box<Stmt>,
         /// Runs if it is not.
@@ -318,7 +322,7 @@ pub enum StmtKind {
     /// `while` and `for`: `step` runs before each further test, also after `continue`.
     Loop {
         /// Tested before each turn; None: always true.
-        condition: Option<Expr>,
+        condition: Option<LongExpr>,
         /// Its value is not used.
         step: Option<Expr>,
         /// One turn.
@@ -372,7 +376,7 @@ pub struct Foreach {
     /// What the elements are sorted by, and in which direction; None: in no defined order.
     pub sort: Option<(SortBy, Order)>,
     /// How many elements at the most, evaluated once.
-    pub limit: Option<Expr>,
+    pub limit: Option<LongExpr>,
     /// One turn.
     pub body: Stmt,
 }
@@ -404,199 +408,6 @@ pub enum Variable {
     Global(GlobalId),
 }
 
-/// An expression.
-#[derive(Clone, Debug)]
-pub struct Expr {
-    /// Which one, with its operands.
-    pub kind: ExprKind,
-    /// Type of its value.
-    pub ty: Type,
-    /// What a run-time error names; the operator's or word's place is in it.
-    pub span: Span,
-}
-
-/// The expressions of the resolved program.
-#[derive(Clone, Debug)]
-pub enum ExprKind {
-    /// A number known when the script is compiled.
-    Long(i64),
-    /// The bytes of a string, without a terminating NUL.
-    String(Vec<u8>),
-    /// The value of a variable.
-    Variable(Variable),
-    /// Arithmetic, comparison (of both types), logic, concatenation.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `-x`, wrapping.
-    Negate(Box<Expr>),
-    /// `!x`: 1 or 0.
-    Not(Box<Expr>),
-    /// `~x`.
-    Complement(Box<Expr>),
-    /// `condition ? then : otherwise`: only the chosen one is evaluated.
-    Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `text =~ pattern`: 1 or 0.
-    Matches {
-        /// The pattern.
-        regex: RegexId,
-        /// The string that is searched.
-        text: Box<Expr>,
-    },
-    /// A call of a script's function; arguments in the order of its parameters.
-    Call(FunctionId, Vec<Expr>),
-    /// One call into runtime-c.
-    Builtin(&'static crate::builtin::Builtin, Vec<Expr>),
-    /// `left = value`; the value of the whole is the new value.
-    Assign(Box<LValue>, Box<Expr>),
-    /// `left op= value`; `old`: the value of the whole is the one before (postfix `++`).
-    Update {
-        /// Read and written; its address and keys are evaluated once.
-        left: Box<LValue>,
-        /// An arithmetic or bitwise operator, or concatenation.
-        op: BinaryOp,
-        /// The right operand.
-        value: Box<Expr>,
-        /// The value of the whole is the one before the update.
-        old: bool,
-    },
-    /// Prints to the trace output.
-    Print(Box<Print>),
-    /// The text that a print would write, as a string.
-    Format(Box<Print>),
-    /// Word of the probed registers at this byte offset of struct pt_regs.
-    Register {
-        /// Bytes from the start of struct pt_regs.
-        offset: u32,
-    },
-    /// The value saved at the function's entry.
-    Saved(SavedId),
-    /// Where the kernel's code or data with this link-time address is at run time; of a per-CPU variable, this CPU's copy.
-    KernelAddress {
-        /// Link-time address.
-        address: u64,
-        /// It is that of a per-CPU variable.
-        per_cpu: bool,
-    },
-    /// The same for a module, relative to one of its symbols.
-    ModuleAddress {
-        /// Name of the module, with `_` for `-`.
-        module: String,
-        /// A symbol that is unique in the module.
-        symbol: String,
-        /// Bytes from the symbol on, modulo 2^64.
-        offset: u64,
-        /// It is that of a per-CPU variable.
-        per_cpu: bool,
-    },
-    /// Fault-safe read: zero-extended.
-    Read {
-        /// Address at run time.
-        address: Box<Expr>,
-        /// Bytes: 1, 2, 4 or 8.
-        size: u8,
-        /// In the address space of the current process, not the kernel's.
-        user: bool,
-    },
-    /// Low `bits` of the value as a signed number.
-    SignExtend(Box<Expr>, u8),
-    /// `bits` bits from bit `first`, zero-extended.
-    Bits {
-        /// The number that the bits are taken of.
-        value: Box<Expr>,
-        /// Number of the lowest bit, 0 to 63.
-        first: u8,
-        /// How many, 1 to 64.
-        bits: u8,
-    },
-    /// The object at the address as text, as `$x$$` prints it.
-    Pretty {
-        /// Address of the object at run time.
-        address: Box<Expr>,
-        /// Layout of the object, and how it is printed.
-        description: std::rc::Rc<spile_abi::format::Pretty>,
-    },
-    /// The value of an element; 0 or "" if it is absent.
-    Element(Element),
-    /// `[keys] in array`.
-    Contains {
-        /// The array.
-        global: GlobalId,
-        /// One for each key; None: any.
-        keys: Slice,
-    },
-    /// `aggregate <<< value`; the value of the whole is the right side's.
-    Feed {
-        /// The aggregate.
-        aggregate: Element,
-        /// The number that is added to it.
-        value: Box<Expr>,
-    },
-    /// `@count`, `@sum` and the other extractors of one number.
-    Extract {
-        /// The aggregate.
-        aggregate: Element,
-        /// What is asked of it.
-        extractor: Extractor,
-    },
-    /// The chart of an aggregate's histogram, a string.
-    Chart(Element),
-    /// Count of a histogram's bucket.
-    Bucket {
-        /// An aggregate with a histogram.
-        aggregate: Element,
-        /// Number of the bucket.
-        index: Box<Expr>,
-    },
-    /// Whether a histogram has a bucket of that number: 1 or 0.
-    HasBucket {
-        /// An aggregate with a histogram.
-        aggregate: Element,
-        /// Number of the bucket.
-        index: Box<Expr>,
-    },
-    /// Embedded C as an expression.
-    EmbeddedC(EmbeddedC),
-    /// Whether the embedded C called last executed STAP_NEXT: 1 or 0.
-    TookNext,
-}
-
-/// What can be assigned to.
-#[derive(Clone, Debug)]
-pub enum LValue {
-    /// A variable.
-    Variable(Variable),
-    /// An element of an array.
-    Element(Element),
-    /// Guru mode: memory of the kernel, which takes the low `size` bytes of the value.
-    Memory {
-        /// Address of the storage unit at run time.
-        address: Expr,
-        /// Bytes of the storage unit: 1, 2, 4 or 8.
-        size: u8,
-        /// Only these bits of the storage unit are written.
-        field: Option<BitField>,
-        /// The value of the assignment is sign-extended from what was stored, else zero-extended.
-        signed: bool,
-    },
-    /// Guru mode: a word of struct pt_regs. It is set to the low `size` bytes of the value, extended to 64 bits.
-    Register {
-        /// Bytes from the start of struct pt_regs.
-        offset: u32,
-        /// Bytes: 1, 2, 4 or 8.
-        size: u8,
-        /// The value is sign-extended, else zero-extended.
-        signed: bool,
-    },
-}
-
-/// Bits `first..first + bits` of the storage unit, counted from the least significant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BitField {
-    /// Number of the lowest bit.
-    pub first: u8,
-    /// How many bits.
-    pub bits: u8,
-}
-
 /// One print, as a sequence of pieces.
 #[derive(Clone, Debug)]
 pub struct Print {
@@ -614,9 +425,9 @@ pub enum PrintPiece {
         /// How it is formatted.
         directive: Directive,
         /// The number that `*` for the width takes.
-        width: Option<Expr>,
+        width: Option<LongExpr>,
         /// The number that `*` for the precision takes.
-        precision: Option<Expr>,
+        precision: Option<LongExpr>,
         /// The value.
         argument: Expr,
     },

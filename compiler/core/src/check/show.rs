@@ -6,8 +6,10 @@ use super::{Item, Kind, Report, Verdict};
 
 /// A line for each probe point and, indented below it, each of its variables:
 ///
-///     a.stp:1:7   kernel.function("vfs_read")   fs/read_write.c:450
-///                     6.12   same      now line 471, was 450
+/// ```text
+/// a.stp:1:7   kernel.function("vfs_read")   fs/read_write.c:450
+///                 6.12   same      now line 471, was 450
+/// ```
 pub fn table(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     let names = report.kernels.get(1..).unwrap_or_default();

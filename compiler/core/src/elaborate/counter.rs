@@ -7,10 +7,9 @@ use std::collections::HashMap;
 
 use super::environment::Environment;
 use super::error::Error;
-use super::lookup::value::long;
 use super::unit::Handler;
 use crate::builtin;
-use crate::program::{Expr, ExprKind, Type};
+use crate::program::{Expr, LongExpr};
 use spile_source::Span;
 
 /// The script's counters. By name: the index of the probe.
@@ -51,7 +50,7 @@ impl Counters {
         let (Some(index), Some(builtin)) = (self.0.get(&name), builtin::find("__perf_counter", 1)) else {
             return Err(Error::UnknownCounter { name, known: Vec::new(), span });
         };
-        let probe = long(*index as i64, span);
-        Ok(Expr { kind: ExprKind::Builtin(builtin, vec![probe]), ty: Type::Long, span })
+        let probe = LongExpr::constant(*index as i64, span);
+        Ok(Expr::builtin(builtin, vec![probe.into()], span))
     }
 }

@@ -3,8 +3,7 @@
 //! Where a value is, in words: `%rdi`, `[%rdi+0x18], 4 bytes`.
 
 use crate::probe::{Location, registers};
-use crate::program::{BinaryOp, Expr, ExprKind};
-use spile_syntax::print::binary_text;
+use crate::program::{BinaryOp, LongExpr, LongKind};
 
 /// Of a value at a site whose registers are those of `struct pt_regs`; `words`: they are a tracepoint's arguments.
 pub(super) fn text(location: &Location, words: bool) -> String {
@@ -40,29 +39,29 @@ fn register(offset: u32, words: bool) -> String {
     registers::name(offset).map_or_else(|| format!("word {offset:#x} of the registers"), |name| format!("%{name}"))
 }
 
-fn expr(value: &Expr, words: bool) -> String {
-    let inner = |value: &Expr| expr(value, words);
+fn expr(value: &LongExpr, words: bool) -> String {
+    let inner = |value: &LongExpr| expr(value, words);
     match &value.kind {
-        ExprKind::Long(number) => number_text(*number),
-        ExprKind::Register { offset } => register(*offset, words),
-        ExprKind::Read { address, size, .. } if *size == 8 => format!("[{}]", inner(address)),
-        ExprKind::Read { address, size, .. } => format!("[{}]:{size}", inner(address)),
-        ExprKind::KernelAddress { address, per_cpu: false } => format!("{address:#x}"),
-        ExprKind::KernelAddress { address, per_cpu: true } => format!("per-CPU {address:#x}"),
-        ExprKind::ModuleAddress { module, symbol, offset, per_cpu } => {
+        LongKind::Const(number) => number_text(*number),
+        LongKind::Register { offset } => register(*offset, words),
+        LongKind::Read { address, size, .. } if *size == 8 => format!("[{}]", inner(address)),
+        LongKind::Read { address, size, .. } => format!("[{}]:{size}", inner(address)),
+        LongKind::KernelAddress { address, per_cpu: false } => format!("{address:#x}"),
+        LongKind::KernelAddress { address, per_cpu: true } => format!("per-CPU {address:#x}"),
+        LongKind::ModuleAddress { module, symbol, offset, per_cpu } => {
             format!("{}{module}:{symbol}+{offset:#x}", if *per_cpu { "per-CPU " } else { "" })
         }
-        ExprKind::Negate(value) => format!("-({})", inner(value)),
-        ExprKind::Complement(value) => format!("~({})", inner(value)),
-        ExprKind::SignExtend(value, bits) => format!("signed {bits} bits of {}", inner(value)),
-        ExprKind::Bits { value, first, bits } => {
+        LongKind::Negate(value) => format!("-({})", inner(value)),
+        LongKind::Complement(value) => format!("~({})", inner(value)),
+        LongKind::SignExtend(value, bits) => format!("signed {bits} bits of {}", inner(value)),
+        LongKind::Bits { value, first, bits } => {
             format!("bits {first}-{} of {}", u32::from(*first) + u32::from(*bits).saturating_sub(1), inner(value))
         }
-        ExprKind::Binary(BinaryOp::Add, left, right) => match right.kind {
-            ExprKind::Long(number) if number < 0 => format!("{}-{}", inner(left), number_text(number.wrapping_neg())),
+        LongKind::Binary(BinaryOp::Add, left, right) => match right.kind {
+            LongKind::Const(number) if number < 0 => format!("{}-{}", inner(left), number_text(number.wrapping_neg())),
             _ => format!("{}+{}", inner(left), inner(right)),
         },
-        ExprKind::Binary(op, left, right) => format!("({}{}{})", inner(left), binary_text(*op), inner(right)),
+        LongKind::Binary(op, left, right) => format!("({}{}{})", inner(left), op.text(), inner(right)),
         _ => "computed".into(),
     }
 }
@@ -74,21 +73,16 @@ fn number_text(number: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::Type;
     use spile_source::{FileId, Span};
-
-    fn make(kind: ExprKind) -> Expr {
-        Expr { kind, ty: Type::Long, span: Span::new(FileId(0), 0, 0) }
-    }
 
     #[test]
     fn registers_and_memory() {
-        let base = make(ExprKind::Register { offset: 112 });
-        let address = make(ExprKind::Binary(BinaryOp::Add, Box::new(base), Box::new(make(ExprKind::Long(0x18)))));
+        let span = Span::new(FileId(0), 0, 0);
+        let base = LongExpr::register(112, span);
+        let address = LongExpr::binary(BinaryOp::Add, base, LongExpr::constant(0x18, span), span);
         assert_eq!(text(&Location::Register { offset: 104 }, false), "%rsi");
         assert_eq!(text(&Location::Register { offset: 8 }, true), "argument 2");
         assert_eq!(text(&Location::Memory { address: address.clone(), bits: None }, false), "[%rdi+0x18]");
-        let read = make(ExprKind::Read { address: Box::new(address), size: 4, user: false });
-        assert_eq!(text(&Location::Value(read), false), "[%rdi+0x18]:4");
+        assert_eq!(text(&Location::Value(LongExpr::read(address, 4, span)), false), "[%rdi+0x18]:4");
     }
 }

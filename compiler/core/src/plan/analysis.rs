@@ -55,8 +55,8 @@ pub(super) struct Analysis<'p> {
 
 /// Where the values that a return probe saves at its function's entry lie in the data of a kretprobe instance.
 pub(super) struct SavedLayout {
-    /// In bytes, by [`program::SavedId`].
-    pub offsets: Vec<u32>,
+    /// Type, and where it is in bytes, by [`program::SavedId`].
+    pub places: Vec<(Type, u32)>,
     /// Of all values.
     pub bytes: u32,
 }
@@ -194,19 +194,19 @@ impl SavedLayout {
     /// Longs take 8 bytes, strings a length and MAXSTRINGLEN bytes.
     fn of(saved: &[program::Expr], string_bytes: u32) -> SavedLayout {
         let mut bytes: u32 = 0;
-        let offsets = saved
+        let places = saved
             .iter()
             .map(|expr| {
-                let offset = bytes;
+                let place = (expr.ty(), bytes);
                 // What is as much as this is refused (frame::MOST_SAVED).
-                bytes = bytes.saturating_add(match expr.ty {
+                bytes = bytes.saturating_add(match expr.ty() {
                     Type::Long => 8,
                     Type::String => (4 + string_bytes).next_multiple_of(8),
                 });
-                offset
+                place
             })
             .collect();
-        SavedLayout { offsets, bytes }
+        SavedLayout { places, bytes }
     }
 }
 

@@ -27,14 +27,14 @@ pub fn rearms(watched: &BTreeSet<GlobalId>, uses: &Uses) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Expr, ExprKind, Type};
+    use crate::program::LongExpr;
     use spile_source::{FileId, Span};
 
     #[test]
     fn only_what_stands_first_is_the_condition() {
         let span = Span::new(FileId(0), 0, 0);
         let statement = |kind| Stmt { kind, span };
-        let zero = || Expr { kind: ExprKind::Long(0), ty: Type::Long, span };
+        let zero = || LongExpr::constant(0, span);
         let filter = || {
             let then = Box::new(statement(StmtKind::Filter));
             statement(StmtKind::If { condition: zero(), then, otherwise: None })

@@ -6,7 +6,10 @@
 use spile_abi::format::Named;
 
 use super::routine::is_plain;
-use crate::program::{Expr, ExprKind, FunctionBody, FunctionId, PrintPiece, Program, Stmt, StmtKind, Variable};
+use crate::program::{
+    Expr, FunctionBody, FunctionId, LongExpr, LongKind, PrintPiece, Program, Stmt, StmtKind, StringExpr, StringKind,
+    Variable,
+};
 
 /// Functions that call another to do it are followed so far: recursion ends.
 const MOST_DEPTH: u32 = 4;
@@ -50,9 +53,10 @@ fn flatten_in<'e>(program: &'e Program, pieces: &'e [PrintPiece], flat: &mut Vec
 
 /// The format that the expression is, with the depth of functions that it was found at.
 fn format_of<'e>(program: &'e Program, expr: &'e Expr, depth: u32) -> Option<(&'e [PrintPiece], u32)> {
-    match &expr.kind {
-        ExprKind::Format(inner) => Some((&inner.pieces, depth)),
-        ExprKind::Call(function, _) if depth < MOST_DEPTH => {
+    let Expr::String(StringExpr { kind, .. }) = expr else { return None };
+    match kind {
+        StringKind::Format(inner) => Some((&inner.pieces, depth)),
+        StringKind::Call(function, _) if depth < MOST_DEPTH => {
             let called = program.functions.get(function.index())?;
             // What is its own, parameters among it, is not there where it is called.
             let is_open = called.locals.is_empty() && called.site.is_none();
@@ -71,7 +75,7 @@ pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<N
     let (symbol, arguments) = call(program, argument)?;
     let address = |conversion| Some(Names { conversion, exprs: arguments.clone(), of: NamesOf::Address });
     let stack = |user: &Expr, in_kernel, in_user, exprs: &[&'e Expr]| {
-        let ExprKind::Long(user) = user.kind else { return None };
+        let Expr::Long(LongExpr { kind: LongKind::Const(user), .. }) = *user else { return None };
         let conversion = if user == 0 { in_kernel } else { in_user };
         Some(Names {
             conversion,
@@ -91,15 +95,22 @@ pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<N
 
 /// The builtin that the expression calls, itself or by a function that does no more, with what is handed to it.
 fn call<'e>(program: &'e Program, expr: &'e Expr) -> Option<(&'static str, Vec<&'e Expr>)> {
-    match &expr.kind {
-        ExprKind::Builtin(builtin, arguments) => Some((builtin.symbol, arguments.iter().collect())),
-        ExprKind::Call(function, given) => {
-            let ExprKind::Builtin(builtin, arguments) = &returned(program, *function)?.kind else { return None };
+    // A name is a string.
+    let Expr::String(StringExpr { kind, .. }) = expr else { return None };
+    match kind {
+        StringKind::Builtin(builtin, arguments) => Some((builtin.symbol, arguments.iter().collect())),
+        StringKind::Call(function, given) => {
+            let Expr::String(StringExpr { kind: StringKind::Builtin(builtin, arguments), .. }) =
+                returned(program, *function)?
+            else {
+                return None;
+            };
             let mut rest = given.iter().enumerate();
-            let handed = arguments.iter().map(|argument| match &argument.kind {
-                ExprKind::Long(_) => Some(argument),
+            let handed = arguments.iter().map(|argument| match argument {
+                Expr::Long(LongExpr { kind: LongKind::Const(_), .. }) => Some(argument),
                 // Each once and in order, so that they are evaluated as the call would.
-                ExprKind::Variable(Variable::Local(local)) => {
+                Expr::Long(LongExpr { kind: LongKind::Variable(Variable::Local(local)), .. })
+                | Expr::String(StringExpr { kind: StringKind::Variable(Variable::Local(local)), .. }) => {
                     rest.next().filter(|(index, _)| *index == local.index()).map(|(_, given)| given)
                 }
                 _ => None,

@@ -34,18 +34,20 @@ impl std::error::Error for InternalError {}
 
 #[cfg(test)]
 mod tests {
+    use crate::builtin;
     use crate::plan::{Limits, Naming, plan};
     use crate::program::{
-        Attachment, BinaryOp, Element, Expr, ExprKind, Global, GlobalId, Holds, Label, Mechanism, Probe, Program, Stmt,
-        StmtKind, Type, Variable,
+        Attachment, Element, Expr, Global, GlobalId, Holds, Label, LongExpr, LongKind, LongPlace, Mechanism, Print,
+        PrintPiece, Probe, Program, SavedId, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Type, Variable,
     };
+    use spile_abi::format::{Directive, Flags, Size};
     use spile_source::{Origin, SourceMap, Span};
 
-    fn of(kind: ExprKind, ty: Type, span: Span) -> Expr {
-        Expr { kind, ty, span }
-    }
+    const NUMBER: Variable = Variable::Global(GlobalId(0));
+    const ARRAY: Variable = Variable::Global(GlobalId(1));
 
-    /// The error of planning a handler that evaluates the expression. Global 0 is a number, 1 an array of strings by numbers.
+    /// The error of planning a handler that evaluates the expression. Global 0 is a number, 1 an array of strings by numbers;
+    /// saved value 0 is a number.
     fn planned(build: impl FnOnce(Span) -> Expr) -> Result<(), &'static str> {
         static NEVER: Mechanism = Mechanism::new("SPILE_PROBE_NEVER", Label::Word("never"));
         let mut sources = SourceMap::new();
@@ -66,7 +68,7 @@ mod tests {
             module: String::new(),
             attachment: Attachment::new(&NEVER),
             locals: Vec::new(),
-            saved: Vec::new(),
+            saved: vec![LongExpr::constant(0, span).into()],
             body: vec![Stmt { kind: StmtKind::Expr(build(span)), span }],
             span,
         };
@@ -87,34 +89,73 @@ mod tests {
         plan(&program, &sources, naming).map(|_| ()).map_err(|error| error.what)
     }
 
+    fn long(span: Span) -> Expr {
+        LongExpr::constant(1, span).into()
+    }
+
+    fn text(span: Span) -> StringExpr {
+        StringExpr::literal(b"x".to_vec(), span)
+    }
+
     #[test]
-    fn numbers_and_strings_are_never_taken_for_each_other() {
-        let text = |span| of(ExprKind::String(b"x".to_vec()), Type::String, span);
-        let long = |span| of(ExprKind::Long(1), Type::Long, span);
-        let both = |op, left, right, span| of(ExprKind::Binary(op, Box::new(left), Box::new(right)), Type::Long, span);
+    fn what_has_a_declaration_agrees_with_it() {
         let element = |key, span| Element { global: GlobalId(1), keys: vec![key], span };
-        assert_eq!(planned(long), Ok(()));
+        assert_eq!(planned(|span| Expr::variable(NUMBER, Type::Long, span)), Ok(()));
+        assert_eq!(planned(|span| Expr::variable(NUMBER, Type::String, span)), Err("a number where a string belongs"));
+        assert_eq!(planned(|span| Expr::variable(ARRAY, Type::String, span)), Err("an array where a variable belongs"));
+        assert_eq!(planned(|span| Expr::element(element(long(span), span), Type::String, span)), Ok(()));
         assert_eq!(
-            planned(|span| of(ExprKind::Negate(Box::new(text(span))), Type::Long, span)),
-            Err("a string where a number belongs")
-        );
-        assert_eq!(
-            planned(|span| both(BinaryOp::Concatenate, text(span), long(span), span)),
-            Err("a number where a string belongs")
-        );
-        assert_eq!(planned(|span| both(BinaryOp::Add, text(span), text(span), span)), Err("arithmetic with strings"));
-        assert_eq!(
-            planned(|span| of(ExprKind::Variable(Variable::Global(GlobalId(1))), Type::String, span)),
-            Err("an array where a variable belongs")
-        );
-        assert_eq!(
-            planned(|span| of(ExprKind::Element(element(text(span), span)), Type::String, span)),
+            planned(|span| Expr::element(element(text(span).into(), span), Type::String, span)),
             Err("keys of other types than the array has")
         );
         assert_eq!(
-            planned(|span| of(ExprKind::Element(element(long(span), span)), Type::Long, span)),
+            planned(|span| Expr::element(element(long(span), span), Type::Long, span)),
             Err("an operation on values of another type than the array has")
         );
-        assert_eq!(planned(|span| of(ExprKind::Element(element(long(span), span)), Type::String, span)), Ok(()));
+        assert_eq!(planned(|span| Expr::saved(SavedId(0), Type::Long, span)), Ok(()));
+        assert_eq!(
+            planned(|span| Expr::saved(SavedId(0), Type::String, span)),
+            Err("a value of another type than was saved")
+        );
+    }
+
+    #[test]
+    fn places_hold_what_is_assigned() {
+        let number = |place, span| {
+            let kind = LongKind::Assign(Box::new(place), Box::new(LongExpr::constant(1, span)));
+            LongExpr { kind, span }.into()
+        };
+        let string =
+            |place, span| StringExpr { kind: StringKind::Assign(Box::new(place), Box::new(text(span))), span }.into();
+        let element = |span| Element { global: GlobalId(1), keys: vec![long(span)], span };
+        assert_eq!(planned(|span| number(LongPlace::Variable(NUMBER), span)), Ok(()));
+        assert_eq!(planned(|span| string(StringPlace::Variable(NUMBER), span)), Err("a string stored to a number"));
+        assert_eq!(planned(|span| string(StringPlace::Element(element(span)), span)), Ok(()));
+        assert_eq!(
+            planned(|span| number(LongPlace::Element(element(span)), span)),
+            Err("an operation on values of another type than the array has")
+        );
+    }
+
+    #[test]
+    fn directives_have_arguments_of_their_type() {
+        let print = |conversion, argument, span| {
+            let (flags, width, precision) = (Flags::default(), Size::None, Size::None);
+            let directive = Directive { conversion, flags, width, precision };
+            let pieces = vec![PrintPiece::Directive { directive, width: None, precision: None, argument }];
+            LongExpr { kind: LongKind::Print(Box::new(Print { pieces })), span }.into()
+        };
+        assert_eq!(planned(|span| print(b'd', long(span), span)), Ok(()));
+        assert_eq!(planned(|span| print(b's', long(span), span)), Err("a number where a string belongs"));
+        assert_eq!(planned(|span| print(b'd', text(span).into(), span)), Err("a string where a number belongs"));
+    }
+
+    #[test]
+    fn calls_give_what_they_return() {
+        let builtin = builtin::find("pid", 0).expect("is there");
+        let call = |span| LongExpr { kind: LongKind::Builtin(builtin, Vec::new()), span }.into();
+        assert_eq!(planned(call), Ok(()));
+        let string = |span| StringExpr { kind: StringKind::Builtin(builtin, Vec::new()), span }.into();
+        assert_eq!(planned(string), Err("a number where a string belongs"));
     }
 }

@@ -39,8 +39,8 @@ pub(super) fn plan(analysis: &Analysis, tables: &mut Tables, sources: &SourceMap
             FunctionBody::Script(statements) => {
                 let comment = format!("function {} ({})", function.name, sources.place(function.span));
                 let saved = function.site.and_then(|site| analysis.saved.get(site as usize));
-                let offsets = saved.map_or(&[][..], |saved| &saved.offsets);
-                let mut builder = Builder::new(analysis, tables, offsets);
+                let places = saved.map_or(&[][..], |saved| &saved.places);
+                let mut builder = Builder::new(analysis, tables, places);
                 let parameters = builder.declare(&function.locals, function.parameters);
                 builder.charge(statements, function.span);
                 builder.statements(statements)?;

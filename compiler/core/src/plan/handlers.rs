@@ -112,12 +112,12 @@ impl Planner<'_, '_, '_> {
         if probe.saved.is_empty() {
             return Ok(None);
         }
-        let offsets = &self.analysis.saved[index].offsets;
-        let mut builder = Builder::new(self.analysis, self.tables, offsets);
+        let places = &self.analysis.saved[index].places;
+        let mut builder = Builder::new(self.analysis, self.tables, places);
         if self.analysis.rearms_at_entry(index) {
             builder.rearm();
         }
-        for (expr, &offset) in probe.saved.iter().zip(offsets) {
+        for (expr, &(_, offset)) in probe.saved.iter().zip(places) {
             builder.save(offset, expr)?;
         }
         let comment = format!("{comment}: values at the function's entry");
@@ -134,7 +134,7 @@ impl Planner<'_, '_, '_> {
         name: String,
         comment: String,
     ) -> Planned<Routine> {
-        let mut builder = Builder::new(self.analysis, self.tables, &self.analysis.saved[index].offsets);
+        let mut builder = Builder::new(self.analysis, self.tables, &self.analysis.saved[index].places);
         builder.declare(&probe.locals, 0);
         builder.statements(condition)?;
         for (array, keys) in self.analysis.held(index) {

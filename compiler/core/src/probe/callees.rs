@@ -21,7 +21,7 @@ use super::function::{FunctionContext, owner_of, place_in};
 use super::inside::Failed;
 use super::location::{before_call, called_from, locate, unavailable};
 use super::{CodePlace, Context, ContextError, Found, PointError, Resolver, Site};
-use crate::program::{Attachment, Expr};
+use crate::program::{Attachment, LongExpr};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, Call, Function, FunctionId, FunctionPattern, InlinedCode};
@@ -334,7 +334,7 @@ fn placed(function: &Function) -> String {
 struct CalleeContext {
     at: FunctionContext,
     before_call: bool,
-    guard: Option<Expr>,
+    guard: Option<LongExpr>,
 }
 
 impl Context for CalleeContext {
@@ -386,7 +386,7 @@ impl Context for CalleeContext {
         self.at.code()
     }
 
-    fn guard(&self) -> Option<Expr> {
+    fn guard(&self) -> Option<LongExpr> {
         self.guard.clone()
     }
 }

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use crate::program::{Attachment, Expr};
+use crate::program::{Attachment, LongExpr};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, FunctionId, TypeId};
 
@@ -40,7 +40,7 @@ pub enum Location {
     /// In memory at this address; of a bit-field, these bits of the storage that begins there.
     Memory {
         /// Where it begins.
-        address: Expr,
+        address: LongExpr,
         /// None: all of it.
         bits: Option<BitRange>,
     },
@@ -50,7 +50,7 @@ pub enum Location {
         offset: u32,
     },
     /// Computed: it cannot be written.
-    Value(Expr),
+    Value(LongExpr),
     /// In parts, the first at the least significant end.
     Parts(Vec<Part>),
     /// A pointer that has no value itself, and where what it points to is.
@@ -140,7 +140,7 @@ pub trait Context {
     }
 
     /// What has to hold at a hit (of a return probe: at the entry), or it counts as filtered.
-    fn guard(&self) -> Option<Expr> {
+    fn guard(&self) -> Option<LongExpr> {
         None
     }
 

@@ -12,7 +12,7 @@ use super::{
     CodePlace, Context, ContextError, Form, Found, Location, Part, Point, PointError, ProbeFamily, Resolver, Site,
     registers,
 };
-use crate::program::{self, Attachment, Expr, ExprKind, Place, TargetId};
+use crate::program::{Attachment, LongExpr, Place, TargetId};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Reason, Type, TypeId};
 use spile_source::diagnostic::suggest;
@@ -380,9 +380,8 @@ fn returned(debug: &DebugInfo, type_id: TypeId) -> Result<Location, spile_debugi
             ])
         }
         _ => {
-            let kind = ExprKind::Register { offset: registers::RETURN_VALUE };
-            let span = Span::new(FileId(0), 0, 0);
-            Location::Memory { address: Expr { kind, ty: program::Type::Long, span }, bits: None }
+            let address = LongExpr::register(registers::RETURN_VALUE, Span::new(FileId(0), 0, 0));
+            Location::Memory { address, bits: None }
         }
     })
 }

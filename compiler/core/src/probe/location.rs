@@ -6,11 +6,10 @@ use spile_abi::budget::{Budget, Limits, USUAL};
 
 use super::{ContextError, Location, Part, beyond, registers};
 use crate::builtin;
-use crate::program::{Expr, ExprKind, Type};
+use crate::program::{BinaryOp, Comparison, LongExpr, LongKind};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{self as debuginfo, Address, Op, Unavailable};
 use spile_source::{FileId, Span};
-use spile_syntax::ast::BinaryOp;
 
 /// Why a variable has no value, for the user.
 pub(super) fn unavailable(reason: Unavailable) -> ContextError {
@@ -66,12 +65,12 @@ fn nowhere() -> Span {
     Span::new(FileId(0), 0, 0)
 }
 
-fn expr(kind: ExprKind) -> Expr {
-    Expr { kind, ty: Type::Long, span: nowhere() }
+fn expr(kind: LongKind) -> LongExpr {
+    LongExpr { kind, span: nowhere() }
 }
 
-fn long(value: i64) -> Expr {
-    expr(ExprKind::Long(value))
+fn long(value: i64) -> LongExpr {
+    LongExpr::constant(value, nowhere())
 }
 
 /// The location as an expression, or a message that names what cannot be read.
@@ -120,18 +119,18 @@ fn by_caller(
     cases: &[(Vec<Address>, debuginfo::Location)],
     object: &Object,
 ) -> Result<Location, String> {
-    let at = Box::new(evaluate(return_address, object)?);
-    let word = expr(ExprKind::Read { address: at, size: 8, user: false });
+    let at = evaluate(return_address, object)?;
+    let word = LongExpr::read(at, 8, nowhere());
     let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
     let unknown =
         builtin::find("__value_unknown_at_caller", 0).ok_or("its value is only known at the function's entry")?;
-    let mut value = expr(ExprKind::Builtin(unknown, Vec::new()));
+    let mut value = expr(LongKind::Builtin(unknown, Vec::new()));
     let mut known = false;
     for (places, location) in cases.iter().rev() {
         let (debuginfo::Location::Memory(ops) | debuginfo::Location::Value(ops)) = location else { continue };
         let places = places.iter().filter_map(|place| code(*place, object)).collect();
         let (Some(here), Ok(there)) = (one_of(&word, places), evaluate(ops, object)) else { continue };
-        value = expr(ExprKind::Conditional(Box::new(here), Box::new(there), Box::new(value)));
+        value = expr(LongKind::Conditional(Box::new(here), Box::new(there), Box::new(value)));
         known = true;
     }
     match known {
@@ -168,18 +167,18 @@ const TRAMPOLINES: [&str; 4] =
 
 /// Whether the stack's frames, innermost first, return to one of those places each. `at`: where the innermost return address
 /// is; the others are asked of the kernel's unwinder, as is one that somebody hooks. None: a place has no name at run time.
-pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], object: &Object) -> Option<Expr> {
+pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], object: &Object) -> Option<LongExpr> {
     let address = evaluate(at, object).ok()?;
-    let word = expr(ExprKind::Read { address: Box::new(address), size: 8, user: false });
+    let word = LongExpr::read(address, 8, nowhere());
     let unwind = builtin::find("__stack_at", 2)?;
-    let mut whole: Option<Expr> = None;
+    let mut whole: Option<LongExpr> = None;
     for (frame, places) in (1i64..).zip(frames) {
-        let places: Option<Vec<Expr>> = places.iter().map(|place| code(*place, object)).collect();
-        let unwound = expr(ExprKind::Builtin(unwind, vec![long(0), long(frame)]));
+        let places: Option<Vec<LongExpr>> = places.iter().map(|place| code(*place, object)).collect();
+        let unwound = expr(LongKind::Builtin(unwind, vec![long(0).into(), long(frame).into()]));
         let mut fits = one_of(&unwound, places.clone()?)?;
         if frame == 1 {
             let hooks = TRAMPOLINES.iter().filter_map(|name| object.symbol_address(name));
-            let hooks = hooks.map(|address| expr(ExprKind::KernelAddress { address, per_cpu: false }));
+            let hooks = hooks.map(|address| expr(LongKind::KernelAddress { address, per_cpu: false }));
             if let Some(hooked) = object.is_kernel().then(|| one_of(&word, hooks.collect())).flatten() {
                 fits = binary(BinaryOp::And, hooked, fits);
             }
@@ -193,23 +192,24 @@ pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], objec
     whole
 }
 
-fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
-    expr(ExprKind::Binary(op, Box::new(left), Box::new(right)))
+fn binary(op: BinaryOp, left: LongExpr, right: LongExpr) -> LongExpr {
+    LongExpr::binary(op, left, right, nowhere())
 }
 
-fn one_of(value: &Expr, candidates: Vec<Expr>) -> Option<Expr> {
-    let equal = candidates.into_iter().map(|candidate| binary(BinaryOp::Equal, value.clone(), candidate));
+fn one_of(value: &LongExpr, candidates: Vec<LongExpr>) -> Option<LongExpr> {
+    let equal =
+        candidates.into_iter().map(|candidate| binary(BinaryOp::Compare(Comparison::Equal), value.clone(), candidate));
     equal.reduce(|left, right| binary(BinaryOp::Or, left, right))
 }
 
 /// An address of code as it is where it runs.
-fn code(address: Address, object: &Object) -> Option<Expr> {
+fn code(address: Address, object: &Object) -> Option<LongExpr> {
     if object.is_kernel() {
-        return Some(expr(ExprKind::KernelAddress { address: address.offset, per_cpu: false }));
+        return Some(expr(LongKind::KernelAddress { address: address.offset, per_cpu: false }));
     }
     let anchor = object.anchor(address)?;
     let module = object.name().to_string();
-    Some(expr(ExprKind::ModuleAddress { module, symbol: anchor.symbol, offset: anchor.offset, per_cpu: false }))
+    Some(expr(LongKind::ModuleAddress { module, symbol: anchor.symbol, offset: anchor.offset, per_cpu: false }))
 }
 
 /// Of one location as an expression. A value that is taken twice is there twice, so that thirty operations can make a billion
@@ -217,7 +217,7 @@ fn code(address: Address, object: &Object) -> Option<Expr> {
 const LIMITS: Limits = Limits { depth: 256, work: 1 << 14, ..USUAL };
 
 /// Runs the operations on a stack of expressions.
-fn evaluate(ops: &[Op], object: &Object) -> Result<Expr, String> {
+fn evaluate(ops: &[Op], object: &Object) -> Result<LongExpr, String> {
     let mut stack = Stack { entries: Vec::new(), budget: Budget::new("its location as an expression", LIMITS) };
     let run = ops.iter().try_for_each(|op| step(op, &mut stack, object));
     run.map_err(|why| format!("{why} (debug information of {})", object.debug_path().display()))?;
@@ -227,7 +227,7 @@ fn evaluate(ops: &[Op], object: &Object) -> Result<Expr, String> {
 /// An expression, with its nodes and levels counted.
 #[derive(Clone)]
 struct Counted {
-    expr: Expr,
+    expr: LongExpr,
     nodes: usize,
     levels: usize,
 }
@@ -252,7 +252,7 @@ impl Stack {
     }
 
     /// A new node over those that have been popped.
-    fn push(&mut self, kind: ExprKind, over: [(usize, usize); 2]) -> Result<(), String> {
+    fn push(&mut self, kind: LongKind, over: [(usize, usize); 2]) -> Result<(), String> {
         let [(first, deep), (second, deeper)] = over;
         let (nodes, levels) = (1 + first + second, 1 + deep.max(deeper));
         self.budget.work(1).and_then(|()| self.budget.reaches(levels)).map_err(|error| error.to_string())?;
@@ -261,7 +261,7 @@ impl Stack {
     }
 
     /// Takes one, and puts what is made of it.
-    fn unary(&mut self, make: impl FnOnce(Box<Expr>) -> ExprKind) -> Result<(), String> {
+    fn unary(&mut self, make: impl FnOnce(Box<LongExpr>) -> LongKind) -> Result<(), String> {
         let Counted { expr, nodes, levels } = self.pop()?;
         self.push(make(Box::new(expr)), [(nodes, levels), (0, 0)])
     }
@@ -273,16 +273,16 @@ fn underflow() -> String {
 
 fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
     let leaf = match op {
-        Op::Const(value) => ExprKind::Long(*value),
+        Op::Const(value) => LongKind::Const(*value),
         Op::Register(number) => match registers::pt_regs_offset(*number) {
-            Some(offset) => ExprKind::Register { offset },
+            Some(offset) => LongKind::Register { offset },
             None => return Err(format!("its address is in register {number}, which a probe does not see")),
         },
         Op::Address(address) if object.is_kernel() => {
-            ExprKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) }
+            LongKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) }
         }
         Op::Address(address) => match object.data_anchor(*address) {
-            Some(anchor) => ExprKind::ModuleAddress {
+            Some(anchor) => LongKind::ModuleAddress {
                 module: object.name().to_string(),
                 symbol: anchor.symbol,
                 offset: anchor.offset,
@@ -294,9 +294,9 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
                 );
             }
         },
-        Op::Deref(size) => return stack.unary(|address| ExprKind::Read { address, size: *size, user: false }),
-        Op::Neg => return stack.unary(ExprKind::Negate),
-        Op::Not => return stack.unary(ExprKind::Complement),
+        Op::Deref(size) => return stack.unary(|address| LongKind::Read { address, size: *size, user: false }),
+        Op::Neg => return stack.unary(LongKind::Negate),
+        Op::Not => return stack.unary(LongKind::Complement),
         Op::Dup => return stack.copy(0),
         Op::Over => return stack.copy(1),
         Op::Pick(depth) => return stack.copy(usize::from(*depth)),
@@ -315,7 +315,7 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
             let (right, left) = (stack.pop()?, stack.pop()?);
             let op = operator(op).ok_or("its location has an operation that is not known")?;
             let over = [(left.nodes, left.levels), (right.nodes, right.levels)];
-            return stack.push(ExprKind::Binary(op, Box::new(left.expr), Box::new(right.expr)), over);
+            return stack.push(LongKind::Binary(op, Box::new(left.expr), Box::new(right.expr)), over);
         }
     };
     stack.push(leaf, [(0, 0); 2])
@@ -334,12 +334,12 @@ fn operator(op: &Op) -> Option<BinaryOp> {
         Op::Shl => BinaryOp::ShiftLeft,
         Op::Shr => BinaryOp::ShiftRightLogical,
         Op::Shra => BinaryOp::ShiftRight,
-        Op::Eq => BinaryOp::Equal,
-        Op::Ne => BinaryOp::NotEqual,
-        Op::Lt => BinaryOp::Less,
-        Op::Gt => BinaryOp::Greater,
-        Op::Le => BinaryOp::LessEqual,
-        Op::Ge => BinaryOp::GreaterEqual,
+        Op::Eq => BinaryOp::Compare(Comparison::Equal),
+        Op::Ne => BinaryOp::Compare(Comparison::NotEqual),
+        Op::Lt => BinaryOp::Compare(Comparison::Less),
+        Op::Gt => BinaryOp::Compare(Comparison::Greater),
+        Op::Le => BinaryOp::Compare(Comparison::LessEqual),
+        Op::Ge => BinaryOp::Compare(Comparison::GreaterEqual),
         _ => return None,
     })
 }

@@ -3,8 +3,7 @@
 //! Objects that are not in one place: parts of locations, and values that are made of parts.
 
 use super::{BitRange, Location, Part};
-use crate::program::{Expr, ExprKind, Type};
-use spile_syntax::ast::BinaryOp;
+use crate::program::{BinaryOp, LongExpr};
 
 /// The location `bit` bits further; None where it has been optimised out, or does not begin at a byte.
 pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
@@ -14,15 +13,12 @@ pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
     Some(match location {
         Location::Memory { address, bits: None } if bit.is_multiple_of(8) => {
             let (bytes, span) = (i64::try_from(bit / 8).ok()?, address.span);
-            let bytes = Expr { kind: ExprKind::Long(bytes), ty: Type::Long, span };
+            let bytes = LongExpr::constant(bytes, span);
             Location::Memory { address: binary(BinaryOp::Add, address.clone(), bytes), bits: None }
         }
         Location::Memory { .. } | Location::Pointer(_) => return None,
         Location::KnownCallers(location) => Location::KnownCallers(Box::new(beyond(location, bit)?)),
-        Location::Register { offset } => {
-            let word = Expr { kind: ExprKind::Register { offset: *offset }, ty: Type::Long, span: nowhere() };
-            Location::Value(shifted(word, bit)?)
-        }
+        Location::Register { offset } => Location::Value(shifted(LongExpr::register(*offset, nowhere()), bit)?),
         Location::Value(value) => Location::Value(shifted(value.clone(), bit)?),
         Location::Parts(parts) => {
             let mut left = bit;
@@ -47,31 +43,23 @@ pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
 }
 
 /// The first `bits` bits (at most 64) of what is there as a value, zero-extended; None where some have been optimised out.
-pub fn joined(location: &Location, bits: u64) -> Option<Expr> {
+pub fn joined(location: &Location, bits: u64) -> Option<LongExpr> {
     let taken = u8::try_from(bits).ok().filter(|bits| (1..=64).contains(bits))?;
     match location {
-        Location::Register { offset } => {
-            Some(low(Expr { kind: ExprKind::Register { offset: *offset }, ty: Type::Long, span: nowhere() }, taken))
-        }
+        Location::Register { offset } => Some(low(LongExpr::register(*offset, nowhere()), taken)),
         Location::Value(value) => Some(low(value.clone(), taken)),
         Location::KnownCallers(location) => joined(location, bits),
         Location::Memory { address, bits: None } => {
             let size = taken.div_ceil(8).next_power_of_two();
-            let read = ExprKind::Read { address: Box::new(address.clone()), size, user: false };
-            Some(low(Expr { kind: read, ty: Type::Long, span: address.span }, taken))
+            Some(low(LongExpr::read(address.clone(), size, address.span), taken))
         }
         Location::Memory { address, bits: Some(BitRange { first, bits }) } if first + u64::from(*bits) <= 64 => {
-            let read = Expr {
-                kind: ExprKind::Read { address: Box::new(address.clone()), size: 8, user: false },
-                ty: Type::Long,
-                span: address.span,
-            };
-            let (first, bits) = (u8::try_from(*first).ok()?, (*bits).min(taken));
-            Some(Expr { span: read.span, kind: ExprKind::Bits { value: Box::new(read), first, bits }, ty: Type::Long })
+            let read = LongExpr::read(address.clone(), 8, address.span);
+            Some(LongExpr::bits(read, u8::try_from(*first).ok()?, (*bits).min(taken), address.span))
         }
         Location::Memory { .. } | Location::Pointer(_) => None,
         Location::Parts(parts) => {
-            let (mut value, mut done): (Option<Expr>, u64) = (None, 0);
+            let (mut value, mut done): (Option<LongExpr>, u64) = (None, 0);
             for part in parts {
                 if done >= bits {
                     break;
@@ -80,7 +68,7 @@ pub fn joined(location: &Location, bits: u64) -> Option<Expr> {
                 value = Some(match value {
                     None => piece,
                     Some(before) => {
-                        let by = Expr { kind: ExprKind::Long(done as i64), ty: Type::Long, span: piece.span };
+                        let by = LongExpr::constant(done as i64, piece.span);
                         binary(BinaryOp::BitOr, before, binary(BinaryOp::ShiftLeft, piece, by))
                     }
                 });
@@ -91,23 +79,23 @@ pub fn joined(location: &Location, bits: u64) -> Option<Expr> {
     }
 }
 
-fn shifted(value: Expr, by: u64) -> Option<Expr> {
+fn shifted(value: LongExpr, by: u64) -> Option<LongExpr> {
     let first = u8::try_from(by).ok().filter(|first| *first < 64)?;
     let span = value.span;
-    Some(Expr { kind: ExprKind::Bits { value: Box::new(value), first, bits: 64 - first }, ty: Type::Long, span })
+    Some(LongExpr::bits(value, first, 64 - first, span))
 }
 
-fn low(value: Expr, bits: u8) -> Expr {
+fn low(value: LongExpr, bits: u8) -> LongExpr {
     let span = value.span;
     match bits {
         64 => value,
-        bits => Expr { kind: ExprKind::Bits { value: Box::new(value), first: 0, bits }, ty: Type::Long, span },
+        bits => LongExpr::bits(value, 0, bits, span),
     }
 }
 
-fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+fn binary(op: BinaryOp, left: LongExpr, right: LongExpr) -> LongExpr {
     let span = left.span;
-    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty: Type::Long, span }
+    LongExpr::binary(op, left, right, span)
 }
 
 fn nowhere() -> spile_source::Span {
@@ -117,18 +105,19 @@ fn nowhere() -> spile_source::Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::LongKind;
 
     fn register(offset: u32) -> Part {
         Part { location: Some(Location::Register { offset }), bits: 64 }
     }
 
-    fn text(expr: &Expr) -> String {
+    fn text(expr: &LongExpr) -> String {
         match &expr.kind {
-            ExprKind::Long(value) => value.to_string(),
-            ExprKind::Register { offset } => format!("r{offset}"),
-            ExprKind::Bits { value, first, bits } => format!("{}[{first}+{bits}]", text(value)),
-            ExprKind::Binary(op, left, right) => format!("({} {op:?} {})", text(left), text(right)),
-            ExprKind::Read { address, size, .. } => format!("*{size}{}", text(address)),
+            LongKind::Const(value) => value.to_string(),
+            LongKind::Register { offset } => format!("r{offset}"),
+            LongKind::Bits { value, first, bits } => format!("{}[{first}+{bits}]", text(value)),
+            LongKind::Binary(op, left, right) => format!("({} {op:?} {})", text(left), text(right)),
+            LongKind::Read { address, size, .. } => format!("*{size}{}", text(address)),
             other => format!("{other:?}"),
         }
     }

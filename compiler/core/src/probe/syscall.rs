@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::{Attachment, Expr, ExprKind, Label, Mechanism, Type, Value};
+use crate::program::{Attachment, Label, LongExpr, Mechanism, Value};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{FunctionPattern, TypeId, Variable};
 use spile_source::diagnostic::suggest;
@@ -182,8 +182,7 @@ impl CallContext {
     /// The word of that number, as an object of the type.
     fn word(&self, index: usize, type_id: TypeId) -> Result<Found, ContextError> {
         let object = self.kernel.clone().ok_or(ContextError::None)?;
-        let kind = ExprKind::Register { offset: index as u32 * 8 };
-        let value = Expr { kind, ty: Type::Long, span: Span::new(FileId(0), 0, 0) };
+        let value = LongExpr::register(index as u32 * 8, Span::new(FileId(0), 0, 0));
         Ok(Found { object, type_id, location: Location::Value(value) })
     }
 }

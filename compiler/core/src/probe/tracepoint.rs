@@ -10,7 +10,7 @@
 use std::rc::Rc;
 
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::{Attachment, Expr, ExprKind, Label, Mechanism, Place, Registers, TargetId, Type, Value};
+use crate::program::{Attachment, Label, LongExpr, Mechanism, Place, Registers, TargetId, Value};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{DebugInfo, FunctionPattern, Type as CType, TypeId, Variable};
@@ -280,8 +280,7 @@ impl Context for TraceContext {
             return Err(ContextError::NoValue(vec!["it is passed as a struct, or after one".into()]));
         }
         // What a tracepoint's handler has for registers are its arguments: a word each, in order.
-        let kind = ExprKind::Register { offset: index as u32 * 8 };
-        let value = Expr { kind, ty: Type::Long, span: Span::new(FileId(0), 0, 0) };
+        let value = LongExpr::register(index as u32 * 8, Span::new(FileId(0), 0, 0));
         Ok(Found { object: self.object.clone(), type_id: self.types[index], location: Location::Value(value) })
     }
 

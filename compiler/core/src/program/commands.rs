@@ -9,7 +9,10 @@
 use std::collections::BTreeSet;
 
 use super::uses::{Access, Uses, Walk, both};
-use super::{Element, Expr, ExprKind, GlobalId, Print, PrintPiece, Program, Variable};
+use super::{
+    Element, Expr, GlobalId, LongExpr, LongKind, Print, PrintPiece, Program, StringExpr, StringKind, Variable,
+};
+use crate::builtin::Builtin;
 
 /// What the text of a command is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,34 +36,63 @@ impl Text {
 
 /// Whether nothing but these globals decides about a value, as far as the script's variables go.
 fn is_plain(expr: &Expr, globals: &mut BTreeSet<GlobalId>) -> bool {
-    let mut all = |parts: &[&Expr]| parts.iter().all(|part| is_plain(part, globals));
+    match expr {
+        Expr::Long(expr) => is_plain_long(expr, globals),
+        Expr::String(expr) => is_plain_string(expr, globals),
+    }
+}
+
+fn is_plain_long(expr: &LongExpr, globals: &mut BTreeSet<GlobalId>) -> bool {
+    let mut all = |parts: &[&LongExpr]| parts.iter().all(|part| is_plain_long(part, globals));
     match &expr.kind {
-        ExprKind::Long(_) | ExprKind::String(_) => true,
-        ExprKind::Register { .. } | ExprKind::KernelAddress { .. } | ExprKind::ModuleAddress { .. } => true,
-        ExprKind::Variable(Variable::Global(global)) => {
-            globals.insert(*global);
-            true
-        }
-        ExprKind::Binary(_, left, right) => all(&[left, right]),
-        ExprKind::Conditional(condition, then, otherwise) => all(&[condition, then, otherwise]),
-        ExprKind::Negate(value)
-        | ExprKind::Not(value)
-        | ExprKind::Complement(value)
-        | ExprKind::SignExtend(value, _)
-        | ExprKind::Bits { value, .. }
-        | ExprKind::Read { address: value, .. }
-        | ExprKind::Pretty { address: value, .. }
-        | ExprKind::Matches { text: value, .. } => all(&[value]),
-        // What is not pure, or asks for groups, depends on calls before it.
-        ExprKind::Builtin(builtin, arguments) if builtin.pure && !builtin.groups => {
-            arguments.iter().all(|argument| is_plain(argument, globals))
-        }
-        ExprKind::Format(print) => is_plain_print(print, globals),
-        ExprKind::Element(element) | ExprKind::Extract { aggregate: element, .. } | ExprKind::Chart(element) => {
-            is_plain_element(element, globals)
-        }
+        LongKind::Const(_) => true,
+        LongKind::Register { .. } | LongKind::KernelAddress { .. } | LongKind::ModuleAddress { .. } => true,
+        LongKind::Variable(variable) => is_plain_variable(*variable, globals),
+        LongKind::Binary(_, left, right) => all(&[left, right]),
+        LongKind::Compare(_, left, right) => is_plain_string(left, globals) && is_plain_string(right, globals),
+        LongKind::Conditional(condition, then, otherwise) => all(&[condition, then, otherwise]),
+        LongKind::Negate(value)
+        | LongKind::Not(value)
+        | LongKind::Complement(value)
+        | LongKind::SignExtend(value, _)
+        | LongKind::Bits { value, .. }
+        | LongKind::Read { address: value, .. } => all(&[value]),
+        LongKind::Matches { text, .. } => is_plain_string(text, globals),
+        LongKind::Builtin(builtin, arguments) => is_plain_call(builtin, arguments, globals),
+        LongKind::Element(element) | LongKind::Extract { aggregate: element, .. } => is_plain_element(element, globals),
         _ => false,
     }
+}
+
+fn is_plain_string(expr: &StringExpr, globals: &mut BTreeSet<GlobalId>) -> bool {
+    match &expr.kind {
+        StringKind::Literal(_) => true,
+        StringKind::Variable(variable) => is_plain_variable(*variable, globals),
+        StringKind::Concatenate(left, right) => is_plain_string(left, globals) && is_plain_string(right, globals),
+        StringKind::Conditional(condition, then, otherwise) => {
+            is_plain_long(condition, globals) && [then, otherwise].iter().all(|part| is_plain_string(part, globals))
+        }
+        StringKind::Pretty { address, .. } => is_plain_long(address, globals),
+        StringKind::Builtin(builtin, arguments) => is_plain_call(builtin, arguments, globals),
+        StringKind::Format(print) => is_plain_print(print, globals),
+        StringKind::Element(element) | StringKind::Chart(element) => is_plain_element(element, globals),
+        _ => false,
+    }
+}
+
+fn is_plain_variable(variable: Variable, globals: &mut BTreeSet<GlobalId>) -> bool {
+    match variable {
+        Variable::Global(global) => {
+            globals.insert(global);
+            true
+        }
+        Variable::Local(_) => false,
+    }
+}
+
+/// What is not pure, or asks for groups, depends on calls before it.
+fn is_plain_call(builtin: &Builtin, arguments: &[Expr], globals: &mut BTreeSet<GlobalId>) -> bool {
+    builtin.pure && !builtin.groups && arguments.iter().all(|argument| is_plain(argument, globals))
 }
 
 fn is_plain_element(element: &Element, globals: &mut BTreeSet<GlobalId>) -> bool {
@@ -72,7 +104,7 @@ fn is_plain_print(print: &Print, globals: &mut BTreeSet<GlobalId>) -> bool {
     print.pieces.iter().all(|piece| match piece {
         PrintPiece::Literal(_) => true,
         PrintPiece::Directive { width, precision, argument, .. } => {
-            width.iter().chain(precision).chain([argument]).all(|expr| is_plain(expr, globals))
+            width.iter().chain(precision).all(|expr| is_plain_long(expr, globals)) && is_plain(argument, globals)
         }
     })
 }

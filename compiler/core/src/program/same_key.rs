@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Expr, ExprKind, GlobalId, SavedId, Type};
+use super::{Expr, GlobalId, LongExpr, LongKind, SavedId, StringKind};
+use crate::builtin::Builtin;
 
 /// A key that is the same throughout a run: computed at its beginning, it cannot fail, and has no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,18 +22,30 @@ enum Fixed {
 
 impl Fixed {
     fn of(expr: &Expr) -> Option<Fixed> {
+        match expr {
+            Expr::Long(expr) => Fixed::of_long(expr),
+            Expr::String(expr) => match &expr.kind {
+                StringKind::Literal(bytes) => Some(Fixed::Text(bytes.clone())),
+                StringKind::Builtin(builtin, arguments) => Fixed::of_builtin(builtin, arguments),
+                _ => None,
+            },
+        }
+    }
+
+    fn of_long(expr: &LongExpr) -> Option<Fixed> {
         match &expr.kind {
-            ExprKind::Long(value) => Some(Fixed::Long(*value)),
-            ExprKind::String(bytes) => Some(Fixed::Text(bytes.clone())),
-            ExprKind::Register { offset } => Some(Fixed::Register(*offset)),
-            ExprKind::Saved(id) if expr.ty == Type::Long => Some(Fixed::Saved(*id)),
-            ExprKind::Builtin(builtin, arguments) if builtin.plain && builtin.pure && arguments.is_empty() => {
-                Some(Fixed::Builtin(builtin.symbol))
-            }
-            ExprKind::SignExtend(inner, bits) => Some(Fixed::SignExtend(Box::new(Fixed::of(inner)?), *bits)),
-            ExprKind::Bits { value, first, bits } => Some(Fixed::Bits(Box::new(Fixed::of(value)?), *first, *bits)),
+            LongKind::Const(value) => Some(Fixed::Long(*value)),
+            LongKind::Register { offset } => Some(Fixed::Register(*offset)),
+            LongKind::Saved(id) => Some(Fixed::Saved(*id)),
+            LongKind::Builtin(builtin, arguments) => Fixed::of_builtin(builtin, arguments),
+            LongKind::SignExtend(inner, bits) => Some(Fixed::SignExtend(Box::new(Fixed::of_long(inner)?), *bits)),
+            LongKind::Bits { value, first, bits } => Some(Fixed::Bits(Box::new(Fixed::of_long(value)?), *first, *bits)),
             _ => None,
         }
+    }
+
+    fn of_builtin(builtin: &Builtin, arguments: &[Expr]) -> Option<Fixed> {
+        (builtin.plain && builtin.pure && arguments.is_empty()).then_some(Fixed::Builtin(builtin.symbol))
     }
 
     fn all(keys: &[&Expr]) -> Option<Vec<Fixed>> {

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use super::commands::Text;
 use super::same_key::SameKeys;
 use super::{
-    BinaryOp, Element, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece,
-    Program, Slice, Stmt, StmtKind, Variable,
+    BinaryOp, Element, EmbeddedC, Expr, FunctionBody, FunctionId, GlobalId, Iterated, LongExpr, LongKind, LongPlace,
+    PrintPiece, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Variable,
 };
+use crate::builtin::Builtin;
 use spile_source::Span;
 
 /// The strongest thing that is done with a global.
@@ -244,8 +245,8 @@ impl Walk {
         match counted(expr) {
             Some(Counted { global, keys, value, .. }) => {
                 keys.iter().for_each(|key| self.expr(key));
-                self.expr(value);
-                self.one_of(global, &keys.iter().collect::<Vec<_>>(), Access::Feed, expr.span);
+                self.long(value);
+                self.one_of(global, &keys.iter().collect::<Vec<_>>(), Access::Feed, expr.span());
             }
             None => self.expr(expr),
         }
@@ -272,14 +273,14 @@ impl Walk {
             StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
             StmtKind::Expr(expr) => self.effect(expr),
             StmtKind::If { condition, then, otherwise } => {
-                self.expr(condition);
+                self.long(condition);
                 self.branches(
                     |walk| walk.statement(then),
                     |walk| otherwise.iter().for_each(|otherwise| walk.statement(otherwise)),
                 );
             }
             StmtKind::Loop { condition, step, body } => self.repeated(|walk| {
-                condition.iter().for_each(|expr| walk.expr(expr));
+                condition.iter().for_each(|expr| walk.long(expr));
                 step.iter().for_each(|expr| walk.effect(expr));
                 walk.statement(body);
             }),
@@ -303,7 +304,7 @@ impl Walk {
                     Iterated::Histogram(element) => self.element(element, Access::Read, span),
                 }
                 self.slice(&foreach.slice);
-                foreach.limit.iter().for_each(|limit| self.expr(limit));
+                foreach.limit.iter().for_each(|limit| self.long(limit));
                 self.repeated(|walk| {
                     foreach
                         .keys
@@ -317,16 +318,16 @@ impl Walk {
         }
     }
 
-    fn place(&mut self, place: &LValue, span: Span) {
+    fn long_place(&mut self, place: &LongPlace, span: Span) {
         match place {
-            LValue::Variable(variable) => self.variable(*variable, Access::Write, span),
-            LValue::Element(element) => self.element(element, Access::Write, span),
-            LValue::Memory { address, .. } => {
+            LongPlace::Variable(variable) => self.variable(*variable, Access::Write, span),
+            LongPlace::Element(element) => self.element(element, Access::Write, span),
+            LongPlace::Memory { address, .. } => {
                 self.hides = true;
-                self.expr(address);
+                self.long(address);
             }
             // Writing needs the place where they are put back from.
-            LValue::Register { .. } => {
+            LongPlace::Register { .. } => {
                 self.hides = true;
                 self.registers = ALL_REGISTERS;
                 self.sets_registers = true;
@@ -334,82 +335,136 @@ impl Walk {
         }
     }
 
+    fn string_place(&mut self, place: &StringPlace, span: Span) {
+        match place {
+            StringPlace::Variable(variable) => self.variable(*variable, Access::Write, span),
+            StringPlace::Element(element) => self.element(element, Access::Write, span),
+        }
+    }
+
     fn print(&mut self, pieces: &[PrintPiece]) {
         for piece in pieces {
             if let PrintPiece::Directive { width, precision, argument, .. } = piece {
-                width.iter().chain(precision).for_each(|expr| self.expr(expr));
+                width.iter().chain(precision).for_each(|expr| self.long(expr));
                 self.expr(argument);
             }
         }
     }
 
+    fn call(&mut self, function: FunctionId, arguments: &[Expr]) {
+        self.calls.push(function);
+        let times = self.times();
+        touched(&mut self.called, function, times);
+        arguments.iter().for_each(|argument| self.expr(argument));
+    }
+
+    fn builtin(&mut self, builtin: &Builtin, arguments: &[Expr]) {
+        if builtin.registers {
+            self.registers = ALL_REGISTERS;
+        }
+        if builtin.name == "system" {
+            self.commands.extend(arguments.iter().map(Text::of));
+        }
+        self.hides |= builtin.guru;
+        arguments.iter().for_each(|argument| self.expr(argument));
+    }
+
     fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Long(expr) => self.long(expr),
+            Expr::String(expr) => self.string(expr),
+        }
+    }
+
+    fn long(&mut self, expr: &LongExpr) {
         let span = expr.span;
         match &expr.kind {
-            ExprKind::Variable(variable) => self.variable(*variable, Access::Read, span),
-            ExprKind::Binary(_, left, right) => {
-                self.expr(left);
-                self.expr(right);
+            LongKind::Variable(variable) => self.variable(*variable, Access::Read, span),
+            LongKind::Binary(_, left, right) => {
+                self.long(left);
+                self.long(right);
             }
-            ExprKind::Negate(operand)
-            | ExprKind::Not(operand)
-            | ExprKind::Complement(operand)
-            | ExprKind::SignExtend(operand, _)
-            | ExprKind::Bits { value: operand, .. }
-            | ExprKind::Read { address: operand, .. }
-            | ExprKind::Matches { text: operand, .. }
-            | ExprKind::Pretty { address: operand, .. } => self.expr(operand),
-            ExprKind::Conditional(condition, then, otherwise) => {
-                self.expr(condition);
-                self.branches(|walk| walk.expr(then), |walk| walk.expr(otherwise));
+            LongKind::Compare(_, left, right) => {
+                self.string(left);
+                self.string(right);
             }
-            ExprKind::Call(function, arguments) => {
-                self.calls.push(*function);
-                let times = self.times();
-                touched(&mut self.called, *function, times);
-                arguments.iter().for_each(|argument| self.expr(argument));
+            LongKind::Negate(operand)
+            | LongKind::Not(operand)
+            | LongKind::Complement(operand)
+            | LongKind::SignExtend(operand, _)
+            | LongKind::Bits { value: operand, .. }
+            | LongKind::Read { address: operand, .. } => self.long(operand),
+            LongKind::Matches { text, .. } => self.string(text),
+            LongKind::Conditional(condition, then, otherwise) => {
+                self.long(condition);
+                self.branches(|walk| walk.long(then), |walk| walk.long(otherwise));
             }
-            ExprKind::Builtin(builtin, arguments) => {
-                if builtin.registers {
-                    self.registers = ALL_REGISTERS;
-                }
-                if builtin.name == "system" {
-                    self.commands.extend(arguments.iter().map(Text::of));
-                }
-                self.hides |= builtin.guru;
-                arguments.iter().for_each(|argument| self.expr(argument));
+            LongKind::Call(function, arguments) => self.call(*function, arguments),
+            LongKind::Builtin(builtin, arguments) => self.builtin(builtin, arguments),
+            LongKind::Assign(left, value) => {
+                self.long(value);
+                self.long_place(left, span);
             }
-            ExprKind::Assign(left, value) => {
-                self.expr(value);
-                self.place(left, span);
-            }
-            ExprKind::Update { left, value, .. } => {
-                self.expr(value);
-                if let LValue::Variable(variable) = **left {
+            LongKind::Update { left, value, .. } => {
+                self.long(value);
+                if let LongPlace::Variable(variable) = **left {
                     self.variable(variable, Access::Read, span);
                 }
-                self.place(left, span);
+                self.long_place(left, span);
             }
-            ExprKind::Print(print) | ExprKind::Format(print) => self.print(&print.pieces),
-            ExprKind::Element(element) | ExprKind::Extract { aggregate: element, .. } | ExprKind::Chart(element) => {
+            LongKind::Print(print) => self.print(&print.pieces),
+            LongKind::Element(element) | LongKind::Extract { aggregate: element, .. } => {
                 self.element(element, Access::Read, span);
             }
-            ExprKind::Contains { global, keys } => {
+            LongKind::Contains { global, keys } => {
                 self.slice(keys);
                 self.found(*global, keys, Access::Read, span);
             }
-            ExprKind::Feed { aggregate, value } => {
-                self.expr(value);
+            LongKind::Feed { aggregate, value } => {
+                self.long(value);
                 self.element(aggregate, Access::Feed, span);
             }
-            ExprKind::Bucket { aggregate, index } | ExprKind::HasBucket { aggregate, index } => {
-                self.expr(index);
+            LongKind::Bucket { aggregate, index } | LongKind::HasBucket { aggregate, index } => {
+                self.long(index);
                 self.element(aggregate, Access::Read, span);
             }
-            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Saved(_) | ExprKind::TookNext => {}
-            ExprKind::KernelAddress { .. } | ExprKind::ModuleAddress { .. } => {}
-            ExprKind::Register { offset } => self.registers |= 1u64.checked_shl(offset / 8).unwrap_or(ALL_REGISTERS),
-            ExprKind::EmbeddedC(code) => self.embedded(code),
+            LongKind::Const(_) | LongKind::Saved(_) | LongKind::TookNext => {}
+            LongKind::KernelAddress { .. } | LongKind::ModuleAddress { .. } => {}
+            LongKind::Register { offset } => self.registers |= 1u64.checked_shl(offset / 8).unwrap_or(ALL_REGISTERS),
+            LongKind::EmbeddedC(code) => self.embedded(code),
+        }
+    }
+
+    fn string(&mut self, expr: &StringExpr) {
+        let span = expr.span;
+        match &expr.kind {
+            StringKind::Variable(variable) => self.variable(*variable, Access::Read, span),
+            StringKind::Concatenate(left, right) => {
+                self.string(left);
+                self.string(right);
+            }
+            StringKind::Conditional(condition, then, otherwise) => {
+                self.long(condition);
+                self.branches(|walk| walk.string(then), |walk| walk.string(otherwise));
+            }
+            StringKind::Call(function, arguments) => self.call(*function, arguments),
+            StringKind::Builtin(builtin, arguments) => self.builtin(builtin, arguments),
+            StringKind::Assign(left, value) => {
+                self.string(value);
+                self.string_place(left, span);
+            }
+            StringKind::Append(left, value) => {
+                self.string(value);
+                if let StringPlace::Variable(variable) = **left {
+                    self.variable(variable, Access::Read, span);
+                }
+                self.string_place(left, span);
+            }
+            StringKind::Format(print) => self.print(&print.pieces),
+            StringKind::Element(element) | StringKind::Chart(element) => self.element(element, Access::Read, span),
+            StringKind::Pretty { address, .. } => self.long(address),
+            StringKind::Literal(_) | StringKind::Saved(_) => {}
+            StringKind::EmbeddedC(code) => self.embedded(code),
         }
     }
 }
@@ -422,7 +477,7 @@ pub struct Counted<'e> {
     /// Keys of the array's element.
     pub keys: &'e [Expr],
     /// What is added or taken off.
-    pub value: &'e Expr,
+    pub value: &'e LongExpr,
     /// It is taken off.
     pub subtract: bool,
     /// The global with its keys.
@@ -431,15 +486,17 @@ pub struct Counted<'e> {
 
 /// `global += value`, `array[keys]++` and the like, as an expression whose value is not used.
 pub fn counted(expr: &Expr) -> Option<Counted<'_>> {
-    let ExprKind::Update { left, op: op @ (BinaryOp::Add | BinaryOp::Subtract), value, .. } = &expr.kind else {
-        return None;
+    let Expr::Long(LongExpr { kind: LongKind::Update { left, op, value, .. }, span }) = expr else { return None };
+    let subtract = match op {
+        BinaryOp::Add => false,
+        BinaryOp::Subtract => true,
+        _ => return None,
     };
-    let subtract = *op == BinaryOp::Subtract;
     match &**left {
-        &LValue::Variable(Variable::Global(global)) => {
-            Some(Counted { global, keys: &[], value, subtract, span: expr.span })
+        &LongPlace::Variable(Variable::Global(global)) => {
+            Some(Counted { global, keys: &[], value, subtract, span: *span })
         }
-        LValue::Element(Element { global, keys, span, .. }) => {
+        LongPlace::Element(Element { global, keys, span, .. }) => {
             Some(Counted { global: *global, keys, value, subtract, span: *span })
         }
         _ => None,

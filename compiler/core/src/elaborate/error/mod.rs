@@ -18,6 +18,11 @@ use spile_source::Span;
 pub enum Error {
     /// Two uses disagree about a type.
     Types(Conflict),
+    /// A mistake of the compiler, whatever the script contains.
+    Internal {
+        what: &'static str,
+        span: Span,
+    },
     /// No use decides whether this is a long or a string.
     Unresolved {
         name: String,

@@ -42,6 +42,9 @@ impl Error {
     pub fn diagnostic(&self) -> Diagnostic {
         let error = |code, message: String| Diagnostic::error(Code(code), message);
         match self {
+            Error::Internal { what, span } => error("E0500", format!("internal error: {what}"))
+                .at(*span, "")
+                .note("this is a mistake in spile, not in the script: please report it with the script"),
             Error::Types(Conflict { first, second }) => {
                 error("E0101", format!("type mismatch: expected {} but found {}", first.0.name(), second.0.name()))
                     .at(second.1, format!("this is a {}", second.0.name()))

@@ -2,10 +2,10 @@
 
 //! Members of structs and elements of arrays: from an object that was found to one inside it.
 
-use super::value::{Scalar, add, binary, debug_error, expr, load, long, scalar};
+use super::value::{Scalar, add, binary, debug_error, load, scalar};
 use crate::elaborate::error::Error;
 use crate::probe::{BitRange, Found, Location};
-use crate::program::{BinaryOp, Expr, ExprKind};
+use crate::program::{BinaryOp, LongExpr, LongKind};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{MemberError, Type as CType, TypeId};
 use spile_source::Span;
@@ -52,7 +52,7 @@ fn find_part(base: &Found, container: TypeId, member: &ast::Name) -> Result<Foun
         Some(bits) => {
             let value = crate::probe::joined(&location, u64::from(bits.bits)).ok_or(lost)?;
             let signed = matches!(scalar(debug, found.type_id, span)?, Scalar::Number { signed: true, .. });
-            Location::Value(if signed { expr(ExprKind::SignExtend(Box::new(value), bits.bits), span) } else { value })
+            Location::Value(if signed { LongExpr::sign_extend(value, bits.bits, span) } else { value })
         }
     };
     Ok(Found { object: object.clone(), type_id: found.type_id, location })
@@ -78,12 +78,12 @@ fn member_of(
 }
 
 /// Element `index` of an array, or of what a pointer points to.
-pub(super) fn find_element(base: Found, index: Expr, span: Span) -> Result<Found, Error> {
+pub(super) fn find_element(base: Found, index: LongExpr, span: Span) -> Result<Found, Error> {
     let object = base.object.clone();
     let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
     let (address, element) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
         (_, CType::Pointer(Some(target))) => match (&base.location, &index.kind) {
-            (Location::Pointer(to), ExprKind::Long(0)) => {
+            (Location::Pointer(to), LongKind::Const(0)) => {
                 return Ok(Found { object, type_id: target, location: (**to).clone() });
             }
             _ => (load(&base, span)?, target),
@@ -105,9 +105,9 @@ pub(super) fn find_element(base: Found, index: Expr, span: Span) -> Result<Found
 /// Element `index` of those that begin at the address.
 pub(super) fn element_at(
     object: Rc<Object>,
-    address: Expr,
+    address: LongExpr,
     element: TypeId,
-    index: Expr,
+    index: LongExpr,
     span: Span,
 ) -> Result<Found, Error> {
     let holder = object.clone();
@@ -117,8 +117,8 @@ pub(super) fn element_at(
         return Err(Error::NotIndexable { type_name: debug.type_name(element), span });
     };
     let address = match index.kind {
-        ExprKind::Long(number) => add(address, number.wrapping_mul(size as i64)),
-        _ => binary(BinaryOp::Add, address, binary(BinaryOp::Multiply, index, long(size as i64, span))),
+        LongKind::Const(number) => add(address, number.wrapping_mul(size as i64)),
+        _ => binary(BinaryOp::Add, address, binary(BinaryOp::Multiply, index, LongExpr::constant(size as i64, span))),
     };
     Ok(Found { object, type_id: element, location: Location::Memory { address, bits: None } })
 }

@@ -16,14 +16,14 @@ use super::infer::Typed;
 use super::names::Names;
 use super::unit::Unit;
 use crate::probe::{ContextError, Found, Location};
-use crate::program::{Expr, ExprKind};
+use crate::program::{LongExpr, LongKind};
 use pointee::{is_pointed, only_index};
 use spile_debuginfo::Type as CType;
 use spile_debuginfo::target::Object;
 use spile_source::Span;
 use spile_syntax::ast;
 use std::rc::Rc;
-use value::{debug_error, load, long};
+use value::{debug_error, load};
 
 /// A `$$` word or a pretty form whose value is text: `$$vars`, `$$parms$`.
 pub(super) fn is_text(name: &str) -> bool {
@@ -47,7 +47,7 @@ pub(super) trait Operands<'a> {
     fn lookup(&mut self) -> Lookup<'_, 'a>;
 
     /// The value of an expression within a target expression.
-    fn value(&mut self, expr: &ast::Expr) -> Result<Expr, Error>;
+    fn value(&mut self, expr: &ast::Expr) -> Result<LongExpr, Error>;
 }
 
 /// As long as nothing is lowered, all operands are 0: they change neither types nor whether something is there.
@@ -56,8 +56,8 @@ impl<'a> Operands<'a> for Lookup<'_, 'a> {
         Lookup { env: self.env, names: self.names, typed: self.typed, only_asked: self.only_asked }
     }
 
-    fn value(&mut self, expr: &ast::Expr) -> Result<Expr, Error> {
-        Ok(long(0, expr.span))
+    fn value(&mut self, expr: &ast::Expr) -> Result<LongExpr, Error> {
+        Ok(LongExpr::constant(0, expr.span))
     }
 }
 
@@ -285,7 +285,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
     fn find_cast(
         &mut self,
         unit: &Unit,
-        address: Expr,
+        address: LongExpr,
         type_name: &[u8],
         module: Option<&[u8]>,
         span: Span,
@@ -313,17 +313,17 @@ impl<'l, 'a> Lookup<'l, 'a> {
 }
 
 /// Gives the reads of an expression that debug information has made the place where they are used.
-fn place(value: &mut Expr, span: Span) {
+fn place(value: &mut LongExpr, span: Span) {
     value.span = span;
     match &mut value.kind {
-        ExprKind::Read { address: inner, .. }
-        | ExprKind::SignExtend(inner, _)
-        | ExprKind::Bits { value: inner, .. }
-        | ExprKind::Negate(inner)
-        | ExprKind::Not(inner)
-        | ExprKind::Complement(inner) => place(inner, span),
-        ExprKind::Binary(_, left, right) => [left, right].into_iter().for_each(|inner| place(inner, span)),
-        ExprKind::Conditional(condition, then, otherwise) => {
+        LongKind::Read { address: inner, .. }
+        | LongKind::SignExtend(inner, _)
+        | LongKind::Bits { value: inner, .. }
+        | LongKind::Negate(inner)
+        | LongKind::Not(inner)
+        | LongKind::Complement(inner) => place(inner, span),
+        LongKind::Binary(_, left, right) => [left, right].into_iter().for_each(|inner| place(inner, span)),
+        LongKind::Conditional(condition, then, otherwise) => {
             [condition, then, otherwise].into_iter().for_each(|inner| place(inner, span))
         }
         _ => {}

@@ -4,33 +4,25 @@
 
 use crate::elaborate::error::Error;
 use crate::probe::{BitRange, Found, Location};
-use crate::program::{BinaryOp, BitField, Expr, ExprKind, LValue, Type};
+use crate::program::{BinaryOp, BitField, LongExpr, LongPlace};
 use spile_debuginfo::{BaseEncoding, Type as CType, TypeId};
 use spile_source::Span;
 
-pub(in crate::elaborate) fn long(value: i64, span: Span) -> Expr {
-    Expr { kind: ExprKind::Long(value), ty: Type::Long, span }
-}
-
-pub(in crate::elaborate) fn add(left: Expr, right: i64) -> Expr {
+pub(in crate::elaborate) fn add(left: LongExpr, right: i64) -> LongExpr {
     if right == 0 {
         return left;
     }
     let span = left.span;
-    binary(BinaryOp::Add, left, long(right, span))
+    binary(BinaryOp::Add, left, LongExpr::constant(right, span))
 }
 
-pub(in crate::elaborate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+pub(in crate::elaborate) fn binary(op: BinaryOp, left: LongExpr, right: LongExpr) -> LongExpr {
     let span = left.span;
-    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty: Type::Long, span }
-}
-
-pub(super) fn expr(kind: ExprKind, span: Span) -> Expr {
-    Expr { kind, ty: Type::Long, span }
+    LongExpr::binary(op, left, right, span)
 }
 
 /// The value of a found object as a long.
-pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<Expr, Error> {
+pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<LongExpr, Error> {
     let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
     let shape = scalar(debug, found.type_id, span)?;
     let value = match (&found.location, &shape) {
@@ -50,10 +42,9 @@ pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<Expr, Erro
             return bit_field(address, *range, *signed, span);
         }
         (Location::Memory { address, bits: None }, Scalar::Number { size, .. }) => {
-            let address = Box::new(address.clone());
-            expr(ExprKind::Read { address, size: *size, user: false }, span)
+            LongExpr::read(address.clone(), *size, span)
         }
-        (Location::Register { offset }, _) => expr(ExprKind::Register { offset: *offset }, span),
+        (Location::Register { offset }, _) => LongExpr::register(*offset, span),
         (Location::Value(value), _) => value.clone(),
         (Location::Parts(_), Scalar::Number { size, .. }) => {
             let joined = crate::probe::joined(&found.location, u64::from(*size) * 8);
@@ -64,26 +55,26 @@ pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<Expr, Erro
     let in_memory = matches!(found.location, Location::Memory { .. });
     Ok(match (size, signed) {
         (8, _) => value,
-        (_, true) => expr(ExprKind::SignExtend(Box::new(value), size * 8), span),
+        (_, true) => LongExpr::sign_extend(value, size * 8, span),
         (_, false) if in_memory => value,
-        (_, false) => expr(ExprKind::Bits { value: Box::new(value), first: 0, bits: size * 8 }, span),
+        (_, false) => LongExpr::bits(value, 0, size * 8, span),
     })
 }
 
 /// Where an assignment to a found object goes.
-pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LValue, Error> {
+pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LongPlace, Error> {
     let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
     let Scalar::Number { size, signed } = scalar(debug, found.type_id, span)? else {
         return Err(Error::NotAssignable { span });
     };
     match &found.location {
-        Location::Register { offset } => Ok(LValue::Register { offset: *offset, size, signed }),
+        Location::Register { offset } => Ok(LongPlace::Register { offset: *offset, size, signed }),
         Location::Memory { address, bits: None } => {
-            Ok(LValue::Memory { address: address.clone(), size, field: None, signed })
+            Ok(LongPlace::Memory { address: address.clone(), size, field: None, signed })
         }
         Location::Memory { address, bits: Some(range) } => {
             let (skip, field, size) = storage(*range).ok_or(Error::NotAssignable { span })?;
-            Ok(LValue::Memory { address: add(address.clone(), skip), size, field: Some(field), signed })
+            Ok(LongPlace::Memory { address: add(address.clone(), skip), size, field: Some(field), signed })
         }
         Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::KnownCallers(_) => {
             Err(Error::NotAssignable { span })
@@ -92,7 +83,7 @@ pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LValue
 }
 
 /// The address of a found object.
-pub(in crate::elaborate) fn address_of(found: &Found, span: Span) -> Result<Expr, Error> {
+pub(in crate::elaborate) fn address_of(found: &Found, span: Span) -> Result<LongExpr, Error> {
     match &found.location {
         Location::Memory { address, bits: None } => Ok(address.clone()),
         Location::Memory { bits: Some(_), .. } => Err(Error::NoAddress { span, why: "a bit-field" }),
@@ -145,12 +136,11 @@ fn storage(range: BitRange) -> Option<(i64, BitField, u8)> {
     (size <= 8 && range.bits > 0).then_some((skip as i64, BitField { first, bits: range.bits }, size as u8))
 }
 
-fn bit_field(address: &Expr, range: BitRange, signed: bool, span: Span) -> Result<Expr, Error> {
+fn bit_field(address: &LongExpr, range: BitRange, signed: bool, span: Span) -> Result<LongExpr, Error> {
     let (skip, field, size) = storage(range).ok_or(Error::NotAssignable { span })?;
-    let address = Box::new(add(address.clone(), skip));
-    let word = Box::new(expr(ExprKind::Read { address, size, user: false }, span));
-    let value = expr(ExprKind::Bits { value: word, first: field.first, bits: field.bits }, span);
-    Ok(if signed { expr(ExprKind::SignExtend(Box::new(value), field.bits), span) } else { value })
+    let word = LongExpr::read(add(address.clone(), skip), size, span);
+    let value = LongExpr::bits(word, field.first, field.bits, span);
+    Ok(if signed { LongExpr::sign_extend(value, field.bits, span) } else { value })
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 //! Expressions and statements over arrays and aggregates.
 
-use super::Lowering;
+use super::{Lowering, not_a};
 use crate::elaborate::error::Error;
 use crate::elaborate::unit::Unit;
 use crate::program::{
-    Element, Expr, ExprKind, Foreach, Holds, Iterated, Order, Slice, SortBy, Stmt, StmtKind, Type, Variable,
+    Element, Expr, Foreach, Holds, Iterated, LongExpr, LongKind, Order, Slice, SortBy, Stmt, StmtKind, Type, Variable,
 };
 use spile_source::Span;
 use spile_syntax::ast::{self, Index};
@@ -57,7 +57,7 @@ impl Lowering<'_, '_> {
                 return Err(Error::AggregateAsValue { name, span: expr.span, stats: None });
             }
         };
-        Ok(Expr { kind: ExprKind::Element(element), ty, span: expr.span })
+        Ok(Expr::element(element, ty, expr.span))
     }
 
     pub(super) fn lower_in(
@@ -69,15 +69,20 @@ impl Lowering<'_, '_> {
     ) -> Result<Expr, Error> {
         let kind = match &array.kind {
             ast::ExprKind::Histogram { aggregate, .. } => {
-                let index = self.lower_keys(unit, indices)?.pop().ok_or(Error::BucketKeys { given: 0, span })?;
-                ExprKind::HasBucket { aggregate: self.lower_element(unit, aggregate)?, index: Box::new(index) }
+                let index = self.lower_bucket_number(unit, indices, span)?;
+                LongKind::HasBucket { aggregate: self.lower_element(unit, aggregate)?, index: Box::new(index) }
             }
             _ => {
                 let global = self.lower_element(unit, array)?.global;
-                ExprKind::Contains { global, keys: self.lower_slice(unit, indices)? }
+                LongKind::Contains { global, keys: self.lower_slice(unit, indices)? }
             }
         };
-        Ok(Expr { kind, ty: Type::Long, span })
+        Ok(LongExpr { kind, span }.into())
+    }
+
+    fn lower_bucket_number(&mut self, unit: &Unit, indices: &[Index], span: Span) -> Result<LongExpr, Error> {
+        let index = self.lower_keys(unit, indices)?.pop().ok_or(Error::BucketKeys { given: 0, span })?;
+        index.long().ok_or(not_a(Type::Long, span))
     }
 
     /// `@hist_log(x)[index]`.
@@ -91,9 +96,9 @@ impl Lowering<'_, '_> {
         let ast::ExprKind::Histogram { aggregate, .. } = &histogram.kind else {
             return Err(Error::NotGlobal { what: "array", span });
         };
-        let index = self.lower_keys(unit, indices)?.pop().ok_or(Error::BucketKeys { given: 0, span })?;
-        let kind = ExprKind::Bucket { aggregate: self.lower_element(unit, aggregate)?, index: Box::new(index) };
-        Ok(Expr { kind, ty: Type::Long, span })
+        let index = self.lower_bucket_number(unit, indices, span)?;
+        let kind = LongKind::Bucket { aggregate: self.lower_element(unit, aggregate)?, index: Box::new(index) };
+        Ok(LongExpr { kind, span }.into())
     }
 
     /// `delete` of what [`Elaborator::infer_delete`] took.
@@ -146,7 +151,7 @@ impl Lowering<'_, '_> {
             Some(slice) => self.lower_slice(unit, slice)?,
             None => Vec::new(),
         };
-        let limit = foreach.limit.as_ref().map(|limit| self.lower(unit, limit)).transpose()?;
+        let limit = foreach.limit.as_ref().map(|limit| self.lower_long(unit, limit)).transpose()?;
         let body = self.lower_statement(unit, &foreach.body)?;
         let body = body.unwrap_or(Stmt { kind: StmtKind::Block(Vec::new()), span });
         Ok(StmtKind::Foreach(Box::new(Foreach { over, keys: variables, value, slice, sort, limit, body })))

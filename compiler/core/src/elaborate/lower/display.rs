@@ -6,8 +6,8 @@ use super::Lowering;
 use super::print::plain;
 use crate::probe;
 use crate::program::{
-    Element, Expr, ExprKind, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, Order, Print,
-    PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
+    Element, Expr, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, LongExpr, LongKind, Order,
+    Print, PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
 };
 use spile_source::{Origin, Span};
 
@@ -45,10 +45,9 @@ fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
     let span = global.span;
     let name = &global.name;
     if !global.is_array() {
-        let value = |kind, ty| Expr { kind, ty, span };
         return match global.holds {
             Holds::Value(ty) => {
-                let value = value(ExprKind::Variable(Variable::Global(id)), ty);
+                let value = Expr::variable(Variable::Global(id), ty, span);
                 print(vec![text(format!("{name}=")), quoted(value), text("\n".into())].concat(), span)
             }
             Holds::Stats(_) => {
@@ -61,7 +60,7 @@ fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
         LocalId(locals.len() as u32 - 1)
     };
     let keys: Vec<(LocalId, Type)> = global.keys.iter().map(|&ty| (fresh(ty), ty)).collect();
-    let read = |&(local, ty): &(LocalId, Type)| Expr { kind: ExprKind::Variable(Variable::Local(local)), ty, span };
+    let read = |&(local, ty): &(LocalId, Type)| Expr::variable(Variable::Local(local), ty, span);
     let mut head = text(format!("{name}["));
     for (number, key) in keys.iter().enumerate() {
         if number > 0 {
@@ -101,21 +100,20 @@ fn text(text: String) -> Vec<PrintPiece> {
 
 /// A value, strings in quotes.
 fn quoted(value: Expr) -> Vec<PrintPiece> {
-    match value.ty {
+    match value.ty() {
         Type::Long => vec![plain(value)],
         Type::String => vec![PrintPiece::Literal(b"\"".to_vec()), plain(value), PrintPiece::Literal(b"\"".to_vec())],
     }
 }
 
 fn print(pieces: Vec<PrintPiece>, span: Span) -> Stmt {
-    let kind = ExprKind::Print(Box::new(Print { pieces }));
-    Stmt { kind: StmtKind::Expr(Expr { kind, ty: Type::Long, span }), span }
+    let kind = LongKind::Print(Box::new(Print { pieces }));
+    Stmt { kind: StmtKind::Expr(LongExpr { kind, span }.into()), span }
 }
 
 /// `head @count=2 @min=4 @max=8 @sum=12 @avg=6`; of one that saw nothing `head @count=0x0`.
 fn stats(element: &Element, head: Vec<PrintPiece>, span: Span) -> Stmt {
-    let extract =
-        |extractor| Expr { kind: ExprKind::Extract { aggregate: element.clone(), extractor }, ty: Type::Long, span };
+    let extract = |extractor| LongExpr { kind: LongKind::Extract { aggregate: element.clone(), extractor }, span };
     let mut pieces = head.clone();
     let extractors = [
         (Extractor::Count, "count"),
@@ -126,7 +124,7 @@ fn stats(element: &Element, head: Vec<PrintPiece>, span: Span) -> Stmt {
     ];
     for (extractor, word) in extractors {
         pieces.extend(text(format!(" @{word}=")));
-        pieces.push(plain(extract(extractor)));
+        pieces.push(plain(extract(extractor).into()));
     }
     pieces.extend(text("\n".into()));
     let none = vec![head, text(" @count=0x0\n".into())].concat();

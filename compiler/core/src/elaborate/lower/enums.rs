@@ -5,11 +5,11 @@
 use super::Lowering;
 use super::print::plain;
 use crate::elaborate::error::Error;
-use crate::elaborate::lookup::value::{debug_error, long};
+use crate::elaborate::lookup::value::debug_error;
 use crate::elaborate::unit::Unit;
 use crate::program::{
-    self, BinaryOp, Expr, ExprKind, FunctionBody, FunctionId, LocalId, Print, PrintPiece, Stmt, StmtKind, Type,
-    Variable,
+    self, BinaryOp, Comparison, Expr, FunctionBody, FunctionId, LocalId, LongExpr, LongKind, Print, PrintPiece, Stmt,
+    StmtKind, StringExpr, Type, Variable,
 };
 use spile_debuginfo::Type as CType;
 use spile_source::Span;
@@ -22,7 +22,7 @@ impl Lowering<'_, '_> {
         for object in self.lookup().objects(unit, None, span)? {
             let debug = object.debug().map_err(|error| debug_error(error, span))?;
             if let Some(value) = debug.enumerator(&text).map_err(|error| debug_error(error, span))? {
-                return Ok(long(value, span));
+                return Ok(LongExpr::constant(value, span).into());
             }
         }
         Err(Error::UnknownEnumerator { name: text, span })
@@ -40,7 +40,7 @@ impl Lowering<'_, '_> {
         let values = self.enumerators(unit, value, type_name, module, span)?;
         let argument = self.lower(unit, value)?;
         let id = self.naming_function(values, span);
-        Ok(Expr { kind: ExprKind::Call(id, vec![argument]), ty: Type::String, span })
+        Ok(Expr::call(id, vec![argument], Type::String, span))
     }
 
     fn enumerators(
@@ -76,23 +76,22 @@ impl Lowering<'_, '_> {
     /// A function of the program, beside those of the script, that names values.
     fn naming_function(&mut self, values: Vec<(String, i64)>, span: Span) -> FunctionId {
         let id = FunctionId((self.typed.reached.len() + self.made.len()) as u32);
-        let value = Expr { kind: ExprKind::Variable(Variable::Local(LocalId(0))), ty: Type::Long, span };
-        let give = |text: Expr| Stmt { kind: StmtKind::Return(Some(text)), span };
+        let value = LongExpr { kind: LongKind::Variable(Variable::Local(LocalId(0))), span };
+        let give = |text: StringExpr| Stmt { kind: StmtKind::Return(Some(text.into())), span };
         let mut seen = std::collections::HashSet::new();
         let mut statements: Vec<Stmt> = values
             .into_iter()
             .filter(|(_, number)| seen.insert(*number))
             .map(|(name, number)| {
-                let number = long(number, span);
-                let same = ExprKind::Binary(BinaryOp::Equal, Box::new(value.clone()), Box::new(number));
-                let name = Expr { kind: ExprKind::String(name.into_bytes()), ty: Type::String, span };
-                let condition = Expr { kind: same, ty: Type::Long, span };
-                Stmt { kind: StmtKind::If { condition, then: Box::new(give(name)), otherwise: None }, span }
+                let number = LongExpr::constant(number, span);
+                let equal = BinaryOp::Compare(Comparison::Equal);
+                let condition = LongExpr::binary(equal, value.clone(), number, span);
+                let then = Box::new(give(StringExpr::literal(name.into_bytes(), span)));
+                Stmt { kind: StmtKind::If { condition, then, otherwise: None }, span }
             })
             .collect();
-        let pieces: Vec<PrintPiece> = vec![plain(value)];
-        let decimal = Expr { kind: ExprKind::Format(Box::new(Print { pieces })), ty: Type::String, span };
-        statements.push(give(decimal));
+        let pieces: Vec<PrintPiece> = vec![plain(value.into())];
+        statements.push(give(StringExpr::format(Print { pieces }, span)));
         self.made.push(program::Function {
             name: "@enumname".into(),
             parameters: 1,

@@ -7,7 +7,10 @@ use crate::builtin;
 use crate::elaborate::error::Error;
 use crate::elaborate::infer::functions::{Callee, InstanceId, Reached};
 use crate::elaborate::unit::{Local, Unit};
-use crate::program::{self, Expr, ExprKind, FunctionBody, FunctionId, LValue, LocalId, Stmt, StmtKind, Type, Variable};
+use crate::program::{
+    self, Expr, FunctionBody, FunctionId, LocalId, LongExpr, LongKind, LongPlace, Stmt, StmtKind, StringExpr,
+    StringKind, StringPlace, Type, Variable,
+};
 use spile_source::Span;
 use spile_syntax::{ast, visit};
 
@@ -17,10 +20,7 @@ impl Lowering<'_, '_> {
         let lowered = lowered?;
         let span = name.span;
         Ok(match self.typed.find_callee(self.names, &unit.at, name, arguments.len())? {
-            Callee::Builtin(builtin) => {
-                let ty = builtin.returns.unwrap_or(Type::Long);
-                Expr { kind: ExprKind::Builtin(builtin, lowered), ty, span }
-            }
+            Callee::Builtin(builtin) => Expr::builtin(builtin, lowered, span),
             Callee::Function(index) => {
                 let missing = Error::UnknownFunction { name: name.text.clone(), span, near: Vec::new() };
                 self.call(index, lowered, span).ok_or(missing)?
@@ -34,7 +34,7 @@ impl Lowering<'_, '_> {
         let id = function.wrapper.or(function.id)?;
         let returns = function.returns;
         let ty = self.typed.type_of(returns);
-        Some(Expr { kind: ExprKind::Call(id, arguments), ty, span })
+        Some(Expr::call(id, arguments, ty, span))
     }
 
     pub(super) fn lower_reached(&mut self, reached: Reached) -> program::Function {
@@ -132,8 +132,8 @@ impl Lowering<'_, '_> {
         }
         match builtin::find("error", 1) {
             Some(error) => {
-                let text = Expr { kind: ExprKind::String(b"all functions exhausted".to_vec()), ty: Type::String, span };
-                ending(Expr { kind: ExprKind::Builtin(error, vec![text]), ty: Type::Long, span }, false)
+                let text = StringExpr::literal(b"all functions exhausted".to_vec(), span);
+                ending(Expr::builtin(error, vec![text.into()], span), false)
             }
             None => StmtKind::Return(None),
         }
@@ -157,7 +157,7 @@ impl Lowering<'_, '_> {
         // A function that returns only what it calls itself for has no type, and its value is not used.
         let returns = self.typed.gives_value(index).then(|| self.typed.type_of(returns));
         let id = self.typed.functions[index.index()].id.unwrap_or(FunctionId(0));
-        let call = Expr { kind: ExprKind::Call(id, arguments.clone()), ty: returns.unwrap_or(Type::Long), span };
+        let call = Expr::call(id, arguments.clone(), returns.unwrap_or(Type::Long), span);
         let mut statements = Vec::new();
         let result = returns.filter(|_| self.typed.functions[index.index()].has_value).map(|ty| {
             locals.push(program::Local { name: "result".into(), ty });
@@ -167,7 +167,7 @@ impl Lowering<'_, '_> {
             Some(result) => assign(result, call, span),
             None => Stmt { kind: StmtKind::Expr(call), span },
         });
-        let asked = Expr { kind: ExprKind::TookNext, ty: Type::Long, span };
+        let asked = LongExpr { kind: LongKind::TookNext, span };
         let then = Box::new(Stmt { kind: self.go_on(index, arguments, span), span });
         statements.push(Stmt { kind: StmtKind::If { condition: asked, then, otherwise: None }, span });
         if let (Some(result), Some(ty)) = (result, returns) {
@@ -186,11 +186,20 @@ impl Lowering<'_, '_> {
 }
 
 fn read(id: LocalId, ty: Type, span: Span) -> Expr {
-    Expr { kind: ExprKind::Variable(Variable::Local(id)), ty, span }
+    Expr::variable(Variable::Local(id), ty, span)
 }
 
 fn assign(to: LocalId, value: Expr, span: Span) -> Stmt {
-    let ty = value.ty;
-    let kind = ExprKind::Assign(Box::new(LValue::Variable(Variable::Local(to))), Box::new(value));
-    Stmt { kind: StmtKind::Expr(Expr { kind, ty, span }), span }
+    let to = Variable::Local(to);
+    let expr = match value {
+        Expr::Long(value) => {
+            let kind = LongKind::Assign(Box::new(LongPlace::Variable(to)), Box::new(value));
+            LongExpr { kind, span }.into()
+        }
+        Expr::String(value) => {
+            let kind = StringKind::Assign(Box::new(StringPlace::Variable(to)), Box::new(value));
+            StringExpr { kind, span }.into()
+        }
+    };
+    Stmt { kind: StmtKind::Expr(expr), span }
 }

@@ -19,18 +19,18 @@ use super::environment::Environment;
 use super::error::Error;
 use super::infer::Typed;
 use super::infer::types::TypeVar;
-use super::lookup::value::{long, place_of};
+use super::lookup::value::place_of;
 use super::lookup::{Lookup, Operands, find};
 use super::names::Names;
 use super::unit::{Handler, Unit};
 use crate::probe::Found;
 use crate::program::{
-    self, Constant, Expr, ExprKind, Global, GlobalId, Holds, LValue, Local, LocalId, Probe, Program, SavedId, Stmt,
-    StmtKind, Type, Variable,
+    self, BinaryOp, Constant, Expr, Global, GlobalId, Holds, Local, LocalId, LongExpr, LongKind, LongPlace, Probe,
+    Program, SavedId, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Type, Variable,
 };
 use regex::Regexes;
 use spile_source::Span;
-use spile_syntax::ast::{self, AssignOp, BinaryOp};
+use spile_syntax::ast::{self, AssignOp};
 use std::collections::HashMap;
 
 /// The program of the handlers and of what they reach.
@@ -93,8 +93,8 @@ impl<'a> Operands<'a> for LoweredOperands<'_, '_, 'a> {
         self.lowering.lookup()
     }
 
-    fn value(&mut self, expr: &ast::Expr) -> Result<Expr, Error> {
-        self.lowering.lower(self.unit, expr)
+    fn value(&mut self, expr: &ast::Expr) -> Result<LongExpr, Error> {
+        self.lowering.lower_long(self.unit, expr)
     }
 }
 
@@ -161,11 +161,11 @@ impl<'a> Lowering<'_, 'a> {
         let unit = handler.unit;
         let mut body = Vec::new();
         for condition in &handler.condition {
-            match self.lower(&unit, condition) {
+            match self.lower_long(&unit, condition) {
                 Ok(condition) => {
                     let span = condition.span;
                     let next = Stmt { kind: StmtKind::Filter, span };
-                    let not = Expr { kind: ExprKind::Not(Box::new(condition)), ty: Type::Long, span };
+                    let not = LongExpr::not(condition, span);
                     body.push(Stmt {
                         kind: StmtKind::If { condition: not, then: Box::new(next), otherwise: None },
                         span,
@@ -199,10 +199,10 @@ impl<'a> Lowering<'_, 'a> {
         if let Some(site) = unit.at.site.filter(|_| unit.at.is_return()) {
             let saved = self.saved.entry(site).or_default();
             let id = SavedId(saved.values.len() as u32);
-            saved.values.push(guard);
-            guard = Expr { kind: ExprKind::Saved(id), ty: Type::Long, span };
+            saved.values.push(guard.into());
+            guard = LongExpr { kind: LongKind::Saved(id), span };
         }
-        let not = Expr { kind: ExprKind::Not(Box::new(guard)), ty: Type::Long, span };
+        let not = LongExpr::not(guard, span);
         let filter = Box::new(Stmt { kind: StmtKind::Filter, span });
         let test = Stmt { kind: StmtKind::If { condition: not, then: filter, otherwise: None }, span };
         Some(Stmt { kind: StmtKind::Block(vec![test]), span })
@@ -242,13 +242,13 @@ impl<'a> Lowering<'_, 'a> {
                 (Some(0), Some(otherwise)) => return self.lower_statement(unit, otherwise),
                 (Some(_), _) => return self.lower_statement(unit, then),
                 (None, _) => StmtKind::If {
-                    condition: self.lower(unit, condition)?,
+                    condition: self.lower_long(unit, condition)?,
                     then: self.lower_boxed(unit, then)?,
                     otherwise: otherwise.as_ref().map(|otherwise| self.lower_boxed(unit, otherwise)).transpose()?,
                 },
             },
             Ast::While { condition, body } => StmtKind::Loop {
-                condition: Some(self.lower(unit, condition)?),
+                condition: Some(self.lower_long(unit, condition)?),
                 step: None,
                 body: self.lower_boxed(unit, body)?,
             },
@@ -259,7 +259,7 @@ impl<'a> Lowering<'_, 'a> {
                     statements.push(Stmt { kind: StmtKind::Expr(self.lower(unit, init)?), span });
                 }
                 let kind = StmtKind::Loop {
-                    condition: condition.as_ref().map(|condition| self.lower(unit, condition)).transpose()?,
+                    condition: condition.as_ref().map(|condition| self.lower_long(unit, condition)).transpose()?,
                     step: step.as_ref().map(|step| self.lower(unit, step)).transpose()?,
                     body: self.lower_boxed(unit, body)?,
                 };
@@ -305,20 +305,22 @@ impl<'a> Lowering<'_, 'a> {
         })
     }
 
-    fn lower_boxed_expr(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<Box<Expr>> {
-        self.lower(unit, expr).map(Box::new)
+    /// An expression that inference found to be a number.
+    fn lower_long(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<LongExpr> {
+        self.lower(unit, expr)?.long().ok_or(not_a(Type::Long, expr.span))
+    }
+
+    /// An expression that inference found to be a string.
+    fn lower_string(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<StringExpr> {
+        self.lower(unit, expr)?.string().ok_or(not_a(Type::String, expr.span))
     }
 
     fn lower(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered {
         use ast::ExprKind as Ast;
-        let mut span = expr.span;
-        let mut ty = Type::Long;
+        let span = expr.span;
         let kind = match &expr.kind {
-            Ast::Number(value) => ExprKind::Long(*value),
-            Ast::String(bytes) => {
-                ty = Type::String;
-                ExprKind::String(bytes.clone())
-            }
+            Ast::Number(value) => LongKind::Const(*value),
+            Ast::String(bytes) => return Ok(StringExpr::literal(bytes.clone(), span).into()),
             Ast::Ident(name) => {
                 let variable = unit.find_variable(self.names, name, span).ok_or(Error::NotAssignable { span })?;
                 if self.at_entry && matches!(variable, Variable::Local(_)) {
@@ -329,8 +331,7 @@ impl<'a> Lowering<'_, 'a> {
                         return Err(Error::AggregateAsValue { name: name.clone(), span, stats: None });
                     }
                 }
-                ty = self.type_of(unit, variable);
-                ExprKind::Variable(variable)
+                return Ok(Expr::variable(variable, self.type_of(unit, variable), span));
             }
             Ast::Index(..) if self.names.is_element(expr) => return self.lower_element_value(unit, expr),
             Ast::Index(base, indices) if matches!(base.kind, Ast::Histogram { .. }) => {
@@ -338,11 +339,11 @@ impl<'a> Lowering<'_, 'a> {
             }
             Ast::In(indices, array) => return self.lower_in(unit, indices, array, span),
             Ast::Extract { extractor, aggregate, .. } => {
-                ExprKind::Extract { aggregate: self.lower_element(unit, aggregate)?, extractor: *extractor }
+                LongKind::Extract { aggregate: self.lower_element(unit, aggregate)?, extractor: *extractor }
             }
             Ast::Histogram { aggregate, .. } => {
-                ty = Type::String;
-                ExprKind::Chart(self.lower_element(unit, aggregate)?)
+                let kind = StringKind::Chart(self.lower_element(unit, aggregate)?);
+                return Ok(StringExpr { kind, span }.into());
             }
             // A cast alone is its value, with a type.
             Ast::Cast { value, .. } => {
@@ -362,7 +363,7 @@ impl<'a> Lowering<'_, 'a> {
             }
             Ast::Entry(value) => return self.save(unit, value, span),
             Ast::Perf(name) => return self.counters.lower(name, span),
-            Ast::ProbeWrite(_) => ExprKind::Long(self.lookup().fold(unit, expr).unwrap_or(0)),
+            Ast::ProbeWrite(_) => LongKind::Const(self.lookup().fold(unit, expr).unwrap_or(0)),
             Ast::Deref { user, size, address } => return self.lower_deref(unit, *user, size, address, span),
             Ast::Register { user, number } => return self.lower_register(unit, *user, number, span),
             Ast::Const(text) => return Ok(self.lower_const(text, span)),
@@ -370,79 +371,140 @@ impl<'a> Lowering<'_, 'a> {
             Ast::EnumName { value, type_name, module } => {
                 return self.lower_enum_name(unit, value, type_name.as_deref(), module.as_deref(), span);
             }
-            Ast::Defined(operand) => ExprKind::Long(i64::from(self.lookup().is_defined(unit, operand))),
+            Ast::Defined(operand) => LongKind::Const(i64::from(self.lookup().is_defined(unit, operand))),
             Ast::Matches { left, pattern, pattern_span, negated } => {
-                span = self.operator_span(left.span, *pattern_span, span);
+                let span = self.operator_span(left.span, *pattern_span, span);
                 return self.lower_matches(unit, left, (pattern, *pattern_span), *negated, span);
             }
             Ast::Call(name, arguments) => return self.lower_call(unit, name, arguments),
             Ast::Unary(op, operand) => {
-                let operand = self.lower_boxed_expr(unit, operand)?;
+                let operand = Box::new(self.lower_long(unit, operand)?);
                 match op {
-                    ast::UnaryOp::Plus => return Ok(*operand),
+                    ast::UnaryOp::Plus => return Ok(Expr::Long(*operand)),
                     ast::UnaryOp::Minus => match operand.kind {
-                        ExprKind::Long(value) => ExprKind::Long(value.wrapping_neg()),
-                        _ => ExprKind::Negate(operand),
+                        LongKind::Const(value) => LongKind::Const(value.wrapping_neg()),
+                        _ => LongKind::Negate(operand),
                     },
-                    ast::UnaryOp::Not => ExprKind::Not(operand),
-                    ast::UnaryOp::Complement => ExprKind::Complement(operand),
+                    ast::UnaryOp::Not => LongKind::Not(operand),
+                    ast::UnaryOp::Complement => LongKind::Complement(operand),
                 }
             }
             Ast::Binary(op, left, right) => {
-                span = self.operator_span(left.span, right.span, span);
-                if *op == BinaryOp::Concatenate {
-                    ty = Type::String;
-                }
-                ExprKind::Binary(*op, self.lower_boxed_expr(unit, left)?, self.lower_boxed_expr(unit, right)?)
+                let span = self.operator_span(left.span, right.span, span);
+                return self.lower_binary(unit, *op, left, right, span);
             }
             Ast::Assign(op, left, right) => {
                 let operator = self.operator_span(left.span, right.span, span);
-                let value = self.lower_boxed_expr(unit, right)?;
-                ty = value.ty;
-                if *op == AssignOp::Aggregate {
-                    let kind = ExprKind::Feed { aggregate: self.lower_element(unit, left)?, value };
-                    return Ok(Expr { kind, ty, span: operator });
-                }
-                if let Some(variable) = unit.at.text_variable(left) {
-                    return text_variable::write_text(variable, *op, *value, operator);
-                }
-                let place = Box::new(self.lower_place(unit, left)?);
-                span = operator;
-                match op {
-                    AssignOp::Compound(op) => ExprKind::Update { left: place, op: *op, value, old: false },
-                    AssignOp::Set | AssignOp::Aggregate => ExprKind::Assign(place, value),
-                }
+                return match self.lower(unit, right)? {
+                    Expr::Long(value) => self.lower_long_assign(unit, *op, left, value, operator).map(Expr::Long),
+                    Expr::String(value) => self.lower_string_assign(unit, *op, left, value, operator).map(Expr::String),
+                };
             }
             Ast::Step { delta, prefix, target } => {
-                let left = Box::new(self.lower_place(unit, target)?);
-                let value = Box::new(long(*delta, span));
-                ExprKind::Update { left, op: BinaryOp::Add, value, old: !prefix }
+                let left = Box::new(self.lower_long_place(unit, target)?);
+                let value = Box::new(LongExpr::constant(*delta, span));
+                LongKind::Update { left, op: BinaryOp::Add, value, old: !prefix }
             }
             Ast::Conditional(condition, then, otherwise) => match self.lookup().fold(unit, condition) {
                 Some(0) => return self.lower(unit, otherwise),
                 Some(_) => return self.lower(unit, then),
                 None => {
-                    let condition = self.lower_boxed_expr(unit, condition)?;
-                    let then = self.lower_boxed_expr(unit, then)?;
-                    ty = then.ty;
-                    ExprKind::Conditional(condition, then, self.lower_boxed_expr(unit, otherwise)?)
+                    let condition = Box::new(self.lower_long(unit, condition)?);
+                    match self.lower(unit, then)? {
+                        Expr::Long(then) => {
+                            let otherwise = Box::new(self.lower_long(unit, otherwise)?);
+                            LongKind::Conditional(condition, Box::new(then), otherwise)
+                        }
+                        Expr::String(then) => {
+                            let otherwise = Box::new(self.lower_string(unit, otherwise)?);
+                            let kind = StringKind::Conditional(condition, Box::new(then), otherwise);
+                            return Ok(StringExpr { kind, span }.into());
+                        }
+                    }
                 }
             },
             Ast::Print(print) => {
-                let pieces = Box::new(self.lower_print(unit, print)?);
+                let pieces = self.lower_print(unit, print)?;
                 if print.to_string {
-                    ty = Type::String;
-                    ExprKind::Format(pieces)
-                } else {
-                    ExprKind::Print(pieces)
+                    return Ok(StringExpr::format(pieces, span).into());
                 }
+                LongKind::Print(Box::new(pieces))
             }
             Ast::EmbeddedC(code) => {
-                ty = embedded::value_type(code);
-                ExprKind::EmbeddedC(self.lower_embedded_in(unit, code))
+                let ty = embedded::value_type(code);
+                return Ok(Expr::embedded(self.lower_embedded_in(unit, code), ty, span));
             }
         };
-        Ok(Expr { kind, ty, span })
+        Ok(LongExpr { kind, span }.into())
+    }
+
+    fn lower_binary(
+        &mut self,
+        unit: &Unit,
+        op: ast::BinaryOp,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        span: Span,
+    ) -> Lowered {
+        let Some(op) = BinaryOp::of(op) else {
+            let (left, right) = (self.lower_string(unit, left)?, self.lower_string(unit, right)?);
+            return Ok(StringExpr::concatenate(left, right, span).into());
+        };
+        let right_span = right.span;
+        let kind = match (self.lower(unit, left)?, self.lower(unit, right)?, op) {
+            (Expr::Long(left), right, op) => {
+                let right = right.long().ok_or(not_a(Type::Long, right_span))?;
+                LongKind::Binary(op, Box::new(left), Box::new(right))
+            }
+            (Expr::String(left), right, BinaryOp::Compare(comparison)) => {
+                let right = right.string().ok_or(not_a(Type::String, right_span))?;
+                LongKind::Compare(comparison, Box::new(left), Box::new(right))
+            }
+            (Expr::String(left), ..) => return Err(not_a(Type::Long, left.span)),
+        };
+        Ok(LongExpr { kind, span }.into())
+    }
+
+    fn lower_long_assign(
+        &mut self,
+        unit: &Unit,
+        op: AssignOp,
+        left: &ast::Expr,
+        value: LongExpr,
+        span: Span,
+    ) -> Lowered<LongExpr> {
+        let value = Box::new(value);
+        let kind = match op {
+            AssignOp::Aggregate => LongKind::Feed { aggregate: self.lower_element(unit, left)?, value },
+            AssignOp::Set => LongKind::Assign(Box::new(self.lower_long_place(unit, left)?), value),
+            AssignOp::Compound(op) => {
+                let op = BinaryOp::of(op).ok_or(not_a(Type::String, value.span))?;
+                LongKind::Update { left: Box::new(self.lower_long_place(unit, left)?), op, value, old: false }
+            }
+        };
+        Ok(LongExpr { kind, span })
+    }
+
+    fn lower_string_assign(
+        &mut self,
+        unit: &Unit,
+        op: AssignOp,
+        left: &ast::Expr,
+        value: StringExpr,
+        span: Span,
+    ) -> Lowered<StringExpr> {
+        if let Some(variable) = unit.at.text_variable(left) {
+            return text_variable::write_text(variable, op, value, span);
+        }
+        let value = Box::new(value);
+        let kind = match op {
+            AssignOp::Set => StringKind::Assign(Box::new(self.lower_string_place(unit, left)?), value),
+            AssignOp::Compound(ast::BinaryOp::Concatenate) => {
+                StringKind::Append(Box::new(self.lower_string_place(unit, left)?), value)
+            }
+            AssignOp::Compound(_) | AssignOp::Aggregate => return Err(not_a(Type::Long, value.span)),
+        };
+        Ok(StringExpr { kind, span })
     }
 
     /// The operator between two operands, for run-time errors: what is left of the text between them.
@@ -458,12 +520,19 @@ impl<'a> Lowering<'_, 'a> {
         Span { start, end: start + length as u32, ..between }
     }
 
-    fn lower_place(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<LValue> {
+    fn lower_string_place(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<StringPlace> {
         if self.names.is_element(expr) {
-            return self.lower_element(unit, expr).map(LValue::Element);
+            return self.lower_element(unit, expr).map(StringPlace::Element);
+        }
+        self.variable_of(unit, expr).map(StringPlace::Variable).ok_or(not_a(Type::String, expr.span))
+    }
+
+    fn lower_long_place(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<LongPlace> {
+        if self.names.is_element(expr) {
+            return self.lower_element(unit, expr).map(LongPlace::Element);
         }
         if let Some(variable) = self.variable_of(unit, expr) {
-            return Ok(LValue::Variable(variable));
+            return Ok(LongPlace::Variable(variable));
         }
         if self.is_captured(unit, expr) {
             return Err(Error::CapturedWrite { span: expr.span });
@@ -492,5 +561,16 @@ impl<'a> Lowering<'_, 'a> {
 
     fn find_here(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<Found> {
         find(&mut LoweredOperands { lowering: self, unit }, unit, expr)
+    }
+}
+
+/// What must not happen once inference has found no mistake: an expression is not of the type that it was found to have.
+fn not_a(wanted: Type, span: Span) -> Error {
+    Error::Internal {
+        what: match wanted {
+            Type::Long => "a string where a number belongs",
+            Type::String => "a number where a string belongs",
+        },
+        span,
     }
 }

@@ -6,7 +6,7 @@ use super::{Lowered, Lowering};
 use crate::elaborate::error::Error;
 use crate::elaborate::format::{self, Piece};
 use crate::elaborate::unit::Unit;
-use crate::program::{Directive, Expr, ExprKind, Print, PrintPiece, Type};
+use crate::program::{Directive, Expr, Print, PrintPiece, StringExpr, StringKind};
 use spile_abi::format::{Flags, Size};
 use spile_syntax::ast::{self, PrintForm};
 
@@ -50,8 +50,8 @@ impl Lowering<'_, '_> {
                             let width = if directive.width == Size::Star { Some(next()?) } else { None };
                             let precision = if directive.precision == Size::Star { Some(next()?) } else { None };
                             let argument = next()?;
-                            let width = width.map(|width| self.lower(unit, width)).transpose()?;
-                            let precision = precision.map(|precision| self.lower(unit, precision)).transpose()?;
+                            let width = width.map(|width| self.lower_long(unit, width)).transpose()?;
+                            let precision = precision.map(|precision| self.lower_long(unit, precision)).transpose()?;
                             PrintPiece::Directive { directive, width, precision, argument: self.lower(unit, argument)? }
                         }
                     });
@@ -72,12 +72,10 @@ pub(super) fn directive(conversion: u8) -> Directive {
 
 /// A value as print shows it.
 pub(super) fn plain(argument: Expr) -> PrintPiece {
-    match (argument.kind, argument.ty) {
-        (ExprKind::String(bytes), _) => PrintPiece::Literal(bytes),
-        (kind, ty) => {
-            let conversion = if ty == Type::String { b's' } else { b'd' };
-            let argument = Expr { kind, ..argument };
-            PrintPiece::Directive { directive: directive(conversion), width: None, precision: None, argument }
-        }
-    }
+    let conversion = match argument {
+        Expr::String(StringExpr { kind: StringKind::Literal(bytes), .. }) => return PrintPiece::Literal(bytes),
+        Expr::String(_) => b's',
+        Expr::Long(_) => b'd',
+    };
+    PrintPiece::Directive { directive: directive(conversion), width: None, precision: None, argument }
 }

@@ -6,7 +6,7 @@ use super::Lowering;
 use crate::elaborate::error::Error;
 use crate::elaborate::unit::Unit;
 use crate::probe::registers;
-use crate::program::{EmbeddedC, Expr, ExprKind, Type};
+use crate::program::{EmbeddedC, Expr, LongExpr, LongKind, Type};
 use spile_source::Span;
 use spile_syntax::ast;
 
@@ -24,8 +24,8 @@ impl Lowering<'_, '_> {
             Some(size @ (1 | 2 | 4 | 8)) => size as u8,
             given => return Err(Error::DerefSize { given, span: size.span }),
         };
-        let address = Box::new(self.lower(unit, address)?);
-        Ok(Expr { kind: ExprKind::Read { address, size, user }, ty: Type::Long, span })
+        let address = Box::new(self.lower_long(unit, address)?);
+        Ok(LongExpr { kind: LongKind::Read { address, size, user }, span }.into())
     }
 
     /// `@kregister(number)`: a register of the probed kernel code by its DWARF number.
@@ -46,7 +46,7 @@ impl Lowering<'_, '_> {
             .and_then(|number| u16::try_from(number).ok())
             .and_then(registers::pt_regs_offset);
         match offset {
-            Some(offset) => Ok(Expr { kind: ExprKind::Register { offset }, ty: Type::Long, span }),
+            Some(offset) => Ok(LongExpr::register(offset, span).into()),
             None => Err(Error::RegisterNumber { span: number.span }),
         }
     }
@@ -55,6 +55,6 @@ impl Lowering<'_, '_> {
     pub(super) fn lower_const(&self, text: &[u8], span: Span) -> Expr {
         let text = format!("({})", String::from_utf8_lossy(text));
         let code = EmbeddedC { text, span, globals: Vec::new(), arguments: Vec::new(), unmangled: false };
-        Expr { kind: ExprKind::EmbeddedC(code), ty: Type::Long, span }
+        Expr::embedded(code, Type::Long, span)
     }
 }

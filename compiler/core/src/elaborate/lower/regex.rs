@@ -8,7 +8,7 @@ use super::Lowering;
 use crate::elaborate::error::Error;
 use crate::elaborate::literal::span_inside;
 use crate::elaborate::unit::Unit;
-use crate::program::{Automaton, Expr, ExprKind, Regex, RegexId, Type};
+use crate::program::{Automaton, Expr, LongExpr, LongKind, Regex, RegexId};
 use spile_source::{SourceMap, Span};
 use spile_syntax::ast;
 
@@ -29,12 +29,11 @@ impl Lowering<'_, '_> {
         negated: bool,
         span: Span,
     ) -> Result<Expr, Error> {
-        let text = Box::new(self.lower(unit, text)?);
+        let text = Box::new(self.lower_string(unit, text)?);
         // `!~` has no groups, and leaves those of the last `=~`.
         let regex = self.regex(pattern, pattern_span, self.typed.groups_asked && !negated)?;
-        let long = |kind| Expr { kind, ty: Type::Long, span };
-        let matches = long(ExprKind::Matches { regex, text });
-        Ok(if negated { long(ExprKind::Not(Box::new(matches))) } else { matches })
+        let matches = LongExpr { kind: LongKind::Matches { regex, text }, span };
+        Ok(if negated { LongExpr::not(matches, span) } else { matches }.into())
     }
 
     fn regex(&mut self, pattern: &[u8], span: Span, groups: bool) -> Result<RegexId, Error> {

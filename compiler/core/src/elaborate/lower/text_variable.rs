@@ -5,27 +5,32 @@
 use crate::builtin;
 use crate::elaborate::error::Error;
 use crate::probe::TextVariable;
-use crate::program::{Expr, ExprKind, Type};
+use crate::program::{Expr, StringExpr, StringKind};
 use spile_source::Span;
 use spile_syntax::ast::{AssignOp, BinaryOp};
 
 /// Its value.
 pub(super) fn read_text(variable: TextVariable, span: Span) -> Result<Expr, Error> {
-    call(variable.read, Vec::new(), span)
+    call(variable.read, Vec::new(), span).map(Expr::String)
 }
 
 /// `$value = text`, `$value .= text`; the value of the whole is the right side's.
-pub(super) fn write_text(variable: TextVariable, op: AssignOp, value: Expr, span: Span) -> Result<Expr, Error> {
+pub(super) fn write_text(
+    variable: TextVariable,
+    op: AssignOp,
+    value: StringExpr,
+    span: Span,
+) -> Result<StringExpr, Error> {
     let name = match op {
         AssignOp::Set => variable.set,
         AssignOp::Compound(BinaryOp::Concatenate) => variable.append,
         _ => None,
     };
-    call(name.ok_or(Error::NotAssignable { span })?, vec![value], span)
+    call(name.ok_or(Error::NotAssignable { span })?, vec![value.into()], span)
 }
 
-fn call(name: &'static str, arguments: Vec<Expr>, span: Span) -> Result<Expr, Error> {
+fn call(name: &'static str, arguments: Vec<Expr>, span: Span) -> Result<StringExpr, Error> {
     // SANITY: families name builtins that there are; a test compiles each.
     let builtin = builtin::find(name, arguments.len()).ok_or(Error::NotAssignable { span })?;
-    Ok(Expr { kind: ExprKind::Builtin(builtin, arguments), ty: Type::String, span })
+    Ok(StringExpr { kind: StringKind::Builtin(builtin, arguments), span })
 }

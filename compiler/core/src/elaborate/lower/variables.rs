@@ -9,7 +9,7 @@ use crate::elaborate::lookup::is_text;
 use crate::elaborate::lookup::value::{address_of, debug_error, load};
 use crate::elaborate::unit::Unit;
 use crate::probe::{Found, Location};
-use crate::program::{Expr, ExprKind, Print, PrintPiece, SavedId, Type};
+use crate::program::{Expr, LongExpr, Print, PrintPiece, SavedId, StringExpr, StringKind};
 use spile_debuginfo::{BaseEncoding, Type as CType};
 use spile_source::Span;
 use spile_syntax::ast;
@@ -22,7 +22,7 @@ impl Lowering<'_, '_> {
             && !matches!(&expr.kind, ast::ExprKind::Target(name) if is_text(name));
         match lowered {
             Err(error) if self.env.options.skip_bad_variables && number && error.is_bad_variable() => {
-                Ok(Expr { kind: ExprKind::Long(0), ty: Type::Long, span: expr.span })
+                Ok(LongExpr::constant(0, expr.span).into())
             }
             lowered => lowered,
         }
@@ -39,16 +39,16 @@ impl Lowering<'_, '_> {
                 ast::ExprKind::Target(name) if is_text(name) => self.lower_all_variables(unit, name, *dollars, span),
                 _ => {
                     let found = self.find_here(unit, base)?;
-                    self.pretty(&found, *dollars, span)
+                    self.pretty(&found, *dollars, span).map(Expr::String)
                 }
             },
             ast::ExprKind::AddressOf(base) => {
                 let found = self.find_here(unit, base)?;
-                address_of(&found, span)
+                address_of(&found, span).map(Expr::Long)
             }
             _ => {
                 let found = self.find_here(unit, expr)?;
-                load(&found, span)
+                load(&found, span).map(Expr::Long)
             }
         }
     }
@@ -65,22 +65,21 @@ impl Lowering<'_, '_> {
         let key = spile_syntax::print::expr(expr);
         let known = self.saved.entry(site).or_default();
         if let Some(&id) = known.names.get(&key) {
-            let ty = known.values[id.index()].ty;
-            return Ok(Expr { kind: ExprKind::Saved(id), ty, span });
+            return Ok(Expr::saved(id, known.values[id.index()].ty(), span));
         }
         self.at_entry = true;
         let value = self.lower(unit, expr);
         self.at_entry = false;
         let value = value?;
         let known = self.saved.entry(site).or_default();
-        let (ty, id) = (value.ty, SavedId(known.values.len() as u32));
+        let (ty, id) = (value.ty(), SavedId(known.values.len() as u32));
         known.values.push(value);
         known.names.insert(key, id);
-        Ok(Expr { kind: ExprKind::Saved(id), ty, span })
+        Ok(Expr::saved(id, ty, span))
     }
 
     /// An object as text.
-    fn pretty(&mut self, found: &Found, dollars: u8, span: Span) -> Lowered {
+    fn pretty(&mut self, found: &Found, dollars: u8, span: Span) -> Lowered<StringExpr> {
         let object = found.object.clone();
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
         let resolve = |id| debug.resolve(id).map_err(|error| debug_error(error, span));
@@ -94,12 +93,12 @@ impl Lowering<'_, '_> {
         let levels =
             if dollars > 1 { self.env.options.struct_depth.map_or(usize::MAX, |depth| depth as usize) } else { 1 };
         let description = self.descriptions.of(&object, type_id, levels, span)?;
-        let kind = ExprKind::Pretty { address: Box::new(address), description };
-        Ok(Expr { kind, ty: Type::String, span })
+        let kind = StringKind::Pretty { address: Box::new(address), description };
+        Ok(StringExpr { kind, span })
     }
 
     /// A value in a register, or a bit-field, as text.
-    fn pretty_number(&mut self, found: &Found, ctype: &CType, span: Span) -> Lowered {
+    fn pretty_number(&mut self, found: &Found, ctype: &CType, span: Span) -> Lowered<StringExpr> {
         let value = load(found, span)?;
         let signed = match ctype {
             CType::Base { encoding, .. } => {
@@ -117,9 +116,9 @@ impl Lowering<'_, '_> {
             directive: directive(conversion),
             width: None,
             precision: None,
-            argument: value,
+            argument: value.into(),
         }];
-        Ok(Expr { kind: ExprKind::Format(Box::new(Print { pieces })), ty: Type::String, span })
+        Ok(StringExpr::format(Print { pieces }, span))
     }
 
     /// `$$vars`, `$$parms`, `$$locals`, `$$return`, also with dollars after: `name=value ...`.
@@ -131,7 +130,7 @@ impl Lowering<'_, '_> {
             return Err(Error::NoContext { name: name.into(), point: Some(unit.at.point.clone()), span });
         }
         if let Some(text) = context.text(name) {
-            return Ok(Expr { kind: ExprKind::String(text.into_bytes()), ty: Type::String, span });
+            return Ok(StringExpr::literal(text.into_bytes(), span).into());
         }
         let names = match name {
             "$$vars" => context.parameters().into_iter().chain(context.locals()).collect(),
@@ -151,8 +150,9 @@ impl Lowering<'_, '_> {
             let value = match context.variable(variable) {
                 // A list of all is no reason for a handler to fail.
                 Ok(Found { location: Location::KnownCallers(_), .. }) => Ok(PrintPiece::Literal(b"?".to_vec())),
-                Ok(found) if dollars > 0 => self.pretty(&found, dollars, span).map(plain),
-                Ok(found) => load(&found, span).map(|argument| {
+                Ok(found) if dollars > 0 => self.pretty(&found, dollars, span).map(|text| plain(text.into())),
+                Ok(found) => load(&found, span).map(|value| {
+                    let argument = value.into();
                     let mut directive = directive(b'x');
                     directive.flags.sharp = true;
                     PrintPiece::Directive { directive, width: None, precision: None, argument }
@@ -169,6 +169,6 @@ impl Lowering<'_, '_> {
                 Err(_) => PrintPiece::Literal(b"?".to_vec()),
             });
         }
-        Ok(Expr { kind: ExprKind::Format(Box::new(Print { pieces })), ty: Type::String, span })
+        Ok(StringExpr::format(Print { pieces }, span).into())
     }
 }

@@ -70,11 +70,11 @@ impl Writer<'_> {
                         (BinaryOp::And | BinaryOp::Or, Value::Const(value)) => i32::from(*value != 0).to_string(),
                         _ => self.value_at(side, Level::Unary),
                     };
-                    format!("{} {} {}", side(left), operator(*op), side(right))
+                    format!("{} {} {}", side(left), op.text(), side(right))
                 }
             },
             Value::Compare(op, left, right) => {
-                format!("spile_string_compare({}, {}) {} 0", self.text(left), self.text(right), operator(*op))
+                format!("spile_string_compare({}, {}) {} 0", self.text(left), self.text(right), op.text())
             }
             Value::Conditional(condition, then, otherwise) => {
                 let at = |value| self.value_at(value, Level::Unary);
@@ -134,28 +134,4 @@ fn function(op: BinaryOp) -> Option<&'static str> {
         BinaryOp::ShiftRightLogical => "spile_shift_right_logical",
         _ => return None,
     })
-}
-
-fn operator(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Or => "||",
-        BinaryOp::And => "&&",
-        BinaryOp::BitOr => "|",
-        BinaryOp::BitXor => "^",
-        BinaryOp::BitAnd => "&",
-        BinaryOp::Less => "<",
-        BinaryOp::Greater => ">",
-        BinaryOp::LessEqual => "<=",
-        BinaryOp::GreaterEqual => ">=",
-        BinaryOp::Equal => "==",
-        BinaryOp::NotEqual => "!=",
-        // Have functions or instructions of their own.
-        BinaryOp::ShiftLeft => "<<",
-        BinaryOp::ShiftRight | BinaryOp::ShiftRightLogical => ">>",
-        BinaryOp::Concatenate | BinaryOp::Add => "+",
-        BinaryOp::Subtract => "-",
-        BinaryOp::Multiply => "*",
-        BinaryOp::Divide => "/",
-        BinaryOp::Modulo => "%",
-    }
 }

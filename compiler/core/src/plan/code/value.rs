@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use super::{LongId, TextId};
-use crate::program::{BinaryOp, BitField, GlobalId};
+use crate::program::{BinaryOp, BitField, Comparison, GlobalId};
 
 /// A global that holds a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,10 +68,10 @@ pub enum Value {
     Not(Box<Value>),
     /// `~x`.
     Complement(Box<Value>),
-    /// No division, no concatenation.
+    /// No division.
     Binary(BinaryOp, Box<Value>, Box<Value>),
     /// Comparison of strings, bytewise.
-    Compare(BinaryOp, Box<Text>, Box<Text>),
+    Compare(Comparison, Box<Text>, Box<Text>),
     /// `condition ? then : otherwise`.
     Conditional(Box<Value>, Box<Value>, Box<Value>),
     /// A link-time address of the kernel, moved to where it runs or to this CPU's copy.

@@ -2,12 +2,13 @@
 
 //! Arrays, aggregates and `foreach`.
 
-use super::{Builder, Lowered, Scalar};
+use super::{Builder, ExprRef, Lowered, Scalar};
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
 use crate::program::uses::Counted;
 use crate::program::{
-    self, BinaryOp, Element, Expr, Foreach, GlobalId, Holds, Iterated, Slice, SortBy, Type, Variable,
+    self, BinaryOp, Element, Expr, Foreach, GlobalId, Holds, Iterated, LongExpr, Slice, SortBy, StringExpr, Type,
+    Variable,
 };
 use spile_abi::format::Histogram;
 use spile_source::Span;
@@ -52,20 +53,26 @@ impl Builder<'_, '_> {
     }
 
     pub(super) fn keys(&mut self, keys: &[Expr]) -> Planned<Vec<Key>> {
-        let exprs: Vec<&Expr> = keys.iter().collect();
+        let exprs: Vec<ExprRef> = keys.iter().map(ExprRef::from).collect();
         Ok(self.in_order(&exprs)?.into_iter().map(key).collect())
     }
 
-    /// Keys, and an expression evaluated after them.
-    pub(super) fn keys_and(&mut self, keys: &[Expr], last: &Expr) -> Planned<(Vec<Key>, Lowered)> {
-        let exprs: Vec<&Expr> = keys.iter().chain([last]).collect();
-        let mut results = self.in_order(&exprs)?;
-        let last = results.pop().ok_or(InternalError::new("keys without a value behind them", last.span))?;
-        Ok((results.into_iter().map(key).collect(), last))
+    /// Keys, and a number evaluated after them.
+    pub(super) fn keys_and_long(&mut self, keys: &[Expr], last: &LongExpr) -> Planned<(Vec<Key>, Value)> {
+        let keys = self.evaluated(keys.iter().map(ExprRef::from))?;
+        let last = self.value(last)?;
+        Ok((self.unchanged(keys).into_iter().map(key).collect(), last))
+    }
+
+    /// Keys, and a string evaluated after them.
+    fn keys_and_text(&mut self, keys: &[Expr], last: &StringExpr) -> Planned<(Vec<Key>, Text)> {
+        let keys = self.evaluated(keys.iter().map(ExprRef::from))?;
+        let last = self.text(last)?;
+        Ok((self.unchanged(keys).into_iter().map(key).collect(), last))
     }
 
     fn slice(&mut self, slice: &Slice) -> Planned<Vec<Key>> {
-        let exprs: Vec<&Expr> = slice.iter().flatten().collect();
+        let exprs: Vec<ExprRef> = slice.iter().flatten().map(ExprRef::from).collect();
         let mut results = self.in_order(&exprs)?.into_iter();
         let keys = slice.iter().map(|expr| expr.as_ref().and_then(|_| results.next()).map_or(Key::Any, key));
         Ok(keys.collect())
@@ -85,24 +92,28 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn element(&mut self, element: &Element, expr: &Expr) -> Planned<Lowered> {
+    /// The number that an element is.
+    pub(super) fn long_element(&mut self, element: &Element, span: Span) -> Planned<Value> {
         let keys = self.keys(&element.keys)?;
-        self.get(element.global, keys, expr.ty, expr.span)
+        self.get_long(element.global, keys, span)
     }
 
-    fn get(&mut self, map: GlobalId, keys: Vec<Key>, ty: Type, span: Span) -> Planned<Lowered> {
-        Ok(match ty {
-            Type::Long => {
-                let to = self.temporary();
-                self.map(map, keys, MapOp::Long(to), span)?;
-                Lowered::Long(Value::Long(to))
-            }
-            Type::String => {
-                let (buffer, to) = self.temporary_text();
-                self.map(map, keys, MapOp::Text(buffer, to), span)?;
-                Lowered::Text(Text::Variable(to))
-            }
-        })
+    /// The string that an element is.
+    pub(super) fn text_element(&mut self, element: &Element, span: Span) -> Planned<Text> {
+        let keys = self.keys(&element.keys)?;
+        self.get_text(element.global, keys, span)
+    }
+
+    fn get_long(&mut self, map: GlobalId, keys: Vec<Key>, span: Span) -> Planned<Value> {
+        let to = self.temporary();
+        self.map(map, keys, MapOp::Long(to), span)?;
+        Ok(Value::Long(to))
+    }
+
+    fn get_text(&mut self, map: GlobalId, keys: Vec<Key>, span: Span) -> Planned<Text> {
+        let (buffer, to) = self.temporary_text();
+        self.map(map, keys, MapOp::Text(buffer, to), span)?;
+        Ok(Text::Variable(to))
     }
 
     pub(super) fn contains(&mut self, map: GlobalId, keys: &Slice, span: Span) -> Planned<Value> {
@@ -113,26 +124,24 @@ impl Builder<'_, '_> {
     }
 
     /// `aggregate <<< value`: the value.
-    pub(super) fn feed(&mut self, aggregate: &Element, value: &Expr) -> Planned<Value> {
-        let (keys, value) = self.keys_and(&aggregate.keys, value)?;
-        let value = value.long(aggregate.span)?;
+    pub(super) fn feed(&mut self, aggregate: &Element, value: &LongExpr) -> Planned<Value> {
+        let (keys, value) = self.keys_and_long(&aggregate.keys, value)?;
         self.map(aggregate.global, keys, MapOp::Feed(value.clone()), aggregate.span)?;
         Ok(value)
     }
 
-    pub(super) fn set_element(
-        &mut self,
-        map: GlobalId,
-        keys: Vec<Key>,
-        value: Lowered,
-        span: Span,
-    ) -> Planned<Lowered> {
-        let op = match &value {
-            Lowered::Long(value) => MapOp::SetLong(value.clone()),
-            Lowered::Text(text) => MapOp::SetText(text.clone()),
-        };
-        self.map(map, keys, op, span)?;
+    /// `array[keys] = value`: the value.
+    pub(super) fn assign_long_element(&mut self, element: &Element, value: &LongExpr) -> Planned<Value> {
+        let (keys, value) = self.keys_and_long(&element.keys, value)?;
+        self.map(element.global, keys, MapOp::SetLong(value.clone()), element.span)?;
         Ok(value)
+    }
+
+    /// The same of a string.
+    pub(super) fn assign_text_element(&mut self, element: &Element, text: &StringExpr) -> Planned<Text> {
+        let (keys, text) = self.keys_and_text(&element.keys, text)?;
+        self.map(element.global, keys, MapOp::SetText(text.clone()), element.span)?;
+        Ok(text)
     }
 
     /// Holds the stripe of an element.
@@ -145,53 +154,59 @@ impl Builder<'_, '_> {
 
     /// Adds to an element that each CPU counts by itself.
     pub(super) fn count_element(&mut self, counted: &Counted) -> Planned<()> {
-        let (keys, value) = self.keys_and(counted.keys, counted.value)?;
-        let value = value.long(counted.span)?;
+        let (keys, value) = self.keys_and_long(counted.keys, counted.value)?;
         let value = if counted.subtract { Value::Negate(Box::new(value)) } else { value };
         self.map(counted.global, keys, MapOp::Count(value), counted.span)
     }
 
+    /// `array[keys] op= value`: the new value, or the one before (`old`).
     pub(super) fn update_element(
         &mut self,
         element: &Element,
         op: BinaryOp,
-        value: &Expr,
+        value: &LongExpr,
         old: bool,
         span: Span,
-    ) -> Planned<Lowered> {
-        let (keys, value) = self.keys_and(&element.keys, value)?;
+    ) -> Planned<Value> {
+        let (keys, value) = self.keys_and_long(&element.keys, value)?;
         let map = element.global;
-        let delta = match (op, &value) {
-            (BinaryOp::Add, Lowered::Long(value)) => Some(value.clone()),
-            (BinaryOp::Subtract, Lowered::Long(value)) => Some(Value::Negate(Box::new(value.clone()))),
+        let delta = match op {
+            BinaryOp::Add => Some(value.clone()),
+            BinaryOp::Subtract => Some(Value::Negate(Box::new(value.clone()))),
             _ => None,
         };
         if let Some(delta) = delta {
             let to = self.temporary();
             self.map(map, keys, MapOp::Add(to, delta.clone()), element.span)?;
-            return Ok(Lowered::Long(if old {
+            return Ok(if old {
                 Value::Binary(BinaryOp::Subtract, Box::new(Value::Long(to)), Box::new(delta))
             } else {
                 Value::Long(to)
-            }));
+            });
         }
         let keys = self.computed_keys(keys);
-        let ty = if op == BinaryOp::Concatenate { Type::String } else { Type::Long };
-        let before = self.get(map, keys.clone(), ty, element.span)?;
-        let new = match (before.clone(), value) {
-            (Lowered::Text(before), value) => Lowered::Text(self.concatenate(before, value.text(span)?)),
-            (Lowered::Long(before), value) if matches!(op, BinaryOp::Divide | BinaryOp::Modulo) => {
-                Lowered::Long(self.divide(op == BinaryOp::Modulo, before, value.long(span)?, span))
-            }
-            (Lowered::Long(before), value) => {
+        let before = self.get_long(map, keys.clone(), element.span)?;
+        let new = match op {
+            BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, before.clone(), value, span),
+            _ => {
                 let to = self.temporary();
-                let value = Value::Binary(op, Box::new(before), Box::new(value.long(span)?));
+                let value = Value::Binary(op, Box::new(before.clone()), Box::new(value));
                 self.push(Instr::SetLong(to, value));
-                Lowered::Long(Value::Long(to))
+                Value::Long(to)
             }
         };
-        let new = self.set_element(map, keys, new, element.span)?;
+        self.map(map, keys, MapOp::SetLong(new.clone()), element.span)?;
         Ok(if old { before } else { new })
+    }
+
+    /// `array[keys] .= text`: the new value.
+    pub(super) fn append_to_element(&mut self, element: &Element, text: &StringExpr) -> Planned<Text> {
+        let (keys, text) = self.keys_and_text(&element.keys, text)?;
+        let keys = self.computed_keys(keys);
+        let before = self.get_text(element.global, keys.clone(), element.span)?;
+        let new = self.concatenate(before, text);
+        self.map(element.global, keys, MapOp::SetText(new.clone()), element.span)?;
+        Ok(new)
     }
 
     /// Keys that are used twice: each computed once.
@@ -260,12 +275,12 @@ impl Builder<'_, '_> {
             Scalar::LocalLong(_) | Scalar::Number(_) => {
                 let to = self.temporary();
                 self.push(Instr::IteratorLong(to, iterator, key));
-                self.store(variable, Lowered::Long(Value::Long(to)), span)
+                self.store_long(variable, Value::Long(to), span)
             }
             Scalar::LocalText(..) | Scalar::Text(_) => {
                 let (buffer, to) = self.temporary_text();
                 self.push(Instr::IteratorText(buffer, to, iterator, key));
-                self.store(variable, Lowered::Text(Text::Variable(to)), span)
+                self.store_text(variable, Text::Variable(to), span)
             }
         }
     }

@@ -2,10 +2,10 @@
 
 //! Assignments to variables, memory and registers; those to elements of arrays are in [`super::array`].
 
-use super::{Builder, Local, Lowered, Scalar};
+use super::{Builder, Local, Scalar};
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
-use crate::program::{self, BinaryOp, BitField, Expr, LValue};
+use crate::program::{self, BinaryOp, BitField, LongExpr, LongPlace, StringExpr, StringPlace};
 use spile_source::Span;
 
 /// What is read and written by one statement, with its address computed once.
@@ -16,17 +16,29 @@ enum FixedPlace {
 }
 
 impl Builder<'_, '_> {
-    /// Stores to a variable of the same type.
-    pub(super) fn store(&mut self, variable: program::Variable, new: Lowered, span: Span) -> Planned<()> {
+    /// Stores to a variable that holds a number.
+    pub(super) fn store_long(&mut self, variable: program::Variable, new: Value, span: Span) -> Planned<()> {
+        let instr = match self.scalar(variable, span)? {
+            Scalar::Number(global) => Instr::SetGlobalLong(global, new),
+            Scalar::LocalLong(to) => Instr::SetLong(to, new),
+            Scalar::Text(_) | Scalar::LocalText(..) => {
+                return Err(InternalError::new("a number stored to a string", span));
+            }
+        };
+        self.push(instr);
+        Ok(())
+    }
+
+    /// Stores to a variable that holds a string.
+    pub(super) fn store_text(&mut self, variable: program::Variable, new: Text, span: Span) -> Planned<()> {
         let instr = match (self.scalar(variable, span)?, new) {
-            (Scalar::Number(global), new) => Instr::SetGlobalLong(global, new.long(span)?),
-            (Scalar::Text(global), new) => Instr::SetGlobalText(global, new.text(span)?),
-            (Scalar::LocalLong(to), new) => Instr::SetLong(to, new.long(span)?),
-            (Scalar::LocalText(id, to), new) => match new.text(span)? {
-                text @ Text::Literal(_) => Instr::SetText(to, text),
-                Text::Variable(from) if from == to => return Ok(()),
-                from => Instr::Copy { from, buffer: self.local_buffer(id, span)?, to },
-            },
+            (Scalar::Text(global), new) => Instr::SetGlobalText(global, new),
+            (Scalar::LocalText(_, to), text @ Text::Literal(_)) => Instr::SetText(to, text),
+            (Scalar::LocalText(_, to), Text::Variable(from)) if from == to => return Ok(()),
+            (Scalar::LocalText(id, to), from) => Instr::Copy { from, buffer: self.local_buffer(id, span)?, to },
+            (Scalar::Number(_) | Scalar::LocalLong(_), _) => {
+                return Err(InternalError::new("a string stored to a number", span));
+            }
         };
         self.push(instr);
         Ok(())
@@ -46,37 +58,46 @@ impl Builder<'_, '_> {
     }
 
     /// `left = value`: the new value.
-    pub(super) fn assign(&mut self, left: &LValue, value: &Expr, span: Span) -> Planned<Lowered> {
+    pub(super) fn assign_long(&mut self, left: &LongPlace, value: &LongExpr, span: Span) -> Planned<Value> {
         match left {
-            LValue::Variable(variable) => {
-                let value = self.lower(value)?;
+            LongPlace::Variable(variable) => {
+                let value = self.value(value)?;
                 if let Scalar::Number(NumberRef { access: NumberAccess::Single, .. }) = self.scalar(*variable, span)? {
                     // Not read back: others may write it in between.
-                    let value = self.keep(value.long(span)?);
-                    self.store(*variable, Lowered::Long(value.clone()), span)?;
-                    return Ok(Lowered::Long(value));
+                    let value = self.keep(value);
+                    self.store_long(*variable, value.clone(), span)?;
+                    return Ok(value);
                 }
-                self.store(*variable, value, span)?;
-                self.read(*variable, span)
+                self.store_long(*variable, value, span)?;
+                self.read_long(*variable, span)
             }
-            LValue::Element(element) => {
-                let (keys, value) = self.keys_and(&element.keys, value)?;
-                self.set_element(element.global, keys, value, element.span)
-            }
-            LValue::Memory { address, size, field, signed } => {
+            LongPlace::Element(element) => self.assign_long_element(element, value),
+            LongPlace::Memory { address, size, field, signed } => {
                 let address = self.value(address)?;
                 let address = self.keep(address);
                 let value = self.value(value)?;
                 let value = self.keep(value);
                 self.write(&address, *size, *field, value.clone(), span);
-                Ok(Lowered::Long(narrowed(value, field.map_or(size * 8, |field| field.bits), *signed)))
+                Ok(narrowed(value, field.map_or(size * 8, |field| field.bits), *signed))
             }
-            LValue::Register { offset, size, signed } => {
+            LongPlace::Register { offset, size, signed } => {
                 let value = self.value(value)?;
                 let value = narrowed(self.keep(value), size * 8, *signed);
                 self.push(Instr::SetRegister(*offset, value.clone()));
-                Ok(Lowered::Long(value))
+                Ok(value)
             }
+        }
+    }
+
+    /// The same of a string.
+    pub(super) fn assign_text(&mut self, left: &StringPlace, text: &StringExpr, span: Span) -> Planned<Text> {
+        match left {
+            StringPlace::Variable(variable) => {
+                let text = self.text(text)?;
+                self.store_text(*variable, text, span)?;
+                self.read_text(*variable, span)
+            }
+            StringPlace::Element(element) => self.assign_text_element(element, text),
         }
     }
 
@@ -102,51 +123,53 @@ impl Builder<'_, '_> {
     /// `left op= value`: the new value, or the one before (`old`).
     pub(super) fn update(
         &mut self,
-        left: &LValue,
+        left: &LongPlace,
         op: BinaryOp,
-        value: &Expr,
+        value: &LongExpr,
         old: bool,
         span: Span,
-    ) -> Planned<Lowered> {
+    ) -> Planned<Value> {
         let place = match left {
-            LValue::Element(element) => return self.update_element(element, op, value, old, span),
-            LValue::Variable(variable) => FixedPlace::Variable(*variable),
-            LValue::Memory { address, size, field, signed } => {
+            LongPlace::Element(element) => return self.update_element(element, op, value, old, span),
+            LongPlace::Variable(variable) => FixedPlace::Variable(*variable),
+            LongPlace::Memory { address, size, field, signed } => {
                 let address = self.value(address)?;
                 FixedPlace::Memory { address: self.keep(address), size: *size, field: *field, signed: *signed }
             }
-            LValue::Register { offset, size, signed } => {
+            LongPlace::Register { offset, size, signed } => {
                 FixedPlace::Register { offset: *offset, size: *size, signed: *signed }
             }
         };
         // As in SystemTap, what is there is looked at when the value is known: `c += --c` adds to what is left of c.
-        let value = self.lower(value)?;
-        let before = match self.load_place(&place, span)? {
-            Lowered::Long(value) if old => Lowered::Long(self.keep(value)),
-            other => other,
-        };
-        let new = match before.clone() {
-            Lowered::Text(current) => {
-                if op != BinaryOp::Concatenate {
-                    return Err(InternalError::new("arithmetic with a string", span));
-                }
-                Lowered::Text(self.concatenate(current, value.text(span)?))
-            }
-            Lowered::Long(current) => {
-                let value = value.long(span)?;
-                Lowered::Long(match op {
-                    BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, current, value, span),
-                    _ => Value::Binary(op, Box::new(current), Box::new(value)),
-                })
-            }
+        let value = self.value(value)?;
+        let before = self.load_place(&place, span)?;
+        let before = if old { self.keep(before) } else { before };
+        let new = match op {
+            BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, before.clone(), value, span),
+            _ => Value::Binary(op, Box::new(before.clone()), Box::new(value)),
         };
         let result = self.store_place(place, new, span)?;
         Ok(if old { before } else { result })
     }
 
-    fn load_place(&mut self, place: &FixedPlace, span: Span) -> Planned<Lowered> {
+    /// `left .= text`: the new value.
+    pub(super) fn append(&mut self, left: &StringPlace, text: &StringExpr, span: Span) -> Planned<Text> {
+        match left {
+            StringPlace::Element(element) => self.append_to_element(element, text),
+            StringPlace::Variable(variable) => {
+                // As above.
+                let text = self.text(text)?;
+                let before = self.read_text(*variable, span)?;
+                let new = self.concatenate(before, text);
+                self.store_text(*variable, new, span)?;
+                self.read_text(*variable, span)
+            }
+        }
+    }
+
+    fn load_place(&mut self, place: &FixedPlace, span: Span) -> Planned<Value> {
         match place {
-            FixedPlace::Variable(variable) => self.read(*variable, span),
+            FixedPlace::Variable(variable) => self.read_long(*variable, span),
             FixedPlace::Memory { address, size, field, signed } => {
                 let (to, location) = (self.temporary(), self.location(span));
                 self.push(Instr::Read { to, address: address.clone(), size: *size, user: false, location });
@@ -156,30 +179,28 @@ impl Builder<'_, '_> {
                     Some(field) => Value::Bits(Box::new(Value::Long(to)), *field),
                 };
                 let bits = field.map_or(size * 8, |field| field.bits);
-                Ok(Lowered::Long(narrowed(value, bits, *signed)))
+                Ok(narrowed(value, bits, *signed))
             }
-            FixedPlace::Register { offset, size, signed } => {
-                Ok(Lowered::Long(narrowed(Value::Register(*offset), size * 8, *signed)))
-            }
+            FixedPlace::Register { offset, size, signed } => Ok(narrowed(Value::Register(*offset), size * 8, *signed)),
         }
     }
 
     /// Stores the new value; gives what the whole expression is.
-    fn store_place(&mut self, place: FixedPlace, new: Lowered, span: Span) -> Planned<Lowered> {
+    fn store_place(&mut self, place: FixedPlace, new: Value, span: Span) -> Planned<Value> {
         match place {
             FixedPlace::Variable(variable) => {
-                self.store(variable, new, span)?;
-                self.read(variable, span)
+                self.store_long(variable, new, span)?;
+                self.read_long(variable, span)
             }
             FixedPlace::Memory { address, size, field, .. } => {
-                let new = self.keep(new.long(span)?);
+                let new = self.keep(new);
                 self.write(&address, size, field, new.clone(), span);
-                Ok(Lowered::Long(new))
+                Ok(new)
             }
             FixedPlace::Register { offset, size, signed } => {
-                let new = self.keep(new.long(span)?);
+                let new = self.keep(new);
                 self.push(Instr::SetRegister(offset, narrowed(new.clone(), size * 8, signed)));
-                Ok(Lowered::Long(new))
+                Ok(new)
             }
         }
     }

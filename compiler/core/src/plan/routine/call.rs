@@ -2,7 +2,7 @@
 
 //! Calls: of builtins, of the script's functions, of embedded C.
 
-use super::{Builder, Lowered};
+use super::{Builder, ExprRef, Lowered};
 use crate::plan::code::*;
 use crate::plan::error::Planned;
 use crate::program::{self, Expr, Type};
@@ -10,7 +10,7 @@ use spile_source::Span;
 
 impl Builder<'_, '_> {
     fn arguments(&mut self, arguments: &[Expr]) -> Planned<Vec<Argument>> {
-        let exprs: Vec<&Expr> = arguments.iter().collect();
+        let exprs: Vec<ExprRef> = arguments.iter().map(ExprRef::from).collect();
         let results = self.in_order(&exprs)?.into_iter();
         let arguments = results.map(|result| match result {
             Lowered::Long(value) => Argument::Long(value),
@@ -52,8 +52,13 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Calls a function of the script. One that returns nothing has the value 0 or "".
-    pub(super) fn call(&mut self, function: program::FunctionId, arguments: &[Expr], expr: &Expr) -> Planned<Lowered> {
+    /// Calls a function of the script; gives its value if it has one.
+    pub(super) fn call(
+        &mut self,
+        function: program::FunctionId,
+        arguments: &[Expr],
+        span: Span,
+    ) -> Planned<Option<Lowered>> {
         let name = &self.analysis.functions[function.index()];
         let (name, embedded) = (name.symbol.clone(), name.embedded);
         let mut arguments = self.arguments(arguments)?;
@@ -68,14 +73,14 @@ impl Builder<'_, '_> {
         }
         let returns = self.analysis.program.functions[function.index()].returns;
         let (outcome, result) = self.outcome(returns);
-        let location = self.location(expr.span);
+        let location = self.location(span);
         let callee = if embedded { Callee::Embedded(name) } else { Callee::Routine(name) };
         self.push(Instr::Call { callee, arguments, outcome, location: Some(location) });
         match embedded {
             true => self.check(),
             false => self.push(Instr::CheckCall { location, failed: self.failed }),
         }
-        Ok(result.unwrap_or(Lowered::nothing(expr.ty)))
+        Ok(result)
     }
 
     /// Embedded C in an expression, or as a statement (no type).

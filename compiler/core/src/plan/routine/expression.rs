@@ -2,49 +2,51 @@
 
 //! Expressions.
 
-use super::{Builder, Lowered, Scalar};
+use super::{Builder, ExprRef, Lowered, Scalar};
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
 use crate::plan::storage::GlobalRef;
 use crate::plan::tables;
 use crate::program::uses::counted;
-use crate::program::{self, Automaton, BinaryOp, Expr, ExprKind, PrintPiece, RegexId, SavedId, Type};
+use crate::program::{
+    self, Automaton, BinaryOp, Expr, LongExpr, LongKind, PrintPiece, RegexId, SavedId, StringExpr, StringKind, Type,
+};
 use spile_source::Span;
 
 impl Builder<'_, '_> {
-    /// The number that the expression is.
-    pub(super) fn value(&mut self, expr: &Expr) -> Planned<Value> {
-        self.lower(expr)?.long(expr.span)
-    }
-
-    /// The string that the expression is.
-    fn string(&mut self, expr: &Expr) -> Planned<Text> {
-        self.lower(expr)?.text(expr.span)
-    }
-
     /// An expression whose value is not used.
     pub(super) fn effect(&mut self, expr: &Expr) -> Planned<()> {
+        match expr {
+            Expr::Long(_) if self.count(expr)? => {}
+            Expr::Long(long) => self.long_effect(long)?,
+            Expr::String(text) => self.text_effect(text)?,
+        }
+        Ok(())
+    }
+
+    fn long_effect(&mut self, expr: &LongExpr) -> Planned<()> {
         match &expr.kind {
-            ExprKind::Print(print) => self.print(print, expr.span)?,
-            ExprKind::Update { left, op, value, .. } => {
-                if !self.count(expr)? {
-                    self.update(left, *op, value, false, expr.span)?;
-                }
+            LongKind::Print(print) => self.print(print, expr.span)?,
+            LongKind::Update { left, op, value, .. } => {
+                self.update(left, *op, value, false, expr.span)?;
             }
-            ExprKind::Assign(left, value) => {
-                self.assign(left, value, expr.span)?;
-            }
-            ExprKind::Feed { aggregate, value } => {
-                self.feed(aggregate, value)?;
-            }
-            ExprKind::EmbeddedC(code) => {
+            LongKind::EmbeddedC(code) => {
                 self.embedded(code, None, expr.span)?;
             }
-            ExprKind::Builtin(builtin, arguments) if builtin.returns.is_none() => {
-                self.builtin(builtin, arguments, expr.span)?;
+            _ => {
+                self.value(expr)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn text_effect(&mut self, expr: &StringExpr) -> Planned<()> {
+        match &expr.kind {
+            StringKind::EmbeddedC(code) => {
+                self.embedded(code, None, expr.span)?;
             }
             _ => {
-                self.lower(expr)?;
+                self.text(expr)?;
             }
         }
         Ok(())
@@ -58,7 +60,7 @@ impl Builder<'_, '_> {
             GlobalRef::Map(MapRef { counted: true, .. }) => return self.count_element(&counted).map(|()| true),
             _ => return Ok(false),
         }
-        let Scalar::Number(global) = self.scalar(program::Variable::Global(counted.global), expr.span)? else {
+        let Scalar::Number(global) = self.scalar(program::Variable::Global(counted.global), expr.span())? else {
             return Ok(false);
         };
         let NumberAccess::Counter(counter) = global.access else { return Ok(false) };
@@ -69,125 +71,182 @@ impl Builder<'_, '_> {
     }
 
     /// Evaluates in order; what a later one may change is copied to a temporary first.
-    pub(super) fn in_order(&mut self, exprs: &[&Expr]) -> Planned<Vec<Lowered>> {
-        let mut results: Vec<(Lowered, usize)> = Vec::new();
+    pub(super) fn in_order(&mut self, exprs: &[ExprRef]) -> Planned<Vec<Lowered>> {
+        let evaluated = self.evaluated(exprs.iter().copied())?;
+        Ok(self.unchanged(evaluated))
+    }
+
+    /// Evaluates in order: each value, and where the code after it begins.
+    pub(super) fn evaluated<'e>(&mut self, exprs: impl Iterator<Item = ExprRef<'e>>) -> Planned<Vec<(Lowered, usize)>> {
+        let mut results = Vec::new();
         for expr in exprs {
-            let result = self.lower(expr)?;
+            let result = match expr {
+                ExprRef::Long(expr) => Lowered::Long(self.value(expr)?),
+                ExprRef::String(expr) => Lowered::Text(self.text(expr)?),
+            };
             results.push((result, self.code.len()));
         }
+        Ok(results)
+    }
+
+    /// The values as they were evaluated: those that the code after them may change, from temporaries.
+    pub(super) fn unchanged(&mut self, evaluated: Vec<(Lowered, usize)>) -> Vec<Lowered> {
         // From the last to the first, so that the places where temporaries go in stay right.
-        let mut stable: Vec<Lowered> = Vec::with_capacity(results.len());
-        for (result, at) in results.into_iter().rev() {
-            let after = &self.code[at..];
+        let mut stable: Vec<Lowered> = Vec::with_capacity(evaluated.len());
+        for (result, at) in evaluated.into_iter().rev() {
             stable.push(match result {
-                Lowered::Long(value) if changes_value(after, &value) => {
-                    let to = self.temporary();
-                    self.code.insert(at, Instr::SetLong(to, value));
-                    Lowered::Long(Value::Long(to))
-                }
-                Lowered::Text(text) if changes_text(after, &text) => {
-                    let (buffer, to) = self.temporary_text();
-                    self.code.insert(at, Instr::Copy { from: text, buffer, to });
-                    Lowered::Text(Text::Variable(to))
-                }
-                stable => stable,
+                Lowered::Long(value) => Lowered::Long(self.unchanged_value(value, at)),
+                Lowered::Text(text) => Lowered::Text(self.unchanged_text(text, at)),
             });
         }
         stable.reverse();
-        Ok(stable)
+        stable
     }
 
-    pub(super) fn lower(&mut self, expr: &Expr) -> Planned<Lowered> {
+    fn unchanged_value(&mut self, value: Value, at: usize) -> Value {
+        if !changes_value(&self.code[at..], &value) {
+            return value;
+        }
+        let to = self.temporary();
+        self.code.insert(at, Instr::SetLong(to, value));
+        Value::Long(to)
+    }
+
+    fn unchanged_text(&mut self, text: Text, at: usize) -> Text {
+        if !changes_text(&self.code[at..], &text) {
+            return text;
+        }
+        let (buffer, to) = self.temporary_text();
+        self.code.insert(at, Instr::Copy { from: text, buffer, to });
+        Text::Variable(to)
+    }
+
+    /// Two numbers, evaluated in order.
+    fn values(&mut self, left: &LongExpr, right: &LongExpr) -> Planned<(Value, Value)> {
+        let left = self.value(left)?;
+        let at = self.code.len();
+        let right = self.value(right)?;
+        Ok((self.unchanged_value(left, at), right))
+    }
+
+    /// Two strings, evaluated in order.
+    fn texts(&mut self, left: &StringExpr, right: &StringExpr) -> Planned<(Text, Text)> {
+        let left = self.text(left)?;
+        let at = self.code.len();
+        let right = self.text(right)?;
+        Ok((self.unchanged_text(left, at), right))
+    }
+
+    /// The number that the expression is.
+    pub(super) fn value(&mut self, expr: &LongExpr) -> Planned<Value> {
         let span = expr.span;
-        let value = match &expr.kind {
-            ExprKind::Long(value) => Value::Const(*value),
-            ExprKind::String(bytes) => return Ok(Lowered::Text(self.literal(bytes))),
-            ExprKind::Variable(variable) => return self.read(*variable, span),
-            ExprKind::Binary(op, left, right) => return self.binary(*op, left, right, span),
-            ExprKind::Negate(operand) => Value::Negate(Box::new(self.value(operand)?)),
-            ExprKind::Not(operand) => Value::Not(Box::new(self.value(operand)?)),
-            ExprKind::Complement(operand) => Value::Complement(Box::new(self.value(operand)?)),
-            ExprKind::Conditional(condition, then, otherwise) => return self.conditional(condition, then, otherwise),
-            ExprKind::Matches { regex, text } => self.matches(*regex, text, span)?,
-            ExprKind::Call(function, arguments) => return self.call(*function, arguments, expr),
-            ExprKind::Builtin(builtin, arguments) => {
-                return Ok(self.builtin(builtin, arguments, span)?.unwrap_or(Lowered::nothing(expr.ty)));
+        Ok(match &expr.kind {
+            LongKind::Const(value) => Value::Const(*value),
+            LongKind::Variable(variable) => self.read_long(*variable, span)?,
+            LongKind::Binary(op, left, right) => self.binary(*op, left, right, span)?,
+            LongKind::Compare(op, left, right) => {
+                let (left, right) = self.texts(left, right)?;
+                Value::Compare(*op, Box::new(left), Box::new(right))
             }
-            ExprKind::Assign(left, value) => return self.assign(left, value, span),
-            ExprKind::Update { left, op, value, old } => return self.update(left, *op, value, *old, span),
-            ExprKind::Print(print) => {
+            LongKind::Negate(operand) => Value::Negate(Box::new(self.value(operand)?)),
+            LongKind::Not(operand) => Value::Not(Box::new(self.value(operand)?)),
+            LongKind::Complement(operand) => Value::Complement(Box::new(self.value(operand)?)),
+            LongKind::Conditional(condition, then, otherwise) => self.conditional(condition, then, otherwise)?,
+            LongKind::Matches { regex, text } => self.matches(*regex, text, span)?,
+            LongKind::Call(function, arguments) => Lowered::long_result(self.call(*function, arguments, span)?, span)?,
+            LongKind::Builtin(builtin, arguments) => {
+                Lowered::long_result(self.builtin(builtin, arguments, span)?, span)?
+            }
+            LongKind::Assign(left, value) => self.assign_long(left, value, span)?,
+            LongKind::Update { left, op, value, old } => self.update(left, *op, value, *old, span)?,
+            LongKind::Print(print) => {
                 self.print(print, span)?;
-                return Ok(Lowered::nothing(expr.ty));
+                Value::Const(0)
             }
-            ExprKind::Format(print) => return Ok(Lowered::Text(self.format(print, span)?)),
-            ExprKind::Element(element) => return self.element(element, expr),
-            ExprKind::Contains { global, keys } => self.contains(*global, keys, span)?,
-            ExprKind::Feed { aggregate, value } => self.feed(aggregate, value)?,
-            ExprKind::Extract { aggregate, extractor } => {
+            LongKind::Element(element) => self.long_element(element, span)?,
+            LongKind::Contains { global, keys } => self.contains(*global, keys, span)?,
+            LongKind::Feed { aggregate, value } => self.feed(aggregate, value)?,
+            LongKind::Extract { aggregate, extractor } => {
                 let keys = self.keys(&aggregate.keys)?;
                 let to = self.temporary();
                 self.map(aggregate.global, keys, MapOp::Extract(to, *extractor), span)?;
                 Value::Long(to)
             }
-            ExprKind::Bucket { aggregate, index } => {
-                let (keys, index) = self.keys_and(&aggregate.keys, index)?;
+            LongKind::Bucket { aggregate, index } => {
+                let (keys, index) = self.keys_and_long(&aggregate.keys, index)?;
                 let to = self.temporary();
-                self.map(aggregate.global, keys, MapOp::Bucket(to, index.long(span)?), span)?;
+                self.map(aggregate.global, keys, MapOp::Bucket(to, index), span)?;
                 Value::Long(to)
             }
-            ExprKind::HasBucket { aggregate, index } => {
-                let (keys, index) = self.keys_and(&aggregate.keys, index)?;
+            LongKind::HasBucket { aggregate, index } => {
+                let (keys, index) = self.keys_and_long(&aggregate.keys, index)?;
                 let to = self.temporary();
-                self.map(aggregate.global, keys, MapOp::HasBucket(to, index.long(span)?), span)?;
+                self.map(aggregate.global, keys, MapOp::HasBucket(to, index), span)?;
                 Value::Long(to)
             }
-            ExprKind::Pretty { .. } | ExprKind::Chart(_) => {
-                let piece = PrintPiece::Directive {
-                    directive: tables::plain_string(),
-                    width: None,
-                    precision: None,
-                    argument: expr.clone(),
-                };
-                return Ok(Lowered::Text(self.format(&program::Print { pieces: vec![piece] }, span)?));
-            }
-            ExprKind::KernelAddress { address, per_cpu } => {
+            LongKind::KernelAddress { address, per_cpu } => {
                 Value::KernelAddress { address: *address, per_cpu: *per_cpu }
             }
-            ExprKind::ModuleAddress { module, symbol, offset, per_cpu } => {
+            LongKind::ModuleAddress { module, symbol, offset, per_cpu } => {
                 let symbol = self.module_symbol(module, symbol);
                 Value::ModuleAddress { symbol, offset: *offset, per_cpu: *per_cpu }
             }
-            ExprKind::Register { offset } => Value::Register(*offset),
-            ExprKind::Saved(id) => {
-                let offset = self.saved_offset(*id, span)?;
-                return Ok(match expr.ty {
-                    Type::Long => Lowered::Long(Value::Saved(offset)),
-                    Type::String => Lowered::Text(Text::Saved(offset)),
-                });
-            }
-            ExprKind::Read { address, size, user } => {
+            LongKind::Register { offset } => Value::Register(*offset),
+            LongKind::Saved(id) => Value::Saved(self.saved_offset(*id, Type::Long, span)?),
+            LongKind::Read { address, size, user } => {
                 let address = self.value(address)?;
                 let (to, location) = (self.temporary(), self.location(span));
                 self.push(Instr::Read { to, address, size: *size, user: *user, location });
                 self.check();
                 Value::Long(to)
             }
-            ExprKind::SignExtend(operand, bits) => Value::SignExtend(Box::new(self.value(operand)?), *bits),
-            ExprKind::Bits { value, first, bits } => {
+            LongKind::SignExtend(operand, bits) => Value::SignExtend(Box::new(self.value(operand)?), *bits),
+            LongKind::Bits { value, first, bits } => {
                 let field = program::BitField { first: *first, bits: *bits };
                 Value::Bits(Box::new(self.value(value)?), field)
             }
-            ExprKind::EmbeddedC(code) => {
-                let missing = InternalError::new("embedded C without a value", span);
-                return self.embedded(code, Some(expr.ty), span)?.ok_or(missing);
-            }
-            ExprKind::TookNext => {
+            LongKind::EmbeddedC(code) => Lowered::long_result(self.embedded(code, Some(Type::Long), span)?, span)?,
+            LongKind::TookNext => {
                 let to = self.temporary();
                 self.push(Instr::TakeNext(to));
                 Value::Long(to)
             }
-        };
-        Ok(Lowered::Long(value))
+        })
+    }
+
+    /// The string that the expression is.
+    pub(super) fn text(&mut self, expr: &StringExpr) -> Planned<Text> {
+        let span = expr.span;
+        Ok(match &expr.kind {
+            StringKind::Literal(bytes) => self.literal(bytes),
+            StringKind::Variable(variable) => self.read_text(*variable, span)?,
+            StringKind::Concatenate(left, right) => {
+                let (left, right) = self.texts(left, right)?;
+                self.concatenate(left, right)
+            }
+            StringKind::Conditional(condition, then, otherwise) => self.conditional_text(condition, then, otherwise)?,
+            StringKind::Call(function, arguments) => {
+                Lowered::text_result(self.call(*function, arguments, span)?, span)?
+            }
+            StringKind::Builtin(builtin, arguments) => {
+                Lowered::text_result(self.builtin(builtin, arguments, span)?, span)?
+            }
+            StringKind::Assign(left, text) => self.assign_text(left, text, span)?,
+            StringKind::Append(left, text) => self.append(left, text, span)?,
+            StringKind::Format(print) => self.format(print, span)?,
+            StringKind::Element(element) => self.text_element(element, span)?,
+            StringKind::Pretty { .. } | StringKind::Chart(_) => {
+                let piece = PrintPiece::Directive {
+                    directive: tables::plain_string(),
+                    width: None,
+                    precision: None,
+                    argument: expr.clone().into(),
+                };
+                self.format(&program::Print { pieces: vec![piece] }, span)?
+            }
+            StringKind::Saved(id) => Text::Saved(self.saved_offset(*id, Type::String, span)?),
+            StringKind::EmbeddedC(code) => Lowered::text_result(self.embedded(code, Some(Type::String), span)?, span)?,
+        })
     }
 
     pub(super) fn literal(&self, bytes: &[u8]) -> Text {
@@ -196,8 +255,8 @@ impl Builder<'_, '_> {
         Text::Literal(bytes[..end.min(self.analysis.limits.string_bytes as usize - 1)].to_vec())
     }
 
-    fn matches(&mut self, regex: RegexId, text: &Expr, span: Span) -> Planned<Value> {
-        let text = self.string(text)?;
+    fn matches(&mut self, regex: RegexId, text: &StringExpr, span: Span) -> Planned<Value> {
+        let text = self.text(text)?;
         let missing = InternalError::new("a pattern that the program does not have", span);
         let pattern = self.analysis.program.regexes.get(regex.index()).ok_or(missing)?;
         let tagged = matches!(pattern.automaton, Automaton::Tagged(_));
@@ -212,9 +271,14 @@ impl Builder<'_, '_> {
         self.tables.module_symbol(target.map(|index| program::TargetId(index as u32)), symbol)
     }
 
-    fn saved_offset(&self, id: SavedId, span: Span) -> Planned<u32> {
+    /// Where a value of that type was saved.
+    fn saved_offset(&self, id: SavedId, ty: Type, span: Span) -> Planned<u32> {
         let missing = InternalError::new("a value that is not saved at the function's entry", span);
-        self.saved.get(id.index()).copied().ok_or(missing)
+        let (saved, offset) = self.saved.get(id.index()).copied().ok_or(missing)?;
+        if saved != ty {
+            return Err(InternalError::new("a value of another type than was saved", span));
+        }
+        Ok(offset)
     }
 
     /// The value of a variable.
@@ -231,33 +295,24 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr, span: Span) -> Planned<Lowered> {
+    /// The value of a variable that holds a number.
+    pub(super) fn read_long(&mut self, variable: program::Variable, span: Span) -> Planned<Value> {
+        self.read(variable, span)?.long(span)
+    }
+
+    /// The value of a variable that holds a string.
+    pub(super) fn read_text(&mut self, variable: program::Variable, span: Span) -> Planned<Text> {
+        self.read(variable, span)?.text(span)
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: &LongExpr, right: &LongExpr, span: Span) -> Planned<Value> {
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
-            return Ok(Lowered::Long(self.short_circuit(op, left, right)?));
+            return self.short_circuit(op, left, right);
         }
-        let mut operands = self.in_order(&[left, right])?.into_iter();
-        let (Some(left), Some(right)) = (operands.next(), operands.next()) else {
-            return Err(InternalError::new("an operator without operands", span));
-        };
-        Ok(match (op, left, right) {
-            (BinaryOp::Concatenate, left, right) => {
-                Lowered::Text(self.concatenate(left.text(span)?, right.text(span)?))
-            }
-            (BinaryOp::Divide | BinaryOp::Modulo, left, right) => {
-                Lowered::Long(self.divide(op == BinaryOp::Modulo, left.long(span)?, right.long(span)?, span))
-            }
-            (_, Lowered::Text(left), right) => match op {
-                BinaryOp::Less
-                | BinaryOp::Greater
-                | BinaryOp::LessEqual
-                | BinaryOp::GreaterEqual
-                | BinaryOp::Equal
-                | BinaryOp::NotEqual => Lowered::Long(Value::Compare(op, Box::new(left), Box::new(right.text(span)?))),
-                _ => return Err(InternalError::new("arithmetic with strings", span)),
-            },
-            (_, Lowered::Long(left), right) => {
-                Lowered::Long(Value::Binary(op, Box::new(left), Box::new(right.long(span)?)))
-            }
+        let (left, right) = self.values(left, right)?;
+        Ok(match op {
+            BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, left, right, span),
+            _ => Value::Binary(op, Box::new(left), Box::new(right)),
         })
     }
 
@@ -274,7 +329,7 @@ impl Builder<'_, '_> {
         Text::Variable(to)
     }
 
-    fn short_circuit(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Planned<Value> {
+    fn short_circuit(&mut self, op: BinaryOp, left: &LongExpr, right: &LongExpr) -> Planned<Value> {
         let left = self.value(left)?;
         let (right, code) = self.apart(|builder| builder.value(right))?;
         if code.is_empty() {
@@ -290,29 +345,28 @@ impl Builder<'_, '_> {
         Ok(Value::Long(to))
     }
 
-    fn conditional(&mut self, condition: &Expr, then: &Expr, otherwise: &Expr) -> Planned<Lowered> {
-        let span = otherwise.span;
+    fn conditional(&mut self, condition: &LongExpr, then: &LongExpr, otherwise: &LongExpr) -> Planned<Value> {
         let condition = self.value(condition)?;
-        let (first, mut first_code) = self.apart(|builder| builder.lower(then))?;
-        let (second, mut second_code) = self.apart(|builder| builder.lower(otherwise))?;
-        let result = match (first, second) {
-            (Lowered::Long(first), Lowered::Long(second)) if first_code.is_empty() && second_code.is_empty() => {
-                return Ok(Lowered::Long(Value::Conditional(Box::new(condition), Box::new(first), Box::new(second))));
-            }
-            (Lowered::Long(first), second) => {
-                let to = self.temporary();
-                first_code.push(Instr::SetLong(to, first));
-                second_code.push(Instr::SetLong(to, second.long(span)?));
-                Lowered::Long(Value::Long(to))
-            }
-            (Lowered::Text(first), second) => {
-                let (buffer, to) = self.temporary_text();
-                first_code.push(Instr::Copy { from: first, buffer, to });
-                second_code.push(Instr::Copy { from: second.text(span)?, buffer, to });
-                Lowered::Text(Text::Variable(to))
-            }
-        };
-        self.push(Instr::If { condition, then: first_code, otherwise: second_code });
-        Ok(result)
+        let (first, mut then) = self.apart(|builder| builder.value(then))?;
+        let (second, mut otherwise) = self.apart(|builder| builder.value(otherwise))?;
+        if then.is_empty() && otherwise.is_empty() {
+            return Ok(Value::Conditional(Box::new(condition), Box::new(first), Box::new(second)));
+        }
+        let to = self.temporary();
+        then.push(Instr::SetLong(to, first));
+        otherwise.push(Instr::SetLong(to, second));
+        self.push(Instr::If { condition, then, otherwise });
+        Ok(Value::Long(to))
+    }
+
+    fn conditional_text(&mut self, condition: &LongExpr, then: &StringExpr, otherwise: &StringExpr) -> Planned<Text> {
+        let condition = self.value(condition)?;
+        let (first, mut then) = self.apart(|builder| builder.text(then))?;
+        let (second, mut otherwise) = self.apart(|builder| builder.text(otherwise))?;
+        let (buffer, to) = self.temporary_text();
+        then.push(Instr::Copy { from: first, buffer, to });
+        otherwise.push(Instr::Copy { from: second, buffer, to });
+        self.push(Instr::If { condition, then, otherwise });
+        Ok(Text::Variable(to))
     }
 }

@@ -2,7 +2,8 @@
 
 //! Handlers and functions to [`Routine`]s: expressions are taken apart where they have effects or can fail.
 //!
-//! A number where a string belongs, or the like, is a mistake of the passes before: an [`InternalError`].
+//! A variable, element or function of another type than it was declared with is a mistake of the passes before: an
+//! [`InternalError`].
 
 mod array;
 mod assignment;
@@ -19,15 +20,15 @@ use super::error::{InternalError, Planned};
 use super::names::c_name;
 use super::storage::GlobalRef;
 use super::tables::{Line, Tables};
-use crate::program::{self, Expr, GlobalId, LocalId, Stmt, Type};
+use crate::program::{self, Expr, GlobalId, LocalId, LongExpr, Stmt, StringExpr, Type};
 use spile_source::Span;
 
 /// Builds one routine.
 pub(super) struct Builder<'p, 's> {
     analysis: &'p Analysis<'p>,
     tables: &'p mut Tables<'s>,
-    /// Byte offsets of saved values in the instance's data.
-    saved: &'p [u32],
+    /// Types of saved values, and their byte offsets in the instance's data.
+    saved: &'p [(Type, u32)],
     longs: Vec<Variable>,
     texts: Vec<Variable>,
     buffers: Vec<String>,
@@ -60,6 +61,22 @@ enum Scalar {
     Text(TextRef),
 }
 
+/// A reference to an expression.
+#[derive(Clone, Copy)]
+enum ExprRef<'e> {
+    Long(&'e LongExpr),
+    String(&'e StringExpr),
+}
+
+impl<'e> From<&'e Expr> for ExprRef<'e> {
+    fn from(expr: &'e Expr) -> ExprRef<'e> {
+        match expr {
+            Expr::Long(expr) => ExprRef::Long(expr),
+            Expr::String(expr) => ExprRef::String(expr),
+        }
+    }
+}
+
 /// An expression that has been evaluated.
 #[derive(Clone, Debug)]
 enum Lowered {
@@ -84,18 +101,24 @@ impl Lowered {
         }
     }
 
-    /// What stands for the value of something that has none.
-    fn nothing(ty: Type) -> Lowered {
-        match ty {
-            Type::Long => Lowered::Long(Value::Const(0)),
-            Type::String => Lowered::Text(Text::Literal(Vec::new())),
-        }
+    /// The number that a call gives; 0 where it gives nothing.
+    fn long_result(result: Option<Lowered>, span: Span) -> Planned<Value> {
+        result.map_or(Ok(Value::Const(0)), |result| result.long(span))
+    }
+
+    /// The string that a call gives; "" where it gives nothing.
+    fn text_result(result: Option<Lowered>, span: Span) -> Planned<Text> {
+        result.map_or(Ok(Text::Literal(Vec::new())), |result| result.text(span))
     }
 }
 
 impl<'p, 's> Builder<'p, 's> {
-    /// `saved`: byte offsets of saved values in the instance's data.
-    pub(super) fn new(analysis: &'p Analysis<'p>, tables: &'p mut Tables<'s>, saved: &'p [u32]) -> Builder<'p, 's> {
+    /// `saved`: types of saved values, and their byte offsets in the instance's data.
+    pub(super) fn new(
+        analysis: &'p Analysis<'p>,
+        tables: &'p mut Tables<'s>,
+        saved: &'p [(Type, u32)],
+    ) -> Builder<'p, 's> {
         Builder {
             analysis,
             tables,
@@ -162,10 +185,11 @@ impl<'p, 's> Builder<'p, 's> {
 
     /// Stores a value computed at the probed function's entry.
     pub(super) fn save(&mut self, offset: u32, expr: &Expr) -> Planned<()> {
-        match self.lower(expr)? {
-            Lowered::Long(value) => self.push(Instr::SaveLong(offset, value)),
-            Lowered::Text(text) => self.push(Instr::SaveText(offset, text)),
-        }
+        let instr = match expr {
+            Expr::Long(expr) => Instr::SaveLong(offset, self.value(expr)?),
+            Expr::String(expr) => Instr::SaveText(offset, self.text(expr)?),
+        };
+        self.push(instr);
         Ok(())
     }
 

@@ -2,13 +2,13 @@
 
 //! Printing: records for the loader to format, and strings made in the module.
 
-use super::Builder;
 use super::array::key;
+use super::{Builder, ExprRef};
 use crate::plan::code::*;
 use crate::plan::deferred::{self, NamesOf};
 use crate::plan::error::{InternalError, Planned};
 use crate::plan::tables;
-use crate::program::{self, Expr, ExprKind, PrintPiece};
+use crate::program::{self, Expr, PrintPiece, StringExpr, StringKind};
 use spile_abi::format::{Directive, Piece, Size};
 use spile_source::Span;
 
@@ -71,17 +71,20 @@ impl Builder<'_, '_> {
         let mut flat = Vec::new();
         deferred::flatten(program, &print.pieces, &mut flat);
         let named = |piece| if reader == Reader::Loader { deferred::names(program, piece) } else { None };
-        let mut exprs: Vec<&Expr> = Vec::new();
+        let mut exprs: Vec<ExprRef> = Vec::new();
         for piece in &flat {
             if let PrintPiece::Directive { width, precision, argument, .. } = piece {
-                exprs.extend(width);
-                exprs.extend(precision);
-                match &argument.kind {
-                    ExprKind::Pretty { address, .. } if is_plain(piece) => exprs.push(address),
-                    ExprKind::Chart(aggregate) if is_plain(piece) => exprs.extend(&aggregate.keys),
+                exprs.extend(width.iter().chain(precision).map(ExprRef::Long));
+                match argument {
+                    Expr::String(StringExpr { kind: StringKind::Pretty { address, .. }, .. }) if is_plain(piece) => {
+                        exprs.push(ExprRef::Long(address));
+                    }
+                    Expr::String(StringExpr { kind: StringKind::Chart(aggregate), .. }) if is_plain(piece) => {
+                        exprs.extend(aggregate.keys.iter().map(ExprRef::from));
+                    }
                     _ => match named(piece) {
-                        Some(names) => exprs.extend(names.exprs),
-                        None => exprs.push(argument),
+                        Some(names) => exprs.extend(names.exprs.into_iter().map(ExprRef::from)),
+                        None => exprs.push(argument.into()),
                     },
                 }
             }
@@ -97,18 +100,20 @@ impl Builder<'_, '_> {
                     _ if bytes.is_empty() => {}
                     _ => pieces.push(Piece::Literal(bytes.clone())),
                 },
-                PrintPiece::Directive { argument: Expr { kind: ExprKind::Pretty { description, .. }, .. }, .. }
-                    if is_plain(piece) =>
-                {
+                PrintPiece::Directive {
+                    argument: Expr::String(StringExpr { kind: StringKind::Pretty { description, .. }, .. }),
+                    ..
+                } if is_plain(piece) => {
                     let address = next()?.long(span)?;
                     let most = description.max_payload(self.analysis.limits.string_bytes);
                     let table = self.tables.pretty_table(description);
                     pieces.push(Piece::Pretty((**description).clone()));
                     parts.push(Part::Pretty { table, address, most });
                 }
-                PrintPiece::Directive { argument: Expr { kind: ExprKind::Chart(aggregate), .. }, .. }
-                    if is_plain(piece) =>
-                {
+                PrintPiece::Directive {
+                    argument: Expr::String(StringExpr { kind: StringKind::Chart(aggregate), .. }),
+                    ..
+                } if is_plain(piece) => {
                     let keys = aggregate.keys.iter().map(|_| Ok(key(next()?))).collect::<Planned<Vec<Key>>>()?;
                     let map = self.map_of(aggregate.global, &keys, span)?;
                     let histogram = self.histogram(aggregate.global, span)?;

@@ -2,10 +2,10 @@
 
 //! Statements.
 
-use super::{Builder, Local, Lowered, Scalar};
+use super::{Builder, Local, Scalar};
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
-use crate::program::{self, Expr, Stmt, StmtKind};
+use crate::program::{self, Expr, LongExpr, Stmt, StmtKind};
 use spile_source::Span;
 
 impl Builder<'_, '_> {
@@ -47,9 +47,15 @@ impl Builder<'_, '_> {
                 self.push(Instr::Goto(OUT));
             }
             StmtKind::Return(value) => {
-                match value.as_ref().map(|value| self.lower(value)).transpose()? {
-                    Some(Lowered::Long(value)) => self.push(Instr::ReturnLong(value)),
-                    Some(Lowered::Text(text)) => self.return_text(text),
+                match value {
+                    Some(Expr::Long(value)) => {
+                        let value = self.value(value)?;
+                        self.push(Instr::ReturnLong(value));
+                    }
+                    Some(Expr::String(text)) => {
+                        let text = self.text(text)?;
+                        self.return_text(text);
+                    }
                     None => {}
                 }
                 self.push(Instr::Goto(OUT));
@@ -99,7 +105,13 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn script_loop(&mut self, condition: Option<&Expr>, step: Option<&Expr>, body: &Stmt, span: Span) -> Planned<()> {
+    fn script_loop(
+        &mut self,
+        condition: Option<&LongExpr>,
+        step: Option<&Expr>,
+        body: &Stmt,
+        span: Span,
+    ) -> Planned<()> {
         let (again, out) = (self.label(), self.label());
         let location = self.location(span);
         let ((), code) = self.apart(|builder| {
@@ -148,7 +160,7 @@ impl Builder<'_, '_> {
         let (buffer, to) = self.temporary_text();
         self.push(Instr::Catch { buffer, to, uncaught: outer });
         if let Some(variable) = message {
-            self.store(variable, Lowered::Text(Text::Variable(to)), span)?;
+            self.store_text(variable, Text::Variable(to), span)?;
         }
         self.statements(handler)?;
         self.push(Instr::Label(done));
@@ -156,11 +168,10 @@ impl Builder<'_, '_> {
     }
 
     fn delete(&mut self, variable: program::Variable, span: Span) -> Planned<()> {
-        let empty = match self.scalar(variable, span)? {
-            Scalar::LocalLong(_) | Scalar::Number(_) => Lowered::Long(Value::Const(0)),
-            Scalar::LocalText(..) | Scalar::Text(_) => Lowered::Text(Text::Literal(Vec::new())),
-        };
-        self.store(variable, empty, span)
+        match self.scalar(variable, span)? {
+            Scalar::LocalLong(_) | Scalar::Number(_) => self.store_long(variable, Value::Const(0), span),
+            Scalar::LocalText(..) | Scalar::Text(_) => self.store_text(variable, Text::Literal(Vec::new()), span),
+        }
     }
 }
 
