@@ -87,6 +87,12 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Whether there is a reader of this name, or it is the device.
+#[cfg(test)]
+pub fn is_reader(name: &str) -> bool {
+    name == DEVICE || TARGETS.iter().any(|target| target.name == name)
+}
+
 /// The test ends with the kernel's first message.
 fn fuzz_device() -> Result<ExitCode> {
     let mut command = Command::new(std::env::current_exe()?);

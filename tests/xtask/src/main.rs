@@ -25,6 +25,8 @@ mod parallel;
 mod picture;
 mod place;
 mod programs;
+#[cfg(test)]
+mod promises;
 mod random;
 mod reference;
 mod setup;

@@ -14,7 +14,7 @@ mod all;
 mod alone;
 mod batch;
 mod build;
-mod find;
+pub(crate) mod find;
 mod header;
 mod judge;
 mod results;
