@@ -27,6 +27,9 @@ use crate::records::symbol::Kernel;
 /// No user has this uid: it is (uid_t)-1.
 pub const UNKNOWN: u32 = u32::MAX;
 
+/// A description that is longer is refused, in bytes: of tens of thousands of probes it has some MB.
+const MAX_META: usize = 64 << 20;
+
 /// Where to create a node if the system has none. /dev first: the others may be mounted `nodev`.
 const NODE_PLACES: [&str; 3] = ["/dev", "/run", "/tmp"];
 
@@ -169,7 +172,7 @@ impl Device {
         self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
     }
 
-    /// The contents of the module's section `.spile.meta`.
+    /// The contents of the module's section `.spile.meta`. A module could go on for ever: at most [`MAX_META`] bytes.
     pub fn meta(&self) -> Result<Vec<u8>, Error> {
         let failed = |errno| Error::Device { name: self.name.clone(), doing: "reading the description of", errno };
         let mut bytes = Vec::new();
@@ -177,6 +180,9 @@ impl Device {
         loop {
             match self.read(&mut buffer) {
                 Ok(0) => return Ok(bytes),
+                Ok(_) if bytes.len() > MAX_META => {
+                    return Err(self.strange(format!("its description is larger than {} MB", MAX_META >> 20)));
+                }
                 Ok(count) => bytes.extend(buffer.iter().take(count)),
                 Err(Errno::EINTR) => {}
                 Err(errno) => return Err(failed(errno)),
