@@ -11,9 +11,16 @@ spilerun ticks.ko -T 0.3 >out
 echo "time: $(tail -n 1 out) $?"
 gone ticks
 
-sleep 2 &
-spilerun ticks.ko -x $! >out
-echo "process: $(tail -n 1 out) $?"
+# It ends once the session has begun, however long that takes.
+sleep 1000 &
+process=$!
+spilerun ticks.ko -x $process >out &
+loader=$!
+wait_for out tick
+kill $process
+status=0
+wait $loader || status=$?
+echo "process: $(tail -n 1 out) $status"
 gone ticks
 
 spilerun ticks.ko | head -n 2 | cut -d ' ' -f 1 >out
