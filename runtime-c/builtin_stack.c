@@ -14,6 +14,7 @@
 #include "features.h"
 #include "guard.h"
 #include "lines.h"
+#include "past_code.h"
 #include "ring.h"
 #include "stack.h"
 #include "symbol.h"
@@ -129,20 +130,35 @@ static void put_hex(char *out, unsigned long value)
 		out[i] = hex_asc_lo(value);
 }
 
+/* Between an address and the number of its code (past_code.h). */
+enum { NUMBER_MARK = '@' };
+
+/* What follows an address in a string: nothing for most. Says how long it is. */
+static unsigned int number_text(unsigned long address, bool kernel, char *text, size_t size)
+{
+	u64 number = kernel ? spile_code_number(address) : 0;
+
+	return number ? scnprintf(text, size, "%c%llu", NUMBER_MARK, number) : 0;
+}
+
 /* In hex with blanks between them. Whole ones only. */
-static unsigned int put_frames(const unsigned long *frames, unsigned int count, char *out)
+static unsigned int put_frames(const unsigned long *frames, unsigned int count, bool kernel,
+			       char *out)
 {
 	unsigned int length = 0, i;
+	char number[24];
 
 	for (i = 0; i < count; i++) {
 		unsigned int bytes = hex_bytes(frames[i]), blank = length > 0;
+		unsigned int more = number_text(frames[i], kernel, number, sizeof(number));
 
-		if (length + blank + bytes >= spile_script.string_bytes)
+		if (length + blank + bytes + more >= spile_script.string_bytes)
 			break;
 		if (blank)
 			out[length++] = ' ';
 		put_hex(out + length, frames[i]);
-		length += bytes;
+		memcpy(out + length + bytes, number, more);
+		length += bytes + more;
 	}
 	out[length] = 0;
 	return length;
@@ -166,7 +182,7 @@ unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user
 	const unsigned long *frames;
 	unsigned int count = part_of_stack(c, user, first, most, &frames);
 
-	return put_frames(frames, count, out);
+	return put_frames(frames, count, !user, out);
 }
 
 /* A memory part. */
@@ -195,7 +211,7 @@ unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, c
 
 	spile_debit(c, WALK_STEPS);
 	count = spile_stack_task(c, task, &frames);
-	return put_frames(frames, count, out);
+	return put_frames(frames, count, true, out);
 }
 
 /* As one record, so that it stays together; nothing of a stack without frames. */
@@ -250,8 +266,11 @@ void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_l
 	print(c, SPILE_STACK_OF_USER | SPILE_STACK_FULL, frames, count);
 }
 
-/* The next address in a string, as backtrace() makes it; false at its end, or at what is none. */
-static bool next_address(struct spile_string *rest, unsigned long *address)
+/*
+ * The next address in a string, as backtrace() makes it, with the number of its code, or
+ * 0; false at its end, or at what is none.
+ */
+static bool next_address(struct spile_string *rest, unsigned long *address, u64 *number)
 {
 	const char *at = rest->text, *end = at + rest->length, *digit;
 
@@ -260,29 +279,56 @@ static bool next_address(struct spile_string *rest, unsigned long *address)
 	if (end - at > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
 		at += 2;
 	*address = 0;
+	*number = 0;
 	for (digit = at; digit < end && isxdigit(*digit); digit++)
 		*address = *address << 4 | hex_to_bin(*digit);
+	if (digit > at && digit < end && *digit == NUMBER_MARK)
+		for (digit++; digit < end && isdigit(*digit); digit++)
+			*number = *number * 10 + *digit - '0';
 	*rest = (struct spile_string){ digit, end - digit };
 	return digit > at;
+}
+
+static unsigned int count_addresses(struct spile_string addresses)
+{
+	unsigned long address;
+	unsigned int count = 0;
+	u64 number;
+
+	while (next_address(&addresses, &address, &number))
+		count++;
+	return count;
 }
 
 void spile_fn___print_addresses(struct spile_context *c, spile_long user,
 				struct spile_string addresses)
 {
-	u32 most = 8 * ((addresses.length + 1) / 2);	/* each takes a digit and a blank */
+	unsigned int count = count_addresses(addresses);
+	bool stored = !user && spile_past_code_any();
+	u32 bytes = count * (stored ? 16 : 8);
 	unsigned long address;
-	char *start, *at;
+	u64 number, time;
+	char *at;
 
-	if (!next_address(&(struct spile_string){ addresses.text, addresses.length }, &address))
+	if (!count)
 		return;
-	start = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK,
-				   8 + SPILE_STRING_PART(most));
-	if (!start)
+	at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK,
+				8 + SPILE_STRING_PART(bytes));
+	if (!at)
 		return;
-	start = spile_put_long(start, SPILE_STACK_FULL | (user ? SPILE_STACK_OF_USER : 0));
-	for (at = start + 4; next_address(&addresses, &address); at += sizeof(address))
+	at = spile_put_long(at, SPILE_STACK_FULL | (user ? SPILE_STACK_OF_USER : 0) |
+					(stored ? SPILE_STACK_STORED : 0));
+	memcpy(at, &bytes, sizeof(bytes));
+	at += sizeof(bytes);
+	while (next_address(&addresses, &address, &number)) {
 		memcpy(at, &address, sizeof(address));
-	*(u32 *)start = at - start - 4;
+		at += sizeof(address);
+		if (!stored)
+			continue;
+		time = spile_past_code_time(address, number);
+		memcpy(at, &time, sizeof(time));
+		at += sizeof(time);
+	}
 	memset(at, 0, 4);
 	spile_record_commit(c, at + 4);
 }
@@ -319,10 +365,20 @@ unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long use
 					 struct spile_string addresses, char *out)
 {
 	struct spile_text text = buffer(c);
+	char *name = spile_cpu_of(c)->symbol;
 	unsigned long address;
+	u64 number;
 
-	while (next_address(&addresses, &address))
-		put_line(&text, c, address, !user);
+	while (next_address(&addresses, &address, &number)) {
+		if (user) {
+			put_line(&text, c, address, false);
+			continue;
+		}
+		spile_debit(c, NAME_STEPS);
+		spile_stored_symbol_text(name, address, number);
+		spile_text_literal(&text, name);
+		spile_text_byte(&text, '\n');
+	}
 	return give_buffer(c, &text, out);
 }
 

@@ -3,7 +3,11 @@
  * Names of code that was unloaded.
  *
  * Entries stay to the end of the session, as a script may print addresses that it has
- * stored at any time; but there are never more than PAST_MOST pieces of code.
+ * stored at any time; but there are never more than PAST_MOST pieces of code. Of dropped
+ * ones without a number the place stays, so that what is loaded there has one: such
+ * places do not overlap, so that there are not many.
+ *
+ * Handlers read the lists under RCU; past_lock is for those who change them.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -19,6 +23,7 @@
 #include "features.h"
 #include "past_code.h"
 #include "ring.h"
+#include "symbol.h"
 
 enum {
 	PAST_MOST = 64,
@@ -32,7 +37,9 @@ struct past_symbol {
 
 struct past_code {
 	struct list_head link;
-	u64 until;
+	struct rcu_head rcu;
+	u64 until;			/* no two have the same */
+	u64 number;			/* 0: none */
 	unsigned long start;
 	unsigned long bytes;		/* of the code */
 	size_t size;			/* of this */
@@ -43,9 +50,23 @@ struct past_code {
 	struct past_symbol symbols[];	/* by offset */
 };
 
+/* Code with a number that is loaded. */
+struct live_code {
+	struct list_head link;
+	struct rcu_head rcu;
+	u64 number;
+	unsigned long start;
+	unsigned long bytes;
+};
+
 static DEFINE_MUTEX(past_lock);
-/* Under the lock; the newest is the first. */
+/* Changed under the lock; the newest is the first. */
 static LIST_HEAD(past_codes);
+/* Places without a number of code that was dropped; changed under the lock. */
+static LIST_HEAD(past_places);
+/* Changed under the lock. */
+static LIST_HEAD(live_codes);
+static u64 last_number;
 static unsigned int past_count;
 static size_t past_bytes;
 static u64 forgotten;
@@ -150,10 +171,19 @@ static struct past_code *copy_code(struct module *module, unsigned long start, u
 
 static void drop_code(struct past_code *code)
 {
-	list_del(&code->link);
+	list_del_rcu(&code->link);
 	past_count--;
 	past_bytes -= code->size;
-	kvfree(code);
+	kvfree_rcu(code, rcu);
+}
+
+/* The place of code that was there, or will not be known: what comes there has a number. */
+static void keep_place(unsigned long start, unsigned long bytes)
+{
+	struct live_code *place = kmalloc(sizeof(*place), GFP_KERNEL | __GFP_NOFAIL);
+
+	*place = (struct live_code){ .start = start, .bytes = bytes };
+	list_add_rcu(&place->link, &past_places);
 }
 
 static struct past_code *oldest_code(void)
@@ -171,8 +201,69 @@ static void forget_old(void)
 	       code != list_first_entry(&past_codes, struct past_code, link) &&
 	       (past_count > PAST_MOST || past_bytes > PAST_MOST_BYTES)) {
 		forgotten = code->until;
+		if (!code->number)
+			keep_place(code->start, code->bytes);
 		drop_code(code);
 	}
+}
+
+static struct live_code *live_code_at(unsigned long address)
+{
+	struct live_code *code;
+
+	list_for_each_entry_rcu(code, &live_codes, link, lockdep_is_held(&past_lock))
+		if (address - code->start < code->bytes)
+			return code;
+	return NULL;
+}
+
+static bool overlap(unsigned long start, unsigned long bytes, unsigned long other,
+		    unsigned long other_bytes)
+{
+	return start < other + other_bytes && other < start + bytes;
+}
+
+/* Whether code without a number was there in this session. */
+static bool was_used(unsigned long start, unsigned long bytes)
+{
+	const struct past_code *code;
+	const struct live_code *place;
+
+	list_for_each_entry(code, &past_codes, link)
+		if (!code->number && overlap(start, bytes, code->start, code->bytes))
+			return true;
+	list_for_each_entry(place, &past_places, link)
+		if (overlap(start, bytes, place->start, place->bytes))
+			return true;
+	return false;
+}
+
+/* Gives one kind of code of a module that comes a number if it needs one. */
+static void number_code(struct module *module, bool of_init)
+{
+	unsigned long bytes, start = spile_module_code(module, of_init, &bytes);
+	struct live_code *code;
+
+	if (!bytes || !(of_init || was_used(start, bytes)))
+		return;
+	code = kmalloc(sizeof(*code), GFP_KERNEL | __GFP_NOFAIL);
+	WRITE_ONCE(last_number, last_number + 1);
+	*code = (struct live_code){ .number = last_number, .start = start, .bytes = bytes };
+	list_add_rcu(&code->link, &live_codes);
+}
+
+/* Takes the number away from what goes. */
+static u64 take_number(unsigned long start)
+{
+	struct live_code *code = live_code_at(start);
+	u64 number;
+
+	if (!code)
+		return 0;
+	number = code->number;
+	list_del_rcu(&code->link);
+	kfree_rcu(code, rcu);
+	return number;
 }
 
 /* What the module has of one kind of code now. */
@@ -180,17 +271,22 @@ static void keep_code(struct module *module, bool of_init, u64 now)
 {
 	unsigned long bytes, start = spile_module_code(module, of_init, &bytes);
 	struct past_code *code;
+	u64 number;
 
 	if (!bytes)
 		return;
+	number = take_number(start);
 	code = copy_code(module, start, bytes);
 	if (!code) {
 		forgotten = now;
+		if (!number)
+			keep_place(start, bytes);
 		return;
 	}
 	code->until = now;
+	code->number = number;
 	code->of_init = of_init;
-	list_add(&code->link, &past_codes);
+	list_add_rcu(&code->link, &past_codes);
 	past_count++;
 	past_bytes += code->size;
 }
@@ -199,12 +295,18 @@ void spile_past_code_event(unsigned long event, struct module *module)
 {
 	u64 now = ktime_get_mono_fast_ns();
 
-	if (event != MODULE_STATE_LIVE && event != MODULE_STATE_GOING)
-		return;
 	mutex_lock(&past_lock);
+	if (event == MODULE_STATE_COMING) {
+		number_code(module, false);
+		number_code(module, true);
+	}
+	if (event != MODULE_STATE_LIVE && event != MODULE_STATE_GOING) {
+		mutex_unlock(&past_lock);
+		return;
+	}
 	keep_code(module, true, now);
 	if (event == MODULE_STATE_GOING)
-		keep_code(module, false, now);
+		keep_code(module, false, now + 1);
 	forget_old();
 	/*
 	 * After the entry is in the list: a reader that sees the new number asks again
@@ -274,10 +376,89 @@ bool spile_past_code_latest(char *text, unsigned long address)
 	return found;
 }
 
+bool spile_past_code_any(void)
+{
+	return !list_empty(&past_codes) || !list_empty(&past_places) || READ_ONCE(last_number);
+}
+
+u64 spile_code_number(unsigned long address)
+{
+	const struct live_code *code;
+	u64 number;
+
+	if (list_empty(&live_codes))
+		return 0;
+	rcu_read_lock();
+	code = live_code_at(address);
+	number = code ? code->number : 0;
+	rcu_read_unlock();
+	return number;
+}
+
+/* Under RCU. What had this number at the address and is gone. */
+static const struct past_code *numbered_code(unsigned long address, u64 number)
+{
+	const struct past_code *code;
+
+	list_for_each_entry_rcu(code, &past_codes, link, lockdep_is_held(&past_lock))
+		if (code->number == number && address - code->start < code->bytes)
+			return code;
+	return NULL;
+}
+
+/* Under RCU. Whether what had this number at the address is gone, and is not known. */
+static bool is_forgotten(unsigned long address, u64 number)
+{
+	const struct live_code *code;
+
+	if (number) {
+		code = live_code_at(address);
+		return !code || code->number != number;
+	}
+	list_for_each_entry_rcu(code, &past_places, link, lockdep_is_held(&past_lock))
+		if (address - code->start < code->bytes)
+			return true;
+	return false;
+}
+
+u64 spile_past_code_time(unsigned long address, u64 number)
+{
+	const struct past_code *code;
+	u64 time;
+
+	rcu_read_lock();
+	code = numbered_code(address, number);
+	if (code)
+		time = code->until;
+	else
+		time = is_forgotten(address, number);
+	rcu_read_unlock();
+	return time;
+}
+
+void spile_stored_symbol_text(char *text, unsigned long address, u64 number)
+{
+	const struct past_code *code;
+
+	rcu_read_lock();
+	code = numbered_code(address, number);
+	if (code)
+		text_in(code, text, address);
+	else if (is_forgotten(address, number))
+		scnprintf(text, SPILE_SYMBOL_TEXT, "0x%lx", address);
+	else
+		spile_symbol_text(text, address);
+	rcu_read_unlock();
+}
+
 void spile_past_code_exit(void)
 {
+	struct live_code *live, *next;
 	struct past_code *code;
 
 	while ((code = oldest_code()))
 		drop_code(code);
+	list_splice(&past_places, &live_codes);
+	list_for_each_entry_safe(live, next, &live_codes, link)
+		kfree(live);
 }

@@ -4,8 +4,14 @@
  * loaded ones. Records hold addresses, which the loader asks names for when it reads
  * them (symbol.c); by then other code may be there.
  *
- * Entries are kept from the unloading on, and only if the script writes such records
- * (spile_script.defers_names).
+ * Entries are kept from the unloading on, and only if the script writes such records, or
+ * names addresses that it has stored (spile_script.defers_names).
+ *
+ * A stored address is text, "0xADDRESS" (backtrace()). Where code is loaded at a place
+ * that other code has left during the session, that is not enough: such code has a
+ * number, and its addresses are stored as "0xADDRESS@NUMBER". So do those of init
+ * sections, whose places are used again and again. All other text is as ever, so that a
+ * stack stays one key when modules elsewhere come and go.
  */
 #ifndef SPILE_PAST_CODE_H
 #define SPILE_PAST_CODE_H
@@ -14,8 +20,27 @@
 
 struct module;
 
-/* From a module notifier: what goes with this event (LIVE: the init sections; GOING: all). */
+/*
+ * From a module notifier: what comes with this event (COMING: all), and what goes with it
+ * (LIVE: the init sections; GOING: all).
+ */
 void spile_past_code_event(unsigned long event, struct module *module);
+
+/* Whether code has gone, so that spile_past_code_time() can be other than 0. Any context. */
+bool spile_past_code_any(void);
+
+/* Number of the code that is at the address; 0: it has none. Any context. */
+u64 spile_code_number(unsigned long address);
+
+/*
+ * A time at which the address of the kernel was that of the code with this number (0:
+ * of the first at its place), for SPILE_SYMBOL. 0: the code is there now. 1: it is not
+ * known any more. Any context.
+ */
+u64 spile_past_code_time(unsigned long address, u64 number);
+
+/* As spile_symbol_text(), of the address of that code. Any context. */
+void spile_stored_symbol_text(char *text, unsigned long address, u64 number);
 
 /* Process context. A module that is there stays while the lock is held. */
 void spile_past_code_lock(void);

@@ -383,7 +383,8 @@ struct spile_record {
 /*
  * The id of a SPILE_RECORD_PRINT whose payload is a stack, printed with a line for each
  * address: a long with enum spile_stack_flag; with RETURNING one string, the function;
- * then the addresses, 8 bytes each, as one memory part.
+ * then the addresses, 8 bytes each, as one memory part; with STORED each is followed by a
+ * time (CLOCK_MONOTONIC, ns) when it was of the code that is meant, 0 being the record's.
  */
 #define SPILE_FORMAT_STACK 0xfffffffeu
 #define SPILE_STACK_FRAMES 64		/* maximum addresses of one stack */
@@ -394,6 +395,7 @@ enum spile_stack_flag {
 	SPILE_STACK_RETURNING = 8,	/* on a function's return: the first address is the return address */
 	/* the first address is that of an instruction, all others are return addresses */
 	SPILE_STACK_AT_PROBE = 16,
+	SPILE_STACK_STORED = 32,	/* by the script, at other times than the record's */
 };
 
 /* spile_record.probe of a record of the session itself. */

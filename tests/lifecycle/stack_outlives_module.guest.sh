@@ -1,10 +1,13 @@
-# Shows: a stack that a script has stored is printed by the names that its code had, when the module is gone and others have come
-# and gone since; no size near 2^64 is printed.
+# Shows: a stack that a script has stored is printed, and made into text, by the names that its code had, when the module is gone
+# and others have come and gone since, at the same place or not; and so is one of the module after it was loaded again. No size
+# near 2^64 is printed.
 # script: stored stored_stacks.stp
 # modules: ptlrpc
 # stdout: ^ 0x[0-9a-f]+ : ldlm_resource_dump\+0x[0-9a-f]+/0x[0-9a-f]+ \[ptlrpc\]$
 # stdout: ^ 0x[0-9a-f]+ : dump_set(\.cold)?\+0x[0-9a-f]+/0x[0-9a-f]+ \[ptlrpc\]$
-# stdout: ^printed$
+# stdout: ^ldlm_resource_dump\+0x[0-9a-f]+/0x[0-9a-f]+ \[ptlrpc\]$
+# stdout: ^first ffffffff[0-9a-f]{8}$
+# stdout: ^dumped: [1-9][0-9]*, named: all$
 # absent: /0xf{8}
 
 start stored 'stack storing started'
@@ -13,9 +16,18 @@ sleep 2
 rmmod ptlrpc
 for round in 1 2 3; do
 	modprobe lustre
+	if [ $round = 2 ]; then
+		modprobe ptlrpc
+		echo 7 >/sys/module/ptlrpc/parameters/dump
+		rmmod ptlrpc
+	fi
 	rmmod lustre
 	sleep 1
 done
 stop INT
 cat stored.out
-echo printed
+# Each stack begins in the function: printed, as text, and the last again.
+dumped=$(grep -c 'ldlm_resource_dump+' stored.out)
+begun=$(grep -c 'dump_set\(\.cold\)\?+' stored.out)
+[ "$dumped" = "$begun" ] && named=all || named="$begun"
+echo "dumped: $dumped, named: $named"

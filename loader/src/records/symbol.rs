@@ -10,7 +10,7 @@ use std::fmt;
 
 use spile_abi::device::{SYMBOL_LINE, SYMBOL_RETURNS, Symbol};
 use spile_abi::format::Named;
-use spile_abi::record::{STACK_AT_PROBE, STACK_FULL, STACK_LINES, STACK_OF_USER, STACK_RETURNING};
+use spile_abi::record::{STACK_AT_PROBE, STACK_FULL, STACK_LINES, STACK_OF_USER, STACK_RETURNING, STACK_STORED};
 
 use crate::records::payload::{Payload, Short};
 use crate::records::text::Text;
@@ -70,8 +70,8 @@ impl Known {
 /// Cache of answers.
 pub struct Symbols<'k> {
     kernel: Option<&'k dyn Kernel>,
-    /// Answers, by address and flags.
-    known: HashMap<(u64, u32), Known>,
+    /// Answers, by address, flags, and the time that a stored address has, or 0.
+    known: HashMap<(u64, u32, u64), Known>,
     /// Change counter at the time of the volatile answers.
     changes: u64,
     /// Time of the current record.
@@ -108,12 +108,18 @@ impl<'k> Symbols<'k> {
     }
 
     fn find(&mut self, address: u64, flags: u32) -> &Known {
+        self.find_of(address, flags, 0)
+    }
+
+    /// `stored`: a time at which the address had the name that is meant, before the record's; 0: the record's.
+    fn find_of(&mut self, address: u64, flags: u32, stored: u64) -> &Known {
         if self.known.len() >= MOST_KNOWN {
             self.known.clear();
         }
-        match self.known.entry((address, flags)) {
-            Entry::Occupied(known) if known.get().until >= self.time => known.into_mut(),
-            entry => entry.insert_entry(ask(self.kernel, address, flags, self.time)).into_mut(),
+        let time = if stored == 0 { self.time } else { stored };
+        match self.known.entry((address, flags, stored)) {
+            Entry::Occupied(known) if known.get().until >= time => known.into_mut(),
+            entry => entry.insert_entry(ask(self.kernel, address, flags, time)).into_mut(),
         }
     }
 
@@ -152,7 +158,11 @@ impl<'k> Symbols<'k> {
             text.push(payload.bytes()?.unwrap_or_default());
             text.push(b"\nReturning to  :");
         }
-        for (index, address) in addresses(payload)?.enumerate() {
+        let part = payload.bytes()?.unwrap_or_default();
+        let stride = if has(STACK_STORED) { 2 } else { 1 };
+        for (index, words) in part.as_chunks::<8>().0.chunks_exact(stride).enumerate() {
+            let [address, stored] =
+                [words.first(), words.get(1)].map(|word| word.map_or(0, |word| u64::from_le_bytes(*word)));
             let returns = index > 0 || !has(STACK_AT_PROBE);
             let source = if !has(STACK_LINES) {
                 0
@@ -163,7 +173,7 @@ impl<'k> Symbols<'k> {
             };
             // The module has no user-space symbols.
             let user = has(STACK_OF_USER).then(|| unnamed(address));
-            let known = user.as_ref().unwrap_or_else(|| self.find(address, source));
+            let known = user.as_ref().unwrap_or_else(|| self.find_of(address, source, stored));
             if has(STACK_FULL) {
                 text.push_byte(b' ');
                 text.push(&known.hex);
@@ -309,6 +319,19 @@ pub(crate) mod tests {
         assert_eq!(see(110, 1), "0x1000");
         let expected = [(0x1000, 10, 0), (0x9000, 10, 0), (0x1000, 90, 0), (0x1000, 110, 0)];
         assert_eq!(*fake.asked.lock().unwrap(), expected, "the kernel's own once, the module's anew");
+    }
+
+    #[test]
+    fn stored_addresses_have_the_names_of_their_time() {
+        let fake = Fake::default();
+        fake.gone.store(true, Ordering::Relaxed);
+        let mut symbols = Symbols::new(Some(&fake));
+        symbols.at(110);
+        assert_eq!(shown(&mut symbols, 0, b"", &[0x1000]), "0x1000\n");
+        let stored = [0x1000, 100, 0x1000, 0, 0x9004, 0, 0x1008, 100];
+        let expected = "probed+0x0/0x100 [fake]\n0x1000\nvfs_read+0x4/0x100 [kernel]\nprobed+0x8/0x100 [fake]\n";
+        assert_eq!(shown(&mut symbols, STACK_STORED, b"", &stored), expected);
+        assert_eq!(shown(&mut symbols, STACK_STORED, b"", &stored), expected);
     }
 
     #[test]

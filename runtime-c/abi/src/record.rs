@@ -111,6 +111,8 @@ pub const STACK_LINES: i64 = 4;
 pub const STACK_RETURNING: i64 = 8;
 /// The first address is that of an instruction, all others are return addresses.
 pub const STACK_AT_PROBE: i64 = 16;
+/// By the script, at other times than the record's: each address is followed by a time.
+pub const STACK_STORED: i64 = 32;
 
 /// [`Record::probe`] of a record of the session itself.
 pub const NO_PROBE: u32 = u32::MAX;

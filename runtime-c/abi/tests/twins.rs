@@ -94,6 +94,7 @@ fn numbers() -> Pairs {
         ("SPILE_STACK_LINES", record::STACK_LINES as u64),
         ("SPILE_STACK_RETURNING", record::STACK_RETURNING as u64),
         ("SPILE_STACK_AT_PROBE", record::STACK_AT_PROBE as u64),
+        ("SPILE_STACK_STORED", record::STACK_STORED as u64),
         ("SPILE_NAMED_SYMBOL", Named::Symbol as u64),
         ("SPILE_NAMED_DATA", Named::Data as u64),
         ("SPILE_NAMED_MODULE", Named::Module as u64),
