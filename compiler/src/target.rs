@@ -64,14 +64,13 @@ pub fn last_pass(options: &Options, reporter: &Reporter) -> Result<u8, Failed> {
     if options.ask.only_asks() {
         return Ok(asked);
     }
-    if options.kernel.index.is_some() && asked > 2 {
-        let message = "--index: an index says which functions and variables there are, not where: nothing can be compiled from it; -p2 shows what the script has become";
-        return Err(reporter.usage(message));
-    }
-    let foreign = options.kernel.release.as_ref().is_some_and(|release| *release != running_release());
+    let indexed = options.kernel.index.as_ref().filter(|_| asked == 5);
+    let indexed = indexed.and_then(|index| Kernel::from_index(index, search(options)).ok());
+    let named = indexed.as_ref().map(Kernel::release).or(options.kernel.release.as_deref());
+    let foreign = named.is_some_and(|release| release != running_release());
     if asked == 5 && foreign && !options.run.guest {
         if options.build.last_pass.is_some() {
-            let message = "-p5 with -r: the module can only run on the kernel it is compiled for; --guest runs it in a guest of that kernel";
+            let message = "-p5 with -r or --index: the module can only run on the kernel it is compiled for; --guest runs it in a guest of that kernel";
             return Err(reporter.usage(message));
         }
         reporter.remark("WARNING: kernel release is not the running one: stopping after pass 4; --guest runs the script in a guest of it");
@@ -106,6 +105,10 @@ fn release(options: &Options, reporter: &Reporter) -> Result<String, Failed> {
         return kernel.map(|kernel| kernel.release.clone()).map_err(|error| reporter.error(error));
     }
     let running = running_release();
+    // The index says which.
+    if options.kernel.index.is_some() {
+        return Ok(running);
+    }
     // A host whose own kernel has no packages (a container, a micro-VM) can still compile for one that is installed.
     if !Path::new("/lib/modules").join(&running).is_dir()
         && (options.ask.only_asks() || options.build.last_pass.is_some_and(|pass| pass < 5))

@@ -1,5 +1,6 @@
-# Shows: an exported index answers -l, -L and --check as the debug information does; a damaged one is refused.
-# limit: 600
+# Shows: an exported index answers -l, -L and --check as the debug information does, and the same C and a module are compiled from
+# it; a probe on a line is refused then; a damaged index is refused.
+# limit: 900
 # stdout: ^size ok$
 # stdout: ^functions alike: [1-9][0-9]*$
 # stdout: ^variables alike: [1-9][0-9]*$
@@ -10,17 +11,19 @@
 # stdout: ^labels alike: [1-9][0-9]*$
 # stdout: ^calls alike: [1-9][0-9]*$
 # stdout: ^deep alike: [1-9][0-9]*$
+# stdout: ^C alike: [1-9][0-9]*$
 # stdout: \$file->f_path->dentry->d_name->name  \(const unsigned char\*; kernel\.function\("vfs_read"\)\)$
 # stdout: all is well$
 # stdout: ^check 0$
 # stdout: kernel\.index: 1 same: all is well$
-# stdout: ^compiled 1$
+# stdout: ^compiled 0: from_index\.ko$
+# stdout: ^line 1, said$
 # stdout: ^damaged 1$
 
 "$SPILE" -r "$RELEASE" --export-index kernel.index nfs
-[ "$(stat -c %s kernel.index)" -gt 1000000 ] && [ "$(stat -c %s kernel.index)" -lt 9500000 ] && echo "size ok"
+[ "$(stat -c %s kernel.index)" -gt 1000000 ] && [ "$(stat -c %s kernel.index)" -lt 16000000 ] && echo "size ok"
 
-alike() { # alike NAME ARGUMENTS: the listing by the debug information and by the index
+alike() { # alike NAME ARGUMENTS: the output by the debug information and by the index
   name=$1
   shift
   "$SPILE" -r "$RELEASE" "$@" >full
@@ -37,6 +40,22 @@ alike labels -L 'kernel.function("tcp_*").label("*")'
 alike calls -l 'module("nfs").function("nfs_*").callees'
 alike deep -l 'kernel.function("vfs_read").callees(3)'
 
+cat >compiled.stp <<'EOF'
+probe kernel.function("vfs_read") { println($count, kernel_string($file->f_path->dentry->d_name->name)) }
+probe kernel.function("vfs_write").return { println($return, @entry($count)) }
+probe kernel.function("task_pid_vnr").inline ?, kernel.function("fdget_pos").inline ? { println($$vars) }
+probe kernel.function("tcp_*").label("out") ? { println($$parms) }
+probe kernel.function("vfs_read").callee("rw_verify_area") ? { println($$parms) }
+probe kernel.function("vfs_write").callees(2) { println($$parms) }
+probe kernel.trace("sched_switch") { println($prev->pid, @var("jiffies_64"), @var("nr_threads")) }
+probe module("nfs").function("nfs_file_read") { println($iocb, $$vars, @var("nfs_net_id", "nfs")) }
+EOF
+# But for the metadata, which name the files.
+for kernel in -r"$RELEASE" --index=kernel.index; do
+  "$SPILE" "$kernel" -p3 -m same compiled.stp | grep -v '^	0x' >"code$kernel"
+done
+cmp "./code-r$RELEASE" ./code--index=kernel.index && echo "C alike: $(wc -l <"./code-r$RELEASE")"
+
 cat >script.stp <<'EOF'
 probe kernel.function("vfs_read") { println(kernel_string($file->f_path->dentry->d_name->name)) }
 probe kernel.trace("sched_switch") { println($prev->pid) }
@@ -48,8 +67,12 @@ status=0
 echo "check $status"
 "$SPILE" --check -e 'probe kernel.function("vfs_read").callee("*") {}' --kernel "$RELEASE" --kernel kernel.index || true
 status=0
-"$SPILE" --index kernel.index -p4 script.stp 2>/dev/null || status=$?
-echo "compiled $status"
+"$SPILE" --index kernel.index -p4 -m from_index script.stp >made 2>refused || status=$?
+cat refused >&2
+echo "compiled $status: $(basename "$(cat made)")"
+status=0
+"$SPILE" --index kernel.index -p4 -e 'probe kernel.statement("vfs_read@fs/read_write.c:*") { println($count) }' 2>refused || status=$?
+grep -q 'does not have where this line' refused && echo "line $status, said"
 printf x | dd of=kernel.index bs=1 seek=500000 conv=notrunc status=none
 status=0
 "$SPILE" --index kernel.index -l 'kernel.function("vfs_read")' 2>damaged.err || status=$?

@@ -43,9 +43,10 @@ impl DebugInfo {
         self.0.form() == Form::Btf
     }
 
-    /// Whether this is an exported index: it says that a variable has a value, and not where.
-    pub fn is_portable(&self) -> bool {
-        self.0.form() == Form::Portable
+    /// Whether it is known where variables are at that place of the code: of an exported index only where functions and inlined
+    /// copies begin, at labels and at calls.
+    pub fn has_place(&self, at: Address) -> bool {
+        self.0.has_place(at)
     }
 
     /// Where no probe may be placed, as an exported index has it; None of other debug information.
@@ -152,7 +153,7 @@ impl DebugInfo {
     }
 
     /// Where calls return to whose callee the compiler has not seen, through pointers above all, in the function's bodies and
-    /// what is inlined into them; sorted. None in an exported index.
+    /// what is inlined into them; sorted.
     pub fn returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, Error> {
         self.0.returns_of_unknown_calls(id)
     }
@@ -217,7 +218,7 @@ impl DebugInfo {
         self.0.type_name(id)
     }
 
-    /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for the places of variables.
+    /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for places in the middle of code.
     /// `reserved`: where no probe may be placed. Fails with [`Error::NoDwarf`] where there is no DWARF.
     pub fn export(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Error> {
         self.0.export(reserved)

@@ -77,6 +77,9 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     if last_pass == 2 {
         return print_lines(elaborate::described(&program));
     }
+    if let (Some(kernel), Some(index)) = (kernel, &session.options.kernel.index) {
+        elaborate::refuse_unknown_places(session, &program, kernel, index)?;
+    }
 
     let clock = Clock::start();
     let mut plan = translate::plan(session, &program, naming)?;

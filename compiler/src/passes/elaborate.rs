@@ -2,6 +2,8 @@
 
 //! Pass 2: what the scripts' names and probe points mean on one kernel.
 
+use std::path::Path;
+
 use spile_core::elaborate;
 use spile_core::probe::{self, Resolver};
 use spile_core::program::{Function, Global, Holds, Local, Probe, Program, Type};
@@ -36,6 +38,25 @@ pub fn resolver<'k>(options: &Options, kernel: Option<&'k Kernel>, release: &str
     Resolver::new(kernel, release).with_any_caller(any_caller)
 }
 
+/// Fails where probes are in the middle of code: an index does not know where variables are there.
+pub fn refuse_unknown_places(
+    session: &Session,
+    program: &Program,
+    kernel: &Kernel,
+    index: &Path,
+) -> Result<(), Failed> {
+    let points = probe::fingerprint::unknown_places(program, kernel);
+    let Some(first) = points.first() else { return Ok(()) };
+    let more = if points.len() > 1 { format!(" and {} more", points.len() - 1) } else { String::new() };
+    let message = format!(
+        "{first}{more}: {} does not have where this line's code is, and where variables are there",
+        index.display()
+    );
+    let help =
+        "compile it where the debug information is; an index has functions, inlined copies, returns, labels and calls";
+    Err(session.reporter.fail(message, &[help.to_string()]))
+}
+
 /// The resolved program. Warnings are recorded, for a later run that takes the module from the cache.
 pub fn elaborate(
     session: &mut Session,
@@ -48,7 +69,8 @@ pub fn elaborate(
     // What is compiled there is read until the end of this pass.
     let place = if headers.is_empty() { None } else { Some(session.scratch()?) };
     let headers = place.as_ref().map(|place| headers::compile(&headers, place.path())).unwrap_or_default();
-    let mut resolver = resolver(&session.options, kernel, release).with_guru(options.guru).with_headers(headers);
+    let mut resolver =
+        resolver(&session.options, kernel, release).with_guru(options.guru).with_headers(headers);
     let (mut program, problems) = elaborate::elaborate(&session.sources, scripts, &options, &mut resolver);
     session.reporter.record(&session.sources, &problems);
     session.reporter.diagnose(&session.sources, "Pass 2: analysis", &problems)?;

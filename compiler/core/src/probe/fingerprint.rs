@@ -57,6 +57,23 @@ pub fn fingerprints(program: &Program, kernel: &Kernel) -> Fingerprints {
     found
 }
 
+/// The points, as the script has them, of probes in code of which an exported index does not know where variables are.
+pub fn unknown_places(program: &Program, kernel: &Kernel) -> Vec<String> {
+    // Not by their paths: that of an object in an index is the index's.
+    let named = |target: &Target| if target.name.is_empty() { kernel.vmlinux() } else { kernel.module(&target.name) };
+    let objects: Vec<_> = program.targets.iter().map(|target| named(target).ok()).collect();
+    let mut found = Vec::new();
+    for probe in &program.probes {
+        let Some(place) = probe.attachment.code() else { continue };
+        let Some(object) = objects.get(place.target.index()).and_then(Option::as_ref) else { continue };
+        let known = address(place, object).is_none_or(|address| object.has_place(address));
+        if !known && !found.contains(&probe.script_point) {
+            found.push(probe.script_point.clone());
+        }
+    }
+    found
+}
+
 fn object_of(target: &Target, kernel: &Kernel) -> Option<std::rc::Rc<Object>> {
     let object = match target.name.as_str() {
         "" => kernel.vmlinux(),

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 
-use gimli::AttributeValue;
 use rayon::prelude::*;
 
 use super::Dwarf;
@@ -14,13 +13,17 @@ use crate::error::Error;
 use crate::facts::{Call, Function, FunctionId, Label, Location, Member, Op, Type, TypeId, TypeTag, Variable};
 use crate::object::{Address, Reserved, skeleton};
 use crate::portable::format::{self, COLUMNS, Kind};
+use crate::portable::place;
 use crate::tables::{self, Writer, halves};
 
 /// Types within types without a name of their own: deeper is damage.
 const MAX_DEPTH: usize = 48;
 
-/// A variable in a set: name, type, way, whether it is a parameter.
-type Placed = (String, u32, u32, bool);
+/// A variable in a set: name, type, location, whether it is a parameter.
+type Placed = (String, u32, Option<Vec<u8>>, bool);
+
+/// A variable outside functions: name, unit, type, location, whether it is external.
+type Global = (String, String, u32, Option<Vec<u8>>, bool);
 
 /// What the index has of one function.
 struct Facts {
@@ -34,6 +37,10 @@ struct Facts {
     labels: Vec<(Label, Vec<PlacedVariable>)>,
     /// Those in its bodies.
     calls: Vec<Called>,
+    /// Where the return address is at the beginning of each body.
+    returns: Vec<Option<Vec<u8>>>,
+    /// Where calls of unknown callees return to.
+    unknown: Vec<u8>,
 }
 
 /// A call, and where it is inlined the calls in it.
@@ -41,11 +48,13 @@ struct Called {
     callee: FunctionId,
     address: Address,
     inside: Option<Vec<Called>>,
+    /// Where the return address is then.
+    returns: Option<Vec<u8>>,
 }
 
 impl Dwarf {
-    /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for the places of variables. `reserved`:
-    /// where no probe may be placed.
+    /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for what [`crate::portable`]
+    /// leaves out. `reserved`: where no probe may be placed.
     pub(super) fn export_index(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Error> {
         let tables = self.exported(reserved).map_err(|damage| self.failed(damage))?;
         skeleton::write(&self.elf, tables::transposed(&tables, false))
@@ -78,7 +87,7 @@ impl Dwarf {
                     set.push((
                         variable.name.clone(),
                         types.intern(variable.type_id, 0)?,
-                        self.way(variable.location.as_ref()),
+                        self.location_bytes(variable.location.as_ref()),
                         variable.parameter,
                     ));
                 }
@@ -105,13 +114,13 @@ impl Dwarf {
         }
         let ends =
             [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS].map(|table| writer.rows(table));
-        writer.row(format::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32]);
+        writer.row(format::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32, 0]);
         self.write_calls(&mut writer, calls, &numbers);
         for (set, _) in &ordered {
             writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
-            for (name, type_row, way, parameter) in *set {
-                let name = writer.text(name.as_bytes());
-                writer.row(format::VARIABLES, &[name, *type_row, *way, u32::from(*parameter)]);
+            for (name, type_row, location, parameter) in *set {
+                let (name, location) = (writer.text(name.as_bytes()), text_or_none(&mut writer, location.as_deref()));
+                writer.row(format::VARIABLES, &[name, *type_row, location, u32::from(*parameter)]);
             }
         }
         writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
@@ -120,9 +129,10 @@ impl Dwarf {
             let name = writer.text(name);
             writer.row(format::NAMED, &[*tag, name, *row]);
         }
-        for (name, unit, row, way, external) in &globals {
+        for (name, unit, row, location, external) in &globals {
             let (name, unit) = (writer.text(name.as_bytes()), writer.text(unit.as_bytes()));
-            writer.row(format::GLOBALS, &[name, unit, *row, *way, u32::from(*external)]);
+            let location = text_or_none(&mut writer, location.as_deref());
+            writer.row(format::GLOBALS, &[name, unit, *row, location, u32::from(*external)]);
         }
         for (at, length, reason) in reserved.into_iter().flat_map(Reserved::rows) {
             let [at, high] = halves(at);
@@ -164,7 +174,15 @@ impl Dwarf {
             .map(|pair| pair.map(|(placed, label)| (label, placed)));
         let labels = labels.collect::<Result<Vec<_>, Damage>>()?;
         let calls = self.called(self.calls_within(self.copies(id)?)?, 0)?;
-        Ok(Facts { id, function, parameters, placed, lines, labels, calls })
+        let returns =
+            function.bodies.iter().map(|body| self.return_bytes(body.entry)).collect::<Result<_, Damage>>()?;
+        let unknown = place::address_bytes(&self.read_returns_of_unknown_calls(id)?, &self.elf);
+        Ok(Facts { id, function, parameters, placed, lines, labels, calls, returns, unknown })
+    }
+
+    fn return_bytes(&self, at: Address) -> Result<Option<Vec<u8>>, Damage> {
+        let Some(at) = self.elf.flat(at) else { return Ok(None) };
+        Ok(self.return_slot(at)?.and_then(|ops| place::op_bytes(&ops, &self.elf)))
     }
 
     fn called(&self, calls: Vec<Call>, depth: usize) -> Result<Vec<Called>, Damage> {
@@ -176,7 +194,7 @@ impl Dwarf {
                 None => None,
             };
             if self.elf.flat(address).is_some() {
-                called.push(Called { callee, address, inside });
+                called.push(Called { callee, address, inside, returns: self.return_bytes(address)? });
             }
         }
         Ok(called)
@@ -192,23 +210,21 @@ impl Dwarf {
             let count = calls.len() as u32 - first;
             let [at, high] = halves(self.elf.flat(call.address).unwrap_or_default());
             let callee = numbers.get(&call.callee).copied().unwrap_or(u32::MAX);
-            writer.row(format::CALLS, &[callee, at, high, if call.inside.is_some() { first + 1 } else { 0 }, count]);
+            let inside = if call.inside.is_some() { first + 1 } else { 0 };
+            let returns = text_or_none(writer, call.returns.as_deref());
+            writer.row(format::CALLS, &[callee, at, high, inside, count, returns]);
             next += 1;
         }
     }
 
-    fn way(&self, location: Option<&Location>) -> u32 {
+    /// None: it has none that code can be compiled for.
+    fn location_bytes(&self, location: Option<&Location>) -> Option<Vec<u8>> {
         // A module's data is found by a symbol near it.
         let lost = |op: &Op| matches!(op, Op::Address(at) if !matches!(self.elf.data_anchor(*at), Ok(Some(_))));
         let placed = |ops: &[Op]| !self.elf.is_relocatable() || !ops.iter().any(lost);
-        match location {
-            Some(Location::Register(number)) => u32::from(*number).min(format::IN_MEMORY - 1),
-            Some(Location::Memory(ops)) if placed(ops) => format::IN_MEMORY,
-            Some(Location::Value(ops)) if placed(ops) => format::A_VALUE,
-            Some(Location::Bytes(_) | Location::Pieces(_) | Location::Pointer { .. } | Location::ByCaller { .. }) => {
-                format::A_VALUE
-            }
-            _ => format::NOWHERE,
+        match location? {
+            Location::Memory(ops) | Location::Value(ops) if !placed(ops) => None,
+            location => place::location_bytes(location, &self.elf),
         }
     }
 
@@ -224,11 +240,12 @@ impl Dwarf {
         let (name, file) = (writer.text(function.name.as_bytes()), writer.text(function.file.as_bytes()));
         let tables = [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS];
         let [bodies, inlined, first, labels] = tables.map(|table| writer.rows(table));
-        let lines = if facts.lines.is_empty() { 0 } else { writer.text(&facts.lines) + 1 };
+        let [lines, unknown] =
+            [&facts.lines, &facts.unknown].map(|bytes| if bytes.is_empty() { 0 } else { writer.text(bytes) + 1 });
         let external = u32::from(function.external);
         writer.row(
             format::FUNCTIONS,
-            &[name, file, function.line, external, returns, bodies, inlined, first, lines, labels, first_call],
+            &[name, file, function.line, external, returns, bodies, inlined, first, lines, labels, first_call, unknown],
         );
         let (of_bodies, sets) = sets.split_at_checked(function.bodies.len()).unwrap_or_default();
         let (of_inlined, of_labels) = sets.split_at_checked(function.inlined.len()).unwrap_or_default();
@@ -237,11 +254,12 @@ impl Dwarf {
             let name = writer.text(label.name.as_bytes());
             writer.row(format::LABELS, &[name, label.line, at, high, *set]);
         }
-        for (body, set) in function.bodies.iter().zip(of_bodies) {
+        for ((body, set), returns) in function.bodies.iter().zip(of_bodies).zip(&facts.returns) {
             let ([at, high], [size, large]) =
                 (halves(self.elf.flat(body.entry).unwrap_or_default()), halves(body.size));
             let symbol = body.symbol.as_ref().map_or(0, |symbol| writer.text(symbol.as_bytes()) + 1);
-            writer.row(format::BODIES, &[at, high, size, large, symbol, *set]);
+            let returns = text_or_none(writer, returns.as_deref());
+            writer.row(format::BODIES, &[at, high, size, large, symbol, *set, returns]);
         }
         for (instance, set) in function.inlined.iter().zip(of_inlined) {
             let [at, high] = halves(self.elf.flat(instance.address).unwrap_or_default());
@@ -253,8 +271,8 @@ impl Dwarf {
         }
     }
 
-    /// Name, unit, type, way and whether it is external of all variables outside functions, by name.
-    fn global_facts(&self, types: &mut Interner) -> Result<Vec<(String, String, u32, u32, bool)>, Damage> {
+    /// All variables outside functions, by name.
+    fn global_facts(&self, types: &mut Interner) -> Result<Vec<Global>, Damage> {
         let mut globals = Vec::new();
         for (name, die) in self.try_index()?.variables() {
             let chain = self.store.origins(die)?;
@@ -264,19 +282,25 @@ impl Dwarf {
             }
             let Some(type_id) = found else { continue };
             let external = chain.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
-            let constant = chain.iter().any(|(_, _, entry)| {
-                matches!(
-                    entry.attr_value(gimli::DW_AT_const_value),
-                    Some(AttributeValue::Sdata(_) | AttributeValue::Udata(_))
-                )
-            });
-            let way = if constant { format::A_VALUE } else { format::IN_MEMORY };
+            let location = self.global_location(name, die)?;
+            let location = self.location_bytes(location.as_ref());
             let unit = chain.first().and_then(|(_, unit, _)| unit.name.as_ref());
             let unit = unit.map(|name| String::from_utf8_lossy(name.slice()).into_owned()).unwrap_or_default();
-            globals.push((String::from_utf8_lossy(name).into_owned(), unit, types.intern(type_id, 0)?, way, external));
+            globals.push((
+                String::from_utf8_lossy(name).into_owned(),
+                unit,
+                types.intern(type_id, 0)?,
+                location,
+                external,
+            ));
         }
         Ok(globals)
     }
+}
+
+/// The number of a text + 1; 0: there is none.
+fn text_or_none<'w>(writer: &mut Writer<'w>, bytes: Option<&'w [u8]>) -> u32 {
+    bytes.map_or(0, |bytes| writer.text(bytes) + 1)
 }
 
 /// A type as a row: kind, name, target or size, children, and the last number of a base type.

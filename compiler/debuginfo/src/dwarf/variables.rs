@@ -267,6 +267,13 @@ impl Dwarf {
         self.locate(&Declared { name: name.to_string(), parameter: false, origins }, &scopes, 0)
     }
 
+    /// Where a variable outside functions is.
+    pub(super) fn global_location(&self, name: &[u8], die: Die) -> Result<Option<Location>, Damage> {
+        let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram: None, is_entry: false };
+        let (name, origins) = (String::from_utf8_lossy(name).into_owned(), self.store.origins(die)?);
+        Ok(self.located(&Declared { name, parameter: false, origins }, &scopes, 0)?.ok())
+    }
+
     fn external(&self, mut candidates: impl Iterator<Item = Die>) -> Option<Die> {
         candidates.find(|die| {
             let chain = self.store.origins(*die).unwrap_or_default();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Writes an ELF file that stands for an object without its contents: its loaded sections by name, place and size, its
-//! functions' symbols, its build-id, and one section more with an index of its debug information.
+//! symbols, its build-id, and one section more with an index of its debug information.
 //!
 //! Elf64_Ehdr, Elf64_Shdr and Elf64_Sym are those of the System V ABI (gABI 4.1, chapter 4).
 
@@ -74,15 +74,12 @@ pub(crate) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
 fn symbols(elf: &Elf, sections: &[Section]) -> Result<(Vec<u8>, Vec<u8>), Error> {
     let (mut table, mut names) = (vec![0; SYMBOL as usize], vec![0]);
     for symbol in elf.all_symbols()? {
-        let Some(address) = elf.address(symbol.at).filter(|_| symbol.function || symbol.name == "register_kprobe")
-        else {
-            continue;
-        };
+        let Some(address) = elf.address(symbol.at) else { continue };
         let loaded = elf.section_of(address).map(|section| section.name.as_str());
         let Some(index) = sections.iter().position(|section| Some(section.name.as_str()) == loaded) else { continue };
-        let (global, function) = (1 << 4, 2);
+        let (global, kind) = (1 << 4, if symbol.function { 2 } else { 1 });
         table.extend((names.len() as u32).to_le_bytes());
-        table.extend([if symbol.global { global } else { 0 } | function, 0]);
+        table.extend([if symbol.global { global } else { 0 } | kind, 0]);
         table.extend((index as u16).to_le_bytes());
         table.extend(address.offset.to_le_bytes());
         table.extend(symbol.size.to_le_bytes());

@@ -5,9 +5,10 @@
 use crate::facts::BaseEncoding;
 
 /// Name, file, line, external, return type + 1, first body, first inlined instance, first parameter, lines + 1, first label,
-/// first call of its bodies; by name. The last row is that of no function, and has the ends.
+/// first call of its bodies, places behind calls of unknown callees + 1; by name. The last row is that of no function, and has
+/// the ends.
 pub(crate) const FUNCTIONS: usize = 0;
-/// Address and size (two columns each), symbol's name + 1, set of variables.
+/// Address and size (two columns each), symbol's name + 1, set of variables, place of the return address + 1.
 pub(crate) const BODIES: usize = 1;
 /// Address (two columns), set of variables.
 pub(crate) const INLINED: usize = 2;
@@ -15,7 +16,7 @@ pub(crate) const INLINED: usize = 2;
 pub(crate) const PARAMETERS: usize = 3;
 /// First variable; the last row has the end.
 pub(crate) const SETS: usize = 4;
-/// Name, type, way, whether it is a parameter.
+/// Name, type, location + 1 (0: nowhere), whether it is a parameter.
 pub(crate) const VARIABLES: usize = 5;
 /// Kind, name + 1, target or size, first child, count of children.
 pub(crate) const TYPES: usize = 6;
@@ -24,15 +25,16 @@ pub(crate) const TYPES: usize = 6;
 pub(crate) const CHILDREN: usize = 7;
 /// Tag, name, type; by tag, then name.
 pub(crate) const NAMED: usize = 8;
-/// Name, path of the unit, type, way, external; by name.
+/// Name, path of the unit, type, location + 1 (0: nowhere), external; by name.
 pub(crate) const GLOBALS: usize = 9;
 /// Name, line, address (two columns), set of variables.
 pub(crate) const LABELS: usize = 10;
-/// Function, address (two columns), of what is inlined the first call in the copy + 1 (else 0) and their count.
+/// Function, address (two columns), of what is inlined the first call in the copy + 1 (else 0) and their count,
+/// place of the return address + 1.
 pub(crate) const CALLS: usize = 11;
 /// Where no probe may be placed: address (two columns), length, reason.
 pub(crate) const RESERVED: usize = 12;
-pub(crate) const COLUMNS: [usize; 13] = [11, 6, 3, 2, 1, 4, 5, 4, 3, 5, 5, 5, 4];
+pub(crate) const COLUMNS: [usize; 13] = [12, 7, 3, 2, 1, 4, 5, 4, 3, 5, 5, 6, 4];
 
 /// What a row of [`TYPES`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,11 +79,6 @@ pub(crate) const ENCODINGS: [BaseEncoding; 6] = [
     BaseEncoding::UnsignedChar,
     BaseEncoding::Float,
 ];
-
-/// The way in which a variable is there: a register's number, or one of these.
-pub(crate) const IN_MEMORY: u32 = 64;
-pub(crate) const A_VALUE: u32 = 65;
-pub(crate) const NOWHERE: u32 = 66;
 
 /// Seven bits to a byte, the lowest first (LEB128).
 pub(crate) fn write_number(mut number: u64, bytes: &mut Vec<u8>) {

@@ -3,19 +3,19 @@
 //! An exported index, as `--export-index` makes it: functions, their variables and lines, and all types, in one section of a
 //! file without code ([`crate::object::skeleton`]).
 //!
-//! It answers what listings and comparisons of probe points ask. It does not say where exactly a variable is, only whether
-//! in a register, in memory or as a value; and of lines only which ones have code. Nothing can be compiled from it.
+//! It answers what listings, comparisons of probe points and compilations ask. Variables are known where functions and their
+//! inlined copies begin and at labels; of lines only which ones have code, so that nothing can be compiled for a line.
 
 pub(crate) mod format;
+pub(crate) mod place;
 mod source;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::facts::{
     BaseEncoding, Body, Call, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode,
-    InlinedInstance, Label, Location, Member, MemberBits, Op, Statement, Type, TypeId, TypeTag, Unavailable, Variable,
-    path_fits,
+    InlinedInstance, Label, Member, MemberBits, Op, Statement, Type, TypeId, TypeTag, Unavailable, Variable, path_fits,
 };
 use crate::object::{Address, Elf, Reserved, skeleton};
 use crate::source::GlobalPattern;
@@ -23,8 +23,8 @@ use crate::tables::{self, TableBytes, Tables};
 use spile_base::glob;
 
 use format::{
-    A_VALUE, BODIES, CALLS, CHILDREN, COLUMNS, ENCODINGS, FUNCTIONS, GLOBALS, IN_MEMORY, INLINED, KINDS, Kind, LABELS,
-    NAMED, PARAMETERS, RESERVED, SETS, TYPES, VARIABLES, read_number,
+    BODIES, CALLS, CHILDREN, COLUMNS, ENCODINGS, FUNCTIONS, GLOBALS, INLINED, KINDS, Kind, LABELS, NAMED, PARAMETERS,
+    RESERVED, SETS, TYPES, VARIABLES, read_number,
 };
 
 /// Members, values or parameters of one type: more is damage.
@@ -36,6 +36,8 @@ pub(crate) struct Portable {
     tables: Tables,
     /// Function of each address that a set of variables is known for.
     sets: BTreeMap<u64, Vec<(usize, usize)>>,
+    /// Rows of the calls at each address: made when first asked for.
+    calls: OnceLock<BTreeMap<u64, usize>>,
 }
 
 impl Portable {
@@ -53,7 +55,7 @@ impl Portable {
     /// None: the object has no index, or one of another version.
     pub fn open(elf: &Arc<Elf>) -> Option<Portable> {
         let tables = Portable::tables(elf)?;
-        let mut portable = Portable { elf: elf.clone(), tables, sets: BTreeMap::new() };
+        let mut portable = Portable { elf: elf.clone(), tables, sets: BTreeMap::new(), calls: OnceLock::new() };
         // Of a sound file each row is one function's.
         let mut left = [BODIES, INLINED, LABELS].iter().map(|table| portable.tables.rows(*table)).sum::<usize>();
         for function in 0..portable.count() {
@@ -261,7 +263,7 @@ impl Portable {
     pub fn variable_at(&self, id: FunctionId, at: Address, name: &str) -> Result<FoundVariable, Unavailable> {
         let named = |row: &usize| self.tables.text(self.tables.get(VARIABLES, *row, 0)) == name.as_bytes();
         match self.set(id, at).rev().find(named) {
-            Some(row) => located(self.type_at(VARIABLES, row, 1), self.tables.get(VARIABLES, row, 2)),
+            Some(row) => self.located(self.type_at(VARIABLES, row, 1), self.tables.get(VARIABLES, row, 2)),
             None => self.find_global(GlobalPattern { name, file: None, external: true }),
         }
     }
@@ -279,7 +281,48 @@ impl Portable {
             .max_by_key(|row| self.tables.get(GLOBALS, *row, 4))
             .filter(|row| !external || self.tables.get(GLOBALS, *row, 4) != 0);
         let row = best.ok_or(Unavailable::Unknown)?;
-        located(self.type_at(GLOBALS, row, 2), self.tables.get(GLOBALS, row, 3))
+        self.located(self.type_at(GLOBALS, row, 2), self.tables.get(GLOBALS, row, 3))
+    }
+
+    /// `at`: the location + 1.
+    fn located(&self, type_id: TypeId, at: u32) -> Result<FoundVariable, Unavailable> {
+        let at = at.checked_sub(1).ok_or(Unavailable::OptimizedOut)?;
+        let location = place::read_location(self.tables.text(at), &self.elf);
+        let damaged = || Unavailable::Unsupported("the index is damaged at its place".into());
+        Ok(FoundVariable { type_id, location: location.ok_or_else(damaged)? })
+    }
+
+    fn calls_by_address(&self) -> &BTreeMap<u64, usize> {
+        let rows = || (0..self.tables.rows(CALLS)).map(|row| (self.tables.get_wide(CALLS, row, 1), row)).collect();
+        self.calls.get_or_init(rows)
+    }
+
+    /// Where the return address of a frame is, at the beginning of a function or at a call.
+    pub fn return_place(&self, at: Address) -> Option<Vec<Op>> {
+        let flat = self.elf.flat(at)?;
+        let of_body = self.sets.get(&flat).into_iter().flatten().find_map(|(function, _)| {
+            let mut rows = self.ends(*function, 5);
+            let row = rows.find(|row| self.tables.get_wide(BODIES, *row, 0) == flat)?;
+            self.tables.get(BODIES, row, 6).checked_sub(1)
+        });
+        let of_call = || self.tables.get(CALLS, *self.calls_by_address().get(&flat)?, 5).checked_sub(1);
+        place::read_ops(self.tables.text(of_body.or_else(of_call)?), &self.elf)
+    }
+
+    /// Where calls of unknown callees return to in the function.
+    pub fn returns_of_unknown(&self, id: FunctionId) -> Vec<Address> {
+        let at = self.tables.get(FUNCTIONS, id.0 as usize, 11).checked_sub(1);
+        at.map(|at| place::read_addresses(self.tables.text(at), &self.elf)).unwrap_or_default()
+    }
+
+    /// Whether the variables there are known, or a function without debug information begins there.
+    pub fn has_place(&self, at: Address) -> bool {
+        let Some(flat) = self.elf.flat(at) else { return false };
+        let begins = || {
+            let mut symbols = self.elf.symbols_before(flat).into_iter().flatten();
+            symbols.next().is_some_and(|symbol| symbol.function && symbol.at == flat)
+        };
+        self.sets.contains_key(&flat) || self.calls_by_address().contains_key(&flat) || begins()
     }
 
     pub fn type_named(&self, tag: TypeTag, name: &[u8]) -> Option<TypeId> {
@@ -365,7 +408,8 @@ impl Portable {
         })
     }
 
-    /// The function's own lines that have code. Where it begins is not known: the function's first address stands for it.
+    /// The function's own lines that have code. Where it begins is not known: a place behind the function's first address stands
+    /// for it, of which no variables are known ([`Portable::has_place`]).
     pub fn statements_of(&self, id: FunctionId) -> Vec<Statement> {
         let (Some(at), Some(function)) =
             (self.tables.get(FUNCTIONS, id.0 as usize, 8).checked_sub(1), self.describe(id))
@@ -384,7 +428,7 @@ impl Portable {
         while let Some(further) = read_number(&mut bytes) {
             line = line.saturating_add(further);
             statements.push(Statement {
-                address,
+                address: Address { offset: address.offset + 1, ..address },
                 file: function.file.clone(),
                 line: line.min(u64::from(u32::MAX)) as u32,
                 copy: 0,
@@ -392,14 +436,4 @@ impl Portable {
         }
         statements
     }
-}
-
-fn located(type_id: TypeId, way: u32) -> Result<FoundVariable, Unavailable> {
-    let location = match way {
-        IN_MEMORY => Location::Memory(vec![Op::Const(0)]),
-        A_VALUE => Location::Value(vec![Op::Const(0)]),
-        register if register < IN_MEMORY => Location::Register(register as u16),
-        _ => return Err(Unavailable::OptimizedOut),
-    };
-    Ok(FoundVariable { type_id, location })
 }

@@ -8,7 +8,7 @@ use super::Portable;
 use crate::error::Error;
 use crate::facts::{
     Call, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, Statement, Type, TypeId, TypeTag,
-    Variable, registers,
+    Variable,
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::source::{Form, Found, GlobalPattern, Source};
@@ -76,9 +76,16 @@ impl Source for Portable {
         Ok(self.calls_in_copy(copy))
     }
 
-    fn return_address(&self, _: Address) -> Result<Option<Vec<Op>>, Error> {
-        // The index has no places: this only says that there is one.
-        Ok(Some(vec![Op::Register(registers::STACK_POINTER)]))
+    fn returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, Error> {
+        Ok(self.returns_of_unknown(id))
+    }
+
+    fn return_address(&self, at: Address) -> Result<Option<Vec<Op>>, Error> {
+        Ok(self.return_place(at))
+    }
+
+    fn has_place(&self, at: Address) -> bool {
+        Portable::has_place(self, at)
     }
 
     fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {

@@ -124,12 +124,17 @@ pub(crate) trait Source: Send + Sync {
         Ok(None)
     }
 
+    /// Whether it is known where variables are at that place of the code.
+    fn has_place(&self, _: Address) -> bool {
+        true
+    }
+
     /// Where no probe may be placed, if the source itself says so.
     fn reserved(&self) -> Option<Reserved> {
         None
     }
 
-    /// The bytes of a file that answers as this source does, but for the places of variables.
+    /// The bytes of a file that answers as this source does, but for what [`crate::portable`] leaves out.
     fn export(&self, _: Option<&Reserved>) -> Result<Vec<u8>, Error> {
         Err(Error::NoDwarf { path: self.elf().path().into() })
     }

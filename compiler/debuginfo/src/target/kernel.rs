@@ -101,7 +101,9 @@ impl Kernel {
             &release,
             !options.own_modules_first,
         );
-        let (build_dir, opened) = (PathBuf::new(), RefCell::default());
+        let root = Root(options.sysroot.clone());
+        let headers = || root.resolve(&root.at(&format!("/lib/modules/{release}")).join("build"));
+        let (build_dir, opened) = (options.build_dir.clone().unwrap_or_else(headers), RefCell::default());
         Ok(Kernel {
             release,
             options,
@@ -296,7 +298,9 @@ impl Kernel {
         let opened = self.opened.borrow();
         let mut files: Vec<PathBuf> = opened.keys().cloned().collect();
         files.extend(opened.values().map(|object| object.debug_path().to_path_buf()));
-        if opened.values().any(|object| object.is_kernel()) {
+        if let Some(packed) = &self.packed {
+            files.push(packed.path.clone());
+        } else if opened.values().any(|object| object.is_kernel()) {
             files.extend(self.vmlinux_places());
         }
         // What changes when a module is installed or goes.

@@ -193,6 +193,11 @@ impl Object {
         self.elf.section_of(address).is_some_and(|section| section.name.starts_with(".data..percpu"))
     }
 
+    /// Whether it is known where variables are at that place of the code: [`DebugInfo::has_place`].
+    pub fn has_place(&self, address: Address) -> bool {
+        self.debug().is_ok_and(|debug| debug.has_place(address))
+    }
+
     /// The debug information, opened when first asked for.
     pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
         let base = self.base.as_ref().map(|base| &*base.elf);

@@ -18,7 +18,7 @@ pub struct KernelOptions {
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
 
-    /// Use only an index file written by --export-index for the kernel (with -l, -L, --list-lines, --resolve, -p2); --kernel takes one too
+    /// Use an index file written by --export-index instead of the kernel's debug information; compiling also takes the kernel's headers. --kernel takes one too
     #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "sysroot", "check"])]
     pub index: Option<PathBuf>,
 
