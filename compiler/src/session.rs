@@ -2,7 +2,7 @@
 
 //! What one run of the compiler has: its options, the texts read so far, the reporter, and the directory that it works in.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use spile_base::cache::{self, Cache};
 use spile_base::scratch::Scratch;
@@ -26,6 +26,8 @@ pub struct Session {
     pub reporter: Reporter,
     /// How long each stage took, for `--time-report`.
     pub times: Report,
+    /// Files that pass 2 has read besides the kernel's: headers of casts, which a module in the cache depends on.
+    pub inputs: Vec<PathBuf>,
     /// Has what pass 4 made; removed when this is dropped.
     pub directory: Option<Scratch>,
 }
@@ -40,6 +42,7 @@ impl Session {
             offered: Offered::default(),
             reporter,
             times: Report::default(),
+            inputs: Vec::new(),
             directory: None,
         }
     }

@@ -117,7 +117,8 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     let decided = finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()));
     if let Some(key) = key.filter(|_| decided) {
         let inputs = kernel.map(Kernel::consulted).unwrap_or_default().into_iter();
-        let inputs = inputs.chain(built.inputs).chain(session.options.kernel.files());
+        let inputs =
+            inputs.chain(std::mem::take(&mut session.inputs)).chain(built.inputs).chain(session.options.kernel.files());
         let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
         finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.naming.title));
         session.reporter.cache_notices(&cache);

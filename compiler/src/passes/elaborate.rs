@@ -69,8 +69,9 @@ pub fn elaborate(
     // What is compiled there is read until the end of this pass.
     let place = if headers.is_empty() { None } else { Some(session.scratch()?) };
     let headers = place.as_ref().map(|place| headers::compile(&headers, place.path())).unwrap_or_default();
+    session.inputs.extend(headers.inputs);
     let mut resolver =
-        resolver(&session.options, kernel, release).with_guru(options.guru).with_headers(headers);
+        resolver(&session.options, kernel, release).with_guru(options.guru).with_headers(headers.objects);
     let (mut program, problems) = elaborate::elaborate(&session.sources, scripts, &options, &mut resolver);
     session.reporter.record(&session.sources, &problems);
     session.reporter.diagnose(&session.sources, "Pass 2: analysis", &problems)?;

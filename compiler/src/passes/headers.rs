@@ -36,8 +36,18 @@ pub(super) fn wanted(scripts: &[Script]) -> BTreeSet<String> {
     found
 }
 
-/// Files in `directory` with the types of the headers; those that do not compile are left out.
-pub(super) fn compile(headers: &BTreeSet<String>, directory: &Path) -> HashMap<String, PathBuf> {
+/// What the C compiler made of headers.
+#[derive(Default)]
+pub(super) struct Compiled {
+    /// A file with the types of each; those that do not compile are left out.
+    pub objects: HashMap<String, PathBuf>,
+    /// All files that were read for them.
+    pub inputs: Vec<PathBuf>,
+}
+
+/// Compiles the headers; the files are made in `directory`.
+pub(super) fn compile(headers: &BTreeSet<String>, directory: &Path) -> Compiled {
+    let mut inputs = Vec::new();
     let compiled = headers.iter().enumerate().filter_map(|(number, header)| {
         let (source, object) =
             (directory.join(format!("headers{number}.c")), directory.join(format!("headers{number}.o")));
@@ -45,9 +55,41 @@ pub(super) fn compile(headers: &BTreeSet<String>, directory: &Path) -> HashMap<S
         let lines: String = header.replace("><", ">\n<").lines().map(|name| format!("#include {name}\n")).collect();
         std::fs::write(&source, lines).ok()?;
         let mut compiler = Command::new("gcc");
-        compiler.args(["-g", "-gz=none", "-fno-eliminate-unused-debug-types", "-c", "-o"]).arg(&object).arg(&source);
+        let rule = directory.join(format!("headers{number}.d"));
+        compiler
+            .arg("-MD")
+            .arg("-MF")
+            .arg(&rule)
+            .args(["-g", "-gz=none", "-fno-eliminate-unused-debug-types", "-c", "-o"])
+            .arg(&object)
+            .arg(&source);
         let made = compiler.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let read = std::fs::read_to_string(&rule).unwrap_or_default();
+        inputs.extend(prerequisites(&read).filter(|path| *path != source));
         made.is_ok_and(|status| status.success()).then(|| (header.clone(), object))
     });
-    compiled.collect()
+    let objects = compiled.collect();
+    Compiled { objects, inputs }
+}
+
+/// The files behind the colon of a rule for make, as GCC writes it: blanks in names have a backslash, and so do ends of lines
+/// within the rule.
+fn prerequisites(rule: &str) -> impl Iterator<Item = PathBuf> {
+    let (_, files) = rule.split_once(": ").unwrap_or_default();
+    let files = files.replace("\\\n", " ").replace("\\ ", "\0");
+    let names: Vec<PathBuf> = files.split_whitespace().map(|name| name.replace('\0', " ").into()).collect();
+    names.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_rule() {
+        let rule = "/tmp/a/headers0.o: /tmp/a/headers0.c /usr/include/stdc-predef.h \\\n /my\\ place/x.h\n";
+        let files: Vec<PathBuf> = prerequisites(rule).collect();
+        assert_eq!(files, ["/tmp/a/headers0.c", "/usr/include/stdc-predef.h", "/my place/x.h"].map(PathBuf::from));
+        assert_eq!(prerequisites("").count(), 0);
+    }
 }
