@@ -26,7 +26,7 @@ use class::Class;
 
 use crate::parallel;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub struct Options {
     /// The suite: a directory that holds parseok, semko, systemtap.examples and the like, or has a testsuite that does
     #[arg(long, value_name = "DIR")]
@@ -40,9 +40,15 @@ pub struct Options {
     /// What one case may take
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
+    /// Name only failures of this class (parse error, accepted, ...); may be given more than once
+    #[arg(long, value_name = "CLASS", value_parser = class::parse)]
+    class: Vec<Class>,
     /// Name the cases that pass, too
     #[arg(long)]
     all: bool,
+    /// Print an object with all cases instead of the report
+    #[arg(long)]
+    json: bool,
 }
 
 /// The outcome of a case.
@@ -55,13 +61,23 @@ enum Verdict {
     Fail(Class, String),
 }
 
+impl Verdict {
+    fn name(&self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Untested => "untested",
+            Verdict::Fail(..) => "fail",
+        }
+    }
+}
+
 pub fn run(options: &Options) -> Result<ExitCode> {
     let (report, failed) = measure(options)?;
     print!("{report}");
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// The whole report, and the number of failed cases.
+/// The whole report as text or JSON, and the number of failed cases.
 fn measure(options: &Options) -> Result<(String, usize)> {
     let words = spile::cli::rc::split(&options.command, &|name| std::env::var(name).unwrap_or_default());
     let words = words.map_err(|why| anyhow::anyhow!("--command: {why}"))?;
@@ -87,7 +103,8 @@ fn measure(options: &Options) -> Result<(String, usize)> {
         parallel::map(cases.len(), |number| one(&cases[number], &place.path().join(number.to_string()), &bin, limit));
     let results = results.into_iter().collect::<Result<Vec<_>>>()?;
     let failed = results.iter().filter(|result| matches!(result, Verdict::Fail(..))).count();
-    Ok((told(&cases, &results, options.all), failed))
+    let report = if options.json { json(&cases, &results) } else { told(&cases, &results, options) };
+    Ok((report, failed))
 }
 
 /// Searches PATH like a shell; absolute, because cases run in other directories.
@@ -217,8 +234,28 @@ fn ran(mut command: Command, work: &Path, bin: &Path, limit: Duration) -> Result
     Ok(Ran { ended, said: String::from_utf8_lossy(&fs::read(&path)?).into_owned() })
 }
 
+/// `{"pass": 1, "fail": 1, "untested": 0, "cases": [{"name": ..., "result": "fail", "class": ..., "message": ...}]}`
+fn json(cases: &[Case], results: &[Verdict]) -> String {
+    let count = |wanted: &str| results.iter().filter(|result| result.name() == wanted).count();
+    let list: Vec<serde_json::Value> = cases
+        .iter()
+        .zip(results)
+        .map(|(case, result)| match result {
+            Verdict::Fail(class, message) => serde_json::json!({
+                "name": case.name, "result": result.name(), "class": class.name(), "message": message,
+            }),
+            _ => serde_json::json!({ "name": case.name, "result": result.name() }),
+        })
+        .collect();
+    let whole = serde_json::json!({
+        "pass": count("pass"), "fail": count("fail"), "untested": count("untested"), "cases": list,
+    });
+    format!("{whole:#}\n")
+}
+
 /// A line for each failure, then two tables: by group, and by class.
-fn told(cases: &[Case], results: &[Verdict], all: bool) -> String {
+fn told(cases: &[Case], results: &[Verdict], options: &Options) -> String {
+    let all = options.all;
     let mut text = String::new();
     let mut groups: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
@@ -234,6 +271,7 @@ fn told(cases: &[Case], results: &[Verdict], all: bool) -> String {
         }
         // Writing to a string does not fail.
         let _ = match result {
+            Verdict::Fail(class, _) if !options.class.is_empty() && !options.class.contains(class) => Ok(()),
             Verdict::Fail(class, message) => writeln!(text, "fail      {}  [{}] {message}", case.name, class.name()),
             Verdict::Pass if all => writeln!(text, "pass      {}", case.name),
             Verdict::Untested if all => writeln!(text, "untested  {}", case.name),
@@ -250,6 +288,13 @@ fn told(cases: &[Case], results: &[Verdict], all: bool) -> String {
     let percent = if judged == 0 { 0.0 } else { 100.0 * sum[0] as f64 / judged as f64 };
     let _ =
         writeln!(text, "{:<24} {:>6} {:>6} {:>9}  ({percent:.1} % of {judged} pass)", "all", sum[0], sum[1], sum[2]);
+    let user = classes.get(&Class::UserSpace).copied().unwrap_or_default();
+    if user > 0 {
+        let rest = judged - user;
+        let percent = if rest == 0 { 0.0 } else { 100.0 * sum[0] as f64 / rest as f64 };
+        let _ =
+            writeln!(text, "{:<43} {rest:>6}  ({percent:.1} % of them pass)", "without those that probe user space");
+    }
     if !classes.is_empty() {
         let _ = writeln!(text, "\n{:<24} {:>6}", "class of failure", "cases");
         let mut classes: Vec<(Class, usize)> = classes.into_iter().collect();
@@ -280,6 +325,7 @@ case "$*" in *-p5*) touch "$RAN" ;; esac
 touch made.ko
 case $(cat "$file") in
 *parse*) echo "error[E0033]: that does not fit"; exit 1 ;;
+*user*) echo "error[E0201]: probe point mismatch"; echo "1 │ probe process(1) {}"; exit 1 ;;
 *unresolved*) echo "semantic error: unresolved function foo: identifier"; exit 1 ;;
 *option*) echo "error: unexpected argument '--foo' found"; exit 1 ;;
 *badc*) echo "error[E0500]: x"; echo "Pass 4: compilation failed."; exit 1 ;;
@@ -300,6 +346,7 @@ esac
             ("parseko/wrong.stp", "#! stap -p1\n# parse\n"),
             ("parseko/taken.stp", "#! stap -p1\n"),
             ("semok/name.stp", "# unresolved\n"),
+            ("semok/program.stp", "# user\n"),
             ("semko/crash.stp", "# panic\n"),
             ("semko/option.stp", "# option\n"),
             ("semko/shell.stp", "#! /bin/sh\nexec stap -p2 other.stp # panic\n"),
@@ -322,7 +369,15 @@ esac
             put(&suite, &format!("testsuite/{name}"), text);
         }
         let command = format!("{} --given", top.path().join("compiler").display());
-        let options = Options { suite: suite.clone(), command, only: Vec::new(), timeout: 1, all: true };
+        let options = Options {
+            suite: suite.clone(),
+            command,
+            only: Vec::new(),
+            timeout: 1,
+            class: Vec::new(),
+            all: true,
+            json: false,
+        };
         let (report, failed) = measure(&options).unwrap();
         for line in [
             "pass      parseok/good.stp",
@@ -330,6 +385,7 @@ esac
             "pass      parseko/wrong.stp",
             "fail      parseko/taken.stp  [accepted] ",
             "fail      semok/name.stp  [unresolved name] semantic error: unresolved function foo: identifier",
+            "fail      semok/program.stp  [user space] error[E0201]: probe point mismatch",
             "fail      semko/crash.stp  [crash] ",
             "fail      semko/option.stp  [unsupported option] error: unexpected argument '--foo' found",
             "fail      semko/shell.stp  [crash] ",
@@ -343,13 +399,25 @@ esac
             "untested  systemtap.examples/io/three.meta",
             "parseko                       1      1         0",
             "systemtap.examples            1      1         1",
-            "all                           5     11         1  (31.2 % of 16 pass)",
+            "all                           5     12         1  (29.4 % of 17 pass)",
+            "without those that probe user space             16  (31.2 % of them pass)",
             "unresolved name               2",
         ] {
             assert!(report.lines().any(|told| told == line), "{line}\n{report}");
         }
-        assert_eq!(failed, 11);
+        assert_eq!(failed, 12);
         assert!(!suite.join("testsuite/buildok/made.ko").exists(), "the suite is left as it was");
+        let one_class = Options { class: vec![Class::Accepted], all: false, ..options.clone() };
+        let (report, failed) = measure(&one_class).unwrap();
+        assert!(failed == 12 && report.starts_with("fail      parseko/taken.stp  [accepted] \n\ngroup"), "{report}");
+        let (report, failed) = measure(&Options { json: true, ..options.clone() }).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&report).unwrap();
+        assert!(failed == 12 && value["pass"] == 5 && value["fail"] == 12 && value["untested"] == 1, "{report}");
+        let cases = value["cases"].as_array().unwrap();
+        let case = |name: &str| cases.iter().find(|case| case["name"] == name).unwrap();
+        assert_eq!(case("parseok/good.stp")["result"], "pass");
+        assert_eq!(case("buildok/c.stp")["class"], "C compile error");
+        assert_eq!(case("parseok/bad.stp")["message"], "error[E0033]: that does not fit");
         let few = Options { only: vec!["good".into()], all: false, ..options };
         let (report, failed) = measure(&few).unwrap();
         assert!(failed == 0 && report.contains("(100.0 % of 1 pass)") && !report.contains("parseok/good"), "{report}");
@@ -364,7 +432,9 @@ esac
             command: command.into(),
             only: Vec::new(),
             timeout: 1,
+            class: Vec::new(),
             all: false,
+            json: false,
         };
         assert!(measure(&options("sh")).unwrap_err().to_string().contains("no cases"));
         put(top.path(), "semok/a.stp", "");

@@ -12,6 +12,8 @@ pub enum Class {
     Option,
     Unresolved,
     ProbePoint,
+    /// A probe in a program or library.
+    UserSpace,
     Semantic,
     DebugInformation,
     Guru,
@@ -19,6 +21,30 @@ pub enum Class {
     Limit,
     NotThere,
     Other,
+}
+
+const ALL: [Class; 15] = [
+    Class::Crash,
+    Class::Timeout,
+    Class::Accepted,
+    Class::Parse,
+    Class::Option,
+    Class::Unresolved,
+    Class::ProbePoint,
+    Class::UserSpace,
+    Class::Semantic,
+    Class::DebugInformation,
+    Class::Guru,
+    Class::CompileC,
+    Class::Limit,
+    Class::NotThere,
+    Class::Other,
+];
+
+/// A class by the name that reports show.
+pub fn parse(name: &str) -> Result<Class, String> {
+    let names = || ALL.map(Class::name).join(", ");
+    ALL.into_iter().find(|class| class.name() == name).ok_or_else(|| format!("there is: {}", names()))
 }
 
 impl Class {
@@ -31,6 +57,7 @@ impl Class {
             Class::Option => "unsupported option",
             Class::Unresolved => "unresolved name",
             Class::ProbePoint => "probe point",
+            Class::UserSpace => "user space",
             Class::Semantic => "semantic error",
             Class::DebugInformation => "debug information",
             Class::Guru => "guru mode",
@@ -47,8 +74,26 @@ impl Class {
             return Class::CompileC;
         }
         let first = said.lines().find_map(|line| code(line).map(by_code).or_else(|| by_words(line)));
-        first.unwrap_or(Class::Other)
+        match first.unwrap_or(Class::Other) {
+            Class::ProbePoint if shows_a_process(said) => Class::UserSpace,
+            class => class,
+        }
     }
+}
+
+/// Whether the source that the first error shows is a probe point `process`.
+fn shows_a_process(said: &str) -> bool {
+    let error = |line: &&str| code(line).is_some();
+    let shown = said.lines().skip_while(|line| !error(line)).skip(1).take_while(|line| !error(line));
+    let shown = shown.filter_map(|line| line.split_once('│'));
+    shown.filter(|(number, _)| number.trim().parse::<u32>().is_ok()).any(|(_, source)| {
+        source.match_indices("process").any(|(at, word)| {
+            let before =
+                source[..at].chars().next_back().is_none_or(|char| !(char.is_alphanumeric() || ".\"_".contains(char)));
+            let after = source[at + word.len()..].trim_start().chars().next();
+            before && after.is_none_or(|char| "(.,{".contains(char))
+        })
+    })
 }
 
 /// `error[E0103]: ...`
@@ -118,6 +163,10 @@ mod tests {
             ("error[E0103]: unresolved function `f`", Class::Unresolved),
             ("error[E0101]: type mismatch", Class::Semantic),
             ("error[E0206]: only inlined", Class::ProbePoint),
+            ("error[E0201]: x\n  |\n3 │ probe process(\"a\").begin {}\nerror[E0103]: y", Class::UserSpace),
+            ("error[E0201]: x\n  |\n3 │ probe process {}\n", Class::UserSpace),
+            ("error[E0201]: x\n  |\n3 │ probe kprocess.foo {}\n", Class::ProbePoint),
+            ("error[E0201]: x\n  |\n3 │ probe foo.process(1) {}\n", Class::ProbePoint),
             ("error[E0401]: guru", Class::Guru),
             ("error[E0500]: x\nPass 4: compilation failed.", Class::CompileC),
             ("error: unexpected argument '--x' found", Class::Option),
@@ -131,6 +180,12 @@ mod tests {
             assert_eq!(Class::of(said), class, "{said}");
         }
         assert_eq!(first_message("NOTE: a\n\x1b[1merror: b"), "\\x1b[1merror: b");
+    }
+
+    #[test]
+    fn a_class_is_found_by_its_name() {
+        assert_eq!(parse("probe point"), Ok(Class::ProbePoint));
+        assert!(parse("probe").unwrap_err().contains("there is: crash, timeout, accepted"));
     }
 
     /// Fails if a new code has no class here.
