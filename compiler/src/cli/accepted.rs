@@ -10,6 +10,9 @@ use clap::{Arg, ArgAction, ArgMatches};
 pub const PROLOGUE: &str = "not needed: parameters are read where debug information says they are; in code compiled without optimisation probe \
 the line behind the prologue: .statement(\"function@file.c:LINE\")";
 
+const INTERACTIVE: &str =
+    "there is no prompt: the script is compiled and run as without it; a changed script takes a tenth of a second";
+
 /// Name (one letter: a short option), whether it takes a value, and the note; none where nothing is missed.
 const ACCEPTED: &[(&str, bool, &str)] = &[
     ("P", false, PROLOGUE),
@@ -19,6 +22,8 @@ const ACCEPTED: &[(&str, bool, &str)] = &[
         false,
         "nothing is compared; --compatible=VERSION has the script read in the language of an older version",
     ),
+    ("i", false, INTERACTIVE),
+    ("interactive", false, INTERACTIVE),
     // All errors of a pass are told anyway.
     ("semantic-keep-going", false, ""),
     ("ldd", false, "symbols of the libraries that programs use are not carried along; -d FILE does that for a file"),

@@ -23,12 +23,6 @@ enum Takes {
 
 /// Name (one letter: a short option), value, and the reason.
 const REFUSED: &[(&str, Takes, &str)] = &[
-    ("i", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
-    (
-        "interactive",
-        Takes::Nothing,
-        "write the script to a file and run it again: a changed script takes a tenth of a second",
-    ),
     ("use-server", Takes::Maybe, SERVER),
     ("use-server-on-error", Takes::Maybe, SERVER),
     ("use-http-server", Takes::Value, SERVER),

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use spile_base::read;
+use spile_core::elaborate;
 use spile_core::library::{self, Library};
 use spile_core::syscalls::Style;
 use spile_debuginfo::target::Kernel;
@@ -54,6 +55,9 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
     for file in files {
         let (script, wrong) = syntax::parse(&mut session.sources, file, environment, &macros);
         problems.extend(wrong);
+        if !environment.guru {
+            problems.extend(elaborate::needs_guru(&script));
+        }
         scripts.push(script);
     }
     let points = session.options.ask.listing().map_or_else(Vec::new, |listing| {

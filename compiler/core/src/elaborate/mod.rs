@@ -32,6 +32,7 @@ pub mod survey;
 mod unit;
 mod unneeded;
 
+pub use guru::needs_guru;
 pub use listing::list;
 
 use crate::library::Offered;

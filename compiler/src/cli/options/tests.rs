@@ -147,6 +147,7 @@ fn what_is_accepted_with_a_note() {
         (&["--prologue-searching", "x"], ".statement("),
         (&["-q", "x"], "-q: "),
         (&["--target-namespaces=7", "x"], "nsenter"),
+        (&["-i", "x"], "no prompt"),
     ] {
         let options = parse(words);
         assert!(options.notes.len() == 1 && options.notes.concat().contains(note), "{words:?}: {:?}", options.notes);
