@@ -29,6 +29,18 @@ impl Acceleration {
         }
     }
 
+    /// The value of qemu's `-cpu`.
+    pub(super) fn processor(self) -> &'static str {
+        match self {
+            // The processor without "fast" string instructions: the guest's kernel then copies and clears memory by eight
+            // bytes at a time. TCG executes each of them like one byte. Nor does it walk a fifth level of page tables,
+            // which few machines have.
+            Acceleration::Tcg | Acceleration::Parallel => "max,erms=off,fsrm=off,la57=off",
+            // As documented costs were counted.
+            Acceleration::Kvm | Acceleration::Counting => "max",
+        }
+    }
+
     /// The value of qemu's `-icount`.
     pub(super) fn counting(self) -> Option<&'static str> {
         (self == Acceleration::Counting).then_some("shift=0,sleep=off")

@@ -65,7 +65,7 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
         Some(program) => program.to_path_buf(),
         None => find()?,
     });
-    command.args(["-accel", machine.acceleration.argument(), "-cpu", "max"]);
+    command.args(["-accel", machine.acceleration.argument(), "-cpu", machine.acceleration.processor()]);
     if let Some(counting) = machine.acceleration.counting() {
         command.args(["-icount", counting]);
     }
