@@ -2,17 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # build.sh SCRIPT.c PROGRAM OPTIONS...: a script's C, as `spile -p3` prints it, with the runtime and threads.c in
 # user space. OPTIONS are the compiler's, as -fsanitize=thread; MAIN (threads.c) is the file with main(). $CC: cc.
-# With - in place of SCRIPT.c only MAIN, which has of the runtime what it wants.
+# With - in place of SCRIPT.c only MAIN, which has of the runtime what it wants. With + PROGRAM.runtime.o and PROGRAM.main.o alone,
+# which are the same for all scripts: SHARED=PROGRAM takes them, instead of compiling the runtime again.
 script=$1 program=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 headers=$(mktemp -d)
 trap 'rm -rf "$headers"' EXIT
 # The headers of the kernel that the runtime names are empty, but for those of the C library: kernel.h is in place of them.
-grep -hoE '^#include <[a-z]+/[^>]+>' "$here"/../../*.[ch] | sed 's/.*<\(.*\)>/\1/' | grep -v "linux/\(types\|errno\|limits\).h" | sort -u | while read -r name; do
-	mkdir -p "$headers/$(dirname "$name")"
-	: >"$headers/$name"
-done
+names=$(grep -hoE '^#include <[a-z]+/[^>]+>' "$here"/../../*.[ch] | sed 's/.*<\(.*\)>/\1/' | grep -v "linux/\(types\|errno\|limits\).h" | sort -u)
+(cd "$headers" && echo "$names" | sed 's|/[^/]*$||' | sort -u | xargs mkdir -p && echo "$names" | xargs touch)
 # Arrays and aggregates, whichever files they are.
 sed -n '/^#include "map_init.c"/,/^$/s|"\(.*\)"|"'"$here"'/../../\1"|p' "$here/../../runtime.c" >"$headers/maps.h"
 compile() {
@@ -26,11 +25,26 @@ if [ "$script" = - ]; then
 	kernel "$@" -o "$program" "$here/$MAIN"
 	exit
 fi
-objects="$program.script.o $program.runtime.o $program.main.o"
+# rest OBJECTS OPTIONS...: what is not the script's, as OBJECTS.runtime.o and OBJECTS.main.o.
+rest() {
+	objects=$1
+	shift
+	kernel "$@" -c -o "$objects.runtime.o" "$here/runtime.c"
+	# Who counts the calls for a sanitizer has them itself.
+	[ "$MAIN" != count.c ] || set --
+	kernel "$@" -c -o "$objects.main.o" "$here/${MAIN:-threads.c}"
+}
+if [ "$script" = + ]; then
+	rest "$program" "$@"
+	exit
+fi
+made="$program.script.o"
 compile "$@" -Wno-unused -c -o "$program.script.o" "$script"
-kernel "$@" -c -o "$program.runtime.o" "$here/runtime.c"
-# Who counts the calls for a sanitizer has them itself.
+if [ -z "$SHARED" ]; then
+	rest "$program" "$@"
+	made="$made $program.runtime.o $program.main.o"
+fi
+# The sanitizer's library, unless it is counted who calls it.
 [ "$MAIN" != count.c ] || set --
-kernel "$@" -c -o "$program.main.o" "$here/${MAIN:-threads.c}"
-compile "$@" -o "$program" $objects
-rm $objects
+compile "$@" -o "$program" "$program.script.o" "${SHARED:-$program}.runtime.o" "${SHARED:-$program}.main.o"
+rm $made

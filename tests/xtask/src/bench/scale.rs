@@ -153,9 +153,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 
 fn measure(root: &Path, directory: &Path, number: usize, row: &'static Row, repeat: u32) -> Result<Measured> {
     let c = build::translate(root, directory, &format!("row_{number}"), row.script)?;
-    let counting = build::program(root, &c, "count.c", Sanitizer::Thread)?;
+    let counting = build::program(root, &c, "count.c", Sanitizer::Thread, None)?;
     let counted = counted(&said(&counting, &[])?).context("what count.c says")?;
-    let program = build::program(root, &c, "threads.c", Sanitizer::None)?;
+    let program = build::program(root, &c, "threads.c", Sanitizer::None, None)?;
     let arguments = |threads: u32, turns: u64| {
         let hits = turns * u64::from(row.probes);
         ["-m", "-r", "4194304", "-t", &threads.to_string(), "-n", &hits.to_string()].map(String::from)

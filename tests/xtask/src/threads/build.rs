@@ -32,17 +32,43 @@ pub fn translate(root: &Path, directory: &Path, name: &str, text: &str) -> Resul
     Ok(c)
 }
 
-/// The program of a script's C, beside it; `main`: the file of runtime-c/tests/threads with its main().
-pub fn program(root: &Path, c: &Path, main: &str, sanitizer: Sanitizer) -> Result<PathBuf> {
-    let program = c.with_extension(format!("{}.{sanitizer:?}", main.trim_end_matches(".c")));
+/// The program of a script's C, beside it; `main`: the file of runtime-c/tests/threads with its main(). `shared`: what
+/// [`shared`] has returned for the same two.
+pub fn program(root: &Path, c: &Path, main: &str, sanitizer: Sanitizer, shared: Option<&Path>) -> Result<PathBuf> {
+    let program = c.with_extension(suffix(main, sanitizer));
+    let mut command = building(root, c, &program, main, sanitizer);
+    if let Some(shared) = shared {
+        command.env("SHARED", shared);
+    }
+    run(command, &program)?;
+    Ok(program)
+}
+
+/// Compiles in `directory` what is the same for the programs of all scripts: most of what there is to compile.
+pub fn shared(root: &Path, directory: &Path, main: &str, sanitizer: Sanitizer) -> Result<PathBuf> {
+    let objects = directory.join(format!("all.{}", suffix(main, sanitizer)));
+    run(building(root, Path::new("+"), &objects, main, sanitizer), &objects)?;
+    Ok(objects)
+}
+
+fn suffix(main: &str, sanitizer: Sanitizer) -> String {
+    format!("{}.{sanitizer:?}", main.trim_end_matches(".c"))
+}
+
+/// The command of build.sh.
+fn building(root: &Path, c: &Path, program: &Path, main: &str, sanitizer: Sanitizer) -> Command {
     let mut command = Command::new(root.join("runtime-c/tests/threads/build.sh"));
-    command.arg(c).arg(&program).env("MAIN", main).stdin(Stdio::null());
+    command.arg(c).arg(program).env("MAIN", main).stdin(Stdio::null());
     if sanitizer == Sanitizer::Thread {
         // Barriers are not known to it: what they order is accessed by single loads and stores. Volatile accesses are such.
         command.args(["-fsanitize=thread", "-Wno-tsan", "--param=tsan-distinguish-volatile=1"]);
     }
+    command
+}
+
+fn run(mut command: Command, program: &Path) -> Result<()> {
     let output = command.output().context("running build.sh")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success() && said.is_empty(), "{} does not build:\n{said}", program.display());
-    Ok(program)
+    Ok(())
 }

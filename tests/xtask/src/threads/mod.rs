@@ -33,6 +33,8 @@ pub struct Options {
 /// What `cargo xtask test` has the time for.
 const USUAL: u64 = 100_000;
 const THREADS: [u64; 3] = [2, 4, 16];
+const SANITIZERS: [Sanitizer; 2] = [Sanitizer::None, Sanitizer::Thread];
+const MAIN: &str = "threads.c";
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
@@ -44,7 +46,12 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         .filter(|script| options.only.as_ref().is_none_or(|part| script.name.contains(part.as_str())))
         .collect();
     ensure!(!chosen.is_empty(), "no script has this in its name; there are: {}", names());
-    let wrong = crate::parallel::map(chosen.len(), |index| try_one(&root, &directory, chosen[index], options.hits));
+    let shared = crate::parallel::map(SANITIZERS.len(), |index| {
+        build::shared(&root, &directory, MAIN, SANITIZERS[index]).map(|shared| (SANITIZERS[index], shared))
+    });
+    let shared = shared.into_iter().collect::<Result<Vec<_>>>()?;
+    let wrong =
+        crate::parallel::map(chosen.len(), |index| try_one(&root, &directory, chosen[index], options.hits, &shared));
     let wrong: Vec<String> = wrong.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
     for said in &wrong {
         println!("{said}");
@@ -57,16 +64,22 @@ fn names() -> String {
     SCRIPTS.iter().map(|script| script.name).collect::<Vec<_>>().join(", ")
 }
 
-/// What is wrong with the runs of a script.
-fn try_one(root: &Path, directory: &Path, script: &Script, hits: u64) -> Result<Vec<String>> {
+/// What is wrong with the runs of a script. `shared`: what each of its programs is linked with.
+fn try_one(
+    root: &Path,
+    directory: &Path,
+    script: &Script,
+    hits: u64,
+    shared: &[(Sanitizer, PathBuf)],
+) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     let c = build::translate(root, directory, &script.name.replace(' ', "_"), script.text)?;
-    for sanitizer in [Sanitizer::None, Sanitizer::Thread] {
-        if sanitizer == Sanitizer::Thread && script.races_by_design {
+    for (sanitizer, shared) in shared {
+        if *sanitizer == Sanitizer::Thread && script.races_by_design {
             continue;
         }
-        let program = build::program(root, &c, "threads.c", sanitizer)?;
-        let hits = if sanitizer == Sanitizer::Thread { hits / 10 } else { hits };
+        let program = build::program(root, &c, MAIN, *sanitizer, Some(shared))?;
+        let hits = if *sanitizer == Sanitizer::Thread { hits / 10 } else { hits };
         for threads in THREADS {
             let each = (2 * hits / threads).max(1) * script.probes;
             if let Err(error) = run_once(&program, script, threads, each) {
