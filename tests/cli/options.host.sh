@@ -6,6 +6,7 @@
 # stdout: ^named: last\.ko$
 # stdout: ^cleaned$
 # stdout: ^alibi: handlers print nothing, hits are counted$
+# limit: 120
 
 export SPILE_CACHE_DIR=$PWD/cache
 cat >defines.stp <<'EOS'

@@ -17,6 +17,7 @@
 # stdout: ^no source 1$
 # stdout: ^index resolves alike$
 # stdout: ^WARNING: -m nfs: kernel .* has a module or a part of this name
+# limit: 120
 
 "$SPILE" -r "$RELEASE" --resolve -e 'probe kernel.function("vfs_read") { println($count, $file->f_flags) }'
 "$SPILE" -r "$RELEASE" --resolve -e 'probe kernel.trace("sched_switch") { println($prev->pid) }'

@@ -4,6 +4,7 @@
 # stdout: ^not the fast way: 0$
 # stdout: ^different: 0$
 # stderr: ^Pass 4: .*\(runtime: cached
+# limit: 300
 
 # Scripts of the other tests that compile, whatever they show; of these every so many.
 scripts=$(ls "$ROOT"/tests/language/*/*.stp "$ROOT"/tests/builtin/*/*.stp "$ROOT"/tests/guard/*.stp "$ROOT"/tests/probe/*/*.stp "$ROOT"/tests/regex/*.stp "$ROOT"/examples/*.stp "$ROOT"/examples/*/*.stp)

@@ -11,6 +11,7 @@
 # stdout: ^full: works, and says .*cannot be written .*No space left
 # stdout: ^others can write: works, and says .*others can write there
 # stdout: ^cleared: .*0 entries, 0 bytes
+# limit: 300
 
 export SPILE_CACHE_DIR=$PWD/cache
 echo 'long long from_header = 1;' >own.h

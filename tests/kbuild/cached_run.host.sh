@@ -4,6 +4,7 @@
 # stdout: ^different names$
 # stderr: ^Pass 4: compiled C into "spile_[0-9a-f]{12}_0000000\.ko"
 # stderr: ^Pass 2-4: using cached module
+# limit: 120
 
 export SPILE_CACHE_DIR=$PWD/cache
 run() { "$SPILE" -r "$RELEASE" --guest -v -e 'probe begin { println(module_name()) exit() }'; }

@@ -32,20 +32,23 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
 /// A job, run once.
 pub type Job<'a> = Box<dyn FnOnce() -> anyhow::Result<()> + Send + 'a>;
 
-/// Runs the jobs of each queue in order, on as many threads as there are CPUs per queue. All are run, even if one
-/// fails; returns the first error.
+/// Runs the jobs of each queue in order, on as many threads as there are CPUs per queue; when a queue is empty, its threads
+/// take jobs of those after it. All are run, even if one fails; returns the first error.
 pub fn queues(queues: Vec<Vec<Job>>) -> anyhow::Result<()> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let failed: Mutex<Option<anyhow::Error>> = Mutex::default();
+    let queues: Vec<_> = queues.into_iter().map(|queue| Mutex::new(queue.into_iter())).collect();
     std::thread::scope(|scope| {
-        for queue in queues {
-            let queue = std::sync::Arc::new(Mutex::new(queue.into_iter()));
+        for first in 0..queues.len() {
             for _ in 0..threads {
-                let (queue, failed) = (std::sync::Arc::clone(&queue), &failed);
+                let (queues, failed) = (&queues, &failed);
                 scope.spawn(move || {
+                    let next = || {
+                        let mut left = queues.iter().skip(first);
+                        left.find_map(|queue| queue.lock().unwrap_or_else(|error| error.into_inner()).next())
+                    };
                     loop {
-                        let job = queue.lock().unwrap_or_else(|error| error.into_inner()).next();
-                        let Some(job) = job else { return };
+                        let Some(job) = next() else { return };
                         if let Err(error) = job() {
                             failed.lock().unwrap_or_else(|error| error.into_inner()).get_or_insert(error);
                         }
@@ -75,6 +78,25 @@ mod tests {
         let result = super::queues(vec![vec![job(true), job(false)], (0..20).map(|_| job(false)).collect()]);
         assert_eq!(result.expect_err("one failed").to_string(), "one");
         assert_eq!(done.load(Ordering::Relaxed), 22);
+    }
+
+    #[test]
+    fn threads_of_an_empty_queue_help_with_the_next() {
+        let count = 2 * std::thread::available_parallelism().map_or(2, usize::from);
+        let began = AtomicUsize::new(0);
+        let job = || -> super::Job {
+            let began = &began;
+            Box::new(move || {
+                began.fetch_add(1, Ordering::SeqCst);
+                let since = std::time::Instant::now();
+                while began.load(Ordering::SeqCst) < count {
+                    anyhow::ensure!(since.elapsed().as_secs() < 20, "the others have not begun");
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                Ok(())
+            })
+        };
+        super::queues(vec![Vec::new(), (0..count).map(|_| job()).collect()]).expect("all at once");
     }
 
     #[test]

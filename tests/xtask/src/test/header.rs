@@ -18,7 +18,7 @@
 //! | `skipped` | skipped probes that the loader reports | no warning |
 //! | `fails` | code of the error that compiling ends with; makes `pass` 2 if it is not given | none |
 //! | `guest` | kernel lines it is for, as `5.10 6.1`; `debian`: Debian's kernels alone, not our own (`cargo xtask debug-kernel`) | all |
-//! | `limit` | seconds | 30 |
+//! | `limit` | seconds; on the host an estimate, by which tests are ordered | 30 |
 //! | `alone` | `yes`: it measures time or load, and runs when nothing else does | no |
 //!
 //! Values lose the blanks around them. Comment lines without a known key are for people; the first line that is neither

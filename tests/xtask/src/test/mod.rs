@@ -4,11 +4,11 @@
 //! against a model of the language (`cargo xtask model`), the life cycle of a service in guests with systemd (`cargo
 //! xtask systemd`), and the demonstration (`cargo xtask demo`).
 //!
-//! Everything is built once, first. Then as many guests run in parallel as there are CPUs, with host tests in between;
-//! last come the tests that run alone. One line is printed for each test, the last line is `N passed, N failed`. A busy
+//! Everything is built once, first. Then as many guests run in parallel as there are CPUs, and beside them as many host
+//! tests, those with the longest limits first; when no guest is left to start, twice as many host tests. Last come the
+//! tests that run alone. One line is printed for each test, the last line is `N passed, N failed`. A busy
 //! machine may be too slow for a test, so a few failed tests are run once more, each alone; those that pass then are
 //! listed at the end.
-//! alone; those that pass then are named at the end.
 
 mod all;
 mod alone;
@@ -302,7 +302,9 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_hos
     let in_guest = |share: &[(usize, &Test)]| {
         batch::run(workshop, share, timings, &|number, observed| finish(&tests[number], &observed))
     };
-    let (shells_alone, shells): (Vec<_>, Vec<_>) = shells.into_iter().partition(|(_, test)| test.header.alone);
+    let (shells_alone, mut shells): (Vec<_>, Vec<_>) = shells.into_iter().partition(|(_, test)| test.header.alone);
+    // A long one that begins last keeps one CPU busy and leaves the other idle.
+    shells.sort_by_key(|(_, test)| std::cmp::Reverse(test.header.limit));
     let shares = share::shares(together, share::GUESTS);
     if !shares.is_empty() {
         let count: usize = shares.iter().map(Vec::len).sum();
