@@ -7,7 +7,7 @@
 
 #include "context.h"
 
-/* What a run is given before actions.c is asked; constant after load. */
+/* Statements granted to a run before it calls actions.c; constant after load. */
 extern int spile_actions_at_once;
 extern u64 spile_begun;		/* spile_context.begun with those, at no location yet */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builtins about where and in whose name a handler runs.
+ * Builtins about the context of a handler: task, user, CPU.
  */
 #include <linux/cred.h>
 #include <linux/kernel.h>
@@ -88,9 +88,9 @@ spile_long spile_fn_target(struct spile_context *c)
 }
 
 /*
- * comm may be changed at any time; it always ends with a NUL. It is read once, as
- * two words: most maps by execname() pay more for its bytes one by one than for all
- * the rest. A string has room for MAXSTRINGLEN bytes, 16 at least.
+ * comm may change at any time, but always ends with a NUL. It is read once, as two
+ * words: reading byte by byte would be most of the cost of a map by execname(). A
+ * string has room for MAXSTRINGLEN bytes, 16 at least.
  */
 static unsigned int copy_comm(const struct task_struct *task, char *out)
 {
@@ -143,7 +143,7 @@ unsigned int spile_fn_cmdline_str(struct spile_context *c, char *out)
 	start = READ_ONCE(mm->arg_start);
 	bytes = READ_ONCE(mm->arg_end) - start;
 	bytes = min_t(unsigned long, bytes, most);
-	/* Page by page: what is not resident ends the text. */
+	/* Page by page: the text ends at a page that is not resident. */
 	while (length < bytes) {
 		unsigned long chunk = min_t(unsigned long, bytes - length,
 					    PAGE_SIZE - offset_in_page(start + length));
@@ -162,8 +162,8 @@ unsigned int spile_fn_cmdline_str(struct spile_context *c, char *out)
 }
 
 /*
- * Arguments first..last (last < first: all from first on) of the area that the
- * kernel keeps them in, NUL after each; bounded by 128 KiB of it.
+ * Arguments first..last (last < first: all from first on) of the process' argument
+ * area, a NUL after each; bounded by 128 KiB.
  */
 unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, spile_long last,
 				   struct spile_string delimiter, char *out)

@@ -17,7 +17,7 @@
 
 enum {
 	FLOAT_BIAS = 1023,
-	FLOAT_SPECIAL = 0x7ff,	/* exponent of infinities and of what is no number */
+	FLOAT_SPECIAL = 0x7ff,	/* exponent of infinities and NaN */
 	FLOAT_FRACTION = 52,	/* bits of the fraction */
 	/* bit of a significand's leading 1: above is room for a carry, below for rounding */
 	FLOAT_TOP = 62,
@@ -73,7 +73,7 @@ static struct floating float_take(u64 a)
 	return f;
 }
 
-/* To the right; the lowest bit tells whether a 1 was lost. */
+/* To the right; the lowest bit is set if a 1 was shifted out. */
 static u64 float_shift(u64 sig, int bits)
 {
 	if (bits <= 0)
@@ -311,7 +311,7 @@ spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long
 	power = a.exponent - FLOAT_BIAS;
 	if (a.sig && power >= 63)
 		return a.negative ? (spile_long)FLOAT_SIGN : (spile_long)~FLOAT_SIGN;
-	/* rest: what is behind the point, its first bit on top. */
+	/* rest: the fraction, its first bit the highest. */
 	if (!a.sig || power < -1) {
 		whole = 0;
 		rest = a.sig != 0;
@@ -341,13 +341,13 @@ spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long
 }
 
 enum {
-	/* of 32 bits: what is before the point of the largest, behind the point of the smallest */
+	/* of 32 bits: integer part of the largest number, fraction of the smallest */
 	FLOAT_WORDS = 36,
-	FLOAT_DIGITS = 320,	/* before the point, and one more that rounding brings */
-	FLOAT_BEHIND = 1080,	/* digits behind the point: no number has more */
+	FLOAT_DIGITS = 320,	/* before the point, and one more for a carry */
+	FLOAT_BEHIND = 1080,	/* digits after the point: no number has more */
 };
 
-/* Puts sig * 2^power into words, lowest first; what does not reach them is lost. */
+/* Stores sig * 2^power in words, lowest first; bits outside of them are dropped. */
 static void float_spread(u32 *words, u64 sig, int power)
 {
 	int bit;
@@ -425,7 +425,7 @@ unsigned int spile_fn_fp_to_string(struct spile_context *c, spile_long x, spile_
 		out[length++] = '-';
 	first = out + length;
 	float_spread(words, a.sig, a.exponent - FLOAT_BIAS - FLOAT_TOP);
-	/* One place is kept for a digit that rounding brings. */
+	/* One place is reserved for a carry. */
 	length += float_whole(words, first, min_t(unsigned int, room - 1 - length, FLOAT_DIGITS));
 	behind = clamp_t(spile_long, precision, 0, FLOAT_BEHIND);
 	if (behind && length + 3 <= room)
@@ -517,8 +517,8 @@ static u64 float_scale(bool negative, u64 sig, int power, bool more)
 }
 
 /*
- * As C writes them, in decimal; up to what is none. Of more than 19 digits the others
- * only tell that there is more.
+ * Parses C's decimal notation, up to the first other character. After 19 digits it only
+ * matters whether any further digit is not zero.
  */
 spile_long spile_fn_string_to_fp(struct spile_context *c, struct spile_string text)
 {

@@ -16,7 +16,7 @@
 
 void spile_fn_log(struct spile_context *c, struct spile_string text)
 {
-	/* One part of text and newline: the length first, then both. */
+	/* One part for text and newline: their length, then the bytes. */
 	char *at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT,
 				      SPILE_STRING_PART(text.length + 1));
 	char *end;
@@ -59,7 +59,7 @@ void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_str
 	const char header[] = { KERN_SOH_ASCII, '0' + (level & 7), 0 };
 
 	/*
-	 * Unprintable characters are escaped: a process's name cannot end the line, nor
+	 * Unprintable characters are escaped, so that a process name cannot end the line or
 	 * set a log level.
 	 */
 	if (text.length > 0 && text.text[text.length - 1] == '\n')
@@ -81,7 +81,7 @@ void spile_fn_dump_stack(struct spile_context *c)
 }
 
 /*
- * Not trace_puts(): its section in a module makes the kernel warn of a debugging aid.
+ * Not trace_puts(): its section in a module makes the kernel print a warning about trace_printk().
  * Any context, NMI too.
  */
 void spile_fn_ftrace(struct spile_context *c, struct spile_string text)
@@ -95,7 +95,7 @@ void spile_fn_panic(struct spile_context *c, struct spile_string text)
 	panic("%.*s", (int)text.length, text.text);
 }
 
-/* In pieces: udelay() multiplies in words. */
+/* In pieces: udelay() overflows for long delays. */
 static void delay(struct spile_context *c, spile_long microseconds)
 {
 	if (microseconds < 0 || microseconds > USEC_PER_SEC) {

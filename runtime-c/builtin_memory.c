@@ -53,7 +53,7 @@ static unsigned int string_or_default(spile_long address, spile_long most, bool 
 	return length >= 0 ? length : spile_string_copy(out, fallback);
 }
 
-/* A handler's own message is free for scratch: no error is set while it computes. */
+/* The buffer of error messages is used as scratch: no error is set meanwhile. */
 static unsigned int string_quoted(struct spile_context *c, spile_long address, spile_long in,
 				  spile_long out_bytes, bool user, char *out)
 {
@@ -64,12 +64,12 @@ static unsigned int string_quoted(struct spile_context *c, spile_long address, s
 		text, clamp_t(spile_long, in, 0, spile_script.string_bytes - 1), address, user);
 	if (length < 0)
 		return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
-	/* The shortest that is a quoted string which was cut: "...  */
+	/* The shortest truncated quoted string: "...  */
 	out_bytes = clamp_t(spile_long, out_bytes, 8, spile_script.string_bytes);
 	return spile_text_quote(out, out_bytes, text, length);
 }
 
-/* The kernel's own names: which bit is which differs from release to release. */
+/* The kernel's own names: the bits differ between releases. */
 unsigned int spile_fn___gfp_flag_str(struct spile_context *c, spile_long flags, char *out)
 {
 	gfp_t gfp = (__force gfp_t)flags;
@@ -77,17 +77,17 @@ unsigned int spile_fn___gfp_flag_str(struct spile_context *c, spile_long flags, 
 	return scnprintf(out, spile_script.string_bytes, "%pGg", &gfp);
 }
 
-/* Exactly so many bytes, NULs among them. */
+/* Exactly that many bytes, NULs included. */
 static unsigned int buffer_quoted(struct spile_context *c, spile_long address, spile_long in,
 				  spile_long out_bytes, bool user, bool fails, char *out)
 {
 	char *bytes = spile_cpu_of(c)->message;
 
 	out[0] = 0;
-	/* The shortest is a text that was cut; behind it, a NUL. */
+	/* The shortest truncated text, and a NUL. */
 	out_bytes = clamp_t(spile_long, out_bytes, 8, spile_script.string_bytes - 1);
 	/*
-	 * Bytes that are cut off are not read. A negative length is a large unsigned
+	 * Bytes beyond the result are not read. A negative length is a large unsigned
 	 * one.
 	 */
 	in = in < 0 ? out_bytes : min(in, out_bytes);
@@ -251,7 +251,7 @@ spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address)
 	return read_number(c, address, sizeof(void *), false, "pointer");
 }
 
-/* Of user memory each type has three: 0 where it cannot be read, an error, or 0 and a warning. */
+/* User memory has three functions for each type: on a fault they return 0, fail, or warn and return 0. */
 #define USER_NUMBER(name, type) \
 	spile_long spile_fn_user_##name(struct spile_context *c, spile_long address) \
 	{ \

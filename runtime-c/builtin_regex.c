@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * =~ in programs that ask for what it matched, and the builtins that return that. Any
+ * =~ in scripts that use matched(), and the builtins that return the groups. Any
  * context.
  */
 #include "script.h"
@@ -19,7 +19,7 @@ int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *
 	match->groups = 0;
 	if (!spile_regex_find(regex, s, match->registers, match->ends))
 		return 0;
-	/* The string may change or go; what was matched stays. */
+	/* A copy: the string may change before matched() is called. */
 	begin = match->ends[0];
 	spile_string_copy(match->text,
 			  (struct spile_string){ s.text + begin, match->ends[1] - begin });
@@ -61,7 +61,7 @@ spile_long spile_fn_ngroups(struct spile_context *c)
 {
 	struct spile_match *match = &spile_cpu_of(c)->match;
 
-	/* There is always group 0. */
+	/* Group 0 always exists. */
 	if (!match->groups)
 		spile_fail_text(c, "Attempted to get subexpression 0 from failed match");
 	return match->groups;

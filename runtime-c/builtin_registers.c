@@ -17,7 +17,7 @@
 #include "memory.h"
 #include "ring.h"
 
-/* What uaddr() and the like mean by the current task's user registers; 0 for a kernel thread. */
+/* The current task's user registers, for uaddr() and the like; 0 for a kernel thread. */
 static struct pt_regs *user_registers(void)
 {
 	return current->mm ? task_pt_regs(current) : NULL;
@@ -151,7 +151,7 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 		offsetof(struct pt_regs, di), offsetof(struct pt_regs, si), offsetof(struct pt_regs, dx),
 		offsetof(struct pt_regs, cx), offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
 	};
-	enum { MOST = 64 };	/* arguments of any function there is */
+	enum { MOST = 64 };	/* no function has more arguments */
 	const struct pt_regs *regs = spile_registers(c);
 	bool user, narrow;
 	u64 value = 0;
@@ -204,7 +204,7 @@ void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_l
 void spile_fn_print_regs(struct spile_context *c)
 {
 	const struct pt_regs *regs = spile_registers(c);
-	char text[640];		/* 24 registers of 22 bytes, and words around */
+	char text[640];		/* 24 registers of 22 bytes, and text between them */
 	int length;
 
 	if (!regs)

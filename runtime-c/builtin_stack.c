@@ -20,10 +20,10 @@
 #include "symbol.h"
 #include "text.h"
 
-/* Charged for a stack that is walked, and for a look into kallsyms. */
+/* Charges for unwinding a stack, and for a lookup in kallsyms. */
 enum { WALK_STEPS = 512, NAME_STEPS = 256 };
 
-/* As spile_symbol_text(); of user space in hex. */
+/* As spile_symbol_text(); addresses of user space in hex. */
 static const char *describe(struct spile_context *c, unsigned long address, bool kernel)
 {
 	char *text = spile_cpu_of(c)->symbol;
@@ -164,7 +164,7 @@ static unsigned int put_frames(const unsigned long *frames, unsigned int count, 
 	return length;
 }
 
-/* Those from `first` on, at most `most` (below 0: all); says how many. */
+/* The frames from `first` on, at most `most` (below 0: all); returns their number. */
 static unsigned int part_of_stack(struct spile_context *c, spile_long user, spile_long first,
 				  spile_long most, const unsigned long **frames)
 {
@@ -214,7 +214,7 @@ unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, c
 	return put_frames(frames, count, true, out);
 }
 
-/* As one record, so that it stays together; nothing of a stack without frames. */
+/* One record, so that the lines stay together; none for a stack without frames. */
 static void print(struct spile_context *c, u32 flags, const unsigned long *frames,
 		  unsigned int count)
 {
@@ -388,7 +388,7 @@ static bool find_line(struct spile_context *c, unsigned long address, struct spi
 	       spile_line_in_module(describe(c, address, true), line);
 }
 
-/* part: 0 file:line, 1 file, 2 line. The address in hex where no line is known. */
+/* part: 0 file:line, 1 file, 2 line. Without line information: the address in hex. */
 unsigned int spile_fn___symbol_line(struct spile_context *c, spile_long address, spile_long part,
 				    char *out)
 {

@@ -22,9 +22,8 @@ unsigned int spile_fn_substr(struct spile_context *c, struct spile_string s, spi
 }
 
 /*
- * Place of part in s from `from` on, or -1. Where much of the part is found again and
- * again, that takes the product of the lengths: it is charged, and the run may have to
- * end.
+ * Index of part in s, from `from` on, or -1. The worst case takes the product of the
+ * lengths; it is charged, so the run may be ended.
  */
 static int find(struct spile_context *c, struct spile_string s, unsigned int from,
 		struct spile_string part)
@@ -66,7 +65,7 @@ spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spi
 	return position < s.length ? (unsigned char)s.text[position] : 0;
 }
 
-/* Value of a digit in base 36; more for what is none. */
+/* Value of a digit in base 36; 36 or more for other characters. */
 static unsigned int string_digit(char digit)
 {
 	if (digit >= '0' && digit <= '9')
@@ -78,7 +77,7 @@ static unsigned int string_digit(char digit)
 	return 36;
 }
 
-/* As the kernel's simple_strtoll(), which knows the digits of base 16 alone. */
+/* As the kernel's simple_strtoll(), which only knows the digits of base 16. */
 spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile_long base)
 {
 	bool negative = s.length && s.text[0] == '-';
@@ -87,7 +86,7 @@ spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile
 
 	if (base < 0 || base == 1 || base > 36)
 		return 0;
-	/* The NUL behind the text is no digit. */
+	/* The NUL at the end is not a digit. */
 	if ((base == 0 || base == 16) && s.length > at + 2 && s.text[at] == '0' &&
 	    (s.text[at + 1] | 0x20) == 'x' && string_digit(s.text[at + 2]) < 16) {
 		base = 16;
@@ -135,7 +134,7 @@ unsigned int spile_fn_text_strn(struct spile_context *c, struct spile_string s, 
 		most = spile_script.string_bytes - 1;
 	if (!quoted)
 		return spile_text_escape(out, most + 1, s.text, s.length);
-	/* The shortest that tells of having been cut: ""... */
+	/* The shortest truncated string: ""... */
 	return spile_text_quote(out, max(most, 5LL) + 1, s.text, s.length);
 }
 
@@ -172,7 +171,7 @@ unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 	       !memchr(delimiters.text, cpu->tokens[cpu->token_at], delimiters.length))
 		cpu->token_at++;
 	end = cpu->token_at;
-	/* Its delimiter is used up: the next call may name others. */
+	/* Skips its delimiter: the next call may use others. */
 	if (cpu->token_at < cpu->token_end)
 		cpu->token_at++;
 	return spile_string_copy(out, (struct spile_string){ cpu->tokens + start, end - start });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builtins that read clocks. Only those clocks that are safe in NMI, so that a
- * probe inside the kernel's timekeeping cannot wait for itself.
+ * Builtins that read clocks. All of them are NMI-safe, so a probe inside the kernel's
+ * timekeeping cannot deadlock.
  */
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
@@ -47,7 +47,7 @@ spile_long spile_fn_get_cycles(struct spile_context *c)
 
 spile_long spile_fn_jiffies(struct spile_context *c)
 {
-	/* Counted from 0, as documented; INITIAL_JIFFIES is an internal of the kernel. */
+	/* Counted from 0, as documented, without INITIAL_JIFFIES. */
 	return jiffies_64 - INITIAL_JIFFIES;
 }
 
@@ -57,8 +57,8 @@ spile_long spile_fn_HZ(struct spile_context *c)
 }
 
 /*
- * The scheduler's clock. Of another CPU it cannot be had (cpu_clock() is not
- * exported), and where clocks are stable all are the same.
+ * The scheduler's clock. That of another CPU is not available (cpu_clock() is not
+ * exported); if clocks are stable all CPUs have the same.
  */
 spile_long spile_fn_local_clock_ns(struct spile_context *c)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Per-CPU contexts, and what is common to all handler runs. */
+/* Per-CPU contexts, and the parts common to all handler runs. */
 #include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>

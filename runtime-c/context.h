@@ -65,7 +65,7 @@ struct spile_cpu {
 	char *stack_text;		/* SPILE_STACK_TEXT bytes */
 	char *values;			/* of aggregates (map_init.c) */
 	char *ring_data;
-	/* shared with the loader, who may write anything into it; 0 before SPILE_SETUP */
+	/* shared with the loader, which may write anything into it; 0 before SPILE_SETUP */
 	struct spile_ring_header *ring;
 
 	/* Owner of the context. */
@@ -125,7 +125,7 @@ static inline size_t spile_counters_at(void)
 
 /*
  * A pointer, because the kernel reserves only 8 KB for the per-CPU variables of all
- * modules (PERCPU_MODULE_RESERVE), which a dozen of ours would fill. It is also found
+ * modules (PERCPU_MODULE_RESERVE), which a dozen such modules would fill. It is also found
  * with one instruction less.
  */
 DECLARE_PER_CPU(struct spile_cpu *, spile_cpus);

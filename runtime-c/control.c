@@ -44,7 +44,7 @@ static int control_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* The loader is gone, with its mappings. If it was killed, nobody stopped the session. */
+/* The loader is gone, with its mappings. If it was killed, the session was not stopped. */
 static int control_release(struct inode *inode, struct file *file)
 {
 	spile_session_detached();
@@ -266,7 +266,7 @@ static int control_mmap(struct file *file, struct vm_area_struct *area)
 {
 	if (!spile_owner_permits())
 		return -EPERM;
-	/* Who opened it may have passed it on: the loader is who reads the rings. */
+	/* The descriptor may have been passed on: the loader is the process that reads the rings. */
 	spile_owner_opened();
 	return spile_ring_mmap(file, area);
 }
@@ -310,7 +310,7 @@ int spile_control_init(void)
 	error = misc_register(&device);
 	if (error)
 		goto err_device;
-	/* Names of modules are unique, and the prefix is ours. */
+	/* Module names are unique, and so is the prefix. */
 	query_file = proc_create(device.name, 0600, NULL, &query_operations);
 	if (query_file)
 		return 0;

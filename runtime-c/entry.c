@@ -29,7 +29,7 @@
 
 /*
  * Written under spile_session.lock, read by hits. A slot in use has an address, and
- * keeps it while all of its sites are turned off. A slot that is given up has
+ * keeps it while all of its sites are turned off. A released slot has
  * SLOT_WAS_USED, so that searches continue past it.
  */
 struct slot {
@@ -108,7 +108,7 @@ static noinline void handle_all(struct slot *slot, unsigned long *regs)
 		spile_run_site(site, regs);
 }
 
-/* Of an address that is not in its first place. */
+/* Looks up an address that is not in its first slot. */
 static noinline void handle_behind(unsigned long address, unsigned long *regs)
 {
 	struct slot *slot = find_slot_behind(address);
@@ -189,7 +189,7 @@ static void handle_whole(unsigned long address, unsigned long parent, struct ftr
 
 enum { ARGUMENTS, WHOLE, KINDS };
 
-/* Permanent: kernel.ftrace_enabled cannot be switched off under us, as under kprobes. */
+/* Permanent: kernel.ftrace_enabled cannot be switched off meanwhile, as with kprobes. */
 #define ENTRY_FLAGS (FTRACE_OPS_FL_PERMANENT | SPILE_FTRACE_UNGUARDED)
 static struct ftrace_ops ops[KINDS] = {
 	[ARGUMENTS] = { .func = handle_arguments, .flags = ENTRY_FLAGS },
@@ -230,7 +230,7 @@ bool spile_entry_may_be(const struct spile_site *site)
 	if (is_passing(site))
 		return false;
 	/*
-	 * Elsewhere what hooks a return takes locks that only kprobes keep from being taken twice.
+	 * Elsewhere the return hook takes locks, and only kprobes prevents recursion on them.
 	 */
 	return site->probe->kind != SPILE_PROBE_KRETPROBE ||
 	       IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK);
@@ -407,7 +407,7 @@ static unsigned int sift_all(unsigned long *addresses, unsigned int count)
 	return kept;
 }
 
-/* In steps, between which others get on and arming may be ended. */
+/* In steps, between which other tasks run and arming may be cancelled. */
 static int serve_many(int kind, unsigned long *addresses, unsigned int count)
 {
 	unsigned int at, some, i;
@@ -506,7 +506,7 @@ void spile_entry_forget_refused(void)
 			leave_slot(&slots[place]);
 }
 
-/* The last address of a filter is not taken out: without any, all functions would be meant. */
+/* The last address of a filter stays: an empty filter means all functions. */
 static void stop_serving(struct slot *slot)
 {
 	int kind = slot->whole;

@@ -48,7 +48,7 @@ struct spile_family {
 	 */
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
-	/* After a group of calls of arm() or turn(): what is done for all at once; or NULL. */
+	/* After a group of calls of arm() or turn(): the part done for all at once; or NULL. */
 	void (*arm_rest)(void);
 	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */
 	void (*disarm)(struct spile_site *const *sites, unsigned int count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A build-id names what was linked, not what is in memory: a function may have
+ * A build-id identifies the linked file, not the code in memory: a function may have
  * been patched since, or the file been edited. So before a guru script is armed
  * the code of each function with a probe in it is compared, byte by byte.
  *

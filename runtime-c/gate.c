@@ -137,7 +137,7 @@ static s64 as_shown(u64 value)
 	return value >> 32 ? (s64)value : (s64)(s32)value;
 }
 
-/* Describes what is written, for messages. */
+/* Describes the write, for messages. */
 static void name_place(char *out, size_t bytes, enum spile_gate_place what, u64 place)
 {
 	const char *name;
@@ -271,7 +271,7 @@ static int set_gate_locked(const struct spile_gate *gate)
 	    gate->pid_count > SPILE_GATE_SCOPES || gate->cgroup_count > SPILE_GATE_SCOPES)
 		return -EINVAL;
 	/*
-	 * An end that has come holds until another one is asked for, also if the clock is set back.
+	 * Once expired, the gate stays closed until a new expiry is set, also if the clock is set back.
 	 */
 	is_over = gate->expires && (ktime_get_real_fast_ns() >= gate->expires ||
 				    (now && now->expires == gate->expires && has_expired(now)));

@@ -13,12 +13,12 @@
 #include "map.h"
 #include "stats.h"
 
-/* What decides between two elements, or buckets. */
+/* Sort criterion for elements or buckets. */
 struct order {
 	const struct spile_table *table;
 	const __u64 *buckets;	/* of a histogram: elements are bucket numbers */
 	int sort;		/* key, or SPILE_SORT_VALUE; buckets: by their counts */
-	bool text;		/* what is compared is a string */
+	bool text;		/* the compared values are strings */
 	bool descending;
 };
 
@@ -40,7 +40,7 @@ static struct spile_string text_of(const struct order *order, unsigned int numbe
 					 spile_element_key(order->table, element, order->sort));
 }
 
-/* Whether `a` comes before `b`, another one. */
+/* Whether `a` comes before `b`; they differ. */
 static bool comes_before(const struct order *order, unsigned int a, unsigned int b)
 {
 	int difference;
@@ -92,8 +92,8 @@ static bool sort_first(struct spile_context *c, const struct order *order, unsig
 		       unsigned int count, unsigned int wanted)
 {
 	/*
-	 * Two comparisons on each level, of strings dearer ones; while the heap is
-	 * made, two levels on average.
+	 * Two comparisons per level, more expensive for strings; while the heap is
+	 * built, two levels on average.
 	 */
 	const unsigned int level = order->text ? 8 : 2;
 	unsigned int i, left;
@@ -120,7 +120,7 @@ static unsigned int limited(unsigned int count, spile_long limit)
 }
 
 /*
- * What the sort is by, where it is an extractor, becomes the elements' value: the
+ * Stores the extractor's result, by which the elements are sorted, as their value: the
  * global's lock is held for all CPUs.
  */
 static bool extract_all(struct spile_context *c, const struct spile_table *table,
@@ -141,7 +141,7 @@ static bool extract_all(struct spile_context *c, const struct spile_table *table
 	return true;
 }
 
-/* The same for numbers of which each CPU has a share. */
+/* The same for numbers that are stored per CPU. */
 static bool merge_all(struct spile_context *c, const struct spile_table *table,
 		      const unsigned int *elements, unsigned int count)
 {
@@ -213,7 +213,7 @@ static unsigned int list_elements(struct spile_context *c, const struct spile_ta
 	return count;
 }
 
-/* The first element of each stripe: what was made first of all is one of them. */
+/* The first element of each stripe: the oldest of all is one of them. */
 static void begin_stripes(struct spile_iterator *it, const struct spile_table *table, unsigned int *heads)
 {
 	unsigned int i;
@@ -224,7 +224,7 @@ static void begin_stripes(struct spile_iterator *it, const struct spile_table *t
 		heads[i] = table->stripes[i].oldest;
 }
 
-/* The one of them that was made first; puts its stripe's next one there. */
+/* Takes the oldest of them; its stripe's next one takes its place. */
 static unsigned int next_of_stripes(const struct spile_iterator *it, const struct spile_table *table)
 {
 	__u64 least = ~0ull;

@@ -8,7 +8,7 @@
  *
  * with places counted from base. A row is how much later it begins, then the
  * lines it is further (zigzag) over one bit that says whether another file's
- * number follows: numbers of seven bits a byte. line_table.rs says the same.
+ * number follows: numbers of seven bits a byte. line_table.rs has the same format.
  */
 #include <linux/ctype.h>
 #include <linux/kernel.h>

@@ -4,13 +4,13 @@
  * by itself (LOCAL) or one for all (ALL).
  *
  * The kernel's own locks are not used: they are probe-able functions, carry
- * debugging, and sleep on PREEMPT_RT. Any context. A lock that is busy is waited for as long as it
- * changes hands, and as long as a handler that holds it gets on; one whose holder does not (its CPU was
- * taken away by a hypervisor) for spile_script.lock_wait. No CPU waits for itself: what interrupts a
- * handler there is turned away.
+ * debugging, and sleep on PREEMPT_RT. Any context. A busy lock is waited for as long as it
+ * changes hands or its holder makes progress; if it does not (a hypervisor has preempted the
+ * holder's CPU), for spile_script.lock_wait. No CPU waits for itself: a hit that interrupts a
+ * handler is skipped.
  *
  * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates
- * without waiting for each other's cache lines. ALL pays for it: it looks at every CPU.
+ * without cache line contention. ALL bears the cost: it checks every CPU.
  */
 #include <linux/atomic.h>
 #include <linux/cache.h>
@@ -32,8 +32,8 @@ struct lock {
 static struct lock *all_locks;
 
 /*
- * On each CPU a byte for each lock: 1 while a handler there holds it. LOCAL is nothing else; of the other
- * modes it tells those who wait whom they wait for.
+ * A byte per CPU and lock: 1 while a handler on that CPU holds the lock. LOCAL is only this byte; in
+ * the other modes it shows waiters which CPU they wait for.
  */
 static DEFINE_PER_CPU(u8 *, local_holders);
 
@@ -46,14 +46,14 @@ static __always_inline bool try_read(struct lock *lock)
 {
 	int holders = atomic_read(&lock->holders);
 
-	/* Acquire: what the last writer wrote; pairs with the release in unlock(). */
+	/* Acquires the last writer's changes; pairs with the release in unlock(). */
 	return holders >= 0 &&
 	       atomic_cmpxchg_acquire(&lock->holders, holders, holders + 1) == holders;
 }
 
 static __always_inline bool try_write(struct lock *lock)
 {
-	/* Acquire: what the last holder did; pairs with the releases in unlock(). */
+	/* Acquires the last holder's changes; pairs with the releases in unlock(). */
 	return !atomic_read(&lock->holders) && atomic_cmpxchg_acquire(&lock->holders, 0, -1) == 0;
 }
 
@@ -68,7 +68,7 @@ static __always_inline bool try_local(unsigned int index)
 	 * with the cmpxchg() in try_all().
 	 */
 	xchg(mine, 1);
-	/* Acquire: what the last holder of ALL wrote; pairs with the release in unlock(). */
+	/* Acquires the changes of the last holder of ALL; pairs with the release in unlock(). */
 	if (likely(!atomic_read_acquire(&all_locks[index].holders)))
 		return true;
 	/* Release: as unlock(). Nothing was written. */
@@ -82,7 +82,7 @@ static bool is_local_anywhere(unsigned int index)
 
 	for_each_possible_cpu(cpu)
 		/*
-		 * Acquire: what was fed under a byte that is 0 again; pairs with the
+		 * Acquires the values fed before the byte was cleared; pairs with the
 		 * release in unlock().
 		 */
 		if (smp_load_acquire(&per_cpu(local_holders, cpu)[index]))
@@ -92,7 +92,7 @@ static bool is_local_anywhere(unsigned int index)
 
 /*
  * If this fails because other CPUs hold it LOCAL, holders stays -1 so that no further
- * ones can take it while we wait: *claimed is set then.
+ * ones can take it while we wait; *claimed is set then.
  */
 static bool try_all(unsigned int index, bool *claimed)
 {
@@ -106,7 +106,7 @@ static bool try_all(unsigned int index, bool *claimed)
 	return !is_local_anywhere(index);
 }
 
-/* Acquire order on success: what the last holder wrote is seen. claimed: try_all's. */
+/* Acquire semantics on success. claimed: as in try_all(). */
 static __always_inline bool try_lock(unsigned int index, enum spile_lock_mode mode, bool *claimed)
 {
 	bool held;
@@ -128,7 +128,7 @@ static __always_inline bool try_lock(unsigned int index, enum spile_lock_mode mo
 	return held;
 }
 
-/* Release order: what was written under the lock is visible before it is free. */
+/* Release semantics: changes made under the lock are visible before it is free. */
 static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode)
 {
 	switch (mode) {
@@ -138,7 +138,7 @@ static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode
 		atomic_dec_return_release(&all_locks[index].holders);
 		break;
 	case SPILE_LOCK_LOCAL:
-		/* Release: what was fed; pairs with the acquire in is_local_anywhere(). */
+		/* Releases the fed values; pairs with the acquire in is_local_anywhere(). */
 		smp_store_release(&this_cpu_read(local_holders)[index], 0);
 		break;
 	default:
@@ -170,11 +170,11 @@ struct waited {
 
 static __always_inline u32 state_of(const struct lock *lock)
 {
-	/* Readers come and go without a turn. */
+	/* Readers do not count turns. */
 	return READ_ONCE(lock->turns) + atomic_read(&lock->holders);
 }
 
-/* Changes while handlers that hold the lock get on: with each operation that may fail, each turn of a loop. */
+/* Changes while handlers that hold the lock make progress: with each operation that may fail, each turn of a loop. */
 static u64 progress_of(unsigned int index)
 {
 	u64 progress = 0;
@@ -190,7 +190,7 @@ static u64 progress_of(unsigned int index)
 	return progress;
 }
 
-/* The lock was held. */
+/* The lock is busy. */
 static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, bool *claimed,
 			      struct waited *waited)
 {
@@ -212,7 +212,7 @@ static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, boo
 		polls++;
 		waited->polls++;
 		seen = state_of(lock);
-		/* Dear with many CPUs; often enough to see a change before it is too late. */
+		/* Expensive with many CPUs; often enough to see progress in time. */
 		if (now - looked_at >= spile_script.lock_wait / 4) {
 			looked_at = now;
 			before = progress;
@@ -235,7 +235,7 @@ static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, boo
 	return false;
 }
 
-/* From lock `at` on, which could not be had at once. */
+/* Takes the locks from `at` on; that one was busy. */
 static noinline bool lock_rest(const unsigned int *locks, unsigned int count, unsigned int at)
 {
 	struct waited waited = { };

@@ -3,7 +3,7 @@
  * A module built by spile: its parts, started in order and ended in reverse.
  *
  * Loading only makes memory and the control device. Nothing of the script runs
- * and nothing is armed before the loader says so (abi.h).
+ * and nothing is armed before the loader requests it (abi.h).
  */
 #include <linux/delay.h>
 #include <linux/init.h>

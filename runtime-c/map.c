@@ -13,9 +13,9 @@
 
 enum {
 	DELETE_STEPS = 2,
-	/* some 100 ms: a holder has interrupts off, only a hypervisor stops it */
+	/* some 100 ms: a holder has interrupts off, only a hypervisor can preempt it */
 	MAKING_TRIES = 1 << 22,
-	/* some ms: likewise; what a holder does with one element takes microseconds */
+	/* some ms: likewise; an operation on one element takes microseconds */
 	HOLDING_TRIES = 1 << 16,
 };
 
@@ -130,15 +130,16 @@ static void unlink_element(struct spile_table *table, unsigned int number)
 }
 
 /*
- * Elements of a striped table that have been deleted wait in the stripe where they were. Other stripes take
- * them too, when there is no other left, without the stripe's lock. Fails only while others succeed.
+ * Deleted elements of a striped table stay in a list of their stripe. Other stripes take
+ * them too if no unused element is left, without the stripe's lock. Fails only while
+ * other CPUs succeed.
  */
 static unsigned int pop_free(const struct spile_table *table, struct spile_stripe *stripe)
 {
 	__u64 head = READ_ONCE(stripe->free);
 
 	while ((__u32)head) {
-		/* If it is no longer there, what this reads is of no use, and the count has changed. */
+		/* If another CPU has taken it, the value read is stale, but the count has changed. */
 		__u32 next = READ_ONCE(spile_element(table, (__u32)head)->next);
 		__u64 seen = cmpxchg(&stripe->free, head, ((head >> 32) + 1) << 32 | next);
 
@@ -155,7 +156,7 @@ static void push_free(const struct spile_table *table, struct spile_stripe *stri
 
 	for (;;) {
 		WRITE_ONCE(spile_element(table, number)->next, (__u32)head);
-		/* A full barrier: the link before what leads to it. */
+		/* A full barrier: orders the link before the head that leads to it. */
 		seen = cmpxchg(&stripe->free, head, ((head >> 32) + 1) << 32 | number);
 		if (seen == head)
 			break;
@@ -163,7 +164,7 @@ static void push_free(const struct spile_table *table, struct spile_stripe *stri
 	}
 }
 
-/* One that was never used. */
+/* An element that was never used. */
 static unsigned int take_unused(struct spile_table *table)
 {
 	unsigned int used = READ_ONCE(table->used), seen;
@@ -177,7 +178,7 @@ static unsigned int take_unused(struct spile_table *table)
 	return 0;
 }
 
-/* Room for an element of a striped table; 0: all are in use. */
+/* A free element of a striped table; 0: all are in use. */
 static unsigned int take_element(struct spile_table *table, struct spile_stripe *stripe)
 {
 	unsigned int mine = stripe - table->stripes;
@@ -218,7 +219,7 @@ static void write_keys(struct spile_table *table, struct spile_element *element,
 	}
 }
 
-/* An element for new keys; 0 when the table is full. Its value is the last one's, or 0 if counted. */
+/* An element for new keys; 0 when the table is full. Its value is left from its last use, or 0 if counted. */
 static unsigned int make_element(struct spile_context *c, struct spile_table *table,
 				 const union spile_key *keys, unsigned int hash)
 {
@@ -244,13 +245,13 @@ static unsigned int make_element(struct spile_context *c, struct spile_table *ta
 		number = stripe->oldest;
 		element = spile_element(table, number);
 		/*
-		 * Another CPU may be looking at it (map_find.h). It
-		 * takes keys for its own only if the generation was even
-		 * before and the same after.
+		 * Another CPU may be reading it (map_find.h). It
+		 * trusts the keys only if the generation was even before
+		 * and the same after.
 		 */
 		WRITE_ONCE(element->generation, element->generation + 1);
 		/*
-		 * The odd generation before the new keys; pairs with smp_rmb() in
+		 * Orders the odd generation before the new keys; pairs with smp_rmb() in
 		 * spile_find_concurrently().
 		 */
 		smp_wmb();
@@ -272,7 +273,7 @@ static unsigned int make_element(struct spile_context *c, struct spile_table *ta
 	}
 	element->sequence = stripe->sequence;
 	/*
-	 * The new keys before the even generation; pairs with its acquire in
+	 * Orders the new keys before the even generation; pairs with its acquire in
 	 * spile_find_concurrently().
 	 */
 	smp_wmb();
@@ -290,7 +291,7 @@ static unsigned int make_element(struct spile_context *c, struct spile_table *ta
 	bucket = spile_bucket(table, hash);
 	WRITE_ONCE(element->next, *bucket);
 	/*
-	 * Release: the element before its number; pairs with the acquires of numbers in
+	 * Release: orders the element before its number; pairs with the acquires of numbers in
 	 * spile_find_concurrently().
 	 */
 	smp_store_release(bucket, number);
@@ -305,7 +306,7 @@ static void fail_overflow(struct spile_context *c, const struct spile_map *map)
 		spile_fail_text(c, "Array overflow, check MAXMAPENTRIES");
 }
 
-/* Found or made; *made tells which. 0 and an error when there is no room. */
+/* Finds or adds the element; *made: it was added. 0 and an error if there is no room. */
 static inline unsigned int find_or_make(struct spile_context *c, struct spile_table *table,
 					const union spile_key *keys, bool *made)
 {
@@ -323,8 +324,8 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 }
 
 /*
- * Bounded wait for other CPUs that are adding elements. On this CPU there is none: this
- * handler owns its context.
+ * Bounded wait for other CPUs that are adding elements. On this CPU nothing else runs:
+ * the handler owns the context.
  */
 static bool begin_making(struct spile_table *table)
 {
@@ -348,13 +349,13 @@ struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_tabl
 		spile_fail_text(c, "array '%s' is busy", table->map->name);
 		return found;
 	}
-	/* Another CPU may have made it meanwhile. */
+	/* Another CPU may have added it meanwhile. */
 	found.number = find_element(table, keys, hash);
 	if (!found.number)
 		found.number = make_element(c, table, keys, hash);
 	if (found.number)
 		found.generation = spile_element(table, found.number)->generation;
-	/* Release: the chains; pairs with the cmpxchg() in begin_making(). */
+	/* Release: publishes the chains; pairs with the cmpxchg() in begin_making(). */
 	smp_store_release(&table->making, 0);
 	if (!found.number)
 		fail_overflow(c, table->map);
@@ -385,7 +386,7 @@ static void delete_element(struct spile_table *table, unsigned int number)
 
 static __always_inline bool try_hold(struct spile_context *c, struct spile_stripe *stripe)
 {
-	/* A full barrier: what the last holder did; pairs with the release in spile_map_release(). */
+	/* A full barrier: acquires the last holder's changes; pairs with the release in spile_map_release(). */
 	if (spile_unlikely(READ_ONCE(stripe->held) || cmpxchg(&stripe->held, 0, 1) != 0))
 		return false;
 	c->held[c->held_count++] = &stripe->held;
@@ -446,7 +447,7 @@ struct spile_string spile_map_text(struct spile_context *c, const struct spile_m
 	return spile_slot_string(spile_element_value(table, spile_element(table, number)));
 }
 
-/* An element that the slice lets through; 0 and perhaps an error: none. */
+/* The first element in the slice; 0: none, or an error. */
 static unsigned int first_match(struct spile_context *c, const struct spile_table *table,
 				const union spile_key *keys, unsigned int any)
 {
@@ -633,7 +634,7 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	if (map->striped) {
 		table->stripe_shift = 32 - SPILE_STRIPE_BITS;
 		table->stripes_bytes = sizeof(*table->stripes) * SPILE_STRIPES;
-		/* A bucket is of one stripe. */
+		/* A bucket belongs to one stripe. */
 		bits = SPILE_STRIPE_BITS;
 	}
 	while (bits < MOST_BITS && 1u << bits < map->entries)

@@ -45,7 +45,7 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 	if (!bytes)
 		return 0;
 	if (!user) {
-		/* The kernel's own check uses what the CPU supports, not what is in use. */
+		/* The kernel's own check uses the features of the CPU, not those in use. */
 		if (!is_kernel_range(address, bytes))
 			return -EFAULT;
 		error = copy_from_kernel_nofault(to, (const void *)(unsigned long)address, bytes);

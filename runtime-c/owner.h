@@ -28,7 +28,7 @@ void spile_owner_has_set(void);
 
 void spile_owner_state(struct spile_owner *state);
 
-/* Bytes that the session may still take; U64_MAX: no limit was stated. */
+/* Bytes that the session may still take; U64_MAX: no limit. */
 u64 spile_owner_left(void);
 
 #endif

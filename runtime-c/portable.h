@@ -32,7 +32,7 @@
 #define smp_wmb() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define cmpxchg(at, old, new) __sync_val_compare_and_swap((at), (old), (new))
 #define min(a, b) ((a) < (b) ? (a) : (b))
-#define cpu_relax() sched_yield()	/* who is waited for may want this CPU */
+#define cpu_relax() sched_yield()	/* the awaited thread may need this CPU */
 #endif
 
 #include "abi/abi.h"

@@ -50,7 +50,7 @@ struct spile_procfs {
 	const struct spile_site *first;	/* of the sites with its path */
 	char *text;
 	unsigned int length;
-	unsigned int most;	/* bytes that handlers may make of it */
+	unsigned int most;	/* maximum size that handlers may produce */
 	bool made;
 	long charged;		/* to open_bytes */
 	/* in `copies`, while bytes go to or come from `task`; under copies_lock */

@@ -13,7 +13,7 @@ struct spile_raised {
 };
 
 void spile_raise_init(void);
-/* When no handler runs any more: what is still to be sent is sent. Process context. */
+/* Sends pending signals, when no handler runs any more. Process context. */
 void spile_raise_exit(void);
 
 #endif

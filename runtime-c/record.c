@@ -65,7 +65,7 @@ static char *put_pointed(char *at, const char *raw, u32 raw_bytes, unsigned long
 	if (offset > raw_bytes || raw_bytes - offset < sizeof(pointer))
 		return put_fault(at);
 	memcpy(&pointer, raw + offset, sizeof(pointer));
-	/* A null pointer is told by the object itself; its part is empty. */
+	/* The object field shows the null pointer; its part is empty. */
 	length = pointer ? spile_memory_string(at + 4, spile_script.string_bytes - 1, pointer,
 					       false) :
 			   0;

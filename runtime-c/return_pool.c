@@ -89,7 +89,7 @@ void spile_return_pool_enter(struct spile_site *site, struct pt_regs *regs)
 		return;
 	this_cpu_write(entering, site);
 	kprobe->pre_handler(kprobe, regs);
-	/* The entry handler was not asked: all instances are in use. */
+	/* The entry handler was not called: all instances are in use. */
 	if (unlikely(this_cpu_read(entering)))
 		atomic_long_inc(&site->unhooked);
 	this_cpu_write(entering, interrupted);

@@ -23,7 +23,7 @@ static DECLARE_WAIT_QUEUE_HEAD(readers);
 
 static_assert(sizeof(struct spile_ring_header) <= SPILE_RING_HEADER_BYTES);
 static_assert(sizeof(struct spile_record) % 8 == 0);
-/* What handlers write without a call. */
+/* State that handlers write inline. */
 static_assert(sizeof(struct spile_record) == sizeof(struct spile_record_head));
 static_assert(offsetof(struct spile_record, bytes) == offsetof(struct spile_record_head, bytes));
 static_assert(offsetof(struct spile_record, kind) == offsetof(struct spile_record_head, mark));
@@ -44,7 +44,7 @@ static_assert(offsetof(struct spile_record, time) == offsetof(struct spile_recor
 static void wake_now(struct spile_cpu *cpu)
 {
 	WRITE_ONCE(cpu->urgent, 0);
-	/* before the wake-up: whoever comes to poll() later sees it */
+	/* before the wake-up: a later poll() sees it */
 	WRITE_ONCE(cpu->ready, 1);
 	wake_up_interruptible(&readers);
 }
@@ -307,7 +307,7 @@ void spile_rings_publish_changes(u64 changes)
 		smp_store_release(&per_cpu(spile_cpus, i)->ring->changes, changes);
 }
 
-/* The size asked for, as a power of two that the machine can afford. */
+/* The requested size, as a power of two that fits the memory of the machine. */
 static u32 affordable_size(u32 wanted)
 {
 	u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / SPILE_RING_MEMORY_SHARE /

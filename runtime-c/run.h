@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is common to all handler runs: inline, because it is most of the cost of a hit.
+ * Common to all handler runs. Inline, because it is most of the cost of a hit.
  * Families with frequent hits use this, others call spile_context_run(), which is the
  * same out of line.
  */
@@ -138,7 +138,7 @@ static __always_inline bool spile_run_handler(struct spile_cpu *cpu,
 
 	if (!(kind & SPILE_RUN_SIMPLE))
 		c->begun = spile_begun;
-	/* Two calls of it, so that a probe without locks is not asked for them twice. */
+	/* Two calls, so that a probe without locks is not checked for them twice. */
 	if (kind & SPILE_RUN_SIMPLE || !(entering ? probe->entry_lock_count : probe->lock_count)) {
 		spile_run_code(c, probe, kind);
 	} else {

@@ -67,14 +67,14 @@ struct spile_context {
 			int error;
 			/* the probe point's own condition turned the hit away */
 			unsigned short filtered;
-			unsigned short stale;	/* enum spile_stale: what is to be done after this run */
+			unsigned short stale;	/* enum spile_stale: work after this run */
 		};
 		spile_ulong left;
 	};
 	/* What a run begins with; set as one, `begun`. */
 	union {
 		struct {
-			int actions;	/* statements left until actions.c is asked for more */
+			int actions;	/* statements left until actions.c grants more */
 			/*
 			 * of the operation that may fail next or has failed; metadata's
 			 * table of locations
@@ -98,7 +98,7 @@ struct spile_context {
 	unsigned int steps;		/* of work that is no statement yet: below SPILE_STEPS */
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
-	int next;			/* embedded C said STAP_NEXT */
+	int next;			/* embedded C used STAP_NEXT */
 	int *held[SPILE_MOST_HELD];	/* stripes (spile_map_hold()) */
 	unsigned int held_count;
 	/* embedded C's own way to fail: its function clears it, and looks at it in the end */
@@ -276,7 +276,7 @@ struct spile_probe {
 struct spile_module_symbol {
 	const char *name;
 	int target;			/* index into targets */
-	/* set by the runtime while the module is loaded, else 0: what is read there faults */
+	/* set by the runtime while the module is loaded, else 0, so that reads fault */
 	unsigned long address;
 };
 
@@ -330,7 +330,7 @@ enum {
 enum spile_histogram_kind { SPILE_HISTOGRAM_NONE, SPILE_HISTOGRAM_LINEAR, SPILE_HISTOGRAM_LOG };
 /* What an aggregate keeps, one for all elements of a map. */
 struct spile_stats_kind {
-	int variance;			/* @variance is asked somewhere */
+	int variance;			/* @variance is used somewhere */
 	unsigned int shift;		/* its bits of additional precision, 0..62 */
 	enum spile_histogram_kind histogram;
 	/*
@@ -347,7 +347,7 @@ struct spile_map {
 	unsigned int string_keys;	/* bit I: key I is a string */
 	enum spile_value_kind value;
 	unsigned int entries;		/* most elements: MAXMAPENTRIES or the declared size */
-	/* the script declared the size: the message of an overflow says so */
+	/* declared by the script: the overflow message differs */
 	int sized;
 	int wrap;			/* when full, the element made first leaves */
 	/* VALUE_LONG: armed probes only add to it, each CPU by itself (spile_map_count()) */
@@ -436,7 +436,7 @@ static inline struct spile_scalar *spile_feed_sum(struct spile_context *c, unsig
 	spile_add_wide(&scalar->sum_low, &scalar->sum_high, value);
 	return scalar;
 }
-/* The same where @min or @max is asked for. */
+/* The same where @min or @max is used. */
 static inline void spile_feed(struct spile_context *c, unsigned long place, spile_long value)
 {
 	struct spile_scalar *scalar = spile_feed_sum(c, place, value);
@@ -583,9 +583,9 @@ struct spile_script {
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
-	/* most registers of a pattern whose groups are asked */
+	/* maximum registers of a pattern with groups */
 	unsigned int match_registers;
-	/* most groups of one, the whole included; 0: none is asked */
+	/* maximum groups of a pattern, including the whole match; 0: matched() is not used */
 	unsigned int match_groups;
 	unsigned int max_actions;		/* MAXACTION */
 	unsigned int max_nesting;		/* MAXNESTING */
@@ -638,7 +638,7 @@ void spile_actions_spent(struct spile_context *c);
 	(((c)->actions -= (n)) < 0 ? ((c)->location = (loc), spile_actions_spent(c)) : (void)0)
 /* Takes the statements of c->steps off. */
 void spile_steps_spent(struct spile_context *c, spile_ulong steps);
-/* Steps that cannot fail: the next charge finds what is left. */
+/* For steps that cannot fail: the next charge checks the limit. */
 static inline void spile_debit(struct spile_context *c, spile_ulong steps)
 {
 	steps += c->steps;

@@ -27,7 +27,7 @@ struct spile_session {
 	atomic_t skipped;	/* for MAXSKIPPED: low_stack */
 	atomic_t lock_skips;	/* for the same: lock_skipped, in the second that began at: */
 	u64 lock_skips_since;	/* ns */
-	bool cancelled;		/* told to end: nothing more is armed; set without the lock */
+	bool cancelled;		/* ending: nothing more is armed; set without the lock */
 	bool arming;		/* sites are being armed or disarmed; under lock, read without */
 	u32 armed;		/* sites that are armed, for SPILE_INFO; under lock, read without */
 	bool measuring;		/* SPILE_MEASURE is under way; under lock */
@@ -36,7 +36,7 @@ struct spile_session {
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
 	bool kept;		/* goes on when the device is closed; under lock */
-	bool overwrite;		/* meanwhile rings drop what is oldest; under lock */
+	bool overwrite;		/* meanwhile rings drop the oldest records; under lock */
 	u64 memory_bytes;	/* all that has been allocated; init and SPILE_SETUP write it */
 };
 extern struct spile_session spile_session;

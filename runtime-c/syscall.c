@@ -40,7 +40,7 @@ enum {
  */
 static struct spile_site *heads[2][2][SYSCALL_NUMBERS + 1];
 
-static bool entries_wanted;	/* a return probe that is armed saves what is there at the entry */
+static bool entries_wanted;	/* an armed return probe saves values at the entry */
 
 static struct {
 	struct tracepoint *tracepoint;	/* 0 before it has been looked for */
