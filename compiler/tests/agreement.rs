@@ -4,6 +4,8 @@
 //! and the file and line that they are of; and against gdb: parameters with their types, what is returned, file and line of
 //! the declaration, and where each variable is at statements. Says how much agrees.
 
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
+
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};

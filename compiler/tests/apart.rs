@@ -2,6 +2,8 @@
 
 //! Called as `stap`, the session is a process of its own. This program is all three: the test, `stap`, and the session.
 
+#![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
+
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};

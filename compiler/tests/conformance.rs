@@ -10,6 +10,8 @@
 //!
 //! `SPILE_BLESS=1 cargo test -p spile --test conformance` writes what is said now; the difference is then for reading.
 
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
+
 use std::path::{Path, PathBuf};
 
 use spile_core::elaborate::{self, Options};

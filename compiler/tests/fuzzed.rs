@@ -3,8 +3,10 @@
 //! Every reader of what somebody else has written, with what once crashed it (`fuzz/seeds`), and with some thousand random
 //! inputs by a fixed seed. `cargo xtask fuzz` tries more.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that fails may say so in any way")]
+
 #[path = "../fuzz/targets/mod.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "not every user of the targets calls all of it")]
 mod targets;
 
 use std::time::{Duration, Instant};

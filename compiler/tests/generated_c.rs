@@ -2,6 +2,8 @@
 
 //! Script and C side by side: what users see with `-p3`.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
+
 use std::collections::HashMap;
 
 use spile_core::elaborate::{self, Options};
@@ -74,6 +76,7 @@ fn order_of_effects() {
 /// Bytes of scripts stand in comments.
 #[test]
 fn nothing_of_a_script_leaves_its_comment() {
+    let apart = regex::Regex::new(r#""(\\.|[^"\\])*"|/\*(?s:.*?)\*/"#).unwrap();
     for hostile in ["*/ evil() /*", "*??/", "\\", "/*/ ***/", "??/??/", "\u{202e}*/"] {
         // In a comment of the script, before and behind the statement, and at the end of the line.
         for script in [
@@ -83,7 +86,6 @@ fn nothing_of_a_script_leaves_its_comment() {
             let text = both(&script);
             let code = text.split("==== C").nth(1).unwrap_or_default();
             // Where a string or a comment begins first, it is one.
-            let apart = regex::Regex::new(r#""(\\.|[^"\\])*"|/\*(?s:.*?)\*/"#).unwrap();
             for comment in apart.find_iter(code).map(|found| found.as_str()).filter(|found| found.starts_with("/*")) {
                 assert!(!comment.contains(['\n', '\u{202e}']) && !comment.contains("??"), "{comment}");
             }

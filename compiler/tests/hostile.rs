@@ -3,6 +3,14 @@
 //! Input that nobody meant well with: scripts through passes 1 to 3 and object files through the readers. Whatever
 //! comes, there is an answer or an error, no panic and no hang. Random by fixed seeds.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that fails may say so in any way"
+)]
+
 use std::collections::HashMap;
 use std::process::Command;
 use std::sync::Arc;
@@ -15,7 +23,7 @@ use spile_source::diagnostic::Severity;
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "not every user of the targets calls all of it")]
 #[path = "../fuzz/targets/mod.rs"]
 mod targets;
 
@@ -26,7 +34,7 @@ struct Random(u64);
 
 impl Random {
     fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % below.max(1)
     }
 }
@@ -255,7 +263,7 @@ fn walk_type(debug: &DebugInfo, id: TypeId, depth: usize) {
     }
     match debug.resolve(id) {
         Ok((_, Type::Struct { members, .. })) => {
-            members.iter().take(50).for_each(|member| walk_type(debug, member.type_id, depth + 1))
+            members.iter().take(50).for_each(|member| walk_type(debug, member.type_id, depth + 1));
         }
         Ok((_, Type::Array { element, .. } | Type::Pointer(Some(element)))) => walk_type(debug, element, depth + 1),
         _ => {}

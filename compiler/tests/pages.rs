@@ -2,6 +2,8 @@
 
 //! The page behind each code: there is one for each, and what its examples show is true.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails may say so in any way")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -2,6 +2,8 @@
 
 //! The tables of patterns, as they stand in a module's C, run by the runtime's own interpreter (runtime-c/regex.c).
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
+
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;

@@ -7,12 +7,19 @@
 
 pub mod builtin;
 pub mod check;
+#[allow(
+    clippy::indexing_slicing,
+    reason = "by ids that the tables have issued, and by positions in a text that is at hand"
+)]
 pub mod elaborate;
+#[allow(clippy::indexing_slicing, reason = "by ids that the plan has issued")]
 pub mod emit;
 pub mod inspect;
 pub mod library;
+#[allow(clippy::indexing_slicing, reason = "by ids that the program and the plan have issued")]
 pub mod plan;
 pub mod probe;
+#[allow(clippy::indexing_slicing, reason = "by ids that the program has issued")]
 pub mod program;
 pub mod syscalls;
 pub mod types;

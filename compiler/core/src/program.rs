@@ -417,6 +417,7 @@ pub struct Print {
 
 /// A part of what a print puts out.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a print has about as many directives as literals: boxes save nothing")]
 pub enum PrintPiece {
     /// These bytes.
     Literal(Vec<u8>),

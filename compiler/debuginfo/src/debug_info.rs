@@ -224,6 +224,7 @@ impl DebugInfo {
         self.0.export(reserved)
     }
 
+    /// The file that the debug information describes.
     #[cfg(test)]
     pub(crate) fn elf(&self) -> &Elf {
         self.0.elf()

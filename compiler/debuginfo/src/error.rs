@@ -52,6 +52,7 @@ pub enum Error {
 }
 
 impl Error {
+    /// For `map_err`: the error of a file that cannot be read.
     pub(crate) fn read(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |error| Error::Read { path, error: Arc::new(error) }

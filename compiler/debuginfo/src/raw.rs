@@ -27,7 +27,7 @@ pub fn index(elf: &Elf, rows: &[u8], contents: &[u8]) -> Result<Vec<u8>, Error> 
     // Small numbers name rows and texts that there are.
     let word = |at: usize| match contents.get(at).copied().unwrap_or(0) {
         byte @ 0..0xf0 => u32::from(byte % 32),
-        byte => u32::from_le_bytes([byte, 0xff, 0xff, 0xff]) >> (byte & 7) * 4,
+        byte => u32::from_le_bytes([byte, 0xff, 0xff, 0xff]) >> ((byte & 7) * 4),
     };
     rest.extend((0..words).flat_map(|at| word(at).to_le_bytes()));
     rest.extend(contents.get(words..).unwrap_or_default());

@@ -5,7 +5,7 @@
 #![no_main]
 
 #[path = "../targets/mod.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "not every user of the targets calls all of it")]
 mod targets;
 
 use libfuzzer_sys::fuzz_target;

@@ -61,7 +61,7 @@ fn walk(debug: &DebugInfo, id: TypeId, depth: usize) {
     }
     match debug.resolve(id) {
         Ok((_, Type::Struct { members, .. })) => {
-            members.iter().take(8).for_each(|member| walk(debug, member.type_id, depth + 1))
+            members.iter().take(8).for_each(|member| walk(debug, member.type_id, depth + 1));
         }
         Ok((_, Type::Array { element, .. } | Type::Pointer(Some(element)))) => walk(debug, element, depth + 1),
         _ => {}

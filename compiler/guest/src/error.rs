@@ -71,6 +71,7 @@ pub enum Error {
 }
 
 impl Error {
+    /// For `map_err`: the error of an operation on a file.
     pub(super) fn file(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |error| Error::File { doing, path, error }

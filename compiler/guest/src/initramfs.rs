@@ -42,6 +42,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    /// Adds a file with its permissions; replaces one of the same path.
     pub(super) fn put(&mut self, path: impl Into<PathBuf>, content: Content, mode: u32) {
         self.files.insert(path.into(), (content, mode));
     }

@@ -68,6 +68,7 @@ pub(super) struct State {
     pub(super) kill: bool,
 }
 
+/// State that the threads of a guest's console share.
 #[derive(Default)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -75,6 +76,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Changes the state and wakes all threads that wait for it.
     pub(super) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let result = change(&mut self.lock());
         self.changed.notify_all();
@@ -199,6 +201,7 @@ fn parse(line: &str) -> Option<Message> {
 }
 
 impl Control {
+    /// Sends the signal to the guest, as soon as it is ready for signals.
     pub(super) fn signal(&self, name: &str) {
         let ready = self.shared.update(|state| {
             if !state.ready {

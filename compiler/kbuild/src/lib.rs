@@ -180,7 +180,7 @@ const FORMAT: u32 = 2;
 
 /// The recipe for the request's kernel, from the cache or recorded now. None if there is no cache: recording takes as
 /// long as a build by Kbuild.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "steps of one build, which share nothing else")]
 fn recipe(
     request: &Request,
     runtime: &Runtime,

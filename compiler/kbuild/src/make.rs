@@ -17,6 +17,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     std::fs::write(path, bytes).map_err(failed)
 }
 
+/// The file's contents; the error names the file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
     std::fs::read(path).map_err(|error| BuildError::File { path: path.to_path_buf(), error: error.to_string() })
 }

@@ -280,7 +280,7 @@ mod tests {
         let file = directory.path().join("Module.symvers");
         std::fs::write(&file, "0x00000007\tnew\tvmlinux\tEXPORT_SYMBOL\t\n0x00000008\tput\tdrivers/a-b\tEXPORT_SYMBOL\t\n0x9\tns\tx\tEXPORT_SYMBOL\tN\n").unwrap();
         let old = [("memcpy".to_string(), 1), ("kfree".to_string(), 2), (LAYOUT.to_string(), 3)];
-        let set = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<BTreeSet<String>>();
+        let set = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<String>>();
         let used = |needed: &[&str], weak: &[&str]| Used { needed: set(needed), weak: set(weak) };
         let (versions, depends) = choose_versions(&old, &used(&["memcpy", "new", "put"], &["gone"]), &file).unwrap();
         let expected = [("memcpy", 1), (LAYOUT, 3), ("new", 7), ("put", 8)];

@@ -51,6 +51,7 @@ pub(super) struct Steps {
 pub(super) const REFERENCE: &str = "spile_runtime";
 
 impl Recipe {
+    /// The recipe as a cache entry; `about` describes it to a person.
     pub(super) fn to_entry(&self, about: &str) -> Entry {
         let entry = Entry::new(about).with("plain.o", self.plain.as_slice());
         let steps = match &self.steps {

@@ -20,6 +20,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// Why it failed, in one line.
     pub(super) fn reason(&self) -> String {
         match self {
             Failure::Refused(error) => {
@@ -48,6 +49,7 @@ pub(super) struct Workplace<'a> {
 }
 
 impl Workplace<'_> {
+    /// Adds a line to the times of `--vp`: a stage that began at `started` and ends now.
     pub(super) fn took(&self, what: &str, started: Instant) {
         let mut stages = self.stages.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         stages.push((what.to_string(), started.elapsed()));

@@ -102,7 +102,7 @@ fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
         [("--summary", arguments.summary.as_deref()), ("--maintainer", Some(arguments.maintainer.as_str()))]
     {
         if text.is_some_and(|text| text.trim().is_empty() || text.chars().any(char::is_control)) {
-            return Err(format!("{option}: one line of text is wanted"));
+            return Err(format!("{option}: expected one line of text"));
         }
     }
     if !arguments.directory.is_dir() {

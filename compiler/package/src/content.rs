@@ -84,6 +84,7 @@ impl Entry {
         Entry { path: path.to_string(), kind: Kind::File { contents, mode: 0o644, configuration: true } }
     }
 
+    /// Size in bytes, as the package's tables give it.
     pub(crate) fn bytes(&self) -> usize {
         match &self.kind {
             Kind::File { contents, .. } => contents.len(),
@@ -92,6 +93,7 @@ impl Entry {
         }
     }
 
+    /// Target of a symbolic link; `None` for anything else.
     pub(crate) fn link(&self) -> Option<&str> {
         match &self.kind {
             Kind::File { .. } | Kind::Directory => None,

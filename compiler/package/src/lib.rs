@@ -25,6 +25,7 @@ pub(crate) mod tests {
     use crate::content::{Entry, LOADER, Package, directories};
     use crate::{deb, rpm};
 
+    /// A package with an entry of each kind.
     pub(crate) fn package() -> Package {
         Package {
             name: "spile-fix".into(),

@@ -59,7 +59,7 @@ pub fn arguments() -> impl Iterator<Item = Arg> {
 fn variable(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some((name, _)) if !name.is_empty() => Ok(text.to_string()),
-        _ => Err("NAME=VALUE is wanted".into()),
+        _ => Err("expected NAME=VALUE".into()),
     }
 }
 

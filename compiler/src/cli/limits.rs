@@ -87,7 +87,7 @@ mod tests {
 
     fn limits(defines: &[&str]) -> Result<Limits, String> {
         let mut limits = Limits::default();
-        let defines: Vec<String> = defines.iter().map(|define| define.to_string()).collect();
+        let defines: Vec<String> = defines.iter().map(ToString::to_string).collect();
         read(&defines, &mut limits).map(|_| limits)
     }
 

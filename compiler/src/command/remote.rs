@@ -50,7 +50,7 @@ impl Host {
         let port_fits = port.is_none_or(|port| port.parse::<u16>().is_ok());
         match fits && port_fits {
             true => Ok(Host { uri: uri.to_string(), name: name.to_string(), port: port.map(str::to_string) }),
-            false => Err(format!("--remote {uri}: [USER@]HOST or ssh://[USER@]HOST[:PORT] is wanted")),
+            false => Err(format!("--remote {uri}: expected [USER@]HOST or ssh://[USER@]HOST[:PORT]")),
         }
     }
 

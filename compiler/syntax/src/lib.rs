@@ -35,7 +35,7 @@ pub mod visit;
 #[cfg(test)]
 mod tests;
 
-#[allow(clippy::all, unused_imports, unused_parens)]
+#[allow(clippy::all, clippy::pedantic, clippy::restriction, unused_imports, unused_parens, reason = "generated")]
 mod grammar {
     include!(concat!(env!("OUT_DIR"), "/grammar.rs"));
 }

@@ -458,24 +458,26 @@ impl<'b> Reader<'b> {
         Ok(taken)
     }
 
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
+        let (taken, rest) = self.bytes.split_first_chunk().ok_or(FormatError::Truncated)?;
+        self.bytes = rest;
+        Ok(*taken)
+    }
+
     fn u8(&mut self) -> Result<u8, FormatError> {
-        Ok(self.take(1)?[0])
+        Ok(u8::from_le_bytes(self.chunk()?))
     }
 
     fn u32(&mut self) -> Result<u32, FormatError> {
-        let bytes = self.take(4)?;
-        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+        Ok(u32::from_le_bytes(self.chunk()?))
     }
 
     fn i64(&mut self) -> Result<i64, FormatError> {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(self.take(8)?);
-        Ok(i64::from_le_bytes(bytes))
+        Ok(i64::from_le_bytes(self.chunk()?))
     }
 
     fn literal(&mut self) -> Result<Vec<u8>, FormatError> {
-        let length = self.take(2)?;
-        let length = u16::from_le_bytes([length[0], length[1]]);
+        let length = u16::from_le_bytes(self.chunk()?);
         Ok(self.take(usize::from(length))?.to_vec())
     }
 
@@ -608,7 +610,7 @@ mod tests {
         let mut seed = 1u64;
         for _ in 0..20_000 {
             let mut damaged = bytes.clone();
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let at = (seed >> 33) as usize % damaged.len();
             damaged[at] ^= 1 << (seed >> 60 & 7);
             let _ = decode(&damaged);

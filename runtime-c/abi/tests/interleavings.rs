@@ -3,6 +3,8 @@
 //! The barriers of lock.c and ring.c: runtime-c/tests/threads/explore.c tries all interleavings of some CPUs, with loads that
 //! see old values. By hand with more of them: `target/tmp/explore 4 2 v`.
 
+#![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -4,6 +4,8 @@
 //!
 //! Compiled with sanitizers; the output names failed cases.
 
+#![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
+
 use std::path::Path;
 use std::process::Command;
 

@@ -4,6 +4,8 @@
 //!
 //! Each name below is spelled as in C, beside its Rust counterpart; a C program made of them prints C's values.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that fails may say so in any way")]
+
 use std::fmt::Write;
 use std::mem::{offset_of, size_of};
 use std::path::Path;

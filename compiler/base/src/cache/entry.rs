@@ -78,6 +78,7 @@ impl Entry {
         Ok(read(File::open(path)?))
     }
 
+    /// Writes the entry as [`Entry::load`] reads it: magic, checksum, description, parts.
     pub(super) fn write(&self, file: &mut File) -> std::io::Result<()> {
         let mut body = Vec::with_capacity(self.parts.values().map(|bytes| bytes.len() + 64).sum::<usize>() + ABOUT);
         put_text(&mut body, &self.about);

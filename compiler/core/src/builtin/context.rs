@@ -4,6 +4,7 @@
 
 use super::{Builtin, builtin};
 
+/// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("uid" "uid" () -> Long [pure] "user id of the current task, in its user namespace"),
     builtin!("euid" "euid" () -> Long [pure] "effective user id of the current task"),

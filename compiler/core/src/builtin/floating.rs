@@ -4,6 +4,7 @@
 
 use super::{Builtin, builtin};
 
+/// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("fp_add" "fp_add" ("add1": Long, "add2": Long) -> Long [pure] "sum of two floating point numbers"),
     builtin!("fp_sub" "fp_sub" ("sub1": Long, "sub2": Long) -> Long [pure] "difference of two floating point numbers"),

@@ -4,6 +4,7 @@
 
 use super::{Builtin, builtin};
 
+/// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("log" "log" ("text": String) [] "prints a line"),
     builtin!("warn" "warn" ("text": String) [] "a warning on stderr"),

@@ -4,6 +4,7 @@
 
 use super::{Builtin, builtin};
 
+/// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("kernel_string" "kernel_string" ("address": Long) -> String [fails pure] "text at a kernel address; an error if it cannot be read"),
     builtin!("kernel_string" "kernel_string2" ("address": Long, "otherwise": String) -> String [pure] "text at a kernel address, or the second argument if it cannot be read"),

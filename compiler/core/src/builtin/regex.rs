@@ -4,6 +4,7 @@
 
 use super::{Builtin, builtin};
 
+/// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("matched" "matched" ("n": Long) -> String [fails pure groups] "what group N of the last =~ matched, 0 for all of it; an error if it failed"),
     builtin!("matched_str" "matched_str" () -> String [fails pure groups] "what the last =~ matched; an error if it failed"),

@@ -4,6 +4,7 @@
 
 use super::{Builtin, builtin};
 
+/// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("registers_valid" "registers_valid" () -> Long [pure registers] "1 where register() and u_register() can be used"),
     builtin!("addr" "addr" () -> Long [pure registers] "address of the probed instruction; 0 without registers"),

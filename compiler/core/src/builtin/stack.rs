@@ -4,6 +4,7 @@
 
 use super::{Builtin, builtin};
 
+/// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("symname" "symname" ("address": Long) -> String [pure] "name of the kernel symbol that the address is in; the address in hex if there is none"),
     builtin!("symdata" "symdata" ("address": Long) -> String [pure] "the same with offset, size and module: vfs_read+0x0/0x190 [kernel]"),

@@ -4,6 +4,7 @@
 
 use super::{Builtin, builtin};
 
+/// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("strlen" "strlen" ("text": String) -> Long [pure] "bytes in the string"),
     builtin!("substr" "substr" ("text": String, "start": Long, "length": Long) -> String [pure] "part of a string, from a byte counted from 0"),

@@ -4,6 +4,7 @@
 
 use super::{Builtin, builtin};
 
+/// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("gettimeofday_s" "gettimeofday_s" () -> Long [pure] "seconds since the epoch"),
     builtin!("gettimeofday_ms" "gettimeofday_ms" () -> Long [pure] "milliseconds since the epoch"),

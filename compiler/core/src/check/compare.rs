@@ -150,6 +150,11 @@ fn located(surveyed: &Surveyed) -> Option<(CodePlace, Function)> {
     Some((code, function))
 }
 
+/// The function of the first site.
+fn first_located(sites: &[&Surveyed]) -> Option<(CodePlace, Function)> {
+    located(sites.first()?)
+}
+
 /// How many of the sites are in code that is called.
 fn bodies(sites: &[&Surveyed]) -> usize {
     let called = |surveyed: &&&Surveyed| {
@@ -230,7 +235,7 @@ fn compare_function(point: &Point, old: &[&Surveyed], new: &[&Surveyed]) -> Outc
     if bodies(old) > 0 && bodies(new) == 0 {
         return Outcome::new(Verdict::Inlined, format!("{}; was {}", shape(new), shape(old)));
     }
-    let (Some((_, one)), Some((_, other))) = (located(old[0]), located(new[0])) else {
+    let (Some((_, one)), Some((_, other))) = (first_located(old), first_located(new)) else {
         return Outcome::new(Verdict::Same, "");
     };
     let place = |function: &Function| format!("{}:{}", function.file, function.line);
@@ -299,7 +304,7 @@ fn without_dwarf(new: &DebugInfo, name: &str, problems: &[Diagnostic]) -> bool {
 fn missing(first: &Point, name: &str, sites: &[&Surveyed], second: &Point, kernel: &Kernel) -> Outcome {
     let why = second.problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
     let gone = Outcome::new(Verdict::Gone, why);
-    let Some((code, function)) = located(sites[0]) else { return gone };
+    let Some((code, function)) = first_located(sites) else { return gone };
     let other = if code.object.is_kernel() { kernel.vmlinux() } else { kernel.module(code.object.name()) };
     let Ok(other) = other else { return gone };
     let (Ok(old), Ok(new)) = (code.object.debug(), other.debug()) else { return gone };
@@ -397,12 +402,14 @@ fn compare_by_function(old: &BTreeMap<String, Vec<Use>>, new: &BTreeMap<String, 
 }
 
 fn compare_targets(old: &[Use], new: &[Use]) -> Outcome {
-    let there = |uses: &[Use]| uses.iter().position(|(target, _)| target.found.is_ok());
-    let (one, other) = match (there(old), there(new)) {
-        (Some(one), Some(other)) => (&old[one], &new[other]),
-        (None, Some(_)) => return Outcome::new(Verdict::New, type_of(new[0].0)),
-        (None, None) => return Outcome::new(Verdict::Gone, "on neither kernel"),
-        (Some(one), None) => return absent(&old[one], &new[0]),
+    fn there<'u, 's>(uses: &'u [Use<'s>]) -> Option<&'u Use<'s>> {
+        uses.iter().find(|(target, _)| target.found.is_ok())
+    }
+    let (one, other) = match (there(old), there(new), new.first()) {
+        (Some(one), Some(other), _) => (one, other),
+        (None, Some(_), Some(first)) => return Outcome::new(Verdict::New, type_of(first.0)),
+        (Some(one), None, Some(first)) => return absent(one, first),
+        _ => return Outcome::new(Verdict::Gone, "on neither kernel"),
     };
     let (Ok(found), Ok(now)) = (&one.0.found, &other.0.found) else { return Outcome::new(Verdict::Same, "") };
     let (Ok(first), Ok(second)) = (found.object.debug(), now.object.debug()) else {

@@ -73,9 +73,9 @@ pub(super) fn parameter(
     second: (&DebugInfo, FunctionId),
 ) -> Option<String> {
     let (old, new) = (first.0.parameters(first.1).ok()?, second.0.parameters(second.1).ok()?);
-    let at = old.iter().position(|variable| variable.name == name)?;
+    let (at, gone) = old.iter().enumerate().find(|(_, variable)| variable.name == name)?;
     let found = new.get(at).filter(|variable| old.iter().all(|known| known.name != variable.name))?;
-    let same = alike(Typed { debug: first.0, id: old[at].type_id }, Typed { debug: second.0, id: found.type_id });
+    let same = alike(Typed { debug: first.0, id: gone.type_id }, Typed { debug: second.0, id: found.type_id });
     same.then(|| found.name.clone())
 }
 

@@ -7,6 +7,7 @@ use crate::plan::{EmbeddedExpression, EmbeddedFunction, Located, Plan};
 use crate::plan::{Global, Storage};
 use crate::program::{Holds, Type};
 
+/// C text of the unit with all embedded C of the script: `embedded.c`.
 pub(super) fn emit(plan: &Plan) -> String {
     let mut unit = String::new();
     unit.push_str(&format!("/* Embedded C of {}. */\n", text::comment(&plan.naming.title)));
@@ -36,7 +37,7 @@ pub(super) fn emit(plan: &Plan) -> String {
         match expression.ty {
             None => unit.push_str(&format!("\t{};\n}}\n", expression.code.text)),
             Some(Type::Long) => {
-                unit.push_str(&format!("\t*spile_result = (spile_long)({{ {}; }});\n}}\n", expression.code.text))
+                unit.push_str(&format!("\t*spile_result = (spile_long)({{ {}; }});\n}}\n", expression.code.text));
             }
             Some(Type::String) => unit.push_str(&format!(
                 "\tconst char *spile_text = ({{ {}; }});\n\n\tstrscpy(spile_result, spile_text, MAXSTRINGLEN);\n}}\n",

@@ -226,6 +226,7 @@ struct Script<'p> {
     anchor_address: Hex,
 }
 
+/// C text of the script's unit: tables, handlers and functions. An error is a mistake in the template.
 pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     let mut tera = tera::Tera::default();
     tera.add_raw_template("script.c", TEMPLATE)?;
@@ -387,10 +388,10 @@ fn constant(constant: &Constant) -> ProbeConstant<'_> {
 
 fn target(target: &program::Target) -> Target<'_> {
     // abi.h's array has room for an SHA-1, which is what linkers make; a longer id is compared by its start.
-    let id = &target.build_id[..target.build_id.len().min(20)];
+    let id = target.build_id.iter().take(20);
     Target {
         name: literal(&target.name),
-        build_id: id.iter().map(|byte| format!("{byte:#04x}")).collect(),
+        build_id: id.map(|byte| format!("{byte:#04x}")).collect(),
         build_id_address: target.build_id_address.map(Hex),
     }
 }

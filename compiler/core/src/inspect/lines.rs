@@ -36,6 +36,7 @@ pub fn listing(
     resolver: &mut Resolver,
     sources: &Sources,
 ) -> Result<Listing, PointError> {
+    let (Some(first), Some(last)) = (components.first(), components.last()) else { return Ok(Listing::default()) };
     let mut functions: BTreeSet<(String, String, u32)> = BTreeSet::new();
     for site in probe::resolve(components, span, resolver)? {
         let Some(code) = site.context.code() else { continue };
@@ -45,11 +46,8 @@ pub fn listing(
     let mut listing = Listing::default();
     for (file, name, line) in functions {
         let text = format!("{name}@{file}:*");
-        let statements = Component {
-            name: "statement".into(),
-            argument: Some(Literal::String(text.into_bytes())),
-            ..components[components.len() - 1].clone()
-        };
+        let statements =
+            Component { name: "statement".into(), argument: Some(Literal::String(text.into_bytes())), ..last.clone() };
         // Of several functions one may have no line that is its own.
         let Ok(sites) = probe::resolve(&[components[0].clone(), statements], span, resolver) else { continue };
         let text = Text::find(sources, &file);

@@ -60,9 +60,7 @@ impl Index {
             })
             .collect::<Result<_, Unreadable>>()?;
         self.changed |= !fresh.is_empty();
-        for (at, outline) in fresh {
-            self.known.insert(paths[at].clone(), (states[at].clone(), outline));
-        }
+        self.known.extend(fresh);
         Ok(paths
             .iter()
             .map(|path| self.known.get(path).map(|(_, outline)| outline.clone()).unwrap_or_default())

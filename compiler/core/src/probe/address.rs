@@ -12,6 +12,7 @@ use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, Function, FunctionId};
 use spile_source::Span;
 
+/// The family of functions and statements at a numeric address.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form {
@@ -51,7 +52,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let (number, component) =
-        point.number("statement").or_else(|| point.number("function")).unwrap_or((0, point.components[0].span));
+        point.number("statement").or_else(|| point.number("function")).unwrap_or((0, point.span()));
     if point.has("absolute") {
         // It is not known whether an instruction begins there, and a probe in the middle of one breaks the kernel.
         if !resolver.is_guru() {

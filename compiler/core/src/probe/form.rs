@@ -2,7 +2,7 @@
 
 //! The shapes of probe points, and how the components of a point fit them.
 
-use spile_source::Span;
+use spile_source::{FileId, Span};
 use spile_syntax::ast::{Component, Literal};
 
 /// One shape of probe point: `kernel.function(string).return`.
@@ -22,14 +22,22 @@ pub struct Point<'p> {
 }
 
 impl Point<'_> {
+    /// Place of the first component.
+    pub(super) fn span(&self) -> Span {
+        self.components.first().map_or(Span::new(FileId(0), 0, 0), |component| component.span)
+    }
+
+    /// The first component of that name.
     pub(super) fn component(&self, name: &str) -> Option<&Component> {
         self.components.iter().find(|component| component.name == name)
     }
 
+    /// Whether the point has a component of that name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.component(name).is_some()
     }
 
+    /// Argument and place of the component of that name; `None` if there is none, or its argument is no number.
     pub(super) fn number(&self, name: &str) -> Option<(i64, Span)> {
         match self.component(name) {
             Some(Component { argument: Some(Literal::Number(value)), span, .. }) => Some((*value, *span)),
@@ -37,6 +45,7 @@ impl Point<'_> {
         }
     }
 
+    /// Argument and place of the component of that name; `None` if there is none, or its argument is no string.
     pub(super) fn string(&self, name: &str) -> Option<(String, Span)> {
         match self.component(name) {
             Some(Component { argument: Some(Literal::String(bytes)), span, .. }) => {
@@ -77,6 +86,7 @@ pub(super) enum Fit {
     Argument(usize),
 }
 
+/// How the components of a point fit the form, compared from the first one.
 pub(super) fn fit(form: &Form, components: &[Component]) -> Fit {
     let parts: Vec<&str> = form.spelling.split('.').collect();
     for (index, component) in components.iter().enumerate() {
@@ -85,10 +95,10 @@ pub(super) fn fit(form: &Form, components: &[Component]) -> Fit {
         if name != component.name {
             return Fit::Until(index);
         }
-        let fits = match (&component.argument, kind) {
-            (None, "") | (Some(Literal::Number(_)), "number)") | (Some(Literal::String(_)), "string)") => true,
-            _ => false,
-        };
+        let fits = matches!(
+            (&component.argument, kind),
+            (None, "") | (Some(Literal::Number(_)), "number)") | (Some(Literal::String(_)), "string)")
+        );
         if !fits {
             return Fit::Argument(index);
         }

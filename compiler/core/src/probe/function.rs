@@ -18,6 +18,7 @@ use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern,
 use spile_source::diagnostic::suggest;
 use spile_source::{FileId, Span};
 
+/// The family of `kernel.function`, `module().function`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form { spelling: "kernel.function(string)", doc: "entry of a kernel function, inlined copies included" },
@@ -52,7 +53,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
 );
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let first = point.components[0].span;
+    let first = point.span();
     let objects = objects(point, resolver)?;
     let mut sites = Vec::new();
     for object in &objects {
@@ -73,7 +74,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
 /// The objects that a point's first component names.
 pub(super) fn objects(point: &Point, resolver: &mut Resolver) -> Result<Vec<Rc<Object>>, PointError> {
     let kernel = resolver.kernel()?;
-    let failed = |error| PointError::Target { component: point.components[0].span, error: Rc::new(error) };
+    let failed = |error| PointError::Target { component: point.span(), error: Rc::new(error) };
     Ok(match point.string("module") {
         Some((name, _)) if name.contains(['*', '?', '[']) => {
             let matching = kernel.module_names().into_iter().filter(|module| spile_base::glob::matches(&name, module));
@@ -96,7 +97,7 @@ enum Wanted {
 }
 
 fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let (text, component) = point.string("function").unwrap_or((String::new(), point.components[0].span));
+    let (text, component) = point.string("function").unwrap_or((String::new(), point.span()));
     let debug_failed = |error: &dyn std::fmt::Display| PointError::DebugInfo { component, message: error.to_string() };
     let wanted = match () {
         () if point.has("return") => Wanted::Return,
@@ -175,10 +176,12 @@ pub(super) fn owner_of(object: &Object) -> String {
     if object.is_kernel() { "kernel".into() } else { format!("module(\"{}\")", object.name()) }
 }
 
+/// The object in a message: "the kernel", or "module NAME".
 pub(super) fn described(object: &Object) -> String {
     if object.is_kernel() { "the kernel".into() } else { format!("module {}", object.name()) }
 }
 
+/// The error for a text that is not FUNCTION@FILE:LINE or one of its variants.
 pub(super) fn no_place(text: &str, component: Span) -> PointError {
     let what = format!(
         "`{text}` as a place: FUNCTION@FILE:LINE is one, with :*, :LINE-LINE, :LINE,LINE or +LINES after the file"
@@ -186,6 +189,7 @@ pub(super) fn no_place(text: &str, component: Span) -> PointError {
     PointError::Unsupported { component, what }
 }
 
+/// The error for a pattern without a function in the object, with names that are similar.
 pub(super) fn nothing(
     debug: &DebugInfo,
     pattern: &FunctionPattern,

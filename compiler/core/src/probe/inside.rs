@@ -14,6 +14,7 @@ use spile_debuginfo::target::Object;
 use spile_debuginfo::{Function, FunctionId};
 use spile_source::Span;
 
+/// The family of `.callee` and `.callees`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form {
@@ -77,10 +78,10 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
 const MAX_DEPTH: i64 = 16;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    if let Some((depth, component)) = point.number("callees") {
-        if !(1..=MAX_DEPTH).contains(&depth) {
-            return Err(PointError::Range { component, low: 1, high: MAX_DEPTH });
-        }
+    if let Some((depth, component)) = point.number("callees")
+        && !(1..=MAX_DEPTH).contains(&depth)
+    {
+        return Err(PointError::Range { component, low: 1, high: MAX_DEPTH });
     }
     let mut sites = Vec::new();
     let objects = objects(point, resolver)?;
@@ -92,14 +93,14 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         }
     }
     if sites.is_empty() {
-        let component = point.components.last().map_or(point.components[0].span, |component| component.span);
+        let component = point.components.last().map_or(point.span(), |component| component.span);
         return Err(PointError::NoMatch { component, pattern: point.spelling(), object: "any of the modules".into() });
     }
     Ok(sites)
 }
 
 fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let (text, component) = point.string("function").unwrap_or((String::new(), point.components[0].span));
+    let (text, component) = point.string("function").unwrap_or((String::new(), point.span()));
     let failed = |error: spile_debuginfo::Error| PointError::DebugInfo { component, message: error.to_string() };
     let (pattern, _) = parse(&text).ok_or_else(|| no_place(&text, component))?;
     let debug = object.debug().map_err(failed)?;

@@ -15,6 +15,7 @@ use spile_debuginfo::target::Object;
 use spile_source::Span;
 use spile_source::diagnostic::suggest;
 
+/// The family of `kprobe.function` and the like.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form { spelling: "kprobe.function(string)", doc: "entry of a kernel function, by its symbol" },
@@ -57,7 +58,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         let attachment = code::at_address(address as u64);
         return Ok(vec![site(point.spelling(), "", "kernel", attachment)]);
     }
-    let (pattern, component) = point.string("function").unwrap_or((String::new(), point.components[0].span));
+    let (pattern, component) = point.string("function").unwrap_or((String::new(), point.span()));
     let module = point.string("module").map(|(name, _)| name.replace('-', "_"));
     let object = match &module {
         Some(name) => resolver.module(name).ok(),

@@ -16,7 +16,7 @@ pub(super) fn unavailable(reason: Unavailable) -> ContextError {
     match reason {
         Unavailable::Unknown => ContextError::Unknown,
         Unavailable::OptimizedOut => ContextError::OptimizedOut,
-        reason => ContextError::NoValue(why_unavailable(reason)),
+        reason @ Unavailable::Unsupported(_) => ContextError::NoValue(why_unavailable(reason)),
     }
 }
 
@@ -84,7 +84,7 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
         debuginfo::Location::Value(ops) => Ok(Location::Value(evaluate(ops, object)?)),
         debuginfo::Location::Bytes(bytes) if bytes.len() <= 8 => {
             let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
+            word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
             Ok(Location::Value(long(i64::from_le_bytes(word))))
         }
         debuginfo::Location::Bytes(bytes) => {

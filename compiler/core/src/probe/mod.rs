@@ -141,9 +141,10 @@ pub fn resolve(components: &[Component], span: Span, resolver: &mut Resolver) ->
         }
     }
     if let Some((index, expected)) = argument.filter(|(index, _)| *index >= longest) {
-        return Err(PointError::Argument { component: components[index].span, expected });
+        let component = components.get(index).map_or(span, |component| component.span);
+        return Err(PointError::Argument { component, expected });
     }
-    let before = &components[..longest.min(components.len())];
+    let before = components.get(..longest).unwrap_or(components);
     let mut follow: Vec<String> = forms()
         .filter(|form| {
             !matches!(fit(form, before), Fit::Argument(_)) && fit(form, before) != Fit::Until(0) || before.is_empty()
@@ -152,7 +153,7 @@ pub fn resolve(components: &[Component], span: Span, resolver: &mut Resolver) ->
             let parts: Vec<&str> = form.spelling.split('.').collect();
             let same =
                 before.iter().zip(&parts).all(|(component, part)| part.split('(').next() == Some(&component.name));
-            if same { parts.get(before.len()).map(|part| part.to_string()) } else { None }
+            if same { parts.get(before.len()).map(ToString::to_string) } else { None }
         })
         .collect();
     follow.sort();

@@ -11,6 +11,7 @@ use spile_debuginfo::target::Object;
 use spile_source::Span;
 use spile_source::diagnostic::suggest;
 
+/// The family of `netfilter.hook`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form {
@@ -98,7 +99,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         _ => [owned(&PRIORITIES, "NF_IP_PRI_"), owned(&PRIORITIES, "NF_IP6_PRI_")].concat(),
     };
     let priority = named("priority", "priority", i32::MIN.into(), i32::MAX.into(), priorities)?;
-    let component = point.components[0].span;
+    let component = point.span();
     let kernel =
         resolver.kernel()?.vmlinux().map_err(|error| PointError::Target { component, error: Rc::new(error) })?;
     let failed = |message: String| PointError::DebugInfo { component, message };
@@ -186,7 +187,8 @@ impl Context for PacketContext {
     fn variable(&self, name: &str) -> Result<Found, ContextError> {
         let index = WORDS.iter().position(|word| *word == name).ok_or(ContextError::Unknown)?;
         let location = Location::Register { offset: index as u32 * 8 };
-        Ok(Found { object: self.kernel.clone(), type_id: self.types[index], location })
+        let type_id = self.types.get(index).copied().ok_or(ContextError::Unknown)?;
+        Ok(Found { object: self.kernel.clone(), type_id, location })
     }
 
     fn parameters(&self) -> Vec<String> {

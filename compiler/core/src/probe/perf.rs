@@ -9,6 +9,7 @@ use crate::program::{Attachment, Label, Mechanism, Value};
 
 /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK of include/uapi/linux/perf_event.h.
 pub(super) const TYPE_SOFTWARE: u32 = 1;
+/// Default event of `perf` probes, in nanoseconds of CPU time.
 pub(super) const CPU_CLOCK: u64 = 0;
 
 /// Of the kernel's kinds of events, the last that has a fixed number: PERF_TYPE_BREAKPOINT is 5, a PMU's own come after.
@@ -54,6 +55,7 @@ fn counter(event: u32, config: u64, name: String) -> Attachment {
 /// Events between two runs when the script does not say.
 const DEFAULT_PERIOD: u64 = 1_000_000;
 
+/// The family of `perf`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form {

@@ -9,6 +9,7 @@ use crate::program::{Attachment, Label, Mechanism, Runs, Value};
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
 
+/// The family of `procfs`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     check,
     ..ProbeFamily::new(
@@ -56,7 +57,7 @@ const DEFAULT_UMASK: i64 = 0o077;
 const MAX_BYTES: i64 = 1 << 20;
 
 fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let first = point.components[0].span;
+    let first = point.span();
     let (path, component) = point.string("procfs").unwrap_or(("command".into(), first));
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     if path.len() > 200 || !path.split('/').all(plain) {

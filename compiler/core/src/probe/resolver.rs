@@ -69,10 +69,12 @@ impl<'k> Resolver<'k> {
         self.kernel?.module(&path.to_string_lossy()).ok()
     }
 
+    /// Whether callees are probed whoever calls them (see [`Resolver::with_any_caller`]).
     pub(in crate::probe) fn any_caller(&self) -> bool {
         self.any_caller
     }
 
+    /// Whether the script is compiled with `-g`.
     pub(in crate::probe) fn is_guru(&self) -> bool {
         self.guru
     }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, Mechanism, Runs, Value};
 
+/// The family of `begin`, `end`, `error`, `never`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     unconditional: true,
     ..ProbeFamily::new(
@@ -42,7 +43,7 @@ fn ordered(mechanism: &'static Mechanism, order: i64) -> Attachment {
 }
 
 fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let name = point.components[0].name.as_str();
+    let name = point.components.first().map_or("", |component| component.name.as_str());
     let order = point.number(name).map_or(0, |(order, _)| order);
     let attachment = match name {
         "begin" => ordered(&BEGIN, order),

@@ -17,6 +17,7 @@ use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, Function, FunctionId, FunctionPattern, Statement};
 use spile_source::Span;
 
+/// The family of `kernel.statement`, `module().statement`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form { spelling: "kernel.statement(string)", doc: "a source line of the kernel" },
@@ -34,7 +35,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
 const NEAR: usize = 4;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let (text, component) = point.string("statement").unwrap_or((String::new(), point.components[0].span));
+    let (text, component) = point.string("statement").unwrap_or((String::new(), point.span()));
     let (pattern, lines) = parse(&text).ok_or_else(|| no_place(&text, component))?;
     let objects = objects(point, resolver)?;
     let mut sites = Vec::new();

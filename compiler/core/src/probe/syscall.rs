@@ -17,6 +17,7 @@ use spile_debuginfo::{FunctionPattern, TypeId, Variable};
 use spile_source::diagnostic::suggest;
 use spile_source::{FileId, Span};
 
+/// The family of system calls.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form { spelling: "__syscall", doc: "every system call; arguments by longlong_arg()" },
@@ -39,10 +40,12 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
 );
 
 /// Numbers by name, of 64-bit and of 32-bit programs.
-fn numbers() -> &'static HashMap<&'static str, (Option<u32>, Option<u32>)> {
-    static NUMBERS: OnceLock<HashMap<&'static str, (Option<u32>, Option<u32>)>> = OnceLock::new();
+type Numbers = HashMap<&'static str, (Option<u32>, Option<u32>)>;
+
+fn numbers() -> &'static Numbers {
+    static NUMBERS: OnceLock<Numbers> = OnceLock::new();
     NUMBERS.get_or_init(|| {
-        let mut numbers: HashMap<_, (Option<u32>, Option<u32>)> = HashMap::new();
+        let mut numbers = Numbers::new();
         for (number, name) in entries(include_str!("../../../../runtime-c/syscalls_x86_64.h")) {
             numbers.entry(name).or_default().0 = Some(number);
         }

@@ -9,6 +9,7 @@ use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, Mechanism, Runs, Value};
 use spile_source::Span;
 
+/// The family of `timer`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     unconditional: true,
     ..ProbeFamily::new(
@@ -72,7 +73,7 @@ const RANGE: (i64, i64) = (100_000, 86_400_000_000_000);
 const TICKS: (i64, i64) = (1, 1_000_000);
 
 fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let component = &point.components[1];
+    let [_, component, ..] = point.components else { return Ok(Vec::new()) };
     let (value, span) = point.number(&component.name).unwrap_or((0, component.span));
     let unit = match component.name.as_str() {
         "s" | "sec" => 1_000_000_000,

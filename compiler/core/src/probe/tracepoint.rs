@@ -17,6 +17,7 @@ use spile_debuginfo::{DebugInfo, FunctionPattern, Type as CType, TypeId, Variabl
 use spile_source::diagnostic::suggest;
 use spile_source::{FileId, Span};
 
+/// The family of `kernel.trace`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form { spelling: "kernel.trace(string)", doc: "a tracepoint, NAME or SYSTEM:NAME; its arguments by name" },
@@ -39,9 +40,8 @@ const MAX_ARGUMENTS: usize = 12;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let numbered = point.has("tracepoint");
-    let (text, component) = point
-        .string(if numbered { "tracepoint" } else { "trace" })
-        .unwrap_or((String::new(), point.components[0].span));
+    let (text, component) =
+        point.string(if numbered { "tracepoint" } else { "trace" }).unwrap_or((String::new(), point.span()));
     let wanted = Wanted::parse(&text);
     let kernel = resolver.kernel()?;
     let failed = |error| PointError::Target { component, error: Rc::new(error) };

@@ -9,6 +9,7 @@ use crate::program::{Attachment, Label, Mechanism, Place, Value};
 use spile_debuginfo::Address;
 use spile_debuginfo::target::Object;
 
+/// The family of `kernel.data`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
         Form { spelling: "kernel.data(string).write", doc: "a global variable of the kernel is written" },
@@ -74,7 +75,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let length = match asked {
         Some(length) if address % length == 0 => length,
         Some(length) => {
-            let component = point.number("length").map_or(point.components[0].span, |(_, span)| span);
+            let component = point.number("length").map_or(point.span(), |(_, span)| span);
             let expected = format!("a length that divides the address 0x{address:x}, as {length} does not");
             return Err(PointError::Argument { component, expected });
         }

@@ -34,6 +34,9 @@ const DECL_TAG: u32 = 17;
 const TYPE_TAG: u32 = 18;
 const ENUM64: u32 = 19;
 
+/// The type of a function's result, and its parameters with their names.
+type Prototype = (Option<TypeId>, Vec<(String, TypeId)>);
+
 /// Longer texts are none: thousands of types may name one text of a megabyte.
 const MAX_TEXT: usize = 4096;
 
@@ -165,9 +168,8 @@ impl Btf {
         }
         let start = self.texts.checked_add((at - self.texts_from) as usize)?;
         let bytes = self.bytes.get(start..self.texts + self.texts_length as usize)?;
-        let bytes = &bytes[..bytes.len().min(MAX_TEXT)];
-        let end = bytes.iter().position(|byte| *byte == 0)?;
-        (end > 0).then(|| String::from_utf8_lossy(&bytes[..end]).into_owned())
+        let end = bytes.iter().take(MAX_TEXT).position(|byte| *byte == 0).filter(|end| *end > 0)?;
+        Some(String::from_utf8_lossy(bytes.get(..end)?).into_owned())
     }
 
     pub fn name(&self, id: u32) -> Option<String> {
@@ -186,7 +188,7 @@ impl Btf {
     }
 
     /// A function's result, and its parameters with their names.
-    pub fn prototype(&self, function: u32) -> Option<(Option<TypeId>, Vec<(String, TypeId)>)> {
+    pub fn prototype(&self, function: u32) -> Option<Prototype> {
         let (_, head) = self.part(function)?;
         let (part, prototype) = self.part(head.value).filter(|(_, prototype)| prototype.kind == FUNC_PROTO)?;
         let mut parameters = Vec::new();

@@ -85,7 +85,8 @@ impl Source for Prototypes {
     /// A parameter at the function's first instruction.
     fn variable(&self, id: FunctionId, _: Address, name: &str) -> Result<Found, Error> {
         let parameters = self.all_parameters(id);
-        let Some(index) = parameters.iter().position(|(known, _)| known == name) else {
+        let known = parameters.iter().enumerate().find(|(_, (known, _))| known == name);
+        let Some((index, &(_, type_id))) = known else {
             return Ok(Err(Unavailable::Unknown));
         };
         // System V ABI, AMD64 supplement, 3.2.3: one word each, as long as none is a struct.
@@ -98,7 +99,6 @@ impl Source for Prototypes {
             Some(register) => Location::Register(register),
             None => Location::Memory(registers::stack_parameter(index).to_vec()),
         };
-        let (_, type_id) = parameters[index];
         Ok(Ok(FoundVariable { type_id, location }))
     }
 

@@ -12,6 +12,7 @@ use crate::object::Address;
 const MAX_DEPTH: usize = 64;
 
 impl Dwarf {
+    /// The calls in the code of these entries, inlined code included, sorted by address.
     pub(super) fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, Damage> {
         let mut calls = Vec::new();
         for die in dies {
@@ -37,10 +38,10 @@ impl Dwarf {
             for entry in &children {
                 match entry.tag() {
                     gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => {
-                        open.push((die_at(unit, entry.offset())?, depth + 1))
+                        open.push((die_at(unit, entry.offset())?, depth + 1));
                     }
                     gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site => {
-                        found.extend(self.unknown_call(unit, entry)?)
+                        found.extend(self.unknown_call(unit, entry)?);
                     }
                     _ => {}
                 }
@@ -70,6 +71,7 @@ impl Dwarf {
         Ok(Some(ops))
     }
 
+    /// The labels in all copies of the function, sorted by address.
     pub(super) fn read_labels(&self, id: FunctionId) -> Result<Vec<Label>, Damage> {
         let mut labels = Vec::new();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {

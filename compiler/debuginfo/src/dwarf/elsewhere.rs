@@ -10,6 +10,7 @@ use crate::facts::{Elsewhere, FunctionId};
 use crate::object::Address;
 
 impl Dwarf {
+    /// Where else in the function the variable has a value, for a message; empty if nothing is known.
     pub(super) fn find_elsewhere(&self, id: FunctionId, at: Address, name: &str) -> Result<Elsewhere, Damage> {
         let Some(here) = self.elf.flat(at) else { return Ok(Elsewhere::default()) };
         let Some(root) = self.scopes(id, here)?.and_then(|scopes| scopes.own.first().copied()) else {

@@ -309,7 +309,7 @@ struct Row {
     kind: Kind,
     name: Option<String>,
     number: u32,
-    children: Vec<(Option<String>, [u32; 3])>,
+    children: Vec<Child>,
     encoding: u32,
 }
 
@@ -458,7 +458,7 @@ impl<'d> Interner<'d> {
         })
     }
 
-    fn members(&mut self, members: Vec<Member>, depth: usize) -> Result<Vec<(Option<String>, [u32; 3])>, Damage> {
+    fn members(&mut self, members: Vec<Member>, depth: usize) -> Result<Vec<Child>, Damage> {
         let mut children = Vec::new();
         for member in members {
             let bits = member.bits.map_or(0, |bits| (bits.first as u32) << 8 | u32::from(bits.bits));

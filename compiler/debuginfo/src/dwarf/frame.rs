@@ -28,6 +28,7 @@ struct Range {
     offset: usize,
 }
 
+/// How the canonical frame address is computed at one place.
 pub(super) enum FrameAddress {
     Ops(Vec<Op>),
     Expression(Expression<Bytes>),

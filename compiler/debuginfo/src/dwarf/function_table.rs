@@ -22,6 +22,7 @@ const COLUMNS: [usize; 4] = [8, 6, 4, 2];
 
 const WHAT: &str = "functions";
 
+/// All functions of an object, as rows in the cache.
 pub(super) struct FunctionTable(Tables);
 
 impl FunctionTable {

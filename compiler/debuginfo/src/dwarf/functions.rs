@@ -92,6 +92,7 @@ impl Dwarf {
         Ok(named.into_par_iter().filter(fits).map(|function| FunctionId::of(function.die)).collect())
     }
 
+    /// The function, from the cache if it is there, otherwise from DWARF.
     pub(super) fn describe(&self, id: FunctionId) -> Result<Function, Error> {
         match self.function_table().and_then(|table| table.function(&self.elf, id)) {
             Some(function) => Ok(function),
@@ -120,6 +121,7 @@ impl Dwarf {
         Ok(())
     }
 
+    /// The function, read from its DIE and the DIEs that it refers to.
     pub(super) fn read_function(&self, id: FunctionId) -> Result<Function, Damage> {
         let chain = self.store.origins(id.die())?;
         let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry)).unwrap_or_default();
@@ -176,6 +178,7 @@ impl Dwarf {
         Ok(self.instances.all(&self.store)?.of(id.die()))
     }
 
+    /// The code of one copy of the function; `None` if it has no address.
     pub(super) fn body(&self, die: Die, function: &str) -> Result<Option<Body>, Damage> {
         let (unit, entry) = self.store.entry(die)?;
         let ranges = self.code_ranges(unit, &entry)?;
@@ -245,6 +248,7 @@ impl Dwarf {
         Ok(ranges)
     }
 
+    /// First instruction of an inlined instance; `None` if it has no code.
     pub(super) fn instance_address(&self, die: Die) -> Result<Option<Address>, Damage> {
         let (unit, entry) = self.store.entry(die)?;
         let ranges = self.code_ranges(unit, &entry)?;
@@ -261,13 +265,13 @@ trait Of {
 impl Of for Vec<(Die, Die)> {
     fn of(&self, origin: Die) -> Vec<Die> {
         let start = self.partition_point(|(of, _)| *of < origin);
-        self[start..].iter().take_while(|(of, _)| *of == origin).map(|(_, instance)| *instance).collect()
+        self.iter().skip(start).take_while(|(of, _)| *of == origin).map(|(_, instance)| *instance).collect()
     }
 }
 
 /// All inlined instances of a unit.
 fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
-    let slot = &store.slots[slot];
+    let slot = store.slot(slot)?;
     let abbreviations = store.sections(Die(slot.start)).abbreviations(&slot.header)?;
     let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
     let mut raw = slot.header.entries_raw(&abbreviations, None).map_err(failed)?;

@@ -23,6 +23,7 @@ const COLUMNS: [usize; 5] = [3, 2, 3, 2, 1];
 
 const WHAT: &str = "names";
 
+/// The names of functions, types and variables, from the cache or from a scan of all units.
 pub(super) struct Index {
     tables: Tables,
     /// A function's copies may be in other units than itself (link-time optimisation).

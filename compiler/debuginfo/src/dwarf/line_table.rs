@@ -88,8 +88,8 @@ impl Dwarf {
             }));
             symbols.sort_unstable();
             symbols.dedup();
-            let unclear: Vec<u32> =
-                symbols.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0).collect();
+            let pairs = symbols.iter().zip(symbols.iter().skip(1));
+            let unclear: Vec<u32> = pairs.filter(|(one, next)| one.0 == next.0).map(|(one, _)| one.0).collect();
             symbols.retain(|symbol| unclear.binary_search(&symbol.0).is_err());
         }
         Ok(packed(base, &starts, &files, &symbols))
@@ -193,7 +193,7 @@ mod tests {
         let (symbols, blocks, files) = (word(2) as usize, word(3) as usize, word(4) as usize);
         let (first_block, first_file) = (6 + symbols * 2, 6 + symbols * 2 + blocks * 2);
         let rows = (first_file + files) * 4;
-        let block = (0..blocks).filter(|block| word(first_block + block * 2) <= at).last()?;
+        let block = (0..blocks).rfind(|block| word(first_block + block * 2) <= at)?;
         let end = if block + 1 < blocks { word(first_block + block * 2 + 3) } else { word(5) } as usize;
         let mut next = rows + word(first_block + block * 2 + 1) as usize;
         let mut number = || {

@@ -37,6 +37,7 @@ impl Lines {
     }
 }
 
+/// The unit's line table, with rows of equal address merged. Damage ends it early.
 pub(super) fn read_rows(unit: &Unit) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let Some(program) = unit.line_program.clone() else { return rows };
@@ -60,6 +61,7 @@ pub(super) fn read_rows(unit: &Unit) -> Vec<Row> {
 }
 
 impl Dwarf {
+    /// The statements in all copies of the function and its inlined instances, sorted by address.
     pub(super) fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, Damage> {
         let mut statements = Vec::new();
         for (copy, die) in (0..).zip(self.copies(id)?.into_iter().chain(self.instances_of(id)?)) {

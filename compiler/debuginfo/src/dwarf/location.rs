@@ -458,12 +458,12 @@ impl Translator<'_, '_> {
         let left = self.pop()?;
         // A generic operand beside a typed one does not occur; the typed one says more.
         let kind = if left == Kind::Generic && !matches!(op, Op::Shl | Op::Shr | Op::Shra) { right } else { left };
-        let wrong = match (op, kind) {
-            (Op::Div, Kind::Integer { bytes: 8, signed: false }) => true,
-            (Op::Mod, Kind::Integer { signed: true, .. }) => true,
-            (Op::Shr, Kind::Integer { bytes: 1..=7, signed: true }) => true,
-            _ => false,
-        };
+        let wrong = matches!(
+            (op, kind),
+            (Op::Div, Kind::Integer { bytes: 8, signed: false })
+                | (Op::Mod, Kind::Integer { signed: true, .. })
+                | (Op::Shr, Kind::Integer { bytes: 1..=7, signed: true })
+        );
         if wrong {
             return Err(missing(format!("its location has an operation that is not known: {op:?} of typed numbers")));
         }

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::store::{Bytes, Damage, Die, Slot, Store, Unit};
 use crate::facts::TypeTag;
 
+/// A name in a section, without its NUL.
 pub(super) type Text = &'static [u8];
 
 /// A function's entry that has a name and is no declaration: an ordinary function, or the abstract instance of one that
@@ -99,7 +100,7 @@ struct Seen {
 }
 
 fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage> {
-    let slot = &store.slots[index];
+    let slot = store.slot(index)?;
     let header = &slot.header;
     let abbreviations = store.sections(Die(slot.start)).abbreviations(header)?;
     let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
@@ -130,12 +131,12 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage
             if !(sibling || wanted && is_read(name)) {
                 continue;
             }
-            raw.skip_attributes(&specs[skipped..at]).map_err(failed)?;
+            raw.skip_attributes(specs.get(skipped..at).unwrap_or_default()).map_err(failed)?;
             let value = raw.read_attribute(*spec).map_err(failed)?.value();
             skipped = at + 1;
             seen.take(name, value);
         }
-        raw.skip_attributes(&specs[skipped..]).map_err(failed)?;
+        raw.skip_attributes(specs.get(skipped..).unwrap_or_default()).map_err(failed)?;
         if wanted {
             add(store, slot, index, tag, offset, &seen, partial)?;
         }
@@ -263,7 +264,7 @@ fn add(
 fn text(store: &Store, index: usize, seen: &Seen) -> Result<Option<Text>, Damage> {
     Ok(match seen.name {
         Some(AttributeValue::DebugStrRef(offset)) => {
-            store.sections(Die(store.slots[index].start)).string(offset).ok().map(|text| text.slice())
+            store.sections(Die(store.slot(index)?.start)).string(offset).ok().map(|text| text.slice())
         }
         Some(AttributeValue::String(text)) => Some(text.slice()),
         Some(value) => {

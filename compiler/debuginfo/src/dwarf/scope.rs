@@ -23,6 +23,7 @@ pub(super) struct Scopes {
 }
 
 impl Dwarf {
+    /// The scopes around an address of the function, innermost first; `None` if the function has no code there.
     pub(super) fn scopes(&self, id: FunctionId, at: u64) -> Result<Option<Scopes>, Damage> {
         let mut best: Option<(bool, Die, bool)> = None;
         for die in self.copies(id)? {
@@ -76,9 +77,9 @@ impl Dwarf {
                     let die = die_at(unit, entry.offset())?;
                     let inlined = inlined || call && !self.is_part(id, unit, entry)?;
                     if inlined {
-                        scopes.inner.push(die)
+                        scopes.inner.push(die);
                     } else {
-                        scopes.own.push(die)
+                        scopes.own.push(die);
                     }
                     next = Some((die, inlined));
                     break;

@@ -19,7 +19,9 @@ use crate::object::{Contents, Elf};
 /// Bytes of a section. `'static` is true only as long as the [`Store`] that gave them lives: it must not get out of
 /// `debuginfo`, whose public values are all owned.
 pub(super) type Bytes = EndianSlice<'static, LittleEndian>;
+/// A parsed compilation unit.
 pub(super) type Unit = gimli::Unit<Bytes>;
+/// A debugging information entry (DIE).
 pub(super) type Entry = gimli::DebuggingInformationEntry<Bytes>;
 
 /// Offset of an entry in `.debug_info`.
@@ -167,12 +169,17 @@ impl Store {
     /// Index of the unit that the entry is in.
     pub fn slot_of(&self, die: Die) -> Result<usize, Damage> {
         let index = self.slots.partition_point(|slot| slot.start <= die.0).checked_sub(1);
-        let index = index.filter(|index| die.0 < self.slots[*index].end);
+        let index = index.filter(|index| self.slots.get(*index).is_some_and(|slot| die.0 < slot.end));
         index.ok_or_else(|| Damage::at(die, "in no unit"))
     }
 
+    /// The unit's place in the sections, and its header; an error if there are not so many units.
+    pub(super) fn slot(&self, index: usize) -> Result<&Slot, Damage> {
+        self.slots.get(index).ok_or_else(|| Damage { die: None, message: "no such unit".into() })
+    }
+
     pub fn unit(&self, slot: usize) -> Result<&Unit, Damage> {
-        let slot = self.slots.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+        let slot = self.slot(slot)?;
         let unit = slot.unit.get_or_init(|| self.sections(Die(slot.start)).unit(slot.header));
         unit.as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
     }
@@ -185,7 +192,7 @@ impl Store {
     pub fn entry(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
         let slot = self.slot_of(die)?;
         let unit = self.unit(slot)?;
-        let entry = unit.entry(UnitOffset((die.0 - self.slots[slot].start) as usize));
+        let entry = unit.entry(UnitOffset((die.0 - self.slot(slot)?.start) as usize));
         let entry = entry.map_err(|error| Damage::at(die, error.to_string()))?;
         if entry.is_null() { Err(Damage::at(die, "the end of a list instead of an entry")) } else { Ok((unit, entry)) }
     }
@@ -208,7 +215,7 @@ impl Store {
     pub fn string(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Option<&'static [u8]> {
         let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
         let text = sections.attr_string(unit, value).ok()?.slice();
-        Some(&text[..text.len().min(MAX_TEXT)])
+        Some(text.get(..MAX_TEXT).unwrap_or(text))
     }
 
     /// The entry's own DW_AT_name.
@@ -317,6 +324,7 @@ fn load(elf: &Elf, section: SectionId, before: usize, owned: &mut Vec<Vec<u8>>) 
     Ok(EndianSlice::new(bytes, LittleEndian))
 }
 
+/// The error to report for damaged DWARF in the file.
 pub(super) fn damaged(elf: &Elf, damage: Damage) -> Error {
     let offset = damage.die.map(|die| u64::from(die.0));
     Error::Dwarf { path: elf.path().into(), offset, message: damage.message }
@@ -327,6 +335,7 @@ pub(super) fn number(entry: &Entry, name: DwAt) -> Option<u64> {
     entry.attr_value(name)?.udata_value()
 }
 
+/// Whether the entry has this attribute, and it is true.
 pub(super) fn flag(entry: &Entry, name: DwAt) -> bool {
     matches!(entry.attr_value(name), Some(AttributeValue::Flag(true)))
 }

@@ -10,14 +10,17 @@ use super::store::{Damage, Die, Entry, Unit, flag, number};
 use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag};
 
 impl Dwarf {
+    /// Target of DW_AT_type; `None` is `void`.
     pub(super) fn type_of(&self, unit: &Unit, entry: &Entry) -> Result<Option<TypeId>, Damage> {
         Ok(self.store.reference_attr(unit, entry, gimli::DW_AT_type)?.map(TypeId::of))
     }
 
+    /// The type, with all its members.
     pub(super) fn read_type(&self, id: TypeId) -> Result<Type, Damage> {
         self.read_as(id, Extent::Whole)
     }
 
+    /// The type, with as many of its members as `extent` asks for.
     pub(super) fn read_as(&self, id: TypeId, extent: Extent) -> Result<Type, Damage> {
         let (unit, entry) = self.unrestricted(id.die())?;
         let name = self.store.name(unit, &entry);
@@ -91,7 +94,7 @@ impl Dwarf {
     pub(super) fn children(&self, die: Die) -> Result<(&Unit, Vec<Entry>), Damage> {
         let slot = self.store.slot_of(die)?;
         let unit = self.store.unit(slot)?;
-        let offset = gimli::UnitOffset((die.0 - self.store.slots[slot].start) as usize);
+        let offset = gimli::UnitOffset((die.0 - self.store.slot(slot)?.start) as usize);
         let failed = |error: gimli::Error| Damage::at(die, error.to_string());
         let mut tree = unit.entries_tree(Some(offset)).map_err(failed)?;
         let mut nodes = tree.root().map_err(failed)?.children();

@@ -54,6 +54,7 @@ impl Dwarf {
         self.described(locals_of(&self.declared_in(&scopes.own)?).into_iter())
     }
 
+    /// Names and types of the variables; those without a type are left out.
     pub(super) fn described<'v>(
         &self,
         declared: impl Iterator<Item = &'v Declared<'v>>,
@@ -142,6 +143,7 @@ impl Dwarf {
         self.find_global_of_unit(id, name)
     }
 
+    /// Type and location of a variable at an address, or why it has none there.
     pub(super) fn locate(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Found, Damage> {
         let Some(type_id) = self.declared_type(variable)? else {
             return Ok(Err(Unavailable::Unsupported("it has no type".into())));
@@ -176,6 +178,7 @@ impl Dwarf {
         Ok(Err(Fault::OptimizedOut))
     }
 
+    /// The context in which location expressions are evaluated at the address.
     pub(super) fn place<'s>(
         &'s self,
         unit: &'s Unit,

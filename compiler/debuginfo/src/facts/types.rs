@@ -13,6 +13,7 @@ pub struct TypeId {
 }
 
 impl TypeId {
+    /// The type of that number: the offset of its DIE, or its number in BTF or an index.
     pub(crate) fn new(number: u32) -> TypeId {
         TypeId { number, dimensions: 0 }
     }

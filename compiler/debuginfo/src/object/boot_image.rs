@@ -5,6 +5,7 @@
 /// The boot protocol's magic at this offset.
 const MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 
+/// Whether the file is an x86 boot image (bzImage).
 pub(crate) fn is_image(bytes: &[u8]) -> bool {
     bytes.get(MAGIC.0..MAGIC.0 + 4) == Some(MAGIC.1)
 }
@@ -27,13 +28,14 @@ pub(crate) const LZ4_MAGIC: [u8; 4] = [0x02, 0x21, 0x4c, 0x18];
 
 const LZ4_BLOCK: usize = 8 << 20;
 
+/// Unpacks the legacy LZ4 frame of a boot image; an error above `most` bytes.
 pub(crate) fn unpack_lz4(packed: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let mut rest = packed.strip_prefix(&LZ4_MAGIC).unwrap_or(packed);
     let mut unpacked = Vec::new();
     // The build puts the unpacked size behind the last block.
     while rest.len() > 4 {
-        let (length, after) = rest.split_at(4);
-        let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
+        let Some((length, after)) = rest.split_first_chunk() else { break };
+        let length = u32::from_le_bytes(*length) as usize;
         let (block, after) = after.split_at_checked(length).ok_or("an LZ4 block is cut short")?;
         let end = unpacked.len() + LZ4_BLOCK;
         unpack_block(block, &mut unpacked, end).ok_or("an LZ4 block is damaged")?;

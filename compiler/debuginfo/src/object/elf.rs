@@ -42,6 +42,7 @@ const LAYOUT_START: u64 = 0x10_0000;
 /// Sections unpacked in memory are refused beyond this size.
 const MAX_SECTIONS: u64 = 2 << 30;
 
+/// The only kind of ELF file that is read: 64 bits, little-endian.
 pub(crate) type File<'data> = ElfFile64<'data, LittleEndian>;
 
 /// Index of a section in its file.
@@ -147,6 +148,7 @@ impl Elf {
         Elf::new(path, Bytes::Unpacked(bytes))
     }
 
+    /// The file of these bytes: an ELF file, or BTF as in /sys/kernel/btf. `path` is for messages.
     pub(crate) fn new(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
         let wrong = |message: String| Error::Elf { path: path.into(), message };
         if is_raw_btf(&bytes) {
@@ -247,6 +249,7 @@ impl Elf {
         self.parse().ok().and_then(size).unwrap_or(0)
     }
 
+    /// Whether it is a kernel module: addresses are relative to sections.
     pub(crate) fn is_relocatable(&self) -> bool {
         self.relocatable
     }
@@ -329,6 +332,7 @@ impl Elf {
         (!name.is_empty()).then(|| (PathBuf::from(std::ffi::OsStr::from_bytes(name)), build_id.to_vec()))
     }
 
+    /// The file, parsed again; only its first parse, in [`Elf::new`], can fail.
     pub(crate) fn parse(&self) -> Result<File<'_>, Error> {
         File::parse(&*self.bytes).map_err(|error| self.wrong(error.to_string()))
     }
@@ -363,6 +367,7 @@ impl Elf {
         self.address(at)
     }
 
+    /// The loaded section that has this address.
     pub(crate) fn section_at(&self, at: u64) -> Option<&Section> {
         let index = self.sections.partition_point(|section| section.start <= at).checked_sub(1)?;
         self.sections.get(index).filter(|section| at - section.start < section.size)
@@ -453,7 +458,7 @@ impl Elf {
     /// The symbols at or before the address, nearest first.
     pub(crate) fn symbols_before(&self, at: u64) -> Result<impl Iterator<Item = Symbol<'_>>, Error> {
         let all = &self.symbols()?.all;
-        Ok(all[..all.partition_point(|row| row.at <= at)].iter().rev().map(|row| self.symbol(row)))
+        Ok(all.iter().take(all.partition_point(|row| row.at <= at)).rev().map(|row| self.symbol(row)))
     }
 
     /// The function's symbol at or nearest before the address, and the distance from it.
@@ -597,7 +602,9 @@ impl Elf {
             let place =
                 usize::try_from(offset).ok().and_then(|start| contents.get_mut(start..start.checked_add(length)?));
             match (place, length) {
-                (Some(place), 1 | 2 | 4 | 8) => place.copy_from_slice(&value.to_le_bytes()[..length]),
+                (Some(place), 1 | 2 | 4 | 8) => {
+                    place.iter_mut().zip(value.to_le_bytes()).for_each(|(byte, new)| *byte = new);
+                }
                 _ => {
                     return Err(self.wrong(format!("section {name}: relocation at {offset:#x} is outside of it")));
                 }
@@ -606,6 +613,7 @@ impl Elf {
         Ok(())
     }
 
+    /// The file as it is on disk, unpacked.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -631,7 +639,7 @@ fn named(elf: &File, bytes: &[u8]) -> Result<(), String> {
         let rest =
             usize::try_from(section.sh_name(LittleEndian)).ok().and_then(|at| names.get(at..)).unwrap_or_default();
         let most = usize::try_from(budget.bytes_left()).unwrap_or(usize::MAX).saturating_add(1).min(rest.len());
-        let length = rest[..most].iter().position(|byte| *byte == 0).unwrap_or(most);
+        let length = rest.iter().take(most).position(|byte| *byte == 0).unwrap_or(most);
         budget.bytes(length).map_err(|error| error.to_string())?;
     }
     Ok(())

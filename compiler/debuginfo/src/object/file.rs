@@ -194,9 +194,9 @@ mod tests {
     /// Each packs far more than there may be, and is given up in time.
     #[test]
     fn archives_of_nothing_much_are_given_up() {
-        const BLOCK: [u8; 1 << 16] = [0; 1 << 16];
+        static BLOCK: [u8; 1 << 16] = [0; 1 << 16];
         let zeros = |to: &mut dyn Write, bytes: usize| {
-            (0..bytes / BLOCK.len()).for_each(|_| to.write_all(&BLOCK).expect("written"))
+            (0..bytes / BLOCK.len()).for_each(|_| to.write_all(&BLOCK).expect("written"));
         };
         let mut bombs = Vec::new();
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -40,9 +40,9 @@ impl Edges {
         for (name, stride) in TABLES {
             let Some(contents) = reader.contents(name) else { continue };
             let entries = (0..contents.length() / stride).map(|number| number * stride);
-            hidden.extend(entries.filter_map(|at| {
-                Some((reader.place(&contents, at, false)?, reader.place(&contents, at + TARGET, false)?))
-            }));
+            hidden.extend(
+                entries.filter_map(|at| Some((contents.place(at, false)?, contents.place(at + TARGET, false)?))),
+            );
         }
         hidden.sort_unstable();
         let mut relocated = HashMap::new();
@@ -123,15 +123,15 @@ impl Flow {
         let mut seen = vec![false; self.at.len()];
         let mut open = vec![from];
         while let Some(index) = open.pop() {
-            if self.entered[index] {
+            let Some((false, all_before)) = self.entered.get(index).copied().zip(self.before.get(index)) else {
                 return false;
-            }
-            for before in self.before[index].iter().map(|before| *before as usize) {
+            };
+            for before in all_before.iter().map(|before| *before as usize) {
                 if before == from {
                     return false;
                 }
-                if !seen[before] && !kept.contains(&self.at[before]) {
-                    seen[before] = true;
+                let (Some(seen), Some(place)) = (seen.get_mut(before), self.at.get(before)) else { return false };
+                if !std::mem::replace(seen, true) && !kept.contains(place) {
                     open.push(before);
                 }
             }
@@ -211,8 +211,8 @@ impl Code<'_, '_> {
         let at: Vec<u64> = self.steps.keys().copied().collect();
         let mut before = vec![Vec::new(); at.len()];
         let mut edge = |from: u32, to: u64| {
-            if let Ok(to) = at.binary_search(&to) {
-                before[to].push(from);
+            if let Some(before) = at.binary_search(&to).ok().and_then(|to| before.get_mut(to)) {
+                before.push(from);
             }
         };
         for (from, step) in (0..).zip(self.steps.values()) {
@@ -293,7 +293,7 @@ i:      xor %eax, %eax
             let mut places: Vec<u64> = names.iter().map(|name| at(name)).collect();
             places.sort_unstable();
             let kept = Flow::of(&elf, &edges, &places).expect("code").first_reached(&places);
-            names.iter().filter(|name| kept.contains(&at(name))).map(|name| name.to_string()).collect()
+            names.iter().filter(|name| kept.contains(&at(name))).map(ToString::to_string).collect()
         };
         assert_eq!(first(&["a", "b"]), ["a"], "one behind the other");
         assert_eq!(first(&["a", "d"]), ["a"], "a branch of it");

@@ -59,10 +59,12 @@ pub(crate) struct Table {
     extent: Extent,
 }
 
+/// A table of 32-bit offsets, each relative to itself.
 pub(crate) const fn relative(section: &'static str, stride: u64, extent: Extent) -> Table {
     Table { section, stride, absolute: false, extent }
 }
 
+/// A table of 64-bit addresses.
 pub(crate) const fn absolute(section: &'static str, stride: u64, extent: Extent) -> Table {
     Table { section, stride, absolute: true, extent }
 }
@@ -179,12 +181,28 @@ pub(crate) struct Contents<'f> {
 }
 
 impl Contents<'_> {
+    /// What the field at the offset stands for.
+    pub(super) fn place(&self, offset: u64, is_absolute: bool) -> Option<u64> {
+        if let Some(relocations) = &self.relocations {
+            return relocations.get(&offset).copied();
+        }
+        let first = usize::try_from(offset).ok()?;
+        match is_absolute {
+            true => Some(u64::from_le_bytes(self.bytes.get(first..first.checked_add(8)?)?.try_into().ok()?)),
+            false => {
+                let distance = i32::from_le_bytes(self.bytes.get(first..first.checked_add(4)?)?.try_into().ok()?);
+                Some((self.start + offset).wrapping_add_signed(distance.into()))
+            }
+        }
+    }
+
     /// In bytes.
     pub(crate) fn length(&self) -> u64 {
         self.bytes.len() as u64
     }
 }
 
+/// Reads tables of code addresses from an object.
 pub(crate) struct Reader<'e, 'f> {
     pub(crate) elf: &'e Elf,
     pub(crate) file: &'f File<'e>,
@@ -234,25 +252,11 @@ impl<'e> Reader<'e, '_> {
         self.elf.bytes().get(first..first.checked_add(usize::try_from(length).ok()?)?)
     }
 
-    /// What the field at the offset stands for.
-    pub(super) fn place(&self, contents: &Contents<'_>, offset: u64, is_absolute: bool) -> Option<u64> {
-        if let Some(relocations) = &contents.relocations {
-            return relocations.get(&offset).copied();
-        }
-        let first = usize::try_from(offset).ok()?;
-        match is_absolute {
-            true => Some(u64::from_le_bytes(contents.bytes.get(first..first.checked_add(8)?)?.try_into().ok()?)),
-            false => {
-                let distance = i32::from_le_bytes(contents.bytes.get(first..first.checked_add(4)?)?.try_into().ok()?);
-                Some((contents.start + offset).wrapping_add_signed(distance.into()))
-            }
-        }
-    }
-
+    /// Address and length of the code that each entry of the table stands for; damaged entries are left out.
     pub(crate) fn places(&self, contents: &Contents<'_>, table: &Table) -> Vec<(u64, u32)> {
         let offsets = (0..contents.bytes.len() as u64).step_by(table.stride as usize);
         let found = offsets.filter_map(|offset| {
-            let place = self.place(contents, offset, table.absolute)?;
+            let place = contents.place(offset, table.absolute)?;
             let code = |length: usize| self.bytes(place, length as u64);
             Some(match table.extent {
                 Extent::Bytes(length) => (place, length),
@@ -268,7 +272,7 @@ impl<'e> Reader<'e, '_> {
     /// None if entries are of no known form.
     fn alternatives(&self, contents: &Contents<'_>) -> Option<Vec<(u64, u32)>> {
         ALTERNATIVES.iter().find_map(|&(stride, length_at)| {
-            if contents.bytes.len() as u64 % stride != 0 {
+            if !(contents.bytes.len() as u64).is_multiple_of(stride) {
                 return None;
             }
             let count = contents.bytes.len() as u64 / stride;
@@ -300,7 +304,7 @@ impl<'e> Reader<'e, '_> {
 fn branch(code: &[u8]) -> u32 {
     match code {
         [0x2e, 0x0f, ..] => 7,
-        [0x2e, ..] | [0x0f, ..] => 6,
+        [0x2e | 0x0f, ..] => 6,
         _ => 5,
     }
 }

@@ -162,7 +162,7 @@ fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
         elf.sections()
             .iter()
             .filter(|section| SECTIONS.contains(&section.name.as_str()))
-            .map(|section| section.range()),
+            .map(super::elf::Section::range),
     );
     let mut listed: Vec<u64> = UNLISTED.iter().filter_map(|name| symbol((*name).to_string())).collect();
     for name in ["_kprobe_blacklist", "kprobe_blacklist"] {

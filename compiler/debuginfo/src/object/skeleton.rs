@@ -42,7 +42,7 @@ impl Section {
 pub(crate) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
     let mut sections = vec![Section::plain("", 0, Vec::new())];
     for loaded in elf.loaded()? {
-        let flags = u64::from(SHF_ALLOC.0) | if loaded.executable { u64::from(SHF_EXECINSTR.0) } else { 0 };
+        let flags = SHF_ALLOC.0 | if loaded.executable { SHF_EXECINSTR.0 } else { 0 };
         let kind = if loaded.note.is_empty() { SHT_NOBITS.0 } else { SHT_NOTE.0 };
         let contents = loaded.note;
         sections.push(Section {

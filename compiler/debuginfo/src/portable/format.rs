@@ -55,6 +55,7 @@ pub(crate) enum Kind {
     Incomplete,
 }
 
+/// The kinds by their number in the file.
 pub(crate) const KINDS: [Kind; 13] = [
     Kind::Base,
     Kind::Pointer,
@@ -71,6 +72,7 @@ pub(crate) const KINDS: [Kind; 13] = [
     Kind::Incomplete,
 ];
 
+/// The encodings of base types by their number in the file.
 pub(crate) const ENCODINGS: [BaseEncoding; 6] = [
     BaseEncoding::Signed,
     BaseEncoding::Unsigned,
@@ -89,6 +91,7 @@ pub(crate) fn write_number(mut number: u64, bytes: &mut Vec<u8>) {
     bytes.push(number as u8);
 }
 
+/// Reads what [`write_number`] wrote; `None` if it ends early or has more than 64 bits.
 pub(crate) fn read_number(bytes: &mut std::slice::Iter<u8>) -> Option<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {

@@ -154,7 +154,7 @@ impl Portable {
             file: self.text(cell(1)),
             line: cell(2),
             external: cell(3) != 0,
-            return_type: cell(4).checked_sub(1).map(|row| TypeId::new(row)),
+            return_type: cell(4).checked_sub(1).map(TypeId::new),
             bodies: self.ends(row, 5).filter_map(body).collect(),
             inlined: self.ends(row, 6).filter_map(inlined).collect(),
         })
@@ -362,7 +362,7 @@ impl Portable {
         let name = self.tables.get(TYPES, row, 1).checked_sub(1).map(|at| self.text(at));
         let number = self.tables.get(TYPES, row, 2);
         let size = u64::from(number);
-        let target = || number.checked_sub(1).map(|row| TypeId::new(row));
+        let target = || number.checked_sub(1).map(TypeId::new);
         let listed = |row| if extent == Extent::Whole { self.children(row) } else { 0..0 };
         let child = |column: usize| move |row: usize| self.tables.get(CHILDREN, row, column);
         Some(match kind {

@@ -39,11 +39,13 @@ fn key(elf: &Elf, what: &str) -> Option<Key> {
     Some(Key::new(hash))
 }
 
+/// The tables called `what` of the file, mapped from the cache; `None` if they are not there.
 pub(crate) fn find(elf: &Elf, cache: Option<&Cache>, what: &str) -> Option<TableBytes> {
     let key = key(elf, what)?;
     cache?.map(Kind::Index, &key, PART, super::is_whole).map(TableBytes::Mapped)
 }
 
+/// Stores the tables called `what` of the file in the cache.
 pub(crate) fn keep(elf: &Elf, cache: Option<&Cache>, what: &str, bytes: &[u8]) {
     let (Some(key), Some(cache)) = (key(elf, what), cache) else { return };
     let about = format!("{what} of {}", elf.path().display());

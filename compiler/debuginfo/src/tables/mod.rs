@@ -38,6 +38,7 @@ impl Deref for TableBytes {
     }
 }
 
+/// Tables of 32-bit numbers and a heap of texts, checked when they are opened.
 pub(crate) struct Tables {
     bytes: TableBytes,
     /// Of each table: where it begins, columns, rows.
@@ -182,8 +183,8 @@ impl<'t> Writer<'t> {
     pub fn finish(self) -> Vec<u8> {
         let mut rest = Vec::with_capacity(self.tables.iter().map(Vec::len).sum::<usize>() + self.texts.len() + 256);
         rest.extend((self.columns.len() as u32).to_le_bytes());
-        for table in 0..self.columns.len() {
-            rest.extend((self.columns[table] as u32).to_le_bytes());
+        for (table, columns) in self.columns.iter().enumerate() {
+            rest.extend((*columns as u32).to_le_bytes());
             rest.extend(self.rows(table).to_le_bytes());
         }
         self.tables.iter().for_each(|table| rest.extend(table));

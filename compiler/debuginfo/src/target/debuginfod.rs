@@ -168,7 +168,7 @@ impl Servers {
                 }
                 continue;
             };
-            let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+            let head = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned();
             bytes.drain(..end + 4);
             let status = head.split_whitespace().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
             match status {

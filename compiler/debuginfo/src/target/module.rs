@@ -133,7 +133,7 @@ fn collect(directory: &Path, depth: usize, files: &mut BTreeMap<String, PathBuf>
         return;
     };
     let mut entries: Vec<fs::DirEntry> = entries.flatten().collect();
-    entries.sort_by_key(|entry| entry.file_name());
+    entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         // Without following links: `build` and `source` lead out of the directory.
         let Ok(kind) = entry.file_type() else {

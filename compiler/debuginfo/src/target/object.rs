@@ -31,6 +31,7 @@ pub struct Object {
 }
 
 impl Object {
+    /// The kernel or a module; `base` is the kernel whose BTF a module's BTF continues.
     pub(super) fn new(
         name: String,
         path: PathBuf,

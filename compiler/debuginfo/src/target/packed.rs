@@ -28,6 +28,7 @@ const MODULE: &str = "module/";
 /// Unpacked, no object's part is larger.
 const MAX_OBJECT: u64 = 400 << 20;
 
+/// An index file of `--export-index`.
 #[derive(Debug)]
 pub(super) struct Packed {
     pub path: PathBuf,

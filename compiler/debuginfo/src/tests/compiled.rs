@@ -246,11 +246,10 @@ fn every_instruction() {
                 for variable in
                     debug.parameters(id).expect("some").into_iter().chain(debug.locals(id, at).expect("some"))
                 {
-                    if let Ok(found) = debug.variable(id, at, &variable.name).expect("is whole") {
-                        if let Location::Memory(ops) = &found.location {
-                            assert!(machine.run(ops).abs_diff(0x9000) < 0x200);
-                            found_on_stack += 1;
-                        }
+                    let found = debug.variable(id, at, &variable.name).expect("is whole");
+                    if let Ok(Location::Memory(ops)) = found.map(|found| found.location) {
+                        assert!(machine.run(&ops).abs_diff(0x9000) < 0x200);
+                        found_on_stack += 1;
                     }
                 }
             }

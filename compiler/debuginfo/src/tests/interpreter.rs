@@ -14,6 +14,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
+    /// Writes a little-endian 64-bit word to memory.
     pub(super) fn store(&mut self, at: u64, value: u64) {
         for (index, byte) in value.to_le_bytes().into_iter().enumerate() {
             self.memory.insert(at + index as u64, byte);
@@ -54,6 +55,7 @@ impl Machine {
         (0..u64::from(size)).rev().fold(0, |value, index| value << 8 | u64::from(self.memory[&(at + index)]))
     }
 
+    /// The value of a location expression.
     pub(super) fn run(&self, ops: &[Op]) -> u64 {
         let mut stack: Vec<u64> = Vec::new();
         for op in ops {

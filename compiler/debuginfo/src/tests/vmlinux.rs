@@ -7,6 +7,7 @@ use crate::dwarf::Dwarf;
 use crate::source::Source;
 use spile_base::cache::Cache;
 
+/// The newest installed vmlinux with debug information; a note and `None` if there is none.
 pub(crate) fn installed() -> Option<PathBuf> {
     let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?;
     let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -70,7 +71,7 @@ fn struct_file() {
     assert_eq!(dentry.offset, 8);
     match debug.member(file, "f_modee") {
         Err(MemberError::NoMember { candidates }) => {
-            assert!(candidates.iter().any(|name| name == "f_mode"))
+            assert!(candidates.iter().any(|name| name == "f_mode"));
         }
         other => panic!("{other:?}"),
     }
@@ -109,8 +110,8 @@ fn the_whole_kernel() {
         let function = debug.function(id).unwrap_or_else(|error| panic!("{id:?}: {error}"));
         bodies += function.bodies.len();
         let Some(body) = function.bodies.first() else { continue };
-        assert!(function.bodies.is_sorted_by_key(|body| body.is_part()), "{}", function.name);
-        parts += usize::from(!body.is_part() && function.bodies.iter().any(|body| body.is_part()));
+        assert!(function.bodies.is_sorted_by_key(crate::Body::is_part), "{}", function.name);
+        parts += usize::from(!body.is_part() && function.bodies.iter().any(crate::Body::is_part));
         assert!(body.symbol.is_some(), "{}", function.name);
         for variable in debug.parameters(id).expect("parameters") {
             match debug.variable(id, body.entry, &variable.name).expect("is whole") {

@@ -49,9 +49,11 @@ fn states_that_do_the_same_are_one() {
     assert_eq!(compile(b"").unwrap().start, MATCHED);
 }
 
+/// A xorshift generator with this state.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
+    /// A number from 0 to `below` - 1.
     pub(super) fn next(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -77,6 +79,7 @@ pub(super) fn random_pattern(random: &mut Random, depth: usize) -> String {
     }
 }
 
+/// Up to eight characters of `a`, `b` and `c`.
 pub(super) fn random_text(random: &mut Random) -> String {
     (0..random.next(9)).map(|_| ['a', 'a', 'b', 'b', 'c'][random.next(5)]).collect()
 }

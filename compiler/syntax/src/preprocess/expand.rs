@@ -61,6 +61,7 @@ struct Active {
     depth: usize,
 }
 
+/// Expands the macros and conditionals of one file.
 pub(super) struct Expander<'a> {
     sources: &'a mut SourceMap,
     environment: &'a Environment,
@@ -78,6 +79,7 @@ pub(super) struct Expander<'a> {
 }
 
 impl<'a> Expander<'a> {
+    /// For the tokens of one file; `library` has the macros of the tapset.
     pub(super) fn new(
         sources: &'a mut SourceMap,
         tokens: Vec<Token>,
@@ -109,6 +111,7 @@ impl<'a> Expander<'a> {
         }
     }
 
+    /// What conditions are evaluated with.
     pub(super) fn environment(&self) -> &'a Environment {
         self.environment
     }

@@ -52,12 +52,14 @@ impl Level {
     }
 }
 
+/// The expression as a script has it, with only the parentheses that it needs.
 pub(super) fn print(expr: &Expr) -> String {
     let mut out = String::new();
     write(&mut out, expr, Level::Assignment);
     out
 }
 
+/// The keys of an element, with their brackets.
 pub(super) fn indexes(indexes: &[Index]) -> String {
     let index = |index: &Index| match index {
         Index::Expr(expr) => print(expr),
@@ -66,6 +68,7 @@ pub(super) fn indexes(indexes: &[Index]) -> String {
     indexes.iter().map(index).collect::<Vec<_>>().join(", ")
 }
 
+/// Name of the extractor without its `@`.
 pub(super) fn extractor_name(extractor: Extractor) -> &'static str {
     AtOperator::Extract(extractor).text()
 }

@@ -105,7 +105,7 @@ fn library_scripts_parse() {
 /// All messages for one script.
 fn errors(path: &Path, bytes: &[u8], origin: Origin, arguments: &[&str]) -> String {
     let mut sources = SourceMap::new();
-    let arguments = arguments.iter().map(|text| text.to_string()).collect();
+    let arguments = arguments.iter().map(ToString::to_string).collect();
     let environment = Environment { arguments, ..environment() };
     let macros = library(&mut sources, &environment);
     let file = sources.add(path.to_string_lossy(), bytes.to_vec(), origin);

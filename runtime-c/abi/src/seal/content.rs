@@ -44,6 +44,7 @@ pub(super) struct Elf<'f> {
 }
 
 impl<'f> Elf<'f> {
+    /// The sections of the ELF file; `None` if its tables are damaged.
     pub(super) fn read(file: &'f [u8]) -> Option<Elf<'f>> {
         if !file.starts_with(MAGIC) || u16_at(file, 58)? as u64 != HEADER_BYTES {
             return None;
@@ -85,7 +86,7 @@ impl<'f> Elf<'f> {
     /// With zeros in `hole`, a file range. `None`: a reference is invalid.
     pub(super) fn sum(&self, hole: &Range<usize>) -> Option<u64> {
         // e_type, e_machine.
-        let mut total = Sum::new().and(&self.file.get(16..20)?).0;
+        let mut total = Sum::new().and(self.file.get(16..20)?).0;
         for section in &self.sections {
             let of_section = match section.kind {
                 SHT_RELA => self.relocations(section)?,

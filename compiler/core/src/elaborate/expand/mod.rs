@@ -246,7 +246,7 @@ fn after_alias<'c>(name: &[ast::Component], components: &'c [ast::Component]) ->
         let wild = glob::is_pattern(&first.name) && first.argument.is_none();
         let fits = match wild {
             true => {
-                glob::matches(&first.name, &part.name) && !(part.name.starts_with('_') && !first.name.starts_with('_'))
+                glob::matches(&first.name, &part.name) && (first.name.starts_with('_') || !part.name.starts_with('_'))
             }
             false => first.name == part.name,
         };

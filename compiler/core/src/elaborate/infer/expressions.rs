@@ -50,10 +50,10 @@ impl<'a> Inference<'_, 'a> {
             ExprKind::Index(base, _) => base,
             _ => target,
         };
-        if let ExprKind::Ident(name) = &base.kind {
-            if let Some(id) = self.names.find_global(base.span.file, name) {
-                self.typed.globals[id.index()].read = true;
-            }
+        if let ExprKind::Ident(name) = &base.kind
+            && let Some(id) = self.names.find_global(base.span.file, name)
+        {
+            self.typed.globals[id.index()].read = true;
         }
     }
 
@@ -64,7 +64,7 @@ impl<'a> Inference<'_, 'a> {
                 self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, Use::Written)
             }
             ExprKind::Index(..) if self.names.is_element(expr) => self.infer_element(unit, expr, true),
-            ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) && !self.is_known(unit, base) => {
+            ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) && !is_known(unit, base) => {
                 self.infer_element(unit, expr, true)
             }
             ExprKind::Target(_) if unit.at.text_variable(expr).is_some() => {
@@ -105,7 +105,7 @@ impl<'a> Inference<'_, 'a> {
                 self.typed.types.known(Type::Long, span)
             }
             ExprKind::Index(base, indices) => match &base.kind {
-                ExprKind::Ident(_) if self.names.is_element(expr) || !self.is_known(unit, base) => {
+                ExprKind::Ident(_) if self.names.is_element(expr) || !is_known(unit, base) => {
                     self.infer_element(unit, expr, false)
                 }
                 ExprKind::Histogram { .. } => {
@@ -213,11 +213,6 @@ impl<'a> Inference<'_, 'a> {
             ExprKind::Target(_) => {}
             _ => self.want(unit, base, Type::Long),
         }
-    }
-
-    /// Whether the name is that of a variable seen before.
-    fn is_known(&self, unit: &Unit, expr: &ast::Expr) -> bool {
-        matches!(&expr.kind, ExprKind::Ident(name) if unit.names.contains_key(name))
     }
 
     fn infer_index(&mut self, unit: &mut Unit, base: &'a ast::Expr, indices: &'a [ast::Index], span: Span) -> TypeVar {
@@ -390,9 +385,14 @@ impl<'a> Inference<'_, 'a> {
                     global.written |= access == Access::Write;
                 }
                 None => {
-                    self.env.report(Error::NotGlobal { what: "variable that embedded C declares", span: code.span })
+                    self.env.report(Error::NotGlobal { what: "variable that embedded C declares", span: code.span });
                 }
             }
         }
     }
+}
+
+/// Whether the name is that of a variable seen before.
+fn is_known(unit: &Unit, expr: &ast::Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Ident(name) if unit.names.contains_key(name))
 }

@@ -146,10 +146,10 @@ impl<'a> Typed<'a> {
                 contextual |= self.is_contextual(names, callee);
             }
         }
-        if visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next)) {
-            if let Some(next) = names.overload_after(ast) {
-                contextual |= self.is_contextual(names, next);
-            }
+        if visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next))
+            && let Some(next) = names.overload_after(ast)
+        {
+            contextual |= self.is_contextual(names, next);
         }
         self.functions[declared.index()].contextual = Some(contextual);
         contextual
@@ -186,11 +186,11 @@ impl<'a> Inference<'_, 'a> {
         self.typed.reached.push(Reached::Function(index));
         // All of one name agree on their types, whether or not they are ever tried.
         self.reach_next(index);
-        if let ast::FunctionBody::EmbeddedC(code) = &self.typed.functions[index.index()].ast.body {
-            if code.text.contains("STAP_NEXT") {
-                self.typed.functions[index.index()].wrapper = Some(FunctionId(self.typed.reached.len() as u32));
-                self.typed.reached.push(Reached::Wrapper(index));
-            }
+        if let ast::FunctionBody::EmbeddedC(code) = &self.typed.functions[index.index()].ast.body
+            && code.text.contains("STAP_NEXT")
+        {
+            self.typed.functions[index.index()].wrapper = Some(FunctionId(self.typed.reached.len() as u32));
+            self.typed.reached.push(Reached::Wrapper(index));
         }
     }
 

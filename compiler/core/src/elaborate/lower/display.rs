@@ -51,7 +51,7 @@ fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
                 print(vec![text(format!("{name}=")), quoted(value), text("\n".into())].concat(), span)
             }
             Holds::Stats(_) => {
-                stats(&Element { global: id, keys: Vec::new(), span }, vec![text(name.clone())].concat(), span)
+                stats(&Element { global: id, keys: Vec::new(), span }, [text(name.clone())].concat(), span)
             }
         };
     }
@@ -127,7 +127,7 @@ fn stats(element: &Element, head: Vec<PrintPiece>, span: Span) -> Stmt {
         pieces.push(plain(extract(extractor).into()));
     }
     pieces.extend(text("\n".into()));
-    let none = vec![head, text(" @count=0x0\n".into())].concat();
+    let none = [head, text(" @count=0x0\n".into())].concat();
     let kind = StmtKind::If {
         condition: extract(Extractor::Count),
         then: Box::new(print(pieces, span)),

@@ -106,9 +106,8 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     fn lower_all(&mut self, scripts: &[ast::Script], handlers: Vec<Handler>) -> Program {
-        let mut program = Program::default();
-        program.globals =
-            (0..self.names.globals.len()).map(|index| self.lower_global(GlobalId(index as u32))).collect();
+        let globals = (0..self.names.globals.len()).map(|index| self.lower_global(GlobalId(index as u32))).collect();
+        let mut program = Program { globals, ..Program::default() };
         for reached in self.typed.reached.clone() {
             let function = self.lower_reached(reached);
             program.functions.push(function);
@@ -326,10 +325,10 @@ impl<'a> Lowering<'_, 'a> {
                 if self.at_entry && matches!(variable, Variable::Local(_)) {
                     return Err(Error::LocalAtEntry { name: name.clone(), span });
                 }
-                if let Variable::Global(id) = variable {
-                    if let Holds::Stats(_) = self.typed.holds(id) {
-                        return Err(Error::AggregateAsValue { name: name.clone(), span, stats: None });
-                    }
+                if let Variable::Global(id) = variable
+                    && let Holds::Stats(_) = self.typed.holds(id)
+                {
+                    return Err(Error::AggregateAsValue { name: name.clone(), span, stats: None });
                 }
                 return Ok(Expr::variable(variable, self.type_of(unit, variable), span));
             }
@@ -366,7 +365,7 @@ impl<'a> Lowering<'_, 'a> {
             Ast::ProbeWrite(_) => LongKind::Const(self.lookup().fold(unit, expr).unwrap_or(0)),
             Ast::Deref { user, size, address } => return self.lower_deref(unit, *user, size, address, span),
             Ast::Register { user, number } => return self.lower_register(unit, *user, number, span),
-            Ast::Const(text) => return Ok(self.lower_const(text, span)),
+            Ast::Const(text) => return Ok(Self::lower_const(text, span)),
             Ast::Enum(name) => return self.lower_enum(unit, name, span),
             Ast::EnumName { value, type_name, module } => {
                 return self.lower_enum_name(unit, value, type_name.as_deref(), module.as_deref(), span);

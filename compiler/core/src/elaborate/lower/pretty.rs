@@ -22,12 +22,15 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Limits of one description: C types of a kernel nest far less.
 const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 64, work: 1 << 16, ..USUAL };
 
+/// Object by address, type, and how many levels of members are shown.
+type TypeKey = (*const Object, TypeId, usize);
+
 /// The descriptions of a program, each made once and kept once: thousands of sites print the same few types, which have an id of
 /// their own in each compilation unit.
 #[derive(Default)]
 pub(super) struct Descriptions {
     /// With the object whose address is part of the key, so that no other one has that address.
-    by_type: HashMap<(*const Object, TypeId, usize), (Rc<Object>, Rc<Pretty>)>,
+    by_type: HashMap<TypeKey, (Rc<Object>, Rc<Pretty>)>,
     /// By their bytecode.
     by_content: HashMap<Vec<u8>, Rc<Pretty>>,
 }

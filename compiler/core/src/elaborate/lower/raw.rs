@@ -52,7 +52,7 @@ impl Lowering<'_, '_> {
     }
 
     /// `@const("C text")`: evaluated with the kernel's headers, in the embedded unit.
-    pub(super) fn lower_const(&self, text: &[u8], span: Span) -> Expr {
+    pub(super) fn lower_const(text: &[u8], span: Span) -> Expr {
         let text = format!("({})", String::from_utf8_lossy(text));
         let code = EmbeddedC { text, span, globals: Vec::new(), arguments: Vec::new(), unmangled: false };
         Expr::embedded(code, Type::Long, span)

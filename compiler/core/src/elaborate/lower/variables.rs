@@ -88,7 +88,7 @@ impl Lowering<'_, '_> {
                 (load(found, span)?, target)
             }
             (_, Location::Memory { address, bits: None }) => (address.clone(), found.type_id),
-            (ctype, _) => return self.pretty_number(found, &ctype, span),
+            (ctype, _) => return Self::pretty_number(found, &ctype, span),
         };
         let levels =
             if dollars > 1 { self.env.options.struct_depth.map_or(usize::MAX, |depth| depth as usize) } else { 1 };

@@ -49,7 +49,7 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
                     warn_of_unreached(env, names, function);
                 }
                 Item::Alias(alias) => {
-                    alias.prologue.iter().chain(&alias.epilogue).for_each(|block| warn_of_idle(env, names, block))
+                    alias.prologue.iter().chain(&alias.epilogue).for_each(|block| warn_of_idle(env, names, block));
                 }
                 Item::Global(_) | Item::EmbeddedC(_) => {}
             }
@@ -250,7 +250,7 @@ fn idle_expressions(statements: &[Stmt], found: &mut Vec<Span>) {
                 otherwise.iter().for_each(|otherwise| idle_expressions(std::slice::from_ref(otherwise), found));
             }
             StmtKind::While { body, .. } | StmtKind::For { body, .. } => {
-                idle_expressions(std::slice::from_ref(body), found)
+                idle_expressions(std::slice::from_ref(body), found);
             }
             StmtKind::Foreach(foreach) => idle_expressions(std::slice::from_ref(&foreach.body), found),
             StmtKind::Try { body, handler, .. } => {

@@ -18,6 +18,7 @@ pub(super) enum Level {
 }
 
 impl Writer<'_> {
+    /// C expression for the length of a string, in bytes.
     pub(super) fn length(&self, text: &Text) -> String {
         match text {
             Text::Literal(bytes) => bytes.len().to_string(),
@@ -28,6 +29,7 @@ impl Writer<'_> {
         }
     }
 
+    /// C expression of type `struct spile_string`.
     pub(super) fn text(&self, text: &Text) -> String {
         match text {
             Text::Literal(bytes) => format!("SPILE_LITERAL({})", text::literal(bytes)),
@@ -42,10 +44,12 @@ impl Writer<'_> {
         }
     }
 
+    /// C expression for a number; an operator at its top is not in parentheses.
     pub(super) fn value(&self, value: &Value) -> String {
         self.value_at(value, Level::Any)
     }
 
+    /// The same as an operand: in parentheses if it binds less tightly than `level`.
     pub(super) fn value_at(&self, value: &Value, level: Level) -> String {
         let unary = |sign: &str, operand: &Value| format!("{sign}{}", self.value_at(operand, Level::Unary));
         let spelled = match value {
@@ -114,6 +118,7 @@ impl Writer<'_> {
     }
 }
 
+/// C literal of a number; negative ones are in parentheses.
 pub(in crate::emit) fn number(value: i64) -> String {
     match value {
         i64::MIN => "(-9223372036854775807LL - 1)".into(),

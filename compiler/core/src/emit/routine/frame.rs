@@ -8,6 +8,7 @@ use crate::plan::code::Frame;
 use crate::program::Type;
 
 impl Writer<'_> {
+    /// Declares the routine's frame, variables, iterators and locks.
     pub(super) fn declarations(&mut self) {
         let routine = self.routine;
         if routine.has_frame() {
@@ -85,6 +86,7 @@ impl Writer<'_> {
         self.spilled_names().for_each(|name| self.outer(&format!("#define {name} (f->{name})")));
     }
 
+    /// Names of the variables and iterators, which are macros where they are members of the frame.
     pub(super) fn spilled_names(&self) -> impl Iterator<Item = String> + use<> {
         let variables = self.routine.longs.iter().chain(&self.routine.texts).map(|variable| variable.name.clone());
         let names: Vec<String> =
@@ -100,6 +102,7 @@ impl Writer<'_> {
         }
     }
 
+    /// Reserves the frame, and returns from the routine if there is no room for it.
     pub(super) fn enter(&mut self) {
         let bytes = if !self.routine.has_frame() { "0" } else { "sizeof(*f)" };
         match self.routine.frame {
@@ -128,6 +131,7 @@ impl Writer<'_> {
         }
     }
 
+    /// Releases the frame and returns from the routine.
     pub(super) fn leave(&mut self) {
         match self.routine.frame {
             Frame::Checked => self.line("spile_frame_leave(c, frame);"),

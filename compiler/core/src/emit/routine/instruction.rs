@@ -3,7 +3,7 @@
 //! Instructions as C statements.
 
 use super::expression::Level;
-use super::{Writer, memory, place};
+use super::{Writer, label_name, memory, place};
 use crate::emit::text;
 use crate::plan::code::{
     Argument, BufferId, Callee, Instr, LocationId, NumberAccess, NumberRef, Outcome, TextId, TextRef, Value,
@@ -13,6 +13,7 @@ use crate::plan::code::{
 const SHORT: u32 = 4096;
 
 impl Writer<'_> {
+    /// Writes the statements of a block, at the present indentation.
     pub(super) fn instructions(&mut self, code: &[Instr]) {
         code.iter().for_each(|instr| self.instruction(instr));
     }
@@ -47,7 +48,7 @@ impl Writer<'_> {
                 self.line(&format!("{name}.length = spile_string_copy({name}.text, {text});"));
             }
             Instr::SaveLong(offset, value) => {
-                self.line(&format!("SPILE_SAVED_LONG({offset}) = {};", self.value(value)))
+                self.line(&format!("SPILE_SAVED_LONG({offset}) = {};", self.value(value)));
             }
             Instr::SaveText(offset, text) => {
                 let text = self.text(text);
@@ -78,7 +79,7 @@ impl Writer<'_> {
                 self.line(&format!("spile_write(c, {}, {size}, {});", self.value(address), self.value(value)));
             }
             Instr::SetRegister(offset, value) => {
-                self.line(&format!("spile_set_register(c, {offset}, {});", self.value(value)))
+                self.line(&format!("spile_set_register(c, {offset}, {});", self.value(value)));
             }
             Instr::Call { callee, arguments, outcome, location } => {
                 if let Some(location) = location {
@@ -98,16 +99,16 @@ impl Writer<'_> {
             }
             Instr::Foreach(foreach) => self.foreach(foreach),
             Instr::IteratorLong(to, iterator, key) => {
-                let call = self.iterated(iterator.0, *key, "long", "value");
+                let call = Self::iterated(iterator.0, *key, "long", "value");
                 self.line(&format!("{} = {call};", self.long(*to)));
             }
             Instr::IteratorText(buffer, to, iterator, key) => {
-                let call = self.iterated(iterator.0, *key, "text", "value_text");
+                let call = Self::iterated(iterator.0, *key, "text", "value_text");
                 self.set_text(*to, *buffer, &format!("spile_string_copy({}, {call})", memory(*buffer)));
             }
             Instr::Record { format, parts, location } => self.record(*format, parts, *location),
             Instr::Format { table, parts, buffer, to, location } => {
-                self.format(table.0, parts, *buffer, *to, *location)
+                self.format(table.0, parts, *buffer, *to, *location);
             }
             Instr::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
             Instr::Loop(body) => {
@@ -116,29 +117,29 @@ impl Writer<'_> {
                 self.line("}");
             }
             Instr::Label(label) => {
-                let label = self.label(*label);
+                let label = label_name(*label);
                 self.outer(&format!("{label}: __attribute__((unused));"));
             }
             Instr::Filter => self.line("c->filtered = 1;"),
             Instr::Rearm => self.line("c->stale |= SPILE_STALE_CONDITIONS;"),
-            Instr::Goto(label) => self.line(&format!("goto {};", self.label(*label))),
+            Instr::Goto(label) => self.line(&format!("goto {};", label_name(*label))),
             Instr::CheckCall { location, failed } => {
                 self.line("if (spile_unlikely(c->error)) {");
                 self.line(&format!("\tspile_called_from(c, {});{}", place(*location), self.named(*location)));
-                self.line(&format!("\tgoto {};", self.label(*failed)));
+                self.line(&format!("\tgoto {};", label_name(*failed)));
                 self.line("}");
             }
             Instr::Check(label) => {
                 self.line("if (spile_unlikely(c->error))");
-                self.line(&format!("\tgoto {};", self.label(*label)));
+                self.line(&format!("\tgoto {};", label_name(*label)));
             }
             Instr::Charge { statements, location } => {
-                self.line(&format!("SPILE_CHARGE(c, {statements}, {});{}", place(*location), self.named(*location)))
+                self.line(&format!("SPILE_CHARGE(c, {statements}, {});{}", place(*location), self.named(*location)));
             }
             Instr::Catch { buffer, to, uncaught } => {
                 let name = self.text_name(*to).to_string();
                 self.line(&format!("if (!spile_catch(c, {}, &{name}.length))", memory(*buffer)));
-                self.line(&format!("\tgoto {};", self.label(*uncaught)));
+                self.line(&format!("\tgoto {};", label_name(*uncaught)));
                 self.line(&format!("{name}.text = {};", memory(*buffer)));
             }
             Instr::TakeNext(to) => self.line(&format!("{} = spile_took_next(c);", self.long(*to))),
@@ -148,6 +149,7 @@ impl Writer<'_> {
         }
     }
 
+    /// Writes the statements of an inner block, without its braces.
     pub(super) fn nested(&mut self, code: &[Instr]) {
         self.indent += 1;
         self.instructions(code);
@@ -174,6 +176,7 @@ impl Writer<'_> {
         }
     }
 
+    /// Notes the location that an error of the following statements is reported with.
     pub(super) fn locate(&mut self, location: LocationId) {
         self.line(&format!("c->location = {};{}", place(location), self.named(location)));
     }

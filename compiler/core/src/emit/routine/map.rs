@@ -8,6 +8,7 @@ use crate::plan::{Map, Storage};
 use crate::program::{Extractor, Order, SortBy};
 
 impl Writer<'_> {
+    /// Writes an operation on an array or aggregate; `keys` are as many as it has, or none.
     pub(super) fn map(&mut self, map: &MapRef, keys: &[Key], op: &MapOp) {
         let any = any_bits(keys);
         let what = format!("c, &{}, {}", map.symbol, self.keys(keys));
@@ -90,6 +91,7 @@ impl Writer<'_> {
         })
     }
 
+    /// Writes a `foreach` loop with its body.
     pub(super) fn foreach(&mut self, foreach: &Loop) {
         let number = foreach.iterator.0;
         let (sort, descending) = match foreach.sort {
@@ -121,7 +123,8 @@ impl Writer<'_> {
         self.line("}");
     }
 
-    pub(super) fn iterated(&self, iterator: u32, key: Option<u32>, of_key: &str, of_value: &str) -> String {
+    /// Call for key `key` of the iterator's element, or for its value: `spile_iterator_OF_KEY` or `_OF_VALUE`.
+    pub(super) fn iterated(iterator: u32, key: Option<u32>, of_key: &str, of_value: &str) -> String {
         match key {
             Some(key) => format!("spile_iterator_{of_key}(&i{iterator}, {key})"),
             None => format!("spile_iterator_{of_value}(&i{iterator})"),

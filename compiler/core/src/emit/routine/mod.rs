@@ -100,10 +100,10 @@ impl Writer<'_> {
     fn text_name(&self, id: TextId) -> &str {
         &self.routine.texts[id.index()].name
     }
+}
 
-    fn label(&self, label: LabelId) -> String {
-        if label == OUT { "out".into() } else { format!("label_{}", label.0) }
-    }
+fn label_name(label: LabelId) -> String {
+    if label == OUT { "out".into() } else { format!("label_{}", label.0) }
 }
 
 /// Where a string is written.

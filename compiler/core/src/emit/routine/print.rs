@@ -73,6 +73,7 @@ impl Writer<'_> {
         self.line("}");
     }
 
+    /// Writes a print record; `may_fail_at` is the location of errors while its parts are evaluated.
     pub(super) fn record(&mut self, format: u32, parts: &[Part], may_fail_at: Option<LocationId>) {
         if let Some(values) = longs(parts) {
             return self.record_of_longs(format, &values);
@@ -92,6 +93,7 @@ impl Writer<'_> {
         self.line("}");
     }
 
+    /// Formats the parts by a table of the module into a buffer: `sprintf`.
     pub(super) fn format(&mut self, table: u32, parts: &[Part], buffer: BufferId, to: TextId, location: LocationId) {
         self.line("{");
         self.indent += 1;

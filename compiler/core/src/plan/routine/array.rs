@@ -46,7 +46,8 @@ impl Builder<'_, '_> {
             Key::Text(_) => *ty == Type::String,
             Key::Any => true,
         };
-        if !keys.is_empty() && !(keys.len() == types.len() && keys.iter().zip(types).all(fits)) {
+        let fit = keys.len() == types.len() && keys.iter().zip(types).all(fits);
+        if !keys.is_empty() && !fit {
             return Err(InternalError::new("keys of other types than the array has", span));
         }
         self.map_ref(id, span)
