@@ -57,19 +57,20 @@ impl Exit {
 
 /// The table in `--help`.
 pub const EXIT_HELP: &str = "\
-INT, TERM or HUP end the script in order: its end probes run, all that it printed is written, its module is removed. A
-second one drops what nobody has read by then. QUIT leaves it running without a loader (as -L does); spilerun -A NAME
-attaches to it again. What it prints meanwhile stays in its buffers: when they are full, new records are dropped, or with
---overwrite the oldest, and counted. USR2 goes to the next output file. A loader that dies ends the session, without --keep.
+INT, TERM and HUP end the script: its end probes run, its output is written, and its module is removed. A second one
+discards output that has not been read by then. QUIT detaches the loader and leaves the script running (as -L does);
+spilerun -A NAME attaches again. Output of a detached session stays in its buffers: when they are full, new records, or
+with --overwrite the oldest, are dropped and counted. USR2 switches to the next output file. Without --keep a session ends
+if its loader dies.
 
 Exit status:
-  0  all went well (also when ended by a signal, by -T, or because nobody reads the output any more)
+  0  success (also if a signal, -T or a closed output pipe ended the session)
   1  run-time error in the script, or the command of -c failed
-  2  wrong command line, no process of the number given with -x, or a GLOBAL=VALUE that does not fit
+  2  wrong command line, no process with the PID of -x, or an invalid GLOBAL=VALUE
   3  the module's file cannot be used
   4  not permitted: no CAP_SYS_MODULE, modules disabled, signature required
   5  built for another kernel, or for another build of a probed module
-  6  a module of this name is loaded already, or in use
+  6  a module of this name is already loaded, or in use
   7  the kernel refused to load or start the module for another reason (see dmesg)
   8  the output could not be written
   9  the module could not be removed, or there is no such session (-A, -d)";
@@ -103,7 +104,7 @@ impl fmt::Display for Unvouched {
             Unvouched::NoKeys => write!(f, "there is no certificate in {KEYS}: put the signer's there (X.509, DER)"),
             Unvouched::Stranger => write!(
                 f,
-                "no key in {KEYS} has signed this one as it is: put the signer's certificate there (X.509, DER)"
+                "this one is not signed with a key in {KEYS}, or was changed since: put the signer's certificate there (X.509, DER)"
             ),
         }
     }
@@ -474,11 +475,11 @@ impl fmt::Display for Error {
             }
             Error::Changed { path } => write!(
                 f,
-                "{} is not as it was when spile built it (a bit is wrong, or cut, or another version of spile built it): build it again, or copy it again",
+                "{} has changed since spile built it (damaged, truncated, or built by another version of spile): build or copy it again",
                 path.display()
             ),
             Error::Unreadable { path, error } => write!(f, "{} cannot be read: {error}", path.display()),
-            Error::Elf { path, error } => write!(f, "{} is no module: {error}", path.display()),
+            Error::Elf { path, error } => write!(f, "{} is not a module: {error}", path.display()),
             Error::NotOurs { path } => write!(f, "{} was not built by spile: use insmod for it", path.display()),
             Error::Meta { path, error } => {
                 write!(f, "{}: {error}; build it again with this version of spile", path.display())
@@ -487,7 +488,7 @@ impl fmt::Display for Error {
                 write!(f, "{}: format {index}: {error}; build it again with this version of spile", path.display())
             }
             Error::BadName { path, name } => {
-                write!(f, "{}: '{name}' is no name for a module or a kernel", path.display())
+                write!(f, "{}: '{name}' is not a valid name of a module or a kernel release", path.display())
             }
             Error::NoCapability => {
                 write!(f, "loading a module needs CAP_SYS_MODULE: run as root, with sudo, or from a service")
@@ -502,51 +503,50 @@ impl fmt::Display for Error {
             }
             Error::Reserved { name } => write!(
                 f,
-                "{name} is a service, which root starts (systemctl start spile@{name}): START in /etc/spile/{name}.conf says who else may"
+                "{name} is a service, which root starts (systemctl start spile@{name}); START in /etc/spile/{name}.conf allows other users"
             ),
             Error::Limit { what } => write!(
                 f,
-                "{what}: end one (spilerun -d NAME), ask for less (-s MB), or ask root, who sets this in {}",
-                LIMITS
+                "{what}: end a session (spilerun -d NAME), use smaller buffers (-s MB), or have root raise the limit in {LIMITS}"
             ),
             Error::Refused { text, .. } => write!(f, "{text}"),
             Error::FileCapabilities => write!(
                 f,
-                "spilerun has file capabilities, with which its user could stop what removes modules: take them away (setcap -r) and make it set-uid root instead (chmod 4755)"
+                "spilerun has file capabilities, so its user could stop the process that removes modules: remove them (setcap -r) and make it set-uid root instead (chmod 4755)"
             ),
             Error::NotApproved { path } => write!(
                 f,
-                "{}: members of spileusr run modules of /lib/modules/{}/spile alone: root puts them there",
+                "{}: members of spileusr may only run modules in /lib/modules/{}/spile, which root puts there",
                 path.display(),
                 running_release()
             ),
             Error::Unvouched { path, why } => write!(
                 f,
-                "{}: members of spilesys run modules from elsewhere only if somebody has signed them whom root trusts, and {why}, or put the module into /lib/modules/{}/spile",
+                "{}: members of spilesys may run modules from elsewhere only if a signer trusted by root has signed them, and {why}, or put the module into /lib/modules/{}/spile",
                 path.display(),
                 running_release()
             ),
             Error::GuruElsewhere { path } => write!(
                 f,
-                "{} was compiled in guru mode (-g): members of spilesys run such modules of /lib/modules/{}/spile alone",
+                "{} was compiled in guru mode (-g): members of spilesys may only run such modules from /lib/modules/{}/spile",
                 path.display(),
                 running_release()
             ),
             Error::Ungated { name, code } => write!(
                 f,
-                "{name} cannot only observe: C of its own may write what is not held back ({code}); say /* pure */ in C that changes nothing, or --harmless-c here if you know that it does no harm"
+                "{name} cannot be run in observe mode: its embedded C ({code}) may write, and such writes are not intercepted; mark C that changes nothing /* pure */, or use --harmless-c if you know that it does no harm"
             ),
             Error::ModulesDisabled => {
                 write!(f, "this kernel loads no modules until it is rebooted (sysctl kernel.modules_disabled is 1)")
             }
             Error::Unsigned { path, because } => write!(
                 f,
-                "{because}, and {} is not signed: sign it with a key that the kernel knows (spile --sign-key, mokutil --import)",
+                "{because}, and {} is not signed: sign it with a key that the kernel trusts (spile --sign-key, mokutil --import)",
                 path.display()
             ),
             Error::SignatureRejected { path } => write!(
                 f,
-                "the kernel does not accept the signature of {}: enrol its key (mokutil --import) or sign with one that is known",
+                "the kernel does not accept the signature of {}: enrol its key (mokutil --import) or sign with a key that is enrolled",
                 path.display()
             ),
             Error::OtherRelease { path, built_for, running } => write!(
@@ -556,59 +556,59 @@ impl fmt::Display for Error {
             ),
             Error::OtherBuild { target, compiled_against, expected, found } => {
                 match target.as_str() {
-                    "" => write!(f, "the running kernel is another build than the one compiled for")?,
-                    name => write!(f, "the loaded module {name} is another build than the one compiled for")?,
+                    "" => write!(f, "the running kernel is not the build that the script was compiled for")?,
+                    name => write!(f, "the loaded module {name} is not the build that the script was compiled for")?,
                 }
                 write!(f, " (build-id {}, expected {}", Hex(found), Hex(expected))?;
                 if !compiled_against.is_empty() {
                     write!(f, " of {compiled_against}")?;
                 }
-                write!(f, "): compile the script against what runs here")
+                write!(f, "): compile the script against the running build")
             }
             Error::RefusedToFit { name, errno } => write!(
                 f,
-                "{name} does not fit what runs here, by build-id, version or code ({}): the lines before, or dmesg, say why; compile the script for it",
+                "{name} does not match the running kernel or a loaded module in build-id, version or code ({}): see the messages above, or dmesg; compile the script for the running kernel",
                 errno.desc()
             ),
             Error::Livepatched { function, target, patch } => write!(
                 f,
-                "{function} of {target} is replaced by the live patch {patch}: what the script was compiled for does not run; take out one of the two (echo 0 >/sys/kernel/livepatch/{patch}/enabled)"
+                "{function} of {target} is replaced by the live patch {patch}, so the code that the script was compiled for does not run; remove the live patch (echo 0 >/sys/kernel/livepatch/{patch}/enabled) or the script"
             ),
             Error::NameTaken { name, by: NameOf::Kernel } => {
                 write!(
                     f,
-                    "the running kernel has a part that is called {name} (/sys/module/{name}): -R loads the module under another name, as does building it with another -m"
+                    "the running kernel has a built-in module {name} (/sys/module/{name}): load this one under another name (-R), or build it with another name (spile -m)"
                 )
             }
             Error::NameTaken { name, by: NameOf::Module } => {
                 write!(
                     f,
-                    "a module {name} is loaded already, which is none of spile's: -R loads this one under another name, as does building it with another -m"
+                    "another module {name} is loaded, which spile did not build: load this one under another name (-R), or build it with another name (spile -m)"
                 )
             }
             Error::NameTaken { name, by: NameOf::Session } => write!(
                 f,
-                "a module {name} is loaded already, and in use: end what runs it, attach to its session (spilerun -A {name}) or remove it (-d {name}); -R loads another"
+                "module {name} is already loaded and in use: end its spilerun, attach to its session (spilerun -A {name}), remove it (-d {name}), or load a second one (-R)"
             ),
-            Error::InUse { name } => write!(f, "module {name} is in use by another spilerun: end that first"),
+            Error::InUse { name } => write!(f, "module {name} is in use by another spilerun: end that one first"),
             Error::Locked => write!(
                 f,
-                "another spilerun has been loading a module for 10 s and more: look whether it is stopped, and try again"
+                "another spilerun has been loading a module for more than 10 s: check whether it is stopped, and try again"
             ),
             Error::Expired { name } => {
                 write!(
                     f,
-                    "{name} has expired and rewrites nothing: spilerun enforce {name} --expires 1h has it rewrite for another hour"
+                    "{name} has expired and no longer rewrites: spilerun enforce {name} --expires 1h enables it for another hour"
                 )
             }
-            Error::NotLoaded { name } => write!(f, "no module {name} of spile is loaded"),
+            Error::NotLoaded { name } => write!(f, "no module {name} built by spile is loaded"),
             Error::Load { name, errno } => {
-                write!(f, "the kernel does not load {name}: {}; dmesg may say why", errno.desc())
+                write!(f, "the kernel refused to load {name}: {}; dmesg may say why", errno.desc())
             }
             Error::Node { name, error } if error.kind() == io::ErrorKind::PermissionDenied => {
                 write!(
                     f,
-                    "module {name} is loaded, but its device is not yours to open: run as root, with sudo, or as a member of spileusr by a set-uid spilerun"
+                    "module {name} is loaded, but you may not open its device: run as root, with sudo, or as a member of spileusr by a set-uid spilerun"
                 )
             }
             Error::Node { name, error } => {
@@ -616,12 +616,12 @@ impl fmt::Display for Error {
             }
             Error::Device { name, doing, errno } => write!(f, "{doing} {name}: {}; dmesg may say why", errno.desc()),
             Error::Strange { name, what } => {
-                write!(f, "module {name} does not answer as expected ({what}): build it with this version of spile")
+                write!(f, "module {name} gave an unexpected answer ({what}): build it with this version of spile")
             }
             Error::Remove { name, errno } => {
                 write!(
                     f,
-                    "module {name} cannot be removed: {}; nothing of it is armed; later, try spilerun -d {name}",
+                    "module {name} cannot be removed: {}; none of its probes is armed; try spilerun -d {name} later",
                     errno.desc()
                 )
             }
@@ -634,7 +634,7 @@ impl fmt::Display for Error {
             Error::NoService { name } => {
                 write!(
                     f,
-                    "there is no service {name} (/etc/spile/{name}.conf): spilerun service install {name} FILE.ko makes one"
+                    "there is no service {name} (/etc/spile/{name}.conf): spilerun service install {name} FILE.ko creates it"
                 )
             }
             Error::NoModule { name, release, places } => write!(
@@ -645,11 +645,11 @@ impl fmt::Display for Error {
             Error::NotRunning { name } => write!(f, "no session runs in module {name}: spilerun -d {name} removes it"),
             Error::OverBudget { cost, budget, least: None } => write!(
                 f,
-                "the script would take about {cost:.2}% of the CPUs' time, and may take {budget}%: it has not been started; --budget {budget},sample handles one in so many hits"
+                "the script would take about {cost:.2}% of the CPUs' time, more than the {budget}% of --budget: it was not started; with --budget {budget},sample it handles one in N hits"
             ),
             Error::OverBudget { cost, budget, least: Some(least) } => write!(
                 f,
-                "the script would take about {cost:.2}% of the CPUs' time, and its probes {least:.2}% without a handler; it may take {budget}%: it has not been started"
+                "the script would take about {cost:.2}% of the CPUs' time, and its probes alone {least:.2}%, more than the {budget}% of --budget: it was not started"
             ),
             Error::NoProcess { pid } => write!(f, "there is no process {pid} (-x)"),
             Error::Command { command, error } => write!(f, "'{command}' cannot be started: {error}"),

@@ -62,7 +62,7 @@ use crate::records::livepatch;
 use crate::report::status;
 use crate::safety::check;
 use crate::safety::landlock::{self, Right};
-use crate::safety::loaded::{Loaded, Stated};
+use crate::safety::loaded::{Loaded, Ownership};
 use crate::safety::rights::{Rights, Start};
 use crate::service::reserved;
 use crate::session::starter::Starter;
@@ -253,8 +253,8 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
     let loaded = Loaded::new(name, rights);
     // The device is closed when this is done.
     let run = |device: device::Device| {
-        let stated = Stated { most_bytes, ..Stated::default() };
-        session::set_up(&device, options, &target).map_err(|error| stated.limited(error))?;
+        let ownership = Ownership { most_bytes, ..Ownership::default() };
+        session::set_up(&device, options, &target).map_err(|error| ownership.limited(error))?;
         rights.unlock();
         restrict(options, &file.description, rights)?;
         let subject = session::Subject {
@@ -319,7 +319,7 @@ fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Err
     let gate = options.gate.gate().map_err(|why| Error::Setting { given: check::GATE_OPTIONS.to_string(), why })?;
     if !meta.ungated.is_empty() && !options.gate.harmless_c {
         say(&format!(
-            "WARNING: what {} writes by C of its own is not held back: {}",
+            "WARNING: writes by embedded C of {} are not intercepted: {}",
             meta.name,
             meta.ungated.join(", ")
         ));

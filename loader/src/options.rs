@@ -124,15 +124,15 @@ pub struct Options {
 /// Options of a session, shared with `spile`.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct SessionOptions {
-    /// Write what the script prints to FILE, in which % is expanded as by strftime(3) (messages still go to standard error)
+    /// Write the script's output to FILE, whose name is expanded by strftime(3) (messages still go to standard error)
     #[arg(short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// With -o: go to the next file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N. SIGUSR2 goes to the next at once
+    /// With -o: start a new file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N. SIGUSR2 starts a new file at once
     #[arg(short = 'S', value_name = "SIZE[,N]", value_parser = parse_rotation, requires = "output")]
     pub rotation: Option<Rotation>,
 
-    /// Write each CPU's output to a file of its own, FILE_cpuN (without -o: stpd_cpuN), in the order of that CPU
+    /// Write the output of each CPU to a separate file, FILE_cpuN (without -o: stpd_cpuN)
     #[arg(long)]
     pub bulk: bool,
 
@@ -149,16 +149,16 @@ pub struct SessionOptions {
     #[arg(short = 'T', value_name = "SECONDS", value_parser = parse_seconds)]
     pub timeout: Option<u64>,
 
-    /// Buffer of each CPU, in MB (1 to 4095; the module takes what the machine can afford) [default: 4, less with more than 16 CPUs]
+    /// Size of each CPU's buffer, in MB (1 to 4095; reduced if memory is short) [default: 4, less with more than 16 CPUs]
     #[arg(short = 's', value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=4095))]
     pub megabytes: Option<u32>,
 
-    /// What became of every hit of every probe, at the end, with its cycles: a table, or json
+    /// At the end, print for each probe how its hits were handled, and its cycles: as a table or as JSON
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table", value_parser = form_parser())]
     pub stats: Option<Form>,
 
-    /// Count the hits of all probes for a second, print what the script would cost, and do not run it if that is more than
-    /// PERCENT of the CPUs' time; with ",sample" handle one in so many hits then
+    /// Count the hits of all probes for a second and estimate the cost of the script; do not run it if that exceeds PERCENT of
+    /// the CPUs' time, or with ",sample" handle only one in N hits
     #[arg(long, value_name = "PERCENT[,sample]", value_parser = Budget::parse)]
     pub budget: Option<Budget>,
 
@@ -201,7 +201,7 @@ impl SessionOptions {
     }
 }
 
-/// Loads a module that spile built, prints what it prints, and removes it when it ends
+/// Loads a module built by spile, prints its output, and removes it at the end
 #[derive(Parser)]
 // -b is staprun's name of -s.
 #[command(name = "spilerun", version, after_help = EXIT_HELP, mut_arg("megabytes", |arg| arg.short_alias('b')))]
@@ -210,22 +210,22 @@ struct Arguments {
     #[arg(value_name = "MODULE", required_unless_present_any = ["remove", "attach"], conflicts_with_all = ["remove", "attach"])]
     module: Option<PathBuf>,
 
-    /// Other values for the script's globals
+    /// Initial values for globals of the script
     #[arg(value_name = "GLOBAL=VALUE")]
     settings: Vec<String>,
 
     #[command(flatten)]
     session: SessionOptions,
 
-    /// Escape control characters (\x1b, \r, \u{202e}) in the output of the script; the default if it is a terminal
+    /// Escape control characters (\x1b, \r, \u{202e}) in the output of the script; without WHEN: if it is a terminal
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "auto", value_parser = ["auto", "always", "never"], conflicts_with = "remove")]
     escape: Option<String>,
 
-    /// With -o: append to what is there already (with -S: continue with the next number)
+    /// With -o: append to an existing file (with -S: continue with the next number)
     #[arg(long)]
     append: bool,
 
-    /// Load, start and detach: the session continues, spilerun -A NAME reads its output. SIGQUIT does the same later
+    /// Load, start and detach: the session continues, spilerun -A NAME reads its output. SIGQUIT detaches later
     #[arg(short = 'L', conflicts_with_all = ["timeout", "daemon", "command", "pid", "output", "bulk"])]
     detach: bool,
 
@@ -233,7 +233,7 @@ struct Arguments {
     #[arg(short = 'A', value_name = "NAME", conflicts_with_all = ["detach", "megabytes", "command", "pid", "budget", "remove", "rename"])]
     attach: Option<String>,
 
-    /// Keep the session when this process ends in any other way than by INT, TERM, HUP or -T
+    /// Keep the session running if this process ends for any other reason than INT, TERM, HUP or -T
     #[arg(long, conflicts_with = "remove")]
     keep: bool,
 
@@ -241,7 +241,7 @@ struct Arguments {
     #[arg(long, conflicts_with = "remove")]
     overwrite: bool,
 
-    /// Run in the background, and print the process's number when the probes are armed; messages go to the file of -o too
+    /// Run in the background, and print the PID when the probes are armed; messages go to the file of -o too
     #[arg(short = 'D', requires = "output", conflicts_with = "command")]
     daemon: bool,
 
@@ -249,11 +249,11 @@ struct Arguments {
     #[arg(short = 'R')]
     rename: bool,
 
-    /// Observe: count and report what the script would rewrite, and rewrite nothing (spilerun enforce NAME changes that)
+    /// Observe: count and report what the script would rewrite, without rewriting (spilerun enforce NAME enables it)
     #[arg(long, conflicts_with_all = ["attach", "remove"])]
     dry_run: bool,
 
-    /// With --dry-run: allow embedded C that is not marked /* pure */, as it is known to change nothing that matters
+    /// With --dry-run: allow embedded C that is not marked /* pure */, because you know that it does no harm
     #[arg(long, conflicts_with_all = ["attach", "remove"])]
     harmless_c: bool,
 
@@ -261,11 +261,11 @@ struct Arguments {
     #[arg(long, value_name = "WHEN", value_parser = gate::parse_expiry, conflicts_with_all = ["attach", "remove"])]
     expires: Option<u64>,
 
-    /// Rewrite at most N times in a second
+    /// Rewrite at most N times per second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["attach", "remove"])]
     rewrites: Option<u32>,
 
-    /// Rewrite only for these: uid=USER, gid=GROUP, pid=PID, cgroup=PATH (below /sys/fs/cgroup); one of each kind given has to fit
+    /// Rewrite only for these: uid=USER, gid=GROUP, pid=PID, cgroup=PATH (below /sys/fs/cgroup); one value of each given kind has to match
     #[arg(long, value_name = "KIND=VALUE", value_parser = gate::parse_scope, conflicts_with_all = ["attach", "remove"])]
     only: Vec<Scope>,
 
@@ -281,16 +281,16 @@ struct Arguments {
     #[arg(short = 'u', hide = true)]
     _uprobes: bool,
 
-    /// Print more: what is armed and disarmed, and an account of every probe at the end
+    /// Verbose: print when probes are armed and disarmed, and a table of all probes at the end
     #[arg(short = 'v', action = clap::ArgAction::Count)]
     verbose: u8,
 
-    /// Every 10 seconds, write what the module has done into FILE, for node_exporter's textfile collector (NAME.prom); or
-    /// unix:PATH: a socket that answers with it
+    /// Write metrics to FILE every 10 seconds, for node_exporter's textfile collector (NAME.prom); unix:PATH serves them on a
+    /// socket
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "remove"])]
     metrics: Vec<PathBuf>,
 
-    /// Every SECONDS, print the hits of every probe (as spilerun status does); a terminal is cleared before
+    /// Print the hits of every probe every SECONDS (as spilerun status does); clears the terminal
     #[arg(short = 'M', value_name = "SECONDS", value_parser = parse_seconds, conflicts_with_all = ["detach", "remove"])]
     monitor: Option<u64>,
 
@@ -298,7 +298,7 @@ struct Arguments {
     #[arg(short = 'N', hide = true, value_parser = refuse_namespaces)]
     _namespaces: Option<u64>,
 
-    /// Remove the detached module NAME and end its session; '*' for all leftovers of killed loaders
+    /// End the detached session NAME and remove its module; '*': remove all modules left by killed loaders
     #[arg(short = 'd', value_name = "NAME", conflicts_with_all = ["output", "command", "pid", "megabytes", "timeout", "detach", "daemon", "bulk", "budget", "rename"])]
     remove: Option<String>,
 }
@@ -319,7 +319,8 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
 
 /// staprun's `-N PID`.
 fn refuse_namespaces(_: &str) -> Result<u64, String> {
-    Err("processes have the numbers that the loader sees: run it where the others are seen, nsenter -t PID -p spilerun MODULE".to_string())
+    Err("PIDs are those of the loader's PID namespace: run it in the other one, nsenter -t PID -p spilerun MODULE"
+        .to_string())
 }
 
 /// `SIZE[,N]`, SIZE in MB.
@@ -339,7 +340,7 @@ fn parse_rotation(text: &str) -> Result<Rotation, String> {
 
 /// `N:URI`
 fn parse_remote(text: &str) -> Result<Remote, String> {
-    let (number, uri) = text.split_once(':').ok_or("N:URI is wanted")?;
+    let (number, uri) = text.split_once(':').ok_or("expected N:URI")?;
     let number = number.parse().map_err(|_| "N is a number".to_string())?;
     Ok(Remote { number, uri: uri.to_string() })
 }
@@ -357,28 +358,28 @@ pub fn wants_color(when: &str) -> bool {
 
 /// An action on a loaded module: `spilerun ACTION NAME`.
 #[derive(Parser)]
-#[command(name = "spilerun", about = "Looks after a loaded module")]
+#[command(name = "spilerun", about = "Shows or controls a loaded module")]
 enum Action {
-    /// Show what the module has done
+    /// Show the status of the session: errors, skipped hits, rewrites, probes
     Status {
         name: String,
         #[arg(long, conflicts_with = "prometheus")]
         json: bool,
-        /// For node_exporter's textfile collector
+        /// In Prometheus' text format, for node_exporter's textfile collector
         #[arg(long)]
         prometheus: bool,
     },
-    /// From now on only count and report what the script would rewrite
+    /// Stop rewriting: only count and report what the script would rewrite
     Observe {
         name: String,
-        /// The script's own C is known to change nothing that matters
+        /// Allow embedded C that is not marked /* pure */, because you know that it does no harm
         #[arg(long)]
         harmless_c: bool,
     },
-    /// From now on rewrite
+    /// Start rewriting
     Enforce {
         name: String,
-        /// Until then
+        /// Stop rewriting at this time: after 90s, 30m, 72h, 7d, or at a date (2027-01-31T18:00)
         #[arg(long, value_name = "WHEN", value_parser = gate::parse_expiry)]
         expires: Option<u64>,
     },

@@ -2,6 +2,8 @@
 
 //! The crate's top-level modules use only those before them in [`LAYERS`], so that there is no cycle.
 
+#![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

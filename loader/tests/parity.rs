@@ -3,6 +3,8 @@
 //! The loader and the module's runtime make the same text of the same format and payload: thousands of random ones go
 //! through both. The C side is runtime-c/format.c, histogram.c, pretty.c and text.c, compiled here with sanitizers.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that fails may say so in any way")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -2,6 +2,8 @@
 
 //! The program itself, as far as it goes without loading a module: refusals, each with its status and its one line.
 
+#![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -1,6 +1,6 @@
-# Shows: with -D the session's processes belong together whatever becomes of the process that was started: while that one is stopped, a
-# session that is killed takes its module and all its processes with it; when the part with root's rights is killed, a stopped
-# process in the background is ended, and its module goes.
+# Shows: with -D the session's processes belong together, whatever happens to the process that was started: while that one is
+# stopped, killing the session removes its module and all its processes; if the root part is killed, a stopped background process
+# is ended, and the module is removed.
 # script: ticks ticks.stp
 # limit: 120
 # stdout: ^the process that was started is stopped, the session is killed: its module goes, and spile-root$

@@ -1,5 +1,5 @@
-# Shows: a module's file that is cut short, or of which a bit is wrong, is refused before it is loaded, wherever the damage is,
-# with one line and status 3; so are modules that are none of spile's, directories and devices.
+# Shows: a module file that is truncated or has a flipped bit anywhere is refused before it is loaded, with one line and status 3;
+# so are modules that spile did not build, directories and devices.
 # script: hello tests/lifecycle/hello.stp
 # limit: 300
 # stdout: ^cut: 60 refused$

@@ -1,6 +1,6 @@
-# Shows: no file name that a caller of a set-uid spilerun gives opens one of its descriptors, and what it leaves open is nobody's: the
-# processes with root's rights keep nothing of the caller's (directory, files, limits, priority, cgroup, groups), cannot be
-# signalled, and works in a frozen cgroup; who ran it cannot debug the session; a file that somebody still writes is not approved.
+# Shows: no file name from the caller of a set-uid spilerun opens one of its descriptors. The processes with root's rights keep
+# nothing of the caller's (directory, files, limits, priority, cgroup, groups), cannot be signalled by the caller, and work if the
+# caller's cgroup is frozen; the caller cannot debug the session; a file that is open for writing is not approved.
 # script: ticks ticks.stp
 # script: shell shell.stp
 # limit: 200

@@ -1,5 +1,5 @@
 # Shows: -L leaves a session running without a loader, -A continues reading it, QUIT detaches it again; nothing is lost or printed
-# twice; -d ends a detached one. With --keep a killed loader leaves its session too; rmmod ends one in order.
+# twice; -d ends a detached one. With --keep a killed loader leaves its session running too; rmmod ends it properly.
 # script: ticks ticks.stp
 # limit: 60
 # stdout: ^left$

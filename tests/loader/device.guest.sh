@@ -1,6 +1,6 @@
-# Shows: any process that opens a module's device can make any call, right or wrong, from several threads and processes, write anything
-# into the rings and let the session go at any point: the kernel has nothing to say, and the module can be removed. Root, and a user
-# whose session it is. With SPILE_TEST_SECONDS=600 in the environment of cargo xtask test it runs for that long.
+# Shows: any process that opens a module's device can make any call, valid or not, from several threads and processes, write
+# anything into the rings and close it at any point: the kernel logs nothing, and the module can be removed. As root, and as the
+# user who owns the session. With SPILE_TEST_SECONDS=600 in the environment of cargo xtask test it runs for that long.
 # script: fuzzed device.stp
 # stdout: ^root: .* sessions, .* calls
 # stdout: ^a user: .* sessions, .* calls

@@ -1,5 +1,5 @@
-# Shows: a session ends with its time (-T), with the process of -x, and with the reader of its output; each in order, with
-# status 0, and with its module gone. The ways that a command of -c can end are distinguished.
+# Shows: a session ends with its time limit (-T), with the process of -x, and with the reader of its output; each properly, with
+# status 0 and its module removed. The ways in which a command of -c can end are distinguished.
 # script: ticks ticks.stp
 # stdout: ^time: stopped 0$
 # stdout: ^process: stopped 0$

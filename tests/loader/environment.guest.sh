@@ -1,5 +1,5 @@
-# Shows: no environment variable has a set-uid spilerun open a file that its caller names, load a library, or run a program with
-# root's rights, also where it fails; and a relative PATH serves the command of -c alone, with the caller's rights.
+# Shows: no environment variable makes a set-uid spilerun open a file of the caller's choice, load a library, or run a program
+# with root's rights, also when it fails; a relative PATH only applies to the command of -c, which has the caller's rights.
 # script: ticks ticks.stp
 # limit: 120
 # stdout: ^control: seen$

@@ -1,6 +1,6 @@
-# Shows: a loader killed with SIGKILL at any moment, on its way in or in the middle of its output, leaves nothing that the next
-# one cannot remove or attach to. With a file for output each line is there once, whole, in order, over many kills; with a
-# pipe none is missing, and those that may be printed twice are reported. Of several loaders at once one gets the module.
+# Shows: a loader killed with SIGKILL at any moment leaves nothing that the next one cannot remove or attach to. With an output
+# file each line is there exactly once, complete and in order, over many kills; with a pipe none is missing, and possible
+# duplicates are reported. Of several loaders at once one gets the module.
 # script: steady steady.stp
 # limit: 400
 # stdout: ^on the way in: 15 kills, nothing left$

@@ -1,5 +1,5 @@
-# Shows: sessions of a user other than root are limited, in memory and in number, by default and by /etc/spile/limits,
-# which refuses users when it is wrong; sessions end when their user has no process any more, unless KEEP is set.
+# Shows: sessions of users other than root are limited in memory and number, by default and by /etc/spile/limits; users are
+# refused if that file is wrong; sessions end when their user has no process any more, unless KEEP is set.
 # script: ticks ticks.stp
 # limit: 180
 # stdout: ^of the memory: a sixteenth$

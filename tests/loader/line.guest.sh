@@ -1,6 +1,6 @@
-# Shows: what the part with root's rights does, whatever comes over the line to it: a user of no group has no such part; a user part that
-# asks for nothing more keeps other loaders waiting for ten seconds at the most; it removes nobody's module but its own caller's;
-# requests beyond a user's rank are refused; thousands of messages at random are answered, and leave nothing behind.
+# Shows: the root part handles anything that is sent over its channel: users in no group have no root part; a user part that stops
+# sending requests delays other loaders by ten seconds at most; it removes only its own caller's module; requests beyond a user's
+# rank are refused; thousands of random messages are answered, and leave nothing behind.
 # script: ticks ticks.stp
 # script: other ticks.stp
 # limit: 200

@@ -3,9 +3,9 @@
 # script: lustre tests/lifecycle/hello.stp
 # script: ticks ticks.stp
 # modules: lustre
-# stdout: ^part 6 ERROR: the running kernel has a part that is called printk \(/sys/module/printk\): -R loads
-# stdout: ^module 6 ERROR: a module lustre is loaded already, which is none of spile's: -R loads
-# stdout: ^session 6 ERROR: a module ticks is loaded already, and in use: .*attach to its session \(spilerun -A ticks\)
+# stdout: ^part 6 ERROR: the running kernel has a built-in module printk \(/sys/module/printk\): load this one under another name \(-R\)
+# stdout: ^module 6 ERROR: another module lustre is loaded, which spile did not build: load this one under another name \(-R\)
+# stdout: ^session 6 ERROR: module ticks is already loaded and in use: .*attach to its session \(spilerun -A ticks\)
 # stdout: ^renamed 0$
 
 try() {

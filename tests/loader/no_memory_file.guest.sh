@@ -1,4 +1,4 @@
-# Shows: where memfd_create(2) does not exist root still loads modules, and a user is told why he cannot.
+# Shows: without memfd_create(2) root still loads modules, and other users get a message with the reason.
 # script: ticks ticks.stp
 # limit: 60
 # stdout: ^root: 0 [1-9][0-9]*$

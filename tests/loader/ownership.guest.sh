@@ -1,6 +1,6 @@
-# Shows: a session belongs to the user who started it: only root can attach to another's, and what it asks the loader to run
-# is run with its user's rights or not at all, not when its user has put text into globals; the device is of no use to other
-# users, whatever way they have got a descriptor; file capabilities are refused.
+# Shows: a session belongs to the user who started it: only root can attach to another's, and commands of the script are run with
+# its owner's rights or not at all, not if the owner has set string globals; other users cannot use the device, however they got a
+# descriptor; file capabilities are refused.
 # script: asks asks.stp
 # limit: 120
 # stdout: ^set by usr: 0, nothing run: .*globals were given other values

@@ -1,6 +1,6 @@
-# Shows: a set-uid spilerun is a part with root's rights, which may make few system calls and is out of its user's reach, and a part
-# that is the user's for good; commands run as the user without the restrictions of either; whichever part is killed, the module
-# goes; the user part opens nothing beside its outputs once the session runs, where the kernel has Landlock.
+# Shows: a set-uid spilerun consists of a root part, which is limited to few system calls and which its user cannot signal, and a
+# user part, which has dropped root's rights for good; commands run as the user without restrictions of either part; whichever
+# part is killed, the module is removed; with Landlock the user part can only open its outputs once the session runs.
 # script: ticks ticks.stp
 # script: shell shell.stp
 # limit: 200

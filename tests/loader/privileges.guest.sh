@@ -1,5 +1,5 @@
-# Shows: spilerun installed set-uid: what each group may do; hostile paths, links, directories and environments are refused or
-# without effect; the session runs with the caller's own rights, and its module goes at the end.
+# Shows: spilerun installed set-uid: permissions of each group; hostile paths, links, directories and environments are refused or
+# without effect; the session runs with the caller's own rights, and its module is removed at the end.
 # script: ticks ticks.stp
 # script: shell shell.stp
 # limit: 120

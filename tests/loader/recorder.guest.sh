@@ -1,5 +1,5 @@
-# Shows: a buffer without a reader: without --overwrite the first records stay, with it the last ones; in both
-# cases those that are missing are counted, and add up.
+# Shows: a buffer without a reader: without --overwrite the first records stay, with it the last ones; in both cases the missing
+# records are counted exactly.
 # script: flood flood.stp
 # limit: 60
 # stdout: ^first: begins with 1, adds up$

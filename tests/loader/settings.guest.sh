@@ -1,5 +1,5 @@
-# Shows: GLOBAL=VALUE gives globals other values before begin probes run, at load time and with -G at compile time; what does
-# not fit is refused before anything is loaded.
+# Shows: GLOBAL=VALUE sets globals before begin probes run, at load time and with -G at compile time; invalid values are refused
+# before anything is loaded.
 # script: settings -D MAXSTRINGLEN=2048 settings.stp
 # script: given -G most=3 -G who=compiled settings.stp
 # script: remote remote.stp

@@ -1,4 +1,4 @@
-# Shows: the loader that is shipped is one static program under 3 MB; it runs where there is nothing else at all.
+# Shows: the shipped loader is one static program under 3 MB; it runs on a system without anything else.
 # limit: 300
 # stdout: ^small$
 # stdout: ^alone: spilerun [0-9.]*$

@@ -1,5 +1,5 @@
-# Shows: a user who stops his set-uid spilerun while it shows a session's status does not pin the module: the session ends,
-# one that was left running too.
+# Shows: a user who stops a set-uid spilerun while it shows a session's status does not pin the module: the session ends, also one
+# that was left running.
 # script: ticks ticks.stp
 # stdout: ^stopped while it looks$
 # stdout: ^ended 0$

@@ -1,5 +1,5 @@
-# Shows: a module that was stripped of its debug information, as packagers do, is loaded and runs like the whole one; one of which
-# more is gone, or a bit is wrong in what is loaded, is refused.
+# Shows: a module stripped of its debug information, as by packaging tools, is loaded and runs; one with more stripped, or with a
+# flipped bit in a loaded part, is refused.
 # limit: 240
 # stdout: ^stripped: 0 hits 3$
 # stdout: ^by dpkg's way: 0 hits 3$

@@ -1,5 +1,5 @@
-# Shows: a reader that does not read stops neither the first signal, which disarms, nor the second, which drops what is
-# not written and removes the module.
+# Shows: a reader that does not read delays neither the first signal, which disarms, nor the second, which drops pending output
+# and removes the module.
 # script: ticks ticks.stp
 # limit: 60
 # stdout: ^waits$

@@ -5,14 +5,14 @@
 # stdout: ^no keys: 4 .*there is no certificate in /etc/spile/keys: put the signer's there
 # stdout: ^trusted: 0 loaded signed$
 # stdout: ^detached: 4 .*this one is not signed: sign it
-# stdout: ^stranger: 4 .*no key in /etc/spile/keys has signed this one as it is
-# stdout: ^stranger's signature behind: 3 .*twice.ko is not as it was when spile built it
-# stdout: ^taken from another: 4 .*no key in
+# stdout: ^stranger: 4 .*this one is not signed with a key in /etc/spile/keys
+# stdout: ^stranger's signature behind: 3 .*twice.ko has changed since spile built it
+# stdout: ^taken from another: 4 .*not signed with a key in
 # stdout: ^guru: 4 .*compiled in guru mode
 # stdout: ^renamed: 2 .*signed, and -R would change it
-# stdout: ^spileusr: 4 .*members of spileusr run modules of
+# stdout: ^spileusr: 4 .*members of spileusr may only run modules in
 # stdout: ^writable: 4 WARNING: /etc/spile/keys/trusted.x509: .*not root's alone; ERROR: .*there is no certificate in
-# stdout: ^PEM: 4 WARNING: /etc/spile/keys/trusted.pem: it is PEM, and DER is wanted
+# stdout: ^PEM: 4 WARNING: /etc/spile/keys/trusted.pem: it is PEM, not DER
 # stdout: ^left: 0$
 
 export SPILE_CACHE_DIR=$PWD/cache

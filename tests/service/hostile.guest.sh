@@ -1,14 +1,14 @@
-# Shows: what may befall a service while it runs: its configuration damaged, its module's file exchanged or removed, /etc full or
-# read-only, a second one of its name, -d from outside, a stranger who asks, its socket taken away, a stopped loader under a
-# flood, a closed output, rmmod -f, a clock that is set, a process number that is given anew. Each has its line and its status,
-# what is missing is counted, and nothing is left behind.
+# Shows: disturbances of a running service: its configuration damaged, its module's file replaced or removed, /etc full or
+# read-only, a second instance, -d by hand, an unprivileged user, its socket removed, a stopped loader during a flood, a closed
+# output, rmmod -f, a changed clock, a reused PID. Each is reported with its status, missing output is counted, and nothing is
+# left behind.
 # script: ticks ticks.stp
 # script: flood flood.stp
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # modules: lustre
 # limit: 200
 # stdout: ^a second one: 6 6, -d: 6$
-# stdout: ^a stranger: 4 .*its device is not yours to open
+# stdout: ^a stranger: 4 .*you may not open its device
 # stdout: ^the socket is back$
 # stdout: ^still running, whatever its files are$
 # stdout: ^damaged configuration: 2 .*line 1: no such key

@@ -1,5 +1,5 @@
-# Shows: a workaround that only observes, then enforces, without reloading; its scope, its limit and its end; every write is
-# counted once.
+# Shows: a workaround that only observes and then enforces, without reloading; its scope, limit and expiry; every write is counted
+# once.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # script: ticks tests/loader/ticks.stp
 # modules: lustre
@@ -20,8 +20,8 @@
 # stdout: ^still: Input/output error, refused 2$
 # stdout: ^renewed: Resource temporarily unavailable$
 # stdout: ^refused 2 2 9 2 2$
-# stderr: ^ERROR: lu_5642 cannot only observe: C of its own may write what is not held back \(syslog\); .*--harmless-c
-# stderr: ^WARNING: what lu_5642 writes by C of its own is not held back: syslog$
+# stderr: ^ERROR: lu_5642 cannot be run in observe mode: its embedded C \(syslog\) may write, .*--harmless-c
+# stderr: ^WARNING: writes by embedded C of lu_5642 are not intercepted: syslog$
 
 failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/output error\|Resource temporarily unavailable'; }
 
@@ -73,7 +73,7 @@ spilerun status lu_5642 | grep -q 'mode expired, rewritten 1, observed 0, expire
 echo told
 sixth=0
 spilerun enforce lu_5642 2>renewal || sixth=$?
-grep -q 'has expired and rewrites nothing: spilerun enforce lu_5642 --expires' renewal
+grep -q 'has expired and no longer rewrites: spilerun enforce lu_5642 --expires' renewal
 echo "still: $(failure), refused $sixth"
 # A clock that is set back does not bring it to life again.
 was=$(date +%s)

@@ -2,27 +2,27 @@
 
 //! Users and groups by name, from /etc/passwd and /etc/group.
 //!
-//! Read here and not by getpwnam(3): in a static program that would want the C library's shared modules at run time.
-//! Accounts of a directory service have numbers, which are always taken.
+//! Read here instead of with getpwnam(3), for which a static program would need the C library's shared modules at run
+//! time. Accounts of a directory service are given by number, which is always accepted.
 
 use std::fs;
 
 const USERS: &str = "/etc/passwd";
 const GROUPS: &str = "/etc/group";
 
-/// The number of a user; `None`: the file names no such user.
+/// UID of the user; `None`: the file does not have that user.
 pub fn user_id(name: &str) -> Option<u32> {
     number(&fs::read_to_string(USERS).ok()?, name)
 }
 
-/// What a user is called, for messages; its number if the file does not name it.
+/// Name of the user, for messages; the UID if the file does not have it.
 pub fn user_name(id: u32) -> String {
     let file = fs::read_to_string(USERS).unwrap_or_default();
     let line = file.lines().find(|line| line.split(':').nth(2).and_then(|number| number.parse().ok()) == Some(id));
     line.and_then(|line| line.split(':').next()).map_or_else(|| id.to_string(), str::to_string)
 }
 
-/// The number of a group; `None`: the file names no such group.
+/// GID of the group; `None`: the file does not have that group.
 pub fn group_id(name: &str) -> Option<u32> {
     number(&fs::read_to_string(GROUPS).ok()?, name)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Files of a system that lies below a directory (`spilerun service --root DIR`): its links, absolute ones too, lead to what they would
-//! lead to if it ran, and never out of it.
+//! Files of a system below a directory (`spilerun service --root DIR`). Symbolic links, also absolute ones, are
+//! resolved below that directory and never lead out of it.
 //!
 //! openat2(2) with RESOLVE_IN_ROOT, from Linux 5.6 on. Where the kernel lacks it, links are refused.
 
@@ -18,22 +18,23 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, renameat};
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// Somebody renames directories meanwhile, and the kernel wants to be asked again.
+/// A directory was renamed meanwhile, and the kernel asks for another try.
 const TRIES: usize = 64;
 
-/// A directory with a system. Paths are given with it in front, as messages show them.
+/// A directory with a system. Paths include it, as messages show them.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'r> {
     root: &'r Path,
 }
 
 impl<'r> Tree<'r> {
-    /// What lies below this directory; `/`: the host itself.
+    /// The system below this directory; `/`: the host itself.
     pub fn new(root: &'r Path) -> Tree<'r> {
         Tree { root }
     }
 
-    /// What is opened, and below what. `/` is the system that runs: there is nothing to lead out of.
+    /// The path to open, and the directory it must stay below. For `/`, which is the running system, there is nothing
+    /// to escape from.
     fn open(self, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
         let flags = flags | OFlag::O_CLOEXEC;
         let mode = Mode::from_bits_truncate(0o666);
@@ -46,7 +47,7 @@ impl<'r> Tree<'r> {
         for _ in 0..TRIES {
             match openat2(&top, &path, OpenHow::new().flags(flags).mode(mode).resolve(ResolveFlag::RESOLVE_IN_ROOT)) {
                 Err(Errno::EAGAIN) => {}
-                // What filters system calls may say the second.
+                // System call filters return EPERM.
                 Err(Errno::ENOSYS | Errno::EPERM) => return without_links(top, &path, flags, mode),
                 other => return Ok(other?),
             }
@@ -54,7 +55,7 @@ impl<'r> Tree<'r> {
         Err(Errno::EAGAIN.into())
     }
 
-    /// From the directory on.
+    /// Relative to the directory.
     fn inner(self, path: &Path) -> PathBuf {
         let inner = path.strip_prefix(self.root).unwrap_or(path);
         let inner: PathBuf =
@@ -62,25 +63,25 @@ impl<'r> Tree<'r> {
         if inner.as_os_str().is_empty() { PathBuf::from(".") } else { inner }
     }
 
-    /// The directory that holds it, and its name there.
-    fn parent<'p>(self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
+    /// The open parent directory of the path, and the name in it.
+    fn parent(self, path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.open(path.parent().unwrap_or(self.root), OFlag::O_RDONLY | OFlag::O_DIRECTORY)?, name))
     }
 
-    /// Whether there is anything of that name.
+    /// Whether the path exists.
     pub fn exists(self, path: &Path) -> bool {
         self.open(path, OFlag::O_PATH).is_ok()
     }
 
-    /// Whether there is a directory of that name.
+    /// Whether the path is a directory.
     pub fn is_dir(self, path: &Path) -> bool {
         self.open(path, OFlag::O_PATH | OFlag::O_DIRECTORY).is_ok()
     }
 
     /// The contents of a regular file.
     pub fn read(self, path: &Path) -> io::Result<Vec<u8>> {
-        // A pipe in its place would keep us here.
+        // Opening a FIFO would block.
         let mut file = fs::File::from(self.open(path, OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY)?);
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is no regular file"));
@@ -90,23 +91,23 @@ impl<'r> Tree<'r> {
         Ok(bytes)
     }
 
-    /// The whole file, which is UTF-8.
+    /// The whole file, as UTF-8.
     pub fn read_text(self, path: &Path) -> io::Result<String> {
         String::from_utf8(self.read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    /// What is in a directory; nothing if it cannot be read.
+    /// The entries of a directory; none if it cannot be read.
     pub fn names(self, path: &Path) -> Vec<OsString> {
         let directory = self
             .open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY)
             .ok()
             .and_then(|directory| Dir::from_fd(directory).ok());
-        let entries = directory.into_iter().flat_map(|directory| directory.into_iter()).flatten();
+        let entries = directory.into_iter().flat_map(std::iter::IntoIterator::into_iter).flatten();
         let names = entries.map(|entry| OsString::from_vec(entry.file_name().to_bytes().to_vec()));
         names.filter(|name| name != "." && name != "..").collect()
     }
 
-    /// Makes the directory and those above it that are missing.
+    /// Creates the directory and its missing parents.
     pub fn create_dir_all(self, path: &Path) -> io::Result<()> {
         if self.is_dir(path) {
             return Ok(());
@@ -116,13 +117,13 @@ impl<'r> Tree<'r> {
         }
         let (parent, name) = self.parent(path)?;
         match mkdirat(&parent, name, Mode::from_bits_truncate(0o777)) {
-            // Somebody else has made it.
+            // Another process has created it.
             Err(Errno::EEXIST) if self.is_dir(path) => Ok(()),
             other => Ok(other?),
         }
     }
 
-    /// Whole or not at all: a crash leaves no half of a file under its name. Directories are made.
+    /// Writes the file atomically: after a crash it is complete or absent. Creates missing directories.
     pub fn write(self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         if let Some(directory) = path.parent() {
             self.create_dir_all(directory)?;
@@ -130,18 +131,18 @@ impl<'r> Tree<'r> {
         let (directory, name) = self.parent(path)?;
         let mut new = name.to_owned();
         new.push(".new");
-        // What a crash has left, or a link that somebody has put there: a new file is made, or none.
+        // Left by a crash, or a link that somebody has put there: only a new file is written to.
         let _ = unlinkat(&directory, new.as_os_str(), UnlinkatFlags::NoRemoveDir);
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let file = openat(&directory, new.as_os_str(), flags, Mode::from_bits_truncate(0o666));
         let written = file.map_err(io::Error::from).map(fs::File::from).and_then(|mut file| {
             file.write_all(bytes)?;
-            // What the next boot needs is there after a power failure too.
+            // The next boot needs the file, also after a power failure.
             file.sync_all()?;
             Ok(renameat(&directory, new.as_os_str(), &directory, name)?)
         });
         if written.is_err() {
-            // Half of a file is of no use; that it cannot be removed changes nothing.
+            // Removes the incomplete file; if that fails, it is harmless.
             let _ = unlinkat(&directory, new.as_os_str(), UnlinkatFlags::NoRemoveDir);
         }
         written
@@ -159,7 +160,7 @@ impl<'r> Tree<'r> {
         Ok(unlinkat(&directory, name, UnlinkatFlags::RemoveDir)?)
     }
 
-    /// A path of what it is in the system that runs, for what takes paths only.
+    /// A path to an open file that works in the running system, for interfaces that only take paths.
     pub fn outer(self, path: &Path) -> PathBuf {
         let there = || {
             let file = self.open(path, OFlag::O_PATH).ok()?;
@@ -172,7 +173,7 @@ impl<'r> Tree<'r> {
     }
 }
 
-/// Step by step, and no step is a link.
+/// One component at a time; none may be a link.
 fn without_links(top: OwnedFd, path: &Path, flags: OFlag, mode: Mode) -> io::Result<OwnedFd> {
     let mut at = top;
     let mut parts = path.components().peekable();
@@ -241,14 +242,14 @@ mod tests {
         for directory in ["etc", "up"] {
             let path = root.join(directory).join("file");
             assert!(tree.remove_file(&path).is_err() && tree.names(&root.join(directory)).is_empty(), "{directory}");
-            // Where it leads inside there may be made something.
+            // Something can be created in the directory that a link leads to.
             let _ = (
                 tree.create_dir_all(&root.join(directory).join("new")),
                 tree.write(&path, b"ours"),
                 tree.remove_dir(&root.join(directory)),
             );
         }
-        // What takes the place of a link is a file.
+        // A file replaces a link.
         symlink(outside.path().join("file"), root.join("usr/x.new")).unwrap();
         tree.write(&root.join("usr/x"), b"y").unwrap();
         tree.write(&root.join("usr/out"), b"z").unwrap();

@@ -10,11 +10,11 @@ use nix::libc;
 /// Masks, a bit for each capability (linux/capability.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sets {
-    /// Those that calls are checked against.
+    /// The effective set, which system calls are checked against.
     pub effective: u64,
-    /// Those that may become effective.
+    /// The permitted set.
     pub permitted: u64,
-    /// Those that a program with file capabilities may get from here.
+    /// The inheritable set.
     pub inheritable: u64,
 }
 
@@ -52,7 +52,7 @@ impl Sets {
         })
     }
 
-    /// Makes these the sets of this thread. To be called while there is no other thread.
+    /// Sets the capabilities of this thread. Must be called before other threads are started.
     pub fn take_on(self) -> io::Result<()> {
         let mut header = Header { version: VERSION, pid: 0 };
         let word = |shift: u32| Words {
@@ -67,9 +67,9 @@ impl Sets {
     }
 }
 
-/// Whether this program was given rights that its caller has not (AT_SECURE of getauxval(3)).
+/// Whether this program has privileges that its caller does not have (AT_SECURE of getauxval(3)).
 pub fn is_elevated() -> bool {
-    // SAFETY: looks a number up in what the kernel has left on the stack.
+    // SAFETY: reads the auxiliary vector that the kernel put on the stack.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 

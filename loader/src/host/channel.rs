@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A connection between two of the loader's processes, or two parts of one, that no other process can open.
+//! A connection between two processes, or two parts of one, of the loader that no other process can open.
 //!
-//! Not a pipe: `/proc/self/fd/N` opens a pipe anew for whoever may write to it by name, and the caller of a set-uid spilerun gives
-//! names (`-o`). A socket cannot be opened by a name (ENXIO).
+//! Not a pipe: `/proc/self/fd/N` reopens a pipe for anybody who can name it, and the caller of a set-uid spilerun
+//! chooses names (`-o`). Opening a socket by name fails with ENXIO.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-/// Its two ends, for reading and writing both; closed on exec. Each reads an end of file when the other is gone.
+/// The two ends, each for reading and writing; closed on exec. One reads end of file when the other is closed.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (one, other) = UnixStream::pair()?;
     Ok((one.into(), other.into()))

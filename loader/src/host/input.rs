@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is typed, for scripts that probe it (`input.char`): each byte of standard input is written to the module's file
-//! `__stdin`. A terminal gives its keys at once and unseen meanwhile, as scripts that react to keys expect.
+//! Keyboard input for scripts that probe it (`input.char`): each byte of standard input is written to the module's file
+//! `__stdin`. A terminal is put into a mode without line buffering and echo meanwhile.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
-/// How the library's alias is attached.
+/// The probe point of the library's alias.
 const POINT: &str = "procfs(\"__stdin\")";
 
-/// Given back with the terminal's old ways when it is dropped.
+/// Restores the terminal's settings when it is dropped.
 pub struct Input {
     terminal: Option<Termios>,
 }
 
 impl Input {
-    /// Begins to hand over, if one of the module's probe points asks for it. The module's files are there.
+    /// Starts forwarding input if one of the module's probe points needs it. The module's files must exist.
     pub fn begin<'p>(module: &str, mut points: impl Iterator<Item = &'p str>) -> Option<Input> {
         if !points.any(|point| point.starts_with(POINT)) {
             return None;
@@ -28,7 +28,7 @@ impl Input {
         let path = format!("/proc/systemtap/{module}/__stdin");
         let file = OpenOptions::new().write(true).open(path).ok()?;
         let terminal = keys_at_once();
-        // Waits in read(2) for what may never come: it ends with the process.
+        // Blocks in read(2), possibly for ever: it ends with the process.
         std::thread::spawn(move || hand_over(std::io::stdin().lock(), file));
         Some(Input { terminal })
     }
@@ -37,18 +37,18 @@ impl Input {
 impl Drop for Input {
     fn drop(&mut self) {
         if let Some(before) = &self.terminal {
-            // A terminal that is gone needs nothing.
+            // Nothing to restore if the terminal is gone.
             let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, before);
         }
     }
 }
 
-/// Whether this process is in the background of a terminal: a process that reads it then is stopped.
+/// Whether this process is in the background of a terminal: the kernel stops such a process when it reads.
 fn in_background() -> bool {
     nix::unistd::tcgetpgrp(std::io::stdin()).is_ok_and(|group| group != nix::unistd::getpgrp())
 }
 
-/// None: standard input is no terminal. Signals by keys stay.
+/// None: standard input is not a terminal. Keys still send signals.
 fn keys_at_once() -> Option<Termios> {
     let before = tcgetattr(std::io::stdin()).ok()?;
     let mut ways = before.clone();
@@ -57,7 +57,7 @@ fn keys_at_once() -> Option<Termios> {
     Some(before)
 }
 
-/// Until the input ends or the module takes no more.
+/// Until end of input, or until the module accepts no more.
 fn hand_over(mut from: impl Read, mut to: impl Write) {
     let mut bytes = [0; 256];
     while let Ok(count) = from.read(&mut bytes) {

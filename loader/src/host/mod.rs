@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the loader asks of its host: accounts, capabilities, clocks, names, places. Knows nothing else of the loader.
+//! The host's interfaces: accounts, capabilities, clocks, names, places. Does not depend on the rest of the loader.
 
 pub mod accounts;
 pub mod beneath;

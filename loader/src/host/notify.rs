@@ -9,8 +9,8 @@ use std::path::Path;
 
 use spile_abi::escape;
 
-/// Sends assignments (`READY=1`) to the socket of NOTIFY_SOCKET, if there is one. Nobody listening is no error. A name in one of them
-/// cannot become another one.
+/// Sends assignments (`READY=1`) to the socket of NOTIFY_SOCKET, if there is one. It is not an error if nobody listens.
+/// Newlines in a value are replaced, so that it cannot start another assignment.
 pub fn send(assignments: &[&str]) {
     if let Some(socket) = std::env::var_os("NOTIFY_SOCKET") {
         let _ = send_to(socket.as_bytes(), &message(assignments));

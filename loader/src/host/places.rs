@@ -4,7 +4,7 @@
 
 /// Services' configurations, `NAME.conf`.
 pub const SERVICES: &str = "/etc/spile";
-/// Files in it are certificates, X.509 in DER, whatever their names are.
+/// Directory of certificates: X.509 in DER, with any file names.
 pub const KEYS: &str = "/etc/spile/keys";
-/// Limits of users' sessions. No service can have this name: theirs end in `.conf`.
+/// Limits for users' sessions. Cannot be a service's configuration, whose name ends in `.conf`.
 pub const LIMITS: &str = "/etc/spile/limits";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Processes by descriptors (pidfd_open(2), Linux 5.3), which no other process takes over as it may a number.
+//! Processes by file descriptor (pidfd_open(2), Linux 5.3), which unlike a PID is never reused.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -9,11 +9,11 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
-/// A descriptor of the process with this number, closed on exec. It becomes readable when the process ends.
+/// A descriptor for the process with this PID, closed on exec. It becomes readable when the process ends.
 pub fn open(number: u32) -> Result<OwnedFd, Errno> {
-    // SAFETY: takes two numbers and gives a new descriptor.
+    // SAFETY: takes two numbers and returns a new descriptor.
     let descriptor = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) })?;
-    // SAFETY: new, and nobody else's.
+    // SAFETY: the descriptor is new, so nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }
 
@@ -25,21 +25,22 @@ pub fn signal(process: BorrowedFd<'_>, signal: Signal) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// Whether the process has ended; also if what is asked is no process.
+/// Whether the process has ended; also true if the descriptor is not a process.
 pub fn has_ended(process: BorrowedFd<'_>) -> bool {
     let mut descriptors = [PollFd::new(process, PollFlags::POLLIN)];
     poll(&mut descriptors, PollTimeout::ZERO) != Ok(0)
 }
 
-/// Whether the process runs as the user `uid` and can never get another's rights: all its user numbers are that one, and it can gain
-/// no new privileges (prctl(2)). That user can send it any signal, then, for as long as it lives.
+/// Whether the process runs as user `uid` and can never get other rights: all its UIDs are that one, and it cannot gain
+/// new privileges (prctl(2)). So that user can send it any signal for as long as it lives.
 pub fn is_for_good(process: &OwnedFd, uid: u32) -> bool {
     let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
     let about = read(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
-    // -1 of one that has ended, and none of what is no process.
+    // -1 for a process that has ended; missing for anything else.
     let Ok(number) = field(&about, "Pid:").parse::<u32>() else { return false };
     let status = read(format!("/proc/{number}/status"));
-    // Only of a process that still lives is it certain that the number was its own when its status was read.
+    // Only if the process is still alive did the status that was read belong to it, and not to a new process with its
+    // PID.
     is_bound(&status, uid) && !has_ended(process.as_fd())
 }
 
@@ -48,7 +49,7 @@ fn is_bound(status: &str, uid: u32) -> bool {
     (0..4).all(|_| users.next() == Some(true)) && field(status, "NoNewPrivs:") == "1"
 }
 
-/// The value behind a word that begins a line; empty if there is none.
+/// The value after a key at the beginning of a line; empty if there is none.
 pub fn field<'t>(text: &'t str, key: &str) -> &'t str {
     text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim()
 }

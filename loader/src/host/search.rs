@@ -2,8 +2,8 @@
 
 //! Programs by name.
 //!
-//! Not the crate `which`: it is 1,700 lines in a set-uid program for the four below. It also looks whether the file is
-//! executable, which is left to exec(3) and its message.
+//! Not the crate `which`: that is 1,700 lines in a set-uid program, for the four below. Whether the file is executable
+//! is left to exec(3), which has its own error.
 
 /// Whether a directory of PATH has a file of this name.
 pub fn is_in_path(name: &str) -> bool {

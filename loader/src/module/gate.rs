@@ -102,7 +102,7 @@ pub fn has_expired(gate: &Gate) -> bool {
 
 /// `uid=N`, `gid=N`, `pid=N`, `cgroup=PATH`; users and groups by name too.
 pub fn parse_scope(text: &str) -> Result<Scope, String> {
-    let (kind, value) = text.split_once('=').ok_or("KIND=VALUE is wanted")?;
+    let (kind, value) = text.split_once('=').ok_or("expected KIND=VALUE")?;
     let number = || value.parse::<u32>().map_err(|_| format!("'{value}' is not known"));
     match kind {
         "uid" => accounts::user_id(value).map_or_else(number, Ok).map(Scope::Uid),
@@ -154,7 +154,7 @@ pub fn parse_expiry(text: &str) -> Result<u64, String> {
 }
 
 fn parse_span(text: &str) -> Result<u64, String> {
-    let wrong = || "a number with s, m, h or d, or a date (2027-01-31T18:00) is wanted".to_string();
+    let wrong = || "expected a number with s, m, h or d, or a date (2027-01-31T18:00)".to_string();
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds: u64 = match unit {
         's' => 1,
@@ -174,15 +174,17 @@ fn parse_date(text: &str) -> Result<u64, String> {
     let wrong = || "a date is written as 2027-01-31 or 2027-01-31T18:00".to_string();
     let c_text = CString::new(text).map_err(|_| wrong())?;
     for format in [c"%Y-%m-%dT%H:%M", c"%Y-%m-%d"] {
-        // SAFETY: an all-zero `tm` is valid; strptime returns 0 or a pointer into the text, which ends with a NUL;
-        // mktime reads the `tm`.
-        let time = unsafe {
-            let mut parts: libc::tm = std::mem::zeroed();
-            parts.tm_isdst = -1;
-            let rest = libc::strptime(c_text.as_ptr(), format.as_ptr(), &mut parts);
-            (!rest.is_null() && *rest == 0).then(|| libc::mktime(&mut parts))
-        };
-        if let Some(time) = time.and_then(|time| u64::try_from(time).ok()) {
+        // SAFETY: an all-zero `tm` is valid.
+        let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+        parts.tm_isdst = -1;
+        // SAFETY: both texts end with a NUL; `parts` lives over the call.
+        let rest = unsafe { libc::strptime(c_text.as_ptr(), format.as_ptr(), &mut parts) };
+        // SAFETY: strptime returns null or a pointer into the text, which ends with a NUL.
+        if rest.is_null() || unsafe { *rest } != 0 {
+            continue;
+        }
+        // SAFETY: `parts` is initialised and lives over the call.
+        if let Ok(time) = u64::try_from(unsafe { libc::mktime(&mut parts) }) {
             return time.checked_mul(NS_PER_S).ok_or_else(wrong);
         }
     }

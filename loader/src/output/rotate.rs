@@ -119,14 +119,14 @@ fn expand(name: &[u8]) -> OsString {
     }
     let Ok(format) = CString::new(name) else { return as_it_is() };
     let mut buffer = vec![0u8; MAX_EXPANDED];
-    // SAFETY: time(2) accepts a null pointer; an all-zero `tm` is valid; localtime_r and strftime write to the given
-    // buffers.
-    let length = unsafe {
-        let now = libc::time(std::ptr::null_mut());
-        let mut parts: libc::tm = std::mem::zeroed();
-        libc::localtime_r(&now, &mut parts);
-        libc::strftime(buffer.as_mut_ptr().cast(), buffer.len(), format.as_ptr(), &parts)
-    };
+    // SAFETY: time(2) accepts a null pointer.
+    let now = unsafe { libc::time(std::ptr::null_mut()) };
+    // SAFETY: an all-zero `tm` is valid.
+    let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both arguments live over the call.
+    unsafe { libc::localtime_r(&now, &mut parts) };
+    // SAFETY: writes at most as many bytes as the buffer has; the format ends with a NUL.
+    let length = unsafe { libc::strftime(buffer.as_mut_ptr().cast(), buffer.len(), format.as_ptr(), &parts) };
     match length {
         0 => as_it_is(),
         length => {

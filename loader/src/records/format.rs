@@ -12,7 +12,7 @@ use crate::records::histogram;
 use crate::records::payload::{Payload, Short};
 use crate::records::pretty;
 use crate::records::symbol::Symbols;
-use crate::records::text::{Digits, Text};
+use crate::records::text::{Digits, Text, hex_digit};
 
 /// Appends the text of the pieces. If the payload ends early, so does the text.
 pub fn render(
@@ -101,7 +101,8 @@ impl Sized {
             }
             b'b' => {
                 let count = if matches!(self.width, 1 | 2 | 4) { self.width as usize } else { 8 };
-                text.push(&payload.long()?.to_le_bytes()[..count]);
+                let bytes = payload.long()?.to_le_bytes();
+                text.push(bytes.get(..count).unwrap_or(&bytes));
             }
             _ => self.number(text, payload.long()?),
         }
@@ -110,7 +111,7 @@ impl Sized {
 
     fn string(&self, text: &mut Text, bytes: &[u8]) {
         let most = self.precision.map_or(usize::MAX, |precision| usize::try_from(precision).unwrap_or(usize::MAX));
-        self.padded(text, &bytes[..bytes.len().min(most)]);
+        self.padded(text, bytes.get(..most).unwrap_or(bytes));
         if self.flags.zero {
             text.push_byte(0);
         }
@@ -123,9 +124,8 @@ impl Sized {
     fn hex_dump(&self, text: &mut Text, bytes: &[u8]) {
         self.between_blanks(text, bytes.len() as u64 * 2, |text| {
             for byte in bytes {
-                let digits = b"0123456789abcdef";
-                text.push_byte(digits[usize::from(byte >> 4)]);
-                text.push_byte(digits[usize::from(byte & 15)]);
+                text.push_byte(hex_digit(byte >> 4));
+                text.push_byte(hex_digit(byte & 15));
             }
         });
     }

@@ -54,8 +54,8 @@ impl Chart {
         }
         if self.kind != Histogram::Log {
             let outer = self.counts.len() - 1;
-            first += usize::from(first == 0 && self.counts[0] == 0);
-            last -= usize::from(last == outer && self.counts[outer] == 0);
+            first += usize::from(first == 0 && self.counts.first() == Some(&0));
+            last -= usize::from(last == outer && self.counts.last() == Some(&0));
         }
         let most = self.counts.iter().copied().max().unwrap_or(0);
         let scale = if most <= WIDTH { 1 } else { most.div_ceil(WIDTH) };
@@ -66,14 +66,14 @@ impl Chart {
         let mut gap = false;
         for (bucket, label) in (first..=last).zip(labels) {
             let beside = bucket.saturating_sub(ELISION)..=(bucket + ELISION).min(last);
-            if self.counts[beside].iter().all(|&count| count == 0) {
+            if self.counts.get(beside).unwrap_or_default().iter().all(|&count| count == 0) {
                 gap = true;
                 continue;
             }
             if std::mem::take(&mut gap) {
                 text.push(format!("{:>columns$} ~\n", "").as_bytes());
             }
-            let count = self.counts[bucket];
+            let count = self.counts.get(bucket).copied().unwrap_or(0);
             let (bar, width) = ("@".repeat((count / scale) as usize), WIDTH as usize);
             text.push(format!("{label:>columns$} |{bar:width$} {count:>count_columns$}\n").as_bytes());
         }

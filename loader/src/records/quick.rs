@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use spile_abi::format::{Directive, Flags, Piece, Size};
 use spile_abi::record::FAULT;
 
+use crate::records::text::hex_digit;
+
 #[derive(Debug)]
 enum Step {
     /// Writes this many bytes of a word.
@@ -141,7 +143,10 @@ const DIGITS: [u32; 1000] = {
     let mut value = 0;
     while value < 1000 {
         let count = 1 + (value >= 10) as u32 + (value >= 100) as u32;
-        table[value as usize] = three(value) >> (8 * (3 - count)) | count << 30;
+        #[expect(clippy::indexing_slicing, reason = "checked by the compiler, which evaluates it")]
+        {
+            table[value as usize] = three(value) >> (8 * (3 - count)) | count << 30;
+        }
         value += 1;
     }
     table
@@ -149,7 +154,7 @@ const DIGITS: [u32; 1000] = {
 
 /// All three digits of a number below 1000, the first in the low byte.
 const fn three(value: u32) -> u32 {
-    0x30_30_30 | value / 100 | value / 10 % 10 << 8 | value % 10 << 16
+    0x30_30_30 | (value / 100) | ((value / 10 % 10) << 8) | ((value % 10) << 16)
 }
 
 /// Writes a number below 1000. The bytes of the table entry after the digits are written too, then overwritten.
@@ -182,7 +187,7 @@ fn long(room: &mut [u8], value: u64, then: Option<u8>) -> Option<&mut [u8]> {
 fn hex(mut room: &mut [u8], value: u64) -> Option<&mut [u8]> {
     let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(1);
     for digit in (0..digits).rev() {
-        room = put(room, u64::from(b"0123456789abcdef"[(value >> (4 * digit) & 15) as usize]), 1)?;
+        room = put(room, u64::from(hex_digit((value >> (4 * digit) & 15) as u8)), 1)?;
     }
     Some(room)
 }
@@ -235,7 +240,7 @@ mod tests {
             [0i64, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 100_070_009, -1, -999, -1000, 123_456, i64::MIN, i64::MAX]
         {
             for text in [&b""[..], b"abcd", b"abcdefghi"] {
-                let payload = [vec![value.to_le_bytes(); 3].concat(), string(text)].concat();
+                let payload = [[value.to_le_bytes(); 3].concat(), string(text)].concat();
                 let mut slowly = Text::new(1000);
                 assert_eq!(
                     format::render(&pieces, &mut Payload::new(&payload), &mut Symbols::new(None), &mut slowly),

@@ -202,7 +202,8 @@ impl<'m> Reader<'m> {
         let locations: Vec<&String> = locations.collect();
         let mut chain = String::new();
         for same in locations.chunk_by(|one, next| one == next) {
-            chain.push_str(&format!(" (called from {}", same[0]));
+            let Some(location) = same.first() else { continue };
+            chain.push_str(&format!(" (called from {location}"));
             if same.len() > 1 {
                 chain.push_str(&format!(", {} times", same.len()));
             }
@@ -339,7 +340,7 @@ mod tests {
         let mut reader = Reader::new(&meta, &formats, None);
         let mut seed = 1u64;
         let mut random = || {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             seed >> 33
         };
         for _ in 0..20_000 {

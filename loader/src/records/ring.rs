@@ -80,8 +80,10 @@ impl Ring {
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: an aligned u64 field of the header; shared with the module, so only accessed as an atomic.
-        unsafe { AtomicU64::from_ptr(self.header.add(offset).cast().as_ptr()) }
+        // SAFETY: a field of the header.
+        let word = unsafe { self.header.add(offset) };
+        // SAFETY: an aligned u64; shared with the module, so only accessed as an atomic.
+        unsafe { AtomicU64::from_ptr(word.cast().as_ptr()) }
     }
 
     /// Reads the module's position. All records before it are visible.
@@ -166,10 +168,10 @@ impl Ring {
 
     /// Tells the module that the reader is about to sleep, so that it wakes it.
     pub fn announce_waiting(&self) {
-        // SAFETY: as in word().
-        let waiting =
-            unsafe { AtomicU32::from_ptr(self.header.add(std::mem::offset_of!(RingHeader, waiting)).cast().as_ptr()) };
-        waiting.store(1, Ordering::SeqCst);
+        // SAFETY: a field of the header.
+        let waiting = unsafe { self.header.add(std::mem::offset_of!(RingHeader, waiting)) };
+        // SAFETY: an aligned u32; shared with the module, so only accessed as an atomic.
+        unsafe { AtomicU32::from_ptr(waiting.cast().as_ptr()) }.store(1, Ordering::SeqCst);
     }
 
     /// Records and bytes lost for lack of room since the session started.
@@ -215,13 +217,13 @@ impl Ring {
         let at = ((self.tail + HEADER_BYTES) & (self.size - 1)) as usize;
         payload.clear();
         payload.reserve(length);
-        // SAFETY: front() has checked that the record ends before the ring's end, and there is room for its payload.
-        // The module does not write between tail and head; if it does, the bytes are wrong, and are checked after they
-        // have been copied.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.data.add(at).as_ptr(), payload.as_mut_ptr(), length);
-            payload.set_len(length);
-        }
+        // SAFETY: front() has checked that the record ends before the ring's end.
+        let from = unsafe { self.data.add(at) };
+        // SAFETY: `payload` has room for it. The module does not write between tail and head; if it does, the bytes are
+        // wrong, and are checked after they have been copied.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), payload.as_mut_ptr(), length) };
+        // SAFETY: these bytes have just been written.
+        unsafe { payload.set_len(length) };
         self.advance(bytes);
         Some(record)
     }
@@ -245,10 +247,12 @@ impl Ring {
         }
         // The minimum size of that many records: cheaper than counting them.
         let room = (left.min(self.size - at as u64) as usize).min(most.saturating_mul(HEADER_BYTES as usize));
-        // SAFETY: inside of the data, which is aligned, as `at` is; shared with the module, so only accessed as
-        // atomics. The module does not write between tail and head; if it does, the words are wrong, and are checked
-        // after they have been read.
-        let words = unsafe { std::slice::from_raw_parts(self.data.add(at).cast().as_ptr(), room / ALIGNMENT) };
+        // SAFETY: `at` is less than the size of the data.
+        let start = unsafe { self.data.add(at) };
+        // SAFETY: ends before the ring's end, and is aligned; shared with the module, so only accessed as atomics. The
+        // module does not write between tail and head; if it does, the words are wrong, and are checked after they have
+        // been read.
+        let words = unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), room / ALIGNMENT) };
         let mut rest: &[AtomicU64] = words;
         while let Some(header) = rest.first_chunk::<HEADER_WORDS>() {
             let [first, second, time] = header.each_ref().map(|word| word.load(Ordering::Relaxed));
@@ -290,9 +294,11 @@ impl Ring {
     fn copy(&self, count: u64, out: &mut [u8]) {
         let at = (count & (self.size - 1)) as usize;
         let length = out.len().min(self.size as usize - at);
+        // SAFETY: `at` is less than the size of the data.
+        let from = unsafe { self.data.add(at) };
         // SAFETY: at + length <= size. The module does not write between tail and head; if it does, the bytes are
         // wrong, and are checked after they have been copied.
-        unsafe { std::ptr::copy_nonoverlapping(self.data.add(at).as_ptr(), out.as_mut_ptr(), length) };
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), out.as_mut_ptr(), length) };
     }
 
     fn advance(&mut self, bytes: u64) {
@@ -336,11 +342,15 @@ pub(crate) mod tests {
         pub fn poke(&mut self, count: u64, bytes: &[u8]) {
             let at = HEADER + count as usize % self.size;
             assert!(at + bytes.len() <= HEADER + self.size);
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base().add(at), bytes.len()) };
+            // SAFETY: inside of `memory`, by the assertion.
+            let to = unsafe { self.base().add(at) };
+            // SAFETY: the same; `bytes` is other memory.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         }
 
         pub fn set_head(&mut self, head: u64) {
             self.head = head;
+            // SAFETY: the first word of `memory`, which is aligned.
             unsafe { AtomicU64::from_ptr(self.base().cast()) }.store(head, Ordering::Release);
         }
 
@@ -352,7 +362,10 @@ pub(crate) mod tests {
         }
 
         pub fn tail(&mut self) -> u64 {
-            unsafe { AtomicU64::from_ptr(self.base().add(64).cast()) }.load(Ordering::Acquire)
+            // SAFETY: inside of the header.
+            let tail = unsafe { self.base().add(64) };
+            // SAFETY: an aligned word of `memory`.
+            unsafe { AtomicU64::from_ptr(tail.cast()) }.load(Ordering::Acquire)
         }
 
         pub fn header(bytes: u32, kind: u16, time: u64) -> Vec<u8> {
@@ -452,7 +465,7 @@ pub(crate) mod tests {
     fn random_rings_neither_panic_nor_hang() {
         let mut seed = 1u64;
         let mut random = || {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             seed >> 33
         };
         for _ in 0..2000 {

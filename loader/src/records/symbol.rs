@@ -143,7 +143,7 @@ impl<'k> Symbols<'k> {
                 }
             }
             Named::UserStack => {
-                addresses(payload)?.for_each(|address| text.extend_from_slice(format!("{address:#x}\n").as_bytes()))
+                addresses(payload)?.for_each(|address| text.extend_from_slice(format!("{address:#x}\n").as_bytes()));
             }
         }
         Ok(text.into())

@@ -70,13 +70,15 @@ impl Text {
         let mut start = digits.len();
         loop {
             start -= 1;
-            digits[start] = b'0' + (value % 10) as u8;
+            if let Some(digit) = digits.get_mut(start) {
+                *digit = b'0' + (value % 10) as u8;
+            }
             value /= 10;
             if value == 0 {
                 break;
             }
         }
-        self.push(&digits[start..]);
+        self.push(digits.get(start..).unwrap_or_default());
     }
 
     /// Appends the byte this many times, as far as it fits.
@@ -96,12 +98,20 @@ impl Text {
     ///  \v \f \r \\` and the quote itself with a backslash, other unprintable bytes as three octal digits.
     pub fn escaped(&mut self, byte: u8, quote: u8) {
         match byte {
-            7..=13 => self.push(&[b'\\', b"abtnvfr"[usize::from(byte - 7)]]),
+            7..=13 => self.push(&[b'\\', b"abtnvfr".get(usize::from(byte - 7)).copied().unwrap_or(b'?')]),
             b'\\' => self.push(b"\\\\"),
             _ if byte == quote => self.push(&[b'\\', byte]),
             32..=126 => self.push_byte(byte),
             _ => self.push(&[b'\\', b'0' + (byte >> 6), b'0' + (byte >> 3 & 7), b'0' + (byte & 7)]),
         }
+    }
+}
+
+/// The lower-case digit of a number from 0 to 15.
+pub fn hex_digit(value: u8) -> u8 {
+    match value {
+        0..=9 => b'0' + value,
+        _ => b'a' - 10 + (value & 15),
     }
 }
 
@@ -119,7 +129,9 @@ impl Digits {
         let mut start = bytes.len();
         loop {
             start -= 1;
-            bytes[start] = b"0123456789abcdef"[(value % base) as usize];
+            if let Some(byte) = bytes.get_mut(start) {
+                *byte = hex_digit((value % base) as u8);
+            }
             value /= base;
             if value == 0 {
                 return Digits { bytes, start };
@@ -134,7 +146,7 @@ impl Digits {
 
     /// The text.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[self.start..]
+        self.bytes.get(self.start..).unwrap_or_default()
     }
 }
 

@@ -83,7 +83,9 @@ fn cycles(counters: &Counters) -> Option<(u64, u64, u64)> {
 /// A row for each probe; columns that are empty for all probes are omitted, except hits and handled.
 pub fn table(probes: &[Probe], all: &[Counters]) -> String {
     let shown: Vec<bool> = (0..columns(&Counters::default()).len())
-        .map(|column| column < 2 || all.iter().any(|counters| columns(counters)[column].1 > 0))
+        .map(|column| {
+            column < 2 || all.iter().any(|counters| columns(counters).get(column).is_some_and(|(_, count)| *count > 0))
+        })
         .collect();
     let pick = |cells: Vec<String>| {
         cells.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect::<Vec<_>>()
@@ -99,8 +101,9 @@ pub fn table(probes: &[Probe], all: &[Counters]) -> String {
         rows.push(row);
     }
     let count = rows.first().map_or(0, Vec::len);
-    let widths: Vec<usize> =
-        (0..count).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> = (0..count)
+        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0))
+        .collect();
     let mut text = String::new();
     for row in &rows {
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {

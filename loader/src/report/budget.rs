@@ -53,7 +53,7 @@ impl Budget {
         let (percent, sample) = match text.split_once(',') {
             None => (text, false),
             Some((percent, "sample")) => (percent, true),
-            Some((_, other)) => return Err(format!("'{other}' is not known: PERCENT or PERCENT,sample is wanted")),
+            Some((_, other)) => return Err(format!("'{other}' is not known: expected PERCENT or PERCENT,sample")),
         };
         let percent: f64 = percent.trim_end_matches('%').parse().map_err(|_| "PERCENT is a number".to_string())?;
         if !(0.000_1..=100.0).contains(&percent) {

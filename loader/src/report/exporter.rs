@@ -234,7 +234,7 @@ mod tests {
             // Each read makes room, so every single write succeeds.
             scope.spawn(move || {
                 while (&reader).read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
-                    std::thread::sleep(Duration::from_millis(1))
+                    std::thread::sleep(Duration::from_millis(1));
                 }
             });
             std::thread::sleep(Duration::from_millis(400));

@@ -209,8 +209,10 @@ impl Known<'_> {
         family("spile_probe_armed", "gauge", "Whether a probe is armed.", &mut { armed });
         // The same names as in the table of --stats.
         for (column, (name, _)) in account::columns(&Counters::default()).iter().enumerate() {
-            let values = sites()
-                .map(|(index, (probe, counters))| (labels(index, &probe.point), account::columns(counters)[column].1));
+            let values = sites().map(|(index, (probe, counters))| {
+                let count = account::columns(counters).get(column).map_or(0, |(_, count)| *count);
+                (labels(index, &probe.point), count)
+            });
             let family_name = format!("spile_probe_{}_total", name.replace(' ', "_"));
             family(&family_name, "counter", &format!("Of a probe: {name}."), &mut { values });
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Files that are root's alone: approved modules, certificates, limits, configurations.
+//! Files that only root can write: approved modules, certificates, limits, configurations.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -18,13 +18,13 @@ use crate::error::Error;
 use crate::host::kernel::{is_module_name, running_release};
 
 const DIRECTORIES: [&str; 2] = ["spile", "systemtap"];
-/// Bits of a mode that let others than the owner write.
+/// Mode bits that let users other than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
-/// A file that is larger is refused, in bytes: as [`crate::module::file`] does.
+/// Maximum file size in bytes, as in [`crate::module::file`].
 const MAX_BYTES: u64 = 256 << 20;
 
-/// An approved module by its name, or by its path if that is the approved one: the path, and the bytes, which are those
-/// that will be loaded whatever becomes of the file.
+/// Finds an approved module by name, or by path if that is an approved path. Returns the path and the bytes; these
+/// bytes are loaded, whatever happens to the file afterwards.
 pub fn read_module(module: &Path) -> Result<(PathBuf, Vec<u8>), Error> {
     let refused = || Error::NotApproved { path: module.to_path_buf() };
     let release = running_release();
@@ -37,7 +37,7 @@ pub fn read_module(module: &Path) -> Result<(PathBuf, Vec<u8>), Error> {
         return Err(refused());
     }
     let places = DIRECTORIES.map(|directory| PathBuf::from(format!("/lib/modules/{release}/{directory}/{name}.ko")));
-    // A path means that very file, and a name the first that is there.
+    // A path means exactly that file; a name means the first match.
     let is_bare = module.components().count() == 1 && module.extension().is_none();
     for place in places.iter().filter(|place| is_bare || place.as_path() == module) {
         match read(place) {
@@ -49,17 +49,18 @@ pub fn read_module(module: &Path) -> Result<(PathBuf, Vec<u8>), Error> {
     Err(if is_bare { Error::NotFound { name: module.to_path_buf(), looked: places.to_vec() } } else { refused() })
 }
 
-/// The files in a directory, each with what is in it, or why it is not root's alone.
+/// The files of a directory, each with its contents, or with the reason why others than root can write it.
 pub fn certificates(directory: &Path) -> Vec<(PathBuf, std::io::Result<Vec<u8>>)> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
-    // One that has gone meanwhile is none.
+    // Removed meanwhile: skipped.
     paths.into_iter().filter_map(|path| Some((path.clone(), read(&path).transpose()?))).collect()
 }
 
-/// Opens it directory by directory, from the root on, following no link but root's own `/lib`; every step is looked at in
-/// the descriptor that the next one starts from, so that nothing can be exchanged in between. None: it is not there.
+/// Opens the file directory by directory from the root, following no link except root's own `/lib`. Each component is
+/// checked on the descriptor from which the next one is opened, so nothing can be exchanged in between. None: it does
+/// not exist.
 pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     let not_approved = || {
         std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it, or a directory above it, is not root's alone")
@@ -71,7 +72,7 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
         .filter_map(|part| if let Component::Normal(name) = part { Some(name) } else { None })
         .collect();
     for (depth, name) in names.iter().enumerate() {
-        // Only root can have made what stands in /.
+        // Only root can create entries in /.
         let follow = if depth == 0 { OFlag::empty() } else { OFlag::O_NOFOLLOW };
         at = match openat(at.as_fd(), *name, flags | follow, Mode::empty()) {
             Ok(next) => next,
@@ -95,7 +96,7 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
         Writers::Some => {
             return denied("somebody has it open for writing, root's alone though it is: try again when it is whole");
         }
-        // Nobody writes to it there.
+        // Nobody else can write there.
         Writers::Unknown if is_read_only(&at) => {}
         Writers::Unknown => {
             return denied(
@@ -111,20 +112,22 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Who has a file open for writing.
+/// Who has the file open for writing.
 #[derive(Debug, PartialEq, Eq)]
 enum Writers {
     None,
     Some,
-    /// Its file system has no leases.
+    /// The file system does not support leases.
     Unknown,
 }
 
-/// Whether a descriptor for writing to the file is open anywhere: one from before it became root's writes on. A lease for reading
-/// (fcntl(2)) is given only if there is none. Copying the bytes first would not do: they may have been changed before.
+/// Whether a descriptor for writing to the file is open anywhere; one opened before root became the owner can still
+/// write. A read lease (fcntl(2)) is granted only if there is none. Copying the bytes first would not help: they may
+/// have been changed before.
 fn writers(file: &OwnedFd) -> Writers {
     use std::os::fd::AsRawFd;
-    // SAFETY: takes numbers. The lease is given back at once: nobody can wait for it, and only root can open it for writing now.
+    // SAFETY: takes numbers. The lease is released at once: nobody waits for it, as only root can open the file for
+    // writing now.
     match Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) }) {
         Ok(_) => {
             // SAFETY: as above.
@@ -136,7 +139,8 @@ fn writers(file: &OwnedFd) -> Writers {
     }
 }
 
-/// Whether it is mounted read-only. (Root who mounts the same file system elsewhere for writing knows who writes there.)
+/// Whether the file system is mounted read-only. (If root also mounts it elsewhere for writing, root knows who writes
+/// there.)
 fn is_read_only(file: &OwnedFd) -> bool {
     fstatvfs(file).is_ok_and(|status| status.flags().contains(FsFlags::ST_RDONLY))
 }
@@ -149,7 +153,7 @@ mod tests {
     fn only_what_is_root_s_alone_is_opened() {
         assert!(read(Path::new("/etc/passwd")).unwrap().is_some());
         assert!(read(Path::new("/etc/no-such-file")).unwrap().is_none());
-        // Others may write in /tmp.
+        // Everybody may write to /tmp.
         let file = tempfile::NamedTempFile::new_in("/tmp").unwrap();
         assert!(read(file.path()).is_err());
         assert!(read(Path::new("/etc")).is_err());
@@ -164,7 +168,7 @@ mod tests {
         std::io::Write::write_all(&mut writer, b"x").unwrap();
         let path = writer.into_temp_path();
         assert_eq!(writers(&reader), Writers::None);
-        // What has no leases, and is not read-only.
+        // A file system without leases that is not read-only.
         let device: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
         assert_eq!((writers(&device), is_read_only(&device)), (Writers::Unknown, false));
         std::mem::drop(path);

@@ -1,49 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The RSA key in an X.509 certificate. The files are root's own (`/etc/spile/keys`): they are read, not judged; dates, names
-//! and uses in them mean nothing here, as they mean nothing to the kernel for its own keys.
+//! Reads the RSA key from an X.509 certificate. The files are root's own (`/etc/spile/keys`) and therefore trusted:
+//! dates, names and key usage are ignored, as the kernel ignores them for its own keys.
 //!
-//! DER (X.690), as openssl's `-outform DER` and the kernel's build write it; the fields are those of RFC 5280, 4.1.
+//! DER (X.690), as written by openssl's `-outform DER` and by the kernel's build; field names are those of RFC 5280,
+//! 4.1.
 //!
-//! By hand, with the crate num-bigint for the arithmetic: the crates `x509-cert` and `rsa` bring 30 crates more (their own big
-//! numbers, random numbers, private keys) and 64 KB in front of a set-uid program, for 40 lines that walk a certificate
-//! of root's own and one call of `modpow` on public numbers. Nothing here is secret, so that time tells nothing, and no
-//! key is ever made. What is hostile, the module's signature, is compared as bytes ([`crate::safety::trust`]).
+//! Written by hand, with the crate num-bigint for the arithmetic: the crates `x509-cert` and `rsa` would add 30 crates
+//! (their own big numbers, random numbers, private keys) and 64 KB to a set-uid program, to replace 40 lines that walk
+//! root's own certificate and one call of `modpow` on public numbers. Nothing here is secret, so timing reveals
+//! nothing, and no key is generated. The untrusted input, the module's signature, is only compared as bytes
+//! ([`crate::safety::trust`]).
 
 use num_bigint::BigUint;
 
-/// Less is not to be trusted.
+/// Minimum key size in bits; smaller keys are not secure.
 const LEAST_BITS: u64 = 2048;
-/// More would only take time.
+/// Maximum key size in bits; larger keys only take time.
 const MOST_BITS: u64 = 8192;
 
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
 const SEQUENCE: u8 = 0x30;
-/// Tag of the version, which old certificates do not have.
+/// Tag of the version field, which version 1 certificates do not have.
 const VERSION: u8 = 0xa0;
 /// Object identifier 1.2.840.113549.1.1.1 with its tag: rsaEncryption.
 const RSA: &[u8] = &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 
-/// A public key: what a signature is raised to, and modulo what.
+/// An RSA public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// What a signature is raised to.
+    /// The exponent.
     pub exponent: BigUint,
-    /// Modulo what.
+    /// The modulus.
     pub modulus: BigUint,
 }
 
 impl Key {
-    /// Bytes of the modulus, and so of each signature.
+    /// Size of the modulus, and so of each signature, in bytes.
     pub fn bytes(&self) -> usize {
         self.modulus.bits().div_ceil(8) as usize
     }
 
-    /// The error says what is to be done.
+    /// Parses a certificate. The error says what to do.
     pub fn of_certificate(der: &[u8]) -> Result<Key, &'static str> {
         if der.starts_with(b"-----BEGIN") {
-            return Err("it is PEM, and DER is wanted: openssl x509 -in FILE -outform DER");
+            return Err("it is PEM, not DER: openssl x509 -in FILE -outform DER");
         }
         let (algorithm, key) = public_key(der).ok_or("it is no X.509 certificate (DER)")?;
         if !algorithm.starts_with(RSA) {
@@ -53,21 +55,21 @@ impl Key {
         if !(LEAST_BITS..=MOST_BITS).contains(&key.modulus.bits()) {
             return Err("its key has less than 2048 or more than 8192 bits");
         }
-        // An even number on either side is no RSA key; 1 would let everything through.
+        // An RSA modulus and exponent are odd; an exponent of 1 would accept any signature.
         let is_sound = key.modulus.bit(0) && key.exponent.bit(0) && (2..=64).contains(&key.exponent.bits());
         is_sound.then_some(key).ok_or("its RSA key is damaged")
     }
 }
 
-/// Contents of the element of this tag that stands first, and what is behind it.
+/// Contents of the first element, which must have this tag, and the rest after it.
 fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (found, rest) = bytes.split_first()?;
     let (first, rest) = rest.split_first()?;
     let (length, rest) = match first {
         0..=0x7f => (usize::from(*first), rest),
-        // Of no said length: not in DER.
+        // Indefinite length: not allowed in DER.
         0x80 => return None,
-        // So many bytes of a length follow.
+        // The number of bytes of the length.
         0x81..=0x83 => {
             let (number, rest) = rest.split_at_checked(usize::from(first & 0x0f))?;
             (number.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
@@ -88,7 +90,7 @@ fn public_key(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (info, _) = element(fields, SEQUENCE)?;
     let (algorithm, rest) = element(info, SEQUENCE)?;
     let (bits, _) = element(rest, BIT_STRING)?;
-    // The first byte counts the bits that the last one lacks.
+    // The first byte is the number of unused bits in the last one.
     Some((algorithm, bits.strip_prefix(&[0])?))
 }
 
@@ -119,7 +121,7 @@ mod tests {
         assert!(refused(b"-----BEGIN CERTIFICATE-----\n").contains("-outform DER"));
         assert!(refused(b"").contains("no X.509") && refused(b"text").contains("no X.509"));
         assert!(refused(include_bytes!("../../tests/trust/elliptic.der")).contains("not RSA"));
-        // Its first byte says that the exponent has no odd bit.
+        // An even exponent.
         let mut even = CERTIFICATE.to_vec();
         let place = CERTIFICATE.windows(5).position(|bytes| bytes == [INTEGER, 3, 1, 0, 1]).unwrap();
         even[place + 4] = 0;

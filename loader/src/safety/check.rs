@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Refusals before any harm: what can be known to fail is said before a module is loaded.
+//! Checks before a module is loaded: everything that can be known to fail is refused here.
 //!
-//! The module itself checks its kernel and targets again; here the same is told with more words, and before anything
-//! is touched.
+//! The module itself checks its kernel and targets again; the messages here have more detail, and nothing has been
+//! changed yet.
 
 use std::fs;
 use std::path::Path;
@@ -24,14 +24,14 @@ const CAP_SYS_MODULE: u32 = 16;
 /// Type of a note with a build-id, owner `GNU`.
 const NT_GNU_BUILD_ID: u32 = 3;
 
-/// Whether this process may load modules in this kernel at all.
+/// Whether this process may load modules into this kernel.
 pub fn may_load_modules() -> Result<(), Error> {
     if read("/proc/sys/kernel/modules_disabled").is_some_and(|text| text.trim() == "1") {
         return Err(Error::ModulesDisabled);
     }
     match read("/proc/self/status").and_then(|status| effective_capabilities(&status)) {
         Some(mask) if mask >> CAP_SYS_MODULE & 1 == 0 => Err(Error::NoCapability),
-        // Unknown: the kernel will say.
+        // Unknown: the kernel will report it.
         _ => Ok(()),
     }
 }
@@ -41,7 +41,7 @@ fn effective_capabilities(status: &str) -> Option<u64> {
     u64::from_str_radix(mask.trim(), 16).ok()
 }
 
-/// Whether the module was compiled for this kernel, and for those builds of its targets that are loaded now.
+/// Whether the module was compiled for this kernel, and for the loaded builds of its targets.
 pub fn belongs_here(file: &File) -> Result<(), Error> {
     let running = running_release();
     if file.description.meta.kernel_release != running {
@@ -55,7 +55,7 @@ pub fn belongs_here(file: &File) -> Result<(), Error> {
         };
         match fs::read(notes) {
             Ok(notes) => is_build(target, &notes),
-            // Not loaded, or a kernel that does not show it: then the module looks for itself.
+            // Not loaded, or the kernel does not show its build-id: the module checks it itself.
             Err(_) => Ok(()),
         }
     })
@@ -74,7 +74,7 @@ fn is_build(target: &Target, notes: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// Whether the kernel would take it as far as signatures go.
+/// Whether the kernel would accept the module's signature, or its absence.
 pub fn signature_will_do(file: &File) -> Result<(), Error> {
     if file.signed {
         return Ok(());
@@ -82,7 +82,7 @@ pub fn signature_will_do(file: &File) -> Result<(), Error> {
     enforcement().map_or(Ok(()), |because| Err(Error::Unsigned { path: file.path.clone(), because }))
 }
 
-/// Why the kernel loads signed modules only, if it does.
+/// Why the kernel only loads signed modules; `None` if it loads others too.
 pub fn enforcement() -> Option<&'static str> {
     let enforced = read("/sys/module/module/parameters/sig_enforce").is_some_and(|text| text.trim() == "Y");
     let locked = read("/sys/kernel/security/lockdown").is_some_and(|text| is_locked_down(&text));
@@ -93,9 +93,9 @@ pub fn enforcement() -> Option<&'static str> {
     }
 }
 
-/// Whether somebody has signed the module whom the kernel trusts, or else root: what members of spilesys may run from
-/// elsewhere. `enforced`: the kernel checks signatures itself ([`enforcement`]), which cannot be taken back before a reboot, so
-/// that nothing can change after this; if it does not, these keys are asked for.
+/// Whether the module is signed by somebody whom the kernel or root trusts: required for modules that members of
+/// spilesys run from elsewhere. `enforced`: the kernel checks signatures itself ([`enforcement`]), and enforcement
+/// cannot be switched off before a reboot. Otherwise the signature is checked against these keys.
 pub fn is_vouched_for(
     path: &Path,
     image: &[u8],
@@ -120,15 +120,15 @@ pub fn is_vouched_for(
     }
 }
 
-/// `[none] integrity confidentiality`: the level in brackets holds.
+/// `[none] integrity confidentiality`: the level in brackets is active.
 fn is_locked_down(levels: &str) -> bool {
     levels.split_whitespace().any(|level| level.starts_with('[') && level != "[none]")
 }
 
-/// What says how a script's writes are held back.
+/// The module's parameter that restricts a script's writes.
 pub const GATE_OPTIONS: &str = "--dry-run, --harmless-c, --expires, --rewrites, --only";
 
-/// Whether what the script writes can be held back as the options ask.
+/// Whether the script's writes can be intercepted as the options ask.
 pub fn gate_fits(options: &GateOptions, meta: &Meta) -> Result<(), Error> {
     if options.is_none() {
         return Ok(());
@@ -140,7 +140,7 @@ pub fn gate_fits(options: &GateOptions, meta: &Meta) -> Result<(), Error> {
     if options.dry_run && !options.harmless_c { can_only_observe(meta) } else { Ok(()) }
 }
 
-/// The gate does not see what C does through pointers of its own: what only observes must have none that may write.
+/// The gate does not see writes by embedded C: observe mode is only possible if no embedded C may write.
 pub fn can_only_observe(meta: &Meta) -> Result<(), Error> {
     match meta.ungated.is_empty() {
         true => Ok(()),
@@ -171,7 +171,7 @@ mod tests {
         assert!(ask(signed, Some("the kernel does"), vec![]).is_ok());
         for (error, means) in [
             (ask(signed, None, vec![]), "no certificate in /etc/spile/keys"),
-            (ask(&[signed, &signed[..]].concat(), None, vec![key()]), "no key in /etc/spile/keys"),
+            (ask(&[signed, &signed[..]].concat(), None, vec![key()]), "not signed with a key in /etc/spile/keys"),
             (ask(b"", None, vec![key()]), "not signed: sign it"),
             (ask(b"", Some("this kernel loads signed modules only"), vec![key()]), "signed modules only"),
         ] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a process inherits from whoever started it, given back: for the one with root's rights that outlives a caller's
-//! ([`crate::safety::server`]). Limits, priorities, a working directory, a cgroup and open files are the caller's choice, and
-//! none of them may keep a module loaded or a file system mounted.
+//! Resets what a process inherits from its parent, for the process with root's rights that outlives the caller's
+//! ([`crate::safety::server`]). The caller chooses limits, priorities, the working directory, the cgroup and open
+//! files; none of them may keep a module loaded or a file system mounted.
 
 use std::fs;
 use std::io::Write;
@@ -15,21 +15,21 @@ use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout};
 
 const CGROUPS: &str = "/sys/fs/cgroup";
 const PROCESSES: &str = "cgroup.procs";
-/// Of open files: the kernel has a highest one (fs.nr_open), so that it cannot be infinite.
+/// Limit of open files: the kernel has a maximum (fs.nr_open), so it cannot be infinite.
 const MOST_FILES: libc::rlim_t = 1024;
 
-/// With root's rights, in a process of one thread. Keeps nothing open but `kept` and /dev/null in place of the streams. What the
-/// host does not have (a cgroup, an OOM killer) is left out.
+/// Must be called with root's rights, in a process with one thread. Closes all files but `kept`, and opens /dev/null in
+/// place of the standard streams. Parts that the host does not have (cgroups, the OOM killer) are skipped.
 pub fn from_caller(kept: &OwnedFd) {
-    // The first of all: without them the rest may fail.
+    // Limits first: with the caller's the rest may fail.
     lift_limits();
     leave_streams();
     close_all_but(kept);
     lift_priorities();
     leave_cgroup(Path::new(CGROUPS));
-    // It is small, and what it has to do frees memory.
+    // The process is small, and its task frees memory.
     let _ = write_to(Path::new("/proc/self/oom_score_adj"), b"-1000");
-    // They cannot fail.
+    // These cannot fail.
     let _ = chdir("/");
     umask(Mode::from_bits_truncate(0o077));
 }
@@ -50,33 +50,33 @@ fn lift_limits() {
     let lifted = all.map(|which| (which, libc::RLIM_INFINITY));
     for (which, most) in lifted.into_iter().chain([(libc::RLIMIT_NOFILE, MOST_FILES), (libc::RLIMIT_CORE, 0)]) {
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: reads one structure. A security module that forbids it leaves what was there.
+        // SAFETY: reads one structure. If a security module forbids it, the old limit stays.
         let _ = unsafe { libc::setrlimit(which, &limit) };
     }
 }
 
-/// Whoever reads the caller's output does not wait for this process.
+/// A reader of the caller's output must not wait for this process.
 fn leave_streams() {
     if let Ok(null) = fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
-        // What fails leaves a stream open, and nothing is written to it.
+        // If this fails a stream stays open, but nothing is written to it.
         let _ = (dup2_stdin(&null), dup2_stdout(&null), dup2_stderr(&null));
     }
 }
 
-/// Closes files that the caller has passed on, and ours of before the process was split.
+/// Closes the files inherited from the caller, and the loader's own from before the fork.
 pub fn close_all_but(kept: &OwnedFd) {
     close_all_but_these(&[kept.as_raw_fd()]);
 }
 
-/// The same, of several.
+/// The same, except for several descriptors.
 pub fn close_all_but_these(kept: &[i32]) {
     let mut kept: Vec<u32> = kept.iter().map(|number| number.cast_unsigned()).filter(|number| *number > 2).collect();
     kept.sort_unstable();
-    // The streams stay.
+    // The standard streams stay.
     let firsts = std::iter::once(3).chain(kept.iter().map(|number| number.saturating_add(1)));
     let lasts = kept.iter().map(|number| number - 1).chain(std::iter::once(u32::MAX));
     for (first, last) in firsts.zip(lasts).filter(|(first, last)| first <= last) {
-        // SAFETY: what is closed here is used by nobody in this process any more.
+        // SAFETY: nothing in this process uses the closed descriptors any more.
         if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } != 0 {
             close_listed(first..=last);
         }
@@ -88,33 +88,38 @@ fn close_listed(wanted: std::ops::RangeInclusive<u32>) {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let open: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for descriptor in open.into_iter().filter(|descriptor| wanted.contains(descriptor)) {
-        // SAFETY: as above. The one of the directory is closed already, which is an error that changes nothing.
+        // SAFETY: as above. Closing the already closed descriptor of the directory is a harmless error.
         let _ = unsafe { libc::close(descriptor.cast_signed()) };
     }
 }
 
 fn lift_priorities() {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: numbers, and structures that live over the calls; a set of CPUs is plain bits. The kernel keeps of it what there is.
-    unsafe {
-        let _ = libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters);
-        let _ = libc::setpriority(libc::PRIO_PROCESS, 0, 0);
-        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
-        (0..libc::CPU_SETSIZE as usize).for_each(|cpu| libc::CPU_SET(cpu, &mut cpus));
-        let _ = libc::sched_setaffinity(0, size_of_val(&cpus), &cpus);
+    // SAFETY: `parameters` lives over the call.
+    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) };
+    // SAFETY: the arguments are numbers.
+    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) };
+    // SAFETY: a set of CPUs is plain bits; all zeros is the empty set.
+    let mut cpus: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for cpu in 0..libc::CPU_SETSIZE as usize {
+        // SAFETY: the set has CPU_SETSIZE bits.
+        unsafe { libc::CPU_SET(cpu, &mut cpus) };
     }
+    // SAFETY: `cpus` lives over the call. The kernel ignores CPUs that do not exist.
+    let _ = unsafe { libc::sched_setaffinity(0, size_of_val(&cpus), &cpus) };
 }
 
-/// Into the uppermost: one that the caller owns can be frozen, starved or killed. In each hierarchy of version 1, or the one of 2.
+/// Moves the process to the root cgroup: one that the caller owns can be frozen, starved or killed. In every hierarchy
+/// of version 1, or the single one of version 2.
 fn leave_cgroup(top: &Path) {
     let one = top.join(PROCESSES);
     let each = || fs::read_dir(top).into_iter().flatten().flatten().map(|entry| entry.path().join(PROCESSES)).collect();
     let places: Vec<_> = if one.exists() { vec![one] } else { each() };
-    // A hierarchy that does not take it (a cpuset without CPUs) has no hold on it either.
+    // A hierarchy that refuses the process (a cpuset without CPUs) does not control it either.
     places.iter().for_each(|place| drop(write_to(place, b"0")));
 }
 
-/// To a file of the kernel's, which is there or not.
+/// Writes to a file of the kernel, which may not exist.
 fn write_to(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::OpenOptions::new().write(true).open(path)?.write_all(bytes)
 }

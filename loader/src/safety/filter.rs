@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which system calls the processes with root's rights may make: a list of what they need, all else is refused (EPERM).
+//! System call filter of the processes with root's rights: a list of what they need; all other calls fail with EPERM.
 //!
-//! A refused call is an error and not the process's end: what it still has to do, to take a module out, is worth more
-//! than a crash. None of the list starts a program, makes a process, connects to anything, or changes another process (the guard alone may
-//! kill the user part), or changes users and groups.
+//! A refused call fails instead of killing the process: its remaining task, removing a module, matters more. The list
+//! has no call that starts a program, creates a process, connects anywhere, changes another process (except that the
+//! guard may kill the user part), or changes user or group.
 //!
-//! The program is made by the crate seccompiler, which has no dependency but libc and is kept with Firecracker: written by hand it
-//! would be jumps counted by eye, for two architectures. It costs 20 KB.
+//! The filter is built with the crate seccompiler, which depends only on libc and is maintained with Firecracker. By
+//! hand it would be jump offsets counted by eye, for two architectures. It costs 20 KB.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -19,9 +19,9 @@ use seccompiler::{
 
 use crate::error::Error;
 
-/// What needs no look at the arguments.
+/// Calls that are allowed with any arguments.
 const CALLS: &[libc::c_long] = &[
-    // The line, the files and the device.
+    // For the channel, files and the device.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_pread64,
@@ -45,14 +45,14 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_flock,
     libc::SYS_ftruncate,
     libc::SYS_memfd_create,
-    // Of nodes where there is no devtmpfs, and of the directory of locks.
+    // For device nodes without devtmpfs, and for the directory of locks.
     libc::SYS_mknodat,
     libc::SYS_mkdirat,
     libc::SYS_unlinkat,
-    // Modules.
+    // For modules.
     libc::SYS_finit_module,
     libc::SYS_delete_module,
-    // Memory, time, signals, the end.
+    // For memory, time, signals, and exit.
     libc::SYS_brk,
     libc::SYS_mmap,
     libc::SYS_munmap,
@@ -82,7 +82,7 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// C libraries make these where the architecture has them.
+/// C libraries use these on architectures that have them.
 #[cfg(target_arch = "x86_64")]
 const OLD_CALLS: &[libc::c_long] = &[
     libc::SYS_open,
@@ -98,8 +98,8 @@ const OLD_CALLS: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: &[libc::c_long] = &[];
 
-/// For good, of the calling thread; there must be no other. `victim`: by this descriptor a process may be killed. An error: the
-/// kernel has no seccomp filters.
+/// Installs the filter for the calling thread, which must be the only one. `victim`: the process with this descriptor
+/// may be killed. An error: the kernel has no seccomp filters.
 pub fn apply(victim: Option<BorrowedFd<'_>>) -> Result<(), Error> {
     let failed = |why: String| Error::System { doing: "restricting system calls", error: std::io::Error::other(why) };
     let program = program(victim).map_err(|error| failed(error.to_string()))?;
@@ -115,7 +115,7 @@ fn program(victim: Option<BorrowedFd<'_>>) -> Result<BpfProgram, seccompiler::Ba
     if let Some(victim) = victim {
         let [which, signal] = [victim.as_raw_fd() as u64, libc::SIGKILL as u64];
         rules.insert(libc::SYS_pidfd_send_signal, vec![SeccompRule::new(vec![is(0, which)?, is(1, signal)?])?]);
-        // With `-D` the user part is another process from some time on.
+        // With `-D` the user part becomes another process at some point.
         rules.insert(libc::SYS_dup3, vec![SeccompRule::new(vec![is(1, which)?])?]);
     }
     let architecture = std::env::consts::ARCH.try_into()?;
@@ -130,14 +130,14 @@ mod tests {
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};
 
-    /// In a process of its own, under the filter; what it gives is its status.
+    /// Runs it in a child process under the filter; returns the child's exit status.
     fn filtered(run: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child makes system calls alone, and what memory they take the C library makes available after a fork.
+        // SAFETY: the child only makes system calls and allocates memory, which the C library allows after a fork.
         match unsafe { fork() }.unwrap() {
             ForkResult::Parent { child } => matches!(waitpid(child, None), Ok(WaitStatus::Exited(_, 0))),
             ForkResult::Child => {
                 let good = apply(None).is_ok() && run();
-                // SAFETY: ends this process without what the parent has registered for its own end.
+                // SAFETY: ends this process without running the parent's exit handlers.
                 unsafe { libc::_exit(i32::from(!good)) }
             }
         }
@@ -163,7 +163,7 @@ mod tests {
         assert!(filtered(|| refused(nix::unistd::setresuid(1.into(), 1.into(), 1.into()))));
         assert!(filtered(|| std::os::unix::net::UnixStream::pair().is_err()));
         assert!(filtered(|| nix::sys::prctl::set_dumpable(true).is_err()));
-        // SAFETY: a number that no kernel knows.
+        // SAFETY: an invalid system call number.
         assert!(filtered(|| Errno::result(unsafe { libc::syscall(4000) }) == Err(Errno::EPERM)));
     }
 }

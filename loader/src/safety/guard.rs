@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is left to do when the process with root's rights is killed, or its user leaves a session behind.
+//! Cleaning up after the process with root's rights is killed, or a user leaves a session behind.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
@@ -22,27 +22,27 @@ use crate::safety::detached;
 use crate::safety::filter;
 use crate::safety::message::{self, Message};
 
-/// What a process calls itself that removes a module in place of the root part.
+/// Name of the process that removes a module in place of the root part.
 const NAME: &std::ffi::CStr = c"spile-guard";
-/// How long the user part has to end its session, and how long between two looks, in milliseconds.
+/// Milliseconds that the user part has to end its session, and between two checks.
 const COURTESY: Duration = Duration::from_secs(5);
 const GLANCE: u16 = 50;
-/// There may be a module of this name to be removed.
+/// A module of this name may have to be removed.
 const LOADING: u32 = 1;
-/// There is none any more, or it goes on on purpose.
+/// It is removed, or continues on purpose.
 const DONE: u32 = 2;
-/// The descriptor that comes along is of the process that is the user part now.
+/// The descriptor in this message is the new user part's.
 const FOLLOW: u32 = 3;
 
-/// A second process with root's rights: when the root part dies it removes the module.
+/// A second process with root's rights, which removes the module if the root part dies.
 #[derive(Debug)]
 pub struct Guard {
     line: OwnedFd,
 }
 
 impl Guard {
-    /// Splits the process, which has root's rights alone, one thread, and nothing of the caller's. `keeps`: sessions of the user
-    /// `uid` may outlive that user's presence. `user_part`: the process that is to end with the root part.
+    /// Forks the guard. The process must have root's rights, one thread, and nothing that the caller controls. `keeps`:
+    /// sessions of user `uid` may outlive that user's presence. `user_part`: the process to end with the root part.
     pub fn begin(uid: u32, keeps: bool, user_part: &OwnedFd) -> Result<Guard, Error> {
         let failed = |error| Error::System { doing: "splitting off the process that removes the module", error };
         let (line, other) = message::line().map_err(failed)?;
@@ -53,40 +53,41 @@ impl Guard {
                 detached::close_all_but_these(&[other.as_raw_fd(), user_part.as_raw_fd()]);
                 let _ = nix::sys::prctl::set_name(NAME);
                 let done = filter::apply(Some(user_part.as_fd())).is_ok() && watch(&other, uid, keeps, user_part);
-                // SAFETY: ends this process. What its copies of descriptors stand for is closed already.
+                // SAFETY: ends this process, whose copies of descriptors are closed.
                 unsafe { libc::_exit(i32::from(!done)) }
             }
         }
     }
 
-    /// To be called before a module of this name is loaded.
+    /// Must be called before a module of this name is loaded.
     pub fn loading(&self, name: &str) -> Result<(), Error> {
         let lost = |error| Error::System { doing: "telling the process that removes the module", error };
         let message = Message { kind: LOADING, data: name.as_bytes().to_vec(), ..Message::default() };
         message.send(self.line.as_fd(), None).map_err(lost)
     }
 
-    /// The user part is another process from now on.
+    /// The user part is another process now.
     pub fn follow(&self, user_part: &OwnedFd) -> Result<(), Error> {
         let lost = |error| Error::System { doing: "telling the process that removes the module", error };
         let message = Message { kind: FOLLOW, ..Message::default() };
         message.send(self.line.as_fd(), Some(user_part.as_fd())).map_err(lost)
     }
 
-    /// There is nothing more to be removed.
+    /// No module remains to be removed.
     pub fn done(&self) {
-        // If it is gone, it does nothing either.
+        // If the guard is gone, nothing is lost.
         let _ = Message { kind: DONE, ..Message::default() }.send(self.line.as_fd(), None);
     }
 }
 
-/// Waits for the end of the root part, and removes what it was loading then.
+/// Waits for the end of the root part, and removes the module that it was loading.
 fn watch(line: &OwnedFd, uid: u32, keeps: bool, user_part: &OwnedFd) -> bool {
     let mut name = None;
     while let Ok(Some((message, descriptor))) = Message::receive(line.as_fd()) {
         if let (FOLLOW, Some(process)) = (message.kind, &descriptor) {
-            // The filter knows the victim by its descriptor. Both are open, so this does not fail.
-            // SAFETY: takes numbers; what the second stood for is closed.
+            // The filter refers to the victim by descriptor number. Both descriptors are open, so dup2(2) does not
+            // fail.
+            // SAFETY: takes numbers; the second descriptor is closed by it.
             let _ = unsafe { libc::dup3(process.as_raw_fd(), user_part.as_raw_fd(), libc::O_CLOEXEC) };
             continue;
         }
@@ -97,8 +98,8 @@ fn watch(line: &OwnedFd, uid: u32, keeps: bool, user_part: &OwnedFd) -> bool {
     clear(&name, uid, keeps)
 }
 
-/// The user part ends its session in order when the root part is gone, closes the module's device and waits for the module to
-/// go. One that does not (it may be stopped) is killed.
+/// When the root part is gone, the user part ends its session, closes the module's device and waits until the module is
+/// removed. If it does not (it may be stopped), it is killed.
 fn end(user_part: &OwnedFd, name: &str) {
     let mut descriptors = [PollFd::new(user_part.as_fd(), PollFlags::POLLIN)];
     let begun = Instant::now();
@@ -107,44 +108,44 @@ fn end(user_part: &OwnedFd, name: &str) {
             return;
         }
     }
-    // If it has gone meanwhile, all is well.
+    // It may have ended meanwhile.
     let _ = process::signal(user_part.as_fd(), Signal::SIGKILL);
 }
 
-/// The session's loader is gone: removes what it has left idle. A session that goes on is attended to until its user is gone.
+/// The session's loader is gone: removes its module if that is idle. Otherwise waits until the session's user is gone.
 pub fn clear(name: &str, uid: u32, keeps: bool) -> bool {
     load::remove_idle(name) || keeps || attend(name, uid)
 }
 
-/// Between two looks for processes of a user.
+/// Between two checks for processes of the user.
 const LOOK: std::time::Duration = std::time::Duration::from_secs(5);
-/// The user has gone when so many looks in a row have found no process.
+/// The user is gone when this many checks in a row found no process.
 const ABSENT: u32 = 2;
-/// What a process calls itself that waits for its user to go.
+/// Name of the process that waits for its user to go.
 const ATTENDANT: &std::ffi::CStr = c"spile-attend";
 
-/// Ends the session that this user's loader has left, as soon as no process of the user's is there any more.
+/// Ends the session that this user's loader has left, as soon as the user has no process any more.
 pub fn attend(name: &str, uid: u32) -> bool {
     let owner = || load::owner(name).filter(|owner| owner.uid == uid);
     let Some(loaded) = owner().map(|owner| owner.loaded) else { return true };
-    // One for each session, however often its user attaches to it and leaves it.
+    // One process for each session, however often its user attaches and detaches.
     let path = Path::new(ATTENDED).join(format!("{name}-{loaded}"));
     let lock = lock_alone(&path);
     if matches!(lock, Err(Errno::EAGAIN)) {
         return true;
     }
     let ended = wait_for_absence(name, uid, loaded);
-    // A file that nobody holds is in nobody's way.
+    // An unlocked file does no harm.
     let _ = std::fs::remove_file(&path);
     ended
 }
 
-/// A directory of root's, with a file for each session that is attended to.
+/// A directory of root's, with a lock file for each session that has such a process.
 const ATTENDED: &str = "/run/spile";
 
 fn lock_alone(path: &Path) -> Result<Flock<std::fs::File>, Errno> {
     let directory = path.parent().unwrap_or(Path::new("/"));
-    // What is wrong with it shows at the next step.
+    // Errors show in the next step.
     let _ = std::fs::DirBuilder::new().mode(0o700).create(directory);
     let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = file.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or_default()))?;
@@ -152,13 +153,13 @@ fn lock_alone(path: &Path) -> Result<Flock<std::fs::File>, Errno> {
 }
 
 fn wait_for_absence(name: &str, uid: u32, loaded: u64) -> bool {
-    // What ends a login ends its processes; this one is there for the time after it.
+    // Signals at the end of a login must not end this process, which acts after it.
     for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
-        // SAFETY: sets what is no handler of ours.
+        // SAFETY: sets no handler function.
         let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) };
     }
     let _ = nix::sys::prctl::set_name(ATTENDANT);
-    // It may be a login's, and keep its directory from being unmounted.
+    // The working directory may be on a file system that is unmounted after the login.
     let _ = std::env::set_current_dir("/");
     let mut absent = 0;
     loop {
@@ -173,18 +174,18 @@ fn wait_for_absence(name: &str, uid: u32, loaded: u64) -> bool {
     }
 }
 
-/// Whether a process runs as this user. Those that have ended and wait for their parent do not, nor do attendants.
+/// Whether the user has a process. Zombies and the processes that wait for the user do not count.
 fn is_present(uid: u32) -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered = processes
         .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())));
-    // One that has ended meanwhile is none.
+    // It has ended meanwhile.
     numbered
         .filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok())
         .any(|status| is_of(&status, uid))
 }
 
-/// By `/proc/PID/status`: whether its real or effective user is that one.
+/// Whether the process' real or effective UID is `uid`, by `/proc/PID/status`.
 fn is_of(status: &str, uid: u32) -> bool {
     let value = |key: &str| field(status, key);
     let runs = !value("State:").starts_with(['Z', 'X']) && value("Name:").as_bytes() != ATTENDANT.to_bytes();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The bytes of a module in a memory file that is sealed (memfd_create(2)): what is checked is what the kernel loads, whoever
-//! else holds a descriptor of it, and whatever becomes of the file that the bytes came from. Where there are no memory files,
-//! root's own spilerun keeps them in its memory.
+//! The bytes of a module in a sealed memory file (memfd_create(2)): the kernel loads exactly what was checked, whoever
+//! else has a descriptor of it, and whatever happens to the original file. On kernels without memory files, a spilerun
+//! run by root keeps them in its own memory.
 
 use std::ffi::CStr;
 use std::io;
@@ -19,14 +19,14 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 
 use crate::error::Error;
 
-/// A module that is larger is refused, in bytes.
+/// Maximum size of a module in bytes.
 const MAX_BYTES: usize = 256 << 20;
 const SEALS: libc::c_int = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
-/// Linux 6.3; where `vm.memfd_noexec` is 2 it has to be given (include/uapi/linux/memfd.h).
+/// Linux 6.3; required where `vm.memfd_noexec` is 2 (include/uapi/linux/memfd.h).
 const MFD_NOEXEC_SEAL: libc::c_uint = 8;
 const NAME: &CStr = c"module";
 
-/// The bytes of a module, which nobody can change.
+/// The bytes of a module; nobody can change them.
 #[derive(Debug)]
 pub enum Image {
     /// In a sealed memory file.
@@ -35,7 +35,7 @@ pub enum Image {
     Memory(Vec<u8>),
 }
 
-/// A sealed memory file, mapped for reading as long as this lives.
+/// A sealed memory file, mapped for reading.
 #[derive(Debug)]
 pub struct Mapped {
     descriptor: OwnedFd,
@@ -44,7 +44,7 @@ pub struct Mapped {
 }
 
 impl Image {
-    /// For the process that loads it itself: in its own memory where there are no memory files ([`is_missing`]).
+    /// For a process that loads the module itself: falls back to its own memory ([`is_missing`]).
     pub fn of_own(bytes: &[u8]) -> io::Result<Image> {
         match Image::of(bytes) {
             Err(error) if is_missing(&error) => Ok(Image::Memory(bytes.to_vec())),
@@ -52,7 +52,7 @@ impl Image {
         }
     }
 
-    /// The memory file, to be passed on.
+    /// The memory file, to pass to another process.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Image::File(file) => Some(file.descriptor.as_fd()),
@@ -60,7 +60,7 @@ impl Image {
         }
     }
 
-    /// A new one with these bytes.
+    /// Creates a memory file with these bytes.
     pub fn of(bytes: &[u8]) -> io::Result<Image> {
         let file = std::fs::File::from(create()?);
         without_size_limit(|| io::Write::write_all(&mut &file, bytes))?;
@@ -69,7 +69,7 @@ impl Image {
         Image::sealed(file.into())
     }
 
-    /// One that another process has made. An error: it is not sealed, so that its maker can still change it.
+    /// Takes a memory file from another process. An error: it is not sealed, so its creator can still change it.
     pub fn sealed(descriptor: OwnedFd) -> io::Result<Image> {
         // SAFETY: takes numbers. Files of other file systems have no seals (EINVAL).
         let seals = Errno::result(unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_GET_SEALS) })?;
@@ -79,15 +79,15 @@ impl Image {
         let size = nix::sys::stat::fstat(&descriptor)?.st_size;
         let length = usize::try_from(size).ok().filter(|size| *size <= MAX_BYTES).and_then(NonZero::new);
         let length = length.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is empty, or too large"))?;
-        // SAFETY: a new mapping at a place that the kernel chooses, of a file that can neither change nor shrink. (A shared mapping
-        // of a file that cannot be written is refused before Linux 6.7.)
+        // SAFETY: a new mapping at an address chosen by the kernel, of a file that can neither change nor shrink.
+        // (Before Linux 6.7 a shared mapping of a write-sealed file is refused.)
         let address = unsafe { mmap(None, length, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE, &descriptor, 0) }?;
         Ok(Image::File(Mapped { descriptor, address, length }))
     }
 }
 
-/// A limit of files' sizes (RLIMIT_FSIZE) is about files that stay: raised as far as this process may, and what is beyond it is an
-/// error instead of a signal.
+/// RLIMIT_FSIZE is meant for files on disk: raised as far as allowed. Exceeding it is made an error instead of a
+/// signal.
 fn without_size_limit<T>(run: impl FnOnce() -> T) -> T {
     let limits = getrlimit(Resource::RLIMIT_FSIZE);
     if let Ok((_, hard)) = limits
@@ -95,11 +95,11 @@ fn without_size_limit<T>(run: impl FnOnce() -> T) -> T {
     {
         let _ = setrlimit(Resource::RLIMIT_FSIZE, hard, hard);
     }
-    // SAFETY: ignoring a signal runs no code of ours.
+    // SAFETY: ignoring a signal installs no handler function.
     let before = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
     let result = run();
     if let Ok(before) = before {
-        // SAFETY: what was there before.
+        // SAFETY: restores the previous action.
         let _ = unsafe { signal(Signal::SIGXFSZ, before) };
     }
     if let Ok((soft, hard)) = limits {
@@ -108,13 +108,13 @@ fn without_size_limit<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether a memory file could not be made because there are none: the kernel was built without (CONFIG_MEMFD_CREATE), or what has
-/// started this process forbids it (a container's seccomp filter, mostly by EPERM).
+/// Whether the error means that there are no memory files: the kernel is built without them (CONFIG_MEMFD_CREATE), or
+/// the environment forbids them (a container's seccomp filter, usually with EPERM).
 pub fn is_missing(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::ENOSYS | Errno::EPERM))
 }
 
-/// The error that a module's bytes could not be kept.
+/// The error that the module's bytes could not be stored.
 pub fn failed(error: io::Error) -> Error {
     let error = match is_missing(&error) {
         true => io::Error::other(
@@ -131,7 +131,7 @@ impl Deref for Image {
 
     fn deref(&self) -> &[u8] {
         match self {
-            // SAFETY: mapped with this length until self is dropped; sealed, so that nobody writes there.
+            // SAFETY: mapped with this length until self is dropped; sealed, so nobody writes to it.
             Image::File(file) => unsafe { std::slice::from_raw_parts(file.address.as_ptr().cast(), file.length.get()) },
             Image::Memory(bytes) => bytes,
         }
@@ -140,7 +140,7 @@ impl Deref for Image {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: mapped with this length. Failing, it stays mapped.
+        // SAFETY: mapped with this length. If it fails the mapping stays.
         let _ = unsafe { munmap(self.address, self.length.get()) };
     }
 }
@@ -153,7 +153,7 @@ fn create() -> io::Result<OwnedFd> {
         Err(Errno::EINVAL) => create(flags),
         other => other,
     }?;
-    // SAFETY: new, and nobody else's.
+    // SAFETY: the descriptor is new, so nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
@@ -179,7 +179,7 @@ mod tests {
         assert!(Image::of(b"").is_err());
     }
 
-    /// In a process of its own in which memfd_create(2) fails like that.
+    /// In a child process in which memfd_create(2) fails with this error.
     fn without_memory_files(errno: Errno, run: impl FnOnce() -> bool) -> bool {
         use nix::sys::wait::{WaitStatus, waitpid};
         use nix::unistd::{ForkResult, fork};
@@ -191,12 +191,12 @@ mod tests {
             std::env::consts::ARCH.try_into().unwrap(),
         );
         let program: BpfProgram = filter.unwrap().try_into().unwrap();
-        // SAFETY: the child makes system calls alone, and what memory they take the C library makes available after a fork.
+        // SAFETY: the child only makes system calls and allocates memory, which the C library allows after a fork.
         match unsafe { fork() }.unwrap() {
             ForkResult::Parent { child } => matches!(waitpid(child, None), Ok(WaitStatus::Exited(_, 0))),
             ForkResult::Child => {
                 let good = seccompiler::apply_filter(&program).is_ok() && run();
-                // SAFETY: ends this process without what the parent has registered for its own end.
+                // SAFETY: ends this process without running the parent's exit handlers.
                 unsafe { libc::_exit(i32::from(!good)) }
             }
         }
@@ -208,7 +208,7 @@ mod tests {
             assert!(without_memory_files(errno, || {
                 let image = Image::of_own(b"no module");
                 let own = image.as_deref().is_ok_and(|bytes| bytes == b"no module");
-                // The bytes went to init_module(2), which has no descriptor to find fault with.
+                // init_module(2) was called, which takes bytes instead of a descriptor.
                 let loaded = image.map(|image| crate::module::load::insert(image.file(), &image, ""));
                 own && matches!(loaded, Ok(Err(errno)) if errno != Errno::EBADF)
                     && Image::of(b"no module").is_err_and(|error| {

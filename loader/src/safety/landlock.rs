@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Files that the user part of a set-uid spilerun can still open once its session begins: Landlock (Linux 5.13), by its three
-//! system calls. Where the kernel has none (5.10, or not enabled) the caller's own rights are all that bounds it.
+//! Restricts the files that the user part of a set-uid spilerun can open during its session: Landlock (Linux 5.13), by
+//! its three system calls. On kernels without it (5.10, or not enabled) only the caller's own rights apply.
 //!
-//! By hand: the crate `landlock` is for programs that ask which rights they got, and brings thiserror and enumflags2.
+//! By hand: the crate `landlock` negotiates rights, and depends on thiserror and enumflags2.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -14,7 +14,7 @@ use nix::fcntl::{OFlag, open};
 use nix::libc;
 use nix::sys::stat::Mode;
 
-/// Rights, include/uapi/linux/landlock.h.
+/// Access rights of include/uapi/linux/landlock.h.
 const EXECUTE: u64 = 1 << 0;
 const WRITE_FILE: u64 = 1 << 1;
 const READ_FILE: u64 = 1 << 2;
@@ -22,9 +22,9 @@ const READ_DIR: u64 = 1 << 3;
 const REMOVE_FILE: u64 = 1 << 5;
 const MAKE_REG: u64 = 1 << 8;
 const MAKE_SOCK: u64 = 1 << 9;
-/// From version 3 on.
+/// Since version 3.
 const TRUNCATE: u64 = 1 << 14;
-/// All of version 1: bits 0 to 12.
+/// All rights of version 1: bits 0 to 12.
 const FIRST: u64 = (1 << 13) - 1;
 const _: () = assert!(FIRST & (EXECUTE | MAKE_SOCK) == EXECUTE | MAKE_SOCK);
 
@@ -44,14 +44,14 @@ struct Beneath {
     parent: i32,
 }
 
-/// What may be done to a file, or to those in a directory.
+/// Access to a file, or to the files below a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// Read it, list it.
+    /// Read and list.
     Read,
-    /// Write it as well.
+    /// Also write.
     Write,
-    /// Make, write and remove files and sockets in it.
+    /// Create, write and remove files and sockets.
     Keep,
 }
 
@@ -65,8 +65,8 @@ impl Right {
     }
 }
 
-/// The calling thread, and those that it starts from now on, open nothing but these, for good. What is open stays so. Paths
-/// that are not there are left out. False: this kernel has no Landlock. To be called after PR_SET_NO_NEW_PRIVS.
+/// Restricts the calling thread, and threads that it starts later, to these paths for good. Files that are already open
+/// stay open; missing paths are skipped. False: this kernel has no Landlock. Must be called after PR_SET_NO_NEW_PRIVS.
 pub fn restrict<'p>(paths: impl IntoIterator<Item = (&'p Path, Right)>) -> io::Result<bool> {
     // SAFETY: no structure is read with this flag.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0usize, 0usize, ASK_VERSION) };
@@ -79,7 +79,7 @@ pub fn restrict<'p>(paths: impl IntoIterator<Item = (&'p Path, Right)>) -> io::R
     let ruleset = Errno::result(unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, &raw const attributes, size_of::<Ruleset>(), 0)
     })?;
-    // SAFETY: new, and nobody else's.
+    // SAFETY: the descriptor is new, so nothing else owns it.
     let ruleset = unsafe { OwnedFd::from_raw_fd(ruleset as i32) };
     for (path, right) in paths {
         let Ok(parent) = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()) else { continue };
@@ -106,7 +106,7 @@ mod tests {
     fn only_what_is_named_is_opened() {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(outside.path().join("file"), "x").unwrap();
-        // Of this thread alone.
+        // For this thread only.
         let restricted = std::thread::spawn(move || {
             nix::sys::prctl::set_no_new_privs().unwrap();
             let paths = [(inside.path(), Right::Keep), (Path::new("/etc/passwd"), Right::Read)];

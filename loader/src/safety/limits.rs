@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the sessions of users who are not root may take: `/etc/spile/limits`, lines `KEY=VALUE`.
+//! Limits for sessions of users other than root: `/etc/spile/limits`, lines `KEY=VALUE`.
 //!
-//! A session's own share is stated when its module is loaded, and the module keeps to it. Whatever the file says wrong
-//! refuses users' sessions, root's never.
+//! A session's own limit is set when its module is loaded, and enforced by the module. With an error in the file users'
+//! sessions are refused, but never root's.
 
 use spile_abi::device::{Info, Owner, RANK_ROOT, State};
 
@@ -12,31 +12,31 @@ use crate::module::device::Device;
 use crate::module::load;
 use crate::safety::privilege::Rank;
 
-/// What [`crate::host::places::LIMITS`] allows, sizes in bytes.
+/// The limits of [`crate::host::places::LIMITS`], sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of all sessions of one user.
+    /// Memory of all sessions of one user.
     user_bytes: u64,
-    /// Of the sessions of all users.
+    /// Memory of the sessions of all users.
     all_bytes: u64,
-    /// Of one user.
+    /// Number of sessions of one user.
     user_sessions: usize,
-    /// From this rank on sessions outlive the presence of their users; `None`: no user's does.
+    /// Sessions of this rank and above may outlive the presence of their users; `None`: none may.
     keep: Option<Rank>,
 }
 
-/// A session of another loader, as far as limits are concerned.
+/// Another session, as seen by the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Its user.
+    /// UID of its owner.
     pub uid: u32,
-    /// What it takes, or may take as long as its buffers are not made.
+    /// Memory that it uses, or its maximum until its buffers are allocated.
     pub bytes: u64,
 }
 
 impl Taken {
-    /// `None`: a session of root's, or of somebody whom nothing limits. One whose buffers are still to come counts as all that
-    /// it may take.
+    /// `None`: a session of root or of a user without limits. Until a session's buffers are allocated it counts with
+    /// its maximum.
     pub fn by(owner: &Owner, info: &Info) -> Option<Taken> {
         if owner.rank == RANK_ROOT && owner.uid == 0 {
             return None;
@@ -48,7 +48,7 @@ impl Taken {
 }
 
 impl Limits {
-    /// `memory`: the machine's, in bytes. The error says where the text is wrong.
+    /// Parses the file; `memory`: of the machine, in bytes. The error says where the text is wrong.
     pub fn parse(text: &str, memory: u64) -> Result<Limits, String> {
         let mut limits = Limits { user_bytes: memory / 16, all_bytes: memory / 4, user_sessions: 16, keep: None };
         for (index, line) in text.lines().enumerate() {
@@ -57,16 +57,16 @@ impl Limits {
                 continue;
             }
             let wrong = |why: &str| format!("line {}: {why}: {line}", index + 1);
-            let (key, value) = line.split_once('=').ok_or_else(|| wrong("KEY=VALUE is wanted"))?;
+            let (key, value) = line.split_once('=').ok_or_else(|| wrong("expected KEY=VALUE"))?;
             let value = value.trim();
             let bytes = || {
                 amount(value, memory)
-                    .ok_or_else(|| wrong("a part of the memory (1/16) or a number of megabytes (512M) is wanted"))
+                    .ok_or_else(|| wrong("expected a fraction of the memory (1/16) or a number of megabytes (512M)"))
             };
             match key.trim() {
                 "USER_MEMORY" => limits.user_bytes = bytes()?,
                 "ALL_MEMORY" => limits.all_bytes = bytes()?,
-                "USER_SESSIONS" => limits.user_sessions = value.parse().map_err(|_| wrong("a number is wanted"))?,
+                "USER_SESSIONS" => limits.user_sessions = value.parse().map_err(|_| wrong("expected a number"))?,
                 "KEEP" => {
                     limits.keep = match value {
                         "" | "none" => None,
@@ -81,7 +81,7 @@ impl Limits {
         Ok(limits)
     }
 
-    /// Bytes that one more session of this user may take, beside these.
+    /// Memory in bytes that one more session of this user may use in addition to these.
     pub fn room(&self, uid: u32, others: &[Taken]) -> Result<u64, Error> {
         let own = || others.iter().filter(|other| other.uid == uid);
         let (count, bytes) = (own().count(), sum(own()));
@@ -109,13 +109,13 @@ impl Limits {
         Ok(user.min(all))
     }
 
-    /// Whether a session of this rank goes on when its user has gone.
+    /// Whether a session of this rank continues when its user is gone.
     pub fn keeps(&self, rank: Rank) -> bool {
         self.keep.is_some_and(|least| rank >= least)
     }
 }
 
-/// What the loaded modules of users take.
+/// Memory used by the loaded modules of users.
 pub fn taken() -> Vec<Taken> {
     let ask = |name: &String| {
         let device = Device::look(name).ok()?;
@@ -128,7 +128,7 @@ fn sum<'t>(taken: impl Iterator<Item = &'t Taken>) -> u64 {
     taken.fold(0, |sum, taken| sum.saturating_add(taken.bytes))
 }
 
-/// `N/M` of the memory, or `NM`.
+/// `N/M` of the memory, or `NM`, in bytes.
 fn amount(text: &str, memory: u64) -> Option<u64> {
     if let Some((part, whole)) = text.split_once('/') {
         let (part, whole): (u64, u64) = (part.trim().parse().ok()?, whole.trim().parse().ok()?);

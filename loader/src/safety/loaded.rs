@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A module that is loaded for a session, and what is stated of the session to it.
+//! A module that is loaded for a session, and the parameters that describe the session to it.
 
 use std::path::Path;
 
@@ -11,23 +11,23 @@ use crate::host::stderr::say;
 use crate::module::load::name_taken;
 use crate::safety::rights::Rights;
 
-/// What a loader states of a session when it loads the module (abi.h, SPILE_OWNER).
+/// The session's parameters, set when the module is loaded (abi.h, SPILE_OWNER).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stated {
-    /// One of `RANK_`.
+pub struct Ownership {
+    /// Rank of the owner, one of `RANK_`.
     pub rank: u32,
-    /// What the session may take; 0: no limit.
+    /// Maximum memory of the session in bytes; 0: no limit.
     pub most_bytes: u64,
-    /// A service begins it.
+    /// Started by a service.
     pub service: bool,
-    /// Whose it is, and the group of that user; 0: root's.
+    /// UID of the owner, and GID of the owner's group; 0: root.
     pub uid: u32,
     /// See `uid`.
     pub gid: u32,
 }
 
-impl Stated {
-    /// What an error means where the module may take only so much.
+impl Ownership {
+    /// The message for an error if the module has a memory limit.
     pub fn limited(&self, error: Error) -> Error {
         match error {
             Error::Load { errno: Errno::ENOMEM, .. } | Error::Device { errno: Errno::EDQUOT | Errno::ENOMEM, .. }
@@ -44,10 +44,10 @@ impl Stated {
         }
     }
 
-    /// As parameters of the module.
+    /// As module parameters.
     pub fn parameters(&self) -> String {
-        let Stated { rank, most_bytes, service, uid, gid } = self;
-        match *self == Stated::default() {
+        let Ownership { rank, most_bytes, service, uid, gid } = self;
+        match *self == Ownership::default() {
             true => String::new(),
             false => format!(
                 "spile_uid={uid} spile_gid={gid} spile_rank={rank} spile_most={most_bytes} spile_service={}",
@@ -57,7 +57,7 @@ impl Stated {
     }
 }
 
-/// A module that is loaded. Dropping it removes it; [`Loaded::remove`] also tells how that went.
+/// A loaded module. Dropping it removes the module; [`Loaded::remove`] also returns the result.
 #[derive(Debug)]
 pub struct Loaded<'r> {
     name: String,
@@ -66,18 +66,18 @@ pub struct Loaded<'r> {
 }
 
 impl Loaded<'_> {
-    /// One whose session is to end with this process.
+    /// A module whose session ends with this process.
     pub fn new<'r>(name: &str, rights: &'r Rights) -> Loaded<'r> {
         Loaded { name: name.to_string(), rights, removed: false }
     }
 
-    /// A session goes on in it.
+    /// Its session continues.
     pub fn leave(mut self) {
         self.removed = true;
         self.rights.leave();
     }
 
-    /// Takes it out of the kernel. Its device is closed.
+    /// Removes the module. Its device must be closed.
     pub fn remove(mut self) -> Result<(), Error> {
         self.removed = true;
         self.rights.unload(&self.name)
@@ -94,17 +94,17 @@ impl Drop for Loaded<'_> {
     }
 }
 
-/// What the kernel's answer to finit_module(2) means.
+/// The error for a result of finit_module(2).
 pub fn refusal(path: &Path, signed: bool, name: String, errno: Errno) -> Error {
     match errno {
         Errno::EEXIST => name_taken(&name),
-        // The kernel's own check of signatures says these, and the module's of builds EKEYREJECTED.
+        // The kernel's signature check returns these; the module's check of build-ids returns EKEYREJECTED.
         Errno::EKEYREJECTED | Errno::ENOKEY | Errno::EBADMSG | Errno::ENOPKG if signed => {
             Error::SignatureRejected { path: path.to_path_buf() }
         }
         Errno::ENOKEY => Error::Unsigned { path: path.to_path_buf(), because: "this kernel loads signed modules only" },
         Errno::EKEYREJECTED | Errno::ENOEXEC => Error::RefusedToFit { name, errno },
-        // The capability is there (check::may_load_modules), so it is lockdown or a security module.
+        // The process has the capability (check::may_load_modules), so lockdown or a security module refused it.
         Errno::EPERM if !signed => Error::Unsigned {
             path: path.to_path_buf(),
             because: "the kernel does not permit it (lockdown, or a security module)",

@@ -12,20 +12,20 @@ use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
 };
 
-/// Of a message.
+/// Size of a message in bytes.
 pub const BYTES: usize = 4096;
 const HEADER: usize = 4 + 4 + 8 + 8;
-/// Of data in a message.
+/// Maximum size of a message's data in bytes.
 pub const MAX_DATA: usize = BYTES - HEADER;
 
 /// One message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// What is asked, or how it went.
+    /// The request, or the kind of the answer.
     pub kind: u32,
-    /// What they mean depends on the kind.
+    /// Their meaning depends on the kind.
     pub numbers: [u64; 2],
-    /// At most [`MAX_DATA`]; more is cut off.
+    /// At most [`MAX_DATA`] bytes; longer data is truncated.
     pub data: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ impl Message {
         bytes
     }
 
-    /// `None`: its length is none that a message can have.
+    /// `None`: not the length of a message.
     pub fn decode(bytes: &[u8; BYTES]) -> Option<Message> {
         let (kind, rest) = bytes.split_first_chunk::<4>()?;
         let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -56,7 +56,7 @@ impl Message {
         Some(Message { kind: u32::from_ne_bytes(*kind), numbers, data })
     }
 
-    /// Waits for room. An error: nobody is at the other end.
+    /// Sends the message; waits for room. An error: the other end is closed.
     pub fn send(&self, line: BorrowedFd<'_>, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let bytes = self.encode();
         let descriptors: Vec<i32> = descriptor.iter().map(AsRawFd::as_raw_fd).collect();
@@ -70,7 +70,7 @@ impl Message {
         }
     }
 
-    /// Waits for the next. `None`: nobody is at the other end any more. An error: what came is no message.
+    /// Waits for a message. `None`: the other end is closed. An error: the data is not a message.
     pub fn receive(line: BorrowedFd<'_>) -> io::Result<Option<(Message, Option<OwnedFd>)>> {
         let mut bytes = [0; BYTES];
         let mut control = nix::cmsg_space!(i32);
@@ -79,12 +79,13 @@ impl Message {
             match recvmsg::<()>(line.as_raw_fd(), &mut vectors, Some(&mut control), MsgFlags::MSG_CMSG_CLOEXEC) {
                 Ok(received) => {
                     let mut taken = None;
-                    // More than fit are closed by the kernel.
+                    // The kernel closes descriptors that do not fit.
                     for message in received.cmsgs()? {
                         if let ControlMessageOwned::ScmRights(descriptors) = message {
-                            // SAFETY: new, and nobody else's.
-                            taken =
-                                descriptors.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }).last();
+                            for number in descriptors {
+                                // SAFETY: received just now, so nothing else owns it. All but the last are closed.
+                                taken = Some(unsafe { OwnedFd::from_raw_fd(number) });
+                            }
                         }
                     }
                     break (received.bytes, taken);
@@ -105,7 +106,8 @@ impl Message {
     }
 }
 
-/// The two ends of a line that keeps messages apart, closed on exec. No name opens an end anew, as with any socket.
+/// Two connected ends that preserve message boundaries, closed on exec. As with any socket, an end cannot be opened by
+/// name.
 pub fn line() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?)
 }

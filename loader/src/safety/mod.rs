@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Who may do what, what is refused before any harm, and what runs with which rights.
+//! Permissions, checks before a module is loaded, and the processes with root's rights.
 
 pub mod approved;
 pub mod certificate;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Who has started a set-uid spilerun, and what he may do.
+//! The caller of a set-uid spilerun, and the caller's permissions.
 //!
 //! | group | may |
 //! |---|---|
@@ -8,11 +8,11 @@
 //! | spilesys | run approved modules, and signed ones from elsewhere; look at and switch any session, end any that has no loader |
 //! | spileusr | run approved modules; look at any session; end one's own |
 //!
-//! Each attaches to its own sessions; to another's only root does. Modules of services are root's, unless their
-//! configuration allows it (`service/reserved.rs`), and all sessions of users have limits ([`crate::safety::limits`]).
+//! Users attach to their own sessions only; root attaches to any. A module of a service is root's, unless its
+//! configuration allows others (`service/reserved.rs`). All sessions of users have limits ([`crate::safety::limits`]).
 //!
-//! A module is approved when it lies in /lib/modules/RELEASE/spile or .../systemtap, and that file and all directories above
-//! are root's and nobody else may write there ([`crate::safety::approved`]).
+//! A module is approved if it lies in /lib/modules/RELEASE/spile or .../systemtap, and the file and all directories
+//! above it belong to root and nobody else can write to them ([`crate::safety::approved`]).
 
 use std::path::Path;
 
@@ -30,9 +30,9 @@ use crate::module::load;
 use crate::safety::approved;
 use crate::safety::certificate::Key;
 use crate::safety::limits::{self, Limits};
-use crate::safety::loaded::Stated;
+use crate::safety::loaded::Ownership;
 
-/// What a caller may do.
+/// Permissions of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// In none of the groups.
@@ -45,12 +45,12 @@ pub enum Rank {
     Dev,
 }
 
-/// Who has started this program with rights that are not his own.
+/// A caller who runs this program with rights that he does not have himself.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     uid: Uid,
     gid: Gid,
-    /// Of the highest of the caller's groups.
+    /// Rank of the highest of the caller's groups.
     pub rank: Rank,
 }
 
@@ -58,17 +58,17 @@ pub struct Caller {
 const GROUPS: [(&str, Rank); 3] = [("spiledev", Rank::Dev), ("spilesys", Rank::Sys), ("spileusr", Rank::Usr)];
 
 impl Caller {
-    /// One with this rank, whatever the accounts say.
+    /// A caller with this rank, whatever his groups are.
     pub fn new(uid: u32, gid: u32, rank: Rank) -> Caller {
         Caller { uid: Uid::from_raw(uid), gid: Gid::from_raw(gid), rank }
     }
 
-    /// To be called first of all. None: the program runs with its caller's own rights. An error: it was given rights by file
-    /// capabilities, with which all its processes would be the caller's, who can kill or stop them.
+    /// Must be called first. None: the program runs with its caller's own rights. An error: it has file capabilities;
+    /// all its processes would belong to the caller, who could kill or stop them.
     pub fn find() -> Result<Option<Caller>, Error> {
         let own = Sets::own().map_err(|error| Error::System { doing: "asking for capabilities", error })?;
         if getuid() == geteuid() && getgid() == getegid() {
-            // Not those that a service manager, say, has given to this user on purpose.
+            // Ambient capabilities are different: a service manager, say, has given them to this user on purpose.
             return match !getuid().is_root() && capability::is_elevated() && own.permitted != 0 {
                 true => Err(Error::FileCapabilities),
                 false => Ok(None),
@@ -82,12 +82,12 @@ impl Caller {
         Ok(Some(Caller { uid: getuid(), gid: getgid(), rank: rank.map_or(Rank::None, |(_, rank)| *rank) }))
     }
 
-    /// Number of the user.
+    /// UID of the caller.
     pub fn uid(&self) -> u32 {
         self.uid.as_raw()
     }
 
-    /// Refuses what the caller's groups do not allow.
+    /// An error if the caller's groups do not allow it.
     pub fn require(&self, rank: Rank, what: &'static str) -> Result<(), Error> {
         match self.rank >= rank {
             true => Ok(()),
@@ -95,17 +95,17 @@ impl Caller {
         }
     }
 
-    /// Makes this process the caller's for good: neither it nor what it starts can get root's rights back.
+    /// Drops root's rights for good, also for all children.
     pub fn become_caller(&self) -> Result<(), Error> {
         setresgid(self.gid, self.gid, self.gid)
             .and_then(|()| setresuid(self.uid, self.uid, self.uid))
-            // It holds the line to the root part and the module's device: the caller's debugger and /proc/PID/fd stay
-            // out, whatever fs.suid_dumpable says.
+            // The process holds the connection to the root part and the module's device: keep debuggers and
+            // /proc/PID/fd of the caller out, whatever fs.suid_dumpable is.
             .and_then(|()| set_dumpable(false))
             .map_err(failed)?;
         let own = Sets::own().map_err(|error| Error::System { doing: "asking for capabilities", error })?;
         let is_dropped = seteuid(Uid::from_raw(0)).is_err() && own.permitted == 0;
-        // Of a set-gid program that root has started nothing is to be dropped but the group.
+        // If root started a set-gid program, only the group is dropped.
         match is_dropped || self.uid.is_root() {
             true => Ok(()),
             false => {
@@ -114,7 +114,7 @@ impl Caller {
         }
     }
 
-    /// Makes this process root's alone: from then on nobody but root can send it a signal.
+    /// Makes this process root's: from then on only root can send it signals.
     pub fn become_root() -> Result<(), Error> {
         let (user, group) = (Uid::from_raw(0), Gid::from_raw(0));
         setresuid(user, user, user)
@@ -124,21 +124,21 @@ impl Caller {
             .map_err(failed)
     }
 
-    /// What the module is told of a session that this caller begins: less than is left of what users' sessions may take.
-    /// `lock` is held until the session's buffers are made, so that what is summed up here holds.
-    pub fn stated(&self, lock: &load::Lock) -> Result<Stated, Error> {
+    /// The parameters for a session of this caller; its memory limit is what remains of the limits for users' sessions.
+    /// `lock` is held until the session's buffers are allocated, so that the sum stays correct.
+    pub fn ownership(&self, lock: &load::Lock) -> Result<Ownership, Error> {
         let (uid, gid) = (self.uid.as_raw(), self.gid.as_raw());
         let rank = match self.rank {
             Rank::None | Rank::Usr => RANK_USR,
             Rank::Sys => RANK_SYS,
-            Rank::Dev => return Ok(Stated { rank: RANK_DEV, uid, gid, ..Stated::default() }),
+            Rank::Dev => return Ok(Ownership { rank: RANK_DEV, uid, gid, ..Ownership::default() }),
         };
         if !lock.is_held() {
             let what = "another spilerun has held the lock for ten seconds; look for one that is stopped".to_string();
             return Err(Error::System { doing: "waiting for other loaders", error: std::io::Error::other(what) });
         }
         let most_bytes = limits()?.room(self.uid(), &limits::taken())?;
-        Ok(Stated { rank, most_bytes, service: false, uid, gid })
+        Ok(Ownership { rank, most_bytes, service: false, uid, gid })
     }
 
     /// Whether this caller's sessions may outlive the presence of their user.
@@ -147,7 +147,8 @@ impl Caller {
     }
 }
 
-/// The keys that root trusts, of the certificates in [`places::KEYS`]; into `notices` what cannot be used there.
+/// The keys that root trusts, from the certificates in [`places::KEYS`]; adds certificates that cannot be used to
+/// `notices`.
 pub fn trusted_keys(notices: &mut Vec<String>) -> Vec<Key> {
     let mut keys = Vec::new();
     for (path, read) in approved::certificates(Path::new(places::KEYS)) {
@@ -161,8 +162,8 @@ pub fn trusted_keys(notices: &mut Vec<String>) -> Vec<Key> {
     keys
 }
 
-/// What root has set, or what holds without. A file that others may have written, or that is wrong, is no limit that
-/// anybody wants.
+/// The limits that root has set, or the defaults. If others may have written the file, or it is wrong, the defaults
+/// apply.
 fn limits() -> Result<Limits, Error> {
     let wrong = |why: String| Error::Setting { given: places::LIMITS.to_string(), why };
     let bytes =

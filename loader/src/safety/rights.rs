@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The way to what takes root's rights: in this process when root runs it; when somebody else runs a set-uid spilerun, in the
-//! root part, a process that was split off before anything of the caller's but its arguments was looked at. What asks, the user
-//! part, has given up root's rights for good by then.
+//! Access to operations that need root's rights: in this process if root runs it; for other users of a set-uid spilerun
+//! in the root part, a process that is forked before anything of the caller's except the arguments is read. The user
+//! part, which sends the requests, has dropped root's rights for good by then.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,31 +24,32 @@ use crate::safety::message::{self, MAX_DATA, Message};
 use crate::safety::privilege::{Caller, Rank};
 use crate::safety::server::{self, MayStart, Server, Wanted, answer, ask, split_lines};
 
-/// What has root's rights.
+/// The process that has root's rights.
 #[derive(Debug)]
 pub enum Rights {
-    /// This process, as far as its user has any.
+    /// This process, as far as its user has them.
     Own(RefCell<Server>),
     /// Another process.
     Split(Client),
 }
 
-/// What is asked for with a module that is to be loaded.
+/// Options for loading a module.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start {
-    /// The module is called NAME_NUMBER in its file already.
+    /// The module has been renamed to NAME_NUMBER in its file.
     pub rename: Option<u32>,
-    /// A service begins it. Root's alone.
+    /// Started by a service. Only for root.
     pub service: bool,
-    /// Errors of leftovers are told.
+    /// Report errors about modules left by killed loaders.
     pub verbose: bool,
 }
 
-/// How long a module may take to go when the process that was to remove it is gone.
+/// How long to wait for a module to be removed if the root part is gone.
 const GUARD_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Rights {
-    /// To be called first of all, with one thread: splits the process if it has rights that its caller has not.
+    /// Must be called first, with one thread: forks the root part if the process has rights that its caller does not
+    /// have.
     pub fn find(may_start: MayStart) -> Result<Rights, Error> {
         match Caller::find()? {
             None => Ok(Rights::Own(RefCell::new(Server::new(None, may_start)))),
@@ -61,12 +62,12 @@ impl Rights {
         matches!(self, Rights::Split(_))
     }
 
-    /// Refuses what is root's alone.
+    /// Refuses what only root may do.
     pub fn require_root(&self, what: &'static str) -> Result<(), Error> {
         if self.is_split() { Err(Error::NotAllowed { what, group: "root" }) } else { Ok(()) }
     }
 
-    /// Becomes readable when the root part is gone.
+    /// A descriptor that becomes readable when the root part is gone.
     pub fn line(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Rights::Own(_) => None,
@@ -74,8 +75,8 @@ impl Rights {
         }
     }
 
-    /// This process goes on in place of the one that called [`Rights::find`], which may be stopped or end. It can gain no new
-    /// privileges (prctl(2)).
+    /// Makes this process take the place of the one that called [`Rights::find`], which may then stop or end. This
+    /// process cannot gain new privileges (prctl(2)).
     pub fn follow(&self) -> Result<(), Error> {
         match self {
             Rights::Own(_) => Ok(()),
@@ -83,7 +84,7 @@ impl Rights {
         }
     }
 
-    /// The module's file: for members of spileusr and spilesys an approved one.
+    /// The module's file: an approved one for members of spileusr and spilesys.
     pub fn find_module(&self, module: &Path) -> Result<File, Error> {
         match self {
             Rights::Own(_) => File::find(module),
@@ -91,8 +92,8 @@ impl Rights {
         }
     }
 
-    /// Loads the module; its device, and what its session may take in bytes (0: no limit). Other loaders wait until
-    /// [`Rights::unlock`].
+    /// Loads the module. Returns its device, and the memory limit of its session in bytes (0: none). Other loaders wait
+    /// until [`Rights::unlock`].
     pub fn load(&self, file: &File, start: Start) -> Result<(Device, u64), Error> {
         match self {
             Rights::Own(server) => {
@@ -107,16 +108,16 @@ impl Rights {
         }
     }
 
-    /// The session's buffers are made.
+    /// The session's buffers are allocated.
     pub fn unlock(&self) {
         match self {
             Rights::Own(server) => server.borrow_mut().unlock(),
-            // A root part that is gone holds no lock.
+            // If the root part is gone, so is its lock.
             Rights::Split(client) => drop(client.ask(ask::UNLOCK, "")),
         }
     }
 
-    /// Removes the module of a session that is over, and whose device is closed.
+    /// Removes the module of an ended session, whose device is closed.
     pub fn unload(&self, name: &str) -> Result<(), Error> {
         match self {
             Rights::Own(server) => with(server, |server| server.unload(name)),
@@ -127,15 +128,15 @@ impl Rights {
         }
     }
 
-    /// A session goes on.
+    /// The session continues without this loader.
     pub fn leave(&self) {
         if let Rights::Split(client) = self {
-            // If it is gone, its guard waits for the session's user to go.
+            // If the root part is gone, its guard waits until the session's user is gone.
             let _ = Message { kind: ask::LEAVE, ..Message::default() }.send(client.line.descriptor.as_fd(), None);
         }
     }
 
-    /// `-A`: the device of a session that nobody reads.
+    /// `-A`: the device of a session without a reader.
     pub fn attach(&self, name: &str) -> Result<Device, Error> {
         match self {
             Rights::Own(server) => with(server, |server| server.attach(name)),
@@ -159,7 +160,7 @@ impl Rights {
         }
     }
 
-    /// Opens a module's device beside its loader.
+    /// Opens the device of a module that has a loader.
     pub fn look(&self, name: &str) -> Result<Device, Error> {
         match self {
             Rights::Own(server) => with(server, |server| server.look(name)),
@@ -171,7 +172,7 @@ impl Rights {
         }
     }
 
-    /// Refuses the change of other sessions to whom it is not allowed.
+    /// Refuses changes to other users' sessions if the rank does not allow them.
     pub fn may_change(&self) -> Result<(), Error> {
         match self {
             Rights::Own(_) => Ok(()),
@@ -187,7 +188,7 @@ fn with<T>(server: &RefCell<Server>, run: impl FnOnce(&mut Server) -> Result<T, 
     result
 }
 
-/// The root part has been killed: its guard removes the module as soon as its device is closed.
+/// The root part was killed: its guard removes the module as soon as its device is closed.
 fn wait_for_guard(name: &str) -> Result<(), Error> {
     let begun = Instant::now();
     while begun.elapsed() < GUARD_PATIENCE {
@@ -207,7 +208,7 @@ fn split(caller: Caller, may_start: MayStart) -> Result<Client, Error> {
         Client { caller, line, is_own_file: Cell::new(false) }
     };
     say_panics_briefly();
-    // Nothing is done for a user of none of the groups.
+    // Users in none of the groups may do nothing.
     if caller.rank == Rank::None {
         drop(other);
         caller.become_caller()?;
@@ -223,7 +224,7 @@ fn split(caller: Caller, may_start: MayStart) -> Result<Client, Error> {
         ForkResult::Parent { .. } => {
             drop(other);
             caller.become_caller()?;
-            // Until it is root's alone the caller can stop or kill it: then nothing is loaded.
+            // Until the process is root's, the caller can stop or kill it; nothing is loaded before.
             match Message::receive(line.as_fd()) {
                 Ok(Some((message, _))) if message.kind == answer::READY => {}
                 _ => return Err(failed(std::io::ErrorKind::UnexpectedEof.into())),
@@ -233,11 +234,11 @@ fn split(caller: Caller, may_start: MayStart) -> Result<Client, Error> {
     }
 }
 
-/// The user part's end.
+/// The end of the user part.
 #[derive(Debug)]
 struct Line {
     descriptor: OwnedFd,
-    /// One question at a time.
+    /// One request at a time.
     turn: Mutex<()>,
 }
 
@@ -288,14 +289,14 @@ fn called(message: &Message) -> Result<(), Errno> {
 /// The user part.
 #[derive(Debug)]
 pub struct Client {
-    /// Its rank decides what is tried; the root part decides what is done.
+    /// The rank decides what is requested; the root part decides what is done.
     caller: Caller,
     line: Arc<Line>,
-    /// The module is not an approved one.
+    /// The module is not approved.
     is_own_file: Cell<bool>,
 }
 
-/// An answer without an error.
+/// The answer, unless it is an error.
 struct Reply {
     number: u64,
     data: Vec<u8>,
@@ -347,7 +348,7 @@ impl Client {
         let own = || {
             self.is_own_file.set(true);
             let file = File::find(module)?;
-            // The root part says so too, later.
+            // The root part reports it too, later.
             if self.caller.rank < Rank::Dev {
                 self.offer(&file)?;
                 if file.description.meta.guru {
@@ -356,7 +357,7 @@ impl Client {
             }
             Ok(file)
         };
-        // Read with the caller's own rights. Those of spiledev may run any module, and have all that they can read.
+        // Read with the caller's own rights. Members of spiledev may run any module that they can read.
         if self.caller.rank == Rank::Dev
             && let Ok(file) = own()
         {
@@ -377,14 +378,14 @@ impl Client {
         let image = Image::sealed(reply.descriptor()?);
         let image = image.map_err(|error| Error::Unreadable { path: path.clone(), error })?;
         let file = File::of(path, image.to_vec())?;
-        // The kernel takes the name from another place in the file than we do.
+        // The kernel reads the name from a different place in the file.
         match file.has_its_name() {
             true => Ok(file),
             false => Err(Error::BadName { path: file.path, name: file.description.meta.name }),
         }
     }
 
-    /// Hands the root part a module that is not an approved one.
+    /// Passes the root part a module that is not approved.
     fn offer(&self, file: &File) -> Result<(), Error> {
         let image = Image::of(&file.image).map_err(image::failed)?;
         let data = file.path.to_string_lossy().into_owned().into_bytes();
@@ -395,7 +396,7 @@ impl Client {
         let mut rename = start.rename;
         if self.is_own_file.get() {
             self.offer(file)?;
-            // It has its new name already.
+            // It is already renamed.
             rename = None;
         }
         let flags = u64::from(start.verbose) * ask::VERBOSE + rename.map_or(0, |_| ask::RENAME);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The root part: what is done with root's rights, and nothing else. Of a set-uid spilerun it is a process of its own, which takes
-//! messages from the user part ([`crate::safety::rights`]); for root it is called in the same process.
+//! The root part: the operations that need root's rights. In a set-uid spilerun it is a separate process, which
+//! receives messages from the user part ([`crate::safety::rights`]); for root it is called in the same process.
 //!
-//! As a process it has root's ids only and nothing of the caller's ([`detached`]), may make few system calls ([`filter`]), and
-//! trusts nothing that comes in a message: it finds the caller's rank itself, reads approved modules itself, takes other
-//! modules only in sealed memory files, and checks on the bytes that it loads who has signed them. It does not read
-//! `.spile.meta`, but of modules from elsewhere once somebody is known to have signed them. When the user part is gone
-//! its module is removed, or its session attended to; when the root part is gone a [`Guard`] does that.
+//! As a process it has only root's ids and nothing that the caller controls ([`detached`]), is limited to few system
+//! calls ([`filter`]), and does not trust messages: it determines the caller's rank itself, reads approved modules
+//! itself, accepts other modules only in sealed memory files, and checks the signature on the bytes that it loads. It
+//! reads `.spile.meta` only of modules whose signer is trusted. When the user part is gone it removes the module, or
+//! looks after the session; when the root part is gone a [`Guard`] does so.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -27,42 +27,42 @@ use crate::module::file::{self, Description};
 use crate::module::load::{self, Lock};
 use crate::safety::guard::{self, Guard};
 use crate::safety::image::{self, Image};
-use crate::safety::loaded::{Stated, refusal};
+use crate::safety::loaded::{Ownership, refusal};
 use crate::safety::message::{MAX_DATA, Message};
 use crate::safety::privilege::{Caller, Rank, trusted_keys};
 use crate::safety::{approved, check, detached, filter};
 
-/// What the user part can ask for: kinds of its messages. Names and paths are the data.
+/// Requests of the user part: kinds of messages. Names and paths are data.
 pub mod ask {
-    /// The approved module of this name or path. The answer has a memory file of it.
+    /// Find the approved module of this name or path. The answer has a memory file with it.
     pub const FIND: u32 = 1;
-    /// The memory file that comes along is the module to load; the path is for errors.
+    /// Use the module in the memory file of this message; the path is for errors.
     pub const OFFER: u32 = 2;
-    /// Loads what was found or offered: flags, and a number for a new name. The answer has its device, and what its session may
-    /// take, in bytes.
+    /// Load the found or offered module: flags, and a number for a new name. The answer has its device and the memory
+    /// limit of its session, in bytes.
     pub const LOAD: u32 = 3;
-    /// The session's buffers are made: other loaders may begin.
+    /// The session's buffers are allocated: other loaders may continue.
     pub const UNLOCK: u32 = 4;
-    /// The module is to go.
+    /// Remove the module.
     pub const UNLOAD: u32 = 5;
-    /// The session goes on.
+    /// The session continues.
     pub const LEAVE: u32 = 6;
-    /// The answer has the device of the session of this name.
+    /// Open the device of the session of this name, which the answer has.
     pub const ATTACH: u32 = 7;
-    /// Opens the module of this name to be looked at.
+    /// Open the module of this name to query it.
     pub const LOOK: u32 = 8;
-    /// A call of what is looked at, its number first; its argument comes and goes as data.
+    /// An ioctl on the queried module, its number first; the argument is sent and returned as data.
     pub const CALL: u32 = 9;
-    /// More of the description of what is looked at; the answer is empty at its end.
+    /// Read more of the description of the queried module; the answer is empty at its end.
     pub const READ: u32 = 10;
-    /// Ends the session of this name.
+    /// End the session of this name.
     pub const REMOVE: u32 = 11;
-    /// The descriptor that comes along is of the process that is the user part from now on.
+    /// The user part is now the process whose descriptor comes with the message.
     pub const FOLLOW: u32 = 12;
 
-    /// Flag of LOAD: errors of leftovers are told.
+    /// Flag of LOAD: report errors about modules left by killed loaders.
     pub const VERBOSE: u64 = 1;
-    /// Flag of LOAD: the module gets a new name.
+    /// Flag of LOAD: the module is renamed.
     pub const RENAME: u64 = 2;
 }
 
@@ -70,59 +70,59 @@ pub mod ask {
 pub mod answer {
     /// The root part is ready.
     pub const READY: u32 = 1;
-    /// It is done. Data are lines for the user.
+    /// The request is done. Data: lines for the user.
     pub const DONE: u32 = 2;
-    /// The exit status, whether a module is not approved, and behind the lines and a NUL the text.
+    /// An error: exit status, whether a module is not approved, lines for the user, a NUL, and the message.
     pub const ERROR: u32 = 3;
-    /// The error number of a call, or 0; data is its argument.
+    /// The error number of an ioctl, or 0; data is its argument.
     pub const CALLED: u32 = 4;
 }
 
-/// Whether a caller may load a module of this name (the layer of services knows).
+/// Whether a caller may load a module of this name (decided by the services layer).
 pub type MayStart = fn(&Caller, &str) -> Result<(), Error>;
 
-/// What is to be loaded.
+/// A module to load.
 #[derive(Debug)]
 pub struct Wanted {
     /// Its bytes.
     pub image: Image,
     /// For messages.
     pub path: PathBuf,
-    /// It is not an approved one.
+    /// It is not approved.
     pub is_from_elsewhere: bool,
-    /// It gets the name NAME_NUMBER.
+    /// It is renamed to NAME_NUMBER.
     pub rename: Option<u32>,
-    /// A service begins it.
+    /// Started by a service.
     pub service: bool,
-    /// Errors of leftovers are told.
+    /// Report errors about modules left by killed loaders.
     pub verbose: bool,
 }
 
 /// What has root's rights: this process, or another one.
 #[derive(Debug)]
 pub struct Server {
-    /// None: root itself.
+    /// `None`: root.
     caller: Option<Caller>,
     may_start: MayStart,
     guard: Option<Guard>,
-    /// The process whose end is the end of the user part.
+    /// The process of the user part.
     user_part: Option<OwnedFd>,
     lock: Option<Lock>,
-    /// When a user part that still makes its buffers loses the lock.
+    /// When a user part that is still allocating buffers loses the lock.
     lock_due: Option<Instant>,
     found: Option<(PathBuf, Image, bool)>,
-    /// The module that is to go with the user part.
+    /// The module to remove when the user part ends.
     name: Option<String>,
     looked: Option<Device>,
     /// Lines for the user.
     notices: Vec<String>,
 }
 
-/// How long a user part may take to make its buffers while other loaders wait.
+/// How long other loaders wait for a user part to allocate its buffers.
 const LONGEST_LOCK: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// For a process with root's rights; `caller`: on whose behalf.
+    /// For a process with root's rights; `caller`: the user on whose behalf it acts.
     pub fn new(caller: Option<Caller>, may_start: MayStart) -> Server {
         Server {
             caller,
@@ -138,7 +138,7 @@ impl Server {
         }
     }
 
-    /// Lines for the user that have come up since the last call.
+    /// Lines for the user since the last call.
     pub fn notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
@@ -147,8 +147,8 @@ impl Server {
         self.caller.map_or(Ok(()), |caller| caller.require(rank, what))
     }
 
-    /// Loads a module that may be loaded. Other loaders wait until [`Server::unlock`].
-    pub fn load(&mut self, wanted: Wanted) -> Result<(Device, Stated), Error> {
+    /// Loads a module. Other loaders wait until [`Server::unlock`].
+    pub fn load(&mut self, wanted: Wanted) -> Result<(Device, Ownership), Error> {
         let Wanted { mut image, path, is_from_elsewhere, rename, service, verbose } = wanted;
         self.require(Rank::Usr, "running a module")?;
         check::may_load_modules()?;
@@ -164,26 +164,27 @@ impl Server {
             image = Image::of_own(&bytes).map_err(image::failed)?;
             self.may_start(&name)?;
         }
-        // Held until the session's buffers are made: a module that another spilerun has just loaded is not a leftover.
+        // Held until the session's buffers are allocated: a module that another spilerun has just loaded is not a
+        // leftover.
         let lock = Lock::take();
         self.notices.extend(load::remove_leftovers(&lock, verbose));
         load::name_is_free(&name)?;
-        let stated = match self.caller {
-            Some(caller) => caller.stated(&lock)?,
-            None => Stated { service, ..Stated::default() },
+        let ownership = match self.caller {
+            Some(caller) => caller.ownership(&lock)?,
+            None => Ownership { service, ..Ownership::default() },
         };
         self.lock = Some(lock);
         self.guard.as_ref().map_or(Ok(()), |guard| guard.loading(&name))?;
         let signed = image.ends_with(seal::SIGNATURE_MARK);
-        if let Err(errno) = load::insert(image.file(), &image, &stated.parameters()) {
+        if let Err(errno) = load::insert(image.file(), &image, &ownership.parameters()) {
             self.forget();
-            return Err(stated.limited(refusal(&path, signed, name, errno)));
+            return Err(ownership.limited(refusal(&path, signed, name, errno)));
         }
         self.name = Some(name.clone());
         match self.open(&name, &path, is_from_elsewhere) {
-            Ok(device) => Ok((device, stated)),
+            Ok(device) => Ok((device, ownership)),
             Err(error) => {
-                // The error is why; what is left is removed by the next loader.
+                // The error is returned; the next loader removes what is left.
                 let _ = self.unload(&name);
                 Err(error)
             }
@@ -194,7 +195,7 @@ impl Server {
         self.caller.map_or(Ok(()), |caller| (self.may_start)(&caller, name))
     }
 
-    /// The device of what was just loaded, if it is the caller's and may run.
+    /// The device of the module that was just loaded, if it belongs to the caller and may run.
     fn open(&self, name: &str, path: &Path, is_from_elsewhere: bool) -> Result<Device, Error> {
         let device = Device::open(name)?;
         let Some(caller) = self.caller else { return Ok(device) };
@@ -202,14 +203,14 @@ impl Server {
             let what = "it does not say whose it is".to_string();
             return Err(Error::Strange { name: name.to_string(), what });
         }
-        // Whoever root trusts, or the kernel, has signed what this reads.
+        // The module read here has a trusted signer.
         if is_from_elsewhere && caller.rank < Rank::Dev && Description::decode(path, &device.meta()?)?.meta.guru {
             return Err(Error::GuruElsewhere { path: path.to_path_buf() });
         }
         Ok(device)
     }
 
-    /// The session's buffers are made.
+    /// The session's buffers are allocated.
     pub fn unlock(&mut self) {
         self.lock = None;
         self.lock_due = None;
@@ -223,9 +224,9 @@ impl Server {
         }
     }
 
-    /// Removes the module of a session that is over.
+    /// Removes the module of an ended session.
     pub fn unload(&mut self, name: &str) -> Result<(), Error> {
-        // The module has gone, and another user's session has its name.
+        // The module is gone, and another user's session has its name.
         let is_of_another = |caller: Caller| load::owner(name).is_some_and(|owner| owner.uid != caller.uid());
         if self.caller.is_some_and(is_of_another) {
             self.forget();
@@ -238,11 +239,11 @@ impl Server {
         removed
     }
 
-    /// The device of a session that nobody reads and that the caller may go on with.
+    /// The device of a session without a reader that the caller may continue.
     pub fn attach(&mut self, name: &str) -> Result<Device, Error> {
         self.require(Rank::Usr, "attaching to sessions")?;
         check::may_load_modules()?;
-        // Before anything is opened for it.
+        // Checked before its device is opened.
         self.require_own(name)?;
         let device = load::attach(name)?;
         if self.caller.is_some_and(|caller| device.owner().is_ok_and(|owner| owner.uid != caller.uid())) {
@@ -253,7 +254,7 @@ impl Server {
         Ok(device)
     }
 
-    /// Refuses what only root and the owner of that session may.
+    /// Refuses what only root and the owner of the session may do.
     fn require_own(&self, name: &str) -> Result<(), Error> {
         let Some(caller) = self.caller else { return Ok(()) };
         let owner = load::look(name)?.owner()?;
@@ -263,7 +264,7 @@ impl Server {
         }
     }
 
-    /// `-d`: ends a session, or with `*` removes all leftovers.
+    /// `-d`: ends a session, or with `*` removes all modules left by killed loaders.
     pub fn remove(&mut self, name: &str) -> Result<(), Error> {
         let least = if name == "*" { Rank::Sys } else { Rank::Usr };
         self.require(least, "ending sessions")?;
@@ -276,22 +277,22 @@ impl Server {
         Ok(())
     }
 
-    /// Looks at any session.
+    /// Queries any session.
     pub fn look(&mut self, name: &str) -> Result<Device, Error> {
         self.require(Rank::Usr, "looking at sessions")?;
         load::look(name)
     }
 }
 
-/// An answer, and the descriptor that goes with it.
+/// An answer, and the descriptor to send with it.
 pub type Answer = (Message, Option<OwnedFd>);
 
 impl Server {
-    /// Makes this process the root part, and serves the user part until it is gone. False: something is left behind.
+    /// Makes this process the root part, and serves the user part until that is gone. False: something was left behind.
     pub fn run(mut self, line: OwnedFd) -> bool {
         let Some(caller) = self.caller else { return false };
         let _ = nix::sys::prctl::set_name(c"spile-root");
-        // Out of reach of the caller's signals, and of his terminal.
+        // The caller's signals and terminal no longer reach this process.
         if Caller::become_root().is_err() {
             return false;
         }
@@ -315,12 +316,12 @@ impl Server {
         self.looked = None;
         match self.name.take() {
             None => true,
-            // A session that goes on, by its user's will.
+            // A session that continues because its user wants it to.
             Some(name) if left => {
                 self.forget();
                 keeps || guard::attend(&name, caller.uid())
             }
-            // The user part is gone: what it has left idle goes too.
+            // The user part is gone: removes its module if that is idle.
             Some(name) => {
                 let done = load::remove_idle(&name);
                 self.forget();
@@ -329,11 +330,11 @@ impl Server {
         }
     }
 
-    /// The next message; `None`: the user part is gone, or what came is no message of ours. Other processes may still hold its end
-    /// of the line: `-D` leaves one behind, which its user can stop.
+    /// The next message; `None`: the user part is gone, or sent something that is not a message. Other processes may
+    /// still have its end of the connection open: `-D` leaves one, which its user can stop.
     ///
-    /// Other loaders wait for the lock: a user part that is stopped while it makes its buffers loses it after some time. Its
-    /// device is open, so its module is no leftover to them.
+    /// Other loaders wait for the lock: a user part that is stopped while it allocates its buffers loses the lock after
+    /// some time. Its device is open, so others do not take its module for a leftover.
     fn next(&mut self, line: BorrowedFd<'_>) -> Option<(Message, Option<OwnedFd>)> {
         loop {
             if self.lock_due.is_some_and(|due| due <= Instant::now()) {
@@ -345,7 +346,7 @@ impl Server {
             descriptors.extend(self.user_part.iter().map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN)));
             match poll(&mut descriptors, timeout) {
                 Ok(0) | Err(Errno::EINTR) => {}
-                // What it has sent before its end is read first.
+                // Messages sent before its end are read first.
                 Ok(_) if descriptors.first().is_some_and(|line| line.any() == Some(true)) => {
                     return Message::receive(line).ok().flatten();
                 }
@@ -354,7 +355,7 @@ impl Server {
         }
     }
 
-    /// Answers until nobody asks any more; true: a session goes on.
+    /// Answers until there are no more requests; true: a session continues.
     fn serve(&mut self, line: BorrowedFd<'_>) -> bool {
         while let Some((message, descriptor)) = self.next(line) {
             if message.kind == ask::LEAVE {
@@ -371,7 +372,7 @@ impl Server {
         false
     }
 
-    /// The answer to a message of the user part, errors included: with lines for the user.
+    /// The answer to a message of the user part, errors included, with lines for the user.
     pub fn answer(&mut self, message: Message, descriptor: Option<OwnedFd>) -> Answer {
         let (mut reply, descriptor) = self.perform(message, descriptor).unwrap_or_else(|error| (refuse(&error), None));
         if reply.kind != answer::CALLED {
@@ -417,8 +418,8 @@ impl Server {
                 let rename = (numbers[0] & ask::RENAME != 0).then_some(numbers[1] as u32);
                 let verbose = numbers[0] & ask::VERBOSE != 0;
                 let wanted = Wanted { image, path, is_from_elsewhere, rename, service: false, verbose };
-                let (device, stated) = self.load(wanted)?;
-                Ok((done(stated.most_bytes).0, device.into_descriptor()))
+                let (device, ownership) = self.load(wanted)?;
+                Ok((done(ownership.most_bytes).0, device.into_descriptor()))
             }
             ask::UNLOCK => {
                 self.unlock();
@@ -437,7 +438,7 @@ impl Server {
                 Ok(done(0))
             }
             ask::REMOVE => {
-                // Not to wait for itself.
+                // It must not wait for itself.
                 self.unlock();
                 self.remove(&text())?;
                 Ok(done(0))
@@ -450,8 +451,8 @@ impl Server {
         }
     }
 
-    /// Another process is the user part: the one that `-D` leaves in the background. The guard may kill it, so it has to be one that
-    /// the caller could kill.
+    /// The user part is now another process: the one that `-D` leaves in the background. As the guard may kill it, it
+    /// must be one that the caller could kill.
     fn follow(&mut self, process: OwnedFd) -> Result<(), Error> {
         let is_caller_s = self.caller.is_some_and(|caller| process::is_for_good(&process, caller.uid()));
         if !is_caller_s || self.name.is_some() {
@@ -462,7 +463,8 @@ impl Server {
         Ok(())
     }
 
-    /// A module from elsewhere: anything of spiledev's; of spilesys' what somebody has signed whom the kernel trusts, or root.
+    /// Accepts a module from elsewhere: any from spiledev; from spilesys only with a signer whom the kernel or root
+    /// trusts.
     fn take(&mut self, path: PathBuf, descriptor: OwnedFd) -> Result<(PathBuf, Image, bool), Error> {
         let Some(caller) = self.caller else { return Err(strange(Errno::EPERM)) };
         if caller.rank < Rank::Sys {
@@ -476,7 +478,7 @@ impl Server {
         Ok((path, image, true))
     }
 
-    /// Calls of a session of anybody's: questions, and of spilesys what becomes of its writes.
+    /// ioctls on any session: queries; from spilesys also changes of its gate.
     fn call(&self, kind: u32, number: u64, mut data: Vec<u8>) -> Message {
         let may = match (kind, number) {
             (ask::READ, _) | (_, INFO | OWNER | GATE_STATE | COUNTERS) => true,
@@ -497,15 +499,15 @@ impl Server {
     }
 }
 
-/// The process that has split this one off; `None`: it is gone.
+/// The parent; `None`: it is gone.
 fn parent() -> Option<OwnedFd> {
     let number = getppid();
     let process = process::open(number.as_raw().cast_unsigned()).ok()?;
-    // Had it gone before, another process could have its number.
+    // If it had ended before, another process could have its PID.
     (getppid() == number).then_some(process)
 }
 
-/// Something that no user part of ours asks for.
+/// A request that the user part never sends.
 fn strange(errno: Errno) -> Error {
     Error::System { doing: "answering the user part", error: errno.into() }
 }
@@ -517,7 +519,7 @@ fn refuse(error: &Error) -> Message {
     Message { kind: answer::ERROR, numbers: [error.exit() as u64, not_approved.into()], data }
 }
 
-/// What an answer is about: its lines for the user, escaped, and the rest.
+/// An answer's lines for the user, escaped, and the rest of its data.
 pub fn split_lines(data: &[u8]) -> (Vec<String>, &[u8]) {
     let (lines, rest) = match data.iter().position(|byte| *byte == 0) {
         Some(place) => data.split_at(place),
@@ -528,7 +530,7 @@ pub fn split_lines(data: &[u8]) -> (Vec<String>, &[u8]) {
     (lines, rest.get(1..).unwrap_or_default())
 }
 
-/// The error that an answer stands for; `path`: of a module that is not approved.
+/// The error in an answer; `path`: the module's, if it is not approved.
 pub fn error_of(message: &Message, path: &Path) -> Error {
     let (_, text) = split_lines(&message.data);
     let exit = i32::try_from(message.numbers[0]).ok().and_then(Exit::from_status).unwrap_or(Exit::Kernel);
@@ -547,7 +549,7 @@ mod tests {
         Server::new(Some(Caller::new(12345, 12345, rank)), |_, _| Ok(()))
     }
 
-    /// The kind of the answer and its text.
+    /// The kind of the answer and its data.
     fn answered(server: &mut Server, kind: u32, number: u64, data: &[u8]) -> (u32, String) {
         let asked = Message { kind, numbers: [number, 0], data: data.to_vec() };
         let (reply, descriptor) = server.answer(asked, None);
@@ -566,7 +568,7 @@ mod tests {
         }
         let (kind, text) = answered(&mut server(Rank::None), ask::FIND, 0, b"x");
         assert!(kind == answer::ERROR && text.contains("running a module"), "{text}");
-        // Nothing is looked at, loaded or found yet.
+        // Nothing has been queried, loaded or found yet.
         for kind in [ask::LOAD, ask::UNLOAD, 0, 13, u32::MAX] {
             assert_eq!(answered(&mut server(Rank::Dev), kind, 0, b"").0, answer::ERROR);
         }
@@ -576,14 +578,14 @@ mod tests {
         }
     }
 
-    /// `cargo xtask fuzz line` has more of them.
+    /// `cargo xtask fuzz line` tries more.
     #[test]
     fn whatever_comes_is_answered() {
-        // Nothing is loaded or removed whoever runs the tests.
+        // Loads and removes nothing, whoever runs the tests.
         Sets::default().take_on().unwrap();
         let mut state = 5642u64;
         let mut next = |below: u64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
         for rank in [Rank::None, Rank::Usr, Rank::Sys, Rank::Dev] {

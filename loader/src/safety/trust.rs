@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Who has signed a module: asked of modules that members of spilesys bring, where the kernel itself does not check signatures.
+//! The signer of a module: checked for modules that members of spilesys bring, where the kernel itself does not check
+//! signatures.
 //!
-//! Root trusts whose certificates lie in [`crate::host::places::KEYS`]. A signature is what the kernel's `scripts/sign-file` appends
-//! (Documentation/admin-guide/module-signing.rst): PKCS#7 without signed attributes, so that it is over the module's very bytes, and its
-//! last element, the signature proper, is the end of it. Nothing of the stranger's file is parsed for it: so many bytes as
-//! the trusted key has are taken from where the signature ends, and checked against that key and each hash. What else stands
-//! there, names and algorithms, is the stranger's word, and is not asked.
+//! Root trusts the signers whose certificates are in [`crate::host::places::KEYS`]. A signature is what the kernel's
+//! `scripts/sign-file` appends (Documentation/admin-guide/module-signing.rst): PKCS#7 without signed attributes, so it
+//! covers exactly the module's bytes, and the RSA signature is its last element. The untrusted file is not parsed: as
+//! many bytes as the trusted key has are taken from the end of the signature, and checked against that key with each
+//! hash. Names and algorithms in the file are ignored.
 
 use num_bigint::BigUint;
 use sha2::{Digest, Sha256, Sha384, Sha512};
@@ -14,13 +15,14 @@ use spile_abi::seal;
 
 use crate::safety::certificate::Key;
 
-/// Between the signature and the mark at the file's end: `struct module_signature` (include/linux/module_signature.h).
+/// Between the signature and the marker at the end of the file: `struct module_signature`
+/// (include/linux/module_signature.h).
 const TRAILER_BYTES: usize = 12;
 
-/// `DigestInfo` without the hash at its end (RFC 8017, 9.2, note 1), and the hash of some bytes.
+/// `DigestInfo` without the hash at its end (RFC 8017, 9.2, note 1), and the hash function.
 type Hash = (&'static [u8], fn(&[u8]) -> Vec<u8>);
 
-/// SHA-1 is broken, and what kernels sign with besides these is not RSA with this padding.
+/// SHA-1 is broken; other hashes that kernels sign with are not used with RSA and this padding.
 const HASHES: [Hash; 3] = [
     (
         &[
@@ -45,10 +47,10 @@ const HASHES: [Hash; 3] = [
     ),
 ];
 
-/// Whether one of these keys has signed the module. `image` is the whole file.
+/// Whether the module is signed with one of these keys. `image` is the whole file.
 pub fn is_signed_by(image: &[u8], keys: &[Key]) -> bool {
     let content = seal::unsigned(image);
-    // All behind what is signed, but the trailer and the mark.
+    // Everything after the signed bytes, except the trailer and the marker.
     let Some(signature) =
         image.get(content.len()..image.len().saturating_sub(TRAILER_BYTES + seal::SIGNATURE_MARK.len()))
     else {
@@ -57,7 +59,7 @@ pub fn is_signed_by(image: &[u8], keys: &[Key]) -> bool {
     keys.iter().any(|key| matches(content, signature, key))
 }
 
-/// RSASSA-PKCS1-v1_5 (RFC 8017, 8.2.2): what has to come out is made, and compared as a whole.
+/// RSASSA-PKCS1-v1_5 (RFC 8017, 8.2.2): the expected result is computed and compared as a whole.
 fn matches(content: &[u8], signature: &[u8], key: &Key) -> bool {
     let Some(last) = signature.len().checked_sub(key.bytes()).and_then(|start| signature.get(start..)) else {
         return false;
@@ -89,7 +91,7 @@ mod tests {
         vec![Key::of_certificate(include_bytes!("../../tests/trust/certificate.der")).unwrap()]
     }
 
-    // The files are what sign-file has made of a line of text.
+    // sign-file has made the files, from a line of text.
     #[test]
     fn signatures_of_a_trusted_key() {
         assert!(is_signed_by(SIGNED, &keys()));
@@ -119,7 +121,7 @@ mod tests {
         for end in 0..SIGNED.len() {
             assert!(!is_signed_by(&SIGNED[..end], &keys()), "{end}");
         }
-        // A signature over less, or more, than the file has.
+        // A signature over fewer or more bytes than the file has.
         let longer = [b"x", SIGNED].concat();
         assert!(!is_signed_by(&longer, &keys()) && !is_signed_by(&SIGNED[1..], &keys()));
         for length in [0u32, 1, 255, 256, 420, u32::MAX] {

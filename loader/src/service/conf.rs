@@ -85,13 +85,13 @@ pub fn parse(text: &str) -> Result<Conf, String> {
             continue;
         }
         let wrong = |why: &str| format!("line {}: {why}: {line}", index + 1);
-        let (key, value) = line.split_once('=').ok_or_else(|| wrong("KEY=VALUE is wanted"))?;
+        let (key, value) = line.split_once('=').ok_or_else(|| wrong("expected KEY=VALUE"))?;
         let value = value.trim();
         let words = || value.split_whitespace().map(String::from).collect();
         let text = || Some(value.to_string()).filter(|value| !value.is_empty());
         let path = || match value.is_empty() || value.starts_with('/') {
             true => Ok(PathBuf::from(value)),
-            false => Err(wrong("a path from / on is wanted")),
+            false => Err(wrong("expected an absolute path")),
         };
         match key.trim() {
             "OPTIONS" => conf.options = words(),

@@ -560,7 +560,7 @@ impl Session<'_> {
             Status::Exited(0) => return,
             Status::Exited(status) => self.warn(&format!("Child process exited with status {status}")),
             Status::Killed(signal) => {
-                self.warn(&format!("Child process exited with signal {} ({})", signal as i32, signal.as_str()))
+                self.warn(&format!("Child process exited with signal {} ({})", signal as i32, signal.as_str()));
             }
         }
         self.ending.exit = Exit::Failed;

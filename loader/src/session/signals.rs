@@ -46,10 +46,11 @@ extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
         libc::SIGUSR2 => ROTATE.store(true, Ordering::Relaxed),
         _ => {
             let parent = PARENT.load(Ordering::Relaxed);
-            // SAFETY: the kernel passes a valid pointer to handlers with SA_SIGINFO; for signals of a process it has
-            // the sender.
-            let passed_on =
-                parent != 0 && !info.is_null() && unsafe { (*info).si_code <= 0 && (*info).si_pid() == parent };
+            // SAFETY: the kernel passes a valid pointer, or null, to handlers with SA_SIGINFO.
+            let info = unsafe { info.as_ref() };
+            // SAFETY: signals sent by a process (si_code <= 0) have a sender.
+            let from_parent = |info: &libc::siginfo_t| info.si_code <= 0 && unsafe { info.si_pid() } == parent;
+            let passed_on = parent != 0 && info.is_some_and(from_parent);
             let counter = if passed_on { &PASSED_ON } else { &STOPS };
             counter.fetch_add(1, Ordering::Relaxed);
         }
@@ -139,6 +140,12 @@ impl BlockedSignals {
         let ours: SigSet = STOPPING.into_iter().chain(OTHERS).collect();
         // Fails only for an invalid argument.
         BlockedSignals { before: ours.thread_swap_mask(SigmaskHow::SIG_BLOCK).ok() }
+    }
+}
+
+impl Default for BlockedSignals {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

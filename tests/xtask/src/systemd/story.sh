@@ -84,7 +84,7 @@ first)
 	fact 'target module: back, and the workaround with it' is "$(cat /root/first-use)" "$again"
 
 	said=$(spilerun observe lu_5642 2>&1)
-	fact 'observe: C that may write is refused' sh -c "echo '$said' | grep 'lu_5642 cannot only observe: .*(syslog).*--harmless-c'"
+	fact 'observe: C that may write is refused' sh -c "echo '$said' | grep 'lu_5642 cannot be run in observe mode: .*(syslog).*--harmless-c'"
 	spilerun observe lu_5642 --harmless-c
 	fact 'observe: the error is back' is "$(failure)" 'Input/output error'
 	fact 'observe: told in the journal' soon in_journal 'REWRITE: observed, not rewritten by getfattr'
