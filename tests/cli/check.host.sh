@@ -1,5 +1,5 @@
-# Shows: --check tells what became of each probe point and variable between two kernels, made here of a few functions; of structs that
-# are read whole their members.
+# Shows: --check compares each probe point and variable between two kernels, which are built here from a few functions; of structs
+# that are read as a whole, the members.
 # stdout: ^t\.stp:1:7 probe same$
 # stdout: ^t\.stp:1:45 variable same$
 # stdout: ^t\.stp:2:7 probe moved -> b\.c:1$

@@ -1,5 +1,5 @@
-# Shows: directories that the environment names: another library, SystemTap's runtime, temporary files where make cannot work or
-# that are not there.
+# Shows: directories set by environment variables: another library, SystemTap's runtime, temporary files where make cannot work or
+# that do not exist.
 # stdout: ^library: kernel.function\("vfs_read.*from_here
 # stdout: ^runtime: WARNING: SYSTEMTAP_RUNTIME=.*: not used, there is no runtime of spile's in it$
 # stdout: ^blank: WARNING: TMPDIR=.*/a b: the kernel's make does not take this path, /tmp is used$

@@ -1,4 +1,4 @@
-# Shows: --guest runs the script on the very kernel, with the command inside; its status is ours.
+# Shows: --guest runs the script with its command on the same kernel in a virtual machine, and returns its status.
 # limit: 120
 # stdout: ^read by dd$
 # stdout: ^guest$

@@ -1,4 +1,4 @@
-# Shows: whatever happens to the index of debug information on disk, the answer is the right one.
+# Shows: with any damage to the cached index of debug information, the results are right.
 # limit: 600
 # stdout: ^two at once: right$
 # stdout: ^kept: right$

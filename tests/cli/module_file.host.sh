@@ -1,5 +1,5 @@
-# Shows: -d FILE works for listings, globs, lines, --resolve, --check and --export-index; of several files the one for the kernel
-# is taken; a module without debug information gets hints that fit how it was built.
+# Shows: -d FILE works for listings, wildcards, lines, --resolve, --check and --export-index; of several files the one for the
+# kernel is used; hints for a module without debug information depend on how it was built.
 # limit: 300
 # stdout: ^listed 1$
 # stdout: ^glob 1$

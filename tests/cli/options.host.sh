@@ -1,5 +1,5 @@
-# Shows: -D defines macros for embedded C, with a warning if nothing can use it; the last of an option counts;
-# --save-module leaves the module; --clean-cache.
+# Shows: -D defines macros for embedded C, with a warning if there is none; the last of repeated options counts; --save-module
+# keeps the module; --clean-cache.
 # stdout: ^defined: 42 text$
 # stdout: ^warned: WARNING: -D FOO: no such limit, and the script has no C
 # stdout: ^last pass: saved\.ko$

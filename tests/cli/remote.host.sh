@@ -1,5 +1,5 @@
-# Shows: --remote compiles for the host's kernel and runs the module there; a signal here ends the session there; nothing stays.
-# ssh and spilerun are programs that say how they were called.
+# Shows: --remote compiles for the remote host's kernel and runs the module there; a local signal ends the remote session, and
+# nothing is left behind. ssh and spilerun are replaced by programs that print their arguments.
 # limit: 240
 # stdout: ^status 0$
 # stdout: ^ssh host me@two, port 2222 ran$

@@ -1,4 +1,5 @@
-# Shows: --resolve gives symbol, section, build-id and the place of each variable; --list-lines the lines that can be probed.
+# Shows: --resolve prints symbol, section, build-id and the location of each variable; --list-lines prints the lines that can be
+# probed.
 # stdout: ^kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\)$
 # stdout: ^    vfs_read\+0x0 in \.text of kernel \(0xffffffff8[0-9a-f]+\), build-id [0-9a-f]{40}$
 # stdout: ^    \$count: size_t in %rdx$

@@ -1,4 +1,4 @@
-# Shows: called as stap, and driven as programs that know SystemTap drive it.
+# Shows: called as stap, spile works with programs that run SystemTap.
 # limit: 240
 # stdout: ^version 5\.6$
 # stdout: ^version 5\.6 of spile$

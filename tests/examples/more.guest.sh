@@ -1,4 +1,5 @@
-# Shows: the examples about locks, faults, system calls, sockets, allocations, files, control groups and work queues, under a load that is known.
+# Shows: the examples about locks, faults, system calls, sockets, allocations, files, control groups and work queues, under a
+# known load.
 # script: futexes examples/futexes.stp
 # script: pagefaults examples/pagefaults.stp
 # script: syscall_errors examples/syscall_errors.stp

@@ -1,4 +1,4 @@
-# Shows: the examples about processes, files, memory and the scheduler, under a load that is known.
+# Shows: the examples about processes, files, memory and the scheduler, under a known load.
 # script: execsnoop examples/execsnoop.stp
 # script: opensnoop examples/opensnoop.stp
 # script: killsnoop examples/killsnoop.stp

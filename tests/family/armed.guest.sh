@@ -1,5 +1,5 @@
-# Shows: 24,000 probes in 20 modules, 8,000 of them at inlined copies, which become kprobes: what that may take is said before
-# much of it is done, the progress is shown, each probe is hit once for each call.
+# Shows: 24,000 probes in 20 modules, 8,000 of them at inlined copies, which become kprobes: the expected duration is printed
+# before most of the work is done, progress is shown, and each probe is hit once per call.
 # family: yes
 # script: calls calls.stp
 # stdout: ^estimate: before the first progress$

@@ -1,5 +1,5 @@
-# Shows: the generated modules load with those that they depend on, and each of their functions is called once; the other
-# build of one has another build-id.
+# Shows: the generated modules load with their dependencies, and each of their functions is called once; the second build of a
+# module has another build-id.
 # family: yes
 # modules: fam19
 # stdout: ^loaded: fam00 fam01 fam10 fam19$

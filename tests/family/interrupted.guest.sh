@@ -1,5 +1,5 @@
-# Shows: arming 24,000 probes in modules ends within a second when the loader is interrupted or killed, in the cheap part of
-# it and among the kprobes; status and -d answer meanwhile; nothing stays.
+# Shows: arming 24,000 probes in modules ends within a second when the loader is interrupted or killed, in the fast part and among
+# the kprobes; status and -d work meanwhile; nothing is left behind.
 # family: yes
 # script: calls calls.stp
 # stdout: ^INT after 1 s: status answers, gone in time, 0$

@@ -1,5 +1,5 @@
-# Shows: with a probe at each of the 16,000 functions of 20 modules armed, modules go and come back and are armed again; another
-# build of one is refused by its name, and the other modules are not touched by that.
+# Shows: with a probe at each of the 16,000 functions of 20 modules, modules are unloaded, loaded and armed again; another build
+# of one is refused by name, and the other modules are not affected.
 # family: yes
 # script: functions functions.stp
 # stdout: ^all: 16000$

@@ -1,5 +1,5 @@
-# Shows: the balance of events. Each way in which a hit can miss its handler is forced, is reported by --stats under its own
-# name, and the parts of every probe's hits are their sum.
+# Shows: the balance of events: each reason for which a hit can miss its handler is forced and reported by --stats under its own
+# name, and the columns of every probe add up to its hits.
 # script: balance -DMAXTRYLOCK=1 -DTRYLOCKDELAY=1 -DMAXSKIPPED=1000000000 -DMAXACTION=1000000000 -DSTP_NO_OVERLOAD tests/guard/balance.stp
 # script: shallow -DMINSTACKSPACE=32600 -DMAXSKIPPED=1000000000 tests/guard/balance_stack.stp
 # script: busy -DSTP_OVERLOAD_THRESHOLD=100000 -DSTP_OVERLOAD_INTERVAL=100000000 tests/guard/balance_overload.stp

@@ -1,4 +1,5 @@
-# Shows: addresses that page tables of five levels would reach are no addresses where four are in use, though the CPU could have
+# Shows: addresses that are only canonical with five-level page tables are refused while four levels are in use, even if the CPU
+# supports five.
 # five: reads and writes fail, and the kernel has nothing to say. Where five are in use, they fail too.
 # limit: 300
 # stdout: ^no5lvl: faults 7$

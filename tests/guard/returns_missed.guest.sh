@@ -1,5 +1,5 @@
-# Shows: a call whose return could not be followed is one hit, and missed, in every figure: the row of --stats, its JSON, and the line
-# at the end; with and without something saved at the entry. As many as a probe at the function's entry sees.
+# Shows: a call whose return could not be hooked is one hit and one miss in all statistics: the row of --stats, its JSON, and the
+# line at the end; with and without a value saved at the entry. The count agrees with a probe at the function's entry.
 # script: sleepers --stats=json tests/guard/returns_missed.stp
 # stdout: ^entry all handled, return: of as many hits 5 or more missed, the others handled$
 # stdout: ^with an entry: of as many hits 5 or more missed, the others handled$

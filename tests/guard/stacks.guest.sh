@@ -1,6 +1,6 @@
-# Shows: a handler runs only where the stack that the hit is on has as much left as it takes: a task's, that of softirqs and
-# hard interrupts, and those of the debug exception (a watchpoint) and of NMIs (sysrq-l), which are half as large. What is
-# skipped is reported as "low stack", and a handler that needs little runs on all of them.
+# Shows: a handler only runs if the current stack has enough room: a task's, that of soft and hard interrupts, and those of the
+# debug exception (a watchpoint) and of NMIs (sysrq-l), which are half as large. Skipped hits are reported as "low stack"; a
+# handler that needs little runs on all of them.
 # script: deep -DMAXNESTING=12 -DMAXSKIPPED=1000000000 -DSTP_NO_OVERLOAD tests/guard/stacks_deep.stp
 # script: shallow -DMAXSKIPPED=1000000000 -DSTP_NO_OVERLOAD tests/guard/stacks_shallow.stp
 # stdout: ^deep: task=1 breakpoint=1 soft=1 hard=1 watch=0 nmi=0$

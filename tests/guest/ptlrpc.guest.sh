@@ -1,4 +1,4 @@
-# Shows: the test resource is dumped on request, its values logged by the module itself.
+# Shows: the test resource is dumped on request; the module itself logs its values.
 # modules: ptlrpc
 # dmesg: dump at level 7
 # dmesg: expect lr_priority=-7

@@ -1,5 +1,5 @@
-# Shows: many scripts in a row take no longer at the end than at the start, and the cache stays in its bound. Two hundred of them
-# with SPILE_TEST_ALL, else sixty.
+# Shows: compiling many scripts in a row does not get slower, and the cache stays within its limit. Two hundred scripts with
+# SPILE_TEST_ALL, otherwise sixty.
 # limit: 300
 # stdout: ^modules: all$
 # stdout: ^processor time of the last to the first: below 1\.3$

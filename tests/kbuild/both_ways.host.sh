@@ -1,5 +1,5 @@
-# Shows: a module made the fast way is of the same kind as the one that Kbuild makes of the same script: symbols, relocations,
-# sections, information, versions. Of some scripts, with SPILE_TEST_ALL of half of them all.
+# Shows: a module from the fast build is equivalent to Kbuild's for the same script: symbols, relocations, sections, information,
+# versions. Some scripts, or half of all with SPILE_TEST_ALL.
 # stdout: ^compared enough$
 # stdout: ^not the fast way: 0$
 # stdout: ^different: 0$

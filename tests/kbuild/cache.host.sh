@@ -1,4 +1,4 @@
-# Shows: the cache, and that a damaged cache does no harm.
+# Shows: the cache is used, and a damaged cache does no harm.
 # stdout: ^first: .*\(runtime: built\)
 # stdout: ^again: .*using cached module
 # stdout: ^poisoned: .*\(runtime: built

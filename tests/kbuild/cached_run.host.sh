@@ -1,4 +1,4 @@
-# Shows: a module from the cache runs as the first time, under a name with the number of the new run.
+# Shows: a module from the cache runs as the first time, under the name of the new run.
 # stdout: ^first spile_[0-9a-f]{12}_[0-9]{7}$
 # stdout: ^second spile_[0-9a-f]{12}_[0-9]{7}$
 # stdout: ^different names$

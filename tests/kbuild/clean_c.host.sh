@@ -1,4 +1,4 @@
-# Shows: the C made of scripts has no warnings of gcc's and clang's -Wall -Wextra, nor of sparse, where these are installed.
+# Shows: the generated C has no warnings with -Wall -Wextra of gcc and clang, nor with sparse, if these are installed.
 # stdout: ^looked at [1-9][0-9]+$
 # stdout: ^complaints: 0$
 # limit: 240

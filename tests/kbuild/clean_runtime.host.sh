@@ -1,4 +1,4 @@
-# Shows: the runtime's C has no warnings at the flags that Kbuild compiles modules with, nor of sparse, where that is installed.
+# Shows: the runtime's C has no warnings with Kbuild's flags for modules, nor with sparse, if that is installed.
 # stdout: ^objects: [1-9]
 # stdout: ^complaints: 0$
 # limit: 240

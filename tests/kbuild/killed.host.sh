@@ -1,4 +1,4 @@
-# Shows: whatever moment a build is killed at, the next one gives the same module, and nothing of the killed one stays.
+# Shows: a build killed at any moment leaves nothing behind, and the next one produces the same module.
 # limit: 400
 # stdout: ^killed (1[5-9][0-9]|200) of 200$
 # stdout: ^modules that differ: 0$

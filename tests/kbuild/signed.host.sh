@@ -1,4 +1,4 @@
-# Shows: a module is signed by a key of the user's, after the cache; a wrong key is reported.
+# Shows: a module from the cache is signed with the user's key; a wrong key is reported.
 # stdout: ^signed: (CMS )?Verification successful
 # stdout: ^signed from the cache: (CMS )?Verification successful
 # stdout: ^by a directory: (CMS )?Verification successful

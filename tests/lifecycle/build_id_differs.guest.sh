@@ -1,5 +1,5 @@
-# Shows: a script compiled against one build of a module does not touch another: refused when that is loaded already, not
-# armed when it comes later; both are said, and `status` says why it is not armed.
+# Shows: a script compiled against one build of a module is not armed in another: it is refused if that is loaded already, and not
+# armed if it is loaded later; both are reported, and `status` has the reason.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # stdout: ^refused$
 # stdout: ^  module lustre is not loaded$

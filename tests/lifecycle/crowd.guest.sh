@@ -1,4 +1,4 @@
-# Shows: a score of scripts run at once: what the kernel has for the per-CPU variables of all modules together is enough for them.
+# Shows: twenty scripts run at once: the kernel's per-CPU memory for modules is enough for them.
 # script: crowd01 crowd.stp
 # script: crowd02 crowd.stp
 # script: crowd03 crowd.stp

@@ -1,5 +1,5 @@
-# Shows: each allocation and each registration of a module fails once. It is not loaded then, or its session says what
-# could not be had; the kernel has nothing to say, nothing stays behind, and its memory is back.
+# Shows: each allocation and each registration of a module fails once. The module is not loaded then, or its session reports what
+# failed; the kernel logs nothing, nothing is left behind, and the memory is freed.
 # script: faulty -g tests/lifecycle/faults.stp
 # stdout: ^failed: .*vzalloc_node
 # stdout: ^failed each: vzalloc_node register_kprobe register_kretprobe tracepoint_probe_register perf_event_create_kernel_counter nf_register_net_hook proc_create_data misc_register register_module_notifier$

@@ -1,4 +1,4 @@
-# Shows: when the loader is killed the probes are disarmed at once, and what stays of the module goes at the next start.
+# Shows: when the loader is killed the probes are disarmed at once, and the next start removes the module.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # script: hello hello.stp
 # modules: lustre

@@ -1,4 +1,4 @@
-# Shows: SIGINT, SIGTERM and SIGHUP end a script in order: its end probe runs, its module is gone, the status is 0.
+# Shows: SIGINT, SIGTERM and SIGHUP end a script properly: its end probe runs, its module is removed, the status is 0.
 # script: waits waits.stp
 # stdout: ^INT: ready stopped 0$
 # stdout: ^TERM: ready stopped 0$

@@ -1,5 +1,5 @@
-# Shows: a module is removed by force while its loader is stopped under a storm of records; the loader hears of it when it goes
-# on, and both end.
+# Shows: a module is removed by force while its loader is stopped during a flood of records; the loader notices it when it
+# continues, and both end.
 # script: flood tests/loader/flood.stp
 # stdout: ^removed, loader 1$
 # limit: 90

@@ -1,5 +1,5 @@
-# Shows: what the machine has no memory for is refused before any process is ended for it: arrays, what a sorted foreach needs of
-# each CPU, and the calls in flight that return probes follow. Nothing is left behind.
+# Shows: sizes that exceed the machine's memory are refused before the OOM killer acts: arrays, the sort buffers of each CPU, and
+# the instances of return probes. Nothing is left behind.
 # script: arrays tests/lifecycle/too_large.stp
 # script: handlers tests/lifecycle/too_large_sorted.stp
 # script: returns -w tests/lifecycle/too_large_returns.stp

@@ -1,7 +1,6 @@
-# Shows: a minute of everything at once on two CPUs: all kinds of probes at hot functions, maps at their limit, prints,
-# CPUs that go and come, a probed module loaded and unloaded, sessions that end, are interrupted and are killed. The
-# kernel has nothing to say, everything is gone in the end, and its memory is back.
-# With SPILE_TEST_SECONDS=600 in the environment of cargo xtask test it runs for that long.
+# Shows: a minute of everything at once on two CPUs: all kinds of probes at hot functions, full maps, prints, CPU hotplug, a
+# probed module loaded and unloaded, sessions that end, are interrupted and are killed. The kernel logs nothing, nothing is left
+# behind, and the memory is freed. With SPILE_TEST_SECONDS=600 in the environment of cargo xtask test it runs for that long.
 # script: torture -DMAXMAPENTRIES=64 -DMAXERRORS=1000000000 -DMAXSKIPPED=1000000000 -DSTP_NO_OVERLOAD tests/lifecycle/torture.stp
 # script: exact tests/lifecycle/torture_exact.stp
 # stdout: ^sessions: [1-9][0-9]*$

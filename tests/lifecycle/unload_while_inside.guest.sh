@@ -1,5 +1,4 @@
-# Shows: a probed module is not unloaded under a call that is still inside, and the script can end while one is: the
-# caller returns unharmed.
+# Shows: a probed module is not unloaded while a call is inside, and the script can end meanwhile: the call returns unharmed.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # modules: lustre
 # stdout: ^in use$

@@ -1,4 +1,4 @@
-# Shows: a prebuilt module becomes a .deb and an .rpm that their own tools read; what they hold is a service's files; a
+# Shows: a prebuilt module is packaged as .deb and .rpm, which their own tools can read; they contain the files of a service; a
 # module under another name is refused.
 # limit: 200
 # stdout: ^./spile-beat-counter_1.5-1_amd64.deb$

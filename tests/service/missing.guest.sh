@@ -1,5 +1,5 @@
-# Shows: a service without a module for its kernel fetches one, if that is the right one, or has it built; each is told when it
-# fails, with status 5 or that of the file, and nothing wrong is put in the module's place.
+# Shows: a service without a module for its kernel fetches one and checks it, or has it built; failures are reported with status 5
+# or that of the file, and no wrong module is installed.
 # script: ticks ticks.stp
 # script: other tests/loader/ticks.stp
 # limit: 60

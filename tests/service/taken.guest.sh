@@ -1,5 +1,5 @@
-# Shows: users do not start a service's module, under its name or another, unless its configuration says so; a service never attaches to a
-# session that it has not begun: it reports whose that is, ends it and its loader, and starts its own.
+# Shows: users cannot start a service's module, under its name or another, unless its configuration allows it; a service never
+# attaches to a session that it did not start: it reports the owner, ends the session and its loader, and starts its own.
 # script: ticks ticks.stp
 # limit: 120
 # stdout: ^users: 4 4 4: .*ticks is a service, which root starts .*START in /etc/spile/ticks.conf

@@ -1,6 +1,6 @@
-# Shows: the life cycle of a service, by the command lines that its unit runs (systemctl only records what it
-# is asked for); a killed spilerun's session is attached to by the next one, and continues; a kernel without a module
-# is reported with status 5.
+# Shows: the life cycle of a service, by the command lines of its unit (systemctl is replaced by a program that records its
+# arguments); after spilerun is killed the next one attaches to the session; a missing module for the kernel is reported with
+# status 5.
 # script: ticks ticks.stp
 # limit: 60
 # stdout: ^installed ticks: .* yes$

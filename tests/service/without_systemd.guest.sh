@@ -1,4 +1,4 @@
-# Shows: where systemd does not run, a service is installed and removed all the same, and what is left to do is said.
+# Shows: without systemd a service is installed and removed too, and the remaining steps are printed.
 # script: ticks ticks.stp
 # stdout: ^systemd does not run here, so nothing starts ticks: .*`spilerun service run ticks`
 # stdout: ^installed 0: module configuration unit$

@@ -1,4 +1,5 @@
-# Shows: aliases of interrupts, switches, faults, forks, packets, disks against the kernel's own counters, which are read outside and inside of the script's life.
+# Shows: aliases of interrupts, switches, faults, forks, packets and disks agree with the kernel's own counters, read before and
+# after.
 # modules: sd_mod scsi_debug
 # script: counters tests/tapset/counters.stp
 # stdout: ^all as told$

@@ -1,5 +1,5 @@
-# Shows: events of the network's counters (tcpmib, ipmib, linuxmib, udp) against /proc/net/snmp and netstat, over traffic with
-# resets, segments that are sent again, packets that are cut and a listener without room.
+# Shows: events of the network's counters (tcpmib, ipmib, linuxmib, udp) agree with /proc/net/snmp and netstat, over traffic with
+# resets, retransmissions, truncated packets and a full accept queue.
 # script: snmp tests/tapset/snmp.stp
 # stdout: ^1[4-9] counters agree$
 # limit: 90

@@ -1,5 +1,5 @@
-# Shows: a kernel without its debug package. Messages say so, --check prints "not known" for what BTF lacks, and Debian's headers
-# with a vmlinux of BTF alone (6.12) are no obstacle to probes of the kernel.
+# Shows: a kernel without its debug package: messages explain it, --check prints "not known" for facts that BTF lacks, and
+# Debian's headers with a vmlinux that has only BTF (6.12) do not prevent probes of the kernel.
 # limit: 120
 # stdout: ^compiles 1$
 # stdout: ^says what is missing: function 1, variable 1$

@@ -1,4 +1,4 @@
-# Shows: Debian's debuginfod gives the debug information of a kernel and a module that have none here; it is kept.
+# Shows: Debian's debuginfod serves debug information of a kernel and a module that is not installed; it is cached.
 # limit: 300
 # stdout: ^kernel\.function\("kept@a\.c:3"\) \$box:struct box\* \$n:int$
 # stdout: ^kept 1$

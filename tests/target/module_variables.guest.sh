@@ -1,5 +1,5 @@
-# Shows: variables of a module, static ones and those of each CPU too, from its functions and from anywhere, as the module
-# itself shows them; written in guru mode; absent while it is not loaded, found again when it comes back elsewhere.
+# Shows: variables of a module, also static and per-CPU ones, from its functions and from anywhere, agree with those that the
+# module prints; they are written in guru mode, absent while it is not loaded, and found again at another address.
 # script: variables -g tests/target/module_variables.stp
 # stdout: ^begin: cannot be read$
 # stdout: ^jiffies by their other name$

@@ -1,5 +1,5 @@
-# Shows: users above 1000 get EAGAIN for EIO while root still gets EIO; the kernel log says which job; taking the script
-# out restores everything.
+# Shows: users above 1000 get EAGAIN for EIO while root still gets EIO; the kernel log has the job; removing the script restores
+# everything.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # modules: lustre
 # dmesg: stap lu_5642: JOBID 4711: getfattr\([0-9]+\) got EIO, changing to EAGAIN \(inode 0x[0-9a-f]+\)

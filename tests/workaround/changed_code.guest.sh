@@ -1,6 +1,6 @@
-# Shows: a target module whose build-id is the right one, but whose code is not, is refused by name and place before anything
-# is armed, when the session begins and when the module comes later; the right one is taken, also with another script's probe
-# in the same function.
+# Shows: a target module with the right build-id but changed code is refused before anything is armed, with function and offset,
+# at the start of the session and when the module is loaded later; the right one is accepted, also with another script's probe in
+# the same function.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # script: refills tests/workaround/refills.stp
 # modules: lustre

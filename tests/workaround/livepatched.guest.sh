@@ -1,5 +1,6 @@
-# Shows: a function that a live patch has replaced is refused by a workaround for it, with the patch's name; not by a script
-# that only looks; and taken when the patch is out. For a live patch loaded later, the probed function that it replaces is reported.
+# Shows: a workaround for a function that a live patch has replaced is refused, with the patch's name; a script that only reads is
+# not; it is accepted when the patch is removed. If a live patch is loaded later, the probed function that it replaces is
+# reported.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # script: refills tests/workaround/refills.stp
 # script: elsewhere -g tests/workaround/other_function.stp

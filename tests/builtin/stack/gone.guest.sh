@@ -1,6 +1,6 @@
-# Shows: addresses in records are named as they were when the record was written, even if the module was unloaded since then
-# and another is at its place, or where only its init has; of more modules than are remembered what is oldest is in hex,
-# nothing is named wrongly.
+# Shows: addresses in records have the symbols of the time of the record, even if the module was unloaded since, another one has
+# its addresses, or only its init code is gone. Symbols of a limited number of modules are kept; older addresses are printed in
+# hex, never with a wrong name.
 # modules: dummy ifb
 # script: gone -DMAXSTRINGLEN=4000 gone.stp
 # guest: debian

@@ -1,5 +1,5 @@
-# Shows: all code of a module but that of its init and exit is where the kernel refuses probes, what the compiler has split off
-# functions included, and none of it is traced; both ways of building agree on it.
+# Shows: all code of a module except its init and exit is in sections that cannot be probed, including parts split off by the
+# compiler, and none of it is traced; both ways of building agree.
 # absent: ^other code
 # stdout: ^fast: [0-9]{3,} functions, elsewhere 0, traced 0$
 # stdout: ^Kbuild: [0-9]{3,} functions, elsewhere 0, traced 0$

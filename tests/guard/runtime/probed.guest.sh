@@ -1,5 +1,5 @@
-# Shows: code that runs at hits cannot be probed: such probes of another session are refused, with the reason, and its others run;
-# the kernel refuses them too, for any caller.
+# Shows: code that runs on a hit cannot be probed: such probes of another session are refused with the reason, its other probes
+# run, and the kernel refuses them for any caller.
 # script: victim tests/guard/runtime/victim.stp
 # script: attacker tests/guard/runtime/attacker.stp
 # stdout: ^WARNING: probe kprobe.module\("victim"\).function\("handle_arguments"\).return: refused: it is in a module made by spile, whose code runs at hits$

@@ -1,5 +1,5 @@
-# Shows: probes with a condition that does not hold are physically off, are turned on and off while the script runs, and
-# are not hit when they are off (but for a moment): neither their handlers nor the account of hits sees anything.
+# Shows: probes with a condition that does not hold are disarmed, are armed and disarmed while the script runs, and are not hit
+# while disarmed (except for a moment): neither their handlers nor the hit counts see anything.
 # script: armed tests/probe/condition/armed.stp
 # stdout: ^at first: off$
 # stdout: ^then: on$

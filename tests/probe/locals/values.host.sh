@@ -1,6 +1,7 @@
-# Shows: variables of every kind of place, read at every statement that has them, are what the module itself prints: registers, the
-# stack, structs in one and two registers, returned ones too, constants, computed ones, what only the caller knows, pointers to what is not in
-# memory, bit-fields, frames of unknown size; as gcc writes DWARF 5 and 4, and as clang does.
+# Shows: variables in every kind of location, read at every statement where they are available, have the values that the module
+# itself prints: registers, the stack, structs in one and two registers, also returned, constants, computed values, values known
+# only to the caller, pointers to optimised-out objects, bit-fields, frames of unknown size; with DWARF 5 and 4 of gcc, and with
+# clang.
 # limit: 300
 # stdout: ^gcc5: 5[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( (around\.local|through\.q)\.[xy]| computed\.quotient| none)*$
 # stdout: ^gcc4: 5[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( (around\.local|through\.q)\.[xy]| computed\.quotient| none)*$

@@ -1,5 +1,5 @@
-# Shows: returns that share a kretprobe have the sum of their instances; further calls in flight are counted as
-# missed, for the probe whose calls they were, and all is there again when these have returned.
+# Shows: returns that share a kretprobe share its instances; further calls in flight are counted as missed for their own probe,
+# and all instances are free when the calls have returned.
 # script: exhausted -DKRETACTIVE=1 tests/probe/many/exhausted.stp
 # stdout: ^do_nanosleep: [1-9][0-9]* of 60 missed$
 # stdout: ^told$

@@ -1,4 +1,4 @@
-# Shows: arming thousands of kprobes ends when the loader is interrupted or killed, at any moment of it, and nothing of it stays.
+# Shows: arming thousands of kprobes ends when the loader is interrupted or killed at any moment, and nothing is left behind.
 # script: inlined tests/probe/many/inlined.stp
 # stdout: ^INT after 1 s: armed in part, gone in time, 0$
 # stdout: ^TERM after 4 s: armed in part, gone in time, 0$

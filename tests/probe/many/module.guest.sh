@@ -1,5 +1,5 @@
-# Shows: the functions of a module and their returns are armed together, while the module is there and when it comes; it can
-# go and come back under them.
+# Shows: the functions of a module and their returns are armed together, if the module is loaded already and when it is loaded
+# later; it can be unloaded and loaded again meanwhile.
 # script: functions tests/probe/many/module.stp
 # modules: xfs
 # stdout: ^functions: [0-9]{4}$

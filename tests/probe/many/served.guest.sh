@@ -1,4 +1,4 @@
-# Shows: entries that ftrace has are served by it, none by a kprobe. The others become kprobes, and when these are many
+# Shows: entries known to ftrace are attached by ftrace, none by a kprobe. The others become kprobes; if there are many of them
 # the user is warned before they are registered.
 # script: library tests/probe/many/library.stp
 # stdout: ^armed: thousands, kprobes: hundreds$

@@ -1,4 +1,4 @@
-# Shows: a CPU that was not there when the session began has its events when it comes, and has them again when it was away.
+# Shows: a CPU that was offline when the session started gets its events when it comes online, and again after it was offline.
 # script: back tests/probe/perf/cpu_comes_back.stp
 # stdout: ^came: yes$
 # stdout: ^went: yes$

@@ -1,4 +1,4 @@
-# Shows: what open files take is bounded, and given back.
+# Shows: the memory of open files is limited, and freed.
 # script: opened tests/probe/procfs/open_files.stp
 # stdout: ^opened 15, refused 5$
 # stdout: ^opened again$

@@ -1,5 +1,5 @@
-# Shows: two sessions of one script have directories of their own, by the names that their modules are loaded as; the end of one
-# leaves the other's alone, and the kernel has nothing to say.
+# Shows: two sessions of one script have separate directories, named after their modules; the end of one does not affect the
+# other's, and the kernel logs nothing.
 # script: twice tests/probe/procfs/two_sessions.stp
 # stdout: ^two: yes yes$
 # stdout: ^one: yes$

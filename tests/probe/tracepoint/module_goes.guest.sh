@@ -1,5 +1,4 @@
-# Shows: a module with probes at its tracepoints is removed, and the kernel has nothing to say of it; they are armed again when
-# it is back.
+# Shows: a module with probes at its tracepoints is unloaded, and the kernel logs nothing; they are armed again when it is loaded.
 # script: goes tests/probe/tracepoint/module_goes.stp
 # modules: nbd
 # stdout: ^armed [1-9]
