@@ -218,7 +218,7 @@ fn ran(mut command: Command, work: &Path, bin: &Path, limit: Duration) -> Result
             break match (status.code(), status.signal()) {
                 (Some(0), _) => Ended::Well,
                 // Of a panic; of a shell that cannot start a program, and of a signal.
-                (Some(101 | 126..), _) | (None, _) => Ended::Crashed,
+                (Some(101 | 126..) | None, _) => Ended::Crashed,
                 (Some(_), _) => Ended::Badly,
             };
         }

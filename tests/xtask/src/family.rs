@@ -341,14 +341,14 @@ fn function(module: usize, number: usize) -> String {
         module_name(module)
     );
     text.push_str("\tlong sum = READ_ONCE(a->m00) + n;\n");
-    if number % 5 == 0 {
+    if number.is_multiple_of(5) {
         text.push_str("\tint i;\n");
     }
     text.push('\n');
     if number % 2 == 1 {
         text.push_str("\tsum += fam_mix(&b->head, sum);\n");
     }
-    if number % 5 == 0 {
+    if number.is_multiple_of(5) {
         text.push_str("\tfor (i = 0; i < 3; i++)\n\t\tb->m07[i] += sum;\n");
     }
     let _ = write!(

@@ -5,7 +5,7 @@
 
 mod totals;
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "not every user of the targets calls all of it")]
 #[path = "../../../compiler/fuzz/targets/mod.rs"]
 mod targets;
 

@@ -107,7 +107,7 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let programs =
         ["calls", "calls32", "device", "hold", "ioctls", "line", "load", "measure", "rpcd", "shown", "without"];
     for name in programs {
-        guest.program(crate::fixtures::program(root, name)?, &format!("/usr/bin/{name}"))?;
+        guest.program(crate::fixtures::program(root, name)?, format!("/usr/bin/{name}"))?;
     }
     let spilerun = root.join("target/debug/spilerun");
     if spilerun.is_file() {

@@ -36,6 +36,7 @@ pub(crate) fn code_lines(text: &str) -> Vec<(usize, &str)> {
     code.map(|(index, line)| (index + 1, *line)).collect()
 }
 
+/// All files below the directory whose names end with one of the suffixes, sorted.
 pub(crate) fn files_below(path: &Path, suffixes: &[&str]) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_path_buf()];

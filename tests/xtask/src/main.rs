@@ -2,6 +2,12 @@
 
 //! `cargo xtask`: sets a machine up, shows what the project does, and tests it.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a developer's program: a panic ends it, and says where"
+)]
+
 mod attack;
 mod bench;
 mod compare;
@@ -15,6 +21,7 @@ mod fuzz;
 mod guest;
 #[cfg(test)]
 mod layout;
+mod lint;
 mod matrix;
 mod measure;
 mod model;
@@ -61,7 +68,7 @@ enum Task {
     Test(test::Options),
     /// Runs the guest tests on every kernel line, and writes the results into docs/kernels.md
     Matrix(matrix::Options),
-    /// Runs random programs against a model of the language, which knows what they print
+    /// Compares the output of random programs with a model of the language
     Model(model::Options),
     /// Runs random hostile scripts in guests; none may harm the kernel
     Attack(attack::Options),
@@ -69,17 +76,19 @@ enum Task {
     Threads(threads::Options),
     /// Hits probes on CPUs that run at the same time, in a guest of a newer qemu; all totals must be exact
     Smp(smp::Options),
-    /// Gives random inputs to every reader of files that others wrote; what crashes one becomes a seed of the tests
+    /// Gives random inputs to every reader of untrusted files; an input that crashes one becomes a seed of the tests
     Fuzz(fuzz::Options),
-    /// Measures, and writes what came out into docs/
+    /// Runs clippy on the whole workspace; a warning is an error
+    Lint,
+    /// Measures, and writes the results to docs/
     Bench(bench::Options),
-    /// Compares two modules: exit status 1 and a line for each difference if the kernel would load something else
+    /// Compares two modules: exit status 1 and a line for each difference that matters to the kernel
     Compare(compare::Options),
-    /// Says how many cases of a third-party suite a compiler passes, and of what kind its failures are
+    /// Counts the cases of a third-party suite that a compiler passes, and classifies the failures
     Compat(compat::Options),
-    /// Makes the packages spile, spile-loader, spile-stap and spile-staprun, each as .deb and .rpm, and prints where they are
+    /// Builds the packages spile, spile-loader, spile-stap and spile-staprun, each as .deb and .rpm, and prints where they are
     Package(package::Options),
-    /// Boots a Debian with systemd in guests, installs the packages there, and looks at a service's whole life
+    /// Boots a Debian with systemd in guests, installs the packages there, and tests the life cycle of a service
     Systemd(systemd::Options),
     /// Writes the reference manual, docs/reference
     Reference,
@@ -87,11 +96,11 @@ enum Task {
     Docs(docs::Options),
     /// Draws the terminal picture of the README from the session recorded in docs/session.txt
     Picture(picture::Options),
-    /// Builds spilerun as it is shipped, one static program, and prints where it is
+    /// Builds the static spilerun that is shipped, and prints its path
     StaticLoader,
-    /// Runs the guest tests on a kernel that looks for mistakes (KASAN, lockdep, kmemleak), built from Debian's source
+    /// Runs the guest tests on a kernel with KASAN, lockdep and kmemleak, built from Debian's source
     DebugKernel(debug_kernel::Options),
-    /// Builds a family of generated modules, 16,000 functions in 20 modules, and prints where it is
+    /// Builds a family of generated modules, 16,000 functions in 20 modules, and prints their path
     Family(family::Options),
     /// Runs shell commands in a guest with the test modules and spilerun, to try things by hand
     Guest(guest::Options),
@@ -108,6 +117,7 @@ fn main() -> ExitCode {
         Task::Threads(options) => threads::run(&options),
         Task::Smp(options) => smp::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Lint => lint::run(),
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Compat(options) => compat::run(&options),

@@ -139,8 +139,8 @@ fn expanded(tree: &str) -> Vec<Vec<String>> {
         }
     }
     parts.push(&inside[start..]);
-    let paths =
-        parts.into_iter().filter(|part| !part.trim().is_empty()).flat_map(closed).flat_map(|part| expanded(&part));
+    let parts = parts.into_iter().filter(|part| !part.trim().is_empty());
+    let paths = parts.filter_map(closed).flat_map(|part| expanded(&part));
     paths.map(|path| prefix.iter().cloned().chain(path).collect()).collect()
 }
 

@@ -19,12 +19,12 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
                         return;
                     }
                     let result = work(index);
-                    results.lock().unwrap_or_else(|error| error.into_inner()).push((index, result));
+                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, result));
                 }
             });
         }
     });
-    let mut results = results.into_inner().unwrap_or_else(|error| error.into_inner());
+    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     results.sort_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, result)| result).collect()
 }
@@ -50,14 +50,14 @@ pub fn queues(queues: Vec<Vec<Job>>) -> anyhow::Result<()> {
                     loop {
                         let Some(job) = next() else { return };
                         if let Err(error) = job() {
-                            failed.lock().unwrap_or_else(|error| error.into_inner()).get_or_insert(error);
+                            failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
                         }
                     }
                 });
             }
         }
     });
-    failed.into_inner().unwrap_or_else(|error| error.into_inner()).map_or(Ok(()), Err)
+    failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
 #[cfg(test)]

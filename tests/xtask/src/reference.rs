@@ -22,7 +22,7 @@ pub fn run(root: &Path) -> Result<ExitCode> {
     let directory = root.join(DIRECTORY);
     fs::create_dir_all(&directory)?;
     for (name, text) in pages(root)? {
-        fs::write(directory.join(&name), text).with_context(|| format!("writing {name}"))?;
+        fs::write(directory.join(name), text).with_context(|| format!("writing {name}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -61,7 +61,7 @@ pub fn run(release: Option<&str>) -> Result<()> {
     let apt = Apt::find()?;
     apt.step("updating the package lists", &["update"])?;
     if !missing.is_empty() {
-        apt.install(&missing.iter().map(|package| package.to_string()).collect::<Vec<_>>())?;
+        apt.install(&missing.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     }
     if kernel_missing {
         install_kernel(&apt, release)?;

@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_smaller_script_lacks_one_part() {
         let probe = |points: &[&str]| Probe {
-            points: points.iter().map(|point| point.to_string()).collect(),
+            points: points.iter().map(ToString::to_string).collect(),
             statements: vec!["n++".into()],
         };
         let script = Script {

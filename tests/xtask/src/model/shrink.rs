@@ -176,10 +176,10 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
             );
         }
         Statement::Return(expression) => {
-            all.extend(parts(expression).into_iter().map(|part| vec![Statement::Return(part)]))
+            all.extend(parts(expression).into_iter().map(|part| vec![Statement::Return(part)]));
         }
         Statement::Print(print) => {
-            all.extend(simpler_prints(print).into_iter().map(|print| vec![Statement::Print(print)]))
+            all.extend(simpler_prints(print).into_iter().map(|print| vec![Statement::Print(print)]));
         }
         _ => {}
     }

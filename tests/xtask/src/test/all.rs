@@ -19,7 +19,8 @@ struct Part {
     environment: &'static [(&'static str, &'static str)],
 }
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
+    Part { name: "clippy", arguments: &["lint"], environment: &[] },
     Part { name: "every kernel line", arguments: &["matrix"], environment: &[] },
     Part { name: "kernel with KASAN and lockdep", arguments: &["debug-kernel"], environment: &[] },
     Part { name: "a service's whole life, with systemd", arguments: &["systemd"], environment: &[] },

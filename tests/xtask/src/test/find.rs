@@ -128,7 +128,7 @@ mod tests {
         let names: Vec<String> = find(root.path(), &[]).expect("found").into_iter().map(|test| test.name).collect();
         assert_eq!(names, ["life/b", "life/kill"]);
         let count = |wanted: &[&str]| {
-            find(root.path(), &wanted.iter().map(|word| word.to_string()).collect::<Vec<_>>()).expect("found").len()
+            find(root.path(), &wanted.iter().map(ToString::to_string).collect::<Vec<_>>()).expect("found").len()
         };
         assert_eq!(count(&["kill"]), 1);
         assert_eq!(count(&["kill", "no_such_test", "ill"]), 1);

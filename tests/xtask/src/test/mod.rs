@@ -85,9 +85,9 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
     let whole = options.names.is_empty();
     if whole {
-        whole::build(&root, &timings)?
+        whole::build(&root, &timings)?;
     } else {
-        build_programs(&root)?
+        build_programs(&root)?;
     }
     let (mut tests, others): (Vec<Test>, Vec<Test>) =
         find::find(&root, &options.names)?.into_iter().partition(|test| suits(test, &place));

@@ -11,7 +11,7 @@ pub const GUESTS: usize = 6;
 const LEAST: u64 = 120;
 
 /// Shares of about the same work, at most `count`; the one with the most first.
-pub fn shares<'a>(tests: Vec<(usize, &'a Test)>, count: usize) -> Vec<Vec<(usize, &'a Test)>> {
+pub fn shares(tests: Vec<(usize, &Test)>, count: usize) -> Vec<Vec<(usize, &Test)>> {
     let all: u64 = tests.iter().map(|(_, test)| weight(test)).sum();
     let count = usize::try_from(all / LEAST).unwrap_or(count).clamp(1, count);
     let mut shares: Vec<(u64, Vec<(usize, &Test)>)> = vec![(0, Vec::new()); count];

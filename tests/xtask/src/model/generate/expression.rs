@@ -10,6 +10,7 @@ const EDGES: [i64; 18] =
     [0, 1, -1, 2, -2, 3, 7, 10, 31, 63, 64, 65, 255, 0x7fff_ffff, 0xffff_ffff, i64::MAX, i64::MIN, i64::MIN + 1];
 
 impl Generator {
+    /// A number, often one at the edge of a range.
     pub(super) fn number(&mut self) -> i64 {
         match self.random.below(8) {
             0..=2 => self.random.pick(EDGES),
@@ -19,6 +20,7 @@ impl Generator {
         }
     }
 
+    /// A short text, one of a fixed list with the usual edge cases.
     pub(super) fn words(&mut self) -> Vec<u8> {
         const WORDS: [&str; 20] = [
             "", "a", "b", "ab", "abc", "ba", " ", "x,y;z", ",a,,b,", "0", "12", "-7", "0x1f", "017", "Hello", "aaaa",
@@ -27,6 +29,7 @@ impl Generator {
         self.random.pick(WORDS).as_bytes().to_vec()
     }
 
+    /// An expression of that type, at most `depth` levels deep.
     pub(super) fn expression(&mut self, scope: &mut Scope, kind: Type, depth: usize) -> Expression {
         match kind {
             Type::Long => self.long(scope, depth),
@@ -34,6 +37,7 @@ impl Generator {
         }
     }
 
+    /// [`Self::expression`] in a box.
     pub(super) fn boxed(&mut self, scope: &mut Scope, kind: Type, depth: usize) -> Box<Expression> {
         Box::new(self.expression(scope, kind, depth))
     }
@@ -47,6 +51,7 @@ impl Generator {
         }
     }
 
+    /// A literal of that type.
     pub(super) fn literal(&mut self, kind: Type) -> Expression {
         match kind {
             Type::Long => {
@@ -165,6 +170,7 @@ impl Generator {
         locals.chain((0..self.program.globals.len()).filter(is_one).map(Variable::Global)).collect()
     }
 
+    /// Indices of the arrays and aggregates that suit.
     pub(super) fn arrays(&self, suits: impl Fn(usize, &Global) -> bool) -> Vec<usize> {
         let globals = self.program.globals.iter().enumerate();
         globals
@@ -173,6 +179,7 @@ impl Generator {
             .collect()
     }
 
+    /// An expression for each key of the array.
     pub(super) fn keys(&mut self, scope: &mut Scope, array: usize, depth: usize) -> Vec<Expression> {
         let kinds = self.program.globals[array].keys().to_vec();
         kinds.into_iter().map(|kind| self.key(scope, kind, depth)).collect()
@@ -264,6 +271,7 @@ impl Generator {
         }
     }
 
+    /// A call of a function that returns that type; another expression if none can be called here.
     pub(super) fn call(&mut self, scope: &mut Scope, kind: Type, depth: usize) -> Expression {
         let suits = |index: &usize| {
             self.program.functions[*index].returns == kind && self.facts[*index].writes.is_disjoint(&scope.frozen)
@@ -411,6 +419,7 @@ impl Generator {
     }
 }
 
+/// Whether the global is an aggregate with a histogram.
 pub(super) fn has_histogram(_: usize, global: &Global) -> bool {
     matches!(global.kind, GlobalKind::Aggregate { histogram: Some(_), .. })
 }

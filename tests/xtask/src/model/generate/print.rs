@@ -5,12 +5,14 @@
 use super::{Generator, Scope};
 use crate::model::tree::*;
 
+/// `%d` or `%s`.
 pub(super) fn plain_directive(kind: Type) -> Piece {
     let conversion = if kind == Type::Long { b'd' } else { b's' };
     Piece::Directive(Directive { flag: None, width: None, precision: None, conversion })
 }
 
 impl Generator {
+    /// A print with some arguments.
     pub(super) fn print(&mut self, scope: &mut Scope, depth: usize) -> Print {
         match self.random.below(8) {
             0 => self.listed(scope, depth, Form::Plain, 1),

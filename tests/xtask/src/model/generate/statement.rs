@@ -11,6 +11,7 @@ use crate::model::tree::*;
 const DEEPEST: usize = 3;
 
 impl Generator {
+    /// A statement, nested at most as deep as the scope allows.
     pub(super) fn statement(&mut self, scope: &mut Scope) -> Statement {
         let inner = scope.depth < DEEPEST;
         match self.random.below(28) {
@@ -202,6 +203,7 @@ impl Generator {
         Statement::Delete(Variable::Element(index, slice.into_iter().flatten().collect()))
     }
 
+    /// A `<<<` to an aggregate; `None` if there is none that may be written here.
     pub(super) fn feed(&mut self, scope: &mut Scope, depth: usize) -> Option<Expression> {
         let frozen = scope.frozen.clone();
         let place = self.aggregate(scope, depth.min(1), |index, _| !frozen.contains(&index))?;
@@ -369,6 +371,7 @@ impl Generator {
     }
 }
 
+/// Prints the message that `catch` stored in this local.
 pub(super) fn show_error(caught: usize) -> Statement {
     let pieces = vec![Piece::Text(b"error ".to_vec()), plain_directive(Type::Text), Piece::Text(b"\n".to_vec())];
     let arguments = vec![Expression::Read(Variable::Local(caught))];

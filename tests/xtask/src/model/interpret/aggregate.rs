@@ -7,6 +7,7 @@ use std::fmt::Write;
 use super::{Evaluated, error};
 use crate::model::tree::{Extractor, Histogram};
 
+/// The extractor's value over all samples; an error if there are none, except for @count and @sum.
 pub(super) fn extract(extractor: Extractor, samples: &[i64]) -> Evaluated<i64> {
     let sum = samples.iter().fold(0i64, |sum, sample| sum.wrapping_add(*sample));
     let found = match extractor {

@@ -15,6 +15,7 @@ pub(super) enum Found {
 }
 
 impl Machine<'_> {
+    /// The expression's value, with its effects on globals and locals.
     pub(super) fn evaluate(&mut self, frame: &mut Frame, expression: &Expression) -> Evaluated<Value> {
         self.step()?;
         Ok(match expression {
@@ -125,6 +126,7 @@ impl Machine<'_> {
         }
     }
 
+    /// The value of an expression whose type is string.
     pub(super) fn text(&mut self, frame: &mut Frame, expression: &Expression) -> Evaluated<Vec<u8>> {
         match self.evaluate(frame, expression)? {
             Value::Text(text) => Ok(text),
@@ -162,6 +164,7 @@ impl Machine<'_> {
         }))
     }
 
+    /// Evaluates the keys of a variable, and finds the cell that it names.
     pub(super) fn find(&mut self, frame: &mut Frame, place: &Variable) -> Evaluated<Found> {
         Ok(match place {
             Variable::Local(index) => Found::Local(*index),
@@ -175,12 +178,13 @@ impl Machine<'_> {
             .map(|key| {
                 Ok(match self.evaluate(frame, key)? {
                     Value::Text(text) => Value::Text(self.cut(text)),
-                    number => number,
+                    number @ Value::Long(_) => number,
                 })
             })
             .collect()
     }
 
+    /// The keys of a slice; `None` stands for `*`.
     pub(super) fn some_keys(
         &mut self,
         frame: &mut Frame,
@@ -214,7 +218,7 @@ impl Machine<'_> {
     pub(super) fn store(&mut self, frame: &mut Frame, found: &Found, value: Value) -> Evaluated<Value> {
         let value = match value {
             Value::Text(text) => Value::Text(self.cut(text)),
-            number => number,
+            number @ Value::Long(_) => number,
         };
         match found {
             Found::Local(index) => frame.locals[*index] = value.clone(),
@@ -240,6 +244,7 @@ impl Machine<'_> {
         }
     }
 
+    /// The histogram that the aggregate declares.
     pub(super) fn histogram(&self, place: &Variable) -> Histogram {
         let (Variable::Local(index) | Variable::Global(index) | Variable::Element(index, _)) = place;
         match self.program.globals[*index].kind {
@@ -279,7 +284,7 @@ impl Machine<'_> {
             .into_iter()
             .map(|value| match value {
                 Value::Text(text) => Value::Text(self.cut(text)),
-                number => number,
+                number @ Value::Long(_) => number,
             })
             .collect();
         let text = match (builtin, values.as_slice()) {

@@ -15,6 +15,7 @@ struct Visited {
 }
 
 impl Machine<'_> {
+    /// Runs the statements up to the first error or jump.
     pub(super) fn all(&mut self, frame: &mut Frame, statements: &[Statement]) -> Evaluated<()> {
         statements.iter().try_for_each(|statement| self.one(frame, statement))
     }
