@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask bench`: measures, and writes the page in docs/ that says what came out.
+//! `cargo xtask bench`: measures, and writes the results to a page in docs/.
 
 mod build;
 mod compiler;
 mod debuginfo;
+mod edit;
 mod runtime;
 mod scale;
 
@@ -25,9 +26,11 @@ enum What {
     Build(compiler::Options),
     /// How long debug information takes to answer: docs/bench-debuginfo.md
     Debuginfo(compiler::Options),
+    /// How long unit tests take after an edit of one file: docs/bench-edit.md
+    Edit(edit::Options),
     /// What a hit of a probe costs, in a guest that counts instructions: docs/bench-runtime.md
     Runtime(runtime::Options),
-    /// How hits on several CPUs get on beside each other, in user space: docs/bench-scale.md
+    /// How hits on several CPUs affect each other, in user space: docs/bench-scale.md
     Scale(scale::Options),
 }
 
@@ -35,6 +38,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     match &options.what {
         What::Build(options) => build::run(options),
         What::Debuginfo(options) => debuginfo::run(options),
+        What::Edit(options) => edit::run(options),
         What::Runtime(options) => runtime::run(options),
         What::Scale(options) => scale::run(options),
     }
