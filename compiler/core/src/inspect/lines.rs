@@ -49,7 +49,7 @@ pub fn listing(
         let statements =
             Component { name: "statement".into(), argument: Some(Literal::String(text.into_bytes())), ..last.clone() };
         // Of several functions one may have no line that is its own.
-        let Ok(sites) = probe::resolve(&[components[0].clone(), statements], span, resolver) else { continue };
+        let Ok(sites) = probe::resolve(&[first.clone(), statements], span, resolver) else { continue };
         let text = Text::find(sources, &file);
         listing.lines.extend(of_function(&name, &file, line, &sites, &text));
         if text.0.is_empty() {

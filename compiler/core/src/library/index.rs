@@ -49,14 +49,14 @@ impl Index {
         let known = |path: &PathBuf, state: &String| {
             self.known.get(path).filter(|(known, _)| known == state).map(|(_, outline)| outline.clone())
         };
-        let fresh: Vec<(usize, Outline)> = (0..paths.len())
-            .into_par_iter()
-            .filter(|&at| known(&paths[at], &states[at]).is_none())
-            .map(|at| {
-                let bytes =
-                    read::regular(&paths[at], read::MAX_TEXT).map_err(|error| unreadable(&paths[at], &error))?;
-                let macros = paths[at].extension().is_some_and(|extension| extension == "stpm");
-                Ok((at, if macros { Outline::default() } else { outline(&bytes) }))
+        let fresh: Vec<(PathBuf, (String, Outline))> = paths
+            .par_iter()
+            .zip(states)
+            .filter(|(path, state)| known(path, state).is_none())
+            .map(|(path, state)| {
+                let bytes = read::regular(path, read::MAX_TEXT).map_err(|error| unreadable(path, &error))?;
+                let macros = path.extension().is_some_and(|extension| extension == "stpm");
+                Ok((path.clone(), (state, if macros { Outline::default() } else { outline(&bytes) })))
             })
             .collect::<Result<_, Unreadable>>()?;
         self.changed |= !fresh.is_empty();

@@ -281,7 +281,8 @@ impl Context for TraceContext {
         }
         // What a tracepoint's handler has for registers are its arguments: a word each, in order.
         let value = LongExpr::register(index as u32 * 8, Span::new(FileId(0), 0, 0));
-        Ok(Found { object: self.object.clone(), type_id: self.types[index], location: Location::Value(value) })
+        let type_id = self.types.get(index).copied().ok_or(ContextError::Unknown)?;
+        Ok(Found { object: self.object.clone(), type_id, location: Location::Value(value) })
     }
 
     fn parameters(&self) -> Vec<String> {

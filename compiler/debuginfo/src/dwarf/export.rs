@@ -303,6 +303,9 @@ fn text_or_none<'w>(writer: &mut Writer<'w>, bytes: Option<&'w [u8]>) -> u32 {
     bytes.map_or(0, |bytes| writer.text(bytes) + 1)
 }
 
+/// A member or parameter: its name, row of its type, offset in bytes, and first bit and size of a bit-field (24 and 8 bits).
+type Child = (Option<String>, [u32; 3]);
+
 /// A type as a row: kind, name, target or size, children, and the last number of a base type.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Row {

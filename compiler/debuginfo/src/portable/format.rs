@@ -34,6 +34,7 @@ pub(crate) const LABELS: usize = 10;
 pub(crate) const CALLS: usize = 11;
 /// Where no probe may be placed: address (two columns), length, reason.
 pub(crate) const RESERVED: usize = 12;
+/// Columns of each table, by its number.
 pub(crate) const COLUMNS: [usize; 13] = [12, 7, 3, 2, 1, 4, 5, 4, 3, 5, 5, 6, 4];
 
 /// What a row of [`TYPES`] is.

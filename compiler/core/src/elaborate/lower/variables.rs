@@ -98,7 +98,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A value in a register, or a bit-field, as text.
-    fn pretty_number(&mut self, found: &Found, ctype: &CType, span: Span) -> Lowered<StringExpr> {
+    fn pretty_number(found: &Found, ctype: &CType, span: Span) -> Lowered<StringExpr> {
         let value = load(found, span)?;
         let signed = match ctype {
             CType::Base { encoding, .. } => {
