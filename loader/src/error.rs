@@ -590,7 +590,10 @@ impl fmt::Display for Error {
                 f,
                 "module {name} is already loaded and in use: end its spilerun, attach to its session (spilerun -A {name}), remove it (-d {name}), or load a second one (-R)"
             ),
-            Error::InUse { name } => write!(f, "module {name} is in use by another spilerun: end that one first"),
+            Error::InUse { name } => write!(
+                f,
+                "module {name} is in use by another spilerun: end that one first, by ^C where it runs or by kill PID (pgrep -a spilerun lists them)"
+            ),
             Error::Locked => write!(
                 f,
                 "another spilerun has been loading a module for more than 10 s: check whether it is stopped, and try again"
