@@ -14,7 +14,7 @@ cat >one.sh <<'END'
 	options="-std=gnu11 -Wall -Wextra -I$ROOT/runtime-c"
 	{
 		gcc $options -O2 -c -o /dev/null "$unit"
-		! command -v clang >/dev/null || clang $options -O2 -c -o /dev/null "$unit"
+		! command -v clang >/dev/null || clang $options -fsyntax-only "$unit"
 		! command -v sparse >/dev/null || sparse $options "$unit"
 	} >"$unit.said" 2>&1
 	[ ! -s "$unit.said" ] || { echo "$script:"; cat "$unit.said"; echo >>complaints; }
