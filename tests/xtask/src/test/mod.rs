@@ -114,9 +114,9 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     if whole {
         if options.kernel.is_none() && workshop.place.is_here() {
             on_host.push(whole::unit_tests(&root, &report, &timings));
-            on_host.push(whole::threads(&report, &timings));
         }
         if options.kernel.is_none() && workshop.place.is_here() && !options.quick {
+            on_host.push(whole::threads(&report, &timings));
             beside.push(whole::systemd(&report, &timings));
             beside.push(whole::attack(&report, &timings));
             beside.push(whole::demo(&report, &timings));
