@@ -158,4 +158,13 @@ mod tests {
         let string = |span| StringExpr { kind: StringKind::Builtin(builtin, Vec::new()), span }.into();
         assert_eq!(planned(string), Err("a number where a string belongs"));
     }
+
+    #[test]
+    fn arguments_have_the_types_of_parameters() {
+        let strlen = |arguments, span| Expr::builtin(builtin::find("strlen", 1).expect("is there"), arguments, span);
+        assert_eq!(planned(|span| strlen(vec![text(span).into()], span)), Ok(()));
+        let wrong = Err("arguments of other types than the function takes");
+        assert_eq!(planned(|span| strlen(vec![long(span)], span)), wrong);
+        assert_eq!(planned(|span| strlen(Vec::new(), span)), wrong);
+    }
 }

@@ -4,12 +4,21 @@
 
 use super::{Builder, ExprRef, Lowered};
 use crate::plan::code::*;
-use crate::plan::error::Planned;
+use crate::plan::error::{InternalError, Planned};
 use crate::program::{self, Expr, Type};
 use spile_source::Span;
 
 impl Builder<'_, '_> {
-    fn arguments(&mut self, arguments: &[Expr]) -> Planned<Vec<Argument>> {
+    /// The arguments of a call, evaluated in order. They must have the parameters' types.
+    fn arguments(
+        &mut self,
+        arguments: &[Expr],
+        parameters: impl Iterator<Item = Type>,
+        span: Span,
+    ) -> Planned<Vec<Argument>> {
+        if !arguments.iter().map(Expr::ty).eq(parameters) {
+            return Err(InternalError::new("arguments of other types than the function takes", span));
+        }
         let exprs: Vec<ExprRef> = arguments.iter().map(ExprRef::from).collect();
         let results = self.in_order(&exprs)?.into_iter();
         let arguments = results.map(|result| match result {
@@ -27,7 +36,8 @@ impl Builder<'_, '_> {
         span: Span,
     ) -> Planned<Option<Lowered>> {
         self.tables.defers_names |= builtin.names;
-        let arguments = self.arguments(arguments)?;
+        let parameters = builtin.parameters.iter().map(|(_, ty)| *ty);
+        let arguments = self.arguments(arguments, parameters, span)?;
         let (outcome, result) = self.outcome(builtin.returns);
         let location = builtin.fails.then(|| self.location(span));
         self.push(Instr::Call { callee: Callee::Builtin(builtin.symbol), arguments, outcome, location });
@@ -61,7 +71,9 @@ impl Builder<'_, '_> {
     ) -> Planned<Option<Lowered>> {
         let name = &self.analysis.functions[function.index()];
         let (name, embedded) = (name.symbol.clone(), name.embedded);
-        let mut arguments = self.arguments(arguments)?;
+        let declared = &self.analysis.program.functions[function.index()];
+        let parameters = declared.locals.iter().take(declared.parameters).map(|local| local.ty);
+        let mut arguments = self.arguments(arguments, parameters, span)?;
         for argument in &mut arguments {
             let Argument::Text(text) = argument else { continue };
             // The callee may change a global that it was given, or (embedded C) the bytes themselves.
@@ -71,8 +83,7 @@ impl Builder<'_, '_> {
                 *argument = if embedded { Argument::Bytes(buffer) } else { Argument::Text(Text::Variable(to)) };
             }
         }
-        let returns = self.analysis.program.functions[function.index()].returns;
-        let (outcome, result) = self.outcome(returns);
+        let (outcome, result) = self.outcome(declared.returns);
         let location = self.location(span);
         let callee = if embedded { Callee::Embedded(name) } else { Callee::Routine(name) };
         self.push(Instr::Call { callee, arguments, outcome, location: Some(location) });
