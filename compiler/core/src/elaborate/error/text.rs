@@ -199,10 +199,15 @@ impl Error {
             Error::AnyKey { span } => error("E0142", "`*` names no single element".into())
                 .at(*span, "one key is needed here")
                 .note("`*` stands in `delete a[k, *]`, `[k, *] in a` and `foreach (... in a[k, *])`"),
-            Error::NotGlobal { what, span } => error("E0143", format!("only a global can be an {what}"))
-                .at(*span, "no global of this name")
-                .note("declare it at the top of the script: global NAME")
-                .note("a character of a string is read by substr(text, position, 1) or stringat(text, position)"),
+            Error::NotGlobal { what, span } => {
+                let diagnostic = error("E0143", format!("only a global can be an {what}"))
+                    .at(*span, "no global of this name")
+                    .note("declare it at the top of the script: global NAME");
+                match *what {
+                    "array" => diagnostic.note("a character of a string is read by substr(text, position, 1)"),
+                    _ => diagnostic,
+                }
+            }
             Error::ArrayAsValue { name, span, keys } => {
                 let diagnostic = error("E0144", format!("`{name}` is an array")).at(*span, "used as a single value here");
                 let diagnostic = match keys {
