@@ -154,7 +154,7 @@ impl PointError {
                 component = components.get(same).map_or(component, |component| component.span);
             }
             if same == known && same < alias.len() {
-                follow.push(alias[..=same].join("."));
+                follow.extend(alias.get(..=same).map(|name| name.join(".")));
             }
         }
         follow.sort();

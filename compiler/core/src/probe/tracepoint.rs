@@ -107,6 +107,17 @@ impl Wanted<'_> {
     }
 }
 
+/// The tracepoint that each line for the console passes.
+const CONSOLE: &str = "console";
+
+/// Whether the kernel calls the tracepoint in its variant for code that RCU does not watch. That one warns in an NMI
+/// (`WARN_ON_ONCE(rcuidle && in_nmi())`, include/linux/tracepoint.h before 6.13), where backtraces of other CPUs are printed
+/// (sysrq-l, watchdogs). BTF knows no inlined function: then it is taken to be so.
+fn console_warns(debug: &DebugInfo, resolver: &Resolver) -> bool {
+    let variant = FunctionPattern { name: format!("trace_{CONSOLE}_rcuidle"), file: None };
+    resolver.without_dwarf().is_some() || debug.find_functions(&variant).is_ok_and(|found| !found.is_empty())
+}
+
 fn resolve_in(
     wanted: &Wanted,
     numbered: bool,
@@ -125,6 +136,17 @@ fn resolve_in(
         let system = system_of(&function.file);
         if !wanted.takes(&system) || seen.iter().any(|seen| seen == name) {
             continue;
+        }
+        if name == CONSOLE && object.is_kernel() && !resolver.is_guru() && console_warns(debug, resolver) {
+            match glob::is_pattern(wanted.name) {
+                true => continue,
+                false => {
+                    let why =
+                        "this kernel warns, or panics, when it prints in an NMI while this is probed; -g probes it"
+                            .into();
+                    return Err(PointError::NotProbeable { component, name: name.into(), why });
+                }
+            }
         }
         seen.push(name.to_string());
         let mut arguments = debug.parameters(id).map_err(failed)?;

@@ -324,7 +324,7 @@ fn place(value: &mut LongExpr, span: Span) {
         | LongKind::Complement(inner) => place(inner, span),
         LongKind::Binary(_, left, right) => [left, right].into_iter().for_each(|inner| place(inner, span)),
         LongKind::Conditional(condition, then, otherwise) => {
-            [condition, then, otherwise].into_iter().for_each(|inner| place(inner, span))
+            [condition, then, otherwise].into_iter().for_each(|inner| place(inner, span));
         }
         _ => {}
     }

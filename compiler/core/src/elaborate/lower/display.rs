@@ -48,7 +48,7 @@ fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
         return match global.holds {
             Holds::Value(ty) => {
                 let value = Expr::variable(Variable::Global(id), ty, span);
-                print(vec![text(format!("{name}=")), quoted(value), text("\n".into())].concat(), span)
+                print([text(format!("{name}=")), quoted(value), text("\n".into())].concat(), span)
             }
             Holds::Stats(_) => {
                 stats(&Element { global: id, keys: Vec::new(), span }, [text(name.clone())].concat(), span)
