@@ -9,6 +9,14 @@
 //!     a part of the first message
 //!     another part of it
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that fails may say so in any way"
+)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 use std::path::{Path, PathBuf};
 
 use spile_base::cache::Cache;
