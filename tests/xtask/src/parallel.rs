@@ -45,7 +45,7 @@ pub fn queues(queues: Vec<Vec<Job>>) -> anyhow::Result<()> {
                 scope.spawn(move || {
                     let next = || {
                         let mut left = queues.iter().skip(first);
-                        left.find_map(|queue| queue.lock().unwrap_or_else(|error| error.into_inner()).next())
+                        left.find_map(|queue| queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next())
                     };
                     loop {
                         let Some(job) = next() else { return };
