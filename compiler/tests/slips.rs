@@ -15,7 +15,6 @@
     clippy::unwrap_used,
     reason = "a test that fails may say so in any way"
 )]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
 
