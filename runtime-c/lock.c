@@ -11,6 +11,8 @@
  *
  * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates
  * without cache line contention. ALL bears the cost: it checks every CPU.
+ * Of an array with stripes (map.h) handlers take one of these in place of LOCAL, and ALL
+ * checks every stripe.
  */
 #include <linux/atomic.h>
 #include <linux/cache.h>
@@ -21,12 +23,16 @@
 
 #include "context.h"
 #include "lock.h"
+#include "map.h"
 #include "script.h"
 #include "session.h"
+#include "stripe.h"
 
 struct lock {
 	atomic_t holders;	/* readers; or -1: a writer, or one that has ALL or waits for it */
 	u32 turns;		/* of writers and of ALL so far; by the holder */
+	struct spile_stripe *stripes;	/* of the array, if it is striped */
+	unsigned int stripe_count;	/* or 0 */
 } ____cacheline_aligned_in_smp;
 
 static struct lock *all_locks;
@@ -76,10 +82,19 @@ static __always_inline bool try_local(unsigned int index)
 	return false;
 }
 
-static bool is_local_anywhere(unsigned int index)
+/* LOCAL on any CPU, or a stripe. */
+static bool is_held(unsigned int index)
 {
+	const struct lock *lock = &all_locks[index];
+	unsigned int i;
 	int cpu;
 
+	for (i = 0; i < lock->stripe_count; i++)
+		/* Acquire: what was done under it; pairs with the release in spile_map_release(). */
+		if (smp_load_acquire(&lock->stripes[i].holder))
+			return true;
+	if (lock->stripe_count)
+		return false;
 	for_each_possible_cpu(cpu)
 		/*
 		 * Acquires the values fed before the byte was cleared; pairs with the
@@ -91,7 +106,7 @@ static bool is_local_anywhere(unsigned int index)
 }
 
 /*
- * If this fails because other CPUs hold it LOCAL, holders stays -1 so that no further
+ * If this fails because other CPUs hold it LOCAL, or a stripe, holders stays -1 so that no further
  * ones can take it while we wait; *claimed is set then.
  */
 static bool try_all(unsigned int index, bool *claimed)
@@ -103,7 +118,7 @@ static bool try_all(unsigned int index, bool *claimed)
 			return false;
 		*claimed = true;
 	}
-	return !is_local_anywhere(index);
+	return !is_held(index);
 }
 
 /* Acquire semantics on success. claimed: as in try_all(). */
@@ -138,7 +153,7 @@ static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode
 		atomic_dec_return_release(&all_locks[index].holders);
 		break;
 	case SPILE_LOCK_LOCAL:
-		/* Releases the fed values; pairs with the acquire in is_local_anywhere(). */
+		/* Releases the fed values; pairs with the acquire in is_held(). */
 		smp_store_release(&this_cpu_read(local_holders)[index], 0);
 		break;
 	default:
@@ -168,50 +183,81 @@ struct waited {
 	u32 polls;
 };
 
-static __always_inline u32 state_of(const struct lock *lock)
+/* The stripe that a run wants. */
+struct wanted {
+	struct spile_context *context;
+	struct spile_stripe *stripe;
+};
+
+static __always_inline u32 state_of(const struct lock *lock, const struct wanted *wanted)
 {
-	/* Readers do not count turns. */
-	return READ_ONCE(lock->turns) + atomic_read(&lock->holders);
+	/* Readers do not count turns; stripes are handed on from one CPU to another. */
+	u32 state = READ_ONCE(lock->turns) + atomic_read(&lock->holders);
+
+	return wanted ? state + (u32)((unsigned long)READ_ONCE(wanted->stripe->holder) >> 6) : state;
 }
 
-/* Changes while handlers that hold the lock make progress: with each operation that may fail, each turn of a loop. */
+/* Changes while a handler makes progress: with each operation that may fail, each turn of a loop. */
+static u64 progress_in(const struct spile_context *c)
+{
+	return (u64)(u32)READ_ONCE(c->actions) + ((u64)READ_ONCE(c->steps) << 20) +
+	       ((u64)READ_ONCE(c->location) << 40);
+}
+
+/* Of the handlers that hold the lock, or stripes of the array. */
 static u64 progress_of(unsigned int index)
 {
+	const struct lock *lock = &all_locks[index];
 	u64 progress = 0;
+	unsigned int i;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
-		const struct spile_context *c = &per_cpu(spile_cpus, cpu)->context;
-
+	for_each_possible_cpu(cpu)
 		if (READ_ONCE(per_cpu(local_holders, cpu)[index]))
-			progress += (u64)(u32)READ_ONCE(c->actions) + ((u64)READ_ONCE(c->steps) << 20) +
-				    ((u64)READ_ONCE(c->location) << 40);
+			progress += progress_in(&per_cpu(spile_cpus, cpu)->context);
+	for (i = 0; i < lock->stripe_count; i++) {
+		const struct spile_context *c = READ_ONCE(lock->stripes[i].holder);
+
+		if (c)
+			progress += progress_in(c);
 	}
 	return progress;
 }
 
-/* The lock is busy. */
-static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, bool *claimed,
-			      struct waited *waited)
+/* In place of a mode: one stripe of the array. */
+enum { ONE_STRIPE = SPILE_LOCK_ALL + 1 };
+
+static bool try_again(unsigned int index, unsigned int mode, bool *claimed, struct wanted *wanted)
+{
+	if (mode != ONE_STRIPE)
+		return try_lock(index, mode, claimed);
+	/* Who has claimed the array need not look at this stripe again and again. */
+	return !atomic_read(&all_locks[index].holders) &&
+	       spile_stripe_try(wanted->context, &wanted->stripe->holder, &all_locks[index].holders.counter);
+}
+
+/* The lock is busy. wanted: ONE_STRIPE. */
+static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claimed, struct waited *waited,
+			      struct wanted *wanted)
 {
 	const u32 least_polls = spile_script.lock_wait / MOST_POLL_TIME;
 	const u64 most = (u64)spile_script.lock_wait * MOST_WAITS;
 	struct lock *lock = &all_locks[index];
 	u64 now = ktime_get_mono_fast_ns(), moved_at = now, looked_at = now;
 	u64 progress = 0, before = 0;
-	u32 polls = 0, state = state_of(lock), seen;
+	u32 polls = 0, state = state_of(lock, wanted), seen;
 	bool stuck, too_long;
 
 	if (!waited->since)
 		waited->since = now;
 	do {
 		cpu_relax();
-		if (try_lock(index, mode, claimed))
+		if (try_again(index, mode, claimed, wanted))
 			return true;
 		now = ktime_get_mono_fast_ns();
 		polls++;
 		waited->polls++;
-		seen = state_of(lock);
+		seen = state_of(lock, wanted);
 		/* Expensive with many CPUs; often enough to see progress in time. */
 		if (now - looked_at >= spile_script.lock_wait / 4) {
 			looked_at = now;
@@ -245,12 +291,21 @@ static noinline bool lock_rest(const unsigned int *locks, unsigned int count, un
 		enum spile_lock_mode mode = locks[at] & 3;
 		bool claimed = false;
 
-		if (try_lock(index, mode, &claimed) || wait_for(index, mode, &claimed, &waited))
+		if (try_lock(index, mode, &claimed) || wait_for(index, mode, &claimed, &waited, NULL))
 			continue;
 		spile_unlock_all(locks, at);
 		return false;
 	}
 	return true;
+}
+
+bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table, struct spile_stripe *stripe)
+{
+	struct wanted wanted = { .context = c, .stripe = stripe };
+	struct waited waited = { };
+	bool claimed = false;
+
+	return wait_for(table->map->lock, ONE_STRIPE, &claimed, &waited, &wanted);
 }
 
 bool spile_lock_all(const unsigned int *locks, unsigned int count)
@@ -290,6 +345,24 @@ void spile_unlock_all(const unsigned int *locks, unsigned int count)
 		unlock(locks[count] >> 2, locks[count] & 3);
 }
 
+/* Of arrays with stripes; their tables are there. */
+static void lock_stripes(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_script.map_count; i++) {
+		struct spile_table *table = &spile_tables[i];
+		struct lock *lock;
+
+		if (!table->stripes_bytes)
+			continue;
+		lock = &all_locks[table->map->lock];
+		lock->stripes = table->stripes;
+		lock->stripe_count = SPILE_STRIPES;
+		table->claimed = &lock->holders.counter;
+	}
+}
+
 int spile_lock_init(void)
 {
 	size_t local_bytes = ALIGN(spile_script.lock_count, SMP_CACHE_BYTES);
@@ -309,6 +382,7 @@ int spile_lock_init(void)
 		}
 		per_cpu(local_holders, cpu) = bytes;
 	}
+	lock_stripes();
 	spile_session_charge(spile_script.lock_count * sizeof(*all_locks) +
 			     local_bytes * num_possible_cpus());
 	return 0;

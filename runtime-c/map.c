@@ -10,16 +10,18 @@
 #include "map.h"
 #include "map_find.h"
 #include "stats.h"
+#include "stripe.h"
 
 enum {
 	DELETE_STEPS = 2,
 	/* some 100 ms: a holder has interrupts off, only a hypervisor can preempt it */
 	MAKING_TRIES = 1 << 22,
-	/* some ms: likewise; an operation on one element takes microseconds */
-	HOLDING_TRIES = 1 << 16,
 };
 
 struct spile_table *spile_tables;
+
+/* Of a table that nobody claims. */
+static const int unclaimed;
 
 static unsigned int hash_of_keys(const struct spile_table *table, const union spile_key *keys)
 {
@@ -108,10 +110,9 @@ unsigned int spile_map_find(const struct spile_table *table, const union spile_k
 }
 
 /* Out of its bucket's chain and out of the order. */
-static void unlink_element(struct spile_table *table, unsigned int number)
+static __always_inline void unlink_element(struct spile_table *table, struct spile_stripe *stripe,
+					   struct spile_element *element, unsigned int number)
 {
-	struct spile_element *element = spile_element(table, number);
-	struct spile_stripe *stripe = spile_stripe_of(table, element->hash);
 	unsigned int *link = spile_bucket(table, element->hash);
 
 	while (*link != number)
@@ -164,6 +165,27 @@ static void push_free(const struct spile_table *table, struct spile_stripe *stri
 	}
 }
 
+/* As pop_free(), the spare one first. */
+static __always_inline unsigned int take_deleted(const struct spile_table *table, struct spile_stripe *stripe)
+{
+	unsigned int number = READ_ONCE(stripe->spare);
+
+	if (number)
+		/* A full barrier: what was done with it before; pairs with the release in give_back(). */
+		number = xchg(&stripe->spare, 0);
+	return spile_likely(number) ? number : pop_free(table, stripe);
+}
+
+/* An element that was deleted. The stripe is held, so nobody else puts anything there. */
+static __always_inline void give_back(const struct spile_table *table, struct spile_stripe *stripe, unsigned int number)
+{
+	if (spile_likely(!READ_ONCE(stripe->spare)))
+		/* Release: pairs with the xchg() in take_deleted(). */
+		smp_store_release(&stripe->spare, number);
+	else
+		push_free(table, stripe, number);
+}
+
 /* An element that was never used. */
 static unsigned int take_unused(struct spile_table *table)
 {
@@ -178,17 +200,15 @@ static unsigned int take_unused(struct spile_table *table)
 	return 0;
 }
 
-/* A free element of a striped table; 0: all are in use. */
-static unsigned int take_element(struct spile_table *table, struct spile_stripe *stripe)
+/* Where the stripe has none that was deleted; 0: all are in use. */
+static noinline unsigned int take_elsewhere(struct spile_table *table, struct spile_stripe *stripe)
 {
 	unsigned int mine = stripe - table->stripes;
-	unsigned int number = pop_free(table, stripe);
+	unsigned int number = take_unused(table);
 	unsigned int i;
 
-	if (!number)
-		number = take_unused(table);
 	for (i = 1; i < SPILE_STRIPES && !number; i++)
-		number = pop_free(table, &table->stripes[(mine + i) % SPILE_STRIPES]);
+		number = take_deleted(table, &table->stripes[(mine + i) % SPILE_STRIPES]);
 	return number;
 }
 
@@ -219,6 +239,61 @@ static void write_keys(struct spile_table *table, struct spile_element *element,
 	}
 }
 
+/* Last of the stripe, and first of its bucket. */
+static __always_inline void link_element(struct spile_table *table, struct spile_stripe *stripe,
+					 struct spile_element *element, unsigned int number, unsigned int hash)
+{
+	unsigned int newest = stripe->newest;
+	unsigned int *bucket;
+
+	element->sequence = stripe->sequence;
+	element->older = newest;
+	element->newer = 0;
+	if (newest)
+		spile_element(table, newest)->newer = number;
+	else
+		stripe->oldest = number;
+	stripe->newest = number;
+	stripe->count++;
+
+	bucket = spile_bucket(table, hash);
+	WRITE_ONCE(element->next, *bucket);
+	/*
+	 * Release: orders the element before its number; pairs with the acquires of numbers in
+	 * spile_find_concurrently().
+	 */
+	smp_store_release(bucket, number);
+}
+
+/*
+ * An element of a striped table for new keys, 0 if it is full: nobody looks for one in a stripe but who
+ * holds it. Its value is the last one's.
+ */
+static __always_inline unsigned int make_in_stripe(struct spile_context *c, struct spile_table *table,
+						   const union spile_key *keys, unsigned int hash)
+{
+	struct spile_stripe *stripe = spile_stripe_of(table, hash);
+	unsigned int number = take_deleted(table, stripe);
+	struct spile_element *element;
+	__u64 now;
+
+	if (spile_unlikely(!number)) {
+		number = take_elsewhere(table, stripe);
+		if (!number)
+			return 0;
+	}
+	element = spile_element(table, number);
+	if (table->single_long)
+		*(spile_long *)(element + 1) = keys[0].number;
+	else
+		write_keys(table, element, keys);
+	element->hash = hash;
+	now = spile_map_moment(c);
+	stripe->sequence = now > stripe->sequence ? now : stripe->sequence + 1;
+	link_element(table, stripe, element, number, hash);
+	return number;
+}
+
 /* An element for new keys; 0 when the table is full. Its value is left from its last use, or 0 if counted. */
 static unsigned int make_element(struct spile_context *c, struct spile_table *table,
 				 const union spile_key *keys, unsigned int hash)
@@ -227,14 +302,10 @@ static unsigned int make_element(struct spile_context *c, struct spile_table *ta
 	struct spile_stripe *stripe = spile_stripe_of(table, hash);
 	struct spile_element *element;
 	unsigned int number;
-	unsigned int *bucket;
 
-	if (table->stripes_bytes) {
-		number = take_element(table, stripe);
-		if (!number)
-			return 0;
-		element = spile_element(table, number);
-	} else if (stripe->free) {
+	if (table->stripes_bytes)
+		return make_in_stripe(c, table, keys, hash);
+	if (stripe->free) {
 		number = stripe->free;
 		element = spile_element(table, number);
 		stripe->free = element->next;
@@ -255,7 +326,7 @@ static unsigned int make_element(struct spile_context *c, struct spile_table *ta
 		 * spile_find_concurrently().
 		 */
 		smp_wmb();
-		unlink_element(table, number);
+		unlink_element(table, stripe, element, number);
 	} else {
 		return 0;
 	}
@@ -264,37 +335,14 @@ static unsigned int make_element(struct spile_context *c, struct spile_table *ta
 	if (map->counted)
 		*(spile_long *)spile_element_value(table, element) = 0;
 	element->hash = hash;
-	if (table->stripes_bytes) {
-		__u64 now = spile_map_moment(c);
-
-		stripe->sequence = now > stripe->sequence ? now : stripe->sequence + 1;
-	} else {
-		stripe->sequence++;
-	}
-	element->sequence = stripe->sequence;
+	stripe->sequence++;
 	/*
 	 * Orders the new keys before the even generation; pairs with its acquire in
 	 * spile_find_concurrently().
 	 */
 	smp_wmb();
 	WRITE_ONCE(element->generation, (element->generation | 1) + 1);
-
-	element->older = stripe->newest;
-	element->newer = 0;
-	if (stripe->newest)
-		spile_element(table, stripe->newest)->newer = number;
-	else
-		stripe->oldest = number;
-	stripe->newest = number;
-	stripe->count++;
-
-	bucket = spile_bucket(table, hash);
-	WRITE_ONCE(element->next, *bucket);
-	/*
-	 * Release: orders the element before its number; pairs with the acquires of numbers in
-	 * spile_find_concurrently().
-	 */
-	smp_store_release(bucket, number);
+	link_element(table, stripe, element, number, hash);
 	return number;
 }
 
@@ -373,53 +421,118 @@ struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *t
 
 static void delete_element(struct spile_table *table, unsigned int number)
 {
-	struct spile_stripe *stripe = spile_stripe_of(table, spile_element(table, number)->hash);
+	struct spile_element *element = spile_element(table, number);
+	struct spile_stripe *stripe = spile_stripe_of(table, element->hash);
 
-	unlink_element(table, number);
+	unlink_element(table, stripe, element, number);
 	if (table->stripes_bytes) {
-		push_free(table, stripe, number);
+		give_back(table, stripe, number);
 		return;
 	}
-	spile_element(table, number)->next = stripe->free;
+	element->next = stripe->free;
 	stripe->free = number;
 }
 
-static __always_inline bool try_hold(struct spile_context *c, struct spile_stripe *stripe)
+static noinline bool hold_later(struct spile_context *c, const struct spile_table *table, struct spile_stripe *stripe)
 {
-	/* A full barrier: acquires the last holder's changes; pairs with the release in spile_map_release(). */
-	if (spile_unlikely(READ_ONCE(stripe->held) || cmpxchg(&stripe->held, 0, 1) != 0))
+	if (spile_stripe_wait(c, table, stripe))
+		return true;
+	c->stale |= SPILE_STALE_LOCKED;
+	return false;
+}
+
+static __always_inline bool hold(struct spile_context *c, const struct spile_table *table, struct spile_held *held,
+				 unsigned int hash)
+{
+	struct spile_stripe *stripe = spile_stripe_of(table, hash);
+
+	if (spile_unlikely(!spile_stripe_try(c, &stripe->holder, table->claimed)) && !hold_later(c, table, stripe))
 		return false;
-	c->held[c->held_count++] = &stripe->held;
+	held->holder = &stripe->holder;
+	held->hash = hash;
 	return true;
 }
 
-static noinline int wait_for_stripe(struct spile_context *c, struct spile_stripe *stripe)
+int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct spile_held *held,
+		   const union spile_key *keys)
 {
-	unsigned int tries;
+	const struct spile_table *table = spile_table_of(map);
+	unsigned int hash = hash_of(table, keys);
+	unsigned int number;
 
-	for (tries = 0; tries < HOLDING_TRIES; tries++) {
-		if (try_hold(c, stripe))
-			return 1;
-		cpu_relax();
+	if (!hold(c, table, held, hash))
+		return 0;
+	memcpy(held->keys, keys, map->keys * sizeof(*keys));
+	number = find_element(table, keys, hash);
+	held->number = number;
+	held->value = number ? spile_element_value(table, spile_element(table, number)) : NULL;
+	return 1;
+}
+
+int spile_map_hold_long(struct spile_context *c, const struct spile_map *map, struct spile_held *held, spile_long key)
+{
+	const struct spile_table *table = spile_table_of(map);
+	unsigned int hash = spile_hash_long(table, key);
+	unsigned int number;
+
+	if (spile_unlikely(!hold(c, table, held, hash)))
+		return 0;
+	held->keys[0].number = key;
+	held->value = NULL;
+	for (number = *spile_bucket(table, hash); number;) {
+		struct spile_element *element = spile_element(table, number);
+
+		if (spile_likely(spile_long_key(element) == key)) {
+			held->number = number;
+			held->value = spile_element_value(table, element);
+			break;
+		}
+		number = element->next;
 	}
-	c->stale |= SPILE_STALE_LOCKED;
-	return 0;
+	return 1;
 }
 
-int spile_map_hold(struct spile_context *c, const struct spile_map *map, const union spile_key *keys)
+char *spile_held_make(struct spile_context *c, const struct spile_map *map, struct spile_held *held)
 {
-	const struct spile_table *table = spile_table_of(map);
-	struct spile_stripe *stripe = spile_stripe_of(table, hash_of(table, keys));
+	struct spile_table *table = spile_table_of(map);
+	unsigned int number = make_in_stripe(c, table, held->keys, held->hash);
+	char *value;
 
-	return spile_likely(try_hold(c, stripe)) ? 1 : wait_for_stripe(c, stripe);
+	if (spile_unlikely(!number)) {
+		fail_overflow(c, map);
+		return NULL;
+	}
+	value = spile_element_value(table, spile_element(table, number));
+	/* A number, or a text's length and its first bytes. */
+	*(spile_long *)value = 0;
+	held->number = number;
+	held->value = value;
+	return value;
 }
 
-int spile_map_hold_long(struct spile_context *c, const struct spile_map *map, spile_long key)
+void spile_held_drop(const struct spile_map *map, struct spile_held *held)
 {
-	const struct spile_table *table = spile_table_of(map);
-	struct spile_stripe *stripe = spile_stripe_of(table, spile_hash_long(table, key));
+	struct spile_table *table = spile_table_of(map);
+	struct spile_stripe *stripe = container_of(held->holder, struct spile_stripe, holder);
+	unsigned int number = held->number;
 
-	return spile_likely(try_hold(c, stripe)) ? 1 : wait_for_stripe(c, stripe);
+	held->value = NULL;
+	unlink_element(table, stripe, spile_element(table, number), number);
+	give_back(table, stripe, number);
+}
+
+struct spile_string spile_held_text(const struct spile_held *held)
+{
+	return held->value ? spile_slot_string((const struct spile_slot *)held->value) : SPILE_LITERAL("");
+}
+
+void spile_held_set_text(struct spile_context *c, const struct spile_map *map, struct spile_held *held,
+			 struct spile_string value)
+{
+	char *at = held->value ? held->value : spile_held_make(c, map, held);
+
+	if (at)
+		write_slot((struct spile_slot *)at, value);
 }
 
 spile_long spile_map_long(struct spile_context *c, const struct spile_map *map,
@@ -603,6 +716,7 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 
 	table->map = map;
 	table->stripes = &table->own;
+	table->claimed = &unclaimed;
 	table->stripe_shift = 32;
 	if (map->value == SPILE_VALUE_STATS) {
 		table->keeps_more = map->stats.variance ||

@@ -75,8 +75,12 @@ enum {
 
 /* The elements whose hashes have the same upper bits; of a table that is not striped all. */
 struct spile_stripe {
-	int held SPILE_CACHE_ALIGNED;	/* by a handler (spile_map_hold()) */
+	struct spile_context *holder SPILE_CACHE_ALIGNED;	/* whose run holds it (stripe.h) */
 	unsigned int count;
+	/*
+	 * an element that has been deleted, before those of `free`; put there under the stripe, taken without it; 0: none
+	 */
+	unsigned int spare;
 	unsigned int oldest;
 	unsigned int newest;
 	__u64 free;			/* the element deleted last; above bit 31: how often it has changed */
@@ -95,6 +99,7 @@ struct spile_table {
 	unsigned int wraps;		/* map->wrap */
 	unsigned int stripe_shift;	/* of a hash of 32 bits; 32: one stripe */
 	struct spile_stripe *stripes;	/* &own, or stripes_bytes */
+	const int *claimed;		/* striped: somebody has SPILE_LOCK_ALL, or waits for it */
 	size_t stripes_bytes;		/* 0: not striped */
 	unsigned int most;		/* map->entries */
 	unsigned int keeps_more;	/* of an aggregate: variance or histogram too */
@@ -207,5 +212,8 @@ static inline unsigned int spile_map_match_steps(const struct spile_table *table
  * in a CPU's values, advanced by what it takes there.
  */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);
+
+/* The run gets the stripe, for which it has to wait. False: its holder does not let go. */
+bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table, struct spile_stripe *stripe);
 
 #endif

@@ -158,7 +158,7 @@ spile_find_concurrently(const struct spile_table *table, unsigned int hash,
 {
 	/* Acquire: pairs with the release of the bucket in make_element(), as does that of next. */
 	unsigned int number = smp_load_acquire(spile_bucket(table, hash));
-	unsigned int most = table->most;
+	unsigned int seen = 0;
 
 	/* Acquire: an element before the one it was put in front of; pairs as above. */
 	for (; number; number = smp_load_acquire(&spile_element(table, number)->next)) {
@@ -177,7 +177,7 @@ spile_find_concurrently(const struct spile_table *table, unsigned int hash,
 			if (!(generation & 1) && READ_ONCE(element->generation) == generation)
 				return (struct spile_found){ number, generation };
 		}
-		if (spile_unlikely(!most--))
+		if (spile_unlikely(++seen > table->most))
 			break;
 	}
 	return (struct spile_found){ 0 };

@@ -31,6 +31,8 @@
 #define smp_rmb() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_wmb() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define cmpxchg(at, old, new) __sync_val_compare_and_swap((at), (old), (new))
+#define xchg(at, value) __atomic_exchange_n((at), (value), __ATOMIC_SEQ_CST)
+#define container_of(at, type, member) ((type *)((char *)(at) - offsetof(type, member)))
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define cpu_relax() sched_yield()	/* the awaited thread may need this CPU */
 #endif

@@ -46,6 +46,26 @@ enum spile_error {
 };
 
 struct spile_probe;
+struct spile_context;
+
+enum {
+	SPILE_MAX_KEYS = 9,
+	SPILE_MAX_BUCKETS = 128,
+};
+
+union spile_key {
+	spile_long number;
+	struct spile_string text;
+};
+
+/* The one element of a striped array that a run uses (spile_map_hold()). */
+struct spile_held {
+	struct spile_context **holder;	/* of its stripe: the run's context; 0: not held */
+	char *value;			/* of the element; 0: there is none */
+	unsigned int number;		/* the element's */
+	unsigned int hash;
+	union spile_key keys[SPILE_MAX_KEYS];
+};
 
 enum { SPILE_MOST_HELD = 4 };		/* stripes of arrays in one run */
 
@@ -99,10 +119,9 @@ struct spile_context {
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
 	int next;			/* embedded C used STAP_NEXT */
-	int *held[SPILE_MOST_HELD];	/* stripes (spile_map_hold()) */
-	unsigned int held_count;
 	/* embedded C's own way to fail: its function clears it, and looks at it in the end */
 	const char *last_error;
+	struct spile_held held[SPILE_MOST_HELD];
 };
 
 enum spile_stale {
@@ -254,8 +273,9 @@ struct spile_probe {
 	unsigned int adds_to;
 	spile_long addend;
 	/*
-	 * the handler takes no lock, is not charged for statements, and names no location:
-	 * `begun` need not be set for it; the same of the entry handler
+	 * the handler takes no lock, is not charged for statements or steps, and names the
+	 * locations of what may fail itself: `begun` need not be set for it; the same of the entry
+	 * handler
 	 */
 	unsigned int simple;
 	unsigned int entry_simple;
@@ -322,11 +342,6 @@ enum spile_value_kind {
 	SPILE_VALUE_LONG, SPILE_VALUE_STRING,
 	SPILE_VALUE_STATS,		/* an aggregate: fed by <<<, read by extractors */
 };
-enum {
-	SPILE_MAX_KEYS = 9,
-	SPILE_MAX_BUCKETS = 128,
-};
-
 enum spile_histogram_kind { SPILE_HISTOGRAM_NONE, SPILE_HISTOGRAM_LINEAR, SPILE_HISTOGRAM_LOG };
 /* What an aggregate keeps, one for all elements of a map. */
 struct spile_stats_kind {
@@ -354,14 +369,10 @@ struct spile_map {
 	int counted;
 	/* armed handlers hold the stripe of one element, or SPILE_LOCK_ALL; does not wrap */
 	int striped;
+	unsigned int lock;		/* striped: the index of its lock */
 	struct spile_stats_kind stats;	/* VALUE_STATS */
 	/* of a map without keys: gets its place in each CPU's `values` (scalar.c); or 0 */
 	unsigned long *place;
-};
-
-union spile_key {
-	spile_long number;
-	struct spile_string text;
 };
 
 /*
@@ -383,18 +394,60 @@ spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, c
 spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);
 /*
  * striped: excludes other handlers from all elements in the stripe of this one, which may be absent, to the
- * end of the run. SPILE_LOCK_LOCAL; at most one stripe of a map; of several maps in ascending order. 0: its
- * holder does not let go: the handler must end at once, it is counted as skipped.
+ * end of the run, and finds it. At most one of a map; of several maps in the order of their locks, after all other
+ * locks. 0: its holder does not let go: the handler must end at once, it is counted as skipped.
+ * keys: their texts stay to the end of the run.
  */
-int spile_map_hold(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);
+int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct spile_held *held, const union spile_key *keys);
 /* The same where the only key is a long. */
-int spile_map_hold_long(struct spile_context *c, const struct spile_map *map, spile_long key);
-/* Lets go of all that the run holds. */
-static inline void spile_map_release(struct spile_context *c)
+int spile_map_hold_long(struct spile_context *c, const struct spile_map *map, struct spile_held *held, spile_long key);
+/* Lets go of it, if it is held. */
+static inline void spile_map_release(struct spile_held *held)
 {
-	while (c->held_count)
-		/* Release: what was written under it; pairs with the cmpxchg() in try_hold() of map.c. */
-		__atomic_store_n(c->held[--c->held_count], 0, __ATOMIC_RELEASE);
+	struct spile_context **holder = held->holder;
+
+	if (spile_unlikely(!holder))
+		return;
+	held->holder = SPILE_NONE;
+	/* Release: what was written under it; pairs with the cmpxchg() in spile_stripe_try() and the acquire in is_held() of lock.c. */
+	__atomic_store_n(holder, (struct spile_context *)SPILE_NONE, __ATOMIC_RELEASE);
+}
+/* What is done with the element that is held, as below with that of any keys. */
+char *spile_held_make(struct spile_context *c, const struct spile_map *map, struct spile_held *held);
+void spile_held_drop(const struct spile_map *map, struct spile_held *held);
+struct spile_string spile_held_text(const struct spile_held *held);
+void spile_held_set_text(struct spile_context *c, const struct spile_map *map, struct spile_held *held, struct spile_string value);
+static inline int spile_held_has(const struct spile_held *held)
+{
+	return held->value != SPILE_NONE;
+}
+static inline spile_long spile_held_long(const struct spile_held *held)
+{
+	return held->value ? *(spile_long *)held->value : 0;
+}
+static inline void spile_held_set_long(struct spile_context *c, const struct spile_map *map, struct spile_held *held, spile_long value)
+{
+	char *at = held->value;
+
+	if (!at)
+		at = spile_held_make(c, map, held);
+	if (spile_likely(at != SPILE_NONE))
+		*(spile_long *)at = value;
+}
+static inline spile_long spile_held_add(struct spile_context *c, const struct spile_map *map, struct spile_held *held, spile_long delta)
+{
+	char *at = held->value;
+
+	if (!at)
+		at = spile_held_make(c, map, held);
+	if (spile_unlikely(!at))
+		return 0;
+	return *(spile_long *)at = (spile_long)(*(spile_ulong *)at + (spile_ulong)delta);
+}
+static inline void spile_held_delete(const struct spile_map *map, struct spile_held *held)
+{
+	if (held->value)
+		spile_held_drop(map, held);
 }
 /* counted: adds; also where the only key is a long, or a string */
 void spile_map_count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);
@@ -520,7 +573,7 @@ struct spile_string spile_iterator_value_text(const struct spile_iterator *it);
  * belong to globals that handlers read and write as a whole; LOCAL and ALL to
  * aggregates: LOCAL for handlers that only feed (<<<) one, on their own CPU, ALL for
  * those that read, iterate or delete it, over all CPUs, whether they feed it too or
- * not.
+ * not. To a striped array belong its stripes, and ALL for whatever uses more than one element.
  */
 enum spile_lock_mode { SPILE_LOCK_READ, SPILE_LOCK_WRITE, SPILE_LOCK_LOCAL, SPILE_LOCK_ALL };
 

@@ -16,6 +16,7 @@
 
 #include "../map.h"
 #include "../stats.h"
+#include "../stripe.h"
 
 enum { CPUS = 4, STRING_BYTES = 24, MOST = 64 };
 
@@ -63,6 +64,14 @@ __u64 spile_map_moment(struct spile_context *c)
 
 	(void)c;
 	return __atomic_add_fetch(&moment, 1, __ATOMIC_RELAXED);
+}
+
+/* As lock.c, for as long as it takes. */
+bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table, struct spile_stripe *stripe)
+{
+	while (!spile_stripe_try(c, &stripe->holder, table->claimed))
+		cpu_relax();
+	return true;
 }
 
 static bool failed_with(struct spile_context *c, const char *want)
@@ -341,6 +350,61 @@ static bool contexts_fail_full(const struct spile_map *map)
 	return false;
 }
 
+/* What a handler does with the one element that it holds. */
+static void random_run(struct model *model, const struct value *keys, union spile_key *their_keys)
+{
+	const struct spile_map *map = model->map;
+	struct spile_context *c = &contexts[0];
+	struct spile_held *held = &c->held[draw(SPILE_MOST_HELD)];
+	unsigned int steps = draw(6);
+
+	if (map->keys == 1 && !map->string_keys && draw(2))
+		CHECK(spile_map_hold_long(c, map, held, their_keys[0].number));
+	else
+		CHECK(spile_map_hold(c, map, held, their_keys));
+	while (steps--) {
+		int element = model_find(model, keys);
+		struct value value;
+
+		draw_value(&value, 30);
+		CHECK(spile_held_has(held) == (element >= 0));
+		switch (draw(4)) {
+		case 0:
+			if (map->value == SPILE_VALUE_STRING)
+				CHECK(same(spile_held_text(held),
+					   element < 0 ? &(struct value){ 0 } : &model->elements[element].value));
+			else
+				CHECK(spile_held_long(held) == (element < 0 ? 0 : model->elements[element].value.number));
+			break;
+		case 1:
+			spile_held_delete(map, held);
+			if (element >= 0)
+				model_remove(model, element);
+			break;
+		default:
+			element = model_make(model, keys);
+			if (map->value == SPILE_VALUE_STRING) {
+				spile_held_set_text(c, map, held, string_of(&value));
+			} else if (draw(2)) {
+				spile_held_set_long(c, map, held, value.number);
+			} else if (element >= 0) {
+				value.number = spile_add(value.number, model->elements[element].value.number);
+				CHECK(spile_held_add(c, map, held, spile_subtract(value.number, model->elements[element].value.number)) ==
+				      value.number);
+			} else {
+				CHECK(spile_held_add(c, map, held, 1) == 0);
+			}
+			if (element < 0)
+				CHECK(failed_with(c, overflow_of(map)));
+			else
+				model->elements[element].value = value;
+		}
+		CHECK(!c->error);
+	}
+	spile_map_release(held);
+	CHECK(!held->holder);
+}
+
 static void random_operation(struct model *model)
 {
 	const struct spile_map *map = model->map;
@@ -356,8 +420,15 @@ static void random_operation(struct model *model)
 	draw_value(&value, 30);
 	keys_of(map, keys, their_keys);
 
-	switch (draw(map->counted ? 13 : 10)) {
+	switch (draw(map->counted ? 13 : map->striped ? 14 : 10)) {
+	case 13:
+		random_run(model, keys, their_keys);
+		break;
 	case 10 ... 12:
+		if (map->striped) {
+			random_run(model, keys, their_keys);
+			break;
+		}
 		element = model_make(model, keys);
 		count(&contexts[draw(2) * 2], map, their_keys, value.number);
 		if (element < 0)
@@ -873,6 +944,7 @@ enum { STRIPED_KEYS = 60 };
 static void *start_and_stop(void *argument)
 {
 	struct spile_context *c = argument;
+	struct spile_held *held = &c->held[1];
 	unsigned int cpu = c - contexts, i;
 	uint64_t state = 0x7654321 * (cpu + 1);
 
@@ -883,22 +955,18 @@ static void *start_and_stop(void *argument)
 		state ^= state >> 7;
 		state ^= state << 17;
 		key.number = state % STRIPED_KEYS;
-		if (!(state >> 21 & 1 ? spile_map_hold(c, shared_map, &key) :
-					 spile_map_hold_long(c, shared_map, key.number))) {
-			/* Its holder has lost its CPU for long. */
-			c->stale = 0;
-			continue;
-		}
+		CHECK(state >> 21 & 1 ? spile_map_hold(c, shared_map, held, &key) :
+					spile_map_hold_long(c, shared_map, held, key.number));
 		if (state >> 20 & 1) {
-			if (spile_map_has(c, shared_map, &key, 0)) {
-				fed[cpu][key.number] -= spile_map_long(c, shared_map, &key);
-				spile_map_delete(c, shared_map, &key, 0);
+			if (spile_held_has(held)) {
+				fed[cpu][key.number] -= spile_held_long(held);
+				spile_held_delete(shared_map, held);
 			}
 		} else {
-			spile_map_add(c, shared_map, &key, cpu + 1);
+			spile_held_add(c, shared_map, held, cpu + 1);
 			fed[cpu][key.number] += cpu + 1;
 		}
-		spile_map_release(c);
+		spile_map_release(held);
 	}
 	return NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The barriers of lock.c and ring.c: runtime-c/tests/threads/explore.c tries all interleavings of some CPUs, with loads that
+//! The barriers of lock.c, stripe.h and ring.c: runtime-c/tests/threads/explore.c tries all interleavings of some CPUs, with loads that
 //! see old values. By hand with more of them: `target/tmp/explore 4 2 v`.
 
 #![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
@@ -38,11 +38,25 @@ fn locks_exclude_and_the_reader_is_woken_in_all_interleavings() {
 #[test]
 fn every_kind_of_order_is_needed() {
     let expected = [
-        ("ACQUIRE", ["LOCAL, LOCAL, ALL: accesses race", "a ring and its reader: accesses race"]),
-        ("RELEASE", ["ALL, ALL: accesses race", "a ring and its reader: accesses race"]),
+        (
+            "ACQUIRE",
+            [
+                "LOCAL, LOCAL, ALL: accesses race",
+                "stripe again, ALL: accesses race",
+                "a ring and its reader: accesses race",
+            ],
+        ),
+        (
+            "RELEASE",
+            ["ALL, ALL: accesses race", "stripe again, ALL: accesses race", "a ring and its reader: accesses race"],
+        ),
         (
             "FULL",
-            ["LOCAL, LOCAL, ALL: accesses race", "a ring and its reader: the reader sleeps, and a record is there"],
+            [
+                "LOCAL, LOCAL, ALL: accesses race",
+                "stripe, the same stripe, ALL: accesses race",
+                "a ring and its reader: the reader sleeps, and a record is there",
+            ],
         ),
     ];
     for (without, lines) in expected {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * lock.c and ring.c under all interleavings, with loads that see old values: whether
+ * lock.c, stripe.h and ring.c under all interleavings, with loads that see old values: whether
  * their barriers suffice, on CPUs that reorder more than x86 does too.
  *
  *     explore [SWITCHES [OLD]]
@@ -400,6 +400,12 @@ static bool explore(const struct scenario *which)
 
 static u8 local_bytes[THREADS][SMP_CACHE_BYTES];
 static struct lock the_lock;
+static struct spile_stripe stripes[2];
+static const struct spile_map the_map;
+static struct spile_table the_table = { .map = &the_map, .stripes = stripes };
+struct spile_table *spile_tables = &the_table;
+static struct spile_context contexts[THREADS];
+static char by_stripe[ARRAY_SIZE(stripes)];
 static char by_cpu[THREADS], whole;
 static struct spile_cpu the_cpu;
 
@@ -416,6 +422,28 @@ static void reset_locks(void)
 	}
 }
 
+static void reset_stripes(void)
+{
+	reset_locks();
+	memset(stripes, 0, sizeof(stripes));
+	the_lock.stripes = stripes;
+	the_lock.stripe_count = ARRAY_SIZE(stripes);
+	the_table.claimed = &the_lock.holders.counter;
+}
+
+static void use_stripe(unsigned int number)
+{
+	struct spile_stripe *stripe = &stripes[number];
+	struct spile_context *c = &contexts[running];
+
+	if (!spile_stripe_try(c, &stripe->holder, the_table.claimed) && !spile_stripe_wait(c, &the_table, stripe))
+		return;
+	progress++;
+	touch(&by_stripe[number]);
+	/* As spile_map_release(), whose store is none of ours. */
+	smp_store_release(&stripe->holder, NULL);
+}
+
 static void use(enum spile_lock_mode mode)
 {
 	const unsigned int locks[] = { 0 << 2 | mode };
@@ -424,6 +452,8 @@ static void use(enum spile_lock_mode mode)
 	if (!spile_lock_all(locks, 1))
 		return;
 	progress++;
+	for (i = 0; i < the_lock.stripe_count; i++)
+		touch(&by_stripe[i]);
 	/* Who only reads, or feeds what is its CPU's own, does not see others who do. */
 	touch(&by_cpu[running]);
 	if (mode == SPILE_LOCK_WRITE || mode == SPILE_LOCK_ALL) {
@@ -442,8 +472,28 @@ static void check_locks(void)
 	for (i = 0; i < THREADS; i++)
 		if (local_bytes[i][0])
 			fail("a lock is left behind");
+	for (i = 0; i < ARRAY_SIZE(stripes); i++)
+		if (stripes[i].holder)
+			fail("a stripe is left behind");
 	if (the_lock.holders.counter)
 		fail("a lock is left behind");
+}
+
+static void one_stripe_one_all(unsigned int thread)
+{
+	if (thread)
+		use_stripe(1);
+	else
+		use(SPILE_LOCK_ALL);
+}
+
+static void stripe_again(unsigned int thread)
+{
+	use_stripe(0);
+	if (thread)
+		use_stripe(0);
+	else
+		use(SPILE_LOCK_ALL);
 }
 
 static void two_local_one_all(unsigned int thread)
@@ -641,6 +691,8 @@ int main(int argc, char **argv)
 		{ "LOCAL, LOCAL, ALL", 3, reset_locks, two_local_one_all, check_locks },
 		{ "LOCAL again, ALL", 2, reset_locks, local_again, check_locks },
 		{ "ALL, ALL", 2, reset_locks, all_at_once, check_locks },
+		{ "stripe, the same stripe, ALL", 3, reset_stripes, one_stripe_one_all, check_locks },
+		{ "stripe again, ALL", 2, reset_stripes, stripe_again, check_locks },
 		{ "READ, READ, WRITE", 3, reset_locks, readers_and_a_writer, check_locks },
 		{ "WRITE, WRITE, READ", 3, reset_locks, two_writers, check_locks },
 		{ "a ring and its reader", 2, reset_ring, write_or_read, check_ring },

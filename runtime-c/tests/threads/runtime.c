@@ -222,7 +222,7 @@ void shim_load_script(u32 ring_bytes)
 {
 	make_sites();
 	spile_actions_init();
-	if (spile_context_init() || spile_lock_init() || spile_maps_init()) {
+	if (spile_context_init() || spile_maps_init() || spile_lock_init()) {
 		fprintf(stderr, "no memory for the script\n");
 		exit(2);
 	}

@@ -16,7 +16,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("pgrp" "pgrp" () -> Long [pure] "process group of the current task"),
     builtin!("sid" "sid" () -> Long [pure] "session of the current task"),
     builtin!("cpu" "cpu" () -> Long [pure plain] "number of the CPU that the handler runs on"),
-    builtin!("execname" "execname" () -> String [pure] "name of the current task (comm, up to 15 bytes)"),
+    builtin!("execname" "execname" () -> String [pure plain] "name of the current task (comm, up to 15 bytes)"),
     builtin!("pexecname" "pexecname" () -> String [pure] "name of the current task's parent"),
     builtin!("target" "target" () -> Long [pure plain] "process id given by -x, or that of the command given by -c; 0 without"),
     builtin!("pp" "pp" () -> String [pure] "the probe point that fired, resolved"),

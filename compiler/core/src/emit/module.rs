@@ -72,6 +72,7 @@ struct Map<'p> {
     wrap: u8,
     counted: u8,
     striped: u8,
+    lock: u32,
     /// Fed in place: its place is asked for.
     fed_in_place: bool,
     stats: Option<Stats>,
@@ -308,7 +309,8 @@ fn map(map: &plan::Map) -> Map<'_> {
         sized: map.sized.into(),
         wrap: map.wrap.into(),
         counted: map.counted.into(),
-        striped: map.striped.into(),
+        striped: map.striped.is_some().into(),
+        lock: map.striped.unwrap_or_default(),
         fed_in_place: map.is_fed_in_place(),
         stats: match map.holds {
             Holds::Value(_) => None,

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::frame::{self, Nesting};
 use super::globals::{self, LockMode, Shares};
+use super::locking::Locking;
 use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
@@ -39,6 +40,8 @@ pub(super) struct Analysis<'p> {
     same_keys: Vec<SameKeys>,
     /// By global: whether it is an array with a lock for each stripe.
     striped: Vec<bool>,
+    /// Arrays that probes use, and how each is locked.
+    locking: Vec<(String, Locking)>,
     /// By global: the index of its lock.
     locks: Vec<Option<u32>>,
     /// How deep calls nest.
@@ -85,17 +88,24 @@ impl<'p> Analysis<'p> {
             contended: &contended,
             shares: &shares,
             watched: &watched,
+            whole_locks: limits.whole_locks,
         };
-        let striped = match limits.whole_locks {
-            true => vec![false; program.globals.len()],
-            false => globals::striped(program, &striping),
-        };
-        let locks = globals::locks(&contended, &single_access);
+        let stripes = globals::striped(program, &striping);
+        let striped: Vec<bool> = stripes.iter().map(Result::is_ok).collect();
+        let locks = globals::locks(&contended, &single_access, &striped);
+        let stripe_locks: Vec<Option<u32>> =
+            striped.iter().zip(&locks).map(|(&striped, &lock)| if striped { lock } else { None }).collect();
         let nesting = frame::nesting(program);
         let commands = commands::reached(program, &function_walks, &function_uses, &handler_walks);
-        let used = both.into_iter().flat_map(Uses::into_keys).collect();
+        let used: BTreeSet<GlobalId> = both.into_iter().flat_map(Uses::into_keys).collect();
+        let of = |id: GlobalId| {
+            let (global, index) = (&program.globals[id.index()], id.index());
+            let how = || globals::locking(global, shares[index], contended[index], &stripes[index]);
+            global.is_array().then(|| (global.name.clone(), how()))
+        };
+        let locking = used.iter().copied().filter_map(of).collect();
         Analysis {
-            globals: Globals::of(program, &used, &shares, &single_access, &striped, &commands, limits.map_entries),
+            globals: Globals::of(program, &used, &shares, &single_access, &stripe_locks, &commands, limits.map_entries),
             max_nesting: limits.max_nesting.unwrap_or(nesting.needed),
             functions: names::functions(program),
             saved: program.probes.iter().map(|probe| SavedLayout::of(&probe.saved, limits.string_bytes)).collect(),
@@ -110,6 +120,7 @@ impl<'p> Analysis<'p> {
             shares,
             same_keys,
             striped,
+            locking,
             locks,
             nesting,
         }
@@ -118,6 +129,11 @@ impl<'p> Analysis<'p> {
     /// Whether calls must be counted: a function can call itself, or the user has set MAXNESTING.
     pub fn counts_nesting(&self) -> bool {
         self.nesting.limited || self.limits.max_nesting.is_some()
+    }
+
+    /// Arrays that probes use, and how each is locked.
+    pub fn locking(&self) -> Vec<(String, Locking)> {
+        self.locking.clone()
     }
 
     /// Locks of the module.
@@ -130,11 +146,11 @@ impl<'p> Analysis<'p> {
         self.shares.iter().filter(|shares| matches!(shares, Shares::Counter(_))).count() as u32
     }
 
-    /// The locks of a probe's handler with their modes, ascending.
+    /// The locks of a probe's handler with their modes, ascending; without those of arrays of which it holds a stripe.
     pub fn handler_locks(&self, probe: usize) -> Vec<(u32, LockMode)> {
         let held: BTreeSet<u32> = self.held(probe).filter_map(|(id, _)| self.locks[id.index()]).collect();
         let mut locks = self.locks_for(&self.handler_uses[probe]);
-        locks.iter_mut().filter(|(lock, _)| held.contains(lock)).for_each(|(_, mode)| *mode = LockMode::Local);
+        locks.retain(|(lock, _)| !held.contains(lock));
         locks
     }
 

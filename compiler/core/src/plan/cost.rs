@@ -114,7 +114,12 @@ fn part(part: &Part) -> u64 {
 
 fn map(keys: &[Key], op: &MapOp) -> u64 {
     let texts = keys.iter().filter(|key| matches!(key, Key::Text(_))).count() as u64;
-    let found = if keys.is_empty() { PLAIN } else { MAP };
+    // Of one that is held only making and deleting takes more than a look.
+    let found = match (keys, op) {
+        ([] | [Key::Held(_)], _) if !matches!(op, MapOp::Delete | MapOp::SetLong(_) | MapOp::Add(..)) => PLAIN,
+        ([], _) => PLAIN,
+        _ => MAP,
+    };
     let fed = if matches!(op, MapOp::Feed(_)) { FEED } else { PLAIN };
     found + fed + TEXT_KEY * texts
 }

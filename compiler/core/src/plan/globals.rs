@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 
 use super::Limits;
+use super::locking::{Locking, Reason};
 use crate::program::same_key::SameKeys;
 use crate::program::uses::{Access, Touches, Uses, Walk};
 use crate::program::{Attachment, Global, GlobalId, Holds, Program, Runs, Type};
@@ -168,37 +169,70 @@ pub(super) struct Striping<'a> {
     pub shares: &'a [Shares],
     /// What conditions read, which look without a handler.
     pub watched: &'a BTreeSet<GlobalId>,
+    /// `-D WHOLE_LOCKS`.
+    pub whole_locks: bool,
 }
 
 /// Arrays of which a handler holds stripes at the most (SPILE_MOST_HELD of script.h).
 const MOST_HELD: usize = 4;
 
-/// By global: whether it is an array with a lock for each stripe. A handler holds the stripe of the one element that it uses, from
-/// its beginning to its end, beside the global's lock on its own CPU. Whatever uses more of the array takes that for all CPUs,
-/// so only timers and files in /proc may. It locks in two phases, so all is as if runs came one after the other.
-pub(super) fn striped(program: &Program, of: &Striping) -> Vec<bool> {
-    let mut one = vec![false; program.globals.len()];
-    let mut more: Vec<bool> = vec![false; program.globals.len()];
-    for (probe, uses) in of.uses.iter().enumerate().filter(|&(probe, _)| is_frequent(&program.probes[probe].attachment))
-    {
-        for &global in uses.keys() {
-            let is_one = of.same_keys[probe].of(global).is_some() && !of.entry_uses[probe].contains_key(&global);
-            let which = if is_one { &mut one } else { &mut more };
-            which[global.index()] = true;
+/// By global: whether it is an array with a lock for each stripe; why not where that is so of one that needs a lock. A handler
+/// holds the stripe of the one element that it uses, from its beginning to its end, and needs no other lock of the array.
+/// Whatever uses more of the array takes that for all CPUs, so only timers and files in /proc may. It locks in two phases, so
+/// all is as if runs came one after the other.
+pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason>> {
+    let embedded: BTreeSet<GlobalId> = embedded_globals(program).collect();
+    let frequent = || of.uses.iter().enumerate().filter(|&(probe, _)| is_frequent(&program.probes[probe].attachment));
+    let striped = |index: usize, global: &Global| {
+        let id = GlobalId(index as u32);
+        if of.whole_locks {
+            return Err(Reason::Asked);
         }
-    }
-    embedded_globals(program).chain(of.watched.iter().copied()).for_each(|global| more[global.index()] = true);
-    let fits = |(index, global): (usize, &Global)| {
-        let is_array = global.is_array() && matches!(global.holds, Holds::Value(_)) && !global.wrap;
-        is_array && of.contended[index] && of.shares[index] == Shares::None && one[index] && !more[index]
+        if global.wrap {
+            return Err(Reason::Wraps);
+        }
+        if of.watched.contains(&id) {
+            return Err(Reason::Condition);
+        }
+        if embedded.contains(&id) {
+            return Err(Reason::Embedded);
+        }
+        let mut one = Err(Reason::Rare);
+        for (probe, _) in frequent().filter(|(_, uses)| uses.contains_key(&id)) {
+            if of.entry_uses[probe].contains_key(&id) {
+                return Err(Reason::Entry(probe));
+            }
+            match of.same_keys[probe].why_more(id) {
+                Some(why) => return Err(Reason::Handler(probe, why)),
+                None => one = Ok(()),
+            }
+        }
+        one
     };
-    let mut striped: Vec<bool> = program.globals.iter().enumerate().map(fits).collect();
-    for uses in of.uses {
+    let fits = |(index, global): (usize, &Global)| {
+        let is_array = global.is_array() && matches!(global.holds, Holds::Value(_));
+        match is_array && of.contended[index] && of.shares[index] == Shares::None {
+            true => striped(index, global),
+            false => Err(Reason::Rare),
+        }
+    };
+    let mut striped: Vec<Result<(), Reason>> = program.globals.iter().enumerate().map(fits).collect();
+    for (probe, uses) in of.uses.iter().enumerate() {
         let too_many: Vec<GlobalId> =
-            uses.keys().copied().filter(|global| striped[global.index()]).skip(MOST_HELD).collect();
-        too_many.iter().for_each(|global| striped[global.index()] = false);
+            uses.keys().copied().filter(|global| striped[global.index()].is_ok()).skip(MOST_HELD).collect();
+        too_many.iter().for_each(|global| striped[global.index()] = Err(Reason::TooMany(probe)));
     }
     striped
+}
+
+/// How handlers exclude each other from an array; `striped`: as [`striped`] has it.
+pub(super) fn locking(global: &Global, shares: Shares, contended: bool, striped: &Result<(), Reason>) -> Locking {
+    match striped {
+        _ if is_own(global, shares) => Locking::EachCpu,
+        _ if !contended => Locking::None,
+        Ok(()) => Locking::Striped,
+        Err(reason) => Locking::Whole(reason.clone()),
+    }
 }
 
 /// Whether the probe may be hit often, and beside others.
@@ -206,14 +240,19 @@ pub(super) fn is_frequent(attachment: &Attachment) -> bool {
     !is_serial(attachment) && attachment.mechanism.runs != Runs::Rarely
 }
 
-/// By global: the index of its lock, None where it needs none.
-pub(super) fn locks(contended: &[bool], single_access: &[bool]) -> Vec<Option<u32>> {
+/// By global: the index of its lock, None where it needs none. Those of striped arrays come last: handlers take stripes behind
+/// their other locks.
+pub(super) fn locks(contended: &[bool], single_access: &[bool], striped: &[bool]) -> Vec<Option<u32>> {
+    let mut locks = vec![None; contended.len()];
     let mut next = 0..;
-    contended
-        .iter()
-        .zip(single_access)
-        .map(|(&contended, &single)| if contended && !single { next.next() } else { None })
-        .collect()
+    for of_striped in [false, true] {
+        for (index, lock) in locks.iter_mut().enumerate() {
+            if contended[index] && !single_access[index] && striped[index] == of_striped {
+                *lock = next.next();
+            }
+        }
+    }
+    locks
 }
 
 #[cfg(test)]
@@ -290,7 +329,7 @@ mod tests {
         let program = program(attachments);
         let uses: Vec<Uses> = accesses.into_iter().map(|access| Uses::from([(GlobalId(0), access)])).collect();
         let shares = shares(&program, &uses, &Limits::default());
-        let locks = locks(&contended(&program, &uses, &shares), &[false]);
+        let locks = locks(&contended(&program, &uses, &shares), &[false], &[false]);
         (shares[0] != Shares::None, locks[0].is_some())
     }
 

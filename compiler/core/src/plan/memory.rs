@@ -61,7 +61,7 @@ fn of_map(map: &Map, string_bytes: u32) -> Bytes {
         Holds::Stats(_) => 8,
     };
     let element = ELEMENT + map.keys.iter().map(|&key| slot(key)).sum::<u64>() + value;
-    let (stripes, buckets) = if map.striped { (64, 64) } else { (0, 4) };
+    let (stripes, buckets) = if map.striped.is_some() { (64, 64) } else { (0, 4) };
     // Element 0 is none.
     Bytes {
         shared: 64 * stripes + element * (entries + 1) + 4 * entries.next_power_of_two().max(buckets),
@@ -96,7 +96,7 @@ mod tests {
             sized: false,
             wrap: false,
             counted,
-            striped: false,
+            striped: None,
             ends: true,
         }
     }

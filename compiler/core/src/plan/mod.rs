@@ -16,6 +16,7 @@ mod functions;
 mod globals;
 mod handlers;
 mod limits;
+pub mod locking;
 pub mod memory;
 mod merge;
 mod metadata;
@@ -73,6 +74,8 @@ pub struct Plan {
     pub frame_bytes: u64,
     /// Largest payload of an sprintf, in bytes; each CPU has so much memory for it.
     pub scratch_bytes: u32,
+    /// Arrays that probes use, and how each is locked, in the order of the script.
+    pub locking: Vec<(String, locking::Locking)>,
     /// Globals that have a lock.
     pub lock_count: u32,
     /// Counters: numbers of which each CPU has its own share.
@@ -134,7 +137,7 @@ pub struct Probe {
     pub counts_only: bool,
     /// The counter and the number added to it, where the handler does nothing else.
     pub adds: Option<(u32, i64)>,
-    /// The handler takes no lock, is not charged for statements, and names no location.
+    /// The handler takes no lock, is not charged for statements or steps, and names the locations of what may fail itself.
     pub simple: bool,
     /// The same of the entry handler.
     pub entry_simple: bool,
@@ -182,6 +185,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
         max_nesting: analysis.max_nesting,
         frame_bytes,
         scratch_bytes: tables.scratch_bytes,
+        locking: analysis.locking(),
         lock_count: analysis.lock_count(),
         counter_count: analysis.counter_count(),
         anchor_address: program.anchor_address.unwrap_or(0),

@@ -60,8 +60,8 @@ pub struct Map {
     pub wrap: bool,
     /// Each CPU counts its numbers by itself.
     pub counted: bool,
-    /// It has a lock for each stripe of elements.
-    pub striped: bool,
+    /// It has a lock for each stripe of elements; the index of that for all of it.
+    pub striped: Option<u32>,
     /// Of an aggregate that is no array: `@min` or `@max` is asked for, or may be.
     pub ends: bool,
 }
@@ -101,14 +101,14 @@ pub(super) enum GlobalRef {
 }
 
 impl Globals {
-    /// `used`: what the probes use. `shares`, `single_access`, `striped`, `commands`: by global, as the analysis has them. `map_entries`: of an
+    /// `used`: what the probes use. `shares`, `single_access`, `commands`: by global, as the analysis has them. `striped`: by global, the lock of an array with stripes. `map_entries`: of an
     /// array whose declaration gives no size.
     pub fn of(
         program: &Program,
         used: &BTreeSet<GlobalId>,
         shares: &[Shares],
         single_access: &[bool],
-        striped: &[bool],
+        striped: &[Option<u32>],
         commands: &[bool],
         map_entries: u32,
     ) -> Globals {
@@ -136,7 +136,7 @@ impl Globals {
                     id,
                     symbol,
                     counted: shares[id.index()] == Shares::Array,
-                    striped: striped[id.index()],
+                    striped: striped[id.index()].is_some(),
                 }),
             }
         });

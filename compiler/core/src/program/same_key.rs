@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Expr, GlobalId, LongExpr, LongKind, SavedId, StringKind};
+use super::{BinaryOp, Comparison, Expr, GlobalId, LongExpr, LongKind, SavedId, StringExpr, StringKind};
 use crate::builtin::Builtin;
+use spile_source::Span;
 
 /// A key that is the same throughout a run: computed at its beginning, it cannot fail, and has no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,17 +19,25 @@ enum Fixed {
     Builtin(&'static str),
     SignExtend(Box<Fixed>, u8),
     Bits(Box<Fixed>, u8, u8),
+    Negate(Box<Fixed>),
+    Complement(Box<Fixed>),
+    Binary(BinaryOp, Box<Fixed>, Box<Fixed>),
+    Compare(Comparison, Box<Fixed>, Box<Fixed>),
 }
 
 impl Fixed {
     fn of(expr: &Expr) -> Option<Fixed> {
         match expr {
             Expr::Long(expr) => Fixed::of_long(expr),
-            Expr::String(expr) => match &expr.kind {
-                StringKind::Literal(bytes) => Some(Fixed::Text(bytes.clone())),
-                StringKind::Builtin(builtin, arguments) => Fixed::of_builtin(builtin, arguments),
-                _ => None,
-            },
+            Expr::String(expr) => Fixed::of_text(expr),
+        }
+    }
+
+    fn of_text(expr: &StringExpr) -> Option<Fixed> {
+        match &expr.kind {
+            StringKind::Literal(bytes) => Some(Fixed::Text(bytes.clone())),
+            StringKind::Builtin(builtin, arguments) => Fixed::of_builtin(builtin, arguments),
+            _ => None,
         }
     }
 
@@ -40,6 +49,15 @@ impl Fixed {
             LongKind::Builtin(builtin, arguments) => Fixed::of_builtin(builtin, arguments),
             LongKind::SignExtend(inner, bits) => Some(Fixed::SignExtend(Box::new(Fixed::of_long(inner)?), *bits)),
             LongKind::Bits { value, first, bits } => Some(Fixed::Bits(Box::new(Fixed::of_long(value)?), *first, *bits)),
+            LongKind::Negate(inner) => Some(Fixed::Negate(Box::new(Fixed::of_long(inner)?))),
+            LongKind::Complement(inner) => Some(Fixed::Complement(Box::new(Fixed::of_long(inner)?))),
+            LongKind::Binary(BinaryOp::Divide | BinaryOp::Modulo, ..) => None,
+            LongKind::Binary(op, left, right) => {
+                Some(Fixed::Binary(*op, Box::new(Fixed::of_long(left)?), Box::new(Fixed::of_long(right)?)))
+            }
+            LongKind::Compare(op, left, right) => {
+                Some(Fixed::Compare(*op, Box::new(Fixed::of_text(left)?), Box::new(Fixed::of_text(right)?)))
+            }
             _ => None,
         }
     }
@@ -53,34 +71,60 @@ impl Fixed {
     }
 }
 
+/// Why code may use more of an array than one element that is known when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum More {
+    /// It goes over the array, deletes it, or looks for any element of several.
+    Whole(Span),
+    /// A key is computed from what may change meanwhile, may fail, or is not known when it begins.
+    Computed(Span),
+    /// It uses another element as well.
+    Another(Span),
+    /// A function that it calls uses the array.
+    Called,
+    /// It may change the probed registers, of which keys are made.
+    Registers,
+}
+
 /// What code touches of arrays: the keys where it is one element of each.
 #[derive(Clone, Debug, Default)]
-pub struct SameKeys(BTreeMap<GlobalId, Option<Vec<Expr>>>);
+pub struct SameKeys(BTreeMap<GlobalId, Result<Vec<Expr>, More>>);
 
 impl SameKeys {
-    /// The code uses more of the array than elements.
-    pub fn whole(&mut self, array: GlobalId) {
-        self.0.insert(array, None);
+    /// The code uses more of the array than one element. The first reason stays.
+    pub fn more(&mut self, array: GlobalId, why: More) {
+        let known = self.0.entry(array).or_insert(Err(why));
+        if known.is_ok() {
+            *known = Err(why);
+        }
     }
 
-    /// The code uses this element.
-    pub fn element(&mut self, array: GlobalId, keys: &[&Expr]) {
-        let fixed = Fixed::all(keys);
-        let same = match self.0.get(&array) {
-            None => fixed.is_some(),
-            Some(Some(before)) => fixed.is_some() && Fixed::all(&before.iter().collect::<Vec<_>>()) == fixed,
-            Some(None) => false,
+    /// The code uses this element, there.
+    pub fn element(&mut self, array: GlobalId, keys: &[&Expr], span: Span) {
+        let Some(fixed) = Fixed::all(keys) else {
+            return self.more(array, More::Computed(span));
         };
-        self.0.insert(array, same.then(|| keys.iter().map(|&key| key.clone()).collect()));
+        match self.0.get(&array) {
+            None => {
+                self.0.insert(array, Ok(keys.iter().map(|&key| key.clone()).collect()));
+            }
+            Some(Ok(before)) if Fixed::all(&before.iter().collect::<Vec<_>>()) == Some(fixed) => {}
+            Some(_) => self.more(array, More::Another(span)),
+        }
     }
 
-    /// What is done with each array may be done with other elements too.
-    pub fn all_whole(&mut self) {
-        self.0.values_mut().for_each(|keys| *keys = None);
+    /// The probed registers may change.
+    pub fn registers_change(&mut self) {
+        self.0.values_mut().filter(|keys| keys.is_ok()).for_each(|keys| *keys = Err(More::Registers));
     }
 
     /// The keys, where all is done with one element of the array.
     pub fn of(&self, array: GlobalId) -> Option<&[Expr]> {
-        self.0.get(&array)?.as_deref()
+        self.0.get(&array)?.as_deref().ok()
+    }
+
+    /// Why it is not one element, if it is not.
+    pub fn why_more(&self, array: GlobalId) -> Option<More> {
+        self.0.get(&array)?.as_ref().err().copied()
     }
 }

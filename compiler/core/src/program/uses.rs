@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::commands::Text;
-use super::same_key::SameKeys;
+use super::same_key::{More, SameKeys};
 use super::{
     BinaryOp, Element, EmbeddedC, Expr, FunctionBody, FunctionId, GlobalId, Iterated, LongExpr, LongKind, LongPlace,
     PrintPiece, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Variable,
@@ -152,9 +152,9 @@ impl Walk {
     pub fn same_keys_with_calls(&self, functions: &[Uses]) -> SameKeys {
         let mut same_keys = self.same_keys.clone();
         let called = self.calls.iter().flat_map(|callee| functions[callee.index()].keys());
-        called.for_each(|&global| same_keys.whole(global));
+        called.for_each(|&global| same_keys.more(global, More::Called));
         if self.sets_registers {
-            same_keys.all_whole();
+            same_keys.registers_change();
         }
         same_keys
     }
@@ -202,12 +202,12 @@ impl Walk {
     }
 
     fn global(&mut self, id: GlobalId, access: Access, span: Span) {
-        self.same_keys.whole(id);
+        self.same_keys.more(id, More::Whole(span));
         self.touch(id, access, span);
     }
 
     fn one_of(&mut self, id: GlobalId, keys: &[&Expr], access: Access, span: Span) {
-        self.same_keys.element(id, keys);
+        self.same_keys.element(id, keys, span);
         self.touch(id, access, span);
     }
 
@@ -296,7 +296,7 @@ impl Walk {
             }
             StmtKind::Clear(global) => {
                 self.uses.insert(*global, Access::Write);
-                self.same_keys.whole(*global);
+                self.same_keys.more(*global, More::Whole(span));
             }
             StmtKind::Foreach(foreach) => {
                 match &foreach.over {

@@ -116,7 +116,7 @@ probe end {
         text: r#"
 global start, times, unknown
 probe timer.profile { start[tid()] = gettimeofday_ns() }
-probe timer.profile { t = tid(); if (t in start) { times <<< gettimeofday_ns() - start[t]; delete start[t] } else unknown++ }
+probe timer.profile { if (tid() in start) { times <<< gettimeofday_ns() - start[tid()]; delete start[tid()] } else unknown++ }
 probe end {
 	foreach (t in start) left++
 	log(@count(times) * 2 == target() && !unknown && !left && @min(times) >= 0 ? "exact" : sprintf("%d of %d, %d unknown, %d left", @count(times), target(), unknown, left))
@@ -159,6 +159,25 @@ probe timer.profile { if (from[pid()] + to[pid()]) torn++ }
 probe end { foreach (k in from) sum += from[k] + to[k]; log(!sum && !torn ? "exact" : sprintf("sum %d, torn %d", sum, torn)) }
 "#,
         probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "arrays with stripes as a whole",
+        text: r#"
+global from, to, name, torn, listed
+probe timer.profile { from[pid()] = from[pid()] - 3; to[pid()] += 3; if (pid() % 8 == 0) { delete from[pid()]; delete to[pid()] } }
+probe timer.s(1) {
+	if (pid() % 16) next
+	foreach (k in from) sum += from[k]
+	foreach (k in to) sum += to[k]
+	if (sum) torn++
+	listed++
+}
+probe timer.profile { name[execname(), pid() + 1] = pid() }
+probe timer.s(2) { if (pid() % 16) next; foreach ([t, k] in name) { if (name[t, k] != k - 1) torn++ } }
+probe end { foreach (k in from) total += from[k] + to[k]; log(!total && !torn && listed ? "exact" : sprintf("sum %d, torn %d, listed %d", total, torn, listed)) }
+"#,
+        probes: 4,
         ..SCRIPT
     },
     Script {

@@ -93,8 +93,8 @@ impl Writer<'_> {
                 }
                 self.map(map, keys, op);
             }
-            Instr::Hold { map, keys } => {
-                let held = self.hold(map, keys);
+            Instr::Hold { held, map, keys } => {
+                let held = self.hold(*held, map, keys);
                 self.line(&held);
             }
             Instr::Foreach(foreach) => self.foreach(foreach),

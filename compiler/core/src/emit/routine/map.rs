@@ -10,6 +10,9 @@ use crate::program::{Extractor, Order, SortBy};
 impl Writer<'_> {
     /// Writes an operation on an array or aggregate; `keys` are as many as it has, or none.
     pub(super) fn map(&mut self, map: &MapRef, keys: &[Key], op: &MapOp) {
+        if let [Key::Held(held)] = keys {
+            return self.held(map, *held, op);
+        }
         let any = any_bits(keys);
         let what = format!("c, &{}, {}", map.symbol, self.keys(keys));
         let line = match op {
@@ -66,11 +69,41 @@ impl Writer<'_> {
         self.line(&line);
     }
 
+    /// What is done with an element that is held. Only arrays of numbers and strings are.
+    fn held(&mut self, map: &MapRef, held: u32, op: &MapOp) {
+        let element = format!("&c->held[{held}]");
+        let what = format!("c, &{}, {element}", map.symbol);
+        let line = match op {
+            MapOp::Long(to) => format!("{} = spile_held_long({element});", self.long(*to)),
+            MapOp::Text(buffer, to) => {
+                let call = format!("spile_string_copy({}, spile_held_text({element}))", memory(*buffer));
+                return self.set_text(*to, *buffer, &call);
+            }
+            MapOp::Has(to) => format!("{} = spile_held_has({element});", self.long(*to)),
+            MapOp::SetLong(value) => format!("spile_held_set_long({what}, {});", self.value(value)),
+            MapOp::SetText(text) => format!("spile_held_set_text({what}, {});", self.text(text)),
+            MapOp::Add(to, value) => {
+                format!("{} = spile_held_add({what}, {});", self.long(*to), self.value(value))
+            }
+            MapOp::Delete => format!("spile_held_delete(&{}, {element});", map.symbol),
+            MapOp::Clear
+            | MapOp::Count(_)
+            | MapOp::Feed(_)
+            | MapOp::Extract(..)
+            | MapOp::Bucket(..)
+            | MapOp::HasBucket(..) => {
+                unreachable!("striped arrays hold numbers or strings of their own")
+            }
+        };
+        self.line(&line);
+    }
+
     /// To the routine's end where the stripe cannot be had.
-    pub(super) fn hold(&self, map: &MapRef, keys: &[Key]) -> String {
+    pub(super) fn hold(&self, held: u32, map: &MapRef, keys: &[Key]) -> String {
+        let what = format!("c, &{}, &c->held[{held}]", map.symbol);
         let held = match keys {
-            [Key::Long(key)] => format!("spile_map_hold_long(c, &{}, {})", map.symbol, self.value(key)),
-            _ => format!("spile_map_hold(c, &{}, {})", map.symbol, self.keys(keys)),
+            [Key::Long(key)] => format!("spile_map_hold_long({what}, {})", self.value(key)),
+            _ => format!("spile_map_hold({what}, {})", self.keys(keys)),
         };
         format!("if (spile_unlikely(!{held})) goto out;")
     }

@@ -83,8 +83,10 @@ impl Writer<'_> {
         }
         self.instructions(&routine.code);
         self.outer("out: __attribute__((unused));");
-        if routine.code.iter().any(|instr| matches!(instr, Instr::Hold { .. })) {
-            self.line("spile_map_release(c);");
+        for instr in routine.code.iter().rev() {
+            if let Instr::Hold { held, .. } = instr {
+                self.line(&format!("spile_map_release(&c->held[{held}]);"));
+            }
         }
         self.leave();
         self.outer("}");

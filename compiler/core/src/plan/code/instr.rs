@@ -49,6 +49,8 @@ pub enum Key {
     Text(Text),
     /// `*`.
     Any,
+    /// In place of all keys: the element that the handler holds, by [`Instr::Hold`] with that number.
+    Held(u32),
 }
 
 /// What is done with an array or an aggregate.
@@ -317,8 +319,11 @@ pub enum Instr {
         /// What a run-time error names; None: it cannot fail.
         location: Option<LocationId>,
     },
-    /// Holds the stripe of the element to the end of the handler; if it cannot be had, the hit is skipped.
+    /// Holds the stripe of the element to the end of the handler, and finds the element; if it cannot be had, the hit is
+    /// skipped.
     Hold {
+        /// Counted from 0 in the handler.
+        held: u32,
         /// An array with [`MapRef::striped`].
         map: MapRef,
         /// Keys of the element.

@@ -4,7 +4,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Argument, Callee, Instr, LongId, Loop, MapOp, Outcome, Part, Routine, TableId, Text, TextId, Value};
+use super::{
+    Argument, Callee, Instr, Key, LongId, Loop, MapOp, MapRef, Outcome, Part, Routine, TableId, Text, TextId, Value,
+};
 use crate::program::{Extractor, GlobalId};
 
 /// Whether running `code` can change what `value` reads.
@@ -100,8 +102,8 @@ pub fn only_counts(code: &[Instr]) -> bool {
         Instr::Comment(_) | Instr::Label(_) | Instr::Goto(_) => true,
         Instr::SetLong(_, value) | Instr::Count { value, .. } => is_plain(value),
         Instr::If { condition, then, otherwise } => is_plain(condition) && only_counts(then) && only_counts(otherwise),
-        Instr::Call { callee: Callee::Builtin(symbol), arguments, .. } => {
-            arguments.is_empty() && crate::builtin::all().any(|builtin| builtin.symbol == *symbol && builtin.plain)
+        Instr::Call { callee: Callee::Builtin(symbol), arguments, outcome, .. } => {
+            arguments.is_empty() && !matches!(outcome, Outcome::Text(..)) && is_plain_builtin(symbol)
         }
         _ => false,
     })
@@ -122,12 +124,13 @@ pub fn only_adds(code: &[Instr]) -> Option<(u32, i64)> {
     added
 }
 
-/// Whether a routine neither is charged for statements nor names a location, so that a run need not be set up for that.
+/// Whether a routine is not charged for statements or steps, and whatever in it can fail names its location itself, so that a run
+/// need not be set up for that.
 pub fn is_simple(routine: &Routine) -> bool {
-    !routine.has_frame() && has_no_location(&routine.code)
+    routine.iterators.is_empty() && is_never_charged(&routine.code)
 }
 
-fn has_no_location(code: &[Instr]) -> bool {
+fn is_never_charged(code: &[Instr]) -> bool {
     code.iter().all(|instr| match instr {
         Instr::Comment(_)
         | Instr::Label(_)
@@ -137,17 +140,40 @@ fn has_no_location(code: &[Instr]) -> bool {
         | Instr::Count { .. }
         | Instr::SaveLong(..)
         | Instr::Filter
-        | Instr::Rearm => true,
-        Instr::If { then, otherwise, .. } => has_no_location(then) && has_no_location(otherwise),
-        Instr::Map { keys, location: None, .. } => keys.is_empty(),
+        | Instr::Rearm
+        | Instr::Check(_)
+        | Instr::Hold { .. } => true,
+        Instr::If { then, otherwise, .. } => is_never_charged(then) && is_never_charged(otherwise),
+        Instr::Map { keys, location: None, .. } if keys.is_empty() => true,
+        Instr::Map { map, keys, op, .. } => is_one_element(keys) && touches_one_share(map, op),
         Instr::Record { parts, location: None, .. } => {
             parts.iter().all(|part| matches!(part, Part::Long(_) | Part::Text(_)))
         }
-        Instr::Call { callee: Callee::Builtin(_), arguments, outcome, location: None } => {
-            !matches!(outcome, Outcome::Text(..)) && arguments.iter().all(|it| matches!(it, Argument::Long(_)))
+        Instr::Call { callee: Callee::Builtin(symbol), arguments, outcome: Outcome::Text(..), location: None } => {
+            arguments.is_empty() && is_plain_builtin(symbol)
+        }
+        Instr::Call { callee: Callee::Builtin(_), arguments, location: None, .. } => {
+            arguments.iter().all(|it| matches!(it, Argument::Long(_)))
         }
         _ => false,
     })
+}
+
+fn is_one_element(keys: &[Key]) -> bool {
+    !keys.is_empty() && !keys.contains(&Key::Any)
+}
+
+/// An operation on one element that does not go over all CPUs.
+fn touches_one_share(map: &MapRef, op: &MapOp) -> bool {
+    match op {
+        MapOp::Count(_) | MapOp::Feed(_) | MapOp::Has(_) | MapOp::Delete => true,
+        MapOp::Long(_) | MapOp::SetLong(_) | MapOp::SetText(_) | MapOp::Add(..) => !map.counted,
+        MapOp::Text(..) | MapOp::Clear | MapOp::Extract(..) | MapOp::Bucket(..) | MapOp::HasBucket(..) => false,
+    }
+}
+
+fn is_plain_builtin(symbol: &str) -> bool {
+    crate::builtin::all().any(|builtin| builtin.symbol == symbol && builtin.plain)
 }
 
 fn is_plain(value: &Value) -> bool {
@@ -267,7 +293,7 @@ pub(in crate::plan) fn keep_called(routines: &mut Vec<Routine>, roots: HashSet<S
 #[cfg(test)]
 mod tests {
     use super::super::tests::routine;
-    use super::super::{LocationId, MapRef, NumberAccess, NumberRef};
+    use super::super::{BufferId, LabelId, LocationId, NumberAccess, NumberRef};
     use super::*;
 
     fn count(value: Value) -> Instr {
@@ -293,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_a_location_or_is_charged_is_not_simple() {
+    fn what_is_charged_or_fails_without_a_location_is_not_simple() {
         let simple = |code| is_simple(&routine("probe_0", code));
         let record = |location| Instr::Record { format: 0, parts: vec![Part::Long(Value::Const(1))], location };
         assert!(simple(vec![record(None)]));
@@ -306,9 +332,26 @@ mod tests {
         let nested =
             Instr::If { condition: Value::Const(1), then: vec![], otherwise: vec![extract(0, Extractor::Sum)] };
         assert!(!simple(vec![nested]));
-        let mut with_frame = routine("probe_1", Vec::new());
-        with_frame.buffers.push("text".into());
-        assert!(!is_simple(&with_frame));
+        let element = |keys, op| Instr::Map {
+            map: MapRef { id: GlobalId(0), symbol: "global_a".into(), counted: true, striped: false },
+            keys,
+            op,
+            location: Some(LocationId(1)),
+        };
+        let key = || Key::Long(Value::Const(1));
+        assert!(simple(vec![element(vec![key()], MapOp::Count(Value::Const(1))), Instr::Check(LabelId(0))]));
+        // Merges what the CPUs have counted, which is charged.
+        assert!(!simple(vec![element(vec![key()], MapOp::SetLong(Value::Const(1)))]));
+        assert!(!simple(vec![element(vec![key(), Key::Any], MapOp::Delete)]));
+        let named = |symbol| Instr::Call {
+            callee: Callee::Builtin(symbol),
+            arguments: Vec::new(),
+            outcome: Outcome::Text(BufferId(0), TextId(0)),
+            location: None,
+        };
+        assert!(simple(vec![named("execname")]));
+        assert!(!simple(vec![named("cmdline_str")]));
+        assert!(!only_counts(&[named("execname")]));
     }
 
     #[test]

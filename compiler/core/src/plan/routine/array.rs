@@ -44,8 +44,11 @@ impl Builder<'_, '_> {
         let fits = |(key, ty): (&Key, &Type)| match key {
             Key::Long(_) => *ty == Type::Long,
             Key::Text(_) => *ty == Type::String,
-            Key::Any => true,
+            Key::Any | Key::Held(_) => true,
         };
+        if matches!(keys, [Key::Held(_)]) {
+            return self.map_ref(id, span);
+        }
         let fit = keys.len() == types.len() && keys.iter().zip(types).all(fits);
         if !keys.is_empty() && !fit {
             return Err(InternalError::new("keys of other types than the array has", span));
@@ -53,26 +56,46 @@ impl Builder<'_, '_> {
         self.map_ref(id, span)
     }
 
-    pub(super) fn keys(&mut self, keys: &[Expr]) -> Planned<Vec<Key>> {
+    /// The element that the routine holds, if it is one of that array: then all of the array's elements that it names are that one, by
+    /// keys without effect.
+    fn held_of(&self, id: GlobalId) -> Option<Vec<Key>> {
+        let held = self.held.iter().position(|&held| held == id)?;
+        Some(vec![Key::Held(held as u32)])
+    }
+
+    /// Keys of an element of the array.
+    pub(super) fn keys(&mut self, id: GlobalId, keys: &[Expr]) -> Planned<Vec<Key>> {
+        if let Some(held) = self.held_of(id) {
+            return Ok(held);
+        }
         let exprs: Vec<ExprRef> = keys.iter().map(ExprRef::from).collect();
         Ok(self.in_order(&exprs)?.into_iter().map(key).collect())
     }
 
     /// Keys, and a number evaluated after them.
-    pub(super) fn keys_and_long(&mut self, keys: &[Expr], last: &LongExpr) -> Planned<(Vec<Key>, Value)> {
+    pub(super) fn keys_and_long(&mut self, id: GlobalId, keys: &[Expr], last: &LongExpr) -> Planned<(Vec<Key>, Value)> {
+        if let Some(held) = self.held_of(id) {
+            return Ok((held, self.value(last)?));
+        }
         let keys = self.evaluated(keys.iter().map(ExprRef::from))?;
         let last = self.value(last)?;
         Ok((self.unchanged(keys).into_iter().map(key).collect(), last))
     }
 
     /// Keys, and a string evaluated after them.
-    fn keys_and_text(&mut self, keys: &[Expr], last: &StringExpr) -> Planned<(Vec<Key>, Text)> {
+    fn keys_and_text(&mut self, id: GlobalId, keys: &[Expr], last: &StringExpr) -> Planned<(Vec<Key>, Text)> {
+        if let Some(held) = self.held_of(id) {
+            return Ok((held, self.text(last)?));
+        }
         let keys = self.evaluated(keys.iter().map(ExprRef::from))?;
         let last = self.text(last)?;
         Ok((self.unchanged(keys).into_iter().map(key).collect(), last))
     }
 
-    fn slice(&mut self, slice: &Slice) -> Planned<Vec<Key>> {
+    fn slice(&mut self, id: GlobalId, slice: &Slice) -> Planned<Vec<Key>> {
+        if let Some(held) = self.held_of(id) {
+            return Ok(held);
+        }
         let exprs: Vec<ExprRef> = slice.iter().flatten().map(ExprRef::from).collect();
         let mut results = self.in_order(&exprs)?.into_iter();
         let keys = slice.iter().map(|expr| expr.as_ref().and_then(|_| results.next()).map_or(Key::Any, key));
@@ -95,13 +118,13 @@ impl Builder<'_, '_> {
 
     /// The number that an element is.
     pub(super) fn long_element(&mut self, element: &Element, span: Span) -> Planned<Value> {
-        let keys = self.keys(&element.keys)?;
+        let keys = self.keys(element.global, &element.keys)?;
         self.get_long(element.global, keys, span)
     }
 
     /// The string that an element is.
     pub(super) fn text_element(&mut self, element: &Element, span: Span) -> Planned<Text> {
-        let keys = self.keys(&element.keys)?;
+        let keys = self.keys(element.global, &element.keys)?;
         self.get_text(element.global, keys, span)
     }
 
@@ -118,7 +141,7 @@ impl Builder<'_, '_> {
     }
 
     pub(super) fn contains(&mut self, map: GlobalId, keys: &Slice, span: Span) -> Planned<Value> {
-        let keys = self.slice(keys)?;
+        let keys = self.slice(map, keys)?;
         let to = self.temporary();
         self.map(map, keys, MapOp::Has(to), span)?;
         Ok(Value::Long(to))
@@ -126,36 +149,37 @@ impl Builder<'_, '_> {
 
     /// `aggregate <<< value`: the value.
     pub(super) fn feed(&mut self, aggregate: &Element, value: &LongExpr) -> Planned<Value> {
-        let (keys, value) = self.keys_and_long(&aggregate.keys, value)?;
+        let (keys, value) = self.keys_and_long(aggregate.global, &aggregate.keys, value)?;
         self.map(aggregate.global, keys, MapOp::Feed(value.clone()), aggregate.span)?;
         Ok(value)
     }
 
     /// `array[keys] = value`: the value.
     pub(super) fn assign_long_element(&mut self, element: &Element, value: &LongExpr) -> Planned<Value> {
-        let (keys, value) = self.keys_and_long(&element.keys, value)?;
+        let (keys, value) = self.keys_and_long(element.global, &element.keys, value)?;
         self.map(element.global, keys, MapOp::SetLong(value.clone()), element.span)?;
         Ok(value)
     }
 
     /// The same of a string.
     pub(super) fn assign_text_element(&mut self, element: &Element, text: &StringExpr) -> Planned<Text> {
-        let (keys, text) = self.keys_and_text(&element.keys, text)?;
+        let (keys, text) = self.keys_and_text(element.global, &element.keys, text)?;
         self.map(element.global, keys, MapOp::SetText(text.clone()), element.span)?;
         Ok(text)
     }
 
     /// Holds the stripe of an element.
     pub(in crate::plan) fn hold(&mut self, array: GlobalId, keys: &[Expr], span: Span) -> Planned<()> {
-        let keys = self.keys(keys)?;
+        let keys = self.keys(array, keys)?;
         let map = self.map_of(array, &keys, span)?;
-        self.push(Instr::Hold { map, keys });
+        self.push(Instr::Hold { held: self.held.len() as u32, map, keys });
+        self.held.push(array);
         Ok(())
     }
 
     /// Adds to an element that each CPU counts by itself.
     pub(super) fn count_element(&mut self, counted: &Counted) -> Planned<()> {
-        let (keys, value) = self.keys_and_long(counted.keys, counted.value)?;
+        let (keys, value) = self.keys_and_long(counted.global, counted.keys, counted.value)?;
         let value = if counted.subtract { Value::Negate(Box::new(value)) } else { value };
         self.map(counted.global, keys, MapOp::Count(value), counted.span)
     }
@@ -169,7 +193,7 @@ impl Builder<'_, '_> {
         old: bool,
         span: Span,
     ) -> Planned<Value> {
-        let (keys, value) = self.keys_and_long(&element.keys, value)?;
+        let (keys, value) = self.keys_and_long(element.global, &element.keys, value)?;
         let map = element.global;
         let delta = match op {
             BinaryOp::Add => Some(value.clone()),
@@ -202,7 +226,7 @@ impl Builder<'_, '_> {
 
     /// `array[keys] .= text`: the new value.
     pub(super) fn append_to_element(&mut self, element: &Element, text: &StringExpr) -> Planned<Text> {
-        let (keys, text) = self.keys_and_text(&element.keys, text)?;
+        let (keys, text) = self.keys_and_text(element.global, &element.keys, text)?;
         let keys = self.computed_keys(keys);
         let before = self.get_text(element.global, keys.clone(), element.span)?;
         let new = self.concatenate(before, text);
@@ -221,7 +245,7 @@ impl Builder<'_, '_> {
     }
 
     pub(super) fn delete_elements(&mut self, map: GlobalId, keys: &Slice, span: Span) -> Planned<()> {
-        let keys = self.slice(keys)?;
+        let keys = self.slice(map, keys)?;
         self.map(map, keys, MapOp::Delete, span)
     }
 
@@ -235,8 +259,8 @@ impl Builder<'_, '_> {
             Iterated::Histogram(element) => (element.global, true),
         };
         let keys = match &foreach.over {
-            Iterated::Array(_) => self.slice(&foreach.slice)?,
-            Iterated::Histogram(element) => self.keys(&element.keys)?,
+            Iterated::Array(_) => self.slice(id, &foreach.slice)?,
+            Iterated::Histogram(element) => self.keys(id, &element.keys)?,
         };
         let map = self.map_of(id, &keys, span)?;
         let limit = foreach.limit.as_ref().map(|limit| self.value(limit)).transpose()?;

@@ -167,19 +167,19 @@ impl Builder<'_, '_> {
             LongKind::Contains { global, keys } => self.contains(*global, keys, span)?,
             LongKind::Feed { aggregate, value } => self.feed(aggregate, value)?,
             LongKind::Extract { aggregate, extractor } => {
-                let keys = self.keys(&aggregate.keys)?;
+                let keys = self.keys(aggregate.global, &aggregate.keys)?;
                 let to = self.temporary();
                 self.map(aggregate.global, keys, MapOp::Extract(to, *extractor), span)?;
                 Value::Long(to)
             }
             LongKind::Bucket { aggregate, index } => {
-                let (keys, index) = self.keys_and_long(&aggregate.keys, index)?;
+                let (keys, index) = self.keys_and_long(aggregate.global, &aggregate.keys, index)?;
                 let to = self.temporary();
                 self.map(aggregate.global, keys, MapOp::Bucket(to, index), span)?;
                 Value::Long(to)
             }
             LongKind::HasBucket { aggregate, index } => {
-                let (keys, index) = self.keys_and_long(&aggregate.keys, index)?;
+                let (keys, index) = self.keys_and_long(aggregate.global, &aggregate.keys, index)?;
                 let to = self.temporary();
                 self.map(aggregate.global, keys, MapOp::HasBucket(to, index), span)?;
                 Value::Long(to)

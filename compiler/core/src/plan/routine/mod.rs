@@ -35,6 +35,8 @@ pub(super) struct Builder<'p, 's> {
     iterators: Vec<IteratorMemory>,
     /// By local: where it is.
     locals: Vec<Local>,
+    /// Arrays of which it holds the one element that it uses, in the order of their [`Instr::Hold`].
+    held: Vec<GlobalId>,
     code: Vec<Instr>,
     labels: u32,
     /// Where an error goes.
@@ -128,6 +130,7 @@ impl<'p, 's> Builder<'p, 's> {
             buffers: Vec::new(),
             iterators: Vec::new(),
             locals: Vec::new(),
+            held: Vec::new(),
             code: Vec::new(),
             labels: 1,
             failed: OUT,
