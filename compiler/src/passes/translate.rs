@@ -3,8 +3,11 @@
 //! Pass 3: the plan of a program, and its C text. A plan that needs more memory than a CPU can have is refused.
 
 use spile_core::emit::{self, Units};
+use spile_core::plan::locking::{Locking, Reason};
 use spile_core::plan::{self, Naming, Plan};
 use spile_core::program::Program;
+use spile_core::program::same_key::More;
+use spile_source::SourceMap;
 
 use crate::reporter::{Failed, Reporter, count};
 use crate::session::Session;
@@ -100,6 +103,46 @@ pub fn remark_memory(reporter: &Reporter, plan: &Plan) {
             "Arrays take {shared} KiB, and {each_cpu} KiB on each CPU: {small} KiB on 2 possible CPUs, {large} KiB on 256."
         )
     });
+}
+
+/// With `-v`: how arrays are locked, and why some are as a whole.
+pub fn remark_locks(reporter: &Reporter, sources: &SourceMap, plan: &Plan) {
+    for (array, locking) in &plan.locking {
+        reporter.pass(|| {
+            let how = match locking {
+                Locking::None => "no lock: nothing changes it while probes are armed".into(),
+                Locking::EachCpu => "values on each CPU".into(),
+                Locking::Striped => "a lock for each of 64 stripes".into(),
+                Locking::Whole(reason) => format!("one lock for all of it: {}", why(sources, plan, reason)),
+            };
+            format!("Array {array}: {how}.")
+        });
+    }
+}
+
+/// Why an array has one lock.
+fn why(sources: &SourceMap, plan: &Plan, reason: &Reason) -> String {
+    let probe = |index: usize| plan.probes.get(index).map_or("", |probe| probe.point.as_str());
+    match reason {
+        Reason::Asked => "-D WHOLE_LOCKS".into(),
+        Reason::Wraps => "it wraps (%)".into(),
+        Reason::Condition => "the condition of a probe point reads it".into(),
+        Reason::Embedded => "C of the script uses it".into(),
+        Reason::Rare => "only timers and files in /proc use it".into(),
+        Reason::Entry(index) => format!("{} uses it at its function's entry (@entry)", probe(*index)),
+        Reason::TooMany(index) => format!("{} uses more than four arrays with stripes", probe(*index)),
+        Reason::Handler(index, more) => {
+            let (what, span) = match more {
+                More::Whole(span) => ("uses more than single elements", Some(*span)),
+                More::Computed(span) => ("uses a key that is not known when it begins", Some(*span)),
+                More::Another(span) => ("uses a second element", Some(*span)),
+                More::Called => ("calls a function that uses it", None),
+                More::Registers => ("may change registers, of which its keys are made", None),
+            };
+            let place = span.map(|span| format!(" at {}", sources.place(span))).unwrap_or_default();
+            format!("{} {what}{place}", probe(*index))
+        }
+    }
 }
 
 /// `3 MiB`, `700 bytes`.

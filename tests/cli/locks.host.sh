@@ -1,0 +1,36 @@
+# Shows: -v says how each array is locked, and of one that is locked as a whole which handler and operation is why.
+# stderr: ^Array started: a lock for each of 64 stripes\.$
+# stderr: ^Array names: a lock for each of 64 stripes\.$
+# stderr: ^Array sums: a lock for each of 64 stripes\.$
+# stderr: ^Array counted: values on each CPU\.$
+# stderr: ^Array fed: values on each CPU\.$
+# stderr: ^Array constant: no lock: nothing changes it while probes are armed\.$
+# stderr: ^Array listed: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses more than single elements at .*locks\.stp:7:22\.$
+# stderr: ^Array computed: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:10:25\.$
+# stderr: ^Array two: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a second element at .*locks\.stp:11:22\.$
+# stderr: ^Array called: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) calls a function that uses it\.$
+# stderr: ^Array wrapping: one lock for all of it: it wraps \(%\)\.$
+# stderr: ^Array started: one lock for all of it: -D WHOLE_LOCKS\.$
+# stdout: ^1 SPILE_LOCK_WRITE$
+
+cat >locks.stp <<'END'
+global started, names, sums, counted, fed, constant, listed, computed, two, called, wrapping%[8]
+function next_of(x) { return called[x]++ }
+probe begin { constant[1] = 2 }
+probe kernel.function("vfs_read") {
+  started[tid()] = constant[1]; names[execname()] = tid(); sums[tid() + 1, cpu()] = 1
+  counted[pid()]++; fed[pid()] <<< 1; wrapping[pid()] = 1
+  listed[pid()] = 1; foreach (t in listed) println(t)
+}
+probe kernel.function("vfs_write") {
+  computed[computed[1]] = 1
+  two[1] = 5; two[2] = 6
+  next_of(1)
+}
+END
+"$SPILE" -r "$RELEASE" -v -p3 locks.stp >locks.c
+
+# One writer's lock for the array, whole.
+"$SPILE" -r "$RELEASE" -v -D WHOLE_LOCKS -p3 -e 'global started probe kernel.function("vfs_read") { started[tid()] = 1 }' >whole.c
+echo "$(grep -c 'locks_0\[\] = .*SPILE_LOCK_WRITE' whole.c) SPILE_LOCK_WRITE"
+! grep -q 'spile_map_hold' whole.c
