@@ -92,7 +92,8 @@ impl Writer<'_> {
             | MapOp::Extract(..)
             | MapOp::Bucket(..)
             | MapOp::HasBucket(..) => {
-                unreachable!("striped arrays hold numbers or strings of their own")
+                // The plan has none (InternalError); if one came here the C would not compile.
+                "_Static_assert(0, \"internal error: not for a held element\");".into()
             }
         };
         self.line(&line);

@@ -44,7 +44,8 @@ impl Builder<'_, '_> {
         let fits = |(key, ty): (&Key, &Type)| match key {
             Key::Long(_) => *ty == Type::Long,
             Key::Text(_) => *ty == Type::String,
-            Key::Any | Key::Held(_) => true,
+            Key::Any => true,
+            Key::Held(_) => false,
         };
         if matches!(keys, [Key::Held(_)]) {
             return self.map_ref(id, span);
@@ -106,6 +107,9 @@ impl Builder<'_, '_> {
     pub(super) fn map(&mut self, id: GlobalId, keys: Vec<Key>, op: MapOp, span: Span) -> Planned<()> {
         if !fits(&op, self.global(id).holds) {
             return Err(InternalError::new("an operation on values of another type than the array has", span));
+        }
+        if matches!(keys[..], [Key::Held(_)]) && !suits_held(&op) {
+            return Err(InternalError::new("an operation on a held element that is done to others only", span));
         }
         let map = self.map_of(id, &keys, span)?;
         let location = op.fails(&keys).then(|| self.location(span));
@@ -320,5 +324,24 @@ fn fits(op: &MapOp, holds: Holds) -> bool {
             matches!(holds, Holds::Stats(_))
         }
         MapOp::Has(_) | MapOp::Delete | MapOp::Clear => true,
+    }
+}
+
+/// Whether the operation can be done to an element that the handler holds: one of an array of numbers or strings that CPUs share.
+fn suits_held(op: &MapOp) -> bool {
+    match op {
+        MapOp::Long(_)
+        | MapOp::Text(..)
+        | MapOp::Has(_)
+        | MapOp::SetLong(_)
+        | MapOp::SetText(_)
+        | MapOp::Add(..)
+        | MapOp::Delete => true,
+        MapOp::Clear
+        | MapOp::Count(_)
+        | MapOp::Feed(_)
+        | MapOp::Extract(..)
+        | MapOp::Bucket(..)
+        | MapOp::HasBucket(..) => false,
     }
 }
