@@ -108,7 +108,7 @@ impl Builder<'_, '_> {
         if !fits(&op, self.global(id).holds) {
             return Err(InternalError::new("an operation on values of another type than the array has", span));
         }
-        if matches!(keys[..], [Key::Held(_)]) && !suits_held(&op) {
+        if matches!(keys.as_slice(), [Key::Held(_)]) && !suits_held(&op) {
             return Err(InternalError::new("an operation on a held element that is done to others only", span));
         }
         let map = self.map_of(id, &keys, span)?;
