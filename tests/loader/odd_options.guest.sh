@@ -31,13 +31,13 @@ try 2 '--expires' hello.ko --expires yesterday
 try 2 '--keep' hello.ko --keep=yes
 try 2 'no_such' --no_such
 try 2 'cannot be used with' hello.ko -c true -x 1
-try 9 'no module lustre of spile' -d lustre
-try 9 'no module  of spile' -d ''
-try 9 'no module ../../etc/passwd of spile' -d ../../etc/passwd
-try 9 'no module lustre of spile' -A lustre
-try 9 'no module lustre of spile' status lustre
-try 9 'no module lustre of spile' observe lustre
-try 9 'no module nothing of spile' enforce nothing
+try 9 'no module lustre built by spile' -d lustre
+try 9 'no module  built by spile' -d ''
+try 9 'no module ../../etc/passwd built by spile' -d ../../etc/passwd
+try 9 'no module lustre built by spile' -A lustre
+try 9 'no module lustre built by spile' status lustre
+try 9 'no module lustre built by spile' observe lustre
+try 9 'no module nothing built by spile' enforce nothing
 try 2 'a value is required' ''
 try 3 'no/such cannot be read' no/such
 try 8 'cannot be written' hello.ko -o /no/such/file
