@@ -7,7 +7,7 @@
 # modules: lustre
 # guest: debian
 # limit: 60
-# stdout: ^refused 5: ERROR: ll_xattr_cache_refill of module lustre is replaced by the live patch livepatch: .*echo 0 >/sys/kernel/livepatch/livepatch/enabled
+# stdout: ^refused 5: ERROR: ll_xattr_cache_refill of module lustre is replaced by the live patch livepatch, .*echo 0 >/sys/kernel/livepatch/livepatch/enabled
 # stdout: ^looked$
 # stdout: ^taken$
 # stdout: ^told: WARNING: the live patch livepatch has been loaded while the script is armed: it replaces ll_xattr_cache_refill of module lustre \(probe module\("lustre"\).function\("ll_xattr_cache_refill@.*echo 0 >/sys/kernel/livepatch/livepatch/enabled

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
+use std::hash::Hash;
 
 use spile_abi::device::{SYMBOL_LINE, SYMBOL_RETURNS, Symbol};
 use spile_abi::format::Named;
@@ -70,8 +71,11 @@ impl Known {
 /// Cache of answers.
 pub struct Symbols<'k> {
     kernel: Option<&'k dyn Kernel>,
-    /// Answers, by address, flags, and the time that a stored address has, or 0.
-    known: HashMap<(u64, u32, u64), Known>,
+    /// Answers, by address and flags.
+    known: HashMap<(u64, u32), Known>,
+    /// Answers for stored addresses, with the time that each has. Apart, so that the other lookups, one for each frame of a
+    /// stack, hash no more than they need.
+    stored: HashMap<(u64, u32, u64), Known>,
     /// Change counter at the time of the volatile answers.
     changes: u64,
     /// Time of the current record.
@@ -90,7 +94,7 @@ impl fmt::Debug for Symbols<'_> {
 impl<'k> Symbols<'k> {
     /// `None`: no module to ask, all addresses are printed in hex.
     pub fn new(kernel: Option<&'k dyn Kernel>) -> Symbols<'k> {
-        Symbols { kernel, known: HashMap::new(), changes: 0, time: 0 }
+        Symbols { kernel, known: HashMap::new(), stored: HashMap::new(), changes: 0, time: 0 }
     }
 
     /// To be called before reading records that were written before `changes` was read:
@@ -99,6 +103,7 @@ impl<'k> Symbols<'k> {
         if self.changes != changes {
             self.changes = changes;
             self.known.retain(|_, known| known.stays);
+            self.stored.retain(|_, known| known.stays);
         }
     }
 
@@ -108,19 +113,17 @@ impl<'k> Symbols<'k> {
     }
 
     fn find(&mut self, address: u64, flags: u32) -> &Known {
-        self.find_of(address, flags, 0)
+        let (kernel, time) = (self.kernel, self.time);
+        answer(&mut self.known, (address, flags), time, || ask(kernel, address, flags, time))
     }
 
     /// `stored`: a time at which the address had the name that is meant, before the record's; 0: the record's.
     fn find_of(&mut self, address: u64, flags: u32, stored: u64) -> &Known {
-        if self.known.len() >= MOST_KNOWN {
-            self.known.clear();
+        if stored == 0 {
+            return self.find(address, flags);
         }
-        let time = if stored == 0 { self.time } else { stored };
-        match self.known.entry((address, flags, stored)) {
-            Entry::Occupied(known) if known.get().until >= time => known.into_mut(),
-            entry => entry.insert_entry(ask(self.kernel, address, flags, time)).into_mut(),
-        }
+        let kernel = self.kernel;
+        answer(&mut self.stored, (address, flags, stored), stored, || ask(kernel, address, flags, stored))
     }
 
     /// The text of a conversion whose payload is next; empty for addresses that could not be read.
@@ -183,6 +186,17 @@ impl<'k> Symbols<'k> {
             text.push_byte(b'\n');
         }
         Ok(())
+    }
+}
+
+/// The answer for a key that holds at `time`; asks if none is known.
+fn answer<K: Eq + Hash>(known: &mut HashMap<K, Known>, key: K, time: u64, ask: impl FnOnce() -> Known) -> &Known {
+    if known.len() >= MOST_KNOWN {
+        known.clear();
+    }
+    match known.entry(key) {
+        Entry::Occupied(known) if known.get().until >= time => known.into_mut(),
+        entry => entry.insert_entry(ask()).into_mut(),
     }
 }
 
