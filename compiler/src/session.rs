@@ -3,6 +3,7 @@
 //! What one run of the compiler has: its options, the texts read so far, the reporter, and the directory that it works in.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use spile_base::cache::{self, Cache};
 use spile_base::scratch::Scratch;
@@ -21,7 +22,7 @@ pub struct Session {
     /// All texts that were read.
     pub sources: SourceMap,
     /// What the library has to offer, since pass 1.
-    pub offered: Offered,
+    pub offered: Rc<Offered>,
     /// Where messages go.
     pub reporter: Reporter,
     /// How long each stage took, for `--time-report`.
@@ -39,7 +40,7 @@ impl Session {
         Session {
             options,
             sources: SourceMap::new(),
-            offered: Offered::default(),
+            offered: Rc::default(),
             reporter,
             times: Report::default(),
             inputs: Vec::new(),

@@ -46,7 +46,7 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
         files.push(session.sources.add("<input>", text.into_bytes(), Origin::User));
     }
     let library = open_library(session, environment)?;
-    session.offered = library.offered();
+    session.offered = library.offered().into();
     let mut problems = Vec::new();
     let macros = library
         .macros(&mut session.sources, environment, &mut problems)

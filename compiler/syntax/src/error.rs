@@ -602,7 +602,9 @@ fn argument_out_of_range(span: Span, number: u32, quoted: bool, given: usize) ->
 fn unknown_macro(name: &str, span: Span, candidates: &[String]) -> Diagnostic {
     let near = suggest::suggest(name, candidates.iter().map(String::as_str));
     let diagnostic = error("E0010", format!("no macro or operator @{name}")).at(span, "");
-    if let Some(instead) = foreign::instead(name, foreign::Use::At) {
+    if near.is_empty()
+        && let Some(instead) = foreign::instead(name, foreign::Use::At)
+    {
         return diagnostic.note(instead);
     }
     let near: Vec<String> = near.iter().map(|name| format!("@{name}")).collect();

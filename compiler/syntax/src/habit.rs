@@ -11,6 +11,8 @@ pub(super) fn at_top_level(tokens: &[Token]) -> Option<String> {
     let word = match &tokens.first()?.kind {
         Kind::Op(Op::Decrement) => return Some("a comment begins with `//` or `#`".into()),
         Kind::Ident(word) => word.as_str(),
+        // `long` and `string` are this language's, and begin a function in C's manner.
+        Kind::Keyword(word) => word.text(),
         _ => return None,
     };
     let colon = matches!(tokens.get(1).map(|token| &token.kind), Some(Kind::Op(Op::Colon)));

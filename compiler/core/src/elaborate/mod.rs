@@ -35,6 +35,8 @@ mod unneeded;
 pub use guru::needs_guru;
 pub use listing::list;
 
+use std::rc::Rc;
+
 use crate::library::Offered;
 use crate::probe::Resolver;
 use crate::program::Program;
@@ -60,7 +62,7 @@ pub struct Options {
     /// STP_ALIBI: handlers do nothing, so that their hits alone are counted.
     pub counts_only: bool,
     /// What the whole library has, to suggest for a name that is not known.
-    pub offered: Offered,
+    pub offered: Rc<Offered>,
 }
 
 /// Resolves `scripts`: the user's files first, then the library files they need.

@@ -3,6 +3,7 @@
 //! The first phase: what the scripts and the library declare, and which declaration a name means.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::environment::{Environment, is_library};
 use super::error::Error;
@@ -27,7 +28,7 @@ pub(super) struct Names<'a> {
     /// All probe aliases, in the order of the files.
     pub aliases: Vec<&'a ast::Alias>,
     /// Names of library files that no script needs: what a wrong name may have meant.
-    pub offered: Offered,
+    pub offered: Rc<Offered>,
 }
 
 /// Declares everything in the scripts. Reports names that are declared twice, and what only guru mode may.
@@ -58,7 +59,7 @@ impl<'a> Names<'a> {
             functions: Vec::new(),
             function_names: HashMap::new(),
             aliases: Vec::new(),
-            offered: Offered::default(),
+            offered: Rc::default(),
         }
     }
 

@@ -226,7 +226,7 @@ fn ops(bytes: &mut Bytes, elf: &Elf) -> Option<Vec<Op>> {
             CONST => Op::Const(unfolded(read_number(bytes)?)),
             OF_REGISTER => Op::Register(read_number(bytes)?.try_into().ok()?),
             ADDRESS => Op::Address(elf.address(read_number(bytes)?)?),
-            DEREF => Op::Deref(read_number(bytes)?.try_into().ok()?),
+            DEREF => Op::Deref(read_number(bytes)?.try_into().ok().filter(|size| matches!(size, 1 | 2 | 4 | 8))?),
             PICK => Op::Pick(read_number(bytes)?.try_into().ok()?),
             plain => *PLAIN.get(usize::try_from(plain - FIRST_PLAIN).ok()?)?,
         })
@@ -273,6 +273,8 @@ mod tests {
         assert_eq!(op_bytes(&ops, &elf).and_then(|bytes| read_ops(&bytes, &elf)), Some(ops));
         let deep: Vec<u8> = [POINTER as u8; 100].into();
         assert_eq!(read_location(&deep, &elf), None);
+        assert_eq!(read_ops(&[1, DEREF as u8, 4], &elf), Some(vec![Op::Deref(4)]));
+        assert_eq!(read_ops(&[1, DEREF as u8, 3], &elf), None, "no read has three bytes");
         assert_eq!(read_ops(&[0xff, 0xff, 0xff, 0x7f], &elf), None);
     }
 }

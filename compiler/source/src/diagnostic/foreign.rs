@@ -2,6 +2,8 @@
 
 //! Names that people know from C, Python, bpftrace and D, and what a script has instead.
 
+use super::suggest::suggest;
+
 /// How a name is used where it is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
@@ -133,7 +135,6 @@ const VALUES: &[(&str, &str)] = &[
 /// Extractors and operators by other names; a call without the `@` is looked up here too.
 const OPERATORS: &[(&str, &str)] = &[
     ("average", "@avg"),
-    ("averge", "@avg"),
     ("avg", "@avg"),
     ("cnt", "@count"),
     ("count", "@count"),
@@ -165,7 +166,15 @@ pub fn instead(name: &str, used: Use) -> Option<String> {
         table.iter().find(|(known, _)| *known == name).map(|(_, instead)| *instead)
     };
     match used {
-        Use::At => find(OPERATORS).map(|operator| format!("did you mean {operator}?")),
+        Use::At => {
+            // A misspelt one too: `@averge`.
+            let near = || {
+                suggest(name, OPERATORS.iter().map(|(known, _)| *known))
+                    .first()
+                    .and_then(|near| OPERATORS.iter().find(|(known, _)| known == near).map(|(_, instead)| *instead))
+            };
+            find(OPERATORS).or_else(near).map(|operator| format!("did you mean {operator}?"))
+        }
         Use::Value => find(VALUES).map(|instead| format!("scripts have {instead} for `{name}`")),
         Use::Call => match find(CALLS) {
             Some(instead) => Some(format!("scripts have {instead} for `{name}`")),
@@ -205,6 +214,8 @@ mod tests {
         assert_eq!(instead("comm", Use::Value).as_deref(), Some("scripts have execname() for `comm`"));
         assert_eq!(instead("comm", Use::Call), None);
         assert_eq!(instead("mean", Use::At).as_deref(), Some("did you mean @avg?"));
+        assert_eq!(instead("minimun", Use::At).as_deref(), Some("did you mean @min?"));
+        assert_eq!(instead("frobnicate", Use::At), None);
         assert_eq!(instead("sum", Use::Call).as_deref(), Some("an aggregate is read with the operator @sum"));
         assert!(declares("int") && !declares("x"));
     }
