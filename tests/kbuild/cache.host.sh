@@ -2,6 +2,7 @@
 # stdout: ^first: .*\(runtime: built\)
 # stdout: ^again: .*using cached module
 # stdout: ^poisoned: .*\(runtime: built
+# stdout: ^debug information: 0 and [1-9], code the same$
 # stdout: ^option: .*\(runtime: cached; embedded C: cached\)
 # stdout: ^disabled: .*without a cache, the runtime is compiled with each script
 # stdout: ^damaged: 3 entries made again, module right$
@@ -27,7 +28,11 @@ pass4() { echo "$1: $(grep 'Pass 4\|Pass 2-4')"; }
 build | pass4 first
 cp kept.ko right.ko
 build | pass4 again
-build --poison-cache | pass4 poisoned
+build --poison-cache --debug | pass4 poisoned
+# `code`: what runs, without what differs by the module's build-id.
+code() { for section in .kprobes.text .text .data .rodata; do objcopy -O binary --only-section=$section "$1" /dev/stdout; done | sha256sum; }
+debug() { readelf -SW "$1" | grep -c '\.debug_info'; }
+echo "debug information: $(debug right.ko) and $(debug kept.ko), code $([ "$(code right.ko)" = "$(code kept.ko)" ] && echo the same)"
 build -DMAXERRORS=7 | pass4 option
 build --disable-cache | pass4 disabled
 

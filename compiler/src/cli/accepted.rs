@@ -35,7 +35,6 @@ const ACCEPTED: &[(&str, bool, &str)] = &[
         true,
         "ids are those of the host's namespaces; nsenter -t PID -p spilerun NAME.ko runs a module in others",
     ),
-    ("debug", false, "more is told by -v, and each pass is shown by -p1 to -p3"),
 ];
 
 /// Definitions for the command line.

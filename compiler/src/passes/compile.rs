@@ -9,6 +9,7 @@ use spile_core::plan::{self, Plan};
 use spile_kbuild as kbuild;
 
 use super::translate;
+use crate::cli::options::BuildOptions;
 use crate::cli::places;
 use crate::reporter::{Failed, Reporter};
 use crate::session::Session;
@@ -50,7 +51,7 @@ fn build(
         sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
         runtime: places::runtime(&session.options),
         kbuild: session.options.build.kbuild,
-        make: session.options.build.make.clone(),
+        make: make_variables(&session.options.build),
         verbosity: session.options.message.verbosity(4),
     };
     directory.share_with_programs(true);
@@ -67,6 +68,13 @@ fn build(
     })?;
     built.warnings.iter().for_each(|warning| session.reporter.warn(warning));
     Ok(built)
+}
+
+/// Variables for make: those of `-B`, and what other options mean for Makefile.kbuild.
+fn make_variables(build: &BuildOptions) -> Vec<String> {
+    let mut variables = build.make.clone();
+    variables.extend(build.debug.then(|| "SPILE_DEBUG=1".to_string()));
+    variables
 }
 
 /// Where the stack has no room for what was compiled, takes variables off it. True: the plan has changed.

@@ -23,10 +23,13 @@ show '' 'echo 5 >/sys/module/lustre/parameters/fail_errno'
 show 'Input/output error' getfattr -n user.job /mnt/file
 show 'Input/output error' "su user -c 'SLURM_JOBID=4711 getfattr -n user.job /mnt/file'"
 
-say "Programs retry on EAGAIN and give up on EIO. The workaround is loaded; it is running when it says so:"
+say "Programs retry on EAGAIN and give up on EIO. The workaround is loaded:"
 echo '  # spilerun lu_5642.ko &'
 start lu_5642 'Press ^C to exit'
 sed 's/^/  /' lu_5642.out
+# Begin probes run before the others are armed.
+armed lu_5642
+show ': running, ' 'spilerun status lu_5642 | head -n 1'
 
 say "Users (uid > 1000) now get EAGAIN, root still sees the real error:"
 show 'Resource temporarily unavailable' "su user -c 'SLURM_JOBID=4711 getfattr -n user.job /mnt/file'"

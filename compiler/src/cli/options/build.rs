@@ -55,6 +55,10 @@ pub struct BuildOptions {
     #[arg(long)]
     pub kbuild: bool,
 
+    /// Compile with debug information, for crash(8) and gdb: four times as large, with the same code
+    #[arg(long)]
+    pub debug: bool,
+
     /// Use the runtime (kernel half) of spile in DIR
     #[arg(short = 'R', value_name = "DIR")]
     pub runtime: Option<PathBuf>,
