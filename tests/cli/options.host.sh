@@ -8,6 +8,7 @@
 # stdout: ^alibi: handlers print nothing, hits are counted$
 # limit: 120
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache
 cat >defines.stp <<'EOS'
 function number:long () %{ /* pure */ STAP_RETURN(FOO); %}

@@ -16,6 +16,7 @@
 # stdout: ^no host 1$
 # stdout: ^left: 0 directories, 0 modules$
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache
 mkdir bin far
 export PATH=$PWD/bin:$PATH FAR=$PWD/far MACHINE=x86_64

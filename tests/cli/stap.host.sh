@@ -20,6 +20,7 @@
 # stdout: ^staprun 1$
 # stdout: ^stapio 1$
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache PATH=$PWD/bin:$PATH XDG_DATA_DIRS=$PWD/share
 mkdir -p bin share/systemtap/examples/io
 for name in stap staprun stapio; do ln -s "$SPILE" bin/$name; done

@@ -11,6 +11,7 @@ scripts=$(ls "$ROOT"/tests/language/*/*.stp "$ROOT"/tests/builtin/*/*.stp "$ROOT
 echo 'probe begin { exit() }' >empty.stp
 mkdir fast kbuild
 # A cache of its own, so that every module is made now; the runtime is learnt first.
+cp -r "$CACHE" cache
 SPILE_CACHE_DIR=$PWD/cache
 export SPILE_CACHE_DIR
 "$SPILE" -r "$RELEASE" -v -p4 -m t_first empty.stp >/dev/null || exit

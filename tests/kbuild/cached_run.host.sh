@@ -6,6 +6,7 @@
 # stderr: ^Pass 2-4: using cached module
 # limit: 120
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache
 run() { "$SPILE" -r "$RELEASE" --guest -v -e 'probe begin { println(module_name()) exit() }'; }
 first=$(run)

@@ -3,6 +3,7 @@
 # stdout: ^again: Pass 2-4: using cached module
 # stdout: ^changed: Pass 4
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache
 echo '#include "inner.h"' >outer.h
 echo 'struct mine { int a; int b; };' >inner.h

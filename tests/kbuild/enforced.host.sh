@@ -12,6 +12,7 @@
 # stderr: ^ERROR: the kernel does not accept the signature of stranger\.ko: .*mokutil --import
 # stderr: ^ERROR: this kernel loads signed modules only .* unsigned\.ko is not signed: .*--sign-key
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache
 new_key() { openssl req -new -x509 -newkey rsa:2048 -nodes -days 9 -subj "/CN=$1/" -keyout "$1.key" -out "$1.pem" 2>/dev/null; }
 new_key trusted && new_key stranger && openssl x509 -in trusted.pem -outform DER -out trusted.der || exit

@@ -9,6 +9,7 @@
 # stderr: looked at .*MOK\.priv
 # stderr: --sign-cert
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache
 openssl req -new -x509 -newkey rsa:2048 -nodes -days 9 -subj '/CN=signed by the test/' -keyout key.pem -out cert.pem 2>/dev/null || exit
 build() { rm -f signed.ko; "$SPILE" -r "$RELEASE" -p4 -m signed "$@" -e 'probe begin { exit() }' >/dev/null; }

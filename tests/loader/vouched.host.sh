@@ -15,6 +15,7 @@
 # stdout: ^PEM: 4 WARNING: /etc/spile/keys/trusted.pem: it is PEM, not DER
 # stdout: ^left: 0$
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache
 new_key() { openssl req -new -x509 -newkey rsa:2048 -nodes -days 9 -subj "/CN=$1/" -keyout "$1.key" -out "$1.pem" 2>/dev/null; }
 new_key trusted && new_key stranger && openssl x509 -in trusted.pem -outform DER -out trusted.x509 || exit

@@ -19,6 +19,7 @@
 # stdout: ^report without passwords: DEBUGINFOD_URLS=https://\.\.\.@host/ http://other/$
 # stdout: ^report 0: == spile == == system == == packages == == kernel log ==$
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache
 "$XTASK" package --names "$PWD" | sed 's|.*/||' | grep deb
 field() { echo "$1 $2 $(dpkg-deb -f "$1"_*.deb "$2")"; }

@@ -25,8 +25,11 @@ use crate::fixtures::LUSTRE;
 use crate::place::Place;
 
 const STORY: &str = include_str!("story.sh");
-/// The compiler's tools and the headers are for a service that builds its module itself.
-const INCLUDED: &str = "systemd,systemd-sysv,udev,kmod,attr,initramfs-tools,dracut-core,linux-image-cloud-amd64,linux-headers-cloud-amd64,gcc,make";
+/// What the first boot needs.
+const INCLUDED: &str = "systemd,systemd-sysv,udev,kmod,attr,initramfs-tools";
+/// What the boots of another kernel need beside it: that kernel, and the compiler's tools and the headers, for a service that builds
+/// its module itself.
+const INCLUDED_FOR_OTHER: &str = "dracut-core,linux-image-cloud-amd64,linux-headers-cloud-amd64,gcc,make";
 /// From the point release, and with it the other kernel: the one under test has had security updates since, or is
 /// another line.
 const ARCHIVE: &str = "http://deb.debian.org/debian";
@@ -75,7 +78,7 @@ fn tell(place: &Place, options: &Options) -> Result<(usize, usize)> {
     let root = crate::root();
     crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;
     crate::setup::install_tool("/usr/sbin/mke2fs", "e2fsprogs")?;
-    let archive = base(&root, &options.suite)?;
+    let archive = base(&root, options)?;
     let work = tempfile::Builder::new().prefix("systemd-").tempdir_in(root.join("target"))?;
     let system = work.path().join("root");
     fs::create_dir(&system)?;
@@ -83,21 +86,27 @@ fn tell(place: &Place, options: &Options) -> Result<(usize, usize)> {
     let flags: Vec<&str> = left_out.iter().map(String::as_str).chain(["-xf"]).collect();
     command("tar", &flags, &[&archive, Path::new("-C"), &system])?;
     let release = place.kernel.release.as_str();
-    let other = other_kernel(&system, release)?;
+    let other = match options.first {
+        true => {
+            pretend_other_kernel(&system)?;
+            None
+        }
+        false => Some(other_kernel(&system, release)?),
+    };
     furnish(&root, place, &system, work.path())?;
-    if !options.first {
-        furnish_other(&root, &system, &other)?;
+    if let Some(other) = &other {
+        furnish_other(&root, &system, other)?;
     }
     let disk = work.path().join("disk");
     command("mke2fs", &["-q", "-t", "ext4", "-d"], &[&system, &disk, Path::new(DISK_BYTES)])?;
-    let boots = [
-        Boot { release, stage: "first", initramfs: INITRAMFS_TOOLS },
-        Boot { release: &other, stage: "other", initramfs: INITRAMFS_TOOLS },
-        Boot { release: &other, stage: "both", initramfs: DRACUT },
-        Boot { release, stage: "last", initramfs: INITRAMFS_TOOLS },
-    ];
+    let mut boots = vec![Boot { release, stage: "first", initramfs: INITRAMFS_TOOLS }];
+    if let Some(other) = &other {
+        boots.push(Boot { release: other, stage: "other", initramfs: INITRAMFS_TOOLS });
+        boots.push(Boot { release: other, stage: "both", initramfs: DRACUT });
+        boots.push(Boot { release, stage: "last", initramfs: INITRAMFS_TOOLS });
+    }
     let (mut passed, mut faults) = (0, 0);
-    for boot in &boots[..if options.first { 1 } else { boots.len() }] {
+    for boot in &boots {
         println!("booting {} with {}", boot.stage, boot.release);
         let facts = start(boot, &system, &disk, work.path())?;
         facts.lines().for_each(|line| println!("{line}"));
@@ -117,22 +126,32 @@ fn other_kernel(system: &Path, release: &str) -> Result<String> {
     others.into_iter().find(|other| other != release).with_context(|| format!("the system has no kernel but {release}"))
 }
 
+/// A kernel that is installed as far as kernel-install(8) looks: the first boot does not boot it.
+fn pretend_other_kernel(system: &Path) -> Result<()> {
+    const RELEASE: &str = "9.9.8-other";
+    fs::create_dir_all(system.join("usr/lib/modules").join(RELEASE).join("kernel"))?;
+    fs::create_dir_all(system.join("boot"))?;
+    Ok(fs::write(system.join("boot").join(format!("vmlinuz-{RELEASE}")), "")?)
+}
+
 /// The system without spile.
-fn base(root: &Path, suite: &str) -> Result<PathBuf> {
-    // Its name encodes its contents: a system with fewer packages is made again.
-    let key = crate::fixtures::fingerprint(&[INCLUDED.as_bytes().to_vec()]);
+fn base(root: &Path, options: &Options) -> Result<PathBuf> {
+    let suite = options.suite.as_str();
+    let included = if options.first { INCLUDED.to_string() } else { format!("{INCLUDED},{INCLUDED_FOR_OTHER}") };
+    // Its name encodes its contents: a system with other packages is made again.
+    let key = crate::fixtures::fingerprint(&[included.as_bytes().to_vec()]);
     let kind = if suite == SUITE { String::new() } else { format!("{suite}-") };
     let archive = root.join(format!("target/roots/systemd-{kind}{key:016x}.tar"));
     if archive.is_file() {
         return Ok(archive);
     }
-    println!("setup: fetching a Debian with systemd (some 250 MB) ...");
+    println!("setup: fetching a Debian with systemd (some {} MB) ...", if options.first { 60 } else { 250 });
     fs::create_dir_all(root.join("target/roots"))?;
     // Atomically.
     let new = archive.with_extension("new.tar");
     command(
         "mmdebstrap",
-        &["--variant=essential", &format!("--include={INCLUDED}"), suite],
+        &["--variant=essential", &format!("--include={included}"), suite],
         &[&new, Path::new(&format!("deb {ARCHIVE} {suite} main"))],
     )?;
     fs::rename(&new, &archive)?;
@@ -143,6 +162,7 @@ fn base(root: &Path, suite: &str) -> Result<PathBuf> {
 fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()> {
     let release = &place.kernel.release;
     let lustre = LUSTRE.build(root, place)?;
+    fs::create_dir_all(system.join("usr/lib/modules"))?;
     command(
         "cp",
         &["-a", "--no-target-directory"],

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use spile_base::cache;
 
 use super::find::{Kind, Test, script_path};
 use super::header::Script;
@@ -36,6 +37,8 @@ pub struct Workshop {
     pub all: bool,
     /// The generated modules, or why there are none; built for the first test that needs them.
     family: OnceLock<Result<Family, String>>,
+    /// See [`Workshop::cache_seed`].
+    cache_seed: OnceLock<Result<PathBuf, String>>,
 }
 
 impl Workshop {
@@ -56,6 +59,7 @@ impl Workshop {
             kbuild,
             all,
             family: OnceLock::new(),
+            cache_seed: OnceLock::new(),
         })
     }
 
@@ -64,6 +68,15 @@ impl Workshop {
         let built =
             self.family.get_or_init(|| Family::build(&self.root, &self.place).map_err(|error| format!("{error:#}")));
         built.as_ref().map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// A directory with what costs seconds and is the same for all tests: the compiled runtime and the tables of debug
+    /// information, as far as they were there when the first test on the host asked. For tests with a cache of their own that
+    /// are about something else.
+    fn cache_seed(&self) -> Result<&Path> {
+        let made =
+            self.cache_seed.get_or_init(|| seed(&self.work.join("cache-seed")).map_err(|error| format!("{error:#}")));
+        made.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
     }
 
     /// The modules that are not the kernel's and that the test's scripts may name.
@@ -127,6 +140,7 @@ impl Workshop {
                 command.arg(&test.path).current_dir(&directory).stdin(Stdio::null());
                 command.env("XTASK", std::env::current_exe().unwrap_or_default());
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
+                command.env("CACHE", self.cache_seed()?);
                 let modules = self.modules_of(test)?;
                 let modules: Vec<String> = modules.iter().map(|module| format!("-d {}", module.display())).collect();
                 if test.header.family {
@@ -162,6 +176,21 @@ impl Workshop {
             result.is_ok_and(|observed| observed.exit == 0)
         })
     }
+}
+
+/// Copies the entries that take long to make from the cache of this run into `directory`, as the cache's own user.
+fn seed(directory: &Path) -> Result<PathBuf> {
+    let settings = cache::Settings::from_environment();
+    for kind in [cache::Kind::Runtime, cache::Kind::Index] {
+        let to = directory.join(kind.name());
+        fs::create_dir_all(&to).with_context(|| format!("making {}", to.display()))?;
+        let Some(from) = settings.directory.as_ref().map(|root| root.join(kind.name())) else { continue };
+        for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+            // An entry appears complete; one that has just been removed is made again.
+            let _ = fs::copy(entry.path(), to.join(entry.file_name()));
+        }
+    }
+    Ok(directory.to_path_buf())
 }
 
 /// A test that is a script, as if a shell test had named it.
