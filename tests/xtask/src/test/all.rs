@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::Report;
+use super::report::Report;
 
 /// A task of this program, or one of its tests for longer than usual.
 struct Part {

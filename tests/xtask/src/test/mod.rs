@@ -17,6 +17,7 @@ mod build;
 pub(crate) mod find;
 mod header;
 mod judge;
+mod report;
 mod results;
 mod share;
 mod timings;
@@ -26,9 +27,9 @@ pub use all::{commit, output_of};
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,7 @@ use build::Workshop;
 use find::Test;
 use judge::Observed;
 pub use judge::trouble;
+use report::Report;
 use timings::{Part, Timings};
 
 use crate::parallel::{self, Job};
@@ -80,10 +82,11 @@ pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
 
 fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let root = crate::root();
-    let report = Report::default();
+    let whole = options.names.is_empty();
+    // Who watches wants to see that it goes on; a log of a thousand lines hides the one that matters.
+    let report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
     let timings = Timings::new();
     let alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
-    let whole = options.names.is_empty();
     if whole {
         whole::build(&root, &timings)?;
     } else {
@@ -98,9 +101,9 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     );
     let not_applicable = others.iter().map(|test| (test.name.clone(), only_for(test))).collect::<Vec<_>>();
     if !not_applicable.is_empty() {
-        let list: String =
-            not_applicable.iter().map(|(name, only)| format!("\n    {name} (only for {only})")).collect();
-        println!("{} tests are not for {}:{list}", others.len(), place.kernel.release);
+        println!("{} tests are not for {}", others.len(), place.kernel.release);
+        let list = not_applicable.iter().map(|(name, only)| format!("    {name} (only for {only})\n"));
+        report.print(list.collect::<String>().trim_end());
     }
     if options.quick {
         tests = find::one_of_each_area(tests);
@@ -132,7 +135,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
         println!("the timings are not kept: {error:#}");
     }
     if whole || options.timings {
-        println!("\n{}", timings.summary());
+        report.print(&format!("\n{}", timings.summary()));
     }
     if options.timings {
         println!("{}", timings.slowest(60));
@@ -152,6 +155,9 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     drop(alone);
     if options.all {
         all::run(&root, &report)?;
+    }
+    if report.is_brief() {
+        println!("{} s; each test's line and what the parts took: target/test.log", timings.elapsed().as_secs());
     }
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -174,68 +180,6 @@ fn only_for(test: &Test) -> String {
 /// Tests on the host are about this machine's own kernel.
 fn suits(test: &Test, place: &Place) -> bool {
     test.header.is_for(&place.kernel.release) && (place.is_here() || test.kind != find::Kind::HostShell)
-}
-
-/// Counters, and printing without mixing lines.
-#[derive(Default)]
-struct Report {
-    passed: AtomicUsize,
-    failed: AtomicUsize,
-    printing: Mutex<()>,
-}
-
-impl Report {
-    fn add(&self, passed: usize, failed: usize) {
-        self.passed.fetch_add(passed, Ordering::Relaxed);
-        self.failed.fetch_add(failed, Ordering::Relaxed);
-    }
-
-    /// A failed test is run again: do not count it.
-    fn take_back(&self) {
-        self.failed.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn passed(&self) -> usize {
-        self.passed.load(Ordering::Relaxed)
-    }
-
-    fn failed(&self) -> usize {
-        self.failed.load(Ordering::Relaxed)
-    }
-
-    /// Prints lines without others in between.
-    fn print(&self, lines: &str) {
-        let _printing = self.printing.lock();
-        println!("{lines}");
-    }
-
-    /// The line of a single task, with its output if it failed.
-    fn tell_one(&self, name: &str, ok: bool, said: &str) {
-        self.add(usize::from(ok), usize::from(!ok));
-        self.print(&if ok { format!("ok      {name}") } else { format!("FAILED  {name}\n{}", indented(said)) });
-    }
-
-    /// The line of one test, and its faults with its output.
-    fn tell(&self, test: &Test, faults: &[String], observed: &Observed) {
-        let _printing = self.printing.lock();
-        if faults.is_empty() {
-            self.add(1, 0);
-            println!("ok      {}", test.name);
-            return;
-        }
-        self.add(0, 1);
-        println!("FAILED  {}", test.name);
-        for fault in faults {
-            println!("{}", indented(fault));
-        }
-        for (what, text) in
-            [("stdout", &observed.stdout), ("stderr", &observed.stderr), ("kernel log", &observed.dmesg)]
-        {
-            if !text.trim().is_empty() {
-                println!("    {what}:\n{}", indented(&shortened(text)));
-            }
-        }
-    }
 }
 
 /// Runs the tests alone, one after the other; returns the names of those that pass now.
@@ -341,19 +285,4 @@ fn keep_files(directory: &Path, observed: &Observed) {
     for (name, text) in [("stdout", &observed.stdout), ("stderr", &observed.stderr), ("dmesg", &observed.dmesg)] {
         let _ = fs::write(directory.join(name), text);
     }
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("      {line}\n")).collect::<String>().trim_end().to_string()
-}
-
-/// The first and the last lines of a long text.
-fn shortened(text: &str) -> String {
-    const SHOWN: usize = 15;
-    let lines: Vec<&str> = text.lines().collect();
-    if lines.len() <= 2 * SHOWN {
-        return text.to_string();
-    }
-    let left_out = format!("... {} lines ...", lines.len() - 2 * SHOWN);
-    [&lines[..SHOWN], &[left_out.as_str()], &lines[lines.len() - SHOWN..]].concat().join("\n")
 }

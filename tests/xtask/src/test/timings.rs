@@ -77,6 +77,11 @@ impl Timings {
         Timings { began: Instant::now(), entries: Mutex::default() }
     }
 
+    /// Since the run began.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     /// Records the end of a step.
     pub fn add(&self, part: Part, name: &str, began: Instant, processor: Duration) {
         self.add_until(part, name, began, Instant::now(), processor);
@@ -139,7 +144,7 @@ impl Timings {
              the end {} (1, 5 and 15 minutes). Parts run in parallel, so their wall times add up to more than the run's. Processor\n\
              time includes child processes; on a busy machine only it is comparable.\n\n\
              {BEFORE}\n\n\
-             ## By part\n\n```\n{}```\n\n## The longest\n\n```\n{}```\n",
+             ## By part\n\n```\n{}```\n\n## The most processor time\n\n```\n{}```\n",
             load.join(", "),
             self.summary(),
             self.slowest(40)
@@ -150,7 +155,7 @@ impl Timings {
     pub fn slowest(&self, count: usize) -> String {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sorted: Vec<&Entry> = entries.iter().collect();
-        sorted.sort_by_key(|entry| std::cmp::Reverse(entry.wall.max(entry.processor)));
+        sorted.sort_by_key(|entry| std::cmp::Reverse(entry.processor));
         sorted
             .iter()
             .take(count)

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 
-use super::Report;
+use super::report::Report;
 use super::timings::{Part, Timings};
 use crate::measure;
 use crate::parallel::Job;
@@ -42,11 +42,22 @@ pub fn unit_tests<'a>(root: &'a Path, report: &'a Report, timings: &'a Timings) 
         report.add(counted.iter().map(|(passed, _)| passed).sum(), failed);
         report.print(ran.stdout.trim_end());
         if failed > 0 {
+            report.print_failure(&failures(&ran.stdout));
             report.print(ran.stderr.trim_end());
         }
         ensure!(ran.status.success() || failed > 0, "cargo test failed ({}):\n{}", ran.status, ran.stderr);
         Ok(())
     })
+}
+
+/// Of the output of `cargo test`: what failed and what it said, from "failures:" to the counts.
+fn failures(output: &str) -> String {
+    let mut is_inside = false;
+    let lines = output.lines().filter(|line| {
+        is_inside = (is_inside || *line == "failures:") && !line.starts_with("test result: ");
+        is_inside
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// From "test result: ok. 14 passed; 0 failed; 0 ignored; ...".
@@ -112,6 +123,7 @@ pub fn systemd<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
         match counted {
             Some((passed, failed)) => {
                 report.print(told.rsplit_once('\n').map_or("", |(facts, _)| facts));
+                told.lines().filter(|line| line.starts_with("FAILED")).for_each(|line| report.print_failure(line));
                 report.add(passed, failed);
             }
             None => report.tell_one("systemd", false, &format!("{told}\n{}", ran.stderr)),
@@ -169,6 +181,15 @@ mod tests {
         let line = "test result: FAILED. 14 passed; 2 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.02s";
         assert_eq!(counts(line), Some((14, 2)));
         assert_eq!(counts("running 3 tests"), None);
+    }
+
+    #[test]
+    fn failures_of_cargo() {
+        let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nwhy\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed\n\nrunning 0 tests\n";
+        assert_eq!(
+            failures(output).split_whitespace().collect::<Vec<_>>().join(" "),
+            "failures: ---- b stdout ---- why failures: b"
+        );
     }
 
     #[test]
