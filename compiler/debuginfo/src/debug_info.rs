@@ -17,6 +17,7 @@ use crate::facts::{
 use crate::object::{Address, Elf, Reserved};
 use crate::portable::Portable;
 use crate::source::{Form, GlobalPattern, Source};
+use crate::symbols::Symbols;
 
 /// Debug information of one object: its DWARF, else its BTF; or an exported index of it.
 pub struct DebugInfo(Box<dyn Source>);
@@ -36,6 +37,20 @@ impl DebugInfo {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The same of a program or library: its DWARF, else the functions of its symbol table.
+    pub fn of_program(elf: Arc<Elf>, cache: Option<Arc<Cache>>) -> Result<DebugInfo, Error> {
+        match Dwarf::open(elf.clone(), cache) {
+            Ok(dwarf) => Ok(DebugInfo(Box::new(dwarf))),
+            Err(Error::NoDwarf { .. }) => Ok(DebugInfo(Box::new(Symbols::new(elf)))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether there is a symbol table alone: nothing but where functions begin.
+    pub fn is_symbols(&self) -> bool {
+        self.0.form() == Form::Symbols
     }
 
     /// Whether there is BTF alone: types and prototypes are known, and nothing of inlined functions, lines and locals.

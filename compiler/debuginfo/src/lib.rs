@@ -28,12 +28,16 @@ mod portable;
 #[doc(hidden)]
 pub mod raw;
 mod source;
+mod symbols;
 mod tables;
 pub mod target;
 #[cfg(test)]
 mod tests;
 
-pub use self::object::{Address, Anchor, Elf, FunctionCode, Patched, Reason, Reserved, Section, SectionId, Symbol};
+pub use self::object::{
+    Address, Anchor, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved, Section, SectionId,
+    Symbol, demangled, last_part,
+};
 pub use debug_info::DebugInfo;
 pub use error::Error;
 pub use facts::registers::{RETURN_REGISTER, parameter_register};

@@ -15,13 +15,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use object::elf::{SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE};
 use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader as _, SectionHeader};
 use object::{
-    LittleEndian, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget, SectionFlags,
-    SymbolKind,
+    LittleEndian, Object as _, ObjectKind, ObjectSection, ObjectSegment as _, ObjectSymbol, RelocationKind,
+    RelocationTarget, SectionFlags, SymbolKind,
 };
 
 use rayon::prelude::*;
 use spile_abi::budget::{Budget, Limits, USUAL};
 
+use super::demangle::{demangled, fits};
 use super::file::{self, Bytes};
 use crate::error::Error;
 
@@ -238,6 +239,22 @@ impl Elf {
         self.has_section(".symtab") && self.parse().is_ok_and(code)
     }
 
+    /// Where in the file the bytes at a link-time address are, by the segments that are loaded (PT_LOAD); None if they are in
+    /// none, or not from the file.
+    pub fn file_offset(&self, at: u64) -> Option<u64> {
+        let elf = self.parse().ok()?;
+        elf.segments().find_map(|segment| {
+            let inside = at.checked_sub(segment.address())?;
+            let (start, length) = segment.file_range();
+            (inside < length).then(|| start.checked_add(inside)).flatten()
+        })
+    }
+
+    /// Bytes of a section of the loaded file, as they are there; None if there is none.
+    pub fn section_bytes(&self, name: &str) -> Option<&[u8]> {
+        self.bytes.get(self.plain_section(name)?)
+    }
+
     /// Whether it is BTF as the kernel shows its own in /sys/kernel/btf.
     pub fn is_raw_btf(&self) -> bool {
         is_raw_btf(&self.bytes)
@@ -403,7 +420,9 @@ impl Elf {
     fn read_symbols(&self) -> Result<Symbols, Error> {
         let elf = self.parse()?;
         let mut all = Vec::new();
-        for symbol in elf.symbols() {
+        // What strip has left is what the dynamic linker needs.
+        let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
+        for symbol in symbols {
             let (Ok(name), Some(at)) = (symbol.name_bytes(), self.symbol_start(&symbol)) else { continue };
             let place = (name.as_ptr() as usize)
                 .checked_sub(self.bytes.as_ptr() as usize)
@@ -445,6 +464,37 @@ impl Elf {
         Ok(self.symbols()?.all.iter().map(|row| self.symbol(row)))
     }
 
+    /// The symbol of that number in the order of [`Elf::all_symbols`].
+    pub(crate) fn symbol_numbered(&self, number: u32) -> Result<Option<Symbol<'_>>, Error> {
+        Ok(self.symbols()?.all.get(number as usize).map(|row| self.symbol(row)))
+    }
+
+    /// Names of functions whose code begins at the address.
+    pub fn functions_at(&self, address: Address) -> Vec<String> {
+        let Some(at) = self.flat(address) else { return Vec::new() };
+        let before = self.symbols_before(at).into_iter().flatten();
+        let here = before.take_while(|symbol| symbol.at == at).filter(|symbol| symbol.function);
+        here.map(|symbol| symbol.name.to_string()).collect()
+    }
+
+    /// Where functions of a name that fits the shell pattern begin, by the symbol table alone: name and place, each once. The name
+    /// may be one of C++ or Rust, or the end of one.
+    pub fn functions_like(&self, pattern: &str) -> Vec<(String, Address)> {
+        let all = self.all_symbols().into_iter().flatten();
+        let code = all.filter(|symbol| symbol.function && self.is_code(symbol.at));
+        let fits = code.filter_map(|symbol| {
+            if spile_base::glob::matches(pattern, symbol.name) {
+                return Some((symbol.name.to_string(), self.address(symbol.at)?));
+            }
+            let qualified = demangled(symbol.name).filter(|qualified| fits(pattern, qualified))?;
+            Some((qualified, self.address(symbol.at)?))
+        });
+        let mut found: Vec<(String, Address)> = fits.collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
     /// The symbols of this name.
     pub fn symbols_named<'e>(&'e self, name: &'e str) -> Result<impl Iterator<Item = Symbol<'e>>, Error> {
         let symbols = self.symbols()?;
@@ -482,7 +532,8 @@ impl Elf {
     /// Where the lowest symbol of that name is, in the object's one address space: what `symbols_named` has first.
     fn scan_for(&self, name: &str) -> Result<Option<u64>, Error> {
         let elf = self.parse()?;
-        let named = elf.symbols().filter(|symbol| symbol.name_bytes() == Ok(name.as_bytes()));
+        let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
+        let named = symbols.filter(|symbol| symbol.name_bytes() == Ok(name.as_bytes()));
         Ok(named.filter_map(|symbol| self.symbol_start(&symbol)).min())
     }
 

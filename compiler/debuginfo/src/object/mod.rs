@@ -6,15 +6,21 @@
 //! The tables of an ELF file are read with the `object` crate, here and nowhere else in this crate.
 
 mod boot_image;
+mod demangle;
+mod dynamic;
 mod elf;
 pub(crate) mod file;
 mod flow;
+mod imports;
+mod markers;
 mod patched;
 mod reserved;
 pub(crate) mod skeleton;
 
+pub use demangle::{demangled, last_part};
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
 pub(crate) use elf::{Contents, is_raw_btf};
 pub(crate) use flow::{Edges, Flow};
+pub use markers::{Marker, MarkerArgument, Operand};
 pub use patched::{FunctionCode, Patched};
 pub use reserved::{Reason, Reserved};

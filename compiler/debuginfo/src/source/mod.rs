@@ -25,6 +25,8 @@ pub(crate) enum Form {
     Btf,
     /// An index that was exported from DWARF.
     Portable,
+    /// A symbol table alone.
+    Symbols,
 }
 
 /// A variable and where it is, or why it cannot be had.

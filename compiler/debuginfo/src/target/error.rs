@@ -47,6 +47,24 @@ pub enum TargetError {
         /// As it was given.
         name: String,
     },
+    /// There is no program or library of this name, path or build-id.
+    #[error("cannot find the program `{name}`")]
+    NoSuchProgram {
+        /// As it was given.
+        name: String,
+        /// Names that look like it.
+        near: Vec<String>,
+        /// Where it was looked for.
+        looked: Vec<PathBuf>,
+    },
+    /// No process of this number, or what it runs cannot be read.
+    #[error("cannot tell what process {pid} runs: {message}")]
+    NoSuchProcess {
+        /// The number.
+        pid: i64,
+        /// What the operating system answered.
+        message: String,
+    },
     /// The file with the debug information is of another build than the object.
     #[error("{debug} is not of the same build as {object}")]
     BuildIdMismatch {
@@ -102,7 +120,7 @@ impl TargetError {
                 notes.extend(asked.iter().map(|answer| format!("asked {answer}")));
                 notes.extend(package.iter().map(|package| format!("apt-get install {package}")));
             }
-            TargetError::NoSuchModule { near, looked, .. } => {
+            TargetError::NoSuchModule { near, looked, .. } | TargetError::NoSuchProgram { near, looked, .. } => {
                 if !near.is_empty() {
                     notes.push(format!("did you mean {}?", near.join(", ")));
                 }
@@ -126,7 +144,7 @@ impl TargetError {
             TargetError::NotOneKernel { releases, .. } => {
                 notes.push(format!("it has {}: name one, with --sysroot", releases.join(", ")));
             }
-            TargetError::NoIndex { .. } | TargetError::Object(_) => {}
+            TargetError::NoIndex { .. } | TargetError::NoSuchProcess { .. } | TargetError::Object(_) => {}
         }
         notes
     }

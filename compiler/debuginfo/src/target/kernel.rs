@@ -15,8 +15,9 @@ use std::sync::Arc;
 use super::debuginfod::{Asked, Servers};
 use super::error::TargetError;
 use super::module::{self, Modules};
-use super::object::Object;
+use super::object::{Kind, Object};
 use super::packed::Packed;
+use super::places;
 use crate::Elf;
 use spile_base::cache::Cache;
 
@@ -208,7 +209,7 @@ impl Kernel {
                 Ok(Object::new(
                     "kernel".into(),
                     packed.path.clone(),
-                    true,
+                    Kind::Kernel,
                     packed.object(None).ok_or_else(missing)??,
                     None,
                     None,
@@ -217,7 +218,7 @@ impl Kernel {
         }
         let path = self.vmlinux_path()?;
         self.opened(&path, || {
-            Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None))
+            Ok(Object::new("kernel".into(), path.clone(), Kind::Kernel, Elf::open(&path)?, self.cache.clone(), None))
         })
     }
 
@@ -228,7 +229,7 @@ impl Kernel {
         }
         let path = self.installed().or_else(|| self.with_btf())?;
         self.opened(&path, || {
-            Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None))
+            Ok(Object::new("kernel".into(), path.clone(), Kind::Kernel, Elf::open(&path)?, self.cache.clone(), None))
         })
         .ok()
     }
@@ -247,7 +248,7 @@ impl Kernel {
                 Ok(Object::new(
                     name.clone(),
                     packed.path.clone(),
-                    false,
+                    Kind::Module,
                     packed.object(Some(&name)).ok_or_else(missing)??,
                     None,
                     None,
@@ -460,7 +461,7 @@ impl Kernel {
         let own = Elf::open(path)?;
         let name = module::name_of(path);
         if own.has_section(".debug_info") {
-            return Ok(Object::new(name, path.into(), false, own, self.cache.clone(), None));
+            return Ok(Object::new(name, path.into(), Kind::Module, own, self.cache.clone(), None));
         }
         let looked = self.debug_places(path, &own);
         for debug in looked.iter().filter(|debug| debug.is_file()) {
@@ -476,16 +477,16 @@ impl Kernel {
                     debug_build_id: elf.build_id().to_vec(),
                 });
             }
-            return Ok(Object::new(name, path.into(), false, elf, self.cache.clone(), None));
+            return Ok(Object::new(name, path.into(), Kind::Module, elf, self.cache.clone(), None));
         }
         let asked = match self.fetch(own.build_id(), &format!("module {name}"), Some(&own)) {
             Ok(debug) => {
-                return Ok(Object::new(name, path.into(), false, Elf::open(&debug)?, self.cache.clone(), None));
+                return Ok(Object::new(name, path.into(), Kind::Module, Elf::open(&debug)?, self.cache.clone(), None));
             }
             Err(asked) => asked,
         };
         if let Some(kernel) = self.vmlinux().ok().filter(|_| own.has_btf()) {
-            return Ok(Object::new(name, path.into(), false, own, self.cache.clone(), Some(kernel)));
+            return Ok(Object::new(name, path.into(), Kind::Module, own, self.cache.clone(), Some(kernel)));
         }
         let (package, hints) = match own.is_in_tree() {
             true => (self.debug_package(), Vec::new()),
@@ -521,48 +522,16 @@ impl Kernel {
 
     /// Files that may have the debug information of the module at `path`.
     fn debug_places(&self, path: &Path, own: &Elf) -> Vec<PathBuf> {
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        let below = match &self.options.sysroot {
-            Some(root) => directory.strip_prefix(root).unwrap_or(directory),
-            None => directory,
-        };
-        let below = below.strip_prefix("/").unwrap_or(below);
-        let file = path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
-        // The debug file of a compressed module is not compressed.
-        let plain = file.rsplit_once(".ko").map_or(file.clone(), |(stem, _)| format!("{stem}.ko"));
-        let link = own.debug_link();
-        let mut places = Vec::new();
-        if let [first, rest @ ..] = own.build_id() {
-            let rest = hex::encode(rest);
-            places.extend(self.debug_dirs().iter().map(|dir| dir.join(format!(".build-id/{first:02x}/{rest}.debug"))));
-        }
-        for dir in self.debug_dirs() {
-            // With /usr merged into /, either path may be the package's.
-            for below in [
-                below.to_path_buf(),
-                below.strip_prefix("usr").unwrap_or(below).to_path_buf(),
-                Path::new("usr").join(below),
-            ] {
-                let dir = dir.join(below);
-                places.push(dir.join(&plain));
-                places.push(dir.join(format!("{plain}.debug")));
-                places.extend(link.iter().map(|link| dir.join(link)));
-            }
-        }
-        places.push(directory.join(format!("{plain}.debug")));
-        places.extend(link.iter().flat_map(|link| [directory.join(link), directory.join(".debug").join(link)]));
-        places.retain(|place| place != path);
-        let mut seen = std::collections::HashSet::new();
-        places.retain(|place| seen.insert(place.clone()));
-        places
+        places::debug_places(path, own, &self.debug_dirs(), self.options.sysroot.as_deref())
     }
 }
 
 /// The directory below which the system lies.
-struct Root(Option<PathBuf>);
+pub(super) struct Root(pub Option<PathBuf>);
 
 impl Root {
-    fn at(&self, path: &str) -> PathBuf {
+    /// A path of the system, below the root.
+    pub fn at(&self, path: &str) -> PathBuf {
         match &self.0 {
             Some(root) => root.join(path.trim_start_matches('/')),
             None => PathBuf::from(path),

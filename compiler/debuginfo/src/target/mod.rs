@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What probes are for: one kernel release, its files and modules, and each one's build-id.
+//! What probes are for: one kernel release, its files and modules, and each one's build-id; and programs and libraries in user
+//! space ([`Programs`]).
 //!
 //! [`Kernel::open`] only looks which files there are. An [`Object`] is opened when first asked for, and its debug information
 //! is read when that is first asked for.
@@ -8,12 +9,18 @@
 mod debuginfod;
 mod error;
 mod kernel;
+mod libraries;
 mod module;
+mod number;
 mod object;
 mod packed;
+mod places;
+mod program;
 
 pub use debuginfod::Servers;
 pub use error::TargetError;
 pub use kernel::{Kernel, SearchOptions};
+pub use number::number;
 pub use object::Object;
 pub use packed::export;
+pub use program::Programs;

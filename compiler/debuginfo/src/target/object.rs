@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! vmlinux or one module: the file that is loaded, and the one with its debug information.
+//! vmlinux, one module or one program: the file that is loaded, and the one with its debug information.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,20 @@ use crate::object::{Edges, Flow};
 use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved};
 use spile_base::cache::Cache;
 
-/// One object of the kernel.
+/// What an object is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Kernel,
+    Module,
+    /// A program or shared library in user space.
+    Program,
+}
+
+/// One object of the kernel, or one program or library.
 pub struct Object {
     name: String,
     path: PathBuf,
-    kernel: bool,
+    kind: Kind,
     /// The file with debug information; it has the symbols and sections of the loaded one too.
     elf: Arc<Elf>,
     debug: OnceCell<Result<DebugInfo, debuginfo::Error>>,
@@ -28,14 +37,16 @@ pub struct Object {
     reserved: OnceCell<Option<Reserved>>,
     /// The file that has the code, and jumps that its instructions do not show; None: no file has it.
     edges: OnceCell<Option<(Arc<Elf>, Edges)>>,
+    /// Of a program, the file that is mapped, where another one has the debug information.
+    mapped: Option<Arc<Elf>>,
 }
 
 impl Object {
-    /// The kernel or a module; `base` is the kernel whose BTF a module's BTF continues.
+    /// An object of a kind; `base` is the kernel whose BTF a module's BTF continues.
     pub(super) fn new(
         name: String,
         path: PathBuf,
-        kernel: bool,
+        kind: Kind,
         elf: Elf,
         cache: Option<Arc<Cache>>,
         base: Option<Rc<Object>>,
@@ -43,7 +54,7 @@ impl Object {
         Object {
             name,
             path,
-            kernel,
+            kind,
             elf: Arc::new(elf),
             debug: OnceCell::new(),
             cache,
@@ -51,10 +62,23 @@ impl Object {
             code: OnceCell::new(),
             reserved: OnceCell::new(),
             edges: OnceCell::new(),
+            mapped: None,
         }
     }
 
-    /// `kernel`, or the module's name as the kernel spells it (`_`, never `-`).
+    /// A program or library: the file that processes map and, if another one has it, that with debug information or symbols.
+    pub(super) fn program(path: PathBuf, mapped: Elf, debug: Option<Elf>, cache: Option<Arc<Cache>>) -> Object {
+        let name = path.display().to_string();
+        match debug {
+            None => Object::new(name, path, Kind::Program, mapped, cache, None),
+            Some(debug) => {
+                let object = Object::new(name, path, Kind::Program, debug, cache, None);
+                Object { mapped: Some(Arc::new(mapped)), ..object }
+            }
+        }
+    }
+
+    /// `kernel`, the module's name as the kernel spells it (`_`, never `-`), or the program's path.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -76,12 +100,28 @@ impl Object {
 
     /// Link-time address of the build-id's bytes, in the kernel's `.notes`; None for modules.
     pub fn build_id_address(&self) -> Option<u64> {
-        if self.kernel { self.elf.build_id_address() } else { None }
+        if self.is_kernel() { self.elf.build_id_address() } else { None }
     }
 
-    /// Whether it is the kernel, not a module.
+    /// Whether it is the kernel, not a module or a program.
     pub fn is_kernel(&self) -> bool {
-        self.kernel
+        self.kind == Kind::Kernel
+    }
+
+    /// Whether it is a program or library in user space.
+    pub fn is_program(&self) -> bool {
+        self.kind == Kind::Program
+    }
+
+    /// The file that processes map, of a program.
+    pub fn mapped(&self) -> &Arc<Elf> {
+        self.mapped.as_ref().unwrap_or(&self.elf)
+    }
+
+    /// Where in the program's file the bytes at a link-time address are; None if they are in none of the parts that are mapped
+    /// from the file.
+    pub fn file_offset(&self, address: Address) -> Option<u64> {
+        self.mapped().file_offset(address.offset)
     }
 
     /// Whether addresses are known; a boot image has no symbols, and the running kernel finds functions by name.
@@ -92,6 +132,11 @@ impl Object {
     /// Whether its debug information has been read and is BTF alone.
     pub fn is_btf(&self) -> bool {
         matches!(self.debug.get(), Some(Ok(debug)) if debug.is_btf())
+    }
+
+    /// Whether its debug information has been read and is a symbol table alone.
+    pub fn is_symbols(&self) -> bool {
+        matches!(self.debug.get(), Some(Ok(debug)) if debug.is_symbols())
     }
 
     /// The symbol's link-time address (of a module: its offset in its section); None if there is no such symbol.
@@ -143,6 +188,9 @@ impl Object {
     /// All places where the kernel refuses a probe; None where no file here has the code.
     pub fn reserved_places(&self) -> Option<&Reserved> {
         let read = || {
+            if self.is_program() {
+                return None;
+            }
             if let Some(exported) = self.debug().ok().and_then(DebugInfo::reserved) {
                 return Some(exported);
             }
@@ -177,10 +225,14 @@ impl Object {
 
     /// Some files with debug information have the sections of the loaded one without their contents.
     fn open_code(&self, address: Address) -> Option<Arc<Elf>> {
+        if let Some(mapped) = &self.mapped {
+            return Some(mapped.clone());
+        }
         if self.elf.has_contents(address) {
             return Some(self.elf.clone());
         }
-        let own = Elf::open(&self.path).ok().filter(|own| !self.kernel && own.build_id() == self.elf.build_id())?;
+        let own =
+            Elf::open(&self.path).ok().filter(|own| !self.is_kernel() && own.build_id() == self.elf.build_id())?;
         Some(Arc::new(own))
     }
 
@@ -199,11 +251,28 @@ impl Object {
         self.debug().is_ok_and(|debug| debug.has_place(address))
     }
 
+    /// Functions of a program by its symbol tables alone, of names that fit a shell pattern: name and place.
+    pub fn functions_by_symbol(&self, pattern: &str) -> Vec<(String, Address)> {
+        let own = self.elf.functions_like(pattern);
+        if own.is_empty() { self.mapped().functions_like(pattern) } else { own }
+    }
+
+    /// Names of the functions that begin at an address of a program, by its symbol tables.
+    pub fn functions_at(&self, address: Address) -> Vec<String> {
+        let mut names = [self.elf.functions_at(address), self.mapped().functions_at(address)].concat();
+        names.sort();
+        names.dedup();
+        names
+    }
+
     /// The debug information, opened when first asked for.
     pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
         let base = self.base.as_ref().map(|base| &*base.elf);
         self.debug
-            .get_or_init(|| DebugInfo::open(self.elf.clone(), self.cache.clone(), base))
+            .get_or_init(|| match self.kind {
+                Kind::Program => DebugInfo::of_program(self.elf.clone(), self.cache.clone()),
+                _ => DebugInfo::open(self.elf.clone(), self.cache.clone(), base),
+            })
             .as_ref()
             .map_err(Clone::clone)
     }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Names of C++ and Rust functions as the source has them, from those in symbol tables.
+
+use cpp_demangle::{DemangleOptions, Symbol};
+use spile_base::glob;
+
+/// Longer ones are left as they are: nothing that people write has them.
+const MOST: usize = 4096;
+
+/// `ns::Class::method`, without parameters and return type; None for a name that is not mangled.
+pub fn demangled(name: &str) -> Option<String> {
+    if name.len() > MOST || !(name.starts_with("_Z") || name.starts_with("_R")) {
+        return None;
+    }
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return Some(format!("{rust:#}"));
+    }
+    let options = DemangleOptions::new().no_params().no_return_type();
+    Symbol::new(name).ok()?.demangle_with_options(&options).ok()
+}
+
+/// The last part of a qualified name, without template arguments: what debug information has as the function's name.
+pub fn last_part(qualified: &str) -> &str {
+    let mut depth = 0usize;
+    let mut start = 0;
+    let mut end = qualified.len();
+    for (at, byte) in qualified.bytes().enumerate() {
+        match byte {
+            b'<' => {
+                end = if depth == 0 { at } else { end };
+                depth += 1;
+            }
+            b'>' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 => (start, end) = (at + 1, qualified.len()),
+            _ => {}
+        }
+    }
+    qualified.get(start..end).unwrap_or(qualified)
+}
+
+/// Whether a shell pattern fits a qualified name: the whole of it, or its end behind a `::`. A pattern that begins with `::` is for
+/// the whole.
+pub(super) fn fits(pattern: &str, qualified: &str) -> bool {
+    if let Some(whole) = pattern.strip_prefix("::") {
+        return glob::matches(whole, qualified);
+    }
+    let tails = qualified.match_indices("::").filter_map(|(at, _)| qualified.get(at + 2..));
+    std::iter::once(qualified).chain(tails).any(|tail| glob::matches(pattern, tail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_both_languages() {
+        assert_eq!(demangled("_ZN2ns5Class6methodEi").as_deref(), Some("ns::Class::method"));
+        assert_eq!(demangled("_ZN4core3fmt5write17h0123456789abcdefE").as_deref(), Some("core::fmt::write"));
+        assert_eq!(demangled("_RNvC7mycrate3foo").as_deref(), Some("mycrate::foo"));
+        assert!(demangled("malloc").is_none());
+        assert_eq!(last_part("ns::Box<a::b>::push<int>"), "push");
+        assert_eq!(last_part("ns::Class::method"), "method");
+    }
+
+    #[test]
+    fn a_pattern_fits_the_end_of_a_name() {
+        assert!(fits("Class::method", "ns::Class::method") && fits("meth*", "ns::Class::method"));
+        assert!(fits("::ns::*", "ns::Class::method") && !fits("::Class::method", "ns::Class::method"));
+        assert!(!fits("ass::method", "ns::Class::method"));
+    }
+}

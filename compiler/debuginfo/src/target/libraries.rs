@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The shared libraries that a program is started with: by what it and they need, as ld.so(8) finds them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::kernel::Root;
+use crate::Elf;
+
+/// Directories that are searched whatever the configuration says.
+const USUAL: [&str; 6] =
+    ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+
+/// Libraries of one program that are followed.
+const MOST: usize = 1000;
+
+/// The directories of the system, in the order in which they are searched.
+pub(super) fn system_directories(root: &Root) -> Vec<PathBuf> {
+    let mut directories = Vec::new();
+    let mut files = vec![root.at("/etc/ld.so.conf")];
+    let below = fs::read_dir(root.at("/etc/ld.so.conf.d")).into_iter().flatten().flatten();
+    let mut below: Vec<PathBuf> = below.map(|entry| entry.path()).collect();
+    below.sort();
+    files.extend(below.into_iter().filter(|path| path.extension().is_some_and(|end| end == "conf")));
+    for file in files {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        directories.extend(lines.filter(|line| line.starts_with('/')).map(|line| root.at(line)));
+    }
+    directories.extend(USUAL.map(|directory| root.at(directory)));
+    directories
+}
+
+/// Paths of the libraries that the program at `path` needs, and that those need, each once; and of the dynamic linker.
+pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root) -> Vec<PathBuf> {
+    let system = system_directories(root);
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut waiting = wanted(path, elf);
+    while let Some((name, own)) = waiting.pop() {
+        if !seen.insert(name.clone()) || seen.len() > MOST {
+            continue;
+        }
+        let places = own.iter().chain(&system).map(|directory| directory.join(&name));
+        let places = if name.contains('/') { vec![root.at(&name)] } else { places.collect() };
+        let Some((place, library)) =
+            places.into_iter().find_map(|place| Some((place.clone(), Elf::open(&place).ok()?)))
+        else {
+            continue;
+        };
+        waiting.extend(wanted(&place, &library));
+        found.push(place);
+    }
+    found.sort();
+    found
+}
+
+/// What the file needs, each with the directories that it wants searched first.
+fn wanted(path: &Path, elf: &Elf) -> Vec<(String, Vec<PathBuf>)> {
+    let origin = path.parent().unwrap_or(Path::new("/")).display().to_string();
+    let own: Vec<PathBuf> = elf
+        .run_path()
+        .iter()
+        .map(|path| PathBuf::from(path.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin)))
+        .collect();
+    elf.needed().into_iter().chain(elf.interpreter()).map(|name| (name, own.clone())).collect()
+}

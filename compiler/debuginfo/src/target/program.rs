@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Programs and libraries in user space: by path, by name in `$PATH`, by build-id, by process.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::debuginfod::Servers;
+use super::error::TargetError;
+use super::kernel::{Root, SearchOptions};
+use super::libraries;
+use super::object::Object;
+use super::places::debug_places;
+use crate::Elf;
+use crate::object::file::unpack;
+use spile_base::cache::Cache;
+use spile_base::glob;
+
+/// The programs and libraries of one system.
+pub struct Programs {
+    options: SearchOptions,
+    cache: Option<Arc<Cache>>,
+    servers: Option<Servers>,
+    opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
+}
+
+/// Digits of a build-id (an SHA-1), by which `process("...")` may name a program.
+const BUILD_ID_DIGITS: usize = 40;
+
+/// Interpreters of interpreters that are followed.
+const MOST_INTERPRETERS: usize = 4;
+
+impl Programs {
+    /// Those of the system that `options` describe; nothing is read yet.
+    pub fn new(options: SearchOptions) -> Programs {
+        Programs { options, cache: None, servers: None, opened: RefCell::default() }
+    }
+
+    /// The same, with tables of debug information stored in `cache` from run to run.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Cache) -> Programs {
+        self.cache = Some(Arc::new(cache));
+        self
+    }
+
+    /// The same, with debug information that is not installed fetched from these servers.
+    #[must_use]
+    pub fn with_servers(mut self, servers: Option<Servers>) -> Programs {
+        self.servers = servers;
+        self
+    }
+
+    fn root(&self) -> Root {
+        Root(self.options.sysroot.clone())
+    }
+
+    fn debug_dirs(&self) -> Vec<PathBuf> {
+        self.options.debug_dirs.iter().cloned().chain([self.root().at("/usr/lib/debug")]).collect()
+    }
+
+    /// The path of the program, as processes that run it map it, without symbolic links; of a script that of its interpreter.
+    pub fn find(&self, name: &str) -> Result<PathBuf, TargetError> {
+        if name.len() == BUILD_ID_DIGITS && name.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return self.of_build_id(name);
+        }
+        let looked = match name.contains('/') {
+            true => vec![self.root().at(name)],
+            false => self.path_directories().iter().map(|directory| directory.join(name)).collect(),
+        };
+        match looked.iter().find(|path| path.is_file()) {
+            Some(path) => Ok(self.interpreted(&canonical(path), 0)),
+            None => Err(TargetError::NoSuchProgram { name: name.into(), near: self.near(name), looked }),
+        }
+    }
+
+    /// The paths that a shell pattern fits, sorted; a pattern without `/` is one of names in `$PATH`.
+    pub fn find_all(&self, pattern: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        if pattern.contains('/') {
+            let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
+            expand(&self.root().at("/"), &parts, &mut found);
+        } else {
+            self.path_directories().iter().for_each(|directory| expand(directory, &[pattern], &mut found));
+        }
+        let mut found: Vec<PathBuf> = found.iter().filter(|path| is_elf(path)).map(|path| canonical(path)).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// What a running process runs.
+    pub fn of_process(&self, pid: i64) -> Result<PathBuf, TargetError> {
+        let link = format!("/proc/{pid}/exe");
+        fs::read_link(&link).map_err(|error| TargetError::NoSuchProcess { pid, message: format!("{link}: {error}") })
+    }
+
+    /// The libraries of a program that fit `name`, a path or a shell pattern for a file name or path; of a running process those
+    /// that it has mapped.
+    pub fn libraries(&self, program: &Object, pid: Option<i64>, name: &str) -> Result<Vec<PathBuf>, TargetError> {
+        let all = match pid {
+            Some(pid) => mapped_by(pid)?,
+            None => libraries::of_program(program.path(), program.mapped(), &self.root()),
+        };
+        let fits = |path: &&PathBuf| {
+            let file = path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+            let tail = || canonical(path).file_name().is_some_and(|file| glob::matches(name, &file.to_string_lossy()));
+            glob::matches(name, &file) || glob::matches(name, &path.to_string_lossy()) || tail()
+        };
+        let mut found: Vec<PathBuf> = all.iter().filter(fits).map(|path| canonical(path)).collect();
+        found.sort();
+        found.dedup();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        // One that it opens itself (dlopen) is none of those that it needs.
+        if name.contains('/') && !glob::is_pattern(name) && Path::new(name).is_file() {
+            return Ok(vec![canonical(Path::new(name))]);
+        }
+        let named = |path: &PathBuf| path.file_name().map(|file| file.to_string_lossy().into_owned());
+        let near = all.iter().filter_map(named).collect();
+        Err(TargetError::NoSuchProgram { name: name.into(), near, looked: Vec::new() })
+    }
+
+    /// The program or library at a path.
+    pub fn open(&self, path: &Path) -> Result<Rc<Object>, TargetError> {
+        if let Some(object) = self.opened.borrow().get(path) {
+            return Ok(object.clone());
+        }
+        let object = Rc::new(self.read(path)?);
+        self.opened.borrow_mut().insert(path.into(), object.clone());
+        Ok(object)
+    }
+
+    fn read(&self, path: &Path) -> Result<Object, TargetError> {
+        let own = Elf::open(path)?;
+        if own.has_section(".debug_info") {
+            return Ok(Object::program(path.into(), own, None, self.cache.clone()));
+        }
+        let mut symbols = None;
+        for place in debug_places(path, &own, &self.debug_dirs(), self.options.sysroot.as_deref()) {
+            let Some(debug) = Elf::open(&place).ok().filter(|debug| debug.build_id() == own.build_id()) else {
+                continue;
+            };
+            if debug.has_section(".debug_info") {
+                return Ok(Object::program(path.into(), own, Some(debug), self.cache.clone()));
+            }
+            symbols = symbols.or(debug.has_symbols().then_some(debug));
+        }
+        if let Some(servers) = self.servers.as_ref().filter(|_| !own.build_id().is_empty()) {
+            let name = path.display().to_string();
+            let found = servers.find(own.build_id(), &name, Some(&own), self.cache.as_ref());
+            if let Some(debug) = found.ok().and_then(|path| Elf::open(&path).ok()) {
+                return Ok(Object::program(path.into(), own, Some(debug), self.cache.clone()));
+            }
+        }
+        if !own.has_symbols() {
+            symbols = symbols.or_else(|| packed_symbols(path, &own));
+        }
+        Ok(Object::program(path.into(), own, symbols, self.cache.clone()))
+    }
+
+    /// Paths of those that were looked into and have a symbol table alone, sorted.
+    pub fn without_debug_info(&self) -> Vec<String> {
+        let opened = self.opened.borrow();
+        let without = opened.values().filter(|object| object.is_symbols());
+        let mut names: Vec<String> = without.map(|object| object.name().to_string()).collect();
+        names.sort();
+        names
+    }
+
+    /// The files that were read so far: what a stored result depends on.
+    pub fn consulted(&self) -> Vec<PathBuf> {
+        let opened = self.opened.borrow();
+        opened.iter().flat_map(|(path, object)| [path.clone(), object.debug_path().to_path_buf()]).collect()
+    }
+
+    fn path_directories(&self) -> Vec<PathBuf> {
+        let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/sbin:/usr/bin:/sbin:/bin".into());
+        path.split(':')
+            .filter(|directory| directory.starts_with('/'))
+            .map(|directory| self.root().at(directory))
+            .collect()
+    }
+
+    /// What runs a script, by its first line (execve(2)): of `#!/usr/bin/env NAME` the program of that name.
+    fn interpreted(&self, path: &Path, depth: usize) -> PathBuf {
+        let mut head = Vec::new();
+        let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
+        let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line).into_owned();
+        let Some(line) = line.strip_prefix("#!").filter(|_| read.is_ok() && depth < MOST_INTERPRETERS) else {
+            return path.into();
+        };
+        let mut words = line.split_whitespace();
+        let Some(program) = words.next() else { return path.into() };
+        let named = words.find(|word| !word.starts_with('-')).filter(|_| program.ends_with("/env"));
+        let Ok(found) = self.find_plain(named.unwrap_or(program)) else { return path.into() };
+        self.interpreted(&found, depth + 1)
+    }
+
+    fn find_plain(&self, name: &str) -> Result<PathBuf, TargetError> {
+        let missing = || TargetError::NoSuchProgram { name: name.into(), near: Vec::new(), looked: Vec::new() };
+        let places = match name.contains('/') {
+            true => vec![self.root().at(name)],
+            false => self.path_directories().iter().map(|directory| directory.join(name)).collect(),
+        };
+        places.iter().find(|path| path.is_file()).map(|path| canonical(path)).ok_or_else(missing)
+    }
+
+    /// Names in the directory that is meant, or in `$PATH`, that look like this one.
+    fn near(&self, name: &str) -> Vec<String> {
+        let path = Path::new(name);
+        let wanted = path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+        let directories = match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => vec![self.root().at(&parent.to_string_lossy())],
+            None => self.path_directories(),
+        };
+        let limit = (wanted.chars().count() / 3).max(1);
+        let entries = directories.iter().flat_map(|directory| fs::read_dir(directory).into_iter().flatten().flatten());
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut near: Vec<(usize, String)> = names
+            .map(|name| (strsim::damerau_levenshtein(&wanted, &name), name))
+            .filter(|(distance, _)| *distance <= limit)
+            .collect();
+        near.sort();
+        near.dedup();
+        near.into_iter().take(5).map(|(_, name)| name).collect()
+    }
+
+    /// By the links that distributions keep, else whatever `$PATH` and the directories of libraries have.
+    fn of_build_id(&self, hex: &str) -> Result<PathBuf, TargetError> {
+        let (first, rest) = hex.split_at(2);
+        let dirs = self.debug_dirs().into_iter().chain([self.root().at("/usr/lib")]);
+        let mut looked: Vec<PathBuf> = dirs.map(|dir| dir.join(".build-id").join(first).join(rest)).collect();
+        if let Some(path) = looked.iter().find(|path| path.is_file()) {
+            return Ok(canonical(path));
+        }
+        let root = self.root();
+        let directories = self.path_directories().into_iter().chain(libraries::system_directories(&root));
+        for directory in directories {
+            let entries = fs::read_dir(&directory).into_iter().flatten().flatten().map(|entry| entry.path());
+            for path in entries.filter(|path| is_elf(path)) {
+                if Elf::open(&path).is_ok_and(|elf| hex::encode(elf.build_id()) == hex.to_ascii_lowercase()) {
+                    return Ok(canonical(&path));
+                }
+            }
+            looked.push(directory);
+        }
+        Err(TargetError::NoSuchProgram { name: hex.into(), near: Vec::new(), looked })
+    }
+}
+
+/// Without symbolic links, as far as they lead somewhere.
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.into())
+}
+
+fn is_elf(path: &Path) -> bool {
+    let mut head = [0; 4];
+    let file = fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::File::open(path).ok());
+    file.is_some_and(|mut file| file.read_exact(&mut head).is_ok()) && head == *b"\x7fELF"
+}
+
+/// Adds the files below `directory` that the rest of a pattern fits, component by component.
+fn expand(directory: &Path, parts: &[&str], found: &mut Vec<PathBuf>) {
+    let Some((part, rest)) = parts.split_first() else { return };
+    if !glob::is_pattern(part) {
+        let path = directory.join(part);
+        if rest.is_empty() {
+            found.extend(path.is_file().then_some(path));
+        } else {
+            expand(&path, rest, found);
+        }
+        return;
+    }
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let hidden = name.starts_with('.') && !part.starts_with('.');
+        if hidden || !glob::matches(part, &name) {
+            continue;
+        }
+        if rest.is_empty() {
+            found.extend(entry.path().is_file().then(|| entry.path()));
+        } else {
+            expand(&entry.path(), rest, found);
+        }
+    }
+}
+
+/// Files that a process has mapped as code.
+fn mapped_by(pid: i64) -> Result<Vec<PathBuf>, TargetError> {
+    let maps = format!("/proc/{pid}/maps");
+    let failed = |error| TargetError::NoSuchProcess { pid, message: format!("{maps}: {error}") };
+    let text = fs::read_to_string(&maps).map_err(failed)?;
+    // 7f0-7f1 r-xp 00001000 08:01 1234   /path
+    let paths = text.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.contains('x')));
+    let mut paths: Vec<PathBuf> =
+        paths.filter_map(|line| line.find('/').and_then(|at| line.get(at..))).map(PathBuf::from).collect();
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
+/// The symbols that Fedora leaves in stripped files: an ELF file in a section of its own, packed by xz.
+fn packed_symbols(path: &Path, own: &Elf) -> Option<Elf> {
+    let unpacked = unpack(own.section_bytes(".gnu_debugdata")?)?.ok()?;
+    Elf::of_bytes(path, unpacked).ok().filter(Elf::has_symbols)
+}
