@@ -18,6 +18,7 @@ pub struct Archive {
 
 const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
 const CHARACTER: u32 = 0o020_000;
 
 impl Archive {
@@ -30,6 +31,11 @@ impl Archive {
     /// Adds a regular file.
     pub fn file(&mut self, name: &str, mode: u32, contents: &[u8]) -> io::Result<()> {
         self.entry(name, REGULAR | mode, (0, 0), contents)
+    }
+
+    /// Adds a symbolic link.
+    pub fn link(&mut self, name: &str, to: &str) -> io::Result<()> {
+        self.entry(name, LINK | 0o777, (0, 0), to.as_bytes())
     }
 
     /// Adds a character device by its major and minor number.

@@ -33,6 +33,8 @@ pub(super) enum Content {
     Bytes(Vec<u8>),
     /// A file of the host.
     Copy(PathBuf),
+    /// A symbolic link to that path.
+    Link(PathBuf),
 }
 
 /// All files of one guest, by absolute path.
@@ -47,10 +49,15 @@ impl Tree {
         self.files.insert(path.into(), (content, mode));
     }
 
-    /// Adds a program, with its interpreter and libraries if the host has them.
+    /// Adds a program, with its interpreter and libraries if the host has them. Where the host has a library by symbolic links, as
+    /// with /usr merged into /, the guest has one file too: probes are in files.
     pub(super) fn put_program(&mut self, host: &Path, path: &Path) -> Result<(), Error> {
         for file in needed_files(host)? {
-            self.put(file.clone(), Content::Copy(file), 0o755);
+            let real = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
+            if real != file {
+                self.put(file, Content::Link(real.clone()), 0o777);
+            }
+            self.put(real.clone(), Content::Copy(real), 0o755);
         }
         self.put(path, Content::Copy(host.to_path_buf()), 0o755);
         Ok(())
@@ -131,6 +138,7 @@ impl Tree {
         for (path, (content, mode)) in &self.files {
             let added = match content {
                 Content::Bytes(bytes) => archive.file(&name_in(path), *mode, bytes),
+                Content::Link(to) => archive.link(&name_in(path), &to.to_string_lossy()),
                 Content::Copy(host) => {
                     let bytes = fs::read(host).map_err(Error::file("reading", host))?;
                     archive.file(&name_in(path), *mode, &bytes)

@@ -85,6 +85,12 @@ impl Guest {
         self
     }
 
+    /// Makes a symbolic link at `path`.
+    pub fn link(&mut self, path: impl Into<PathBuf>, to: impl Into<PathBuf>) -> &mut Guest {
+        self.tree.put(path, Content::Link(to.into()), 0o777);
+        self
+    }
+
     /// Copies a program to `path`, with its shared libraries if the host has them.
     pub fn program(&mut self, host: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<&mut Guest, Error> {
         self.tree.put_program(host.as_ref(), path.as_ref())?;
