@@ -32,8 +32,8 @@ char *spile_build_id_text(char *text, const unsigned char *id, unsigned int byte
 	return text;
 }
 
-bool spile_build_id_scan(const struct spile_target *target, const void *start, size_t bytes,
-			 unsigned char *found, unsigned int *found_bytes)
+bool spile_build_id_scan(const unsigned char *id, unsigned int id_bytes, const void *start,
+			 size_t bytes, unsigned char *found, unsigned int *found_bytes)
 {
 	const char *at = PTR_ALIGN((const char *)start, NOTE_ALIGN);
 	const char *end = (const char *)start + bytes;
@@ -45,8 +45,7 @@ bool spile_build_id_scan(const struct spile_target *target, const void *start, s
 		    !words[1] || words[1] > SPILE_BUILD_ID_MAX ||
 		    (size_t)(end - at) - NOTE_HEADER < words[1])
 			continue;
-		if (words[1] == target->build_id_bytes &&
-		    !memcmp(at + NOTE_HEADER, target->build_id, words[1]))
+		if (words[1] == id_bytes && !memcmp(at + NOTE_HEADER, id, words[1]))
 			return true;
 		*found_bytes = words[1];
 		memcpy(found, at + NOTE_HEADER, words[1]);

@@ -16,11 +16,11 @@ enum {
 char *spile_build_id_text(char *text, const unsigned char *id, unsigned int bytes);
 
 /*
- * Looks for the target's build-id among the GNU build-id notes in read-only
+ * Looks for a build-id among the GNU build-id notes in read-only
  * memory [start, start + bytes). True if it is there. If not, the last other
  * one found is copied to found (SPILE_BUILD_ID_MAX bytes) and *found_bytes set.
  */
-bool spile_build_id_scan(const struct spile_target *target, const void *start, size_t bytes,
-			 unsigned char *found, unsigned int *found_bytes);
+bool spile_build_id_scan(const unsigned char *id, unsigned int id_bytes, const void *start,
+			 size_t bytes, unsigned char *found, unsigned int *found_bytes);
 
 #endif

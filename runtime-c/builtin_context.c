@@ -262,7 +262,7 @@ spile_long spile_fn_user_mode(struct spile_context *c)
 
 spile_long spile_fn_is_return(struct spile_context *c)
 {
-	return c->probe->kind == SPILE_PROBE_KRETPROBE ||
+	return c->probe->kind == SPILE_PROBE_KRETPROBE || c->probe->kind == SPILE_PROBE_URETPROBE ||
 	       (c->probe->kind == SPILE_PROBE_SYSCALL && c->probe->syscall.returning);
 }
 

@@ -81,6 +81,11 @@ struct spile_cpu {
 	unsigned int stack_count;
 	/* procfs.c: of the file that a handler is run for, else 0 */
 	struct spile_procfs *procfs;
+	/* run-time minus link-time addresses of the program that the probe is in */
+	unsigned long program_slide;
+	/* what could not be read last of the process's memory; 0: all could (fault_in.c) */
+	unsigned long user_fault;
+	unsigned long user_fault_bytes;
 	u64 random_state;		/* randint(); 0: not seeded */
 	u64 moment;			/* map.h: of the element of a striped array made last */
 	/* actions.c: of a run that has used up what it was given at first. */

@@ -25,6 +25,8 @@ struct perf_event;
 	family(watch) \
 	family(syscall) \
 	family(tracepoint) \
+	family(uprobe) \
+	family(uretprobe) \
 	family(kretprobe) \
 	family(kprobe)
 

@@ -15,6 +15,7 @@
 #include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/proc_fs.h>
+#include <linux/uprobes.h>
 
 #include "spile_features.h"	/* made by Makefile.kbuild */
 
@@ -193,6 +194,52 @@ static __always_inline void spile_event_ends(void)
 {
 #ifdef SPILE_HAVE_PREEMPTIBLE_EVENTS
 	preempt_enable_notrace();
+#endif
+}
+
+/*
+ * SPILE_HAVE_UPROBE_DATA: handlers of uprobes take a word for each call: da09a9e0c3ea
+ * ("uprobe: Add data pointer to consumer handlers"), first in 6.13. Can go when 6.12 has.
+ */
+#ifdef SPILE_HAVE_UPROBE_DATA
+#define SPILE_UPROBE_DATA , __u64 *unused
+#else
+#define SPILE_UPROBE_DATA
+#endif
+
+/*
+ * SPILE_HAVE_UPROBE_HANDLE: uprobe_register() gives a handle, by which it is unregistered
+ * without waiting: 3c83a9ad0295 ("uprobes: make uprobe_register() return struct uprobe
+ * *"), first in 6.12. Can go when 6.1 has.
+ */
+static inline int spile_uprobe_add(struct inode *inode, loff_t offset, loff_t counted,
+				   struct uprobe_consumer *consumer, struct uprobe **handle)
+{
+#ifdef SPILE_HAVE_UPROBE_HANDLE
+	*handle = uprobe_register(inode, offset, counted, consumer);
+	return PTR_ERR_OR_ZERO(*handle);
+#else
+	if (counted)
+		return uprobe_register_refctr(inode, offset, counted, consumer);
+	return uprobe_register(inode, offset, consumer);
+#endif
+}
+
+static inline void spile_uprobe_remove(struct inode *inode, loff_t offset,
+				       struct uprobe_consumer *consumer, struct uprobe *handle)
+{
+#ifdef SPILE_HAVE_UPROBE_HANDLE
+	uprobe_unregister_nosync(handle, consumer);
+#else
+	uprobe_unregister(inode, offset, consumer);
+#endif
+}
+
+/* No handler of those that were removed runs any more. */
+static inline void spile_uprobe_wait(void)
+{
+#ifdef SPILE_HAVE_UPROBE_HANDLE
+	uprobe_unregister_sync();
 #endif
 }
 

@@ -15,6 +15,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/time64.h>
+#include <linux/uaccess.h>
 #include <linux/uidgid.h>
 
 #include "builtins.h"
@@ -207,6 +208,20 @@ int spile_gate_write(struct spile_context *c, spile_ulong address, const void *f
 	return spile_memory_write(address, from, bytes);
 }
 
+int spile_gate_write_user(struct spile_context *c, spile_ulong address, const void *from,
+			  size_t bytes)
+{
+	size_t shown = min(bytes, sizeof(u64));
+	u64 before = 0, after = 0;
+
+	memcpy(&after, from, shown);
+	if (in_nmi() || spile_memory_read(&before, address, shown, true))
+		return -EFAULT;
+	if (!spile_gate_passes(c, SPILE_GATE_MEMORY, address, before, after))
+		return 0;
+	return copy_to_user_nofault((void __user *)(unsigned long)address, from, bytes);
+}
+
 void spile_set_register(struct spile_context *c, unsigned int offset, spile_long value)
 {
 	unsigned long *place = &c->regs[offset / sizeof(unsigned long)];
@@ -217,7 +232,8 @@ void spile_set_register(struct spile_context *c, unsigned int offset, spile_long
 	if (SPILE_REGS_ARE_WORDS(c->probe->kind)) {
 		what = SPILE_GATE_ARGUMENT;
 		which = offset / sizeof(unsigned long) + 1;
-	} else if (c->probe->kind == SPILE_PROBE_KRETPROBE) {
+	} else if (c->probe->kind == SPILE_PROBE_KRETPROBE ||
+		   c->probe->kind == SPILE_PROBE_URETPROBE) {
 		what = SPILE_GATE_RETURN_VALUE;
 	}
 	if (spile_gate_passes(c, what, which, *place, value))

@@ -55,6 +55,10 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 			return -EFAULT;
 		error = copy_from_user_nofault(to, (const void __user *)(unsigned long)address,
 					       bytes);
+		if (unlikely(error)) {
+			spile_this_cpu()->user_fault = address;
+			spile_this_cpu()->user_fault_bytes = bytes;
+		}
 	}
 	return error ? -EFAULT : 0;
 }
@@ -162,6 +166,13 @@ spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsign
 		return value;
 	spile_fail(c, SPILE_E_READ_FAULT, address);
 	return 0;
+}
+
+void spile_write_user(struct spile_context *c, spile_ulong address, unsigned int size,
+		      spile_ulong value)
+{
+	if (size > sizeof(value) || spile_gate_write_user(c, address, &value, size))
+		spile_fail(c, SPILE_E_WRITE_FAULT, address);
 }
 
 void spile_write(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value)

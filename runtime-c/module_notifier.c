@@ -49,7 +49,8 @@ static bool is_right_build(const struct spile_target *target, const struct modul
 	if (!target->build_id_bytes)
 		return true;
 	rodata = spile_module_rodata(module, &bytes);
-	if (spile_build_id_scan(target, rodata, bytes, found, &found_bytes))
+	if (spile_build_id_scan(target->build_id, target->build_id_bytes, rodata, bytes, found,
+				&found_bytes))
 		return true;
 	spile_session_emit(
 		SPILE_RECORD_WARN,

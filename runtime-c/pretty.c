@@ -13,7 +13,8 @@ bool spile_pretty_begin(struct spile_pretty_walk *walk, const unsigned char *des
 {
 	if (description_bytes < 4)
 		return false;
-	*object_bytes = spile_get_u32(description);
+	*object_bytes = spile_get_u32(description) & ~SPILE_PRETTY_USER;
+	walk->user = spile_get_u32(description) & SPILE_PRETTY_USER;
 	walk->code.at = description + 4;
 	walk->code.end = description + description_bytes;
 	walk->depth = 0;

@@ -39,6 +39,7 @@ struct spile_pretty_walk {
 	unsigned long base;
 	unsigned int elements;	/* gone through so far */
 	bool separator;
+	bool user;		/* the object is in the memory of the current process */
 };
 
 /*

@@ -57,7 +57,7 @@ char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, s
 }
 
 /* The text that a char * of the object points to. */
-static char *put_pointed(char *at, const char *raw, u32 raw_bytes, unsigned long offset)
+static char *put_pointed(char *at, const char *raw, u32 raw_bytes, unsigned long offset, bool user)
 {
 	unsigned long pointer;
 	int length;
@@ -67,7 +67,7 @@ static char *put_pointed(char *at, const char *raw, u32 raw_bytes, unsigned long
 	memcpy(&pointer, raw + offset, sizeof(pointer));
 	/* The object field shows the null pointer; its part is empty. */
 	length = pointer ? spile_memory_string(at + 4, spile_script.string_bytes - 1, pointer,
-					       false) :
+					       user) :
 			   0;
 	if (length < 0)
 		return put_fault(at);
@@ -86,7 +86,7 @@ char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *d
 	if (!at)
 		return NULL;
 	if (!spile_pretty_begin(&walk, description, description_bytes, &raw_bytes) ||
-	    spile_memory_read(at + 4, address, raw_bytes, false))
+	    spile_memory_read(at + 4, address, raw_bytes, walk.user))
 		return put_fault(at);
 	*(u32 *)at = raw_bytes;
 	at = pad(at, at + 4 + raw_bytes);
@@ -95,7 +95,7 @@ char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *d
 		char *begin = at;
 
 		if (item.op == SPILE_PRETTY_STRING_POINTER)
-			at = put_pointed(at, raw, raw_bytes, item.offset);
+			at = put_pointed(at, raw, raw_bytes, item.offset, walk.user);
 		spile_debit(c, 2 + (at - begin) / 16);
 	}
 	return at;

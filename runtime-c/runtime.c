@@ -43,6 +43,12 @@
 #include "procfs.c"
 #include "netfilter.c"
 #include "watch.c"
+#include "program.c"
+#include "follow.c"
+#include "fault_in.c"
+#include "uprobe.c"
+#include "uprobe_entry.c"
+#include "uretprobe.c"
 
 #include "gate.c"
 #include "guard.c"

@@ -161,6 +161,8 @@ enum spile_probe_kind {
 	SPILE_PROBE_PERF,		/* a perf event on each CPU */
 	SPILE_PROBE_PROCFS,
 	SPILE_PROBE_WATCH,		/* data at target + address */
+	SPILE_PROBE_UPROBE,		/* at an instruction of a program */
+	SPILE_PROBE_URETPROBE,
 	/* From here on the context's regs are not a struct pt_regs but words of the kind's own. */
 	SPILE_PROBE_TRACEPOINT,		/* the event's arguments; of its place: target alone */
 	SPILE_PROBE_SYSCALL,		/* arguments 1 to 6, result, number */
@@ -210,6 +212,15 @@ struct spile_watch {
 	int reads;			/* reading counts too */
 };
 
+struct spile_uprobe {
+	unsigned int program;		/* index into programs */
+	spile_ulong offset;		/* in the file */
+	spile_ulong address;		/* link-time, of the same byte */
+	spile_ulong counted;		/* in the file: a 16-bit count of those who look; 0: none */
+	/* the process that it is for; 0: every one; -1: the session's own and its descendants */
+	spile_long pid;
+};
+
 enum spile_sample { SPILE_SAMPLE_PERIOD, SPILE_SAMPLE_FREQUENCY, SPILE_SAMPLE_TICK, SPILE_SAMPLE_COUNTER };
 struct spile_perf {
 	unsigned int type;		/* perf_event_attr.type and .config */
@@ -227,8 +238,14 @@ struct spile_probe {
 	const char *module;		/* probed module, "kernel", or "": probemod() */
 	enum spile_probe_kind kind;
 	void (*handler)(struct spile_context *c);
-	/* KRETPROBE, SYSCALL: saves values at entry; or 0 */
+	/* KRETPROBE, URETPROBE, SYSCALL: saves values at entry; or 0 */
 	void (*entry_handler)(struct spile_context *c);
+	/*
+	 * UPROBE, URETPROBE: reads what the handler, and the entry handler, are going to read
+	 * of the process's memory, and does nothing else; or 0
+	 */
+	void (*ahead)(struct spile_context *c);
+	void (*entry_ahead)(struct spile_context *c);
 	unsigned int entry_bytes;	/* saved for each call in flight */
 	int target;			/* index into targets; -1: none */
 	/*
@@ -249,6 +266,7 @@ struct spile_probe {
 		struct spile_procfs_file procfs;
 		struct spile_netfilter netfilter;
 		struct spile_watch watch;
+		struct spile_uprobe uprobe;	/* UPROBE, URETPROBE */
 	};
 	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
 	const unsigned int *locks;
@@ -332,6 +350,13 @@ struct spile_target {
 	unsigned int build_id_bytes;	/* 0: the object has none, do not check */
 	/* kernel: link-time address of the build-id's bytes in .notes, 0 if unknown */
 	unsigned long build_id_address;
+};
+
+/* A file of user space that probes are in. */
+struct spile_program {
+	const char *path;
+	unsigned char build_id[20];
+	unsigned int build_id_bytes;	/* 0: the file has none, do not check */
 };
 
 /*
@@ -617,6 +642,9 @@ struct spile_script {
 	unsigned int probe_count;
 	const struct spile_target *targets;
 	unsigned int target_count;
+	const struct spile_program *programs;	/* 0 where program_count is 0 */
+	unsigned int program_count;
+	int follows;			/* a probe is for the session's process and its descendants */
 	struct spile_module_symbol *module_symbols;	/* 0 where module_symbol_count is 0 */
 	unsigned int module_symbol_count;
 	const struct spile_fingerprint *fingerprints;	/* guru mode; 0 where fingerprint_count is 0 */
@@ -735,6 +763,7 @@ unsigned long spile_per_cpu_offset(void);
 spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size);
 spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsigned int size);
 void spile_write(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value);
+void spile_write_user(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value);
 /* Writes a probed register, if the gate allows it. */
 void spile_set_register(struct spile_context *c, unsigned int offset, spile_long value);
 /* Sign extension of the low bits (1..64) of value. */

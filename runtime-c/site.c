@@ -17,6 +17,7 @@
 #include "session.h"
 #include "site.h"
 #include "stack_left.h"
+#include "uprobe.h"
 
 struct spile_site *spile_sites;
 void **spile_sites_room;
@@ -33,7 +34,8 @@ static void report_failure(const struct spile_site *site, int error)
 	 * Not while hits are counted (budget.c): it is reported when the session
 	 * starts. Sites that were skipped because arming was ended are no error.
 	 */
-	if (spile_session_state == SPILE_STATE_READY || spile_arming_ended())
+	if (spile_session_state == SPILE_STATE_READY || spile_arming_ended() ||
+	    spile_program_is_refused(site))
 		return;
 	if (spile_modules_is_script(site))
 		spile_session_emit(
@@ -157,6 +159,15 @@ void spile_sites_arm(int target)
 	struct spile_arming_pace pace = {};
 
 	WRITE_ONCE(spile_session.arming, true);
+	if (target == SPILE_ALL_TARGETS) {
+		int error = spile_follow_begin();
+
+		if (error)
+			spile_session_emit(SPILE_RECORD_WARN,
+					   "descendants of the session's process cannot be followed (rc %d)",
+					   error);
+		spile_programs_open();
+	}
 	arm_each(target, arm_cheap_ones, &pace);
 	spile_arming_begins(&pace);
 	arm_each(target, arm_others, &pace);

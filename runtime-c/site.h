@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
+#include <linux/uprobes.h>
 
 #include "script.h"
 #include "abi/abi.h"
@@ -73,6 +74,13 @@ struct spile_site {
 			/* calls whose entry found no place (syscall_entry.c) */
 			atomic_long_t unsaved;
 		} syscall;
+		struct {
+			struct uprobe_consumer consumer;
+			struct uprobe *handle;	/* as the kernel names it, if it does */
+			struct inode *inode;
+			/* calls whose entry found no place (uprobe_entry.c) */
+			atomic_long_t unsaved;
+		} uprobe;			/* UPROBE, URETPROBE */
 		struct nf_hook_ops *hook;	/* NETFILTER */
 		/* PERF, WATCH: by CPU, 0 where there is none (cpu_events.c) */
 		struct perf_event **events;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use spile_base::cache::Cache;
-use spile_debuginfo::target::{Kernel, SearchOptions, Servers};
+use spile_debuginfo::target::{Kernel, Programs, SearchOptions, Servers};
 
 use crate::cli::options::Options;
 use crate::reporter::{Failed, Reporter};
@@ -16,6 +16,8 @@ pub struct Target {
     pub release: String,
     /// None: nothing of it is installed here. Scripts that need no kernel can still be looked at.
     pub kernel: Option<Kernel>,
+    /// Programs and libraries that scripts name.
+    pub programs: Programs,
 }
 
 impl Target {
@@ -25,7 +27,7 @@ impl Target {
         let kernel = open(options, reporter, &release)?;
         // `-r` may have named a build tree.
         let release = kernel.as_ref().map_or(release, |kernel| kernel.release().to_string());
-        Ok(Target { release, kernel })
+        Ok(Target { release, kernel, programs: programs(options, reporter) })
     }
 
     /// The directory of the kernel's build, with its configuration and headers.
@@ -50,11 +52,30 @@ pub fn search(options: &Options) -> SearchOptions {
     }
 }
 
+/// Programs and libraries in user space, of this system or that of `--sysroot`.
+pub fn programs(options: &Options, reporter: &Reporter) -> Programs {
+    let cache = Cache::open(&options.build.cache_settings());
+    Programs::new(search(options)).with_cache(cache).with_servers(servers(options, reporter))
+}
+
+/// What the process of the session runs: the command of `-c`, or the program of the process of `-x`. None where it has none, or
+/// cannot be found.
+pub fn session_program(options: &Options, programs: &Programs) -> Option<PathBuf> {
+    let session = &options.run.session;
+    if let Some(pid) = session.pid {
+        return programs.of_process(pid.into()).ok();
+    }
+    programs.find(session.command.as_ref()?.split_whitespace().next()?).ok()
+}
+
 /// Gives `kernel` the cache, and the debuginfod servers that may be asked.
 pub fn equipped(kernel: Kernel, options: &Options, reporter: &Reporter) -> Kernel {
+    kernel.with_cache(Cache::open(&options.build.cache_settings())).with_servers(servers(options, reporter))
+}
+
+fn servers(options: &Options, reporter: &Reporter) -> Option<Servers> {
     let wanted = options.kernel.download_debuginfo.as_deref() != Some("no");
-    let servers = if wanted { Servers::from_environment(reporter.progress_text()) } else { None };
-    kernel.with_cache(Cache::open(&options.build.cache_settings())).with_servers(servers)
+    if wanted { Servers::from_environment(reporter.progress_text()) } else { None }
 }
 
 /// The pass to stop after. A kernel that is not the running one can only be compiled for, and a host that cannot load

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use spile_core::elaborate::{self, Options};
 use spile_core::probe::Resolver;
+use spile_debuginfo::target::{Programs, SearchOptions};
 use spile_source::diagnostic::Severity;
 use spile_source::diagnostic::explain::{page, pages};
 use spile_source::{Origin, SourceMap};
@@ -63,7 +64,8 @@ fn said(script: &str) -> Vec<(&'static str, Severity)> {
     let (script, mut problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
     if problems.iter().all(|problem| problem.severity == Severity::Warning) {
         let scripts = [script];
-        let mut resolver = Resolver::new(None, "6.1.0");
+        let programs = Programs::new(SearchOptions::default());
+        let mut resolver = Resolver::new(None, "6.1.0").with_programs(&programs, None);
         problems.extend(elaborate::elaborate(&sources, &scripts, &Options::default(), &mut resolver).1);
     }
     problems.iter().map(|problem| (problem.code.0, problem.severity)).collect()

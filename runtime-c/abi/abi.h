@@ -237,6 +237,8 @@ enum spile_mechanism {
 	SPILE_BY_FILE = 9,
 	/* ftrace at the function's entry, a kretprobe's hook at its return */
 	SPILE_BY_FTRACE_RETURN = 10,
+	SPILE_BY_UPROBE = 11,
+	SPILE_BY_URETPROBE = 12,
 };
 
 /*
@@ -456,6 +458,7 @@ enum spile_size_kind {
  * ops. Offsets are relative to the enclosing base (0, or the current element of a
  * REPEAT).
  */
+enum { SPILE_PRETTY_USER = 1 << 30 };	/* in the size: object and strings are in user space */
 enum spile_pretty_op {
 	SPILE_PRETTY_END = 0,
 	SPILE_PRETTY_LITERAL = 1,	/* u16 length, bytes */

@@ -39,6 +39,7 @@ id!(/** A global variable: index into [`Program::globals`]. */ GlobalId);
 id!(/** A function: index into [`Program::functions`]. */ FunctionId);
 id!(/** A local variable or parameter: index into the locals of its function or handler. */ LocalId);
 id!(/** An object that probes are in: index into [`Program::targets`]. */ TargetId);
+id!(/** A program or library in user space: index into [`Program::programs`]. */ ProgramId);
 id!(/** A pattern of `=~`: index into [`Program::regexes`]. */ RegexId);
 id!(/** A value saved at a function's entry for its return probe: index into [`Probe::saved`]. */ SavedId);
 
@@ -51,6 +52,10 @@ pub struct Program {
     pub functions: Vec<Function>,
     /// Indexed by [`TargetId`].
     pub targets: Vec<Target>,
+    /// Indexed by [`ProgramId`].
+    pub programs: Vec<UserProgram>,
+    /// Probes are for the session's own process and its descendants.
+    pub follows: bool,
     /// One for each site, in the order of the script and, within a probe, of its points.
     pub probes: Vec<Probe>,
     /// Top-level `%{ %}` of the scripts, in order.
@@ -258,6 +263,15 @@ pub struct Target {
     pub build_id_address: Option<u64>,
     /// Path of the object's file on the machine that compiles.
     pub path: String,
+}
+
+/// A program or library in user space with probes in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserProgram {
+    /// Path of its file on the machine where the script runs.
+    pub path: String,
+    /// GNU build-id; empty if the file has none.
+    pub build_id: Vec<u8>,
 }
 
 /// Where in a target: a link-time address of the kernel, or an anchor symbol of a module and the bytes after it.

@@ -38,7 +38,7 @@ fn formats() -> Vec<Vec<Piece>> {
             directive(b'b', Size::Fixed(4), Size::None),
             directive(b'p', Size::Star, Size::None),
         ],
-        vec![Piece::Pretty(Pretty { size: 16, ops })],
+        vec![Piece::Pretty(Pretty { size: 16, ops, ..Pretty::default() })],
     ]
 }
 

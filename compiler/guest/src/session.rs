@@ -33,6 +33,8 @@ pub struct Session {
     pub modules: Vec<String>,
     /// External modules that the script probes; likewise.
     pub extra_modules: Vec<PathBuf>,
+    /// Programs and libraries of the host that the script probes: they are taken along.
+    pub programs: Vec<PathBuf>,
     /// A rehearsal: loading, arming and unloading of the module are reported at the end and affect the status.
     pub rehearsal: bool,
 }
@@ -143,6 +145,9 @@ impl Session {
         }
         if let Some(program) = self.command.as_deref().and_then(first_program) {
             guest.program(&program, &program)?;
+        }
+        for program in self.programs.iter().filter(|program| program.is_file()) {
+            guest.program(program, program)?;
         }
         let arguments: String = self.arguments.iter().map(|argument| format!(" {}", quote(argument))).collect();
         match self.rehearsal {

@@ -64,7 +64,8 @@ fn subject(session: &mut Session, name: &str, script: &Script, arguments: &[Stri
     let environment = parse::environment(options, &release, Some(&kernel), arguments.to_vec());
     let parsed = parse::parse(session, script, &environment)?;
     let survey = {
-        let mut resolver = elaborate::resolver(&session.options, Some(&kernel), &release);
+        let programs = target::programs(&session.options, &session.reporter);
+        let mut resolver = elaborate::resolver(&session.options, Some(&kernel), &release, &programs);
         survey(&session.sources, &parsed.scripts, &elaborate::options(session), &mut resolver)
     };
     Ok(Subject { name: name.to_string(), kernel, survey })

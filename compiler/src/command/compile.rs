@@ -59,7 +59,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
 
     let clock = Clock::start();
     let progress = session.reporter.progress("reading debug information");
-    let program = elaborate::elaborate(session, scripts, kernel, release)?;
+    let program = elaborate::elaborate(session, scripts, kernel, release, &target.programs)?;
     drop(progress);
     session.times.add("elaborate", clock.elapsed());
     session.reporter.pass(|| {
@@ -121,6 +121,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         let inputs =
             inputs.chain(std::mem::take(&mut session.inputs)).chain(built.inputs).chain(session.options.kernel.files());
         let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
+        let inputs = inputs.chain(target.programs.consulted());
         finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.naming.title));
         session.reporter.cache_notices(&cache);
         session.times.add("keep", clock.elapsed());

@@ -55,6 +55,8 @@ pub(super) fn run(
     }
     let objects: Vec<PathBuf> = session.options.kernel.files();
     let in_object = |name: &str| objects.iter().any(|path| spile_guest::module_name(&path.to_string_lossy()) == name);
+    let file = spilerun::file::File::find(module).map_err(|error| session.reporter.error(error))?;
+    let programs = file.description.meta.programs.iter().map(|program| PathBuf::from(&program.path)).collect();
     let options = session.options.loader_words().into_iter().map(|word| word.to_string_lossy().into_owned());
     let guest = spile_guest::Session {
         kernel,
@@ -65,6 +67,7 @@ pub(super) fn run(
         command: session.options.run.session.command.clone(),
         modules: targets.iter().filter(|name| !in_object(name)).cloned().collect(),
         extra_modules: objects.clone(),
+        programs,
     };
     let ended = guest.run(streams).map_err(|error| match error {
         spile_guest::Error::NoModule { .. } => {

@@ -24,7 +24,7 @@ pub(super) fn list(session: &mut Session, target: &Target) -> Result<Outcome, Fa
     let known = target.kernel.as_ref().map(Kernel::source_dirs).unwrap_or_default();
     let sources = Sources { given: session.options.ask.source.clone(), known };
     let mut without_text = BTreeSet::new();
-    let mut resolver = resolver(&session.options, target.kernel.as_ref(), &target.release);
+    let mut resolver = resolver(&session.options, target.kernel.as_ref(), &target.release, &target.programs);
     let (mut lines, mut problems) = (Vec::new(), Vec::new());
     for point in &points {
         match listing(&point.components, point.span, &mut resolver, &sources) {

@@ -21,7 +21,7 @@ pub(super) fn list(
 ) -> Result<Outcome, Failed> {
     let points = parse::probe_points(session, pattern)?;
     let progress = session.reporter.progress("reading debug information");
-    let mut resolver = resolver(&session.options, target.kernel.as_ref(), &target.release);
+    let mut resolver = resolver(&session.options, target.kernel.as_ref(), &target.release, &target.programs);
     let variables = !session.options.ask.variables.is_empty();
     let (mut found, problems) = elaborate::list(&session.sources, &points, library, variables, &mut resolver);
     drop(progress);

@@ -24,7 +24,7 @@ pub(super) fn resolve(
     target: &Target,
 ) -> Result<Outcome, Failed> {
     let progress = session.reporter.progress("reading debug information");
-    let mut resolver = elaborate::resolver(&session.options, target.kernel.as_ref(), &target.release);
+    let mut resolver = elaborate::resolver(&session.options, target.kernel.as_ref(), &target.release, &target.programs);
     let survey = survey(&session.sources, scripts, &elaborate::options(session), &mut resolver);
     drop(progress);
     let all = resolve::resolved(&session.sources, &survey);

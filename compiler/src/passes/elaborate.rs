@@ -7,13 +7,14 @@ use std::path::Path;
 use spile_core::elaborate;
 use spile_core::probe::{self, Resolver};
 use spile_core::program::{Function, Global, Holds, Local, Probe, Program, Type};
-use spile_debuginfo::target::Kernel;
+use spile_debuginfo::target::{Kernel, Programs};
 use spile_syntax::ast;
 
 use super::headers;
 use crate::cli::options::Options;
 use crate::reporter::Failed;
 use crate::session::Session;
+use crate::target::session_program;
 
 /// What the command line has to say about pass 2.
 pub fn options(session: &Session) -> elaborate::Options {
@@ -31,11 +32,17 @@ pub fn options(session: &Session) -> elaborate::Options {
     }
 }
 
-/// Answers for probe points about `kernel` and the files of `-d`.
-pub fn resolver<'k>(options: &Options, kernel: Option<&'k Kernel>, release: &str) -> Resolver<'k> {
+/// Answers for probe points about `kernel`, the files of `-d`, and programs.
+pub fn resolver<'k>(
+    options: &Options,
+    kernel: Option<&'k Kernel>,
+    release: &str,
+    programs: &'k Programs,
+) -> Resolver<'k> {
     let any_caller =
         options.script.defines.iter().any(|define| define.split('=').next() == Some("STAP_CALLEE_MATCHALL"));
-    Resolver::new(kernel, release).with_any_caller(any_caller)
+    let command = session_program(options, programs);
+    Resolver::new(kernel, release).with_any_caller(any_caller).with_programs(programs, command)
 }
 
 /// Fails where probes are in the middle of code: an index does not know where variables are there.
@@ -63,6 +70,7 @@ pub fn elaborate(
     scripts: &[ast::Script],
     kernel: Option<&Kernel>,
     release: &str,
+    programs: &Programs,
 ) -> Result<Program, Failed> {
     let options = options(session);
     let headers = headers::wanted(scripts);
@@ -71,7 +79,7 @@ pub fn elaborate(
     let headers = place.as_ref().map(|place| headers::compile(&headers, place.path())).unwrap_or_default();
     session.inputs.extend(headers.inputs);
     let mut resolver =
-        resolver(&session.options, kernel, release).with_guru(options.guru).with_headers(headers.objects);
+        resolver(&session.options, kernel, release, programs).with_guru(options.guru).with_headers(headers.objects);
     let (mut program, problems) = elaborate::elaborate(&session.sources, scripts, &options, &mut resolver);
     session.reporter.record(&session.sources, &problems);
     session.reporter.diagnose(&session.sources, "Pass 2: analysis", &problems)?;

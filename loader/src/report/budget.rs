@@ -24,7 +24,7 @@ const MAX_SHOWN: usize = 10;
 
 /// Overhead of a hit outside its handler, in instructions, by [`account::mechanism`]: docs/bench-runtime.md, less the
 /// handlers there; for interrupts and exceptions including their own cost.
-const OVERHEAD: [(&str, u64); 11] = [
+const OVERHEAD: [(&str, u64); 13] = [
     ("", 1500),
     ("ftrace", 110),
     ("ftrace, all registers", 150),
@@ -36,6 +36,8 @@ const OVERHEAD: [(&str, u64); 11] = [
     ("perf event", 2000),
     ("file", 1500),
     ("ftrace, return hooked", 400),
+    ("uprobe", 2000),
+    ("uprobe, return hooked", 3500),
 ];
 
 /// `PERCENT[,sample]`

@@ -250,7 +250,7 @@ pub struct Symbol {
 }
 
 /// By `enum spile_mechanism`; the first is none.
-pub const MECHANISMS: [&str; 11] = [
+pub const MECHANISMS: [&str; 13] = [
     "",
     "ftrace",
     "ftrace, all registers",
@@ -262,6 +262,8 @@ pub const MECHANISMS: [&str; 11] = [
     "perf event",
     "file",
     "ftrace, return hooked",
+    "uprobe",
+    "uprobe, return hooked",
 ];
 
 /// [`Setup::flags`]: time every run, not only some.

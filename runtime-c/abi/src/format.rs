@@ -121,6 +121,8 @@ pub enum Size {
 pub struct Pretty {
     /// Bytes of the object.
     pub size: u32,
+    /// It is in the memory of the process that hits the probe, as is what it points to.
+    pub user: bool,
     /// The ops, in order.
     pub ops: Vec<PrettyOp>,
 }
@@ -262,6 +264,9 @@ pub fn max_payload(pieces: &[Piece], string_bytes: u32) -> u32 {
     bytes
 }
 
+/// Set in the size of an object of user space (SPILE_PRETTY_USER in abi.h).
+const PRETTY_USER: u32 = 1 << 30;
+
 impl Pretty {
     /// Maximum payload of one object.
     pub fn max_payload(&self, string_bytes: u32) -> u32 {
@@ -271,7 +276,8 @@ impl Pretty {
 
     /// Bytecode of the description.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.size.to_le_bytes().to_vec();
+        let user = if self.user { PRETTY_USER } else { 0 };
+        let mut bytes = (self.size | user).to_le_bytes().to_vec();
         encode_ops(&self.ops, &mut bytes);
         bytes
     }
@@ -280,7 +286,7 @@ impl Pretty {
     pub fn decode(bytes: &[u8]) -> Result<Pretty, FormatError> {
         let mut reader = Reader { bytes };
         let size = reader.u32()?;
-        Ok(Pretty { size, ops: reader.ops(0)? })
+        Ok(Pretty { size: size & !PRETTY_USER, user: size & PRETTY_USER != 0, ops: reader.ops(0)? })
     }
 }
 
@@ -562,6 +568,7 @@ mod tests {
             Piece::Directive(Directive { conversion: b'x', flags, width: Size::Fixed(16), precision: Size::Star }),
             Piece::Pretty(Pretty {
                 size: 40,
+                user: true,
                 ops: vec![
                     PrettyOp::Integer { offset: 0, size: 4, first_bit: 3, bits: 5, style: PrettyStyle::Signed },
                     inner,

@@ -27,6 +27,8 @@ pub struct Meta {
     pub guru: bool,
     /// All probed objects, including the kernel (with an empty name) if it is probed.
     pub targets: Vec<Target>,
+    /// Files of user space that probes are in: names are their paths.
+    pub programs: Vec<Target>,
     /// By probe site index.
     pub probes: Vec<Probe>,
     /// By format id: bytecode as in abi.h (SPILE_FORMAT_*).
@@ -105,7 +107,7 @@ pub fn parse_number(text: &str) -> Option<i64> {
 const MAGIC: &[u8; 8] = b"SPILEMET";
 
 /// Version of the encoding.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Why bytes are not a valid [`Meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,11 +149,13 @@ impl Meta {
             put_bytes(&mut bytes, text.as_bytes());
         }
         bytes.push(u8::from(self.guru));
-        put_count(&mut bytes, self.targets.len());
-        for target in &self.targets {
-            put_bytes(&mut bytes, target.name.as_bytes());
-            put_bytes(&mut bytes, &target.build_id);
-            put_bytes(&mut bytes, target.path.as_bytes());
+        for targets in [&self.targets, &self.programs] {
+            put_count(&mut bytes, targets.len());
+            for target in targets {
+                put_bytes(&mut bytes, target.name.as_bytes());
+                put_bytes(&mut bytes, &target.build_id);
+                put_bytes(&mut bytes, target.path.as_bytes());
+            }
         }
         put_count(&mut bytes, self.probes.len());
         for probe in &self.probes {
@@ -188,6 +192,7 @@ impl Meta {
             kernel_release: reader.text()?,
             guru: reader.flag()?,
             targets: reader.list(Reader::target)?,
+            programs: reader.list(Reader::target)?,
             probes: reader.list(Reader::probe)?,
             formats: reader.list(|reader| Ok(reader.counted()?.to_vec()))?,
             locations: reader.list(Reader::text)?,
@@ -299,6 +304,7 @@ mod tests {
                 kernel_release: self.text(),
                 guru: self.below(2) == 1,
                 targets: self.list(|r| Target { name: r.text(), build_id: r.bytes(), path: r.text() }),
+                programs: self.list(|r| Target { name: r.text(), build_id: r.bytes(), path: r.text() }),
                 probes: self.list(|r| Probe { point: r.text(), script_point: r.text(), place: r.text() }),
                 formats: self.list(Random::bytes),
                 locations: self.list(Random::text),

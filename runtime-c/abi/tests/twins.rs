@@ -127,6 +127,8 @@ fn numbers() -> Pairs {
         ("SPILE_BY_PERF", mechanism("perf event")),
         ("SPILE_BY_FILE", mechanism("file")),
         ("SPILE_BY_FTRACE_RETURN", mechanism("ftrace, return hooked")),
+        ("SPILE_BY_UPROBE", mechanism("uprobe")),
+        ("SPILE_BY_URETPROBE", mechanism("uprobe, return hooked")),
         ("SPILE_INFO_KEPT", u64::from(device::KEPT)),
         ("SPILE_INFO_OVERWRITE", u64::from(device::OVERWRITE)),
         ("SPILE_INFO_OPENED", u64::from(device::OPENED)),
@@ -153,10 +155,10 @@ fn bytecode() -> Pairs {
     };
     let plain = Flags::default();
     let flag = |flags| directive(flags, Size::None, Size::None)[1];
-    let op = |op: PrettyOp| u64::from(Pretty { size: 0, ops: vec![op] }.encode()[4]);
+    let op = |op: PrettyOp| u64::from(Pretty { ops: vec![op], ..Pretty::default() }.encode()[4]);
     let style = |style| {
         let op = PrettyOp::Integer { offset: 0, size: 8, first_bit: 0, bits: 0, style };
-        u64::from(Pretty { size: 0, ops: vec![op] }.encode()[4 + 1 + 4 + 3])
+        u64::from(Pretty { ops: vec![op], ..Pretty::default() }.encode()[4 + 1 + 4 + 3])
     };
     let fixed = directive(plain, Size::Fixed(1), Size::Star);
     let pairs = [
@@ -173,6 +175,10 @@ fn bytecode() -> Pairs {
         ("SPILE_SIZE_NONE", directive(plain, Size::None, Size::None)[2]),
         ("SPILE_SIZE_FIXED", fixed[2]),
         ("SPILE_SIZE_STAR", fixed[3]),
+        ("SPILE_PRETTY_USER", {
+            let user = Pretty { user: true, ..Pretty::default() }.encode();
+            user.iter().take(4).rev().fold(0, |size, byte| size << 8 | u64::from(*byte))
+        }),
         ("SPILE_PRETTY_END", u64::from(Pretty::default().encode()[4])),
         ("SPILE_PRETTY_LITERAL", op(PrettyOp::Literal(vec![b'x']))),
         (

@@ -331,6 +331,7 @@ struct nf_hook_ops;
 struct module;
 struct kprobe { int unused; };
 struct kretprobe { struct kprobe kp; };
+struct uprobe_consumer { int unused; };
 struct kretprobe_instance { void *ret_addr; };
 struct ftrace_ops { int unused; };
 struct inode;

@@ -35,6 +35,7 @@ struct Unit<'p> {
     routines: Vec<String>,
     probes: Vec<Probe<'p>>,
     targets: Vec<Target<'p>>,
+    programs: Vec<UserProgram<'p>>,
     module_symbols: Vec<ModuleSymbol<'p>>,
     fingerprints: Vec<Fingerprint<'p>>,
     lines: Vec<Lines<'p>>,
@@ -118,6 +119,8 @@ struct Probe<'p> {
     /// What this kind of attachment needs.
     fields: Vec<Field>,
     entry_handler: Option<&'p str>,
+    ahead: Option<&'p str>,
+    entry_ahead: Option<&'p str>,
     entry_bytes: u32,
     place: Option<ProbePlace<'p>>,
     cost: u32,
@@ -175,6 +178,12 @@ struct Target<'p> {
 }
 
 #[derive(Serialize)]
+struct UserProgram<'p> {
+    path: Literal<'p>,
+    build_id: Vec<String>,
+}
+
+#[derive(Serialize)]
 struct ModuleSymbol<'p> {
     /// -1: it is never found.
     target: i64,
@@ -209,6 +218,7 @@ struct Script<'p> {
     title: Literal<'p>,
     kernel_release: Literal<'p>,
     defers_names: u8,
+    follows: bool,
     lock_count: u32,
     counter_count: u32,
     match_registers: u32,
@@ -260,6 +270,7 @@ fn unit(plan: &Plan) -> Unit<'_> {
         routines: plan.routines.iter().map(|item| routine::emit(plan, item)).collect(),
         probes: plan.probes.iter().enumerate().map(|(index, item)| probe(index, item)).collect(),
         targets: plan.targets.iter().map(target).collect(),
+        programs: plan.programs.iter().map(user_program).collect(),
         module_symbols: plan.module_symbols.iter().map(module_symbol).collect(),
         fingerprints: plan.fingerprints.iter().map(fingerprint).collect(),
         lines: plan
@@ -347,6 +358,8 @@ fn probe(index: usize, probe: &plan::Probe) -> Probe<'_> {
         handler: &probe.handler,
         fields: attachment::fields(&probe.attachment),
         entry_handler: probe.entry_handler.as_deref(),
+        ahead: probe.ahead.as_deref(),
+        entry_ahead: probe.entry_ahead.as_deref(),
         entry_bytes: probe.entry_bytes,
         place: probe.attachment.place.as_ref().map(place),
         cost: probe.cost,
@@ -398,6 +411,11 @@ fn target(target: &program::Target) -> Target<'_> {
     }
 }
 
+fn user_program(program: &program::UserProgram) -> UserProgram<'_> {
+    let id = program.build_id.iter().take(20);
+    UserProgram { path: literal(&program.path), build_id: id.map(|byte| format!("{byte:#04x}")).collect() }
+}
+
 fn module_symbol(symbol: &plan::ModuleSymbol) -> ModuleSymbol<'_> {
     ModuleSymbol { target: symbol.target.map_or(-1, |target| target.0.into()), name: literal(&symbol.name) }
 }
@@ -420,6 +438,7 @@ fn script(plan: &Plan) -> Script<'_> {
         title: literal(&naming.title),
         kernel_release: literal(&naming.kernel_release),
         defers_names: plan.defers_names.into(),
+        follows: plan.follows,
         lock_count: plan.lock_count,
         counter_count: plan.counter_count,
         match_registers: plan.match_registers,

@@ -36,7 +36,10 @@ pub fn listing(
     resolver: &mut Resolver,
     sources: &Sources,
 ) -> Result<Listing, PointError> {
-    let (Some(first), Some(last)) = (components.first(), components.last()) else { return Ok(Listing::default()) };
+    let Some(last) = components.last() else { return Ok(Listing::default()) };
+    // The kernel, a module, a program, or a library of that.
+    let owner = components.iter().take_while(|part| part.name != "function" && part.name != "statement");
+    let owner: Vec<Component> = owner.cloned().collect();
     let mut functions: BTreeSet<(String, String, u32)> = BTreeSet::new();
     for site in probe::resolve(components, span, resolver)? {
         let Some(code) = site.context.code() else { continue };
@@ -49,7 +52,7 @@ pub fn listing(
         let statements =
             Component { name: "statement".into(), argument: Some(Literal::String(text.into_bytes())), ..last.clone() };
         // Of several functions one may have no line that is its own.
-        let Ok(sites) = probe::resolve(&[first.clone(), statements], span, resolver) else { continue };
+        let Ok(sites) = probe::resolve(&[owner.as_slice(), &[statements]].concat(), span, resolver) else { continue };
         let text = Text::find(sources, &file);
         listing.lines.extend(of_function(&name, &file, line, &sites, &text));
         if text.0.is_empty() {

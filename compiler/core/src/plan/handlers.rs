@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use super::ahead;
 use super::analysis::Analysis;
 use super::code::{self, Frame, Routine};
 use super::condition;
@@ -66,8 +67,9 @@ impl Planner<'_, '_, '_> {
         let name = names::handler(index, probe);
         let comment = format!("probe {} ({})", probe.point, self.sources.place(probe.span));
         let (condition, body) = probe.body.split_at(condition::filters(&probe.body));
-        let entry_handler = self.entry_handler(index, probe, &name, &comment)?;
+        let (entry_handler, entry_ahead) = self.entry_handler(index, probe, &name, &comment)?;
         let routine = self.handler(index, probe, condition, body, name.clone(), comment)?;
+        let ahead = self.ahead(probe, &routine);
         let only_counts = code::only_counts(&routine.code);
         // One that only counts is called without what knows its probe.
         let handler = if only_counts {
@@ -87,6 +89,8 @@ impl Planner<'_, '_, '_> {
             handler,
             constants: Vec::new(),
             entry_handler,
+            ahead,
+            entry_ahead,
             entry_bytes: self.analysis.saved[index].bytes,
             counts_only: only_counts && locks.is_empty(),
             adds: None,
@@ -108,9 +112,9 @@ impl Planner<'_, '_, '_> {
         probe: &program::Probe,
         name: &str,
         comment: &str,
-    ) -> Planned<Option<String>> {
+    ) -> Planned<(Option<String>, Option<String>)> {
         if probe.saved.is_empty() {
-            return Ok(None);
+            return Ok((None, None));
         }
         let places = &self.analysis.saved[index].places;
         let mut builder = Builder::new(self.analysis, self.tables, places);
@@ -122,7 +126,15 @@ impl Planner<'_, '_, '_> {
         }
         let comment = format!("{comment}: values at the function's entry");
         let routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
-        Ok(Some(self.identical.add(self.routines, routine)))
+        let ahead = self.ahead(probe, &routine);
+        Ok((Some(self.identical.add(self.routines, routine)), ahead))
+    }
+
+    /// Of a probe whose task may wait for memory, what the routine is going to read.
+    fn ahead(&mut self, probe: &program::Probe, routine: &Routine) -> Option<String> {
+        let ahead = ahead::of(routine, format!("{}_ahead", routine.symbol));
+        let ahead = ahead.filter(|_| probe.attachment.mechanism.pages_in)?;
+        Some(self.identical.add(self.routines, ahead))
     }
 
     fn handler(

@@ -33,6 +33,15 @@ pub(super) fn plan(
                 path: target.path.clone(),
             })
             .collect(),
+        programs: program
+            .programs
+            .iter()
+            .map(|program| meta::Target {
+                name: program.path.clone(),
+                build_id: program.build_id.clone(),
+                path: program.path.clone(),
+            })
+            .collect(),
         probes: program
             .probes
             .iter()

@@ -4,6 +4,7 @@
 //!
 //! Everything that needs deciding is decided here; [`crate::emit`] spells it.
 
+mod ahead;
 mod analysis;
 pub mod code;
 mod condition;
@@ -86,6 +87,10 @@ pub struct Plan {
     pub globals: Vec<Global>,
     /// Indexed by [`crate::program::TargetId`].
     pub targets: Vec<crate::program::Target>,
+    /// Indexed by [`crate::program::ProgramId`].
+    pub programs: Vec<crate::program::UserProgram>,
+    /// Probes are for the session's own process and its descendants.
+    pub follows: bool,
     /// Symbols that module addresses are relative to.
     pub module_symbols: Vec<ModuleSymbol>,
     /// Guru mode: the code that probes are in, each function once.
@@ -131,6 +136,11 @@ pub struct Probe {
     pub constants: Vec<Constant>,
     /// Name in C of the routine that runs at the function's entry, for a return probe that saves values.
     pub entry_handler: Option<String>,
+    /// Name in C of the routine that reads what the handler is going to read of the process's memory, where that may be waited
+    /// for.
+    pub ahead: Option<String>,
+    /// The same for the entry handler.
+    pub entry_ahead: Option<String>,
     /// Bytes that are saved for each call in flight.
     pub entry_bytes: u32,
     /// The handler does nothing but add to counters, without a lock.
@@ -191,6 +201,8 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
         anchor_address: program.anchor_address.unwrap_or(0),
         globals: storage::with_ends(analysis.globals.declared, &keeps_ends),
         targets: program.targets.clone(),
+        programs: program.programs.clone(),
+        follows: program.follows,
         module_symbols: std::mem::take(&mut tables.module_symbols),
         fingerprints: program.fingerprints.clone(),
         lines: program.lines.clone(),
@@ -211,7 +223,13 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
 fn roots(probes: &[Probe]) -> HashSet<String> {
     let of = |probe: &Probe| {
         let condition = probe.condition.as_ref().map(|condition| condition.routine.clone());
-        [Some(probe.handler.clone()), probe.entry_handler.clone(), condition]
+        [
+            Some(probe.handler.clone()),
+            probe.entry_handler.clone(),
+            condition,
+            probe.ahead.clone(),
+            probe.entry_ahead.clone(),
+        ]
     };
     probes.iter().flat_map(of).flatten().collect()
 }

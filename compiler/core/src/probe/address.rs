@@ -5,8 +5,8 @@
 
 use std::rc::Rc;
 
-use super::code;
-use super::function::{FunctionContext, described, objects, owner_of, place_in};
+use super::code::{self, Code};
+use super::function::{FunctionContext, described, objects, owner_of};
 use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, Function, FunctionId};
@@ -69,7 +69,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
-fn resolve_in(
+pub(super) fn resolve_in(
     point: &Point,
     number: u64,
     component: Span,
@@ -101,11 +101,14 @@ fn resolve_in(
         })?,
         false => body_with(&function, address).ok_or_else(|| refused("its function has no entry".into()))?,
     };
-    let target = resolver.target(object)?;
-    let place = place_in(object, target, at).map_err(|why| refused(why.into()))?;
+    let code = Code::of(point, object, resolver)?;
     let returning = point.has("return");
+    let attachment = match returning {
+        true => code.at_return(object, at, maxactive),
+        false => code.at(object, at),
+    };
+    let attachment = attachment.map_err(|why| refused(why.into()))?;
     let (name, file, line) = (function.name, function.file, function.line);
-    let attachment = if returning { code::kretprobe(place, maxactive) } else { code::kprobe(place) };
     let suffix = match () {
         () if returning => ".return",
         () if point.has("call") => ".call",

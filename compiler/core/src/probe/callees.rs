@@ -16,8 +16,8 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::code;
-use super::function::{FunctionContext, owner_of, place_in};
+use super::code::Code;
+use super::function::{FunctionContext, owner_of};
 use super::inside::Failed;
 use super::location::{before_call, called_from, locate, unavailable};
 use super::{CodePlace, Context, ContextError, Found, PointError, Resolver, Site};
@@ -62,6 +62,7 @@ const MAX_SITES: usize = 20_000;
 /// A search for the callees of functions.
 pub(super) struct Callees<'o, 'r, 'k> {
     object: &'o Rc<Object>,
+    code: Code,
     resolver: &'r mut Resolver<'k>,
     wanted: &'o Wanted,
     /// What was found so far.
@@ -90,9 +91,15 @@ struct Path {
 
 impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
     /// A search in one object that has found nothing yet.
-    pub fn new(object: &'o Rc<Object>, resolver: &'r mut Resolver<'k>, wanted: &'o Wanted) -> Callees<'o, 'r, 'k> {
+    pub fn new(
+        object: &'o Rc<Object>,
+        code: Code,
+        resolver: &'r mut Resolver<'k>,
+        wanted: &'o Wanted,
+    ) -> Callees<'o, 'r, 'k> {
         Callees {
             object,
+            code,
             resolver,
             wanted,
             sites: Vec::new(),
@@ -229,9 +236,9 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         }
         let context =
             CalleeContext { at: self.context(path, call.callee, callee, address), before_call: !inlined, guard };
-        let place = self.place(call.address, &context.at)?;
+        let attachment = self.attach(call.address, &context.at, false)?;
         let called = if self.wanted.only_calls { ".call" } else { "" };
-        self.add(path, callee, called, place.map(code::kprobe), context)
+        self.add(path, callee, called, attachment, context)
     }
 
     /// The callee whoever calls it.
@@ -249,10 +256,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             let mut at = self.context(path, id, callee, body.entry);
             at.returning = returning;
             let context = CalleeContext { at, before_call: false, guard: None };
-            let attachment = self.place(body.entry, &context.at)?.map(|place| match returning {
-                true => code::kretprobe(place, 0),
-                false => code::kprobe(place),
-            });
+            let attachment = self.attach(body.entry, &context.at, returning)?;
             self.add(path, callee, suffix, attachment, context)?;
         }
         Ok(())
@@ -278,10 +282,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             let mut at = self.context(path, id, callee, body.entry);
             at.returning = returning;
             let context = CalleeContext { at, before_call: false, guard: Some(guard) };
-            let attachment = self.place(body.entry, &context.at)?.map(|place| match returning {
-                true => code::kretprobe(place, 0),
-                false => code::kprobe(place),
-            });
+            let attachment = self.attach(body.entry, &context.at, returning)?;
             self.add(path, callee, suffix, attachment, context)?;
         }
         Ok(())
@@ -292,11 +293,15 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         FunctionContext { object: self.object.clone(), function: id, place, address, returning: false }
     }
 
-    /// Where a probe can be; None and a line for `-v` where it cannot.
-    fn place(&mut self, address: Address, at: &FunctionContext) -> Result<Option<crate::program::Place>, Failed> {
-        let target = self.resolver.target(self.object).map_err(Failed::Point)?;
-        match place_in(self.object, target, address) {
-            Ok(place) => Ok(Some(place)),
+    /// How a probe is attached there; None and a line for `-v` where it cannot.
+    fn attach(
+        &mut self,
+        address: Address,
+        at: &FunctionContext,
+        returning: bool,
+    ) -> Result<Option<Attachment>, Failed> {
+        match self.code.attach(self.object, address, returning) {
+            Ok(attachment) => Ok(Some(attachment)),
             Err(why) => {
                 self.resolver.leave_out(&at.place, why);
                 Ok(None)

@@ -1,8 +1,134 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Attachments to code, which several families share: kprobes and kretprobes, at a place or by a symbol.
+//! Attachments to code, which several families share: kprobes and kretprobes, at a place or by a symbol; uprobes in programs.
 
-use crate::program::{Attachment, Label, Mechanism, Place, Registers, Value};
+use std::rc::Rc;
+
+use super::function::place_in;
+use super::{Point, PointError, Resolver};
+use crate::program::{Attachment, Label, Mechanism, Place, ProgramId, Registers, TargetId, Value};
+use spile_debuginfo::Address;
+use spile_debuginfo::target::Object;
+use spile_syntax::ast::Literal;
+
+/// How probes are attached to the code of one object.
+#[derive(Clone, Copy)]
+pub(super) enum Code {
+    Kernel(TargetId),
+    Program(ProgramId, Scope),
+}
+
+/// Which processes a probe in a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All that map its file.
+    All,
+    /// That of the session, and those that descend from it.
+    Target,
+    /// The one with this number.
+    Process(i64),
+}
+
+impl Scope {
+    /// As the point's first component says.
+    pub fn of(point: &Point) -> Scope {
+        match point.component("process").map(|component| &component.argument) {
+            Some(None) => Scope::Target,
+            Some(Some(Literal::Number(pid))) => Scope::Process(*pid),
+            _ => Scope::All,
+        }
+    }
+
+    /// As `struct spile_uprobe` has it: 0 for all, -1 for the session's.
+    pub fn number(self) -> i64 {
+        match self {
+            Scope::All => 0,
+            Scope::Target => -1,
+            Scope::Process(pid) => pid,
+        }
+    }
+}
+
+impl Code {
+    /// For a point whose code is in the object.
+    pub fn of(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Code, PointError> {
+        match object.is_program() {
+            true => {
+                let scope = Scope::of(point);
+                if scope == Scope::Target {
+                    resolver.follows();
+                }
+                Ok(Code::Program(resolver.program(object), scope))
+            }
+            false => Ok(Code::Kernel(resolver.target(object)?)),
+        }
+    }
+
+    /// At an instruction; or why no probe can be there.
+    pub fn at(self, object: &Object, address: Address) -> Result<Attachment, &'static str> {
+        match self {
+            Code::Kernel(target) => Ok(kprobe(place_in(object, target, address)?)),
+            Code::Program(program, scope) => in_program(&UPROBE, object, program, scope, address, 0),
+        }
+    }
+
+    /// At the return of the function that begins there; or why it cannot be probed. `maxactive`: see [`kretprobe`].
+    pub fn at_return(self, object: &Object, address: Address, maxactive: u32) -> Result<Attachment, &'static str> {
+        match self {
+            Code::Kernel(target) => Ok(kretprobe(place_in(object, target, address)?, maxactive)),
+            Code::Program(program, scope) => in_program(&URETPROBE, object, program, scope, address, 0),
+        }
+    }
+
+    /// [`Code::at_return`] if `returning`, else [`Code::at`].
+    pub fn attach(self, object: &Object, address: Address, returning: bool) -> Result<Attachment, &'static str> {
+        if returning { self.at_return(object, address, 0) } else { self.at(object, address) }
+    }
+
+    /// At the place of a marker whose semaphore, a word that says how many look, is at a link-time address.
+    pub fn at_marker(
+        self,
+        object: &Object,
+        address: Address,
+        semaphore: Option<Address>,
+    ) -> Result<Attachment, &'static str> {
+        let Code::Program(program, scope) = self else { return Err("only programs have markers") };
+        let counted = match semaphore {
+            Some(at) => object.file_offset(at).ok_or("its semaphore is not in the file")?,
+            None => 0,
+        };
+        in_program(&UPROBE, object, program, scope, address, counted)
+    }
+}
+
+static UPROBE: Mechanism =
+    Mechanism { registers: Registers::Code, pages_in: true, ..Mechanism::new("SPILE_PROBE_UPROBE", Label::Function) };
+
+static URETPROBE: Mechanism = Mechanism {
+    registers: Registers::Return,
+    pages_in: true,
+    ..Mechanism::new("SPILE_PROBE_URETPROBE", Label::Function)
+};
+
+/// `counted`: where in the file the word is that the kernel increments while a probe is there, or 0.
+fn in_program(
+    mechanism: &'static Mechanism,
+    object: &Object,
+    program: ProgramId,
+    scope: Scope,
+    address: Address,
+    counted: u64,
+) -> Result<Attachment, &'static str> {
+    let offset = object.file_offset(address).ok_or("its code is not in the file")?;
+    let members = vec![
+        Value::Number(program.0),
+        Value::Unsigned(offset),
+        Value::Unsigned(address.offset),
+        Value::Unsigned(counted),
+        Value::Signed(scope.number()),
+    ];
+    Ok(Attachment::new(mechanism).with("uprobe", Value::List(members)))
+}
 
 static KPROBE: Mechanism =
     Mechanism { registers: Registers::Code, ..Mechanism::new("SPILE_PROBE_KPROBE", Label::Function) };

@@ -111,6 +111,11 @@ pub enum PointError {
         /// What needs it, for a message.
         what: &'static str,
     },
+    /// `process` alone, and the session has no process of its own.
+    NoCommand {
+        /// The component that it is about.
+        component: Span,
+    },
     /// The object could not be found or read.
     Target {
         /// The component that it is about.
@@ -243,6 +248,11 @@ impl PointError {
             PointError::Guru { component, what } => error("E0401", format!("{what} needs guru mode"))
                 .at(*component, "")
                 .note("run with -g if you know what is there"),
+            PointError::NoCommand { component } => {
+                error("E0213", "`process` alone is the session's own process, and it has none".into())
+                    .at(*component, "")
+                    .note("name a command with -c CMD, a process with -x PID, or a program: process(\"PATH\")")
+            }
             PointError::Target { component, error: cause } => target_diagnostic(cause).at(*component, ""),
             PointError::DebugInfo { component, message } => error("E0302", message.clone()).at(*component, ""),
             PointError::Unsupported { component, what } => {

@@ -5,9 +5,10 @@
 
 use std::rc::Rc;
 
-use super::code;
+use super::code::{self, Code};
 use super::lines::{Beginnings, Lines, covers, parse};
 use super::location::{self, locate};
+use super::process::{Prologue, passed, prologue};
 use super::{
     CodePlace, Context, ContextError, Form, Found, Location, Part, Point, PointError, ProbeFamily, Resolver, Site,
     registers,
@@ -96,7 +97,7 @@ enum Wanted {
     Return,
 }
 
-fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let (text, component) = point.string("function").unwrap_or((String::new(), point.span()));
     let debug_failed = |error: &dyn std::fmt::Display| PointError::DebugInfo { component, message: error.to_string() };
     let wanted = match () {
@@ -118,17 +119,9 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     if functions.is_empty() {
         return Err(nothing(debug, &pattern, &text, component, &described(object)));
     }
-    let target = resolver.target(object)?;
-    let mut finder = Finder {
-        object,
-        target,
-        wanted,
-        maxactive,
-        sites: Vec::new(),
-        inlined: 0,
-        refused: None,
-        left_out: Vec::new(),
-    };
+    let code = Code::of(point, object, resolver)?;
+    let mut finder =
+        Finder { object, code, wanted, maxactive, sites: Vec::new(), inlined: 0, refused: None, left_out: Vec::new() };
     let beginnings = match lines {
         Lines::First => None,
         _ => Some(Beginnings::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
@@ -173,12 +166,20 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
 
 /// How a point in the object begins.
 pub(super) fn owner_of(object: &Object) -> String {
-    if object.is_kernel() { "kernel".into() } else { format!("module(\"{}\")", object.name()) }
+    match object.is_kernel() {
+        true => "kernel".into(),
+        false if object.is_program() => format!("process(\"{}\")", object.name()),
+        false => format!("module(\"{}\")", object.name()),
+    }
 }
 
-/// The object in a message: "the kernel", or "module NAME".
+/// The object in a message: "the kernel", "module NAME", or a program's path.
 pub(super) fn described(object: &Object) -> String {
-    if object.is_kernel() { "the kernel".into() } else { format!("module {}", object.name()) }
+    match object.is_kernel() {
+        true => "the kernel".into(),
+        false if object.is_program() => object.name().into(),
+        false => format!("module {}", object.name()),
+    }
 }
 
 /// The error for a text that is not FUNCTION@FILE:LINE or one of its variants.
@@ -212,7 +213,7 @@ pub(super) fn nothing(
 
 struct Finder<'o> {
     object: &'o Rc<Object>,
-    target: TargetId,
+    code: Code,
     wanted: Wanted,
     maxactive: u32,
     sites: Vec<Site>,
@@ -249,21 +250,30 @@ impl Finder<'_> {
 
     fn add_site(&mut self, id: FunctionId, function: &Function, address: Address, inlined: bool) {
         let returning = self.wanted == Wanted::Return;
-        let place = match place_in(self.object, self.target, address) {
-            Ok(_) if returning && function.name == NEVER_RETURNS => {
+        let mut address = address;
+        if self.object.is_program()
+            && !returning
+            && !inlined
+            && let Ok(debug) = self.object.debug()
+            && let Prologue::Until(first) = prologue(debug, id, address)
+        {
+            address = first;
+        }
+        let attachment = match returning {
+            true if function.name == NEVER_RETURNS && !self.object.is_program() => {
                 Err("it returns to another task than the one that called it")
             }
-            other => other,
+            true => self.code.at_return(self.object, address, self.maxactive),
+            false => self.code.at(self.object, address),
         };
-        let place = match place {
-            Ok(place) => place,
+        let attachment = match attachment {
+            Ok(attachment) => attachment,
             Err(why) => {
                 self.refused = Some(why.into());
                 self.left_out.push(format!("{} ({}:{}): {why}", function.name, function.file, function.line));
                 return;
             }
         };
-        let attachment = if returning { code::kretprobe(place, self.maxactive) } else { code::kprobe(place) };
         self.push(id, function, address, attachment, inlined);
     }
 
@@ -398,7 +408,15 @@ impl Context for FunctionContext {
         let debug = self.debug()?;
         let found = debug.variable(self.function, self.address, name);
         let found = found.map_err(|error| ContextError::DebugInfo(error.to_string()))?;
-        let found = found.map_err(location::unavailable)?;
+        let mut found = found.map_err(location::unavailable)?;
+        // The entry of a function that puts its parameters where they are said to be only after that.
+        if self.returning
+            && self.object.is_program()
+            && prologue(debug, self.function, self.address) != Prologue::None
+            && let Some(passed) = passed(debug, self.function, name)
+        {
+            found.location = passed;
+        }
         let location = locate(&found.location, &self.object).map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(Found { object: self.object.clone(), type_id: found.type_id, location })
     }

@@ -5,8 +5,8 @@
 use std::rc::Rc;
 
 use super::callees::{Callees, Wanted};
-use super::code;
-use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of, place_in};
+use super::code::Code;
+use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of};
 use super::lines::parse;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use spile_base::glob;
@@ -99,7 +99,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
-fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let (text, component) = point.string("function").unwrap_or((String::new(), point.span()));
     let failed = |error: spile_debuginfo::Error| PointError::DebugInfo { component, message: error.to_string() };
     let (pattern, _) = parse(&text).ok_or_else(|| no_place(&text, component))?;
@@ -109,7 +109,8 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         return Err(nothing(debug, &pattern, &text, component, &described(object)));
     }
     if let Some((wanted, inner)) = point.string("label") {
-        let mut labels = Labels { object, resolver, sites: Vec::new(), near: Vec::new() };
+        let code = Code::of(point, object, resolver)?;
+        let mut labels = Labels { object, code, resolver, sites: Vec::new(), near: Vec::new() };
         for id in functions {
             let function = debug.function(id).map_err(failed)?;
             labels.of(id, &function, &wanted).map_err(|error| error.at(inner))?;
@@ -120,7 +121,8 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     let depth = point.number("callees").and_then(|(depth, _)| usize::try_from(depth).ok()).unwrap_or(1);
     let (only_calls, returning) = (point.has("call"), point.has("return"));
     let wanted = Wanted { pattern: callee.clone(), depth, only_calls, returning, component: inner };
-    let mut callees = Callees::new(object, resolver, &wanted);
+    let code = Code::of(point, object, resolver)?;
+    let mut callees = Callees::new(object, code, resolver, &wanted);
     for id in functions {
         let function = debug.function(id).map_err(failed)?;
         callees.of(id, &function).map_err(|error| error.at(inner))?;
@@ -177,6 +179,7 @@ impl From<spile_debuginfo::Error> for Failed {
 
 struct Labels<'o, 'r, 'k> {
     object: &'o Rc<Object>,
+    code: Code,
     resolver: &'r mut Resolver<'k>,
     sites: Vec<Site>,
     /// Names of what is there.
@@ -201,16 +204,15 @@ impl Labels<'_, '_, '_> {
                 returning: false,
             };
             let suffix = format!("function(\"{name}@{file}:{line}\").label(\"{}@{file}:{}\")", label.name, label.line);
-            let target = self.resolver.target(self.object).map_err(Failed::Point)?;
-            let place = match place_in(self.object, target, label.address) {
-                Ok(place) => place,
+            let attachment = match self.code.at(self.object, label.address) {
+                Ok(attachment) => attachment,
                 Err(why) => {
                     self.resolver.leave_out(&context.place, why);
                     continue;
                 }
             };
             let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
-            let (point, attachment) = (format!("{}.{suffix}", owner_of(self.object)), code::kprobe(place));
+            let point = format!("{}.{suffix}", owner_of(self.object));
             self.sites.push(Site { point, function: name.clone(), module, attachment, context: Rc::new(context) });
         }
         Ok(())

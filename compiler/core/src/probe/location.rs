@@ -120,7 +120,7 @@ fn by_caller(
     object: &Object,
 ) -> Result<Location, String> {
     let at = evaluate(return_address, object)?;
-    let word = LongExpr::read(at, 8, nowhere());
+    let word = read(at, 8, object);
     let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
     let unknown =
         builtin::find("__value_unknown_at_caller", 0).ok_or("its value is only known at the function's entry")?;
@@ -168,12 +168,19 @@ const TRAMPOLINES: [&str; 4] =
 /// Whether the stack's frames, innermost first, return to one of those places each. `at`: where the innermost return address
 /// is; the others are asked of the kernel's unwinder, as is one that somebody hooks. None: a place has no name at run time.
 pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], object: &Object) -> Option<LongExpr> {
+    // Nobody unwinds the stack of a program here.
+    if object.is_program() && frames.len() > 1 {
+        return None;
+    }
     let address = evaluate(at, object).ok()?;
-    let word = LongExpr::read(address, 8, nowhere());
+    let word = read(address, 8, object);
     let unwind = builtin::find("__stack_at", 2)?;
     let mut whole: Option<LongExpr> = None;
     for (frame, places) in (1i64..).zip(frames) {
         let places: Option<Vec<LongExpr>> = places.iter().map(|place| code(*place, object)).collect();
+        if object.is_program() {
+            return one_of(&word, places?);
+        }
         let unwound = expr(LongKind::Builtin(unwind, vec![long(0).into(), long(frame).into()]));
         let mut fits = one_of(&unwound, places.clone()?)?;
         if frame == 1 {
@@ -207,9 +214,23 @@ fn code(address: Address, object: &Object) -> Option<LongExpr> {
     if object.is_kernel() {
         return Some(expr(LongKind::KernelAddress { address: address.offset, per_cpu: false }));
     }
+    if object.is_program() {
+        return program_address(address);
+    }
     let anchor = object.anchor(address)?;
     let module = object.name().to_string();
     Some(expr(LongKind::ModuleAddress { module, symbol: anchor.symbol, offset: anchor.offset, per_cpu: false }))
+}
+
+/// Where a link-time address of the probed program is in the process that runs it.
+pub(super) fn program_address(address: Address) -> Option<LongExpr> {
+    let moved = builtin::find("__program_address", 1)?;
+    Some(expr(LongKind::Builtin(moved, vec![long(address.offset as i64).into()])))
+}
+
+/// A read of the kernel's memory or, for an object of user space, of the process's.
+fn read(address: LongExpr, size: u8, object: &Object) -> LongExpr {
+    expr(LongKind::Read { address: Box::new(address), size, user: object.is_program() })
 }
 
 /// Of one location as an expression. A value that is taken twice is there twice, so that thirty operations can make a billion
@@ -281,6 +302,9 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
         Op::Address(address) if object.is_kernel() => {
             LongKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) }
         }
+        Op::Address(address) if object.is_program() => {
+            program_address(*address).ok_or("nothing tells where the program is loaded")?.kind
+        }
         Op::Address(address) => match object.data_anchor(*address) {
             Some(anchor) => LongKind::ModuleAddress {
                 module: object.name().to_string(),
@@ -294,7 +318,10 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
                 );
             }
         },
-        Op::Deref(size) => return stack.unary(|address| LongKind::Read { address, size: *size, user: false }),
+        Op::Deref(size) => {
+            let user = object.is_program();
+            return stack.unary(|address| LongKind::Read { address, size: *size, user });
+        }
         Op::Neg => return stack.unary(LongKind::Negate),
         Op::Not => return stack.unary(LongKind::Complement),
         Op::Dup => return stack.copy(0),

@@ -20,6 +20,7 @@ mod location;
 mod netfilter;
 mod parts;
 mod perf;
+mod process;
 mod procfs;
 pub mod registers;
 mod resolver;
@@ -82,6 +83,13 @@ static FAMILIES: &[&ProbeFamily] = &[
     &procfs::FAMILY,
     &netfilter::FAMILY,
     &watch::FAMILY,
+    &process::event::FAMILY,
+    &process::CODE[0],
+    &process::CODE[1],
+    &process::CODE[2],
+    &process::CODE[3],
+    &process::CODE[4],
+    &process::CODE[5],
 ];
 
 /// All forms of all families.

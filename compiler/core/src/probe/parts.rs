@@ -43,18 +43,19 @@ pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
 }
 
 /// The first `bits` bits (at most 64) of what is there as a value, zero-extended; None where some have been optimised out.
-pub fn joined(location: &Location, bits: u64) -> Option<LongExpr> {
+/// `user`: memory is that of the current process.
+pub fn joined(location: &Location, bits: u64, user: bool) -> Option<LongExpr> {
     let taken = u8::try_from(bits).ok().filter(|bits| (1..=64).contains(bits))?;
     match location {
         Location::Register { offset } => Some(low(LongExpr::register(*offset, nowhere()), taken)),
         Location::Value(value) => Some(low(value.clone(), taken)),
-        Location::KnownCallers(location) => joined(location, bits),
+        Location::KnownCallers(location) => joined(location, bits, user),
         Location::Memory { address, bits: None } => {
             let size = taken.div_ceil(8).next_power_of_two();
-            Some(low(LongExpr::read(address.clone(), size, address.span), taken))
+            Some(low(reader(user)(address.clone(), size, address.span), taken))
         }
         Location::Memory { address, bits: Some(BitRange { first, bits }) } if first + u64::from(*bits) <= 64 => {
-            let read = LongExpr::read(address.clone(), 8, address.span);
+            let read = reader(user)(address.clone(), 8, address.span);
             Some(LongExpr::bits(read, u8::try_from(*first).ok()?, (*bits).min(taken), address.span))
         }
         Location::Memory { .. } | Location::Pointer(_) => None,
@@ -64,7 +65,7 @@ pub fn joined(location: &Location, bits: u64) -> Option<LongExpr> {
                 if done >= bits {
                     break;
                 }
-                let piece = joined(part.location.as_ref()?, part.bits.min(bits - done))?;
+                let piece = joined(part.location.as_ref()?, part.bits.min(bits - done), user)?;
                 value = Some(match value {
                     None => piece,
                     Some(before) => {
@@ -83,6 +84,10 @@ fn shifted(value: LongExpr, by: u64) -> Option<LongExpr> {
     let first = u8::try_from(by).ok().filter(|first| *first < 64)?;
     let span = value.span;
     Some(LongExpr::bits(value, first, 64 - first, span))
+}
+
+fn reader(user: bool) -> fn(LongExpr, u8, spile_source::Span) -> LongExpr {
+    if user { LongExpr::read_user } else { LongExpr::read }
 }
 
 fn low(value: LongExpr, bits: u8) -> LongExpr {
@@ -128,7 +133,7 @@ mod tests {
         let second = beyond(&pair, 64).expect("is there");
         assert!(matches!(second, Location::Register { offset: 104 }), "{second:?}");
         let high = beyond(&pair, 96).expect("is there");
-        assert_eq!(text(&joined(&high, 32).expect("a value")), "r104[32+32][0+32]");
+        assert_eq!(text(&joined(&high, 32, false).expect("a value")), "r104[32+32][0+32]");
         assert!(beyond(&pair, 128).is_none());
     }
 
@@ -136,8 +141,8 @@ mod tests {
     fn a_value_in_two_parts_is_joined_and_none_is_made_up() {
         let half = |offset| Part { bits: 32, ..register(offset) };
         let split = Location::Parts(vec![half(8), half(16)]);
-        assert_eq!(text(&joined(&split, 64).expect("a value")), "(r8[0+32] BitOr (r16[0+32] ShiftLeft 32))");
+        assert_eq!(text(&joined(&split, 64, false).expect("a value")), "(r8[0+32] BitOr (r16[0+32] ShiftLeft 32))");
         let gap = Location::Parts(vec![half(8), Part { location: None, bits: 32 }]);
-        assert!(joined(&gap, 64).is_none() && joined(&gap, 32).is_some());
+        assert!(joined(&gap, 64, false).is_none() && joined(&gap, 32, false).is_some());
     }
 }

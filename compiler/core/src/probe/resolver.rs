@@ -4,18 +4,24 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::PointError;
-use crate::program::{Target, TargetId};
-use spile_debuginfo::target::{Kernel, Object, TargetError};
+use crate::program::{ProgramId, Target, TargetId, UserProgram};
+use spile_debuginfo::target::{Kernel, Object, Programs, TargetError};
 
 /// Answers questions about the target kernel, and collects the objects that probes are in.
 pub struct Resolver<'k> {
     kernel: Option<&'k Kernel>,
     release: String,
     targets: Vec<Target>,
+    /// Programs and libraries in user space.
+    programs: Option<&'k Programs>,
+    used_programs: Vec<UserProgram>,
+    follows: bool,
+    /// What the session's own process runs: of `-c` or `-x`.
+    command: Option<PathBuf>,
     anchor_address: Option<u64>,
     /// Addresses without debug information may be probed.
     guru: bool,
@@ -35,6 +41,10 @@ impl<'k> Resolver<'k> {
             kernel,
             release: release.to_string(),
             targets: Vec::new(),
+            programs: None,
+            used_programs: Vec::new(),
+            follows: false,
+            command: None,
             anchor_address: None,
             guru: true,
             headers: HashMap::new(),
@@ -49,6 +59,71 @@ impl<'k> Resolver<'k> {
     pub fn with_guru(mut self, guru: bool) -> Resolver<'k> {
         self.guru = guru;
         self
+    }
+
+    /// The same with programs and libraries in user space; `command` is what the session's own process runs, if it has one.
+    #[must_use]
+    pub fn with_programs(mut self, programs: &'k Programs, command: Option<PathBuf>) -> Resolver<'k> {
+        self.programs = Some(programs);
+        self.command = command;
+        self
+    }
+
+    /// Programs and libraries. None where the caller has given none.
+    pub(in crate::probe) fn programs(&self) -> Option<&'k Programs> {
+        self.programs
+    }
+
+    /// What the session's own process runs: the command of `-c`, or the program of the process of `-x`.
+    pub(in crate::probe) fn command(&self) -> Option<&PathBuf> {
+        self.command.as_ref()
+    }
+
+    /// The program's number; it is added when first used.
+    pub(in crate::probe) fn program(&mut self, object: &Object) -> ProgramId {
+        let path = object.path().display().to_string();
+        if let Some(index) =
+            self.used_programs.iter().position(|program| program.path == path && program.build_id == object.build_id())
+        {
+            return ProgramId(index as u32);
+        }
+        self.used_programs.push(UserProgram { path, build_id: object.build_id().to_vec() });
+        ProgramId(self.used_programs.len() as u32 - 1)
+    }
+
+    /// The same of a program of which only the path matters: whatever its build.
+    pub(in crate::probe) fn program_at(&mut self, path: &Path) -> ProgramId {
+        let path = path.display().to_string();
+        let known = self.used_programs.iter().position(|program| program.path == path && program.build_id.is_empty());
+        if let Some(index) = known {
+            return ProgramId(index as u32);
+        }
+        self.used_programs.push(UserProgram { path, build_id: Vec::new() });
+        ProgramId(self.used_programs.len() as u32 - 1)
+    }
+
+    /// A probe is for the session's own process and its descendants: the runtime keeps a list of them.
+    pub(in crate::probe) fn follows(&mut self) {
+        self.follows = true;
+    }
+
+    /// Whether one is.
+    pub fn is_following(&self) -> bool {
+        self.follows
+    }
+
+    /// Expressions use addresses of the object: the runtime has to know it.
+    pub fn uses(&mut self, object: &Object) -> Result<(), PointError> {
+        match object.is_program() {
+            true => _ = self.program(object),
+            false => _ = self.target(object)?,
+        }
+        Ok(())
+    }
+
+    /// The programs and libraries that sites are in.
+    pub fn take_programs(&mut self) -> Vec<UserProgram> {
+        std::mem::take(&mut self.used_programs)
     }
 
     /// The same for `-DSTAP_CALLEE_MATCHALL`: callees count whoever calls them.
@@ -79,8 +154,11 @@ impl<'k> Resolver<'k> {
         self.guru
     }
 
-    /// The module of that name or path.
+    /// The module of that name or path; a path that is not one of a module's file is a program's or library's.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
+        if let Some(programs) = self.programs.filter(|_| name.starts_with('/') && !name.contains(".ko")) {
+            return programs.open(&programs.find(name)?);
+        }
         match self.kernel {
             Some(kernel) => kernel.module(name),
             None => Err(TargetError::no_kernel(&self.release)),
@@ -94,6 +172,13 @@ impl<'k> Resolver<'k> {
 
     /// Where answers came from BTF alone: what is not known then, and which package has it.
     pub fn without_dwarf(&self) -> Option<String> {
+        let programs = self.programs.map(Programs::without_debug_info).unwrap_or_default();
+        if !programs.is_empty() {
+            return Some(format!(
+                "there is no debug information of {}, and its symbols tell only where functions begin: install its debug package (PACKAGE-dbgsym or -dbg), or let $DEBUGINFOD_URLS name servers",
+                programs.join(", ")
+            ));
+        }
         let kernel = self.kernel?;
         let objects = kernel.without_dwarf();
         let hints: String = kernel.how_to_get_dwarf().iter().map(|hint| format!("; {hint}")).collect();

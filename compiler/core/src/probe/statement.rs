@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::code;
-use super::function::{FunctionContext, described, no_place, nothing, objects, place_in};
+use super::code::Code;
+use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of};
 use super::lines::{Beginnings, Lines, asked_line, parse, wanted_lines};
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::Attachment;
@@ -52,7 +52,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
-fn resolve_in(
+pub(super) fn resolve_in(
     point: &Point,
     object: &Rc<Object>,
     pattern: &FunctionPattern,
@@ -67,7 +67,7 @@ fn resolve_in(
     if functions.is_empty() {
         return Err(nothing(debug, pattern, text, component, &described(object)));
     }
-    let target = resolver.target(object)?;
+    let code = Code::of(point, object, resolver)?;
     let beginnings = Beginnings::new(debug, pattern).map_err(|error| debug_failed(&error))?;
     let mut sites = Vec::new();
     let mut near = Vec::new();
@@ -79,8 +79,8 @@ fn resolve_in(
         let begun = beginnings_of(object, &statements, &wanted);
         for (line, address) in begun.iter().copied() {
             let alike = begun.iter().filter(|(other, _)| *other == line).count();
-            match place_in(object, target, address) {
-                Ok(place) => sites.push(site(object, id, &function, (line, alike), address, code::kprobe(place))),
+            match code.at(object, address) {
+                Ok(attachment) => sites.push(site(object, id, &function, (line, alike), address, attachment)),
                 Err(why) => {
                     resolver.leave_out(&format!("{} ({}:{line})", function.name, function.file), why);
                     refused = Some(why);
@@ -148,7 +148,7 @@ fn site(
 ) -> Site {
     let (name, file) = (&function.name, &function.file);
     let module = if object.is_kernel() { "kernel".to_string() } else { object.name().to_string() };
-    let owner = if object.is_kernel() { "kernel".to_string() } else { format!("module(\"{module}\")") };
+    let owner = owner_of(object);
     let place = match alike {
         1 => format!("{name} ({file}:{line})"),
         _ => format!("{name} ({file}:{line}), one of the line's {alike} addresses: @defined() tells which have it"),

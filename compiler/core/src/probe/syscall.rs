@@ -109,6 +109,11 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
 
 static MECHANISM: Mechanism = Mechanism::new("SPILE_PROBE_SYSCALL", Label::Word("syscall"));
 
+/// A system call by its numbers in 64-bit and 32-bit programs; all of them without.
+pub(super) fn of_numbers(numbers: Option<(u32, u32)>, returning: bool) -> Attachment {
+    attachment(numbers.map(|(native, compat)| (Some(native), Some(compat))), returning)
+}
+
 /// A system call by its numbers in 64-bit and 32-bit programs; all of them without `numbers`.
 fn attachment(numbers: Option<(Option<u32>, Option<u32>)>, returning: bool) -> Attachment {
     let number = |number: Option<u32>| number.map_or(Value::Constant("SPILE_NO_SYSCALL"), Value::Number);

@@ -204,6 +204,12 @@ fn attachment(place: Place, name: &str, arguments: u32) -> Attachment {
     Attachment::new(&MECHANISM).at(place).of(name).with("tracepoint", value)
 }
 
+/// A tracepoint of the kernel with so many arguments, of which no more is known.
+pub(super) fn of_kernel(name: &'static str, arguments: u32) -> Attachment {
+    let value = Value::List(vec![Value::Text(name.into()), Value::Number(arguments)]);
+    Attachment::new(&MECHANISM).of(name).with("tracepoint", value)
+}
+
 /// The trace system by the path of its header, which defines TRACE_SYSTEM: most often the file's name, or for a
 /// `trace.h` the directory's. The rest are those of Linux 5.10 to 7.3 that are called otherwise.
 fn system_of(path: &str) -> String {

@@ -18,6 +18,8 @@ pub struct Mechanism {
     pub registers: Registers,
     /// Which other handlers may run at the same time.
     pub runs: Runs,
+    /// Before a handler runs, the task may wait for memory that it is going to read.
+    pub pages_in: bool,
     /// The handler never runs: `@perf` reads the attachment by its subject.
     pub counts: bool,
 }
@@ -25,7 +27,7 @@ pub struct Mechanism {
 impl Mechanism {
     /// A mechanism whose handlers have no registers and may run beside all others.
     pub const fn new(kind: &'static str, label: Label) -> Mechanism {
-        Mechanism { kind, label, registers: Registers::None, runs: Runs::Anytime, counts: false }
+        Mechanism { kind, label, registers: Registers::None, runs: Runs::Anytime, pages_in: false, counts: false }
     }
 }
 

@@ -250,8 +250,10 @@ pub enum LongPlace {
     Variable(Variable),
     /// An element of an array.
     Element(Element),
-    /// Guru mode: memory of the kernel, which takes the low `size` bytes of the value.
+    /// Guru mode: memory, which takes the low `size` bytes of the value.
     Memory {
+        /// It is that of the current process, not the kernel's.
+        user: bool,
         /// Address of the storage unit at run time.
         address: LongExpr,
         /// Bytes of the storage unit: 1, 2, 4 or 8.
@@ -521,6 +523,11 @@ impl LongExpr {
     /// Fault-safe read of so many bytes (1, 2, 4 or 8) of the kernel's memory.
     pub fn read(address: LongExpr, size: u8, span: Span) -> LongExpr {
         LongExpr { kind: LongKind::Read { address: Box::new(address), size, user: false }, span }
+    }
+
+    /// The same of the memory of the current process.
+    pub fn read_user(address: LongExpr, size: u8, span: Span) -> LongExpr {
+        LongExpr { kind: LongKind::Read { address: Box::new(address), size, user: true }, span }
     }
 
     /// So many bits from bit `first` on, zero-extended.

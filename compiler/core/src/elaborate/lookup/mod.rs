@@ -197,13 +197,14 @@ impl<'l, 'a> Lookup<'l, 'a> {
             context.has_registers() && matches!(context.variable("return"), Err(ContextError::NotReturn))
         });
         let Some(own) = code.and_then(|context| context.object()) else { return Ok(None) };
-        let kernel = self.env.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok());
+        let kernel = self.env.resolver.kernel().ok().filter(|_| !own.is_program());
+        let kernel = kernel.and_then(|kernel| kernel.vmlinux().ok());
         for object in std::iter::once(own).chain(kernel) {
             let debug = object.debug().map_err(|error| debug_error(error, span))?;
             let Ok(found) = debug.external_global(name).map_err(|error| debug_error(error, span))? else { continue };
             self.env
                 .resolver
-                .target(&object)
+                .uses(&object)
                 .map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
             let Ok(location) = crate::probe::locate(&found.location, &object) else { continue };
             return Ok(Some(Found { object, type_id: found.type_id, location }));
@@ -232,9 +233,15 @@ impl<'l, 'a> Lookup<'l, 'a> {
             };
             self.env
                 .resolver
-                .target(object)
+                .uses(object)
                 .map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
-            let location = crate::probe::locate(&found.location, object).map_err(|why| {
+            let own = unit.at.context.as_ref().and_then(|context| context.object());
+            let elsewhere = object.is_program() && own.is_none_or(|own| own.path() != object.path());
+            let location = match elsewhere {
+                true => Err("only probes in a program know where its variables are".to_string()),
+                false => crate::probe::locate(&found.location, object),
+            };
+            let location = location.map_err(|why| {
                 let place = object.name().to_string();
                 Error::NoValueThere { name: text.clone(), place, why: vec![why], available: Vec::new(), span }
             })?;
@@ -255,11 +262,19 @@ impl<'l, 'a> Lookup<'l, 'a> {
         let mut objects = Vec::new();
         if modules.is_empty() {
             objects.extend(unit.at.context.as_ref().and_then(|context| context.object()));
-            objects.extend(self.env.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok()));
+            let kernel = self.env.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok());
+            objects.extend(kernel);
         }
         // Of several the first that has it counts, so one that is missing is passed over.
         let mut missing = None;
         for module in modules.split(':').filter(|module| !module.is_empty()) {
+            if module.starts_with('/') {
+                match self.env.resolver.module(module) {
+                    Ok(object) => objects.push(object),
+                    Err(error) => missing = missing.or(Some(Error::DebugInfo { message: error.to_string(), span })),
+                }
+                continue;
+            }
             let kernel = self
                 .env
                 .resolver

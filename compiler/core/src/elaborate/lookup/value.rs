@@ -39,15 +39,15 @@ pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<LongExpr, 
         (Location::Memory { address, bits: None }, Scalar::Array) => return Ok(address.clone()),
         (_, Scalar::Array) => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
         (Location::Memory { address, bits: Some(range) }, Scalar::Number { signed, .. }) => {
-            return bit_field(address, *range, *signed, span);
+            return bit_field(address, *range, *signed, found.object.is_program(), span);
         }
         (Location::Memory { address, bits: None }, Scalar::Number { size, .. }) => {
-            LongExpr::read(address.clone(), *size, span)
+            reader(found.object.is_program())(address.clone(), *size, span)
         }
         (Location::Register { offset }, _) => LongExpr::register(*offset, span),
         (Location::Value(value), _) => value.clone(),
         (Location::Parts(_), Scalar::Number { size, .. }) => {
-            let joined = crate::probe::joined(&found.location, u64::from(*size) * 8);
+            let joined = crate::probe::joined(&found.location, u64::from(*size) * 8, found.object.is_program());
             joined.ok_or(Error::NoAddress { span, why: "the compiler has optimised out a part of it" })?
         }
     };
@@ -67,14 +67,15 @@ pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LongPl
     let Scalar::Number { size, signed } = scalar(debug, found.type_id, span)? else {
         return Err(Error::NotAssignable { span });
     };
+    let user = found.object.is_program();
     match &found.location {
         Location::Register { offset } => Ok(LongPlace::Register { offset: *offset, size, signed }),
         Location::Memory { address, bits: None } => {
-            Ok(LongPlace::Memory { address: address.clone(), size, field: None, signed })
+            Ok(LongPlace::Memory { user, address: address.clone(), size, field: None, signed })
         }
         Location::Memory { address, bits: Some(range) } => {
             let (skip, field, size) = storage(*range).ok_or(Error::NotAssignable { span })?;
-            Ok(LongPlace::Memory { address: add(address.clone(), skip), size, field: Some(field), signed })
+            Ok(LongPlace::Memory { user, address: add(address.clone(), skip), size, field: Some(field), signed })
         }
         Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::KnownCallers(_) => {
             Err(Error::NotAssignable { span })
@@ -136,9 +137,14 @@ fn storage(range: BitRange) -> Option<(i64, BitField, u8)> {
     (size <= 8 && range.bits > 0).then_some((skip as i64, BitField { first, bits: range.bits }, size as u8))
 }
 
-fn bit_field(address: &LongExpr, range: BitRange, signed: bool, span: Span) -> Result<LongExpr, Error> {
+/// What reads the memory that an object is in.
+fn reader(user: bool) -> fn(LongExpr, u8, Span) -> LongExpr {
+    if user { LongExpr::read_user } else { LongExpr::read }
+}
+
+fn bit_field(address: &LongExpr, range: BitRange, signed: bool, user: bool, span: Span) -> Result<LongExpr, Error> {
     let (skip, field, size) = storage(range).ok_or(Error::NotAssignable { span })?;
-    let word = LongExpr::read(add(address.clone(), skip), size, span);
+    let word = reader(user)(add(address.clone(), skip), size, span);
     let value = LongExpr::bits(word, field.first, field.bits, span);
     Ok(if signed { LongExpr::sign_extend(value, field.bits, span) } else { value })
 }

@@ -130,6 +130,8 @@ impl<'a> Lowering<'_, 'a> {
             program.lines = self.env.resolver.line_tables();
         }
         (program.targets, program.anchor_address) = self.env.resolver.take_targets();
+        program.follows = self.env.resolver.is_following();
+        program.programs = self.env.resolver.take_programs();
         program.left_out = self.env.resolver.take_left_out();
         program
     }

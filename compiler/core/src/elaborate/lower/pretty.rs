@@ -49,7 +49,9 @@ impl Descriptions {
             return Ok(Rc::clone(known));
         }
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
-        let description = self.shared(describe(debug, id, levels, span)?);
+        let mut description = describe(debug, id, levels, span)?;
+        description.user = object.is_program();
+        let description = self.shared(description);
         self.by_type.insert(key, (Rc::clone(object), Rc::clone(&description)));
         Ok(description)
     }
@@ -70,7 +72,7 @@ fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<
     let budget = Budget::new("members of a value that is printed", LIMITS);
     let mut describer = Describer { debug, levels, span, ops: Vec::new(), budget };
     describer.value(id, 0, None, 0)?;
-    Ok(Pretty { size: size as u32, ops: describer.ops })
+    Ok(Pretty { size: size as u32, user: false, ops: describer.ops })
 }
 
 /// Typedefs of `char` that are numbers.

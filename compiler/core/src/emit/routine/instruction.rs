@@ -74,9 +74,10 @@ impl Writer<'_> {
                 self.line(&format!("spile_debit(c, {}{});", self.length(text), if *tagged { "" } else { " / 8" }));
                 self.line(&format!("{} = {call};", self.long(*to)));
             }
-            Instr::Write { address, size, value, location } => {
+            Instr::Write { user, address, size, value, location } => {
                 self.locate(*location);
-                self.line(&format!("spile_write(c, {}, {size}, {});", self.value(address), self.value(value)));
+                let name = if *user { "spile_write_user" } else { "spile_write" };
+                self.line(&format!("{name}(c, {}, {size}, {});", self.value(address), self.value(value)));
             }
             Instr::SetRegister(offset, value) => {
                 self.line(&format!("spile_set_register(c, {offset}, {});", self.value(value)));

@@ -255,7 +255,9 @@ pub enum Instr {
     },
     /// Guru mode: writes the low bytes of the value.
     Write {
-        /// Address of the kernel at run time.
+        /// In the address space of the current process, not the kernel's.
+        user: bool,
+        /// Address at run time.
         address: Value,
         /// Bytes: 1, 2, 4 or 8.
         size: u8,

@@ -54,7 +54,8 @@ fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
     })
 }
 
-fn sets_long(instr: &Instr, id: LongId) -> bool {
+/// Whether the instruction, or one in it, sets the variable.
+pub fn sets_long(instr: &Instr, id: LongId) -> bool {
     any(std::slice::from_ref(instr), &|instr| match instr {
         Instr::SetLong(to, _)
         | Instr::Divide { to, .. }
@@ -72,7 +73,8 @@ fn sets_long(instr: &Instr, id: LongId) -> bool {
     })
 }
 
-fn sets_text(instr: &Instr, id: TextId) -> bool {
+/// The same of a string.
+pub fn sets_text(instr: &Instr, id: TextId) -> bool {
     any(std::slice::from_ref(instr), &|instr| match instr {
         Instr::SetText(to, _)
         | Instr::Copy { to, .. }

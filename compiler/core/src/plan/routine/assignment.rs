@@ -11,7 +11,7 @@ use spile_source::Span;
 /// What is read and written by one statement, with its address computed once.
 enum FixedPlace {
     Variable(program::Variable),
-    Memory { address: Value, size: u8, field: Option<BitField>, signed: bool },
+    Memory { user: bool, address: Value, size: u8, field: Option<BitField>, signed: bool },
     Register { offset: u32, size: u8, signed: bool },
 }
 
@@ -72,12 +72,12 @@ impl Builder<'_, '_> {
                 self.read_long(*variable, span)
             }
             LongPlace::Element(element) => self.assign_long_element(element, value),
-            LongPlace::Memory { address, size, field, signed } => {
+            LongPlace::Memory { user, address, size, field, signed } => {
                 let address = self.value(address)?;
                 let address = self.keep(address);
                 let value = self.value(value)?;
                 let value = self.keep(value);
-                self.write(&address, *size, *field, value.clone(), span);
+                self.write(*user, &address, *size, *field, value.clone(), span);
                 Ok(narrowed(value, field.map_or(size * 8, |field| field.bits), *signed))
             }
             LongPlace::Register { offset, size, signed } => {
@@ -101,13 +101,13 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn write(&mut self, address: &Value, size: u8, field: Option<BitField>, value: Value, span: Span) {
+    fn write(&mut self, user: bool, address: &Value, size: u8, field: Option<BitField>, value: Value, span: Span) {
         let location = self.location(span);
         let value = match field {
             None => value,
             Some(field) => {
                 let old = self.temporary();
-                self.push(Instr::Read { to: old, address: address.clone(), size, user: false, location });
+                self.push(Instr::Read { to: old, address: address.clone(), size, user, location });
                 self.check();
                 let mask = (u64::MAX >> (64 - u32::from(field.bits))) << field.first;
                 let others = and(Value::Long(old), Value::Const(!mask as i64));
@@ -116,7 +116,7 @@ impl Builder<'_, '_> {
                 Value::Binary(BinaryOp::BitOr, Box::new(others), Box::new(new))
             }
         };
-        self.push(Instr::Write { address: address.clone(), size, value, location });
+        self.push(Instr::Write { user, address: address.clone(), size, value, location });
         self.check();
     }
 
@@ -132,9 +132,10 @@ impl Builder<'_, '_> {
         let place = match left {
             LongPlace::Element(element) => return self.update_element(element, op, value, old, span),
             LongPlace::Variable(variable) => FixedPlace::Variable(*variable),
-            LongPlace::Memory { address, size, field, signed } => {
+            LongPlace::Memory { user, address, size, field, signed } => {
                 let address = self.value(address)?;
-                FixedPlace::Memory { address: self.keep(address), size: *size, field: *field, signed: *signed }
+                let address = self.keep(address);
+                FixedPlace::Memory { user: *user, address, size: *size, field: *field, signed: *signed }
             }
             LongPlace::Register { offset, size, signed } => {
                 FixedPlace::Register { offset: *offset, size: *size, signed: *signed }
@@ -170,9 +171,9 @@ impl Builder<'_, '_> {
     fn load_place(&mut self, place: &FixedPlace, span: Span) -> Planned<Value> {
         match place {
             FixedPlace::Variable(variable) => self.read_long(*variable, span),
-            FixedPlace::Memory { address, size, field, signed } => {
+            FixedPlace::Memory { user, address, size, field, signed } => {
                 let (to, location) = (self.temporary(), self.location(span));
-                self.push(Instr::Read { to, address: address.clone(), size: *size, user: false, location });
+                self.push(Instr::Read { to, address: address.clone(), size: *size, user: *user, location });
                 self.check();
                 let value = match field {
                     None => Value::Long(to),
@@ -192,9 +193,9 @@ impl Builder<'_, '_> {
                 self.store_long(variable, new, span)?;
                 self.read_long(variable, span)
             }
-            FixedPlace::Memory { address, size, field, .. } => {
+            FixedPlace::Memory { user, address, size, field, .. } => {
                 let new = self.keep(new);
-                self.write(&address, size, field, new.clone(), span);
+                self.write(user, &address, size, field, new.clone(), span);
                 Ok(new)
             }
             FixedPlace::Register { offset, size, signed } => {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `.mark("m")`, `.provider("p").mark("m")`: markers that programs have by `<sys/sdt.h>`, with their arguments as `$arg1` and so
+//! on.
+
+use std::rc::Rc;
+
+use super::words::Words;
+use crate::probe::code::Code;
+use crate::probe::function::{described, owner_of};
+use crate::probe::location::program_address;
+use crate::probe::registers::pt_regs_offset;
+use crate::probe::{Point, PointError, Resolver, Site};
+use crate::program::{BinaryOp, LongExpr};
+use spile_base::glob;
+use spile_debuginfo::target::Object;
+use spile_debuginfo::{Marker, MarkerArgument, Operand};
+use spile_source::diagnostic::suggest;
+use spile_source::{FileId, Span};
+
+/// The markers that a point names; a `-` in the name stands for `__`, as dtrace(1) has it.
+pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let (name, component) = point.string("mark").unwrap_or((String::new(), point.span()));
+    let wanted = name.replace('-', "__");
+    let provider = point.string("provider").map(|(provider, _)| provider);
+    let markers = object.mapped().markers();
+    let fits = |marker: &&Marker| {
+        let own = provider.as_ref().is_none_or(|provider| glob::matches(provider, &marker.provider));
+        own && (glob::matches(&wanted, &marker.name) || glob::matches(&name, &marker.name))
+    };
+    if markers.iter().find(fits).is_none() {
+        return Err(nothing(object, &markers, name, component));
+    }
+    let code = Code::of(point, object, resolver)?;
+    let mut sites = Vec::new();
+    for marker in markers.iter().filter(fits) {
+        let attachment = code.at_marker(object, marker.address, marker.semaphore);
+        let attachment = attachment.map_err(|why| PointError::NotProbeable {
+            component,
+            name: marker.name.clone(),
+            why: why.into(),
+        })?;
+        let from = provider.as_ref().map_or(String::new(), |_| format!(".provider(\"{}\")", marker.provider));
+        sites.push(Site {
+            point: format!("{}{from}.mark(\"{}\")", owner_of(object), marker.name),
+            function: marker.name.clone(),
+            module: object.name().to_string(),
+            attachment,
+            context: Rc::new(context(object, marker)),
+        });
+    }
+    Ok(sites)
+}
+
+fn nothing(object: &Object, markers: &[Marker], name: String, component: Span) -> PointError {
+    let near = suggest::suggest(&name, markers.iter().map(|marker| marker.name.as_str()));
+    let why = match (markers.is_empty(), near.is_empty()) {
+        (true, _) => format!("{} has no markers (no section .note.stapsdt)", described(object)),
+        (_, true) => {
+            let mut names: Vec<&str> = markers.iter().map(|marker| marker.name.as_str()).take(10).collect();
+            names.dedup();
+            format!("no marker of {} has this name; some are {}", described(object), names.join(", "))
+        }
+        _ => format!("no marker of {} has this name; did you mean {}?", described(object), near.join(", ")),
+    };
+    PointError::NotProbeable { component, name, why }
+}
+
+fn context(object: &Rc<Object>, marker: &Marker) -> Words {
+    let place = format!("marker {}.{} of {}", marker.provider, marker.name, object.name());
+    let mut words = Words::new(place);
+    for (number, argument) in (1..).zip(&marker.arguments) {
+        let value = match argument {
+            Ok(argument) => value(argument).ok_or_else(|| "it is in a register that a probe does not see".to_string()),
+            Err(text) => Err(format!("its place is not understood: {text}")),
+        };
+        words.values.push((format!("arg{number}"), value));
+    }
+    words.texts = vec![("$$name", marker.name.clone()), ("$$provider", marker.provider.clone())];
+    words.object = Some(object.clone());
+    words.has_registers = true;
+    words
+}
+
+fn nowhere() -> Span {
+    Span::new(FileId(0), 0, 0)
+}
+
+fn binary(op: BinaryOp, left: LongExpr, right: LongExpr) -> LongExpr {
+    LongExpr::binary(op, left, right, nowhere())
+}
+
+fn long(value: i64) -> LongExpr {
+    LongExpr::constant(value, nowhere())
+}
+
+fn register(number: u16) -> Option<LongExpr> {
+    Some(LongExpr::register(pt_regs_offset(number)?, nowhere()))
+}
+
+fn value(argument: &MarkerArgument) -> Option<LongExpr> {
+    let bits = argument.size * 8;
+    let value = match &argument.operand {
+        Operand::Constant(value) => long(*value),
+        Operand::Register { number, first_bit: 0 } => register(*number)?,
+        Operand::Register { number, first_bit } => {
+            binary(BinaryOp::ShiftRightLogical, register(*number)?, long((*first_bit).into()))
+        }
+        Operand::Memory { base, index, displacement, symbol } => {
+            let mut address = match symbol {
+                Some(symbol) => binary(BinaryOp::Add, program_address(*symbol)?, long(*displacement)),
+                None => long(*displacement),
+            };
+            if let Some(base) = base {
+                address = binary(BinaryOp::Add, register(*base)?, address);
+            }
+            if let Some((index, scale)) = index {
+                let index = binary(BinaryOp::Multiply, register(*index)?, long((*scale).into()));
+                address = binary(BinaryOp::Add, address, index);
+            }
+            LongExpr::read_user(address, argument.size, nowhere())
+        }
+    };
+    Some(match (bits, argument.signed) {
+        (64, _) => value,
+        (bits, true) => LongExpr::sign_extend(value, bits, nowhere()),
+        (bits, false) => LongExpr::bits(value, 0, bits, nowhere()),
+    })
+}

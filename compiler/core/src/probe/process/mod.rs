@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `process("PATH")`, `process(PID)`, `process`: programs and libraries in user space.
+//!
+//! A point in their code is resolved as one of the kernel's is, by the same functions; `super::code` attaches it to the file
+//! instead. What only programs have is in files of its own here: symbols without debug information, markers, import stubs, and
+//! what happens to whole processes.
+
+pub(super) mod event;
+mod mark;
+mod plt;
+mod prologue;
+mod symbol;
+mod words;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::code::Scope;
+use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{address, function, inside, lines, statement};
+pub(super) use prologue::{Prologue, passed, prologue};
+use spile_base::glob;
+use spile_debuginfo::target::{Object, Programs};
+use spile_syntax::ast::Literal;
+
+/// The points in the code of the programs that `$owner` names.
+macro_rules! in_code {
+    ($owner:literal) => {
+        in_code!($owner:
+            ".function(string)" "entry of a function of the program, inlined copies included",
+            ".function(string).call" "the same, inlined copies left out",
+            ".function(string).inline" "inlined copies of a function",
+            ".function(string).exported" "entry of a function that other files may call",
+            ".function(string).return" "return of a function",
+            ".function(string).callee(string)" "a function, where the other one calls it or has it inlined",
+            ".function(string).callee(string).call" "the same, inlined calls left out",
+            ".function(string).callee(string).return" "its return, where the other one has called it",
+            ".function(string).callees" "every function that it calls",
+            ".function(string).callees.call" "the same, inlined calls left out",
+            ".function(string).callees.return" "the returns of those that are called",
+            ".function(string).callees(number)" "the same, and what those call, to that depth",
+            ".function(string).callees(number).call" "the same, inlined calls left out",
+            ".function(string).callees(number).return" "the returns of those that are called so",
+            ".function(string).label(string)" "a label in a function",
+            ".function(number)" "entry of the function that has the link-time address",
+            ".function(number).call" "the same",
+            ".function(number).exported" "the same, of a function that other files may call",
+            ".function(number).return" "its return",
+            ".statement(string)" "a source line of the program",
+            ".statement(string).nearest" "the source line nearest to it that has code",
+            ".statement(number)" "the statement at a link-time address",
+            ".statement(number).nearest" "the last statement that begins at or before it",
+            ".plt" "every call of another file's function, by its import stub",
+            ".plt.return" "the returns of those calls",
+            ".plt(string)" "calls of a function of another file, by its import stub",
+            ".plt(string).return" "the returns of those calls",
+            ".mark(string)" "a marker of the program (<sys/sdt.h>); its arguments are $arg1, $arg2, ...",
+            ".provider(string).mark(string)" "the same, of one provider"
+        )
+    };
+    ($owner:literal: $($rest:literal $doc:literal),*) => {
+        ProbeFamily::new(&[$(Form { spelling: concat!($owner, $rest), doc: $doc }),*], resolve)
+    };
+}
+
+/// The families of code in programs: of a path, a process, the session's own; and in their libraries.
+pub(super) static CODE: [ProbeFamily; 6] = [
+    in_code!("process(string)"),
+    in_code!("process(number)"),
+    in_code!("process"),
+    in_code!("process(string).library(string)"),
+    in_code!("process(number).library(string)"),
+    in_code!("process.library(string)"),
+];
+
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let objects = objects(point, resolver)?;
+    let mut sites = Vec::new();
+    for object in &objects {
+        match resolve_in(point, object, resolver) {
+            Ok(found) => sites.extend(found),
+            Err(error) if objects.len() == 1 => return Err(error),
+            // Of many programs not each has the function.
+            Err(_) => {}
+        }
+    }
+    if sites.is_empty() {
+        let component = point.components.last().map_or(point.span(), |component| component.span);
+        return Err(PointError::NoMatch { component, pattern: point.spelling(), object: "any of the programs".into() });
+    }
+    Ok(sites)
+}
+
+fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    if point.has("plt") {
+        return plt::resolve_in(point, object, resolver);
+    }
+    if point.has("mark") {
+        return mark::resolve_in(point, object, resolver);
+    }
+    if point.has("label") || point.has("callee") || point.has("callees") {
+        return inside::resolve_in(point, object, resolver);
+    }
+    if let Some((number, component)) = point.number("statement").or(point.number("function")) {
+        return Ok(vec![address::resolve_in(point, number as u64, component, object, resolver)?]);
+    }
+    if let Some((text, component)) = point.string("statement") {
+        let (pattern, lines) = lines::parse(&text).ok_or_else(|| function::no_place(&text, component))?;
+        return statement::resolve_in(point, object, &pattern, &lines, &text, component, resolver);
+    }
+    match function::resolve_in(point, object, resolver) {
+        Err(error @ (PointError::NoFunction { .. } | PointError::NoMatch { .. })) => {
+            symbol::resolve_in(point, object, resolver, error)
+        }
+        other => other,
+    }
+}
+
+/// The programs that the point's first component names, or their libraries that `.library` names.
+fn objects(point: &Point, resolver: &Resolver) -> Result<Vec<Rc<Object>>, PointError> {
+    let component = point.span();
+    let failed = |error| PointError::Target { component, error: Rc::new(error) };
+    let paths = paths(point, resolver)?;
+    let programs = programs(point, resolver)?;
+    let opened = paths.iter().map(|path| programs.open(path).map_err(failed));
+    let opened = opened.collect::<Result<Vec<Rc<Object>>, PointError>>()?;
+    let Some((name, component)) = point.string("library") else { return Ok(opened) };
+    let pid = point.number("process").map(|(pid, _)| pid);
+    let mut libraries: Vec<PathBuf> = Vec::new();
+    for program in &opened {
+        match programs.libraries(program, pid, &name) {
+            Ok(found) => libraries.extend(found),
+            Err(error) if opened.len() == 1 => return Err(PointError::Target { component, error: Rc::new(error) }),
+            Err(_) => {}
+        }
+    }
+    libraries.sort();
+    libraries.dedup();
+    libraries.iter().map(|path| programs.open(path).map_err(failed)).collect()
+}
+
+fn programs<'k>(point: &Point, resolver: &Resolver<'k>) -> Result<&'k Programs, PointError> {
+    resolver.programs().ok_or_else(|| PointError::Unsupported {
+        component: point.span(),
+        what: "probes in programs, where there are none to look at".into(),
+    })
+}
+
+/// Paths of the programs that the point's first component names.
+fn paths(point: &Point, resolver: &Resolver) -> Result<Vec<PathBuf>, PointError> {
+    let component = point.span();
+    let failed = |error| PointError::Target { component, error: Rc::new(error) };
+    if Scope::of(point) == Scope::Target {
+        return Ok(vec![resolver.command().cloned().ok_or(PointError::NoCommand { component })?]);
+    }
+    let programs = programs(point, resolver)?;
+    match point.component("process").and_then(|component| component.argument.as_ref()) {
+        Some(Literal::Number(pid)) => Ok(vec![programs.of_process(*pid).map_err(failed)?]),
+        Some(Literal::String(name)) => {
+            let name = String::from_utf8_lossy(name).into_owned();
+            if !glob::is_pattern(&name) {
+                return Ok(vec![programs.find(&name).map_err(failed)?]);
+            }
+            let found = programs.find_all(&name);
+            if found.is_empty() {
+                return Err(PointError::NoMatch { component, pattern: name, object: "the file system".into() });
+            }
+            Ok(found)
+        }
+        None => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `.plt("f")`: calls of another file's function, at the stub by which a program reaches it.
+
+use std::rc::Rc;
+
+use super::symbol::SymbolContext;
+use crate::probe::code::Code;
+use crate::probe::function::{described, owner_of};
+use crate::probe::{Context, ContextError, Found, Point, PointError, Resolver, Site};
+use spile_base::glob;
+use spile_debuginfo::target::Object;
+use spile_source::diagnostic::suggest;
+
+/// The stubs that a point names, or all.
+pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let component = point.component("plt").map_or(point.span(), |component| component.span);
+    let wanted = point.string("plt").map_or_else(|| "*".to_string(), |(name, _)| name);
+    let stubs = object.mapped().import_stubs();
+    let fitting = || stubs.iter().filter(|(name, _)| glob::matches(&wanted, name));
+    if fitting().next().is_none() {
+        let near = suggest::suggest(&wanted, stubs.iter().map(|(name, _)| name.as_str()));
+        let why = match (stubs.is_empty(), near.is_empty()) {
+            (true, _) => format!("{} has no import stubs", described(object)),
+            (_, true) => format!("{} calls no function of that name in other files by a stub", described(object)),
+            _ => format!("the import stubs of {} are {}", described(object), near.join(", ")),
+        };
+        return Err(PointError::NotProbeable { component, name: wanted, why });
+    }
+    let code = Code::of(point, object, resolver)?;
+    let returning = point.has("return");
+    let suffix = if returning { ".return" } else { "" };
+    let mut sites = Vec::new();
+    for (name, address) in fitting() {
+        let attachment = code.attach(object, *address, returning);
+        let attachment = attachment.map_err(|why| PointError::NotProbeable {
+            component,
+            name: name.clone(),
+            why: why.to_string(),
+        })?;
+        let inner = SymbolContext { object: object.clone(), symbol: name.clone(), returning };
+        sites.push(Site {
+            point: format!("{}.plt(\"{name}\"){suffix}", owner_of(object)),
+            function: name.clone(),
+            module: object.name().to_string(),
+            attachment,
+            context: Rc::new(StubContext(inner)),
+        });
+    }
+    Ok(sites)
+}
+
+/// That of a function of which nothing is known, with its name as `$$name`.
+struct StubContext(SymbolContext);
+
+impl Context for StubContext {
+    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+        self.0.variable(name)
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        (name == "$$name").then(|| self.0.symbol.clone())
+    }
+
+    fn is_return(&self) -> bool {
+        self.0.is_return()
+    }
+
+    fn has_variables(&self) -> bool {
+        true
+    }
+
+    fn has_registers(&self) -> bool {
+        true
+    }
+
+    fn object(&self) -> Option<Rc<Object>> {
+        self.0.object()
+    }
+
+    fn place(&self) -> String {
+        format!("the import stub of {}", self.0.symbol)
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Functions of programs that debug information does not have under the name asked for: by the symbol table. Where it has the
+//! code under another name, as glibc's `malloc` under `__libc_malloc`, the handler has the variables of that one.
+
+use std::rc::Rc;
+
+use crate::probe::code::Code;
+use crate::probe::function::{FunctionContext, owner_of};
+use crate::probe::{Context, ContextError, Found, Point, PointError, Resolver, Site};
+use spile_debuginfo::target::Object;
+use spile_debuginfo::{Address, FunctionId, FunctionPattern, demangled, last_part};
+
+/// `otherwise`: the error where no symbol has the name either.
+pub(super) fn resolve_in(
+    point: &Point,
+    object: &Rc<Object>,
+    resolver: &mut Resolver,
+    otherwise: PointError,
+) -> Result<Vec<Site>, PointError> {
+    let (name, component) = point.string("function").unwrap_or((String::new(), point.span()));
+    let found = object.functions_by_symbol(&name);
+    if found.is_empty() {
+        return Err(otherwise);
+    }
+    if point.has("inline") {
+        let why = "no copy of it is inlined".to_string();
+        return Err(PointError::NotProbeable { component, name, why });
+    }
+    let code = Code::of(point, object, resolver)?;
+    let (mut sites, mut refused) = (Vec::new(), None);
+    for (symbol, address) in found {
+        match site(point, object, code, &symbol, address) {
+            Ok(site) => sites.push(site),
+            Err(why) => refused = Some(why),
+        }
+    }
+    match refused.filter(|_| sites.is_empty()) {
+        Some(why) => Err(PointError::NotProbeable { component, name, why: why.into() }),
+        None => Ok(sites),
+    }
+}
+
+fn site(point: &Point, object: &Rc<Object>, code: Code, symbol: &str, address: Address) -> Result<Site, &'static str> {
+    let returning = point.has("return");
+    let attachment = code.attach(object, address, returning)?;
+    let suffix = match () {
+        () if returning => ".return",
+        () if point.has("call") => ".call",
+        () if point.has("exported") => ".exported",
+        () => "",
+    };
+    let context: Rc<dyn Context> = match described(object, address) {
+        Some(id) => {
+            let place = format!("{symbol} of {}", object.name());
+            Rc::new(FunctionContext { object: object.clone(), function: id, place, address, returning })
+        }
+        None => Rc::new(SymbolContext { object: object.clone(), symbol: symbol.to_string(), returning }),
+    };
+    Ok(Site {
+        point: format!("{}.function(\"{symbol}\"){suffix}", owner_of(object)),
+        function: symbol.to_string(),
+        module: object.name().to_string(),
+        attachment,
+        context,
+    })
+}
+
+/// The function of debug information that begins there, whatever its name.
+fn described(object: &Object, address: Address) -> Option<FunctionId> {
+    let debug = object.debug().ok()?;
+    let named = object.functions_at(address);
+    let plain = named.iter().filter_map(|name| Some(last_part(&demangled(name)?).to_string()));
+    let candidates: Vec<String> = named.iter().cloned().chain(plain).collect();
+    let functions = candidates
+        .into_iter()
+        .flat_map(|name| debug.find_functions(&FunctionPattern { name, file: None }).unwrap_or_default());
+    functions.into_iter().find(|id| {
+        let function = debug.function(*id).ok();
+        function.is_some_and(|function| function.bodies.iter().any(|body| body.entry == address))
+    })
+}
+
+/// A function of which nothing is known but where it begins.
+pub(super) struct SymbolContext {
+    /// The program or library.
+    pub object: Rc<Object>,
+    /// Its name.
+    pub symbol: String,
+    /// The probe is at its return.
+    pub returning: bool,
+}
+
+impl Context for SymbolContext {
+    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+        match name {
+            "return" if !self.returning => Err(ContextError::NotReturn),
+            _ => Err(ContextError::Unknown),
+        }
+    }
+
+    fn is_return(&self) -> bool {
+        self.returning
+    }
+
+    fn has_variables(&self) -> bool {
+        true
+    }
+
+    fn has_registers(&self) -> bool {
+        true
+    }
+
+    fn object(&self) -> Option<Rc<Object>> {
+        Some(self.object.clone())
+    }
+
+    fn place(&self) -> String {
+        format!("{}, of which {} has no debug information", self.symbol, self.object.name())
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A handler reads memory that is there, and nothing else: it must not sleep. The task
+ * that hits a probe in a program may, before its handler runs. So what the handler is
+ * going to read is read first, by code that does nothing else (spile_probe.ahead): if
+ * that meets a page that is not there, the page is faulted in, and it starts again.
+ */
+#include <linux/irqflags.h>
+#include <linux/mm.h>
+#include <linux/uaccess.h>
+
+#include "context.h"
+#include "run.h"
+#include "session.h"
+#include "site.h"
+#include "uprobe.h"
+
+enum { MOST_FAULTS = 32 };	/* pages for one hit */
+
+/* Runs it; the address that could not be read, or 0. */
+static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct spile_context *c),
+				unsigned long slide, unsigned long *regs, char *entry,
+				unsigned long *bytes)
+{
+	struct spile_cpu *cpu;
+	struct spile_context *c;
+	unsigned long flags, fault = 0;
+
+	raw_local_irq_save(flags);
+	cpu = spile_this_cpu();
+	c = &cpu->context;
+	if (READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING && c->busy != 1 &&
+	    spile_stack_suffices(site)) {
+		WRITE_ONCE(c->busy, 1);
+		barrier();
+		c->probe = site->probe;
+		c->regs = regs;
+		c->entry = entry;
+		c->begun = spile_begun;
+		cpu->program_slide = slide;
+		cpu->user_fault = 0;
+		ahead(c);
+		fault = cpu->user_fault;
+		*bytes = cpu->user_fault_bytes;
+		/* As between runs. */
+		c->error = SPILE_OK;
+		c->filtered = 0;
+		c->stale = 0;
+		c->next = 0;
+		c->depth = 0;
+		c->frame = cpu->frame;
+		cpu->asked = 0;
+		barrier();
+		WRITE_ONCE(c->busy, 0);
+	}
+	raw_local_irq_restore(flags);
+	return fault;
+}
+
+static bool page_in(unsigned long address)
+{
+	char byte;
+
+	return !get_user(byte, (const char __user *)address);
+}
+
+void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context *c),
+		    unsigned long slide, unsigned long *regs, char *entry)
+{
+	unsigned int i;
+
+	for (i = 0; i < MOST_FAULTS; i++) {
+		unsigned long bytes = 1;
+		unsigned long fault = look_ahead(site, ahead, slide, regs, entry, &bytes);
+
+		if (!fault || !page_in(fault) || !page_in(fault + bytes - 1))
+			return;
+	}
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which processes a probe in a program is for: all, one, or the session's own (target())
+ * and those that descend from it. The latter are kept as a bit for each process number.
+ */
+#include <linux/bitmap.h>
+#include <linux/mm.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/string.h>
+#include <linux/threads.h>
+#include <linux/tracepoint.h>
+
+#include "script.h"
+#include "session.h"
+#include "site.h"
+#include "uprobe.h"
+
+enum { MOST_ANCESTORS = 1000 };
+
+static unsigned long *followed;		/* by tgid: PID_MAX_LIMIT bits; NULL: nobody asks */
+static struct tracepoint *fork_event, *exit_event;
+static bool following;			/* the tracepoints are registered; under spile_session.lock */
+
+bool spile_follows_current(spile_long pid)
+{
+	if (likely(!pid))
+		return true;
+	if (pid > 0)
+		return task_tgid_nr(current) == pid;
+	/* Without a process of its own, a session is for all. */
+	return !spile_session.target || (followed && test_bit(task_tgid_nr(current), followed));
+}
+
+static void handle_fork(void *data, struct task_struct *parent, struct task_struct *child)
+{
+	if (child->tgid == child->pid && test_bit(parent->tgid, followed))
+		set_bit(child->tgid, followed);
+}
+
+/* Older kernels pass one argument, newer ones a second that is not looked at. */
+static void handle_process_exit(void *data, struct task_struct *task)
+{
+	if (!atomic_read(&task->signal->live))
+		clear_bit(task->tgid, followed);
+}
+
+static void find_process_event(struct tracepoint *tracepoint, void *data)
+{
+	if (!strcmp(tracepoint->name, "sched_process_fork"))
+		fork_event = tracepoint;
+	else if (!strcmp(tracepoint->name, "sched_process_exit"))
+		exit_event = tracepoint;
+}
+
+static bool descends(struct task_struct *task, int from)
+{
+	unsigned int i;
+
+	for (i = 0; i < MOST_ANCESTORS && task->tgid > 1; i++) {
+		if (task->tgid == from)
+			return true;
+		task = rcu_dereference(task->real_parent);
+	}
+	return false;
+}
+
+int spile_follow_init(void)
+{
+	size_t bytes = BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long);
+
+	if (!spile_script.follows)
+		return 0;
+	followed = kvzalloc(bytes, GFP_KERNEL);
+	if (!followed)
+		return -ENOMEM;
+	spile_session_charge(bytes);
+	for_each_kernel_tracepoint(find_process_event, NULL);
+	return fork_event && exit_event ? 0 : -ENOENT;
+}
+
+void spile_follow_exit(void)
+{
+	if (following) {
+		tracepoint_probe_unregister(fork_event, handle_fork, NULL);
+		tracepoint_probe_unregister(exit_event, handle_process_exit, NULL);
+		tracepoint_synchronize_unregister();
+	}
+	kvfree(followed);
+	followed = NULL;
+}
+
+int spile_follow_begin(void)
+{
+	struct task_struct *task;
+	int error;
+
+	if (following || !followed)
+		return 0;
+	error = tracepoint_probe_register(fork_event, handle_fork, NULL);
+	if (error)
+		return error;
+	error = tracepoint_probe_register(exit_event, handle_process_exit, NULL);
+	if (error) {
+		tracepoint_probe_unregister(fork_event, handle_fork, NULL);
+		tracepoint_synchronize_unregister();
+		return error;
+	}
+	following = true;
+	if (spile_session.target <= 0)
+		return 0;
+	rcu_read_lock();
+	for_each_process(task)
+		if (descends(task, spile_session.target))
+			set_bit(task->tgid, followed);
+	rcu_read_unlock();
+	return 0;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Files of programs that probes are in: found by path, and compared by build-id with
+ * what the script was compiled for.
+ */
+#include <linux/dcache.h>
+#include <linux/elf.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/namei.h>
+#include <linux/path.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "builtins.h"
+#include "build_id.h"
+#include "context.h"
+#include "session.h"
+#include "uprobe.h"
+
+enum {
+	MOST_SEGMENTS = 64,		/* program headers that are looked at */
+	MOST_NOTES = 64 << 10,		/* bytes of one segment of notes */
+};
+
+struct program_file {
+	struct path path;
+	struct inode *inode;		/* that its pages belong to */
+	int error;
+	bool looked;
+};
+
+/* By program; written under spile_session.lock, before probes are armed. */
+static struct program_file *files;
+
+/* Not while hits are counted (budget.c): it is looked again when the session starts. */
+#define tell(...) \
+	do { \
+		if (spile_session_state != SPILE_STATE_READY) \
+			spile_session_emit(SPILE_RECORD_WARN, __VA_ARGS__); \
+	} while (0)
+
+/*
+ * Whether one of the segments of notes at `headers` has the program's build-id; else
+ * the one that is there is in found.
+ */
+static bool has_build_id(struct file *file, const struct spile_program *program,
+			 const Elf64_Phdr *headers, unsigned int count, unsigned char *found,
+			 unsigned int *found_bytes)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		loff_t at = headers[i].p_offset;
+		size_t bytes = min_t(u64, headers[i].p_filesz, MOST_NOTES);
+		bool same = false;
+		char *notes;
+		ssize_t got;
+
+		if (headers[i].p_type != PT_NOTE || !bytes)
+			continue;
+		notes = kvmalloc(bytes, GFP_KERNEL);
+		if (!notes)
+			continue;
+		got = kernel_read(file, notes, bytes, &at);
+		if (got > 0)
+			same = spile_build_id_scan(program->build_id, program->build_id_bytes,
+						   notes, got, found, found_bytes);
+		kvfree(notes);
+		if (same)
+			return true;
+	}
+	return false;
+}
+
+/* Like what the kernel's own loader reads (fs/binfmt_elf.c). */
+static int check_program(const struct spile_program *program)
+{
+	char expected[SPILE_BUILD_ID_TEXT], there[SPILE_BUILD_ID_TEXT];
+	unsigned char found[SPILE_BUILD_ID_MAX];
+	unsigned int found_bytes = 0, count;
+	Elf64_Phdr *headers;
+	Elf64_Ehdr header;
+	struct file *file;
+	loff_t at = 0;
+	bool same = false;
+
+	if (!program->build_id_bytes)
+		return 0;
+	file = filp_open(program->path, O_RDONLY | O_LARGEFILE, 0);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	if (kernel_read(file, &header, sizeof(header), &at) == sizeof(header) &&
+	    !memcmp(header.e_ident, ELFMAG, SELFMAG) &&
+	    header.e_phentsize == sizeof(*headers)) {
+		count = min_t(unsigned int, header.e_phnum, MOST_SEGMENTS);
+		headers = kcalloc(count, sizeof(*headers), GFP_KERNEL);
+		at = header.e_phoff;
+		if (headers && kernel_read(file, headers, count * sizeof(*headers), &at) ==
+				       count * sizeof(*headers))
+			same = has_build_id(file, program, headers, count, found, &found_bytes);
+		kfree(headers);
+	}
+	filp_close(file, NULL);
+	if (same)
+		return 0;
+	tell(
+		"Build-id mismatch [man warning::buildid]: %s is not the file that the script was compiled for (build-id %s, expected %s): its probes are not armed; compile the script again",
+		program->path, spile_build_id_text(there, found, found_bytes),
+		spile_build_id_text(expected, program->build_id, program->build_id_bytes));
+	return -EKEYREJECTED;
+}
+
+static int open_program(struct program_file *file, const struct spile_program *program)
+{
+	int error = kern_path(program->path, LOOKUP_FOLLOW, &file->path);
+
+	if (error) {
+		tell("%s is not there (rc %d): its probes are not armed", program->path, error);
+		return error;
+	}
+	file->inode = d_real_inode(file->path.dentry);
+	error = S_ISREG(file->inode->i_mode) ? check_program(program) : -EINVAL;
+	if (error == -EINVAL)
+		tell("%s is no regular file: its probes are not armed", program->path);
+	if (error)
+		path_put(&file->path);
+	return error;
+}
+
+struct inode *spile_program_inode(unsigned int program)
+{
+	struct program_file *file;
+
+	if (program >= spile_script.program_count)
+		return ERR_PTR(-EINVAL);
+	if (!files)
+		files = kcalloc(spile_script.program_count, sizeof(*files), GFP_KERNEL);
+	if (!files)
+		return ERR_PTR(-ENOMEM);
+	file = &files[program];
+	if (!file->looked)
+		file->error = open_program(file, &spile_script.programs[program]);
+	file->looked = true;
+	return file->error ? ERR_PTR(file->error) : file->inode;
+}
+
+void spile_programs_open(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_script.program_count; i++) {
+		/* It has not been said before. */
+		if (files && files[i].error)
+			files[i].looked = false;
+		if (PTR_ERR_OR_ZERO(spile_program_inode(i)) == -ENOMEM)
+			return;
+	}
+}
+
+/* The program that the current process runs. */
+static bool runs_program(spile_long program)
+{
+	struct file *exe;
+	bool same = false;
+
+	if (program < 0)
+		return true;
+	if (!files || program >= spile_script.program_count || !current->mm ||
+	    !files[program].looked || files[program].error)
+		return false;
+	rcu_read_lock();
+	exe = rcu_dereference(current->mm->exe_file);
+	if (exe)
+		same = file_inode(exe) == files[program].inode ||
+		       file_inode(exe) == d_inode(files[program].path.dentry);
+	rcu_read_unlock();
+	return same;
+}
+
+/* What a probe of a process is for: probe/process/event.rs has the numbers. */
+enum { ASKED_PROCESS, ASKED_FORKED, ASKED_THREAD, ASKED_LAST, ASKED_OTHER_THREAD };
+
+spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long program,
+				    spile_long process)
+{
+	bool first = thread_group_leader(current);
+	bool happened = true;
+
+	switch (asked) {
+	case ASKED_FORKED:
+		happened = first && !(long)c->regs[SPILE_SYSCALL_RESULT];
+		break;
+	case ASKED_THREAD:
+		happened = !first && !(long)c->regs[SPILE_SYSCALL_RESULT];
+		break;
+	case ASKED_LAST:
+		happened = !atomic_read(&current->signal->live);
+		break;
+	case ASKED_OTHER_THREAD:
+		happened = !first;
+		break;
+	}
+	return happened && spile_follows_current(process) && runs_program(program);
+}
+
+void spile_programs_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; files && i < spile_script.program_count; i++)
+		if (files[i].looked && !files[i].error)
+			path_put(&files[i].path);
+	kfree(files);
+	files = NULL;
+}
+
+bool spile_program_is_refused(const struct spile_site *site)
+{
+	unsigned int program = site->probe->uprobe.program;
+
+	if (site->probe->kind != SPILE_PROBE_UPROBE && site->probe->kind != SPILE_PROBE_URETPROBE)
+		return false;
+	return files && program < spile_script.program_count && files[program].error;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Probes at an instruction of a program: uprobes. The kernel registers them with a
+ * file's inode and an offset, so that they are in every process that maps the file, and
+ * in those to come.
+ *
+ * Their handlers are called in the task that hit them, with interrupts and preemption
+ * on, before the probed instruction. That task may sleep there: so memory that the
+ * handler reads is paged in first (fault_in.c).
+ */
+#include <linux/err.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/uprobes.h>
+
+#include "builtins.h"
+#include "context.h"
+#include "family.h"
+#include "features.h"
+#include "run.h"
+#include "site.h"
+#include "uprobe.h"
+
+static int handle_program_hit(struct uprobe_consumer *self, struct pt_regs *regs
+			      SPILE_UPROBE_DATA)
+{
+	struct spile_site *site = container_of(self, struct spile_site, uprobe.consumer);
+	const struct spile_probe *probe = site->probe;
+	unsigned long slide = instruction_pointer(regs) - probe->uprobe.address;
+
+	if (!spile_follows_current(probe->uprobe.pid))
+		return 0;
+	if (probe->ahead)
+		spile_fault_in(site, probe->ahead, slide, (unsigned long *)regs, NULL);
+	preempt_disable();
+	spile_this_cpu()->program_slide = slide;
+	spile_run_site(site, (unsigned long *)regs);
+	preempt_enable();
+	return 0;
+}
+
+int spile_uprobe_register(struct spile_site *site)
+{
+	const struct spile_uprobe *at = &site->probe->uprobe;
+	struct inode *inode = spile_program_inode(at->program);
+	int error;
+
+	if (IS_ERR(inode))
+		return PTR_ERR(inode);
+	error = spile_uprobe_add(inode, at->offset, at->counted, &site->uprobe.consumer,
+				 &site->uprobe.handle);
+	site->uprobe.inode = inode;
+	return error;
+}
+
+static int arm_uprobe(struct spile_site *site)
+{
+	memset(&site->uprobe, 0, sizeof(site->uprobe));
+	site->uprobe.consumer.handler = handle_program_hit;
+	return spile_uprobe_register(site);
+}
+
+void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		spile_uprobe_remove(sites[i]->uprobe.inode, sites[i]->probe->uprobe.offset,
+				    &sites[i]->uprobe.consumer, sites[i]->uprobe.handle);
+		cond_resched();
+	}
+	spile_uprobe_wait();
+	for (i = 0; i < count; i++)
+		sites[i]->return_missed += atomic_long_xchg(&sites[i]->uprobe.unsaved, 0);
+}
+
+void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *counters)
+{
+	counters->return_misses += atomic_long_read(&site->uprobe.unsaved);
+}
+
+static void exit_uprobes(void)
+{
+	spile_programs_exit();
+	spile_follow_exit();
+}
+
+const struct spile_family spile_uprobe_family = {
+	.kind = SPILE_PROBE_UPROBE,
+	.type = "uprobe",
+	.may_be_sampled = true,
+	.by = SPILE_BY_UPROBE,
+	.init = spile_follow_init,
+	.exit = exit_uprobes,
+	.arm = arm_uprobe,
+	.disarm = spile_uprobes_disarm,
+	.missed = spile_uprobe_missed,
+};
+
+spile_long spile_fn___program_address(struct spile_context *c, spile_long address)
+{
+	return address + spile_cpu_of(c)->program_slide;
+}

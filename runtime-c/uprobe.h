@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Probes in programs: what is common to entries (uprobe.c), returns (uretprobe.c) and
+ * what both need.
+ */
+#ifndef SPILE_UPROBE_H
+#define SPILE_UPROBE_H
+
+#include <linux/uprobes.h>
+
+#include "context.h"
+#include "site.h"
+
+/* Registers site->uprobe.consumer at the site's place. Process context. */
+int __must_check spile_uprobe_register(struct spile_site *site);
+/* spile_family.disarm of both. */
+void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count);
+/* spile_family.missed of both. */
+void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *counters);
+
+/* program.c: the file of a site's program, and its processes. */
+
+/*
+ * The inode of the file, opened when first asked for, and checked: a WARN record says
+ * once why there is none (an error pointer). Under spile_session.lock.
+ */
+struct inode *spile_program_inode(unsigned int program);
+void spile_programs_exit(void);
+/* Before probes are armed: opens all. Under spile_session.lock. */
+void spile_programs_open(void);
+/* Of a site of any kind: its program's file was not to be had, which has been said. */
+bool spile_program_is_refused(const struct spile_site *site);
+
+/*
+ * follow.c: whether the current process is the one of that number; -1: the session's own
+ * or one that descends from it; 0: any.
+ */
+bool spile_follows_current(spile_long pid);
+int __must_check spile_follow_init(void);
+void spile_follow_exit(void);
+/* Before probes are armed: the session's process is known. Under spile_session.lock. */
+int __must_check spile_follow_begin(void);
+
+/*
+ * fault_in.c: what the handler is going to read of the process's memory is paged in.
+ * `ahead`: of the probe. In the probed task, which may sleep.
+ */
+void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context *c),
+		    unsigned long slide, unsigned long *regs, char *entry);
+
+/* uprobe_entry.c: values saved at a function's entry for its return. In the probed task. */
+struct spile_saved_entry;
+int __must_check spile_uprobe_entry_init(void);
+void spile_uprobe_entry_exit(void);
+/* A place for what is saved of the call with that stack pointer; NULL: there is none. */
+struct spile_saved_entry *spile_uprobe_entry_take(const struct spile_site *site, unsigned long sp);
+struct spile_saved_entry *spile_uprobe_entry_find(const struct spile_site *site, unsigned long sp);
+void spile_uprobe_entry_forget(struct spile_saved_entry *entry);
+char *spile_uprobe_entry_data(struct spile_saved_entry *entry);
+
+#endif

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Values that return probes in programs want from a function's entry, kept by task,
+ * site and stack pointer from the entry to the return.
+ *
+ * A task takes a free place, and searches only places of its own. A call that never
+ * returns (longjmp, exec, the end of the thread) leaves its place taken: it is found
+ * again when another call needs one and finds none.
+ */
+#include <linux/atomic.h>
+#include <linux/hash.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+#include "context.h"
+#include "session.h"
+#include "site.h"
+#include "uprobe.h"
+
+enum {
+	ENTRIES_MAX = 16384,		/* calls in flight, all sites together */
+	ENTRIES_MIN = 1024,
+	ENTRIES_BYTES = 4 << 20,	/* that more than ENTRIES_MIN may take */
+	ENTRIES_NEAR = 16,		/* places that one may be in */
+	STACK_NEAR = 8 << 20,		/* bytes: farther away is another stack */
+};
+
+struct spile_saved_entry {
+	int owner;			/* global number of the task; 0: free. Taken by cmpxchg */
+	const struct spile_site *site;	/* these are valid for the owner */
+	unsigned long sp;
+	char data[] __aligned(8);
+};
+
+static char *entries;
+static unsigned int entry_count;	/* a power of 2 */
+static size_t entry_bytes;
+
+int spile_uprobe_entry_init(void)
+{
+	unsigned int most = 0, i;
+	bool any = false;
+
+	for (i = 0; i < spile_script.probe_count; i++) {
+		const struct spile_probe *probe = &spile_script.probes[i];
+
+		if (probe->kind != SPILE_PROBE_URETPROBE || !probe->entry_handler)
+			continue;
+		any = true;
+		most = max(most, probe->entry_bytes);
+	}
+	if (!any)
+		return 0;
+	entry_bytes = sizeof(struct spile_saved_entry) + ALIGN(most, 8);
+	for (entry_count = ENTRIES_MAX;
+	     entry_count > ENTRIES_MIN && entry_count * entry_bytes > ENTRIES_BYTES;)
+		entry_count /= 2;
+	if (!spile_session_affords("calls in flight of .return probes in programs",
+				   entry_count * entry_bytes, 0))
+		return -ENOMEM;
+	entries = kvzalloc(entry_count * entry_bytes, GFP_KERNEL);
+	if (!entries)
+		return -ENOMEM;
+	spile_session_charge(entry_count * entry_bytes);
+	return 0;
+}
+
+void spile_uprobe_entry_exit(void)
+{
+	kvfree(entries);
+	entries = NULL;
+}
+
+static struct spile_saved_entry *entry_at(const struct spile_site *site, unsigned long sp,
+					  unsigned int step)
+{
+	unsigned long key = sp ^ ((unsigned long)task_pid_nr(current) << 40) ^
+			    ((unsigned long)site->index << 24);
+	unsigned int at = (hash_long(key, 32) + step) & (entry_count - 1);
+
+	return (struct spile_saved_entry *)(entries + at * entry_bytes);
+}
+
+struct spile_saved_entry *spile_uprobe_entry_find(const struct spile_site *site, unsigned long sp)
+{
+	unsigned int step;
+
+	for (step = 0; step < ENTRIES_NEAR; step++) {
+		struct spile_saved_entry *entry = entry_at(site, sp, step);
+
+		if (READ_ONCE(entry->owner) == task_pid_nr(current) && entry->site == site &&
+		    entry->sp == sp)
+			return entry;
+	}
+	return NULL;
+}
+
+/* Of a call that cannot return any more: its task has gone, or has left its frame. */
+static bool is_over(const struct spile_saved_entry *entry, unsigned long sp)
+{
+	int owner = READ_ONCE(entry->owner);
+	bool gone;
+
+	if (owner == task_pid_nr(current))
+		return entry->sp < sp && sp - entry->sp < STACK_NEAR;
+	rcu_read_lock();
+	gone = !pid_task(find_pid_ns(owner, &init_pid_ns), PIDTYPE_PID);
+	rcu_read_unlock();
+	return gone;
+}
+
+struct spile_saved_entry *spile_uprobe_entry_take(const struct spile_site *site, unsigned long sp)
+{
+	struct spile_saved_entry *entry = spile_uprobe_entry_find(site, sp);
+	int own = task_pid_nr(current);
+	unsigned int step;
+
+	/* Left by an earlier call from the same frame, which did not return. */
+	if (entry)
+		return entry;
+	for (step = 0; step < 2 * ENTRIES_NEAR; step++) {
+		bool scavenging = step >= ENTRIES_NEAR;
+		int owner;
+
+		entry = entry_at(site, sp, step % ENTRIES_NEAR);
+		owner = READ_ONCE(entry->owner);
+		if (owner && !(scavenging && is_over(entry, sp)))
+			continue;
+		/* A full barrier: pairs with the release in spile_uprobe_entry_forget(). */
+		if (cmpxchg(&entry->owner, owner, own) != owner)
+			continue;
+		entry->site = site;
+		entry->sp = sp;
+		return entry;
+	}
+	return NULL;
+}
+
+void spile_uprobe_entry_forget(struct spile_saved_entry *entry)
+{
+	/* Release: our use of the place. */
+	smp_store_release(&entry->owner, 0);
+}
+
+char *spile_uprobe_entry_data(struct spile_saved_entry *entry)
+{
+	return entry->data;
+}

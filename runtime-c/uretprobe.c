@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Probes at the return of a program's function: the kernel hooks the return of a call
+ * whose entry hits a uprobe. Values that the script wants from the entry are saved by
+ * the entry handler, by task and stack pointer, until then.
+ */
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/uprobes.h>
+
+#include "context.h"
+#include "family.h"
+#include "features.h"
+#include "run.h"
+#include "site.h"
+#include "uprobe.h"
+
+/* Bytes of the return address, which a return takes off the stack. */
+static unsigned long return_bytes(struct pt_regs *regs)
+{
+	return user_64bit_mode(regs) ? 8 : 4;
+}
+
+static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *regs
+				SPILE_UPROBE_DATA)
+{
+	struct spile_site *site = container_of(self, struct spile_site, uprobe.consumer);
+	const struct spile_probe *probe = site->probe;
+	unsigned long slide = instruction_pointer(regs) - probe->uprobe.address;
+	struct spile_saved_entry *saved;
+	bool fine;
+
+	if (!spile_follows_current(probe->uprobe.pid))
+		return 0;
+	if (probe->entry_ahead)
+		spile_fault_in(site, probe->entry_ahead, slide, (unsigned long *)regs, NULL);
+	saved = spile_uprobe_entry_take(site, kernel_stack_pointer(regs));
+	if (!saved) {
+		atomic_long_inc(&site->uprobe.unsaved);
+		return 0;
+	}
+	preempt_disable();
+	spile_this_cpu()->program_slide = slide;
+	fine = spile_run_hit(site, SPILE_RUN_ENTERING, (unsigned long *)regs,
+			     spile_uprobe_entry_data(saved));
+	preempt_enable();
+	if (!fine)
+		spile_uprobe_entry_forget(saved);
+	return 0;
+}
+
+static int handle_program_return(struct uprobe_consumer *self, unsigned long function,
+				 struct pt_regs *regs SPILE_UPROBE_DATA)
+{
+	struct spile_site *site = container_of(self, struct spile_site, uprobe.consumer);
+	const struct spile_probe *probe = site->probe;
+	unsigned long slide = function - probe->uprobe.address;
+	struct spile_saved_entry *saved = NULL;
+	char *data = NULL;
+
+	if (!spile_follows_current(probe->uprobe.pid))
+		return 0;
+	if (probe->entry_handler) {
+		saved = spile_uprobe_entry_find(site, kernel_stack_pointer(regs) -
+							      return_bytes(regs));
+		/* Its entry was not seen, or was not to be followed. */
+		if (!saved)
+			return 0;
+		data = spile_uprobe_entry_data(saved);
+	}
+	if (probe->ahead)
+		spile_fault_in(site, probe->ahead, slide, (unsigned long *)regs, data);
+	preempt_disable();
+	spile_this_cpu()->program_slide = slide;
+	if (saved)
+		spile_run_hit(site, SPILE_RUN_RETURNING, (unsigned long *)regs, data);
+	else
+		spile_run_site(site, (unsigned long *)regs);
+	preempt_enable();
+	if (saved)
+		spile_uprobe_entry_forget(saved);
+	return 0;
+}
+
+static int arm_uretprobe(struct spile_site *site)
+{
+	memset(&site->uprobe, 0, sizeof(site->uprobe));
+	if (site->probe->entry_handler)
+		site->uprobe.consumer.handler = handle_program_entry;
+	site->uprobe.consumer.ret_handler = handle_program_return;
+	return spile_uprobe_register(site);
+}
+
+const struct spile_family spile_uretprobe_family = {
+	.kind = SPILE_PROBE_URETPROBE,
+	.type = "uprobe",
+	.by = SPILE_BY_URETPROBE,
+	.init = spile_uprobe_entry_init,
+	.exit = spile_uprobe_entry_exit,
+	.arm = arm_uretprobe,
+	.disarm = spile_uprobes_disarm,
+	.missed = spile_uprobe_missed,
+};
