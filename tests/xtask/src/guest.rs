@@ -109,6 +109,14 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     for name in programs {
         guest.program(crate::fixtures::program(root, name)?, format!("/usr/bin/{name}"))?;
     }
+    let bash = Path::new("/usr/bin/bash");
+    guest.program(bash, bash).context("bash is in the package bash")?;
+    // At the same path as on the host, where the compiler has found them.
+    let directory = crate::user_programs::build(root)?;
+    for name in crate::user_programs::names() {
+        let path = directory.join(name);
+        guest.program(&path, &path)?.link(format!("/usr/bin/{name}"), path);
+    }
     let spilerun = root.join("target/debug/spilerun");
     if spilerun.is_file() {
         guest.program(spilerun, "/usr/bin/spilerun")?;

@@ -44,6 +44,7 @@ mod test;
 mod threads;
 mod tree;
 mod trusting;
+mod user_programs;
 
 use std::process::ExitCode;
 

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile_guest::Kernel;
 
 /// A file whose presence means that its package is installed.
-const TOOLS: [(&str, &str); 20] = [
+const TOOLS: [(&str, &str); 21] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
@@ -32,6 +32,8 @@ const TOOLS: [(&str, &str); 20] = [
     ("/usr/bin/curl", "curl"),
     // Another DWARF reader, to compare with.
     ("/usr/bin/gdb", "gdb"),
+    // Debug information of a library that every program has.
+    ("/usr/share/doc/libc6-dbg/copyright", "libc6-dbg"),
     // For kernels built with it.
     ("/usr/bin/clang", "clang"),
     ("/usr/bin/ld.lld", "lld"),

@@ -45,6 +45,7 @@ impl Workshop {
     pub fn open(root: &Path, place: Place, kbuild: bool, all: bool) -> Result<Workshop> {
         let modules: Result<Vec<_>> =
             [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();
+        crate::user_programs::build(root)?;
         let work = root.join("target/tests");
         if work.is_dir() {
             fs::remove_dir_all(&work).with_context(|| format!("emptying {}", work.display()))?;
@@ -94,6 +95,8 @@ impl Workshop {
     fn command(&self, test: &Test, directory: &Path) -> Result<Command> {
         let mut command = self.place.command(&self.spile, directory);
         command.args(["-r", &self.place.kernel.release]);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", crate::user_programs::directory(&self.root).display()));
         for module in self.modules_of(test)? {
             command.arg("-d").arg(module);
         }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Builds the program of tests/fixtures/user in several ways, for probes in programs: `target/fixtures/programs/NAME`, where both
+//! the compiler's tests (by `$PATH`) and guests (at the same path) find them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::fixtures::fingerprint;
+
+/// Name and gcc's options: `user` is as distributions build programs, with debug information.
+const VARIANTS: [(&str, &[&str]); 6] = [
+    ("user", &["-g", "-O2"]),
+    ("user_O0", &["-g", "-O0"]),
+    ("user_fixed", &["-g", "-O2", "-no-pie", "-fno-pie"]),
+    ("user_bare", &["-O2"]),
+    ("user_split", &["-g", "-O2"]),
+    ("user_stripped", &["-O2", "-rdynamic"]),
+];
+
+const LIBRARY: &str = "libuser.so";
+
+/// Name of the file with the debug information of `user_split`.
+const SPLIT: &str = "user_split.debug";
+
+/// Where the programs are.
+pub fn directory(root: &Path) -> PathBuf {
+    root.join("target/fixtures/programs")
+}
+
+/// Names of all programs.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    VARIANTS.iter().map(|(name, _)| *name)
+}
+
+/// Builds what is missing, or all when a source has changed. Gives the directory.
+pub fn build(root: &Path) -> Result<PathBuf> {
+    let source = root.join("tests/fixtures/user");
+    let texts = ["user.c", "library.c"].map(|name| fs::read(source.join(name)));
+    let mut parts = texts.into_iter().collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
+    parts.push(format!("{VARIANTS:?}").into_bytes());
+    let key = format!("{:016x}", fingerprint(&parts));
+    let directory = directory(root);
+    let stamp = directory.join("key");
+    if fs::read_to_string(&stamp).is_ok_and(|known| known == key) {
+        return Ok(directory);
+    }
+    fs::create_dir_all(&directory)?;
+    let gcc = |options: &[&str], source: &Path, made: &str, rest: &[&str]| -> Result<()> {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-pthread", "-Wl,--build-id=sha1", "-o"]).arg(directory.join(made));
+        run(gcc.args(options).arg(source).args(rest).current_dir(&directory))
+    };
+    gcc(&["-g", "-O2", "-shared", "-fPIC"], &source.join("library.c"), LIBRARY, &[])?;
+    for (name, options) in VARIANTS {
+        gcc(options, &source.join("user.c"), name, &["-L.", "-luser", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy"])?;
+    }
+    let objcopy = |options: &[&str]| run(Command::new("objcopy").args(options).current_dir(&directory));
+    objcopy(&["--only-keep-debug", "user_split", SPLIT])?;
+    objcopy(&["--strip-all", &format!("--add-gnu-debuglink={SPLIT}"), "user_split"])?;
+    objcopy(&["--strip-all", "user_stripped"])?;
+    fs::write(&stamp, key)?;
+    Ok(directory)
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("running {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
