@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn equal_descriptions_are_one() {
         let mut descriptions = Descriptions::default();
-        let of = |size| Pretty { size, ops: vec![PrettyOp::Literal(b"{}".to_vec())] };
+        let of = |size| Pretty { size, ops: vec![PrettyOp::Literal(b"{}".to_vec())], ..Pretty::default() };
         let (first, other) = (descriptions.shared(of(8)), descriptions.shared(of(16)));
         assert!(Rc::ptr_eq(&first, &descriptions.shared(of(8))));
         assert!(!Rc::ptr_eq(&first, &other));
