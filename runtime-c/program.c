@@ -74,16 +74,53 @@ static bool has_build_id(struct file *file, const struct spile_program *program,
 	return false;
 }
 
+/* Program headers of a file of either kind, of 32 bits as those of 64; 0: it has none. */
+static unsigned int read_headers(struct file *file, Elf64_Phdr *headers)
+{
+	Elf32_Phdr narrow;
+	union {
+		unsigned char ident[EI_NIDENT];
+		Elf64_Ehdr wide;
+		Elf32_Ehdr narrow;
+	} header;
+	unsigned int count, i;
+	loff_t at = 0;
+
+	if (kernel_read(file, &header, sizeof(header), &at) != sizeof(header) ||
+	    memcmp(header.ident, ELFMAG, SELFMAG))
+		return 0;
+	if (header.ident[EI_CLASS] == ELFCLASS64) {
+		if (header.wide.e_phentsize != sizeof(*headers))
+			return 0;
+		count = min_t(unsigned int, header.wide.e_phnum, MOST_SEGMENTS);
+		at = header.wide.e_phoff;
+		return kernel_read(file, headers, count * sizeof(*headers), &at) ==
+				       count * sizeof(*headers) ?
+			       count :
+			       0;
+	}
+	if (header.narrow.e_phentsize != sizeof(narrow))
+		return 0;
+	count = min_t(unsigned int, header.narrow.e_phnum, MOST_SEGMENTS);
+	at = header.narrow.e_phoff;
+	for (i = 0; i < count; i++) {
+		if (kernel_read(file, &narrow, sizeof(narrow), &at) != sizeof(narrow))
+			return 0;
+		headers[i].p_type = narrow.p_type;
+		headers[i].p_offset = narrow.p_offset;
+		headers[i].p_filesz = narrow.p_filesz;
+	}
+	return count;
+}
+
 /* Like what the kernel's own loader reads (fs/binfmt_elf.c). */
 static int check_program(const struct spile_program *program)
 {
 	char expected[SPILE_BUILD_ID_TEXT], there[SPILE_BUILD_ID_TEXT];
 	unsigned char found[SPILE_BUILD_ID_MAX];
-	unsigned int found_bytes = 0, count;
+	unsigned int found_bytes = 0;
 	Elf64_Phdr *headers;
-	Elf64_Ehdr header;
 	struct file *file;
-	loff_t at = 0;
 	bool same = false;
 
 	if (!program->build_id_bytes)
@@ -91,17 +128,11 @@ static int check_program(const struct spile_program *program)
 	file = filp_open(program->path, O_RDONLY | O_LARGEFILE, 0);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	if (kernel_read(file, &header, sizeof(header), &at) == sizeof(header) &&
-	    !memcmp(header.e_ident, ELFMAG, SELFMAG) &&
-	    header.e_phentsize == sizeof(*headers)) {
-		count = min_t(unsigned int, header.e_phnum, MOST_SEGMENTS);
-		headers = kcalloc(count, sizeof(*headers), GFP_KERNEL);
-		at = header.e_phoff;
-		if (headers && kernel_read(file, headers, count * sizeof(*headers), &at) ==
-				       count * sizeof(*headers))
-			same = has_build_id(file, program, headers, count, found, &found_bytes);
-		kfree(headers);
-	}
+	headers = kcalloc(MOST_SEGMENTS, sizeof(*headers), GFP_KERNEL);
+	if (headers)
+		same = has_build_id(file, program, headers, read_headers(file, headers), found,
+				    &found_bytes);
+	kfree(headers);
 	filp_close(file, NULL);
 	if (same)
 		return 0;

@@ -26,6 +26,9 @@ const LIBRARY: &str = "libuser.so";
 /// Name of the file with the debug information of `user_split`.
 const SPLIT: &str = "user_split.debug";
 
+/// A program of 32 bits, without libraries.
+const NARROW: &str = "user32";
+
 /// Where the programs are.
 pub fn directory(root: &Path) -> PathBuf {
     root.join("target/fixtures/programs")
@@ -33,13 +36,13 @@ pub fn directory(root: &Path) -> PathBuf {
 
 /// Names of all programs.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    VARIANTS.iter().map(|(name, _)| *name)
+    VARIANTS.iter().map(|(name, _)| *name).chain([NARROW])
 }
 
 /// Builds what is missing, or all when a source has changed. Gives the directory.
 pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
-    let texts = ["user.c", "library.c"].map(|name| fs::read(source.join(name)));
+    let texts = ["user.c", "library.c", "narrow.c"].map(|name| fs::read(source.join(name)));
     let mut parts = texts.into_iter().collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
     parts.push(format!("{VARIANTS:?}").into_bytes());
     let key = format!("{:016x}", fingerprint(&parts));
@@ -58,6 +61,10 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     for (name, options) in VARIANTS {
         gcc(options, &source.join("user.c"), name, &["-L.", "-luser", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy"])?;
     }
+    let options = ["-m32", "-O1", "-nostdlib", "-ffreestanding", "-fno-pic", "-no-pie", "-fno-stack-protector"];
+    let mut narrow = Command::new("gcc");
+    narrow.args(options).args(["-static", "-Wl,--build-id=sha1", "-o"]).arg(directory.join(NARROW));
+    run(narrow.arg(source.join("narrow.c")))?;
     let objcopy = |options: &[&str]| run(Command::new("objcopy").args(options).current_dir(&directory));
     objcopy(&["--only-keep-debug", "user_split", SPLIT])?;
     objcopy(&["--strip-all", &format!("--add-gnu-debuglink={SPLIT}"), "user_split"])?;

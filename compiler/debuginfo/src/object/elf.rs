@@ -24,6 +24,7 @@ use spile_abi::budget::{Budget, Limits, USUAL};
 
 use super::demangle::{demangled, fits};
 use super::file::{self, Bytes};
+use super::narrow;
 use crate::error::Error;
 
 /// The machine that objects are for. A port to another one changes this and [`crate::facts::registers`].
@@ -144,6 +145,17 @@ impl Elf {
         Elf::new(path, file::open(path)?)
     }
 
+    /// The same of a program or library, which may be one of 32 bits: see [`narrow`].
+    pub fn open_program(path: &Path) -> Result<Elf, Error> {
+        let bytes = file::open(path)?;
+        if !narrow::is_narrow(&bytes) {
+            return Elf::new(path, bytes);
+        }
+        let widened =
+            narrow::widened(&bytes).map_err(|error| Error::Elf { path: path.into(), message: error.to_string() })?;
+        Elf::new(path, Bytes::Unpacked(widened))
+    }
+
     /// The object file that these bytes are; `path` is that of the file around it, for messages.
     pub fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Elf, Error> {
         Elf::new(path, Bytes::Unpacked(bytes))
@@ -242,6 +254,16 @@ impl Elf {
     /// Where in the file the bytes at a link-time address are, by the segments that are loaded (PT_LOAD); None if they are in
     /// none, or not from the file.
     pub fn file_offset(&self, at: u64) -> Option<u64> {
+        if let Some(segments) = self.section_bytes(narrow::SEGMENTS) {
+            let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or_default();
+            let mut words = segments.chunks_exact(8).map(word);
+            while let (Some(address), Some(start), Some(length)) = (words.next(), words.next(), words.next()) {
+                if let Some(inside) = at.checked_sub(address).filter(|inside| *inside < length) {
+                    return start.checked_add(inside);
+                }
+            }
+            return None;
+        }
         let elf = self.parse().ok()?;
         elf.segments().find_map(|segment| {
             let inside = at.checked_sub(segment.address())?;

@@ -13,6 +13,7 @@ pub(crate) mod file;
 mod flow;
 mod imports;
 mod markers;
+mod narrow;
 mod patched;
 mod reserved;
 pub(crate) mod skeleton;

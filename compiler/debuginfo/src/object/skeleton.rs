@@ -19,7 +19,7 @@ const HEADER: u64 = 64;
 const SECTION_HEADER: u16 = 64;
 const SYMBOL: u64 = 24;
 
-struct Section {
+pub(super) struct Section {
     name: String,
     kind: u32,
     flags: u64,
@@ -32,9 +32,17 @@ struct Section {
 }
 
 impl Section {
-    fn plain(name: &str, kind: u32, contents: Vec<u8>) -> Section {
+    /// One that is not loaded; kind 0 is that of the first section.
+    pub(super) fn plain(name: &str, kind: u32, contents: Vec<u8>) -> Section {
         let size = contents.len() as u64;
         Section { name: name.into(), kind, flags: 0, address: 0, size, contents, link: 0, info: 0, entry: 0 }
+    }
+
+    /// One that is loaded; only a note has contents.
+    pub(super) fn loaded(name: &str, executable: bool, address: u64, size: u64, note: Vec<u8>) -> Section {
+        let flags = SHF_ALLOC.0 | if executable { SHF_EXECINSTR.0 } else { 0 };
+        let kind = if note.is_empty() { SHT_NOBITS.0 } else { SHT_NOTE.0 };
+        Section { flags: flags.into(), address, size, ..Section::plain(name, kind, note) }
     }
 }
 
@@ -42,22 +50,19 @@ impl Section {
 pub(crate) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
     let mut sections = vec![Section::plain("", 0, Vec::new())];
     for loaded in elf.loaded()? {
-        let flags = SHF_ALLOC.0 | if loaded.executable { SHF_EXECINSTR.0 } else { 0 };
-        let kind = if loaded.note.is_empty() { SHT_NOBITS.0 } else { SHT_NOTE.0 };
-        let contents = loaded.note;
-        sections.push(Section {
-            name: loaded.name,
-            kind,
-            flags,
-            address: loaded.address,
-            size: loaded.size,
-            contents,
-            link: 0,
-            info: 0,
-            entry: 0,
-        });
+        sections.push(Section::loaded(&loaded.name, loaded.executable, loaded.address, loaded.size, loaded.note));
     }
-    let (symbols, names) = symbols(elf, &sections)?;
+    let symbols = symbols(elf, &sections)?;
+    Ok(with_symbols(elf.is_relocatable(), sections, symbols, (SECTION, tables)))
+}
+
+/// The bytes of a file with these sections, a table of symbols with its names, and one section more.
+pub(super) fn with_symbols(
+    relocatable: bool,
+    mut sections: Vec<Section>,
+    (symbols, names): (Vec<u8>, Vec<u8>),
+    (last, contents): (&str, Vec<u8>),
+) -> Vec<u8> {
     let strings = sections.len() as u32;
     sections.push(Section::plain(".strtab", SHT_STRTAB.0, names));
     // By the ABI local symbols come first, and `info` is their number: the one that is always there.
@@ -67,23 +72,41 @@ pub(crate) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
         entry: SYMBOL,
         ..Section::plain(".symtab", SHT_SYMTAB.0, symbols)
     });
-    sections.push(Section::plain(SECTION, SHT_PROGBITS.0, tables));
-    Ok(laid_out(elf.is_relocatable(), sections))
+    sections.push(Section::plain(last, SHT_PROGBITS.0, contents));
+    laid_out(relocatable, sections)
+}
+
+/// A table of symbols that has none but the first, and its names.
+pub(super) fn no_symbols() -> (Vec<u8>, Vec<u8>) {
+    (vec![0; SYMBOL as usize], vec![0])
+}
+
+/// Adds a symbol: the index of its section, its address and size.
+pub(super) fn add_symbol(
+    table: &mut Vec<u8>,
+    names: &mut Vec<u8>,
+    name: &str,
+    (section, address, size): (u16, u64, u64),
+    is_global: bool,
+    function: bool,
+) {
+    let (global, kind) = (1 << 4, if function { 2 } else { 1 });
+    table.extend((names.len() as u32).to_le_bytes());
+    table.extend([if is_global { global } else { 0 } | kind, 0]);
+    table.extend(section.to_le_bytes());
+    table.extend(address.to_le_bytes());
+    table.extend(size.to_le_bytes());
+    names.extend(name.bytes().chain([0]));
 }
 
 fn symbols(elf: &Elf, sections: &[Section]) -> Result<(Vec<u8>, Vec<u8>), Error> {
-    let (mut table, mut names) = (vec![0; SYMBOL as usize], vec![0]);
+    let (mut table, mut names) = no_symbols();
     for symbol in elf.all_symbols()? {
         let Some(address) = elf.address(symbol.at) else { continue };
         let loaded = elf.section_of(address).map(|section| section.name.as_str());
         let Some(index) = sections.iter().position(|section| Some(section.name.as_str()) == loaded) else { continue };
-        let (global, kind) = (1 << 4, if symbol.function { 2 } else { 1 });
-        table.extend((names.len() as u32).to_le_bytes());
-        table.extend([if symbol.global { global } else { 0 } | kind, 0]);
-        table.extend((index as u16).to_le_bytes());
-        table.extend(address.offset.to_le_bytes());
-        table.extend(symbol.size.to_le_bytes());
-        names.extend(symbol.name.bytes().chain([0]));
+        let place = (index as u16, address.offset, symbol.size);
+        add_symbol(&mut table, &mut names, symbol.name, place, symbol.global, symbol.function);
     }
     Ok((table, names))
 }

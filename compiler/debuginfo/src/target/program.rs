@@ -137,7 +137,7 @@ impl Programs {
     }
 
     fn read(&self, path: &Path) -> Result<Object, TargetError> {
-        let own = Elf::open(path)?;
+        let own = Elf::open_program(path)?;
         if own.has_section(".debug_info") {
             return Ok(Object::program(path.into(), own, None, self.cache.clone()));
         }
