@@ -112,7 +112,7 @@ impl Random {
             0 => Piece::Literal(self.bytes(10)),
             1 => {
                 let size = self.below(40) as u32;
-                Piece::Pretty(Pretty { size, ops: self.ops(size, 0) })
+                Piece::Pretty(Pretty { size, ops: self.ops(size, 0), ..Pretty::default() })
             }
             _ => Piece::Directive(self.directive()),
         }

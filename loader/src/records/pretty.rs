@@ -194,7 +194,7 @@ mod tests {
     fn shown(ops: Vec<PrettyOp>, payload: &[Vec<u8>]) -> String {
         let payload = payload.concat();
         let mut text = Text::new(1000);
-        let ended = render(&Pretty { size: 0, ops }, &mut Payload::new(&payload), &mut text);
+        let ended = render(&Pretty { ops, ..Pretty::default() }, &mut Payload::new(&payload), &mut text);
         assert_eq!(ended, Ok(()));
         String::from_utf8_lossy(text.as_bytes()).into_owned()
     }
