@@ -73,10 +73,10 @@ impl Elf {
         let Some(mut notes) = self.section_bytes(".note.stapsdt") else { return Vec::new() };
         let base = self.section_start(".stapsdt.base");
         let mut markers = Vec::new();
-        while let (Some((kind, owner, contents, rest)), true) = (next_note(notes), markers.len() < MOST) {
-            notes = rest;
-            if kind == KIND && owner == b"stapsdt\0" {
-                markers.extend(self.marker(contents, base));
+        while let (Some(note), true) = (next_note(notes), markers.len() < MOST) {
+            notes = note.rest;
+            if note.kind == KIND && note.owner == b"stapsdt\0" {
+                markers.extend(self.marker(note.contents, base));
             }
         }
         markers
@@ -153,15 +153,28 @@ impl Elf {
     }
 }
 
-/// The first note: kind, owner, contents, and what follows it (elf(5)).
-fn next_note(bytes: &[u8]) -> Option<(u32, &[u8], &[u8], &[u8])> {
+/// One note (elf(5)).
+struct Note<'n> {
+    kind: u32,
+    owner: &'n [u8],
+    contents: &'n [u8],
+    /// What follows it.
+    rest: &'n [u8],
+}
+
+/// The first note; None if it is not whole.
+fn next_note(bytes: &[u8]) -> Option<Note<'_>> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let (name, length, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
     let padded = |length: usize| length.checked_add(3).map(|length| length & !3);
     let contents = padded(name)?.checked_add(12)?;
     let end = contents.checked_add(length)?;
-    let rest = bytes.get(contents.checked_add(padded(length)?)?..).unwrap_or_default();
-    Some((kind, bytes.get(12..12usize.checked_add(name)?)?, bytes.get(contents..end)?, rest))
+    Some(Note {
+        kind,
+        owner: bytes.get(12..12usize.checked_add(name)?)?,
+        contents: bytes.get(contents..end)?,
+        rest: bytes.get(contents.checked_add(padded(length)?)?..).unwrap_or_default(),
+    })
 }
 
 /// Arguments are separated by blanks; within the parentheses of an operand there may be some too.
@@ -226,10 +239,8 @@ mod tests {
     fn a_cut_note_is_none() {
         let mut note = vec![8, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0];
         note.extend(b"stapsdt\0abcd");
-        assert!(next_note(&note).is_some_and(|(kind, owner, contents, rest)| kind == 3
-            && owner == b"stapsdt\0"
-            && contents == b"abcd"
-            && rest.is_empty()));
+        let whole = next_note(&note).expect("is whole");
+        assert!(whole.kind == 3 && whole.owner == b"stapsdt\0" && whole.contents == b"abcd" && whole.rest.is_empty());
         for length in 0..note.len() {
             assert!(next_note(&note[..length]).is_none(), "{length}");
         }
