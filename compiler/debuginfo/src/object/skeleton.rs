@@ -42,7 +42,7 @@ impl Section {
     pub(super) fn loaded(name: &str, executable: bool, address: u64, size: u64, note: Vec<u8>) -> Section {
         let flags = SHF_ALLOC.0 | if executable { SHF_EXECINSTR.0 } else { 0 };
         let kind = if note.is_empty() { SHT_NOBITS.0 } else { SHT_NOTE.0 };
-        Section { flags: flags.into(), address, size, ..Section::plain(name, kind, note) }
+        Section { flags, address, size, ..Section::plain(name, kind, note) }
     }
 }
 
