@@ -79,9 +79,15 @@ impl<'k> Resolver<'k> {
         self.command.as_ref()
     }
 
+    /// The path of a file where the script runs.
+    fn installed(&self, path: &Path) -> String {
+        let installed = self.programs.map_or_else(|| path.to_path_buf(), |programs| programs.installed(path));
+        installed.display().to_string()
+    }
+
     /// The program's number; it is added when first used.
     pub(in crate::probe) fn program(&mut self, object: &Object) -> ProgramId {
-        let path = object.path().display().to_string();
+        let path = self.installed(object.path());
         if let Some(index) =
             self.used_programs.iter().position(|program| program.path == path && program.build_id == object.build_id())
         {
@@ -93,7 +99,7 @@ impl<'k> Resolver<'k> {
 
     /// The same of a program of which only the path matters: whatever its build.
     pub(in crate::probe) fn program_at(&mut self, path: &Path) -> ProgramId {
-        let path = path.display().to_string();
+        let path = self.installed(path);
         let known = self.used_programs.iter().position(|program| program.path == path && program.build_id.is_empty());
         if let Some(index) = known {
             return ProgramId(index as u32);

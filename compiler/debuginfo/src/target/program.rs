@@ -93,6 +93,12 @@ impl Programs {
         found
     }
 
+    /// The path of a file of this system where that runs: without the directory that stands for its `/`.
+    pub fn installed(&self, path: &Path) -> PathBuf {
+        let below = self.options.sysroot.as_ref().and_then(|root| path.strip_prefix(root).ok());
+        below.map_or_else(|| path.to_path_buf(), |below| Path::new("/").join(below))
+    }
+
     /// What a running process runs.
     pub fn of_process(&self, pid: i64) -> Result<PathBuf, TargetError> {
         let link = format!("/proc/{pid}/exe");
@@ -310,4 +316,71 @@ fn mapped_by(pid: i64) -> Result<Vec<PathBuf>, TargetError> {
 fn packed_symbols(path: &Path, own: &Elf) -> Option<Elf> {
     let unpacked = unpack(own.section_bytes(".gnu_debugdata")?)?.ok()?;
     Elf::of_bytes(path, unpacked).ok().filter(Elf::has_symbols)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FunctionPattern;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_program_by_its_path() {
+        let programs = Programs::new(SearchOptions::default());
+        let own = std::env::current_exe().expect("has a path");
+        let path = programs.find(&own.to_string_lossy()).expect("is there");
+        let object = programs.open(&path).expect("is an ELF file");
+        assert!(object.is_program() && !object.is_kernel());
+        let debug = object.debug().expect("is whole");
+        let pattern = FunctionPattern { name: "canonical".into(), file: None };
+        let functions = debug.find_functions(&pattern).expect("is whole");
+        let entries = functions.iter().flat_map(|id| debug.function(*id).expect("is whole").bodies);
+        let entry = entries.map(|body| body.entry).next().expect("has code");
+        let at = object.file_offset(entry).expect("is in the file") as usize;
+        let file = fs::read(&path).expect("is there");
+        let text = object.mapped().section_of(entry).expect("is in a section").clone();
+        let (start, _) = text.range();
+        let bytes = object.mapped().section_bytes(&text.name).expect("has contents");
+        let inside = (entry.offset - start) as usize;
+        assert_eq!(file[at..at + 16], bytes[inside..inside + 16]);
+        assert!(object.mapped().needed().iter().any(|name| name.starts_with("libc.so")));
+    }
+
+    #[test]
+    fn what_is_not_there_is_named_with_what_is_similar() {
+        let root = tempfile::tempdir().expect("a directory");
+        let bin = root.path().join("usr/bin");
+        fs::create_dir_all(&bin).expect("made");
+        fs::write(bin.join("daemon"), "x").expect("written");
+        let options = SearchOptions { sysroot: Some(root.path().into()), ..SearchOptions::default() };
+        let programs = Programs::new(options);
+        match programs.find("/usr/bin/deamon") {
+            Err(TargetError::NoSuchProgram { near, .. }) => assert_eq!(near, ["daemon"]),
+            other => panic!("{other:?}"),
+        }
+        let found = programs.find("/usr/bin/daemon").expect("is there");
+        assert_eq!(programs.installed(&found), Path::new("/usr/bin/daemon"));
+        assert!(matches!(programs.of_process(i64::MAX), Err(TargetError::NoSuchProcess { .. })));
+    }
+
+    #[test]
+    fn a_script_is_its_interpreter() {
+        let root = tempfile::tempdir().expect("a directory");
+        let script = root.path().join("script");
+        fs::write(&script, "#!/usr/bin/env sh\n").expect("written");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("made executable");
+        let programs = Programs::new(SearchOptions::default());
+        let found = programs.find(&script.to_string_lossy()).expect("is there");
+        assert_eq!(found, programs.find("sh").expect("is there"));
+    }
+
+    #[test]
+    fn wildcards_and_libraries() {
+        let programs = Programs::new(SearchOptions::default());
+        assert!(programs.find_all("/bin/s?").contains(&canonical(Path::new("/bin/sh"))));
+        let own = programs.open(&std::env::current_exe().expect("has a path")).expect("is an ELF file");
+        let found = programs.libraries(&own, None, "libc.so*").expect("is there");
+        assert!(found.len() == 1 && found[0].is_file(), "{found:?}");
+        assert!(programs.libraries(&own, None, "libnone.so").is_err());
+    }
 }
