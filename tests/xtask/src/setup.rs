@@ -14,13 +14,15 @@ use anyhow::{Context, Result, bail, ensure};
 use spile_guest::Kernel;
 
 /// A file whose presence means that its package is installed.
-const TOOLS: [(&str, &str); 20] = [
+const TOOLS: [(&str, &str); 21] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
     ("/usr/bin/strace", "strace"),
     ("/usr/bin/kmod", "kmod"),
     ("/usr/bin/gcc", "gcc"),
+    // For a C++ library whose stacks are looked at.
+    ("/usr/bin/g++", "g++"),
     ("/usr/bin/make", "make"),
     // Checks the generated C, in a test.
     ("/usr/bin/sparse", "sparse"),

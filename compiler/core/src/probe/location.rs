@@ -170,11 +170,11 @@ const TRAMPOLINES: [&str; 4] =
 pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], object: &Object) -> Option<LongExpr> {
     let address = evaluate(at, object).ok()?;
     let word = LongExpr::read(address, 8, nowhere());
-    let unwind = builtin::find("__stack_at", 2)?;
+    let unwind = builtin::find("__stack_at", 1)?;
     let mut whole: Option<LongExpr> = None;
     for (frame, places) in (1i64..).zip(frames) {
         let places: Option<Vec<LongExpr>> = places.iter().map(|place| code(*place, object)).collect();
-        let unwound = expr(LongKind::Builtin(unwind, vec![long(0).into(), long(frame).into()]));
+        let unwound = expr(LongKind::Builtin(unwind, vec![long(frame).into()]));
         let mut fits = one_of(&unwound, places.clone()?)?;
         if frame == 1 {
             let hooks = TRAMPOLINES.iter().filter_map(|name| object.symbol_address(name));
