@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Frames of user space in records, and their printed forms. The names are from the files that the frames are in
-//! ([`crate::userspace`]).
+//! (the module `userspace`).
 
 use std::collections::HashMap;
 use std::fmt;

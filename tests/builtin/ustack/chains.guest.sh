@@ -65,6 +65,7 @@ for kind in timer perf; do
 done
 
 # A program of the system.
-chain shell "bash -c 'echo stacks; echo stacks'"
-grep -Eq '\[/[^ ]*bash[]+]' shell.out && grep -Eq '__libc_start_main' shell.out || wrong "shell"
+chain system 'getfattr --version'
+grep -Eq '^ 0x[0-9a-f]+ : write\+0x' system.out && grep -Eq ' : __libc_start_main\+0x' system.out &&
+	[ $(grep -c '\[/usr/bin/getfattr+0x' system.out) -ge 2 ] || wrong "system"
 echo all as told
