@@ -66,6 +66,6 @@ done
 
 # A program of the system.
 chain system 'getfattr --version'
-grep -Eq '^ 0x[0-9a-f]+ : write\+0x' system.out && grep -Eq ' : __libc_start_main\+0x' system.out &&
-	[ $(grep -c '\[/usr/bin/getfattr+0x' system.out) -ge 2 ] || wrong "system"
+told system 'write _IO_file_write (- )*_IO_do_write (- )*exit (- )?__libc_start_main[^ ]* - '
+grep -q '\[/usr/bin/getfattr+0x' system.out || wrong "system"
 echo all as told
