@@ -20,13 +20,17 @@
 /* Nodes on a way from the root of a tree; directories above a file. */
 enum { MAPS_MOST_DEPTH = 64, PATH_MOST_DEPTH = 32 };
 
-/* Members of structures that may be gone. Page faults are off; `fault` is a label. */
-#define READ_MEMBER(type, to, pointer, member) \
+/*
+ * Members of structures that may be gone, for which CHECK_POINTER() was asked once. Page faults
+ * are off; `fault` is a label.
+ */
+#define CHECK_POINTER(pointer) \
 	do { \
-		if (!spile_memory_is_kernel((unsigned long)&(pointer)->member, sizeof(type))) \
+		if (!spile_memory_is_kernel((unsigned long)(pointer), sizeof(*(pointer)))) \
 			goto fault; \
-		__get_kernel_nofault(&(to), &(pointer)->member, type, fault); \
 	} while (0)
+#define READ_MEMBER(type, to, pointer, member) \
+	__get_kernel_nofault(&(to), &(pointer)->member, type, fault)
 #define READ_POINTER(to, pointer, member) \
 	do { \
 		unsigned long word_; \
@@ -61,6 +65,7 @@ static const struct vm_area_struct *area_at(struct mm_struct *mm, unsigned long 
 		const struct vm_area_struct *area = rb_entry(node, struct vm_area_struct, vm_rb);
 		unsigned long start, end;
 
+		CHECK_POINTER(area);
 		READ_MEMBER(unsigned long, start, area, vm_start);
 		READ_MEMBER(unsigned long, end, area, vm_end);
 		if (address >= start && address < end)
@@ -86,10 +91,13 @@ static bool read_key(const struct file *file, struct spile_file_key *key)
 	unsigned long number;
 	dev_t device;
 
+	CHECK_POINTER(file);
 	READ_POINTER(inode, file, f_inode);
+	CHECK_POINTER(inode);
 	READ_POINTER(super, inode, i_sb);
 	READ_MEMBER(unsigned long, number, inode, i_ino);
 	READ_MEMBER(u32, key->generation, inode, i_generation);
+	CHECK_POINTER(super);
 	READ_MEMBER(dev_t, device, super, s_dev);
 	key->inode = number;
 	key->device = new_encode_dev(device);
@@ -113,6 +121,7 @@ static bool read_area(const struct mm_struct *mm, const struct vm_area_struct *a
 {
 	unsigned long page;
 
+	CHECK_POINTER(area);
 	READ_MEMBER(unsigned long, mapping->start, area, vm_start);
 	READ_MEMBER(unsigned long, mapping->end, area, vm_end);
 	READ_MEMBER(unsigned long, mapping->flags, area, vm_flags);
@@ -165,6 +174,7 @@ static bool put_name(const struct dentry *entry, char *begin, char **at)
 	const unsigned char *name;
 	unsigned int length;
 
+	CHECK_POINTER(entry);
 	READ_POINTER(name, &entry->d_name, name);
 	READ_MEMBER(u32, length, &entry->d_name, len);
 	if (length > NAME_MAX || *at - begin < length + 1)
@@ -187,8 +197,10 @@ void spile_mapping_path(const struct spile_mapping *mapping, char *out, unsigned
 
 	*end = 0;
 	pagefault_disable();
+	CHECK_POINTER(file);
 	READ_POINTER(entry, file, f_path.dentry);
 	for (depth = 0; depth < PATH_MOST_DEPTH; depth++, entry = parent) {
+		CHECK_POINTER(entry);
 		READ_POINTER(parent, entry, d_parent);
 		if (parent == entry)
 			break;

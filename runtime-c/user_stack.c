@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 #include <linux/uprobes.h>
 
 #include "script.h"
@@ -16,6 +17,16 @@
 #include "user_files.h"
 #include "user_maps.h"
 #include "user_stack.h"
+
+struct spile_walk_mapping {
+	struct spile_mapping mapping;
+	struct spile_user_file *file;
+};
+
+unsigned int spile_walk_mapping_bytes(void)
+{
+	return sizeof(struct spile_walk_mapping);
+}
 
 /* A walk from frame to frame. */
 struct user_walk {
@@ -26,16 +37,11 @@ struct user_walk {
 	unsigned long fp;
 	bool returns;			/* pc is a return address */
 	bool narrow;			/* of a 32-bit program */
-	/* Where pc is: */
-	bool mapped;
-	struct spile_mapping mapping;
-	struct spile_user_file *file;
+	/* Those of this walk; one more than is kept takes the place of the first. */
+	struct spile_walk_mapping *known;
+	unsigned int known_count;
+	const struct spile_walk_mapping *at;	/* where pc is; NULL: in none */
 };
-
-static bool read_word(unsigned long address, unsigned long *value)
-{
-	return !spile_memory_read(value, address, sizeof(*value), true);
-}
 
 /* The instruction that the frame is in: before a return address, which may be another's. */
 static unsigned long code_of(const struct user_walk *walk)
@@ -47,12 +53,24 @@ static unsigned long code_of(const struct user_walk *walk)
 static bool locate(struct user_walk *walk)
 {
 	unsigned long code = code_of(walk);
+	struct spile_walk_mapping *known = walk->known;
+	unsigned int i, count = min_t(unsigned int, walk->known_count, SPILE_WALK_MAPPINGS);
 
-	if (!walk->mapped || code < walk->mapping.start || code >= walk->mapping.end) {
-		walk->mapped = spile_mapping_find(code, &walk->mapping);
-		walk->file = walk->mapped ? spile_user_file(walk->cpu, &walk->mapping, code) : NULL;
+	for (i = 0; i < count; i++, known++)
+		if (code - known->mapping.start < known->mapping.end - known->mapping.start)
+			break;
+	if (i == count) {
+		known = &walk->known[walk->known_count % SPILE_WALK_MAPPINGS];
+		walk->at = NULL;
+		/* What was there is no more, whatever comes. */
+		known->mapping.end = known->mapping.start;
+		if (!spile_mapping_find(code, &known->mapping))
+			return false;
+		known->file = spile_user_file(walk->cpu, &known->mapping, code);
+		walk->known_count++;
 	}
-	return walk->mapped && walk->mapping.flags & VM_EXEC;
+	walk->at = known;
+	return known->mapping.flags & VM_EXEC;
 }
 
 static u64 offset_of_code(const struct spile_mapping *mapping, unsigned long code)
@@ -76,7 +94,7 @@ static void add_frame(struct user_walk *walk)
 	cpu->user_stack[cpu->stack_count++] = (struct spile_user_frame){
 		walk->pc,
 		/* A return address may be the end of the mapping: its offset is one more. */
-		walk->mapped ? place_in(&walk->mapping, walk->file, walk->pc) : 0,
+		walk->at ? place_in(&walk->at->mapping, walk->at->file, walk->pc) : 0,
 	};
 }
 
@@ -109,6 +127,16 @@ static bool follow_pointer(struct user_walk *walk)
 }
 
 #ifdef CONFIG_X86_64
+/* Page faults are off. Without the checks of spile_memory_read() for each word. */
+static __always_inline bool read_word(unsigned long address, unsigned long *value)
+{
+	/* There the memory that is loaded may be another process's: that is checked as a whole. */
+	if (in_nmi())
+		return !spile_memory_read(value, address, sizeof(*value), true);
+	return address < TASK_SIZE_MAX - sizeof(*value) &&
+	       !__get_user(*value, (const unsigned long __user *)address);
+}
+
 static bool register_of(const struct user_walk *walk, unsigned int number, unsigned long *value)
 {
 	static const u8 places[] = {
@@ -246,10 +274,10 @@ static bool step(struct user_walk *walk)
 
 	if (walk->narrow)
 		return follow_pointer(walk);
-	if (walk->file) {
-		table = spile_user_file_table(walk->cpu, walk->file, code);
+	if (walk->at && walk->at->file) {
+		table = spile_user_file_table(walk->cpu, walk->at->file, code);
 		if (table)
-			rule = spile_unwind_rule_at(table, offset_of_code(&walk->mapping, code));
+			rule = spile_unwind_rule_at(table, offset_of_code(&walk->at->mapping, code));
 	}
 	if (rule)
 		return apply(walk, rule);
@@ -275,8 +303,11 @@ static bool is_narrow(const struct pt_regs *regs)
 static void walk_frames(struct user_walk *walk)
 {
 	struct spile_cpu *cpu = walk->cpu;
-	bool executable = locate(walk);
+	bool executable;
 
+	walk->known = cpu->walk_mappings;
+	pagefault_disable();
+	executable = locate(walk);
 	/* The innermost is told wherever it is. */
 	add_frame(walk);
 	while (executable && cpu->stack_count < SPILE_STACK_FRAMES && step(walk)) {
@@ -285,6 +316,7 @@ static void walk_frames(struct user_walk *walk)
 		if (executable)
 			add_frame(walk);
 	}
+	pagefault_enable();
 }
 
 unsigned int spile_stack_user(struct spile_context *c, const struct spile_user_frame **frames)

@@ -12,6 +12,12 @@ struct spile_user_frame {
 	u64 place;
 };
 
+/* Mappings that a walk remembers: of the program, its libraries, the vDSO. */
+enum { SPILE_WALK_MAPPINGS = 4 };
+
+struct spile_walk_mapping;
+unsigned int spile_walk_mapping_bytes(void);
+
 /*
  * The stack of the current task's user code: where it is, or will go on, then return
  * addresses. By the tables of the files that it leads through (user_files.h); where there
