@@ -55,15 +55,29 @@ spile_long spile_fn___user_stack_at(struct spile_context *c, spile_long depth)
 	return depth >= 0 && depth < count ? (spile_long)frames[depth].address : 0;
 }
 
+/* Digits of a number in base 10 or 16, before `end`; returns where they begin. */
+static char *put_number(char *end, u64 value, unsigned int base)
+{
+	do {
+		*--end = hex_asc_lo(base == 16 ? value : value % 10);
+		value = base == 16 ? value >> 4 : value / 10;
+	} while (value);
+	return end;
+}
+
 /* "@FILE+OFFSET", or nothing; returns its length. */
 static unsigned int place_text(u64 place, char *out, size_t size)
 {
-	u64 offset = place & ((1ull << SPILE_PLACE_SHIFT) - 1);
+	char *end = out + size, *at;
 
 	if (!place)
 		return 0;
-	return scnprintf(out, size, "%c%u%c%llx", PLACE_MARK, (u32)(place >> SPILE_PLACE_SHIFT),
-			 OFFSET_MARK, offset);
+	at = put_number(end, place & ((1ull << SPILE_PLACE_SHIFT) - 1), 16);
+	*--at = OFFSET_MARK;
+	at = put_number(at, place >> SPILE_PLACE_SHIFT, 10);
+	*--at = PLACE_MARK;
+	memmove(out, at, end - at);
+	return end - at;
 }
 
 unsigned int spile_fn___user_stack_addresses(struct spile_context *c, spile_long first,

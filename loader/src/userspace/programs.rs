@@ -125,20 +125,23 @@ impl Names for Programs<'_> {
     }
 }
 
-/// As in the source; names that are not mangled as they are.
+/// As in the source; names that are not mangled as they are. C++ only with the feature `source`.
 fn demangled(name: &[u8]) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(name) else { return name.to_vec() };
-    // Versions of symbols (`memcpy@@GLIBC_2.14`) stand behind it.
     if let Ok(rust) = rustc_demangle::try_demangle(text) {
         return format!("{rust:#}").into_bytes();
     }
-    if text.starts_with("_Z")
-        && let Ok(symbol) = cpp_demangle::Symbol::new(text)
-        && let Ok(plain) = symbol.demangle()
-    {
-        return plain.into_bytes();
-    }
-    name.to_vec()
+    cxx(text).map_or_else(|| name.to_vec(), String::into_bytes)
+}
+
+#[cfg(feature = "source")]
+fn cxx(name: &str) -> Option<String> {
+    name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten()
+}
+
+#[cfg(not(feature = "source"))]
+fn cxx(_: &str) -> Option<String> {
+    None
 }
 
 #[cfg(test)]
@@ -148,7 +151,9 @@ mod tests {
     #[test]
     fn names_are_those_of_the_source() {
         let shown = |name: &str| String::from_utf8(demangled(name.as_bytes())).unwrap();
-        assert_eq!(shown("_ZN6Widget4spinEi"), "Widget::spin(int)");
+        if cfg!(feature = "source") {
+            assert_eq!(shown("_ZN6Widget4spinEi"), "Widget::spin(int)");
+        }
         assert_eq!(shown("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
         assert_eq!(shown("_RNvC6_123foo3bar"), "123foo::bar");
         assert_eq!(shown("_Zx!"), "_Zx!");
