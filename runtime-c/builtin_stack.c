@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Builtins about stacks and symbols. Names are from the running kernel's kallsyms,
- * which can be searched in any context. Addresses of user space have no names here.
- * Stacks that are printed are records of addresses, which the loader resolves.
+ * which can be searched in any context. Stacks that are printed are records of addresses,
+ * which the loader resolves. Those of user space: builtin_user_stack.c.
  */
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -13,22 +13,24 @@
 #include "context.h"
 #include "features.h"
 #include "guard.h"
+#include "hex_text.h"
 #include "lines.h"
 #include "past_code.h"
 #include "ring.h"
 #include "stack.h"
 #include "symbol.h"
 #include "text.h"
+#include "user_stack.h"
 
 /* Charges for unwinding a stack, and for a lookup in kallsyms. */
 enum { WALK_STEPS = 512, NAME_STEPS = 256 };
 
-/* As spile_symbol_text(); addresses of user space in hex. */
-static const char *describe(struct spile_context *c, unsigned long address, bool kernel)
+/* As spile_symbol_text(). */
+static const char *describe(struct spile_context *c, unsigned long address)
 {
 	char *text = spile_cpu_of(c)->symbol;
 
-	if (kernel && address) {
+	if (address) {
 		spile_debit(c, NAME_STEPS);
 		spile_symbol_text(text, address);
 	} else {
@@ -46,14 +48,14 @@ static unsigned int give(char *out, const char *text, size_t length)
 
 unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char *out)
 {
-	const char *text = describe(c, address, true);
+	const char *text = describe(c, address);
 
 	return give(out, text, strlen(text));
 }
 
 unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out)
 {
-	const char *text = describe(c, address, true);
+	const char *text = describe(c, address);
 
 	return give(out, text, strcspn(text, "+"));
 }
@@ -61,7 +63,7 @@ unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char 
 /* "kernel", a module's name, or "<unknown>". */
 unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char *out)
 {
-	const char *text = describe(c, address, true);
+	const char *text = describe(c, address);
 	const char *open = strchr(text, '[');
 
 	if (!open)
@@ -69,17 +71,16 @@ unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char 
 	return give(out, open + 1, strcspn(open + 1, " ]"));
 }
 
-static unsigned int frames_of(struct spile_context *c, spile_long user,
-			      const unsigned long **frames)
+static unsigned int frames_of(struct spile_context *c, const unsigned long **frames)
 {
 	spile_debit(c, WALK_STEPS);
-	return user ? spile_stack_user(c, frames) : spile_stack_kernel(c, frames);
+	return spile_stack_kernel(c, frames);
 }
 
-spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_long depth)
+spile_long spile_fn___stack_at(struct spile_context *c, spile_long depth)
 {
 	const unsigned long *frames;
-	unsigned int count = frames_of(c, user, &frames);
+	unsigned int count = frames_of(c, &frames);
 
 	return depth >= 0 && depth < count ? (spile_long)frames[depth] : 0;
 }
@@ -92,71 +93,32 @@ spile_long spile_fn___value_unknown_at_caller(struct spile_context *c)
 	return 0;
 }
 
-/* Writes eight digits. */
-static void put_digits(char *out, u32 value)
-{
-	const u64 ones = 0x0101010101010101ull;
-	u64 digits = value;
-	__be64 text;
-
-	digits = (digits | digits << 16) & 0x0000ffff0000ffffull;
-	digits = (digits | digits << 8) & 0x00ff00ff00ff00ffull;
-	digits = (digits | digits << 4) & 0x0f0f0f0f0f0f0f0full;
-	/* Those from ten on become letters. */
-	text = cpu_to_be64(digits + '0' * ones +
-			   (((digits + 6 * ones) >> 4) & ones) * ('a' - '0' - 10));
-	memcpy(out, &text, sizeof(text));
-}
-
-/* Of "0x...", without a NUL. */
-static unsigned int hex_bytes(unsigned long value)
-{
-	return 2 + (value ? (fls64(value) + 3) / 4 : 1);
-}
-
-static void put_hex(char *out, unsigned long value)
-{
-	unsigned int bytes = hex_bytes(value), i;
-
-	out[0] = '0';
-	out[1] = 'x';
-	/* The kernel's own addresses: keys are made of whole stacks of them. */
-	if (bytes == 2 + 16) {
-		put_digits(out + 2, value >> 32);
-		put_digits(out + 10, value);
-		return;
-	}
-	for (i = bytes - 1; i > 1; i--, value >>= 4)
-		out[i] = hex_asc_lo(value);
-}
-
 /* Between an address and the number of its code (past_code.h). */
 enum { NUMBER_MARK = '@' };
 
 /* What follows an address in a string: nothing for most. Says how long it is. */
-static unsigned int number_text(unsigned long address, bool kernel, char *text, size_t size)
+static unsigned int number_text(unsigned long address, char *text, size_t size)
 {
-	u64 number = kernel ? spile_code_number(address) : 0;
+	u64 number = spile_code_number(address);
 
 	return number ? scnprintf(text, size, "%c%llu", NUMBER_MARK, number) : 0;
 }
 
 /* In hex with blanks between them. Whole ones only. */
-static unsigned int put_frames(const unsigned long *frames, unsigned int count, bool kernel,
-			       char *out)
+static unsigned int put_frames(const unsigned long *frames, unsigned int count, char *out)
 {
 	unsigned int length = 0, i;
 	char number[24];
 
 	for (i = 0; i < count; i++) {
-		unsigned int bytes = hex_bytes(frames[i]), blank = length > 0;
-		unsigned int more = number_text(frames[i], kernel, number, sizeof(number));
+		unsigned int bytes = spile_hex_bytes(frames[i]), blank = length > 0;
+		unsigned int more = number_text(frames[i], number, sizeof(number));
 
 		if (length + blank + bytes + more >= spile_script.string_bytes)
 			break;
 		if (blank)
 			out[length++] = ' ';
-		put_hex(out + length, frames[i]);
+		spile_put_hex(out + length, frames[i]);
 		memcpy(out + length + bytes, number, more);
 		length += bytes + more;
 	}
@@ -165,10 +127,10 @@ static unsigned int put_frames(const unsigned long *frames, unsigned int count, 
 }
 
 /* The frames from `first` on, at most `most` (below 0: all); returns their number. */
-static unsigned int part_of_stack(struct spile_context *c, spile_long user, spile_long first,
-				  spile_long most, const unsigned long **frames)
+static unsigned int part_of_stack(struct spile_context *c, spile_long first, spile_long most,
+				  const unsigned long **frames)
 {
-	unsigned int count = frames_of(c, user, frames);
+	unsigned int count = frames_of(c, frames);
 	unsigned int from = clamp_t(spile_long, first, 0, count);
 
 	*frames += from;
@@ -176,13 +138,13 @@ static unsigned int part_of_stack(struct spile_context *c, spile_long user, spil
 	return most < 0 ? count : min_t(spile_long, most, count);
 }
 
-unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first,
-					spile_long most, char *out)
+unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long first, spile_long most,
+					char *out)
 {
 	const unsigned long *frames;
-	unsigned int count = part_of_stack(c, user, first, most, &frames);
+	unsigned int count = part_of_stack(c, first, most, &frames);
 
-	return put_frames(frames, count, !user, out);
+	return put_frames(frames, count, out);
 }
 
 /* A memory part. */
@@ -200,7 +162,9 @@ char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long fi
 
 	if (!at)
 		return NULL;
-	count = part_of_stack(c, user, first, most, &frames);
+	if (user)
+		return spile_put_user_addresses(c, at, first, most);
+	count = part_of_stack(c, first, most, &frames);
 	return put_addresses(at, frames, count);
 }
 
@@ -211,7 +175,7 @@ unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, c
 
 	spile_debit(c, WALK_STEPS);
 	count = spile_stack_task(c, task, &frames);
-	return put_frames(frames, count, true, out);
+	return put_frames(frames, count, out);
 }
 
 /* One record, so that the lines stay together; none for a stack without frames. */
@@ -233,37 +197,27 @@ static void print(struct spile_context *c, u32 flags, const unsigned long *frame
 	spile_record_commit(c, put_addresses(at, frames, count));
 }
 
-static void print_stack(struct spile_context *c, bool user, u32 flags)
+static void print_stack(struct spile_context *c, u32 flags)
 {
 	bool returning = c->probe->kind == SPILE_PROBE_KRETPROBE;
 	const unsigned long *frames;
-	unsigned int count = frames_of(c, user, &frames);
+	unsigned int count = frames_of(c, &frames);
 
-	if (user)
-		flags |= SPILE_STACK_OF_USER;
-	else if (returning && flags & SPILE_STACK_FULL)
+	if (returning && flags & SPILE_STACK_FULL)
 		flags |= SPILE_STACK_RETURNING;
 	else if (!returning && spile_registers(c))
 		flags |= SPILE_STACK_AT_PROBE;
 	print(c, flags, frames, count);
 }
 
-void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long full)
+void spile_fn___print_stack(struct spile_context *c, spile_long full)
 {
-	print_stack(c, user, full ? SPILE_STACK_FULL : 0);
+	print_stack(c, full ? SPILE_STACK_FULL : 0);
 }
 
 void spile_fn___print_stack_lines(struct spile_context *c)
 {
-	print_stack(c, false, SPILE_STACK_FULL | SPILE_STACK_LINES);
-}
-
-void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_long fp)
-{
-	const unsigned long *frames;
-	unsigned int count = spile_stack_user_from(c, pc, fp, &frames);
-
-	print(c, SPILE_STACK_OF_USER | SPILE_STACK_FULL, frames, count);
+	print_stack(c, SPILE_STACK_FULL | SPILE_STACK_LINES);
 }
 
 /*
@@ -300,11 +254,10 @@ static unsigned int count_addresses(struct spile_string addresses)
 	return count;
 }
 
-void spile_fn___print_addresses(struct spile_context *c, spile_long user,
-				struct spile_string addresses)
+void spile_fn___print_addresses(struct spile_context *c, struct spile_string addresses)
 {
 	unsigned int count = count_addresses(addresses);
-	bool stored = !user && spile_past_code_any();
+	bool stored = spile_past_code_any();
 	u32 bytes = count * (stored ? 16 : 8);
 	unsigned long address;
 	u64 number, time;
@@ -316,8 +269,7 @@ void spile_fn___print_addresses(struct spile_context *c, spile_long user,
 				8 + SPILE_STRING_PART(bytes));
 	if (!at)
 		return;
-	at = spile_put_long(at, SPILE_STACK_FULL | (user ? SPILE_STACK_OF_USER : 0) |
-					(stored ? SPILE_STACK_STORED : 0));
+	at = spile_put_long(at, SPILE_STACK_FULL | (stored ? SPILE_STACK_STORED : 0));
 	memcpy(at, &bytes, sizeof(bytes));
 	at += sizeof(bytes);
 	while (next_address(&addresses, &address, &number)) {
@@ -333,10 +285,9 @@ void spile_fn___print_addresses(struct spile_context *c, spile_long user,
 	spile_record_commit(c, at + 4);
 }
 
-static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address,
-		     bool kernel)
+static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address)
 {
-	spile_text_literal(text, describe(c, address, kernel));
+	spile_text_literal(text, describe(c, address));
 	spile_text_byte(text, '\n');
 }
 
@@ -350,19 +301,19 @@ static unsigned int give_buffer(struct spile_context *c, struct spile_text *text
 	return give(out, spile_cpu_of(c)->stack_text, spile_text_end(text));
 }
 
-unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, char *out)
+unsigned int spile_fn___sprint_stack(struct spile_context *c, char *out)
 {
 	struct spile_text text = buffer(c);
 	const unsigned long *frames;
-	unsigned int count = frames_of(c, user, &frames), i;
+	unsigned int count = frames_of(c, &frames), i;
 
 	for (i = 0; i < count; i++)
-		put_line(&text, c, frames[i], !user);
+		put_line(&text, c, frames[i]);
 	return give_buffer(c, &text, out);
 }
 
-unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user,
-					 struct spile_string addresses, char *out)
+unsigned int spile_fn___sprint_addresses(struct spile_context *c, struct spile_string addresses,
+					 char *out)
 {
 	struct spile_text text = buffer(c);
 	char *name = spile_cpu_of(c)->symbol;
@@ -370,10 +321,6 @@ unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long use
 	u64 number;
 
 	while (next_address(&addresses, &address, &number)) {
-		if (user) {
-			put_line(&text, c, address, false);
-			continue;
-		}
 		spile_debit(c, NAME_STEPS);
 		spile_stored_symbol_text(name, address, number);
 		spile_text_literal(&text, name);
@@ -385,7 +332,7 @@ unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long use
 static bool find_line(struct spile_context *c, unsigned long address, struct spile_line *line)
 {
 	return spile_line_in_kernel(address, line) ||
-	       spile_line_in_module(describe(c, address, true), line);
+	       spile_line_in_module(describe(c, address), line);
 }
 
 /* part: 0 file:line, 1 file, 2 line. Without line information: the address in hex. */

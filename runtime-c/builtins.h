@@ -118,25 +118,45 @@ unsigned int spile_fn_fp_to_string(struct spile_context *c, spile_long x, spile_
 				   char *out);
 spile_long spile_fn_string_to_fp(struct spile_context *c, struct spile_string text);
 
-/* builtin_stack.c: user 1 is the current task's user stack, 0 the kernel's */
+/* builtin_stack.c */
 unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out);
 unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char *out);
 unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char *out);
-spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_long depth);
+spile_long spile_fn___stack_at(struct spile_context *c, spile_long depth);
 spile_long spile_fn___value_unknown_at_caller(struct spile_context *c);
-unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first,
-					spile_long most, char *out);
+unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long first, spile_long most,
+					char *out);
 unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, char *out);
-void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long full);
+void spile_fn___print_stack(struct spile_context *c, spile_long full);
 void spile_fn___print_stack_lines(struct spile_context *c);
 unsigned int spile_fn___symbol_line(struct spile_context *c, spile_long address, spile_long part,
 				    char *out);
-void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_long fp);
-unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, char *out);
-void spile_fn___print_addresses(struct spile_context *c, spile_long user,
-				struct spile_string addresses);
-unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user,
-					 struct spile_string addresses, char *out);
+unsigned int spile_fn___sprint_stack(struct spile_context *c, char *out);
+void spile_fn___print_addresses(struct spile_context *c, struct spile_string addresses);
+unsigned int spile_fn___sprint_addresses(struct spile_context *c, struct spile_string addresses,
+					 char *out);
+
+/* builtin_user_stack.c; flags: enum spile_stack_flag */
+spile_long spile_fn___user_stack_at(struct spile_context *c, spile_long depth);
+unsigned int spile_fn___user_stack_addresses(struct spile_context *c, spile_long first,
+					     spile_long most, char *out);
+void spile_fn___print_user_stack(struct spile_context *c, spile_long flags);
+void spile_fn___print_user_stack_from(struct spile_context *c, spile_long pc, spile_long sp,
+				      spile_long fp, spile_long flags);
+unsigned int spile_fn___sprint_user_stack(struct spile_context *c, char *out);
+void spile_fn___print_user_addresses(struct spile_context *c, struct spile_string addresses);
+unsigned int spile_fn___sprint_user_addresses(struct spile_context *c,
+					      struct spile_string addresses, char *out);
+unsigned int spile_fn_fold_ustack(struct spile_context *c, struct spile_string addresses,
+				  char *out);
+unsigned int spile_fn_usymname(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_usymdata(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_usymfile(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_usymline(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_usymfileline(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_umodname(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_umodbuildid(struct spile_context *c, spile_long address, char *out);
+spile_long spile_fn_umodaddr(struct spile_context *c, spile_long address);
 
 /* builtin_time.c */
 spile_long spile_fn_gettimeofday_s(struct spile_context *c);

@@ -111,6 +111,10 @@ static size_t layout(struct spile_cpu *cpu)
 	size_t ends = take(&at, spile_script.match_groups, 2 * sizeof(int));
 	size_t matched = take(&at, spile_script.match_groups ? spile_script.string_bytes : 0, 1);
 	size_t stack = take(&at, SPILE_STACK_FRAMES, sizeof(unsigned long));
+	size_t user_stack = take(&at, spile_script.user_stacks ? SPILE_STACK_FRAMES : 0,
+				 sizeof(struct spile_user_frame));
+	size_t walk_mappings = take(&at, spile_script.user_stacks ? SPILE_WALK_MAPPINGS : 0,
+				    spile_walk_mapping_bytes());
 	size_t symbol = take(&at, SPILE_SYMBOL_TEXT, 1);
 	size_t stack_text = take(&at, SPILE_STACK_TEXT, 1);
 
@@ -131,6 +135,8 @@ static size_t layout(struct spile_cpu *cpu)
 		cpu->match.ends = (int *)(memory + ends);
 		cpu->match.text = memory + matched;
 		cpu->stack = (unsigned long *)(memory + stack);
+		cpu->user_stack = (struct spile_user_frame *)(memory + user_stack);
+		cpu->walk_mappings = (struct spile_walk_mapping *)(memory + walk_mappings);
 		cpu->symbol = memory + symbol;
 		cpu->stack_text = memory + stack_text;
 	}

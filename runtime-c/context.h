@@ -19,6 +19,7 @@
 #include "raise.h"
 #include "regex.h"
 #include "script.h"
+#include "user_stack.h"
 #include "abi/abi.h"
 
 enum {
@@ -61,6 +62,8 @@ struct spile_cpu {
 	/* spile_script.string_bytes; what tokenize() has still to split */
 	char *tokens;
 	unsigned long *stack;		/* SPILE_STACK_FRAMES of them */
+	struct spile_user_frame *user_stack;	/* as many; none if the script takes none */
+	struct spile_walk_mapping *walk_mappings;	/* user_stack.c; SPILE_WALK_MAPPINGS of them */
 	char *symbol;			/* SPILE_SYMBOL_TEXT bytes */
 	char *stack_text;		/* SPILE_STACK_TEXT bytes */
 	char *values;			/* of aggregates (map_init.c) */
@@ -76,7 +79,7 @@ struct spile_cpu {
 	struct spile_match match;
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;
-	/* what stack holds in this run */
+	/* what stack, or user_stack, holds in this run */
 	enum { SPILE_STACK_NONE, SPILE_STACK_KERNEL, SPILE_STACK_USER } stack_kind;
 	unsigned int stack_count;
 	/* procfs.c: of the file that a handler is run for, else 0 */

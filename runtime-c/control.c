@@ -27,6 +27,7 @@
 #include "session.h"
 #include "site.h"
 #include "symbol.h"
+#include "user_files.h"
 
 static atomic_t opened = ATOMIC_INIT(0);
 
@@ -68,7 +69,8 @@ static long get_info(void __user *argument)
 		.armed = READ_ONCE(spile_session.armed),
 		.flags = (READ_ONCE(spile_session.kept) ? SPILE_INFO_KEPT : 0) |
 			 (READ_ONCE(spile_session.overwrite) ? SPILE_INFO_OVERWRITE : 0) |
-			 (atomic_read(&opened) ? SPILE_INFO_OPENED : 0),
+			 (atomic_read(&opened) ? SPILE_INFO_OPENED : 0) |
+			 (spile_script.user_stacks ? SPILE_INFO_USER_STACKS : 0),
 	};
 
 	info.skipped = spile_sites_skipped();
@@ -170,6 +172,32 @@ static long name_symbol(void __user *argument)
 	return error;
 }
 
+static long find_file(void __user *argument, int (*find)(struct spile_file *file))
+{
+	struct spile_file *file = memdup_user(argument, sizeof(*file));
+	int error;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	error = find(file);
+	if (!error && copy_to_user(argument, file, sizeof(*file)))
+		error = -EFAULT;
+	kfree(file);
+	return error;
+}
+
+static long take_unwind(void __user *argument)
+{
+	struct spile_unwind unwind;
+	int error;
+
+	if (copy_from_user(&unwind, argument, sizeof(unwind)))
+		return -EFAULT;
+	error = spile_user_files_unwind(&unwind);
+	/* Its number is told in any case. */
+	return copy_to_user(argument, &unwind, sizeof(unwind)) ? -EFAULT : error;
+}
+
 static long get_counters(void __user *argument)
 {
 	struct spile_counters counters;
@@ -249,6 +277,12 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return set_keep((const void __user *)argument);
 	case SPILE_SYMBOL:
 		return name_symbol((void __user *)argument);
+	case SPILE_FILE:
+		return find_file((void __user *)argument, spile_user_files_find);
+	case SPILE_WANTED:
+		return find_file((void __user *)argument, spile_user_files_next_wanted);
+	case SPILE_UNWIND:
+		return take_unwind((void __user *)argument);
 	default:
 		return query_ioctl(file, command, argument);
 	}
@@ -271,6 +305,13 @@ static int control_mmap(struct file *file, struct vm_area_struct *area)
 	return spile_ring_mmap(file, area);
 }
 
+static __poll_t control_poll(struct file *file, struct poll_table_struct *table)
+{
+	__poll_t events = spile_ring_poll(file, table);
+
+	return spile_user_files_wanted() ? events | EPOLLRDBAND : events;
+}
+
 static const struct file_operations operations = {
 	.owner = THIS_MODULE,
 	.open = control_open,
@@ -279,7 +320,7 @@ static const struct file_operations operations = {
 	.unlocked_ioctl = control_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = control_mmap,
-	.poll = spile_ring_poll,
+	.poll = control_poll,
 };
 
 static struct miscdevice device = {

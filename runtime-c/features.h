@@ -312,4 +312,13 @@ enum { SPILE_FTRACE_FILTERS_MANY = 0 };
 #endif
 #endif
 
+/*
+ * SPILE_HAVE_MAPLE_TREE_MAPS: the mappings of a process are in a maple tree, which can be
+ * read under RCU: d4af56c5c7c6 ("mm: start tracking VMAs with maple tree"), first in
+ * 6.1. Used by user_maps.c. Can go when 5.10 has.
+ */
+#ifdef SPILE_HAVE_MAPLE_TREE_MAPS
+#include <linux/maple_tree.h>
+#endif
+
 #endif

@@ -28,6 +28,7 @@
 #include "session.h"
 #include "site.h"
 #include "stack_left.h"
+#include "user_files.h"
 
 /*
  * rmmod -f ignores references. The device's file operations are in this module, so all
@@ -75,6 +76,7 @@ static const struct {
 	{ .init = spile_entry_init, .exit = spile_entry_exit },
 	{ .prepare = spile_actions_init },
 	{ .init = spile_context_init, .exit = spile_context_exit },
+	{ .init = spile_user_files_init, .exit = spile_user_files_exit },
 	{ .prepare = spile_stack_init, .exit = spile_stack_exit },
 	{ .init = spile_maps_init, .exit = spile_maps_exit },
 	{ .prepare = spile_scalars_init },

@@ -38,6 +38,11 @@ static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
 }
 #endif
 
+bool spile_memory_is_kernel(unsigned long address, size_t bytes)
+{
+	return is_kernel_range(address, bytes);
+}
+
 int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 {
 	long error;

@@ -14,6 +14,9 @@
 int __must_check spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user);
 int __must_check spile_memory_write(spile_ulong address, const void *from, size_t bytes);
 
+/* Whether all of that is in the kernel's half: only then may the kernel's own reads be tried. */
+bool spile_memory_is_kernel(unsigned long address, size_t bytes);
+
 /*
  * Up to `most` bytes of a NUL-terminated string, without the NUL, to out. Returns
  * their number or -EFAULT. Reads nothing behind the NUL but up to 63 bytes within

@@ -72,6 +72,11 @@ static noinline void ask_urgently(struct spile_cpu *cpu)
 	irq_work_queue(&cpu->wake);
 }
 
+void spile_ring_call_reader(struct spile_cpu *cpu)
+{
+	ask_urgently(cpu);
+}
+
 /*
  * Whether `bytes` more fit in the ring. The reader's tail is trusted only if it is
  * plausible: there are never more than the ring's bytes between tail and the next record. The

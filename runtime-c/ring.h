@@ -43,6 +43,9 @@ void spile_ring_error(struct spile_cpu *cpu, const char *text, unsigned int leng
 /* SPILE_RECORD_EXIT, and the reader is woken whether or not it found room. */
 void spile_ring_exit(struct spile_cpu *cpu);
 
+/* Wakes the reader, for something else than records. Owner of the context. */
+void spile_ring_call_reader(struct spile_cpu *cpu);
+
 int spile_ring_mmap(struct file *file, struct vm_area_struct *vma);
 __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table);
 void spile_ring_wake_all(void);

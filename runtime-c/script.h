@@ -653,6 +653,8 @@ struct spile_script {
 	unsigned int line_table_count;
 	/* records hold addresses that the loader has named (SPILE_SYMBOL) */
 	unsigned int defers_names;
+	/* stacks of user space are taken, or its addresses named */
+	unsigned int user_stacks;
 	unsigned int lock_count;		/* globals that have a lock */
 	unsigned int counter_count;
 	const struct spile_map *const *maps;	/* 0 where map_count is 0 */
@@ -890,6 +892,10 @@ char *spile_put_string(char *at, struct spile_string s);
  * spile_named. Room needed: SPILE_STRING_PART(8 * SPILE_STACK_FRAMES).
  */
 char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first, spile_long most);
+/* Frames of the user stack. Room needed: SPILE_STRING_PART(16 * SPILE_STACK_FRAMES). */
+char *spile_put_user_stack(struct spile_context *c, char *at);
+/* An address of user space as a frame. Room needed: SPILE_STRING_PART(16). */
+char *spile_put_user_frame(struct spile_context *c, char *at, spile_long address);
 /* `bytes` bytes of memory at address (%m, %M). Room needed: SPILE_STRING_PART(bytes). */
 char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes, int user);
 /*

@@ -2,7 +2,6 @@
 /*
  * Stacks of the code that a handler interrupts, and of other tasks.
  */
-#include <linux/compat.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/pid.h>
@@ -101,68 +100,6 @@ unsigned int spile_stack_kernel(struct spile_context *c, const unsigned long **f
 	cpu->stack_count = regs && user_mode(regs) ? 0 : unwind(c, regs, cpu->stack);
 	cpu->stack_kind = SPILE_STACK_KERNEL;
 	c->stale |= SPILE_STALE_RUN;
-	return cpu->stack_count;
-}
-
-/* A return address and the frame below it, as `push %rbp; mov %rsp, %rbp` leaves them. */
-struct user_frame {
-	unsigned long next;
-	unsigned long address;
-};
-
-/* Adds the return addresses that are found by frame pointers, from the frame at `at` on. */
-static void follow_frames(struct spile_cpu *cpu, unsigned long at)
-{
-	struct user_frame frame;
-
-	for (; cpu->stack_count < SPILE_STACK_FRAMES; at = frame.next) {
-		if (at % sizeof(at) || spile_memory_read(&frame, at, sizeof(frame), true) ||
-		    !frame.address)
-			break;
-		cpu->stack[cpu->stack_count++] = frame.address;
-		/* Stacks grow down: a frame that is not above the last one is invalid. */
-		if (frame.next <= at)
-			break;
-	}
-}
-
-unsigned int spile_stack_user(struct spile_context *c, const unsigned long **frames)
-{
-	struct spile_cpu *cpu = spile_cpu_of(c);
-	struct pt_regs *regs = spile_registers(c);
-
-	*frames = cpu->stack;
-	if (cpu->stack_kind == SPILE_STACK_USER)
-		return cpu->stack_count;
-	cpu->stack_kind = SPILE_STACK_USER;
-	c->stale |= SPILE_STALE_RUN;
-	cpu->stack_count = 0;
-	if (!current->mm)
-		return 0;
-	if (!regs || !user_mode(regs))
-		regs = task_pt_regs(current);
-	if (!user_mode(regs))
-		return 0;
-	cpu->stack[cpu->stack_count++] = instruction_pointer(regs);
-	if (!in_compat_syscall())
-		follow_frames(cpu, frame_pointer(regs));
-	return cpu->stack_count;
-}
-
-unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long fp,
-				   const unsigned long **frames)
-{
-	struct spile_cpu *cpu = spile_cpu_of(c);
-
-	*frames = cpu->stack;
-	/* Not the stack that the run has: the next question takes that anew. */
-	cpu->stack_kind = SPILE_STACK_NONE;
-	cpu->stack_count = 0;
-	if (!current->mm)
-		return 0;
-	cpu->stack[cpu->stack_count++] = pc;
-	if (!in_compat_syscall())
-		follow_frames(cpu, fp);
 	return cpu->stack_count;
 }
 

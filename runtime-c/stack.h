@@ -14,17 +14,6 @@ enum { SPILE_STACK_TEXT = 8192 };	/* bytes of a stack as a string value, before 
  */
 unsigned int spile_stack_kernel(struct spile_context *c, const unsigned long **frames);
 /*
- * The same of the current task's user code, by its frame pointers: 1 without them, 0 in
- * kernel threads.
- */
-unsigned int spile_stack_user(struct spile_context *c, const unsigned long **frames);
-/*
- * The same from a program counter and a frame pointer on, wherever they come from.
- * Taken anew each time.
- */
-unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long fp,
-				   const unsigned long **frames);
-/*
  * The kernel stack of the task at that address, if it is neither running on another CPU
  * nor exiting; 0 frames if it is no task. Unwound anew each time.
  */

@@ -38,6 +38,7 @@ pub mod safety;
 pub mod service;
 pub mod session;
 pub mod staprun;
+pub mod userspace;
 
 // What the compiler uses of it.
 pub use module::file;
@@ -52,7 +53,7 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::sys::prctl::set_no_new_privs;
-use spile_abi::device::{ENFORCE, Gate, OBSERVE};
+use spile_abi::device::{ENFORCE, Gate, OBSERVE, USER_STACKS};
 
 use crate::error::{Error, Exit};
 use crate::host::stderr::say;
@@ -187,10 +188,16 @@ fn starter(options: &Options, rights: &Rights) -> Result<Option<Arc<Starter>>, E
 }
 
 /// What the user part opens from now on, for good: what the session's output needs, and what it looks at.
-fn restrict(options: &Options, description: &file::Description, rights: &Rights) -> Result<(), Error> {
+fn restrict(
+    options: &Options,
+    description: &file::Description,
+    device: &device::Device,
+    rights: &Rights,
+) -> Result<(), Error> {
     if !rights.is_split() {
         return Ok(());
     }
+    let user_stacks = device.info()?.flags & USER_STACKS != 0;
     let outputs = [options.output.as_deref(), options.metrics.as_deref(), options.metrics_socket.as_deref()];
     // A `%` in a name stands for the time or a number: below the directories that have none in theirs.
     let fixed = |path: &&Path| !path.as_os_str().as_bytes().contains(&b'%');
@@ -209,6 +216,10 @@ fn restrict(options: &Options, description: &file::Description, rights: &Rights)
     if description.meta.probes.iter().any(|probe| probe.point.starts_with("procfs(")) {
         // The module's own files, which are not all there yet.
         paths.push((Path::new("/proc/systemtap"), Right::Write));
+    }
+    if user_stacks {
+        // Programs and libraries, for tables and names: what the caller may read, and nothing else of what root may.
+        paths.push((Path::new("/"), Right::Read));
     }
     let failed = |error| Error::System { doing: "restricting what can be opened", error };
     landlock::restrict(paths).map(drop).map_err(failed)
@@ -256,7 +267,7 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
         let ownership = Ownership { most_bytes, ..Ownership::default() };
         session::set_up(&device, options, &target).map_err(|error| ownership.limited(error))?;
         rights.unlock();
-        restrict(options, &file.description, rights)?;
+        restrict(options, &file.description, &device, rights)?;
         let subject = session::Subject {
             name,
             device: &device,
@@ -286,7 +297,7 @@ fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error>
     let device = rights.attach(name)?;
     let run = |device: device::Device| {
         let description = file::Description::decode(Path::new(name), &device.meta()?)?;
-        restrict(options, &description, rights)?;
+        restrict(options, &description, &device, rights)?;
         let subject = session::Subject {
             name,
             device: &device,

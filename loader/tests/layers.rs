@@ -7,8 +7,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const LAYERS: [&str; 12] = [
-    "host", "elf", "error", "records", "module", "report", "options", "output", "safety", "session", "service",
+const LAYERS: [&str; 13] = [
+    "host",
+    "elf",
+    "error",
+    "records",
+    "module",
+    "userspace",
+    "report",
+    "options",
+    "output",
+    "safety",
+    "session",
+    "service",
     "staprun",
 ];
 

@@ -14,6 +14,7 @@ use spilerun::records::format::render;
 use spilerun::records::payload::Payload;
 use spilerun::records::symbol::Symbols;
 use spilerun::records::text::Text;
+use spilerun::records::user::Users;
 
 const CASES: usize = 20_000;
 
@@ -260,7 +261,12 @@ fn loader_and_runtime_write_the_same() {
     let mut shorts = 0;
     for (case, in_c) in cases.iter().zip(in_c) {
         let mut text = Text::new(case.room as usize - 1);
-        let ended = render(&case.pieces, &mut Payload::new(&case.payload), &mut Symbols::new(None), &mut text);
+        let ended = render(
+            &case.pieces,
+            &mut Payload::new(&case.payload),
+            &mut Symbols::new(None, Users::default()),
+            &mut text,
+        );
         shorts += usize::from(ended.is_err());
         let (ours, theirs) = (String::from_utf8_lossy(text.as_bytes()), String::from_utf8_lossy(&in_c));
         assert!(text.as_bytes() == in_c, "{:?}\n{:?}\nloader:  {ours}\nruntime: {theirs}", case.pieces, case.payload);

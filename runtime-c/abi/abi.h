@@ -11,7 +11,7 @@
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
 
-#define SPILE_ABI_VERSION 2
+#define SPILE_ABI_VERSION 3
 
 /*
  * The control device of module NAME is the misc device "spile-NAME", its node
@@ -60,6 +60,7 @@ enum spile_info_flag {
 	SPILE_INFO_KEPT = 1,		/* set by SPILE_KEEP */
 	SPILE_INFO_OVERWRITE = 2,
 	SPILE_INFO_OPENED = 4,		/* the device is open */
+	SPILE_INFO_USER_STACKS = 8,	/* the script takes stacks of user space, or names its addresses */
 };
 
 /*
@@ -266,6 +267,94 @@ enum spile_symbol_flag {
 };
 
 /*
+ * Stacks of user space. The module knows the files that are mapped where they lead
+ * through, and gives each a number from 1 on. A frame in a record says where it is:
+ *
+ *   file << SPILE_PLACE_SHIFT | offset in the file
+ *   process (tgid in the initial pid namespace)	without a file: code made at run time
+ *   0							not known
+ *
+ * SPILE_FILE: which file has that number; at any time. ENOENT: none.
+ */
+#define SPILE_PLACE_SHIFT 40
+#define SPILE_FILES 4096	/* maximum files of a session */
+#define SPILE_FILE_PATH 256
+struct spile_file {
+	__u32 id;
+	__u32 flags;		/* enum spile_file_flag */
+	__u64 inode;		/* all 0 for the vDSO */
+	__u32 device;		/* major and minor number, as stat(2) encodes them */
+	__u32 generation;	/* of the inode */
+	/* a process (tgid in the caller's pid namespace, 0: gone) that had it mapped there */
+	__u32 process;
+	__u32 reserved;
+	__u64 address;
+	/*
+	 * within its file system, from its root on; with another first character than '/' the
+	 * end of it; "": not known. NUL at the end
+	 */
+	__u8 path[SPILE_FILE_PATH];
+};
+enum spile_file_flag {
+	SPILE_FILE_HAS_TABLE = 1,	/* SPILE_UNWIND was called for it */
+};
+/*
+ * SPILE_WANTED: the next file that a stack led through while it had no table, or that such
+ * a process has mapped as code; ENOENT: there is none. Such a file is reported again, at most once a second, as long as it is
+ * met. poll reports POLLRDBAND while there is one.
+ *
+ * SPILE_UNWIND: how to unwind the stack in the code of a file. Once for each file (EEXIST).
+ * The file is the one that the caller has mapped at an address of its own, so that it is
+ * the one that is met later, whatever its path. ENOSPC: the tables would take more than
+ * SPILE_UNWIND_MOST bytes, EDQUOT: or more than the session may.
+ */
+#define SPILE_UNWIND_MOST (64 << 20)
+struct spile_unwind {
+	__u64 mapping;		/* address of the mapping, or of the caller's vDSO */
+	/*
+	 * address of `rules` struct spile_unwind_rule, then `places` __u32: offsets in the
+	 * file, ascending, from which a rule is valid; then as many __u16: indices of the
+	 * rules, SPILE_UNWIND_UNKNOWN for code about which nothing is known
+	 */
+	__u64 table;
+	__u32 rules;		/* 0: there is nothing to be known about this file */
+	__u32 places;
+	__u32 id;		/* out: the file's number */
+	__u32 build_id_bytes;
+	__u8 build_id[20];
+	__u32 reserved;
+};
+#define SPILE_UNWIND_UNKNOWN 0xffff
+/*
+ * The caller's frame, on x86-64. Registers have the numbers of the ABI's DWARF mapping. The
+ * CFA is BASE + cfa; with DEREFERENCE what is stored there, with ADD_WORD 8 more than
+ * that.
+ */
+struct spile_unwind_rule {
+	__s32 cfa;
+	__s16 frame;		/* where rbp is saved: CFA + this; 0: it is unchanged */
+	__u8 base;		/* register, enum spile_unwind_base */
+	__u8 next;		/* enum spile_unwind_next */
+};
+enum spile_unwind_base {
+	SPILE_UNWIND_REGISTER = 15,	/* mask */
+	SPILE_UNWIND_DEREFERENCE = 32,
+	SPILE_UNWIND_ADD_WORD = 64,
+	SPILE_UNWIND_FRAME_BASED = 128,	/* rbp is saved at rbp + `frame` */
+};
+enum spile_unwind_next {
+	SPILE_UNWIND_STORED = 0,	/* the return address is below the CFA */
+	SPILE_UNWIND_END = 1,		/* this is the outermost frame */
+	SPILE_UNWIND_SIGNAL = 2,	/* rsp is the address of the signal's struct ucontext */
+	/*
+	 * a stub that the linker makes: CFA is rsp + 8, and from this offset in its 16 bytes on
+	 * (`cfa`) rsp + 16
+	 */
+	SPILE_UNWIND_STUB = 3,
+	SPILE_UNWIND_IN_REGISTER = 16,	/* plus the register that has the return address */
+};
+
+/*
  * ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin probes
  * have run and all probes are armed; SPILE_QUIET when all are disarmed and no handler
  * runs any more; SPILE_STOP after that and after the end probes have run. A loader can
@@ -297,6 +386,9 @@ enum spile_symbol_flag {
 #define SPILE_SYMBOL	_IOWR(SPILE_IOC_TYPE, 13, struct spile_symbol)
 #define SPILE_OWNER	_IOR(SPILE_IOC_TYPE, 14, struct spile_owner)
 #define SPILE_CANCEL	_IO(SPILE_IOC_TYPE, 15)
+#define SPILE_FILE	_IOWR(SPILE_IOC_TYPE, 16, struct spile_file)
+#define SPILE_WANTED	_IOR(SPILE_IOC_TYPE, 17, struct spile_file)
+#define SPILE_UNWIND	_IOWR(SPILE_IOC_TYPE, 18, struct spile_unwind)
 
 /*
  * Start of a ring's header page(s). head and tail are byte counts that never wrap; the
@@ -386,12 +478,13 @@ struct spile_record {
  * The id of a SPILE_RECORD_PRINT whose payload is a stack, printed with a line for each
  * address: a long with enum spile_stack_flag; with RETURNING one string, the function;
  * then the addresses, 8 bytes each, as one memory part; with STORED each is followed by a
- * time (CLOCK_MONOTONIC, ns) when it was of the code that is meant, 0 being the record's.
+ * time (CLOCK_MONOTONIC, ns) when it was of the code that is meant, 0 being the record's;
+ * with OF_USER by where it is (SPILE_PLACE_SHIFT).
  */
 #define SPILE_FORMAT_STACK 0xfffffffeu
 #define SPILE_STACK_FRAMES 64		/* maximum addresses of one stack */
 enum spile_stack_flag {
-	SPILE_STACK_OF_USER = 1,	/* of user space: without symbols */
+	SPILE_STACK_OF_USER = 1,	/* of user space */
 	SPILE_STACK_FULL = 2,		/* " 0xADDRESS : " before each name */
 	SPILE_STACK_LINES = 4,		/* source lines after them */
 	SPILE_STACK_RETURNING = 8,	/* on a function's return: the first address is the return address */
@@ -444,7 +537,21 @@ enum spile_named {
 	/* memory, 8 bytes for each address: printed in hex, separated by blanks */
 	SPILE_NAMED_ADDRESSES = 'A',
 	SPILE_NAMED_STACK = 'K',	/* the same: a line for each, as for DATA */
-	SPILE_NAMED_USER_STACK = 'U',	/* the same for user space: a line for each, in hex */
+	/*
+	 * Of user space. Memory, 16 bytes for each frame, the address and where it is
+	 * (SPILE_PLACE_SHIFT): a line for each
+	 */
+	SPILE_NAMED_USER_STACK = 'U',
+	SPILE_NAMED_USER_TEXT = 'T',	/* string, "0xADDRESS@FILE+OFFSET ...": the same */
+	/* the same string: "OUTERMOST;...;INNERMOST", as programs that draw flame graphs read it */
+	SPILE_NAMED_USER_FOLDED = 'V',
+	/* The same memory part with one frame: */
+	SPILE_NAMED_USER_SYMBOL = 'Y',	/* "NAME" */
+	SPILE_NAMED_USER_DATA = 'Z',	/* "NAME+OFFSET/SIZE [PATH]" */
+	SPILE_NAMED_USER_FILE = 'F',	/* source file */
+	SPILE_NAMED_USER_LINE = 'L',	/* its line */
+	SPILE_NAMED_USER_FILE_LINE = 'G',	/* "FILE:LINE" */
+	SPILE_NAMED_USER_BUILD_ID = 'B',	/* in hex */
 };
 enum spile_format_flag {
 	SPILE_FLAG_ZERO = 1, SPILE_FLAG_PLUS = 2, SPILE_FLAG_MINUS = 4, SPILE_FLAG_SPACE = 8, SPILE_FLAG_SHARP = 16,

@@ -8,6 +8,7 @@ use spile_abi::format::{self, Directive, Flags, Piece, Pretty, PrettyOp, PrettyS
 use spile_abi::meta::{Meta, Probe, Setting, Target};
 use spile_abi::record::{FORMAT_STACK, FORMAT_TEXT, Record};
 use spilerun::records::record::Reader;
+use spilerun::records::user::Users;
 
 use super::Choices;
 
@@ -78,7 +79,7 @@ pub fn meta_seeds() -> Vec<Vec<u8>> {
 /// Records of a module whose tables are sound: the first bytes are kind, format and probe, the others the payload.
 pub fn record(bytes: &[u8]) {
     let (meta, formats) = (description(), formats());
-    let mut reader = Reader::new(&meta, &formats, None);
+    let mut reader = Reader::new(&meta, &formats, None, Users::default());
     let mut choices = Choices::new(bytes);
     while !choices.is_over() {
         let kind = u16::from(choices.byte() % 12);

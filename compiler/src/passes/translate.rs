@@ -26,8 +26,7 @@ fn planned(session: &mut Session, program: &Program, mut naming: Naming) -> Resu
     if room.cuts() {
         session.reporter.warn(&format!(
             "a stack that is a key or a value has room for {} frames, deeper ones lose the outermost: -DMAXSTRINGLEN={} holds all, smaller arrays take less memory for it",
-            room.frames,
-            plan::stacks::WHOLE
+            room.frames, room.whole
         ));
     }
     if room.string_bytes == naming.limits.string_bytes {

@@ -16,7 +16,8 @@ use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use spile_abi::device::{
-    self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, Symbol,
+    self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup,
+    Symbol, Unwind,
 };
 use spile_abi::record::RingHeader;
 
@@ -54,6 +55,20 @@ pub trait Relay: Send + Sync + Debug {
     fn call(&self, request: u64, argument: &mut [u8]) -> Result<(), Errno>;
     /// Reads the next bytes of the description; 0 at its end. The buffer must hold one message.
     fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno>;
+}
+
+fn no_file(id: u32) -> device::File {
+    device::File {
+        id,
+        flags: 0,
+        inode: 0,
+        device: 0,
+        generation: 0,
+        process: 0,
+        reserved: 0,
+        address: 0,
+        path: [0; device::FILE_PATH],
+    }
 }
 
 impl Kernel for Device {
@@ -206,6 +221,27 @@ impl Device {
         let descriptor = self.descriptor().ok_or(Errno::EBADF)?.as_raw_fd();
         // SAFETY: the kernel accesses as many bytes as the call's number encodes, which the buffer has.
         Errno::result(unsafe { libc::ioctl(descriptor, request as _, argument.as_mut_ptr()) }).map(drop)
+    }
+
+    /// The file of user space with that number; `None`: there is none.
+    pub fn file(&self, id: u32) -> Option<device::File> {
+        let mut file = no_file(id);
+        self.call(device::FILE, &mut file, "asking for a file of").ok().map(|()| file)
+    }
+
+    /// The next file whose table a stack has missed; `None`: there is none.
+    pub fn wanted(&self) -> Option<device::File> {
+        let mut file = no_file(0);
+        self.call(device::WANTED, &mut file, "asking for a file of").ok().map(|()| file)
+    }
+
+    /// Passes the module the table of a file, of as many rules and places as `unwind` says.
+    pub fn unwind(&self, unwind: &Unwind, table: &[u8]) -> Result<(), Error> {
+        if table.len() != unwind.rules as usize * 8 + unwind.places as usize * 6 {
+            return Err(self.strange("a table of another size than it says".to_string()));
+        }
+        let mut unwind = Unwind { table: table.as_ptr() as u64, ..*unwind };
+        self.call(device::UNWIND, &mut unwind, "passing a table to")
     }
 
     /// Returns once the begin probes have run and all probes are armed.

@@ -192,6 +192,7 @@ impl Sized {
 mod tests {
     use super::*;
     use crate::records::symbol::tests::{Fake, part};
+    use crate::records::user::Users;
 
     fn flags(text: &str) -> Flags {
         let has = |flag| text.contains(flag);
@@ -216,7 +217,12 @@ mod tests {
     fn shown(piece: Piece, payload: &[Vec<u8>]) -> String {
         let payload = payload.concat();
         let mut text = Text::new(1000);
-        let ended = render(&[piece], &mut Payload::new(&payload), &mut Symbols::new(Some(&Fake::default())), &mut text);
+        let ended = render(
+            &[piece],
+            &mut Payload::new(&payload),
+            &mut Symbols::new(Some(&Fake::default()), Users::default()),
+            &mut text,
+        );
         assert_eq!(ended, Ok(()));
         String::from_utf8_lossy(text.as_bytes()).into_owned()
     }
@@ -276,7 +282,10 @@ mod tests {
         let pieces =
             [Piece::Literal(b"a".to_vec()), directive("", Size::None, Size::None, b'd'), Piece::Literal(b"b".to_vec())];
         let mut text = Text::new(100);
-        assert_eq!(render(&pieces, &mut Payload::new(b"1234567"), &mut Symbols::new(None), &mut text), Err(Short));
+        assert_eq!(
+            render(&pieces, &mut Payload::new(b"1234567"), &mut Symbols::new(None, Users::default()), &mut text),
+            Err(Short)
+        );
         assert_eq!(text.as_bytes(), b"a");
     }
 }

@@ -13,3 +13,4 @@ pub mod record;
 pub mod ring;
 pub mod symbol;
 pub mod text;
+pub mod user;

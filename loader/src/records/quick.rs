@@ -199,6 +199,7 @@ mod tests {
     use crate::records::payload::Payload;
     use crate::records::symbol::Symbols;
     use crate::records::text::Text;
+    use crate::records::user::Users;
 
     fn plain(conversion: u8) -> Piece {
         Piece::Directive(Directive { conversion, flags: Flags::default(), width: Size::None, precision: Size::None })
@@ -243,7 +244,12 @@ mod tests {
                 let payload = [[value.to_le_bytes(); 3].concat(), string(text)].concat();
                 let mut slowly = Text::new(1000);
                 assert_eq!(
-                    format::render(&pieces, &mut Payload::new(&payload), &mut Symbols::new(None), &mut slowly),
+                    format::render(
+                        &pieces,
+                        &mut Payload::new(&payload),
+                        &mut Symbols::new(None, Users::default()),
+                        &mut slowly
+                    ),
                     Ok(())
                 );
                 let (slowly, words) = (String::from_utf8_lossy(slowly.as_bytes()).into_owned(), words(&payload));

@@ -13,6 +13,7 @@ use crate::records::quick::{Quick, SLACK};
 use crate::records::ring::Ring;
 use crate::records::symbol::{Kernel, Symbols};
 use crate::records::text::{MAX_TEXT, Text};
+use crate::records::user::Users;
 use spile_abi::escape;
 
 /// Text is passed on in pieces of this size.
@@ -65,10 +66,15 @@ pub struct Reader<'m> {
 }
 
 impl<'m> Reader<'m> {
-    /// `kernel`: the source of symbol names.
-    pub fn new(meta: &'m Meta, formats: &'m [Vec<Piece>], kernel: Option<&'m dyn Kernel>) -> Reader<'m> {
+    /// `kernel`, `users`: sources of symbol names.
+    pub fn new(
+        meta: &'m Meta,
+        formats: &'m [Vec<Piece>],
+        kernel: Option<&'m dyn Kernel>,
+        users: Users<'m>,
+    ) -> Reader<'m> {
         let quick = formats.iter().map(|pieces| Quick::of(pieces)).collect();
-        let symbols = Symbols::new(kernel);
+        let symbols = Symbols::new(kernel, users);
         Reader {
             meta,
             formats,
@@ -248,7 +254,7 @@ mod tests {
     #[test]
     fn every_kind_is_read() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats, None);
+        let mut reader = Reader::new(&meta, &formats, None, Users::default());
         let print = Decoded::Print { text: b"n=7", cut: false };
         assert_eq!(reader.read(&record(Kind::Print, 0, 0), &7i64.to_le_bytes()), print);
         let print = Decoded::Print { text: b"hello", cut: false };
@@ -264,7 +270,7 @@ mod tests {
     #[test]
     fn quick_prints_come_up_to_the_first_of_another_kind() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats, None);
+        let mut reader = Reader::new(&meta, &formats, None, Users::default());
         let mut fake = Fake::new(0, 1024);
         for (time, value) in [7i64, -1, 100, 5].iter().enumerate() {
             fake.write(time as u64, &value.to_le_bytes());
@@ -287,7 +293,7 @@ mod tests {
     #[test]
     fn errors_name_what_is_known_of_their_place() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats, None);
+        let mut reader = Reader::new(&meta, &formats, None, Users::default());
         for (id, probe, expected) in [
             (0, 0, "hello near operator '/' at <input>:1:53 in probe begin"),
             (1, 0, "hello in probe begin"),
@@ -302,7 +308,7 @@ mod tests {
     #[test]
     fn a_spent_limit_is_named_with_its_option() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats, None);
+        let mut reader = Reader::new(&meta, &formats, None, Users::default());
         let text = b"MAXACTION exceeded";
         let payload: Vec<u8> = (text.len() as u32).to_le_bytes().into_iter().chain(*text).chain([0; 2]).collect();
         let expected =
@@ -315,7 +321,7 @@ mod tests {
         let mut meta = meta();
         meta.locations.extend(["identifier 'f' at a:2:1".into(), "identifier 'g' at a:9:1".into()]);
         let formats = formats();
-        let mut reader = Reader::new(&meta, &formats, None);
+        let mut reader = Reader::new(&meta, &formats, None, Users::default());
         let calls = [20u32, 2, 2, 2, 3, 99].iter().flat_map(|word| word.to_le_bytes());
         let payload: Vec<u8> = TEXT.iter().copied().chain(calls).collect();
         let expected = "hello near operator '/' at <input>:1:53 (called from identifier 'f' at a:2:1, 3 times) \
@@ -326,7 +332,7 @@ mod tests {
     #[test]
     fn damaged_records_keep_what_could_be_read() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats, None);
+        let mut reader = Reader::new(&meta, &formats, None, Users::default());
         let decoded = reader.read(&record(Kind::Print, 0, 0), b"1234");
         assert_eq!(decoded, Decoded::Damaged { text: b"n=", why: "too short for format 0".into() });
         assert!(matches!(reader.read(&record(Kind::Print, 1, 0), b""), Decoded::Damaged { .. }));
@@ -337,7 +343,7 @@ mod tests {
     #[test]
     fn random_records_never_panic() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats, None);
+        let mut reader = Reader::new(&meta, &formats, None, Users::default());
         let mut seed = 1u64;
         let mut random = || {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -14,7 +14,8 @@ use spile_abi::format::Named;
 use spile_abi::record::{STACK_AT_PROBE, STACK_FULL, STACK_LINES, STACK_OF_USER, STACK_RETURNING, STACK_STORED};
 
 use crate::records::payload::{Payload, Short};
-use crate::records::text::Text;
+use crate::records::text::{MAX_TEXT, Text};
+use crate::records::user::{self, Users};
 
 /// Maximum number of cached answers: some megabytes.
 const MOST_KNOWN: usize = 1 << 16;
@@ -71,6 +72,8 @@ impl Known {
 /// Cache of answers.
 pub struct Symbols<'k> {
     kernel: Option<&'k dyn Kernel>,
+    /// Of user space.
+    users: Users<'k>,
     /// Answers, by address and flags.
     known: HashMap<(u64, u32), Known>,
     /// Answers for stored addresses, with the time that each has. Apart, so that the other lookups, one for each frame of a
@@ -93,8 +96,8 @@ impl fmt::Debug for Symbols<'_> {
 
 impl<'k> Symbols<'k> {
     /// `None`: no module to ask, all addresses are printed in hex.
-    pub fn new(kernel: Option<&'k dyn Kernel>) -> Symbols<'k> {
-        Symbols { kernel, known: HashMap::new(), stored: HashMap::new(), changes: 0, time: 0 }
+    pub fn new(kernel: Option<&'k dyn Kernel>, users: Users<'k>) -> Symbols<'k> {
+        Symbols { kernel, users, known: HashMap::new(), stored: HashMap::new(), changes: 0, time: 0 }
     }
 
     /// To be called before reading records that were written before `changes` was read:
@@ -145,8 +148,24 @@ impl<'k> Symbols<'k> {
                     text.push(b'\n');
                 }
             }
-            Named::UserStack => {
-                addresses(payload)?.for_each(|address| text.extend_from_slice(format!("{address:#x}\n").as_bytes()));
+            Named::UserStack | Named::UserText | Named::UserFolded => {
+                let part = payload.bytes()?.unwrap_or_default();
+                let mut text = Text::new(MAX_TEXT);
+                match conversion {
+                    Named::UserText => self.users.lines(user::frames_of_text(part), false, &mut text),
+                    Named::UserFolded => self.users.folded(&user::frames_of_text(part), &mut text),
+                    _ => self.users.lines(user::frames(part, false), false, &mut text),
+                }
+                return Ok(text.as_bytes().to_vec().into());
+            }
+            Named::UserSymbol
+            | Named::UserData
+            | Named::UserFile
+            | Named::UserLine
+            | Named::UserFileLine
+            | Named::UserBuildId => {
+                let frames = user::frames(payload.bytes()?.unwrap_or_default(), false);
+                return Ok(frames.first().map(|frame| self.users.name(conversion, *frame)).unwrap_or_default().into());
             }
         }
         Ok(text.into())
@@ -162,6 +181,10 @@ impl<'k> Symbols<'k> {
             text.push(b"\nReturning to  :");
         }
         let part = payload.bytes()?.unwrap_or_default();
+        if has(STACK_OF_USER) {
+            self.users.lines(user::frames(part, has(STACK_LINES)), has(STACK_FULL), text);
+            return Ok(());
+        }
         let stride = if has(STACK_STORED) { 2 } else { 1 };
         for (index, words) in part.as_chunks::<8>().0.chunks_exact(stride).enumerate() {
             let [address, stored] =
@@ -174,9 +197,7 @@ impl<'k> Symbols<'k> {
             } else {
                 SYMBOL_LINE
             };
-            // The module has no user-space symbols.
-            let user = has(STACK_OF_USER).then(|| unnamed(address));
-            let known = user.as_ref().unwrap_or_else(|| self.find_of(address, source, stored));
+            let known = self.find_of(address, source, stored);
             if has(STACK_FULL) {
                 text.push_byte(b' ');
                 text.push(&known.hex);
@@ -240,6 +261,8 @@ fn addresses<'p>(payload: &mut Payload<'p>) -> Result<impl Iterator<Item = u64> 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::records::user::tests::Fake as FakePrograms;
+    use spile_abi::record::Place;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -294,7 +317,7 @@ pub(crate) mod tests {
     #[test]
     fn stacks_in_each_form() {
         let fake = Fake::default();
-        let mut symbols = Symbols::new(Some(&fake));
+        let mut symbols = Symbols::new(Some(&fake), Users::new(Some(Box::new(FakePrograms::default()))));
         let stack = [0x1010, 0x9004, 7];
         assert_eq!(shown(&mut symbols, 0, b"", &stack), "probed+0x10/0x100 [fake]\nvfs_read+0x4/0x100 [kernel]\n0x7\n");
         assert_eq!(
@@ -310,14 +333,22 @@ pub(crate) mod tests {
             " 0x9004 : vfs_read+0x4/0x100 at fs/read_write.c:10 [kernel]\n 0x9008 : vfs_read+0x8/0x100 at fs/read_write.c:9 [kernel]\n \
              0x1010 : probed+0x10/0x100 [fake]\n"
         );
-        assert_eq!(shown(&mut symbols, STACK_FULL | STACK_OF_USER, b"", &[0x9004]), " 0x9004 : 0x9004\n");
-        assert_eq!(shown(&mut Symbols::new(None), 0, b"", &[0x9004, 0]), "0x9004\n0x0\n");
+        let in_main = Place::new(1, 0x110).0;
+        assert_eq!(
+            shown(&mut symbols, STACK_FULL | STACK_OF_USER, b"", &[0x9004, in_main, 0x9008, 0]),
+            " 0x9004 : main+0x10/0x100 [/bin/it]\n 0x9008 : 0x9008\n"
+        );
+        assert_eq!(
+            shown(&mut symbols, STACK_LINES | STACK_OF_USER, b"", &[0x9004, in_main, 0x9004, in_main]),
+            "main+0x10/0x100 at it.c:9 [/bin/it]\nmain+0x10/0x100 at it.c:8 [/bin/it]\n"
+        );
+        assert_eq!(shown(&mut Symbols::new(None, Users::default()), 0, b"", &[0x9004, 0]), "0x9004\n0x0\n");
     }
 
     #[test]
     fn names_are_cached_until_the_kernel_s_symbols_change() {
         let fake = Fake::default();
-        let mut symbols = Symbols::new(Some(&fake));
+        let mut symbols = Symbols::new(Some(&fake), Users::new(Some(Box::new(FakePrograms::default()))));
         let mut see = |time, changes| {
             symbols.changed(changes);
             symbols.at(time);
@@ -339,7 +370,7 @@ pub(crate) mod tests {
     fn stored_addresses_have_the_names_of_their_time() {
         let fake = Fake::default();
         fake.gone.store(true, Ordering::Relaxed);
-        let mut symbols = Symbols::new(Some(&fake));
+        let mut symbols = Symbols::new(Some(&fake), Users::new(Some(Box::new(FakePrograms::default()))));
         symbols.at(110);
         assert_eq!(shown(&mut symbols, 0, b"", &[0x1000]), "0x1000\n");
         let stored = [0x1000, 100, 0x1000, 0, 0x9004, 0, 0x1008, 100];
@@ -351,7 +382,7 @@ pub(crate) mod tests {
     #[test]
     fn conversions() {
         let fake = Fake::default();
-        let mut symbols = Symbols::new(Some(&fake));
+        let mut symbols = Symbols::new(Some(&fake), Users::new(Some(Box::new(FakePrograms::default()))));
         let mut text = |conversion, payload: &[u8]| {
             let named = symbols.named(conversion, &mut Payload::new(payload));
             named.map(|text| String::from_utf8_lossy(&text).into_owned())
@@ -365,7 +396,9 @@ pub(crate) mod tests {
         assert_eq!(text(Named::Symbol, &7u64.to_le_bytes()).as_deref(), Ok("0x7"));
         assert_eq!(text(Named::Addresses, &part(&[0x1010, 7])).as_deref(), Ok("0x1010 0x7"));
         assert_eq!(text(Named::Stack, &part(&[0x1010, 7])).as_deref(), Ok("probed+0x10/0x100 [fake]\n0x7\n"));
-        assert_eq!(text(Named::UserStack, &part(&[0x1010])).as_deref(), Ok("0x1010\n"));
+        assert_eq!(text(Named::UserStack, &part(&[0x1010, 0])).as_deref(), Ok("0x1010\n"));
+        assert_eq!(text(Named::UserText, b"\x0a\0\0\x000x10@1+110\0\0").as_deref(), Ok("main+0x10/0x100 [/bin/it]\n"));
+        assert_eq!(text(Named::UserBuildId, &part(&[0x1010, Place::new(1, 0x110).0])).as_deref(), Ok("ab01"));
         assert_eq!(text(Named::Addresses, &part(&[])).as_deref(), Ok(""));
         assert_eq!(text(Named::Addresses, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]).as_deref(), Ok(""));
         assert_eq!(text(Named::Symbol, b"1234"), Err(Short));

@@ -24,7 +24,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use spile_abi::device::{Gate, Info, SETUP_TIMED, Setup, State};
+use spile_abi::device::{Gate, Info, SETUP_TIMED, Setup, State, USER_STACKS};
 
 use crate::error::{Error, Exit};
 use crate::host::clock;
@@ -37,6 +37,7 @@ use crate::options::Options;
 use crate::output::{Ended, Sinks};
 use crate::records::merge;
 use crate::records::record::Reader;
+use crate::records::user::{Names, Users};
 use crate::report::budget;
 use crate::report::exporter::Exporter;
 use crate::report::status;
@@ -52,6 +53,9 @@ use crate::session::signals::{BlockedSignals, Signals};
 use crate::session::starter::Starter;
 use crate::session::system::Commands;
 use crate::session::watch::Watch;
+use crate::userspace::files::Files;
+use crate::userspace::programs::Programs;
+use crate::userspace::tables::{self, Ahead, Made};
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -125,7 +129,14 @@ pub fn run(
         device.keep(options.keep, options.overwrite)?;
     }
     let info = device.info()?;
-    let reader = Reader::new(&description.meta, &description.formats, Some(device));
+    let files = Files::new(device);
+    let mut made = Made::default();
+    let has_user_stacks = info.flags & USER_STACKS != 0;
+    if has_user_stacks && !subject.attached {
+        tables::prepare(device, ahead(options), &mut made);
+    }
+    let names = has_user_stacks.then(|| Box::new(Programs::new(&files)) as Box<dyn Names + '_>);
+    let reader = Reader::new(&description.meta, &description.formats, Some(device), Users::new(names));
     let mut reading = Reading::new(device, &info, reader, options)?;
     // After the settings: its flags say whether there were any.
     let owner = device.owner()?;
@@ -168,6 +179,10 @@ pub fn run(
             let over = over.as_fd();
             scope.spawn(move || exporter.serve(over, text));
         }
+        if has_user_stacks {
+            let (files, over) = (&files, over.as_fd());
+            scope.spawn(move || tables::serve(files, &mut made, over));
+        }
         let reading = scope.spawn(move || session.run());
         // From here on signals must wake the reading thread, even while a call arms thousands of probes.
         let blocked = BlockedSignals::new();
@@ -177,6 +192,15 @@ pub fn run(
         drop(Signalled(&over));
         end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Whose stacks are taken, as far as is known.
+fn ahead(options: &Options) -> Ahead<'_> {
+    match (options.command.as_deref(), options.pid) {
+        (Some(command), _) => Ahead::Command(command),
+        (None, Some(pid)) => Ahead::Process(pid.unsigned_abs()),
+        (None, None) => Ahead::Nothing,
+    }
 }
 
 /// 4 MB for each CPU, so that a single handler can print a long report; less, down to 1 MB, with many CPUs.

@@ -3,7 +3,7 @@
 //! The control device of a module: arguments of its ioctls (abi.h, "The control device").
 
 /// Version of everything in `abi.h`; a loader rejects a module with another one ([`Info::abi`]).
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;
 
 /// The device of module NAME is the misc device `spile-NAME`, its node `/dev/spile-NAME`.
 pub const DEVICE_PREFIX: &str = "spile-";
@@ -68,6 +68,8 @@ pub const KEPT: u32 = 1;
 pub const OVERWRITE: u32 = 2;
 /// [`Info::flags`]: the device is open.
 pub const OPENED: u32 = 4;
+/// [`Info::flags`]: the script takes stacks of user space, or names its addresses.
+pub const USER_STACKS: u32 = 8;
 
 /// Answer of [`OWNER`]: the owner of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -336,6 +338,96 @@ pub struct GateState {
     pub counts: [u64; VERDICTS],
 }
 
+/// Maximum files of a session.
+pub const FILES: u32 = 4096;
+/// Bytes of [`File::path`].
+pub const FILE_PATH: usize = 256;
+/// [`File::flags`]: [`UNWIND`] was called for it.
+pub const FILE_HAS_TABLE: u32 = 1;
+/// Maximum bytes of all tables of a session.
+pub const UNWIND_MOST: usize = 64 << 20;
+/// Index in place of a rule's, for code about which nothing is known.
+pub const UNWIND_UNKNOWN: u16 = u16::MAX;
+
+/// Argument of [`FILE`], answer of it and of [`WANTED`]: a file that stacks of user space lead through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct File {
+    /// Its number, from 1 on.
+    pub id: u32,
+    /// [`FILE_HAS_TABLE`]
+    pub flags: u32,
+    /// All 0 for the vDSO.
+    pub inode: u64,
+    /// Major and minor number, as stat(2) encodes them.
+    pub device: u32,
+    /// Of the inode.
+    pub generation: u32,
+    /// A process that had it mapped at [`Self::address`], in our pid namespace; 0: it is gone.
+    pub process: u32,
+    /// 0
+    pub reserved: u32,
+    /// See [`Self::process`].
+    pub address: u64,
+    /// Within its file system, from its root on; with another first character than `/` the end of it. Up to a NUL.
+    pub path: [u8; FILE_PATH],
+}
+
+/// Argument of [`UNWIND`]: how to unwind the stack in the code of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Unwind {
+    /// Address of a mapping of the file, or of the vDSO, in the caller's memory.
+    pub mapping: u64,
+    /// Address of the rules, the places and the indices of their rules.
+    pub table: u64,
+    /// Number of rules; 0: there is nothing to be known about this file.
+    pub rules: u32,
+    /// Number of places.
+    pub places: u32,
+    /// Out: the file's number.
+    pub id: u32,
+    /// Used bytes of the next field.
+    pub build_id_bytes: u32,
+    /// Its build-id.
+    pub build_id: [u8; 20],
+    /// 0
+    pub reserved: u32,
+}
+
+/// The caller's frame (abi.h, `struct spile_unwind_rule`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct UnwindRule {
+    /// The CFA is the base plus this.
+    pub cfa: i32,
+    /// Where rbp is saved: CFA plus this; 0: it is unchanged.
+    pub frame: i16,
+    /// Register and `UNWIND_` flags.
+    pub base: u8,
+    /// One of `UNWIND_STORED` and so on.
+    pub next: u8,
+}
+
+/// [`UnwindRule::base`]: mask of the register.
+pub const UNWIND_REGISTER: u8 = 15;
+/// [`UnwindRule::base`]: the CFA is what is stored there.
+pub const UNWIND_DEREFERENCE: u8 = 32;
+/// [`UnwindRule::base`]: 8 is added to the CFA in the end.
+pub const UNWIND_ADD_WORD: u8 = 64;
+/// [`UnwindRule::base`]: rbp is saved at rbp plus [`UnwindRule::frame`].
+pub const UNWIND_FRAME_BASED: u8 = 128;
+/// [`UnwindRule::next`]: the return address is below the CFA.
+pub const UNWIND_STORED: u8 = 0;
+/// [`UnwindRule::next`]: this is the outermost frame.
+pub const UNWIND_END: u8 = 1;
+/// [`UnwindRule::next`]: rsp is the address of the signal's `struct ucontext`.
+pub const UNWIND_SIGNAL: u8 = 2;
+/// [`UnwindRule::next`]: a stub of the linker's, of 16 bytes; from [`UnwindRule::cfa`] on a word more is on the stack.
+pub const UNWIND_STUB: u8 = 3;
+/// [`UnwindRule::next`]: plus the register that has the return address.
+pub const UNWIND_IN_REGISTER: u8 = 16;
+
 /// Numbers as `asm-generic/ioctl.h` makes them: direction, size, type, number. (The layout is the same on x86-64 and arm64.)
 const fn ioctl(direction: u64, number: u64, bytes: usize) -> u64 {
     direction << 30 | (bytes as u64) << 16 | (b's' as u64) << 8 | number
@@ -374,5 +466,11 @@ pub const QUIET: u64 = ioctl(NONE, 12, 0);
 pub const CANCEL: u64 = ioctl(NONE, 15, 0);
 /// Takes and returns a [`Symbol`], at any time.
 pub const SYMBOL: u64 = ioctl(READ | WRITE, 13, size_of::<Symbol>());
+/// Takes and returns a [`File`], at any time: which file has that number.
+pub const FILE: u64 = ioctl(READ | WRITE, 16, size_of::<File>());
+/// Returns the next [`File`] that a stack led through while it had no table.
+pub const WANTED: u64 = ioctl(READ, 17, size_of::<File>());
+/// Takes and returns an [`Unwind`], once for each file.
+pub const UNWIND: u64 = ioctl(READ | WRITE, 18, size_of::<Unwind>());
 /// Returns an [`Owner`], at any time.
 pub const OWNER: u64 = ioctl(READ, 14, size_of::<Owner>());

@@ -75,15 +75,37 @@ pub enum Named {
     Addresses = b'A',
     /// The same: a line for each, as for [`Named::Data`].
     Stack = b'K',
-    /// The same for user space: a line for each, in hex.
+    /// Of user space. Memory, 16 bytes for each frame, the address and its [`crate::record::Place`]: a line for each.
     UserStack = b'U',
+    /// String, `0xADDRESS@FILE+OFFSET ...`: the same.
+    UserText = b'T',
+    /// The same string: `OUTERMOST;...;INNERMOST`, as programs that draw flame graphs read it.
+    UserFolded = b'V',
+    /// A memory part with one frame: `NAME`.
+    UserSymbol = b'Y',
+    /// The same: `NAME+OFFSET/SIZE [PATH]`.
+    UserData = b'Z',
+    /// The same: source file.
+    UserFile = b'F',
+    /// The same: its line.
+    UserLine = b'L',
+    /// The same: `FILE:LINE`.
+    UserFileLine = b'G',
+    /// The same: build-id in hex.
+    UserBuildId = b'B',
 }
 
 impl Named {
     /// `None`: another conversion.
     pub fn of(conversion: u8) -> Option<Named> {
-        use Named::{Addresses, Data, Module, Stack, Symbol, UserStack};
-        [Symbol, Data, Module, Addresses, Stack, UserStack].into_iter().find(|named| *named as u8 == conversion)
+        use Named::{
+            Addresses, Data, Module, Stack, Symbol, UserBuildId, UserData, UserFile, UserFileLine, UserFolded,
+            UserLine, UserStack, UserSymbol, UserText,
+        };
+        let in_kernel = [Symbol, Data, Module, Addresses, Stack];
+        let in_user =
+            [UserStack, UserText, UserFolded, UserSymbol, UserData, UserFile, UserLine, UserFileLine, UserBuildId];
+        in_kernel.into_iter().chain(in_user).find(|named| *named as u8 == conversion)
     }
 }
 

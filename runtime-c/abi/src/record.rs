@@ -101,7 +101,7 @@ pub const FORMAT_TEXT: u32 = u32::MAX;
 /// [`Record::id`] of a [`Kind::Print`] whose payload is a stack, printed with a line for each address: a long with the
 /// flags below; with [`STACK_RETURNING`] one string, the function; then the addresses as one memory part.
 pub const FORMAT_STACK: u32 = u32::MAX - 1;
-/// Of user space: without symbols.
+/// Of user space: each address is followed by its [`Place`].
 pub const STACK_OF_USER: i64 = 1;
 /// ` 0xADDRESS : ` before each name.
 pub const STACK_FULL: i64 = 2;
@@ -113,6 +113,31 @@ pub const STACK_RETURNING: i64 = 8;
 pub const STACK_AT_PROBE: i64 = 16;
 /// By the script, at other times than the record's: each address is followed by a time.
 pub const STACK_STORED: i64 = 32;
+
+/// Where a frame of user space is (abi.h, SPILE_PLACE_SHIFT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place(pub u64);
+
+impl Place {
+    /// The file's number is above these bits.
+    pub const SHIFT: u32 = 40;
+
+    /// Of an offset in the file with that number.
+    pub fn new(file: u32, offset: u64) -> Place {
+        Place(u64::from(file) << Place::SHIFT | offset & ((1 << Place::SHIFT) - 1))
+    }
+
+    /// Number of the file and offset in it.
+    pub fn file(self) -> Option<(u32, u64)> {
+        let file = (self.0 >> Place::SHIFT) as u32;
+        (file != 0).then_some((file, self.0 & ((1 << Place::SHIFT) - 1)))
+    }
+
+    /// Process (tgid in the initial pid namespace) whose code was made at run time.
+    pub fn process(self) -> Option<u32> {
+        (self.0 >> Place::SHIFT == 0 && self.0 != 0).then_some(self.0 as u32)
+    }
+}
 
 /// [`Record::probe`] of a record of the session itself.
 pub const NO_PROBE: u32 = u32::MAX;

@@ -12,7 +12,8 @@ use std::path::Path;
 use std::process::Command;
 
 use spile_abi::device::{
-    self, Counters, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol, Verdict,
+    self, Counters, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol, Unwind,
+    UnwindRule, Verdict,
 };
 use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
@@ -45,6 +46,9 @@ fn structures() -> Pairs {
         stopped lost_records timed cycles least_cycles most_cycles sampled mechanism cost);
     fields!(pairs, "spile_measure", Measure, milliseconds picoseconds nanoseconds cpus reserved);
     fields!(pairs, "spile_sampling", Sample, one_in reserved);
+    fields!(pairs, "spile_file", File, id flags inode device generation process reserved address path);
+    fields!(pairs, "spile_unwind", Unwind, mapping table rules places id build_id_bytes build_id reserved);
+    fields!(pairs, "spile_unwind_rule", UnwindRule, cfa frame base next);
     fields!(pairs, "spile_symbol", Symbol, address time until flags stays text line);
     fields!(pairs, "spile_ring_header", RingHeader,
         head unused0 tail waiting unused1 printing out_device out_inode out_bytes unused3 lost_records lost_bytes changes unused2);
@@ -79,6 +83,25 @@ fn numbers() -> Pairs {
         ("SPILE_CANCEL", device::CANCEL),
         ("SPILE_SYMBOL", device::SYMBOL),
         ("SPILE_OWNER", device::OWNER),
+        ("SPILE_FILE", device::FILE),
+        ("SPILE_WANTED", device::WANTED),
+        ("SPILE_UNWIND", device::UNWIND),
+        ("SPILE_FILE_PATH", device::FILE_PATH as u64),
+        ("SPILE_FILE_HAS_TABLE", u64::from(device::FILE_HAS_TABLE)),
+        ("SPILE_UNWIND_MOST", device::UNWIND_MOST as u64),
+        ("SPILE_UNWIND_UNKNOWN", u64::from(device::UNWIND_UNKNOWN)),
+        ("SPILE_UNWIND_DEREFERENCE", u64::from(device::UNWIND_DEREFERENCE)),
+        ("SPILE_UNWIND_ADD_WORD", u64::from(device::UNWIND_ADD_WORD)),
+        ("SPILE_UNWIND_FRAME_BASED", u64::from(device::UNWIND_FRAME_BASED)),
+        ("SPILE_UNWIND_STORED", u64::from(device::UNWIND_STORED)),
+        ("SPILE_UNWIND_END", u64::from(device::UNWIND_END)),
+        ("SPILE_UNWIND_SIGNAL", u64::from(device::UNWIND_SIGNAL)),
+        ("SPILE_UNWIND_STUB", u64::from(device::UNWIND_STUB)),
+        ("SPILE_UNWIND_IN_REGISTER", u64::from(device::UNWIND_IN_REGISTER)),
+        ("SPILE_PLACE_SHIFT", u64::from(record::Place::SHIFT)),
+        ("(1ull << SPILE_PLACE_SHIFT | 5)", record::Place::new(1, 5).0),
+        ("SPILE_FILES", u64::from(device::FILES)),
+        ("SPILE_UNWIND_REGISTER", u64::from(device::UNWIND_REGISTER)),
         ("SPILE_RANK_ROOT", u64::from(device::RANK_ROOT)),
         ("SPILE_RANK_USR", u64::from(device::RANK_USR)),
         ("SPILE_RANK_SYS", u64::from(device::RANK_SYS)),
@@ -103,6 +126,14 @@ fn numbers() -> Pairs {
         ("SPILE_NAMED_ADDRESSES", Named::Addresses as u64),
         ("SPILE_NAMED_STACK", Named::Stack as u64),
         ("SPILE_NAMED_USER_STACK", Named::UserStack as u64),
+        ("SPILE_NAMED_USER_TEXT", Named::UserText as u64),
+        ("SPILE_NAMED_USER_FOLDED", Named::UserFolded as u64),
+        ("SPILE_NAMED_USER_SYMBOL", Named::UserSymbol as u64),
+        ("SPILE_NAMED_USER_DATA", Named::UserData as u64),
+        ("SPILE_NAMED_USER_FILE", Named::UserFile as u64),
+        ("SPILE_NAMED_USER_LINE", Named::UserLine as u64),
+        ("SPILE_NAMED_USER_FILE_LINE", Named::UserFileLine as u64),
+        ("SPILE_NAMED_USER_BUILD_ID", Named::UserBuildId as u64),
         ("SPILE_GATE_ENFORCE", u64::from(device::ENFORCE)),
         ("SPILE_GATE_OBSERVE", u64::from(device::OBSERVE)),
         ("SPILE_GATE_SCOPES", device::GATE_SCOPES as u64),
@@ -132,6 +163,7 @@ fn numbers() -> Pairs {
         ("SPILE_INFO_KEPT", u64::from(device::KEPT)),
         ("SPILE_INFO_OVERWRITE", u64::from(device::OVERWRITE)),
         ("SPILE_INFO_OPENED", u64::from(device::OPENED)),
+        ("SPILE_INFO_USER_STACKS", u64::from(device::USER_STACKS)),
         kind("SPILE_RECORD_PAD", Kind::Pad),
         kind("SPILE_RECORD_PRINT", Kind::Print),
         kind("SPILE_RECORD_WARN", Kind::Warn),

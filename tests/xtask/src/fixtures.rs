@@ -68,6 +68,40 @@ pub fn program(root: &Path, name: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// What is made of tests/fixtures/stacks, in its directory below target/fixtures: `stacks`, the same stripped, and two libraries.
+pub fn stacks(root: &Path) -> Result<PathBuf> {
+    /// Without frame pointers, as distributions compile.
+    const OPTIONS: [&str; 4] = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread"];
+    let sources = root.join("tests/fixtures/stacks");
+    let made: [(&str, &str, &str, &[&str]); 4] = [
+        ("gcc", "stacks.c", "stacks", &["-g"]),
+        ("gcc", "stacks.c", "stacks_stripped", &["-s"]),
+        ("gcc", "libstacks.c", "libstacks.so", &["-shared", "-fPIC", "-s"]),
+        ("g++", "libstackscxx.cc", "libstackscxx.so", &["-shared", "-fPIC"]),
+    ];
+    let texts: Result<Vec<Vec<u8>>> = made.iter().map(|(_, source, ..)| Ok(fs::read(sources.join(source))?)).collect();
+    let directory = root.join(format!("target/fixtures/stacks-{:016x}", fingerprint(&texts?)));
+    if directory.is_dir() {
+        return Ok(directory);
+    }
+    fs::create_dir_all(root.join("target/fixtures"))?;
+    let scratch = tempfile::tempdir_in(root.join("target/fixtures"))?;
+    for (compiler, source, name, options) in made {
+        let mut command = std::process::Command::new(compiler);
+        command.args(OPTIONS).args(options).arg("-o").arg(scratch.path().join(name)).arg(sources.join(source));
+        let output = command.output().with_context(|| format!("running {compiler}"))?;
+        if !output.status.success() {
+            bail!("compiling {source}:\n{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    // Another run may have been faster.
+    match fs::rename(scratch.path(), &directory) {
+        Err(_) if directory.is_dir() => {}
+        renamed => renamed?,
+    }
+    Ok(directory)
+}
+
 impl Fixture {
     /// The `.ko`, built if missing.
     pub fn build(self, root: &Path, place: &Place) -> Result<PathBuf> {

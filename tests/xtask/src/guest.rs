@@ -117,6 +117,13 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
         let path = directory.join(name);
         guest.program(&path, &path)?.link(format!("/usr/bin/{name}"), path);
     }
+    let stacks = crate::fixtures::stacks(root)?;
+    for name in ["stacks", "stacks_stripped"] {
+        guest.program(stacks.join(name), format!("/usr/bin/{name}"))?;
+    }
+    for name in ["libstacks.so", "libstackscxx.so"] {
+        guest.program(stacks.join(name), format!("/usr/lib/stacks/{name}"))?;
+    }
     let spilerun = root.join("target/debug/spilerun");
     if spilerun.is_file() {
         guest.program(spilerun, "/usr/bin/spilerun")?;

@@ -21,6 +21,8 @@ const TOOLS: [(&str, &str); 21] = [
     ("/usr/bin/strace", "strace"),
     ("/usr/bin/kmod", "kmod"),
     ("/usr/bin/gcc", "gcc"),
+    // For a C++ library whose stacks are looked at.
+    ("/usr/bin/g++", "g++"),
     ("/usr/bin/make", "make"),
     // Checks the generated C, in a test.
     ("/usr/bin/sparse", "sparse"),

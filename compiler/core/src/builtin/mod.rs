@@ -16,6 +16,7 @@ mod registers;
 mod stack;
 mod string;
 mod time;
+mod user_stack;
 
 use crate::types::Type;
 
@@ -42,6 +43,8 @@ pub struct Builtin {
     pub lines: bool,
     /// Prints addresses that the loader has named.
     pub names: bool,
+    /// Takes stacks of user space or looks at its mappings.
+    pub user_stacks: bool,
     /// Looks at the probed registers.
     pub registers: bool,
     /// Calls nothing of the kernel and needs nothing of the context: may run where a probe only counts.
@@ -76,6 +79,7 @@ macro_rules! builtin {
                 groups: false,
                 lines: false,
                 names: false,
+                user_stacks: false,
                 registers: false,
                 plain: false,
                 doc: $doc,
@@ -87,7 +91,7 @@ macro_rules! builtin {
 }
 pub(crate) use builtin;
 
-fn subjects() -> [&'static [Builtin]; 10] {
+fn subjects() -> [&'static [Builtin]; 11] {
     [
         context::BUILTINS,
         time::BUILTINS,
@@ -99,6 +103,7 @@ fn subjects() -> [&'static [Builtin]; 10] {
         regex::BUILTINS,
         registers::BUILTINS,
         stack::BUILTINS,
+        user_stack::BUILTINS,
     ]
 }
 

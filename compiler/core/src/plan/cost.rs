@@ -107,7 +107,8 @@ fn part(part: &Part) -> u64 {
     match part {
         Part::Long(_) => PART,
         Part::Text(_) => STRING,
-        Part::Stack { .. } => STACK,
+        Part::Stack { .. } | Part::UserStack => STACK,
+        Part::UserFrame(_) => OBJECT,
         Part::Memory { .. } | Part::Pretty { .. } | Part::Histogram { .. } => OBJECT,
     }
 }

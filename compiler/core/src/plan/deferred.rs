@@ -29,8 +29,14 @@ pub(super) struct Names<'e> {
 pub(super) enum NamesOf {
     /// Of the first expression's value.
     Address,
+    /// The same of user space.
+    UserAddress,
     /// Of the current stack; if not of the whole, from the first expression's value on, the second's at the most.
     Stack { user: bool, whole: bool },
+    /// Frames of the user stack.
+    UserStack,
+    /// Those in the text that the first expression is.
+    Text,
 }
 
 /// The pieces with formats that are the argument of a plain `%s` put in their place.
@@ -73,24 +79,26 @@ pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<N
         return None;
     }
     let (symbol, arguments) = call(program, argument)?;
-    let address = |conversion| Some(Names { conversion, exprs: arguments.clone(), of: NamesOf::Address });
-    let stack = |user: &Expr, in_kernel, in_user, exprs: &[&'e Expr]| {
-        let Expr::Long(LongExpr { kind: LongKind::Const(user), .. }) = *user else { return None };
-        let conversion = if user == 0 { in_kernel } else { in_user };
-        Some(Names {
-            conversion,
-            exprs: exprs.to_vec(),
-            of: NamesOf::Stack { user: user != 0, whole: exprs.is_empty() },
-        })
+    let part = |user| NamesOf::Stack { user, whole: false };
+    let (conversion, of) = match symbol {
+        "symname" => (Named::Symbol, NamesOf::Address),
+        "symdata" => (Named::Data, NamesOf::Address),
+        "modname" => (Named::Module, NamesOf::Address),
+        "__stack_addresses" => (Named::Addresses, part(false)),
+        "__sprint_stack" => (Named::Stack, NamesOf::Stack { user: false, whole: true }),
+        "usymname" => (Named::UserSymbol, NamesOf::UserAddress),
+        "usymdata" => (Named::UserData, NamesOf::UserAddress),
+        "usymfile" => (Named::UserFile, NamesOf::UserAddress),
+        "usymline" => (Named::UserLine, NamesOf::UserAddress),
+        "usymfileline" => (Named::UserFileLine, NamesOf::UserAddress),
+        "umodbuildid" => (Named::UserBuildId, NamesOf::UserAddress),
+        "__user_stack_addresses" => (Named::Addresses, part(true)),
+        "__sprint_user_stack" => (Named::UserStack, NamesOf::UserStack),
+        "__sprint_user_addresses" => (Named::UserText, NamesOf::Text),
+        "fold_ustack" => (Named::UserFolded, NamesOf::Text),
+        _ => return None,
     };
-    match (symbol, arguments.as_slice()) {
-        ("symname", _) => address(Named::Symbol),
-        ("symdata", _) => address(Named::Data),
-        ("modname", _) => address(Named::Module),
-        ("__stack_addresses", [user, bounds @ ..]) => stack(user, Named::Addresses, Named::Addresses, bounds),
-        ("__sprint_stack", [user]) => stack(user, Named::Stack, Named::UserStack, &[]),
-        _ => None,
-    }
+    Some(Names { conversion, exprs: arguments, of })
 }
 
 /// The builtin that the expression calls, itself or by a function that does no more, with what is handed to it.

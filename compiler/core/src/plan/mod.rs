@@ -99,6 +99,8 @@ pub struct Plan {
     pub lines: Vec<(String, Vec<u8>)>,
     /// Records hold addresses that the loader has named.
     pub defers_names: bool,
+    /// Stacks of user space are taken, or its addresses named.
+    pub user_stacks: bool,
     /// Functions of the script, then entry handlers and handlers.
     pub routines: Vec<Routine>,
     /// One for each site, in the order of the program.
@@ -207,6 +209,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
         fingerprints: program.fingerprints.clone(),
         lines: program.lines.clone(),
         defers_names: tables.defers_names,
+        user_stacks: tables.user_stacks,
         tables: interpreted(&routines, &mut tables),
         routines,
         probes,

@@ -12,8 +12,10 @@ use crate::program::{Holds, Type};
 
 /// `0x`, sixteen digits and a blank, or the end.
 const FRAME: u32 = 19;
-/// Of a string that holds all frames.
-pub const WHOLE: u32 = STACK_FRAMES * FRAME;
+/// Of user space: `0x`, twelve digits, `@`, a file's number, `+`, an offset of up to ten digits, and a blank.
+const USER_FRAME: u32 = 31;
+/// Of a string without MAXSTRINGLEN.
+const LEAST: u32 = 512;
 /// What the arrays of a program may take for that, in all.
 const MOST: u64 = 64 << 20;
 
@@ -24,11 +26,13 @@ pub struct Room {
     pub string_bytes: u32,
     /// Of a stack, that fit.
     pub frames: u32,
+    /// MAXSTRINGLEN that all fit in.
+    pub whole: u32,
 }
 
 impl Room {
-    fn of(string_bytes: u32) -> Room {
-        Room { string_bytes, frames: (string_bytes / FRAME).min(STACK_FRAMES) }
+    fn of(string_bytes: u32, frame: u32) -> Room {
+        Room { string_bytes, frames: (string_bytes / frame).min(STACK_FRAMES), whole: STACK_FRAMES * frame }
     }
 
     /// Whether the outermost frames of deep stacks are lost.
@@ -40,15 +44,14 @@ impl Room {
 /// Of a plan that keeps stacks of any depth as values; None: it does not. `fixed`: the user has set MAXSTRINGLEN.
 pub fn room(plan: &Plan, fixed: bool) -> Option<Room> {
     let now = plan.naming.limits.string_bytes;
-    if !plan.routines.iter().any(|routine| keeps(&routine.code)) {
-        return None;
-    }
-    if fixed || now >= WHOLE {
-        return Some(Room::of(now));
+    let frame = plan.routines.iter().filter_map(|routine| keeps(&routine.code)).max()?;
+    let whole = STACK_FRAMES * frame;
+    if fixed || now >= whole {
+        return Some(Room::of(now, frame));
     }
     let slots: u64 = plan.globals.iter().map(|global| strings_in(&global.storage)).sum();
-    let affordable = MOST.checked_div(slots).unwrap_or(u64::MAX).min(WHOLE.into());
-    Some(Room::of(u32::try_from(affordable).unwrap_or(WHOLE).max(now)))
+    let affordable = MOST.checked_div(slots).unwrap_or(u64::MAX).min(whole.into());
+    Some(Room::of(u32::try_from(affordable).unwrap_or(whole).max(now), frame))
 }
 
 /// Strings that an array has room for.
@@ -59,18 +62,22 @@ fn strings_in(storage: &Storage) -> u64 {
     u64::from(map.entries) * (keys + values)
 }
 
-fn keeps(code: &[Instr]) -> bool {
-    let mut found = false;
+/// The bytes of a frame in stacks that the code keeps; None: it keeps none of any depth.
+fn keeps(code: &[Instr]) -> Option<u32> {
+    let mut found = None;
     each(code, &mut |instr| {
         let Instr::Call { callee: Callee::Builtin(symbol), arguments, .. } = instr else { return };
-        found |= match *symbol {
-            "task_backtrace" => true,
-            // A few of them fit anyway.
-            "__stack_addresses" => {
-                !matches!(arguments.get(2), Some(Argument::Long(Value::Const(most))) if (0..=26).contains(most))
-            }
-            _ => false,
+        let (frame, bounded) = match *symbol {
+            "task_backtrace" => (FRAME, None),
+            "__stack_addresses" => (FRAME, arguments.get(1)),
+            "__user_stack_addresses" => (USER_FRAME, arguments.get(1)),
+            _ => return,
         };
+        // A few of them fit anyway.
+        let fits = i64::from(LEAST / frame);
+        if !matches!(bounded, Some(Argument::Long(Value::Const(most))) if (0..=fits).contains(most)) {
+            found = found.max(Some(frame));
+        }
     });
     found
 }
@@ -81,20 +88,23 @@ mod tests {
 
     #[test]
     fn a_whole_stack_fits() {
-        assert!(!Room::of(WHOLE).cuts());
-        assert_eq!(Room::of(512), Room { string_bytes: 512, frames: 26 });
-        assert!(Room::of(512).cuts());
+        assert!(!Room::of(STACK_FRAMES * FRAME, FRAME).cuts());
+        assert_eq!(Room::of(512, FRAME), Room { string_bytes: 512, frames: 26, whole: 64 * 19 });
+        assert!(Room::of(512, FRAME).cuts());
     }
 
     #[test]
     fn a_few_frames_need_no_room() {
         let call = |symbol, most| Instr::Call {
             callee: Callee::Builtin(symbol),
-            arguments: [0, 0, most].map(|value| Argument::Long(Value::Const(value))).into(),
+            arguments: [0, most].map(|value| Argument::Long(Value::Const(value))).into(),
             outcome: super::super::code::Outcome::None,
             location: None,
         };
-        assert!(keeps(&[call("__stack_addresses", -1)]) && keeps(&[Instr::Loop(vec![call("__stack_addresses", 27)])]));
-        assert!(!keeps(&[call("__stack_addresses", 26), call("__stack_at", 27)]));
+        assert_eq!(keeps(&[call("__stack_addresses", -1)]), Some(FRAME));
+        assert_eq!(keeps(&[Instr::Loop(vec![call("__stack_addresses", 27)])]), Some(FRAME));
+        assert_eq!(keeps(&[call("__stack_addresses", 26), call("__stack_at", 27)]), None);
+        assert_eq!(keeps(&[call("__user_stack_addresses", 16)]), None);
+        assert_eq!(keeps(&[call("__user_stack_addresses", 17), call("__stack_addresses", -1)]), Some(USER_FRAME));
     }
 }

@@ -60,6 +60,8 @@ pub(super) struct Tables<'s> {
     pub(super) expressions: Vec<EmbeddedExpression>,
     /// Records hold addresses that the loader has named.
     pub(super) defers_names: bool,
+    /// Stacks of user space are taken, or its addresses named.
+    pub(super) user_stacks: bool,
     /// Largest payload that is formatted in the module.
     pub(super) scratch_bytes: u32,
     string_bytes: u32,
@@ -79,6 +81,7 @@ impl<'s> Tables<'s> {
             location_ids: HashMap::new(),
             expressions: Vec::new(),
             defers_names: false,
+            user_stacks: false,
             scratch_bytes: 0,
             string_bytes,
         }

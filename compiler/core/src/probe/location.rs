@@ -174,14 +174,14 @@ pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], objec
     }
     let address = evaluate(at, object).ok()?;
     let word = read(address, 8, object);
-    let unwind = builtin::find("__stack_at", 2)?;
+    let unwind = builtin::find("__stack_at", 1)?;
     let mut whole: Option<LongExpr> = None;
     for (frame, places) in (1i64..).zip(frames) {
         let places: Option<Vec<LongExpr>> = places.iter().map(|place| code(*place, object)).collect();
         if object.is_program() {
             return one_of(&word, places?);
         }
-        let unwound = expr(LongKind::Builtin(unwind, vec![long(0).into(), long(frame).into()]));
+        let unwound = expr(LongKind::Builtin(unwind, vec![long(frame).into()]));
         let mut fits = one_of(&unwound, places.clone()?)?;
         if frame == 1 {
             let hooks = TRAMPOLINES.iter().filter_map(|name| object.symbol_address(name));

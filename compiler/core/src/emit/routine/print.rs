@@ -20,6 +20,8 @@ impl Writer<'_> {
                 Part::Text(text) => terms.push(format!("SPILE_STRING_PART({})", self.length(text))),
                 Part::Memory { most, .. } => fixed += u64::from(string_part(*most)),
                 Part::Pretty { most, .. } => fixed += u64::from(*most),
+                Part::UserStack => fixed += u64::from(string_part(spile_abi::format::STACK_FRAMES * 16)),
+                Part::UserFrame(_) => fixed += u64::from(string_part(16)),
                 Part::Stack { .. } => fixed += u64::from(string_part(spile_abi::format::STACK_FRAMES * 8)),
                 Part::Histogram { buckets, .. } => fixed += u64::from(string_part(buckets * 8)),
             }
@@ -43,6 +45,8 @@ impl Writer<'_> {
                     let user = u8::from(*user);
                     format!("spile_put_stack(c, at, {user}, {}, {})", self.value(first), self.value(most))
                 }
+                Part::UserStack => "spile_put_user_stack(c, at)".to_string(),
+                Part::UserFrame(address) => format!("spile_put_user_frame(c, at, {})", self.value(address)),
                 Part::Histogram { map, keys, .. } => {
                     format!("spile_put_histogram(c, at, &{}, {})", map.symbol, self.keys(keys))
                 }

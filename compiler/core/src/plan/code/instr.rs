@@ -159,6 +159,10 @@ pub enum Part {
         /// Most frames; below 0: all.
         most: Value,
     },
+    /// Frames of the current process's stack.
+    UserStack,
+    /// An address of the current process, as a frame.
+    UserFrame(Value),
     /// The counts of a histogram's buckets.
     Histogram {
         /// The aggregate or the array of aggregates.

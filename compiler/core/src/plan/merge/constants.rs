@@ -169,6 +169,8 @@ fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
                 visit_value(first, see);
                 visit_value(most, see);
             }
+            Part::UserFrame(address) => visit_value(address, see),
+            Part::UserStack => {}
             Part::Histogram { keys, .. } => visit_keys(keys, see),
         }
     }

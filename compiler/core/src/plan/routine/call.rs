@@ -36,6 +36,7 @@ impl Builder<'_, '_> {
         span: Span,
     ) -> Planned<Option<Lowered>> {
         self.tables.defers_names |= builtin.names;
+        self.tables.user_stacks |= builtin.user_stacks;
         let parameters = builtin.parameters.iter().map(|(_, ty)| *ty);
         let arguments = self.arguments(arguments, parameters, span)?;
         let (outcome, result) = self.outcome(builtin.returns);

@@ -128,13 +128,18 @@ impl Builder<'_, '_> {
                     let dynamic = precision.is_some().then(|| next()?.long(span)).transpose()?;
                     parts.extend(dynamic.clone().map(Part::Long));
                     if let Some(names) = named(piece) {
-                        self.tables.defers_names = true;
+                        let in_user = !matches!(names.of, NamesOf::Address | NamesOf::Stack { user: false, .. });
+                        self.tables.user_stacks |= in_user;
+                        self.tables.defers_names |= !in_user;
                         pieces.push(Piece::Directive(Directive {
                             conversion: names.conversion as u8,
                             ..directive.clone()
                         }));
                         parts.push(match names.of {
                             NamesOf::Address => Part::Long(next()?.long(span)?),
+                            NamesOf::UserAddress => Part::UserFrame(next()?.long(span)?),
+                            NamesOf::UserStack => Part::UserStack,
+                            NamesOf::Text => Part::Text(next()?.text(span)?),
                             NamesOf::Stack { user, whole: true } => {
                                 Part::Stack { user, first: Value::Const(0), most: Value::Const(-1) }
                             }

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Frames of user space in records, and their printed forms. The names are from the files that the frames are in
+//! (the module `userspace`).
+
+use std::collections::HashMap;
+use std::fmt;
+
+use spile_abi::format::Named;
+use spile_abi::record::Place;
+
+use crate::records::text::Text;
+
+/// Maximum number of cached answers: some megabytes.
+const MOST_KNOWN: usize = 1 << 16;
+
+/// A frame to be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// In its process.
+    pub address: u64,
+    /// In its file.
+    pub place: Place,
+    /// It is a return address: the call is before it.
+    pub returns: bool,
+    /// The source line is wanted.
+    pub lines: bool,
+}
+
+/// What is known about a frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// As in the source.
+    pub name: Option<Vec<u8>>,
+    /// In the function; without a name, in the file.
+    pub offset: u64,
+    /// Of the function; 0: not known.
+    pub bytes: u64,
+    /// Path.
+    pub file: Option<Vec<u8>>,
+    /// Of the file; empty: it has none.
+    pub build_id: Vec<u8>,
+    /// Source file and line.
+    pub line: Option<(Vec<u8>, u32)>,
+    /// The file was read: later answers are the same.
+    pub is_certain: bool,
+}
+
+impl Found {
+    /// `NAME+OFFSET/SIZE [PATH]`, with a line `NAME+OFFSET/SIZE at FILE:LINE [PATH]`; without a name `0xADDRESS [PATH+OFFSET]`.
+    fn describe(&self, address: u64) -> Vec<u8> {
+        let mut text = match &self.name {
+            Some(name) => name.clone(),
+            None => format!("{address:#x}").into_bytes(),
+        };
+        if self.name.is_some() {
+            text.extend(format!("+{:#x}", self.offset).into_bytes());
+            if self.bytes != 0 {
+                text.extend(format!("/{:#x}", self.bytes).into_bytes());
+            }
+        }
+        if let Some((file, line)) = &self.line {
+            text.extend(b" at ");
+            text.extend(file);
+            text.extend(format!(":{line}").into_bytes());
+        }
+        if let Some(file) = &self.file {
+            text.extend(b" [");
+            text.extend(file);
+            if self.name.is_none() {
+                text.extend(format!("+{:#x}", self.offset).into_bytes());
+            }
+            text.push(b']');
+        }
+        text
+    }
+}
+
+/// A source of names.
+pub trait Names: fmt::Debug + Send {
+    /// What is known about the frame.
+    fn find(&mut self, frame: Frame) -> Found;
+}
+
+/// Names with a cache.
+#[derive(Debug, Default)]
+pub struct Users<'k> {
+    names: Option<Box<dyn Names + 'k>>,
+    known: HashMap<Frame, Found>,
+}
+
+impl<'k> Users<'k> {
+    /// `None`: all addresses are printed in hex.
+    pub fn new(names: Option<Box<dyn Names + 'k>>) -> Users<'k> {
+        Users { names, known: HashMap::new() }
+    }
+
+    fn find(&mut self, frame: Frame) -> Found {
+        // Of a file an offset says it all.
+        let key = Frame { address: if frame.place.file().is_some() { 0 } else { frame.address }, ..frame };
+        if let Some(found) = self.known.get(&key) {
+            return found.clone();
+        }
+        let found = self.names.as_mut().map(|names| names.find(frame)).unwrap_or_default();
+        if found.is_certain {
+            if self.known.len() >= MOST_KNOWN {
+                self.known.clear();
+            }
+            self.known.insert(key, found.clone());
+        }
+        found
+    }
+
+    /// Appends a line for each frame.
+    pub fn lines(&mut self, frames: impl IntoIterator<Item = Frame>, full: bool, text: &mut Text) {
+        for frame in frames {
+            let found = self.find(frame);
+            if full {
+                text.push(format!(" {:#x} : ", frame.address).as_bytes());
+            }
+            text.push(&found.describe(frame.address));
+            text.push_byte(b'\n');
+        }
+    }
+
+    /// Appends the names from the outermost on, with `;` between them; of frames without a name their file's.
+    pub fn folded(&mut self, frames: &[Frame], text: &mut Text) {
+        for (index, frame) in frames.iter().rev().enumerate() {
+            if index > 0 {
+                text.push_byte(b';');
+            }
+            let found = self.find(*frame);
+            let name = found.name.unwrap_or_else(|| match &found.file {
+                Some(file) => [b"[", file.rsplit(|byte| *byte == b'/').next().unwrap_or_default(), b"]"].concat(),
+                None => format!("{:#x}", frame.address).into_bytes(),
+            });
+            // What separates frames, and the stack from its count.
+            let safe: Vec<u8> =
+                name.into_iter().map(|byte| if matches!(byte, b';' | b'\n') { b':' } else { byte }).collect();
+            text.push(&safe);
+        }
+    }
+
+    /// The text of a conversion of one frame.
+    pub fn name(&mut self, conversion: Named, frame: Frame) -> Vec<u8> {
+        let lines = matches!(conversion, Named::UserFile | Named::UserLine | Named::UserFileLine);
+        let found = self.find(Frame { lines, ..frame });
+        let hex = || format!("{:#x}", frame.address).into_bytes();
+        match (conversion, &found.line) {
+            (Named::UserSymbol, _) => found.name.unwrap_or_else(hex),
+            (Named::UserBuildId, _) => {
+                found.build_id.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
+            }
+            (Named::UserFile, Some((file, _))) => file.clone(),
+            (Named::UserLine, Some((_, line))) => line.to_string().into_bytes(),
+            (Named::UserFileLine, Some((file, line))) => [file.as_slice(), format!(":{line}").as_bytes()].concat(),
+            (Named::UserFile | Named::UserLine | Named::UserFileLine, None) => hex(),
+            _ => found.describe(frame.address),
+        }
+    }
+}
+
+/// The frames of a memory part: the first is where the program is, the others are return addresses.
+pub fn frames(part: &[u8], lines: bool) -> Vec<Frame> {
+    let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    let pairs = part.as_chunks::<16>().0.iter().enumerate();
+    let frames = pairs.map(|(index, pair)| {
+        let (address, place) = pair.split_at(8);
+        Frame { address: word(address), place: Place(word(place)), returns: index > 0, lines }
+    });
+    frames.collect()
+}
+
+/// The frames of a text, `0xADDRESS@FILE+OFFSET ...`, up to what is none.
+pub fn frames_of_text(text: &[u8]) -> Vec<Frame> {
+    let number = |text: &str, base| u64::from_str_radix(text, base).ok();
+    let frame = |(index, word): (usize, &str)| {
+        let (address, place) = word.split_once('@').unwrap_or((word, "0+0"));
+        let (file, offset) = place.split_once('+')?;
+        let address = number(address.strip_prefix("0x").unwrap_or(address), 16)?;
+        let place = Place::new(number(file, 10)? as u32, number(offset, 16)?);
+        Some(Frame { address, place, returns: index > 0, lines: false })
+    };
+    let text = String::from_utf8_lossy(text);
+    text.split(' ').filter(|word| !word.is_empty()).enumerate().map_while(frame).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// File 1 is a program of one function; process 7 has made one.
+    #[derive(Debug, Default)]
+    pub struct Fake {
+        asked: usize,
+    }
+
+    impl Names for Fake {
+        fn find(&mut self, frame: Frame) -> Found {
+            self.asked += 1;
+            let file = frame.place.file();
+            match file {
+                Some((1, offset @ 0x100..0x200)) => Found {
+                    name: Some(b"main".to_vec()),
+                    offset: offset - 0x100,
+                    bytes: 0x100,
+                    file: Some(b"/bin/it".to_vec()),
+                    build_id: vec![0xab, 0x01],
+                    line: frame.lines.then(|| (b"it.c".to_vec(), if frame.returns { 8 } else { 9 })),
+                    is_certain: true,
+                },
+                Some((_, offset)) => Found { file: Some(b"/lib/x".to_vec()), offset, ..Found::default() },
+                None if frame.place.process() == Some(7) => {
+                    Found { name: Some(b"jit".to_vec()), offset: 1, bytes: 2, ..Found::default() }
+                }
+                None => Found::default(),
+            }
+        }
+    }
+
+    pub fn part(frames: &[(u64, u64)]) -> Vec<u8> {
+        let mut part = (frames.len() as u32 * 16).to_le_bytes().to_vec();
+        part.extend(frames.iter().flat_map(|(address, place)| [address.to_le_bytes(), place.to_le_bytes()].concat()));
+        part.extend([0; 4]);
+        part
+    }
+
+    #[test]
+    fn every_form_of_a_frame() {
+        let mut users = Users::new(Some(Box::new(Fake::default())));
+        let frame =
+            |file, offset| Frame { address: 0x7f10, place: Place::new(file, offset), returns: false, lines: false };
+        let mut name = |conversion, frame| String::from_utf8(users.name(conversion, frame)).unwrap();
+        assert_eq!(name(Named::UserSymbol, frame(1, 0x110)), "main");
+        assert_eq!(name(Named::UserData, frame(1, 0x110)), "main+0x10/0x100 [/bin/it]");
+        assert_eq!(name(Named::UserFileLine, frame(1, 0x110)), "it.c:9");
+        assert_eq!(name(Named::UserFile, frame(1, 0x110)), "it.c");
+        assert_eq!(name(Named::UserLine, frame(1, 0x110)), "9");
+        assert_eq!(name(Named::UserBuildId, frame(1, 0x110)), "ab01");
+        assert_eq!(name(Named::UserData, frame(2, 0x110)), "0x7f10 [/lib/x+0x110]");
+        assert_eq!(name(Named::UserFileLine, frame(2, 0x110)), "0x7f10");
+        assert_eq!(name(Named::UserData, frame(0, 7)), "jit+0x1/0x2");
+        assert_eq!(name(Named::UserSymbol, frame(0, 0)), "0x7f10");
+    }
+
+    #[test]
+    fn folded_stacks_begin_with_the_outermost() {
+        let mut users = Users::new(Some(Box::new(Fake::default())));
+        let mut text = Text::new(1000);
+        users.folded(&frames_of_text(b"0x10@0+7 0x20@2+5 0x30@1+110 0x40"), &mut text);
+        assert_eq!(text.as_bytes(), b"0x40;main;[x];jit");
+    }
+
+    #[test]
+    fn a_text_has_the_same_frames() {
+        let of_text = frames_of_text(b"0x10@1+110 0x20@0+7 0x30");
+        let pairs = part(&[(0x10, Place::new(1, 0x110).0), (0x20, 7), (0x30, 0)]);
+        assert_eq!(of_text, frames(&pairs[4..], false));
+        assert_eq!(frames_of_text(b"0x10 nothing 0x20").len(), 1);
+        assert_eq!(frames_of_text(b""), []);
+    }
+}

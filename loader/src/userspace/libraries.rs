@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The files that a program will map when it starts: itself, the program that loads it, and the libraries that it names. Found as ld.so
+//! does, but for its cache: what is missed here is met later.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::userspace::image::{Elf, Image};
+use crate::userspace::locate;
+
+/// Files of one program, at most.
+const MOST: usize = 64;
+/// Programs of one command, at most.
+const MOST_PROGRAMS: usize = 8;
+const NEEDED: i64 = 1;
+const RPATH: i64 = 15;
+const RUNPATH: i64 = 29;
+
+/// The programs that a command line names: its first word, and others that are one, as in `sh -c 'make && make install'`.
+pub fn programs(command: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let words = command.split(|c: char| c.is_whitespace() || "'\"`;&|()<>$".contains(c));
+    for path in words.filter_map(program) {
+        if found.len() < MOST_PROGRAMS && !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// As a shell finds it; `None`: a path or a name that leads to no file.
+fn program(word: &str) -> Option<PathBuf> {
+    if word.is_empty() || word.starts_with('-') {
+        return None;
+    }
+    if word.contains('/') {
+        return Some(PathBuf::from(word)).filter(|path| path.is_file());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|directory| directory.join(word)).find(|path| path.is_file())
+}
+
+/// The program and what it maps, in the order in which it is found.
+pub fn of(program: &Path) -> Vec<PathBuf> {
+    let mut found = vec![program.to_path_buf()];
+    let system = directories();
+    let mut at = 0;
+    while let Some(path) = found.get(at).cloned() {
+        at += 1;
+        for next in mapped_by(&path, &system) {
+            if found.len() < MOST && !found.contains(&next) {
+                found.push(next);
+            }
+        }
+    }
+    found
+}
+
+fn mapped_by(path: &Path, system: &[PathBuf]) -> Vec<PathBuf> {
+    let Some(file) = locate::open(path) else { return Vec::new() };
+    let own = path.parent().unwrap_or(Path::new("/"));
+    let read = |elf: &dyn Elf| {
+        let mut places: Vec<PathBuf> = Vec::new();
+        for list in elf.dynamic(RPATH).into_iter().chain(elf.dynamic(RUNPATH)) {
+            let list = String::from_utf8_lossy(&list).replace("${ORIGIN}", "$ORIGIN");
+            places.extend(list.split(':').map(|place| PathBuf::from(place.replace("$ORIGIN", &own.to_string_lossy()))));
+        }
+        places.extend(system.iter().cloned());
+        let library = |name: Vec<u8>| {
+            let name = OsStr::from_bytes(&name);
+            places.iter().map(|place| place.join(name)).find(|path| path.is_file())
+        };
+        let libraries = elf.dynamic(NEEDED).into_iter().filter_map(library);
+        elf.interpreter().into_iter().chain(libraries).collect()
+    };
+    Image::of(file).with(read).unwrap_or_default()
+}
+
+fn directories() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    if let Some(list) = std::env::var_os("LD_LIBRARY_PATH") {
+        found.extend(std::env::split_paths(&list));
+    }
+    let mut files = vec![PathBuf::from("/etc/ld.so.conf")];
+    files.extend(fs::read_dir("/etc/ld.so.conf.d").into_iter().flatten().flatten().map(|entry| entry.path()));
+    files.sort();
+    for file in files {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        found.extend(text.lines().map(str::trim).filter(|line| line.starts_with('/')).map(PathBuf::from));
+    }
+    found.extend(
+        ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"]
+            .map(PathBuf::from),
+    );
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_of_a_shell() {
+        let named = programs("sh -c 'cat /no/such/file; sh'");
+        assert!(named.first().is_some_and(|path| path.ends_with("sh")) && named.len() == 2, "{named:?}");
+        assert!(named.iter().all(|path| of(path).starts_with(std::slice::from_ref(path))));
+        assert_eq!(programs("/no/such/program"), Vec::<PathBuf>::new());
+        if !Path::new("/bin/bash").exists() {
+            return;
+        }
+        let names = of(Path::new("/bin/bash"));
+        assert!(names.iter().any(|path| path.to_string_lossy().contains("libc.so")), "{names:?}");
+    }
+}

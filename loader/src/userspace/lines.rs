@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Source lines of a file, from its DWARF or that of its separate debug file. All of it is read when the first line of a file is asked for.
+//!
+//! Only with the feature `source`, which `spile` has; the static `spilerun` has none.
+
+#[cfg(feature = "source")]
+pub use dwarf::Lines;
+#[cfg(not(feature = "source"))]
+pub use none::Lines;
+
+#[cfg(not(feature = "source"))]
+mod none {
+    use std::path::Path;
+
+    use crate::userspace::image::Image;
+
+    /// None of any file.
+    #[derive(Debug, Default)]
+    pub struct Lines;
+
+    impl Lines {
+        /// Of any file.
+        pub fn of(_: &Image, _: &Path) -> Lines {
+            Lines
+        }
+
+        /// Not known.
+        #[allow(clippy::unused_self, reason = "as the other")]
+        pub fn find(&self, _: u64) -> Option<(Vec<u8>, u32)> {
+            None
+        }
+    }
+}
+
+#[cfg(feature = "source")]
+mod dwarf {
+    use std::path::Path;
+
+    use addr2line::Context;
+    use gimli::{Dwarf, EndianArcSlice, LittleEndian, SectionId};
+
+    use crate::userspace::image::{Elf, Image};
+    use crate::userspace::symbols;
+
+    type Slice = EndianArcSlice<LittleEndian>;
+
+    /// Line information of more bytes than this in a file is not read.
+    const MAX_DWARF: usize = 512 << 20;
+
+    /// Source lines of a file; none if it has no debug information.
+    #[derive(Default)]
+    pub struct Lines {
+        context: Option<Context<Slice>>,
+    }
+
+    impl std::fmt::Debug for Lines {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_struct("Lines").field("known", &self.context.is_some()).finish()
+        }
+    }
+
+    impl Lines {
+        /// Of the file at this path, or of its debug file.
+        pub fn of(image: &Image, path: &Path) -> Lines {
+            let own = image.with(context).flatten();
+            let context = own.or_else(|| {
+                let file = image.with(|elf| symbols::debug_file(elf, path)).flatten()?;
+                Image::of(file).with(context).flatten()
+            });
+            Lines { context }
+        }
+
+        /// File and line of the code at the address, as the file has it.
+        pub fn find(&self, address: u64) -> Option<(Vec<u8>, u32)> {
+            let location = self.context.as_ref()?.find_location(address).ok().flatten()?;
+            Some((location.file?.as_bytes().to_vec(), location.line?))
+        }
+    }
+
+    fn context(elf: &dyn Elf) -> Option<Context<Slice>> {
+        elf.section(".debug_info")?;
+        let mut left = MAX_DWARF;
+        let load = |id: SectionId| -> Result<Slice, gimli::Error> {
+            let data = elf
+                .section(id.name())
+                .map(|section| section.data)
+                .filter(|data| data.len() <= left)
+                .unwrap_or_default();
+            left -= data.len();
+            Ok(EndianArcSlice::new(data.into(), LittleEndian))
+        };
+        Context::from_dwarf(Dwarf::load(load).ok()?).ok()
+    }
+}
+
+#[cfg(all(test, feature = "source"))]
+mod tests {
+    use super::*;
+    use crate::userspace::image::Image;
+    use std::fs::File;
+    use std::path::Path;
+
+    #[test]
+    fn this_function_has_a_line() {
+        let image = Image::of(File::open("/proc/self/exe").unwrap());
+        let lines = Lines::of(&image, Path::new("/proc/self/exe"));
+        let at = image
+            .with(|elf| {
+                elf.symbols(false).into_iter().find(|symbol| symbol.name == b"main").map(|symbol| symbol.address)
+            })
+            .flatten()
+            .unwrap();
+        // main() of a test program is generated code, with a line all the same if there is any for it.
+        if let Some((file, line)) = lines.find(at) {
+            assert!(!file.is_empty() && line > 0);
+        }
+    }
+}

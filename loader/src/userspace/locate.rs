@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Opens the files that the module has seen mapped.
+//!
+//! By the path within their file system, at a place where that is mounted for this process; else as the process has them: by
+//! `/proc/PID/map_files`, which also leads to deleted files, or by the path below `/proc/PID/root`, which may be another mount
+//! namespace. What is opened has to be the inode. All of it happens with this process's rights: what it may not read stays
+//! unnamed.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+use spile_abi::device;
+
+/// A file that was found.
+#[derive(Debug)]
+pub struct Found {
+    /// Open for reading.
+    pub file: File,
+    /// Its path as its processes know it.
+    pub shown: PathBuf,
+    /// Can be opened again by that path.
+    pub stays: bool,
+}
+
+/// A line of /proc/PID/maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// Address behind it.
+    pub end: u64,
+    /// May be executed.
+    pub is_code: bool,
+    /// Major and minor number.
+    pub device: (u32, u32),
+    /// Of the file; 0: none.
+    pub inode: u64,
+    /// Without " (deleted)"; empty: none.
+    pub path: PathBuf,
+}
+
+impl Mapping {
+    /// From a line; `None`: not one.
+    pub fn parse(line: &str) -> Option<Mapping> {
+        let mut fields = line.splitn(6, ' ');
+        let (start, end) = fields.next()?.split_once('-')?;
+        let is_code = fields.next()?.as_bytes().get(2) == Some(&b'x');
+        let _offset = fields.next()?;
+        let (major, minor) = fields.next()?.split_once(':')?;
+        let inode = fields.next()?.parse().ok()?;
+        let path = fields.next().unwrap_or_default().trim_start();
+        let hex = |text| u64::from_str_radix(text, 16).ok();
+        let number = |text| u32::from_str_radix(text, 16).ok();
+        Some(Mapping {
+            start: hex(start)?,
+            end: hex(end)?,
+            is_code,
+            device: (number(major)?, number(minor)?),
+            inode,
+            path: unescaped(path.strip_suffix(" (deleted)").unwrap_or(path)),
+        })
+    }
+}
+
+/// Of a process; empty if it is gone, or another user's.
+pub fn mappings(process: u32) -> Vec<Mapping> {
+    let text = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().filter_map(Mapping::parse).collect()
+}
+
+/// The kernel writes blanks and the like as octal numbers.
+fn unescaped(text: &str) -> PathBuf {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, more @ ..] = rest {
+        let octal =
+            more.first_chunk::<3>().filter(|digits| *first == b'\\' && digits.iter().all(|d| (b'0'..b'8').contains(d)));
+        match octal {
+            Some([a, b, c]) => {
+                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                rest = more.get(3..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    PathBuf::from(OsStr::from_bytes(&bytes))
+}
+
+/// The path that the module has seen, up to the NUL.
+pub fn path_of(file: &device::File) -> &Path {
+    let text = file.path.split(|byte| *byte == 0).next().unwrap_or_default();
+    Path::new(OsStr::from_bytes(text))
+}
+
+/// Opens a regular file without waiting for anything.
+pub fn open(path: &Path) -> Option<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
+    file.metadata().ok()?.is_file().then_some(file)
+}
+
+fn open_inode(path: &Path, inode: u64) -> Option<File> {
+    open(path).filter(|file| file.metadata().is_ok_and(|found| found.ino() == inode))
+}
+
+/// The file; `None`: it is not there any more, or not for this user.
+pub fn find(wanted: &device::File) -> Option<Found> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let by_path = by_mount(&mounts, wanted).or_else(|| {
+        let path = path_of(wanted);
+        path.is_absolute().then(|| path.to_path_buf())
+    });
+    if let Some(path) = by_path
+        && let Some(file) = open_inode(&path, wanted.inode)
+    {
+        return Some(Found { file, shown: path, stays: true });
+    }
+    of_process(wanted)
+}
+
+/// Where it is for this process.
+fn by_mount(mounts: &str, wanted: &device::File) -> Option<PathBuf> {
+    let path = path_of(wanted);
+    let (major, minor) = (wanted.device >> 8 & 0xfff, (wanted.device & 0xff) | (wanted.device >> 12 & 0xfff00));
+    let number = format!("{major}:{minor}");
+    let places = mounts.lines().filter_map(|line| {
+        let mut fields = line.split(' ').skip(2);
+        (fields.next()? == number).then_some(())?;
+        let (root, place) = (unescaped(fields.next()?), unescaped(fields.next()?));
+        Some(place.join(path.strip_prefix(root).ok()?))
+    });
+    let places: Vec<PathBuf> = places.collect();
+    places.into_iter().find(|place| open_inode(place, wanted.inode).is_some())
+}
+
+fn of_process(wanted: &device::File) -> Option<Found> {
+    if wanted.process == 0 {
+        return None;
+    }
+    let holds =
+        |mapping: &Mapping| (mapping.start..mapping.end).contains(&wanted.address) && mapping.inode == wanted.inode;
+    let mapping = mappings(wanted.process).into_iter().find(holds)?;
+    let process = PathBuf::from(format!("/proc/{}", wanted.process));
+    let exactly = process.join(format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
+    let below_root = process.join("root").join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path));
+    let file = open_inode(&exactly, wanted.inode).or_else(|| open_inode(&below_root, wanted.inode))?;
+    Some(Found { file, shown: mapping.path, stays: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(path: &str, device: u32, inode: u64) -> device::File {
+        let mut file = device::File {
+            id: 1,
+            flags: 0,
+            inode,
+            device,
+            generation: 0,
+            process: std::process::id(),
+            reserved: 0,
+            address: 0,
+            path: [0; device::FILE_PATH],
+        };
+        file.path[..path.len()].copy_from_slice(path.as_bytes());
+        file
+    }
+
+    #[test]
+    fn lines_of_maps() {
+        let line =
+            "7f00aa000000-7f00aa001000 r-xp 00001000 fe:01 42                         /a\\040b/libx.so (deleted)";
+        let expected = Mapping {
+            start: 0x7f00_aa00_0000,
+            end: 0x7f00_aa00_1000,
+            is_code: true,
+            device: (0xfe, 1),
+            inode: 42,
+            path: "/a b/libx.so".into(),
+        };
+        assert_eq!(Mapping::parse(line), Some(expected));
+        assert_eq!(Mapping::parse("7f00-7f01 rw-p 00000000 00:00 0").map(|mapping| mapping.path), Some(PathBuf::new()));
+        assert_eq!(Mapping::parse("none"), None);
+    }
+
+    #[test]
+    fn a_file_is_found_by_its_path_or_by_who_has_it_mapped() {
+        let own =
+            mappings(std::process::id()).into_iter().find(|mapping| mapping.is_code && mapping.inode != 0).unwrap();
+        let path = own.path.to_str().unwrap();
+        assert_eq!(find(&wanted(path, 0, own.inode)).map(|found| found.shown), Some(own.path.clone()));
+        let by_process = device::File { address: own.start, ..wanted("not/whole", 0, own.inode) };
+        assert_eq!(find(&by_process).map(|found| (found.shown, found.stays)), Some((own.path.clone(), false)));
+        assert!(find(&wanted(path, 0, own.inode + 1)).is_none(), "another inode");
+    }
+
+    #[test]
+    fn mounts_are_told_by_their_device() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let inode = file.as_file().metadata().unwrap().ino();
+        let directory = file.path().parent().unwrap();
+        let mounts = format!("30 1 254:300 /sub {} rw - ext4 /dev/vdb rw", directory.display());
+        let inside = format!("/sub/{}", file.path().file_name().unwrap().to_str().unwrap());
+        let device = 254 << 8 | (300 & 0xff) | (300 & !0xff) << 12;
+        assert_eq!(by_mount(&mounts, &wanted(&inside, device, inode)), Some(file.path().to_path_buf()));
+        assert_eq!(by_mount(&mounts, &wanted(&inside, device + 1, inode)), None);
+    }
+}

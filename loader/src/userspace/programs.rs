@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Names of frames of user space.
+
+use std::collections::HashMap;
+
+use crate::records::user::{Found, Frame, Names};
+use crate::userspace::files::Files;
+use crate::userspace::image::Segment;
+use crate::userspace::lines::Lines;
+use crate::userspace::perf_map::PerfMaps;
+use crate::userspace::symbols::Table;
+
+/// Symbols of all files that are kept; then all are read again.
+const MOST_SYMBOLS: usize = 4 << 20;
+
+#[derive(Debug)]
+struct Program {
+    shown: Vec<u8>,
+    segments: Vec<Segment>,
+    symbols: Table,
+    build_id: Vec<u8>,
+    /// Read when they are asked for.
+    lines: Option<Lines>,
+}
+
+impl Program {
+    /// The address that the file itself has for an offset in it.
+    fn address(&self, offset: u64) -> Option<u64> {
+        let at = |segment: &Segment| offset.checked_sub(segment.offset).filter(|at| *at < segment.bytes);
+        self.segments.iter().find_map(|segment| Some(segment.address + at(segment)?))
+    }
+}
+
+/// The programs of a session.
+#[derive(Debug)]
+pub struct Programs<'f> {
+    files: &'f Files<'f>,
+    programs: HashMap<u32, Program>,
+    symbols: usize,
+    maps: PerfMaps,
+}
+
+impl<'f> Programs<'f> {
+    /// `files`: of the session.
+    pub fn new(files: &'f Files<'f>) -> Programs<'f> {
+        Programs { files, programs: HashMap::new(), symbols: 0, maps: PerfMaps::default() }
+    }
+
+    fn program(&mut self, id: u32) -> Option<&mut Program> {
+        if self.symbols > MOST_SYMBOLS {
+            self.programs.clear();
+            self.symbols = 0;
+        }
+        if !self.programs.contains_key(&id) {
+            let program = self.read(id)?;
+            self.symbols += program.symbols.len();
+            self.programs.insert(id, program);
+        }
+        self.programs.get_mut(&id)
+    }
+
+    fn read(&self, id: u32) -> Option<Program> {
+        use std::os::unix::ffi::OsStrExt;
+        let known = self.files.get(id)?;
+        known.image()?.with(|elf| Program {
+            shown: known.shown.as_os_str().as_bytes().to_vec(),
+            segments: elf.segments(),
+            symbols: Table::of(elf, &known.shown),
+            build_id: elf.build_id(),
+            lines: None,
+        })
+    }
+
+    fn of_file(&mut self, id: u32, offset: u64, frame: Frame) -> Found {
+        let files = self.files;
+        let Some(program) = self.program(id) else {
+            return Found { file: files.device().file(id).map(|file| shown(&file)), offset, ..Found::default() };
+        };
+        let mut found = Found {
+            file: Some(program.shown.clone()),
+            build_id: program.build_id.clone(),
+            offset,
+            is_certain: true,
+            ..Found::default()
+        };
+        // The call, which may be the last instruction of its function, is before the return address.
+        let Some(code) = offset.checked_sub(frame.returns.into()).and_then(|offset| program.address(offset)) else {
+            return found;
+        };
+        if let Some(at) = program.symbols.find(code) {
+            found.name = Some(demangled(at.name));
+            found.offset = at.offset + u64::from(frame.returns);
+            found.bytes = at.bytes;
+        }
+        if frame.lines {
+            if program.lines.is_none() {
+                let image = files.get(id).and_then(|known| Some((known.image()?, known)));
+                program.lines = Some(image.map(|(image, known)| Lines::of(&image, &known.shown)).unwrap_or_default());
+            }
+            found.line = program.lines.as_ref().and_then(|lines| lines.find(code));
+        }
+        found
+    }
+}
+
+/// Of a file that cannot be read.
+fn shown(file: &spile_abi::device::File) -> Vec<u8> {
+    file.path.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
+}
+
+impl Names for Programs<'_> {
+    fn find(&mut self, frame: Frame) -> Found {
+        if let Some((id, offset)) = frame.place.file() {
+            return self.of_file(id, offset, frame);
+        }
+        let code = frame.address.saturating_sub(frame.returns.into());
+        let function = frame.place.process().and_then(|process| self.maps.find(process, code));
+        function.map_or_else(Found::default, |(name, offset, bytes)| Found {
+            name: Some(name.to_vec()),
+            offset: offset + u64::from(frame.returns),
+            bytes,
+            ..Found::default()
+        })
+    }
+}
+
+/// As in the source; names that are not mangled as they are. C++ only with the feature `source`.
+fn demangled(name: &[u8]) -> Vec<u8> {
+    let Ok(text) = std::str::from_utf8(name) else { return name.to_vec() };
+    if let Ok(rust) = rustc_demangle::try_demangle(text) {
+        return format!("{rust:#}").into_bytes();
+    }
+    cxx(text).map_or_else(|| name.to_vec(), String::into_bytes)
+}
+
+#[cfg(feature = "source")]
+fn cxx(name: &str) -> Option<String> {
+    name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten()
+}
+
+#[cfg(not(feature = "source"))]
+fn cxx(_: &str) -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        let shown = |name: &str| String::from_utf8(demangled(name.as_bytes())).unwrap();
+        if cfg!(feature = "source") {
+            assert_eq!(shown("_ZN6Widget4spinEi"), "Widget::spin(int)");
+        }
+        assert_eq!(shown("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
+        assert_eq!(shown("_RNvC6_123foo3bar"), "123foo::bar");
+        assert_eq!(shown("_Zx!"), "_Zx!");
+        assert_eq!(shown("write"), "write");
+    }
+}

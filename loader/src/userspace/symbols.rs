@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The symbols of a file, sorted: of its own `.symtab`, of a separate debug file, of `.gnu_debugdata`, of `.dynsym`.
+
+use std::path::{Path, PathBuf};
+
+use crate::userspace::image::{self, Elf, Image, Symbol};
+use crate::userspace::locate;
+
+/// Where distributions put separate debug files.
+const DEBUG: &str = "/usr/lib/debug";
+/// Largest `.gnu_debugdata` that is unpacked, in bytes.
+const MAX_DEBUGDATA: u64 = 256 << 20;
+
+/// A symbol that an address is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At<'s> {
+    /// As in the file.
+    pub name: &'s [u8],
+    /// Offset of the address in it.
+    pub offset: u64,
+    /// 0: not known.
+    pub bytes: u64,
+}
+
+/// Sorted by address.
+#[derive(Debug, Default)]
+pub struct Table {
+    symbols: Vec<Symbol>,
+}
+
+impl Table {
+    /// All that is known about the file at this path.
+    pub fn of(elf: &dyn Elf, path: &Path) -> Table {
+        let mut symbols = elf.symbols(false);
+        if symbols.is_empty() {
+            symbols = debug_file(elf, path)
+                .and_then(|file| Image::of(file).with(|elf| elf.symbols(false)))
+                .unwrap_or_default();
+        }
+        if symbols.is_empty()
+            && let Some(section) = elf.section(".gnu_debugdata")
+            && let Some(bytes) = unpacked(&section.data)
+        {
+            symbols = image::parse(bytes.as_slice()).map(|elf| elf.symbols(false)).unwrap_or_default();
+        }
+        symbols.extend(elf.symbols(true));
+        Table::sorted(symbols)
+    }
+
+    fn sorted(mut symbols: Vec<Symbol>) -> Table {
+        // Of several at one place the one that a user would write: visible, with a size, without underscores, short.
+        symbols.sort_by(|one, other| {
+            let rank = |symbol: &Symbol| {
+                let underscores = symbol.name.iter().take_while(|byte| **byte == b'_').count();
+                (!symbol.is_global, symbol.bytes == 0, underscores, symbol.name.len())
+            };
+            one.address
+                .cmp(&other.address)
+                .then_with(|| rank(one).cmp(&rank(other)))
+                .then_with(|| one.name.cmp(&other.name))
+        });
+        symbols.dedup_by_key(|symbol| symbol.address);
+        Table { symbols }
+    }
+
+    /// Number of symbols.
+    pub fn len(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
+    /// The symbol that the address, as the file has it, is in.
+    pub fn find(&self, address: u64) -> Option<At<'_>> {
+        /// Symbols that lie in others, as labels in code written by hand.
+        const NESTED: usize = 16;
+        let behind = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let before = self.symbols.get(..behind)?;
+        let at = |symbol: &'_ Symbol| address - symbol.address;
+        let holds = |symbol: &&Symbol| at(symbol) < symbol.bytes;
+        let found = before.iter().rev().take(NESTED).find(holds);
+        // Without a size a symbol goes on to the next one, or to the end of what it is in.
+        let (last, outer) = before.split_last()?;
+        let is_inside = |symbol: &Symbol| last.address - symbol.address < symbol.bytes;
+        let is_open = || last.bytes == 0 && !outer.iter().rev().take(NESTED).any(is_inside);
+        let found = found.or_else(|| is_open().then_some(last))?;
+        Some(At { name: &found.name, offset: at(found), bytes: found.bytes })
+    }
+}
+
+/// The separate debug file, by the build-id or by the name in `.gnu_debuglink`.
+pub fn debug_file(elf: &dyn Elf, path: &Path) -> Option<std::fs::File> {
+    let hex: String = elf.build_id().iter().map(|byte| format!("{byte:02x}")).collect();
+    let by_id = hex
+        .split_at_checked(2)
+        .map(|(first, rest)| PathBuf::from(DEBUG).join(".build-id").join(first).join(format!("{rest}.debug")));
+    let link = elf.section(".gnu_debuglink").and_then(|section| {
+        let name = section.data.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty() && !name.contains('/'))
+    });
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let beside = link.into_iter().flat_map(|name| {
+        let below = directory.strip_prefix("/").unwrap_or(directory);
+        [directory.join(".debug").join(&name), PathBuf::from(DEBUG).join(below).join(&name)]
+    });
+    let same = |file: &std::fs::File| {
+        let id = file.try_clone().ok().and_then(|file| Image::of(file).with(|elf| elf.build_id()));
+        id.is_some_and(|id| id == elf.build_id())
+    };
+    by_id.into_iter().chain(beside).filter_map(|path| locate::open(&path)).find(same)
+}
+
+fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    lzma_rust2::XzReader::new(packed, false).take(MAX_DEBUGDATA).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbol(address: u64, bytes: u64, name: &str, is_global: bool) -> Symbol {
+        Symbol { address, bytes, is_global, name: name.into() }
+    }
+
+    #[test]
+    fn the_name_that_a_user_would_write() {
+        let table = Table::sorted(vec![
+            symbol(0x100, 0x20, "__libc_write", false),
+            symbol(0x100, 0x20, "__write", true),
+            symbol(0x100, 0x20, "write", true),
+            symbol(0x110, 0, "label", false),
+            symbol(0x200, 0, "_start", true),
+        ]);
+        let name = |address| table.find(address).map(|at| (String::from_utf8_lossy(at.name).into_owned(), at.offset));
+        assert_eq!(name(0x108), Some(("write".into(), 8)));
+        assert_eq!(name(0x118), Some(("write".into(), 0x18)), "a label in a function does not hide it");
+        assert_eq!(name(0x130), None);
+        assert_eq!(name(0x204), Some(("_start".into(), 4)), "without a size");
+        assert_eq!(name(0x10), None);
+    }
+}

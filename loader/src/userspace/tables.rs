@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Hands the module the tables of files: of those that the target will run in before the session starts, of others when a stack has led
+//! through them. The latter in a thread of its own, because a large program takes long to read and the rings do not wait.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::ptr::NonNull;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use spile_abi::device::Unwind;
+
+use crate::module::device::Device;
+use crate::userspace::files::Files;
+use crate::userspace::image::{self, Image};
+use crate::userspace::unwind::Table;
+use crate::userspace::{libraries, locate};
+
+/// Files of the system's processes whose tables are made before each session.
+const MOST_SHARED: usize = 12;
+
+/// What is known of the session's target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead<'o> {
+    /// `-c`
+    Command(&'o str),
+    /// `-x`
+    Process(u32),
+    /// All processes.
+    Nothing,
+}
+
+/// Before the session: the tables that it will need at once. Those of files that cannot be read are left out.
+pub fn prepare(device: &Device, ahead: Ahead<'_>, made: &mut Made) {
+    if let (Some(image), Some(address)) = (Image::vdso(), image::vdso_address()) {
+        hand_over(device, &image, address);
+    }
+    let mut paths: Vec<PathBuf> = match ahead {
+        Ahead::Command(command) => libraries::programs(command).iter().flat_map(|path| libraries::of(path)).collect(),
+        Ahead::Process(process) => code_of(process),
+        Ahead::Nothing => Vec::new(),
+    };
+    paths.extend(shared_files());
+    paths.iter().for_each(|path| made.hand_over(device, locate::open(path)));
+}
+
+/// Files that the process has mapped, below its root.
+fn code_of(process: u32) -> Vec<PathBuf> {
+    let root = PathBuf::from(format!("/proc/{process}/root"));
+    let mapped = locate::mappings(process).into_iter().filter(|mapping| mapping.is_code && mapping.inode != 0);
+    let paths = mapped.map(|mapping| root.join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path)));
+    let mut paths: Vec<PathBuf> = paths.collect();
+    paths.dedup();
+    paths
+}
+
+/// Those that most processes have mapped, the most common first.
+fn shared_files() -> Vec<PathBuf> {
+    let mut counts: HashMap<((u32, u32), u64), (usize, PathBuf)> = HashMap::new();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        for mapping in locate::mappings(process).into_iter().filter(|mapping| mapping.is_code && mapping.inode != 0) {
+            counts.entry((mapping.device, mapping.inode)).or_insert((0, mapping.path)).0 += 1;
+        }
+    }
+    let mut files: Vec<(usize, PathBuf)> = counts.into_values().collect();
+    files.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+    files.into_iter().take(MOST_SHARED).map(|(_, path)| path).collect()
+}
+
+/// Makes the tables that the module asks for, until `over` is readable.
+pub fn serve(files: &Files<'_>, made: &mut Made, over: BorrowedFd<'_>) {
+    let Some(events) = files.device().events() else { return };
+    loop {
+        let mut descriptors = [PollFd::new(over, PollFlags::POLLIN), PollFd::new(events, PollFlags::POLLRDBAND)];
+        match poll(&mut descriptors, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return,
+        }
+        let [is_over, asks] = descriptors.map(|descriptor| descriptor.revents().unwrap_or(PollFlags::empty()));
+        if !is_over.is_empty() {
+            return;
+        }
+        while let Some(wanted) = files.device().wanted() {
+            if let Some(known) = files.get(wanted.id) {
+                made.hand_over(files.device(), known.open());
+            }
+        }
+        // A stopped session reports POLLHUP for good.
+        if asks.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
+            return;
+        }
+    }
+}
+
+/// A page of a file, mapped so that the module knows which one is meant. It is never read.
+struct Mapped {
+    at: NonNull<std::ffi::c_void>,
+}
+
+const PAGE: std::num::NonZero<usize> = std::num::NonZero::new(4096).unwrap();
+
+impl Mapped {
+    fn new(file: &fs::File) -> Option<Mapped> {
+        // SAFETY: a new mapping, at no given address.
+        let at = unsafe { mmap(None, PAGE, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE, file.as_fd(), 0) };
+        at.ok().map(|at| Mapped { at })
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nobody has a reference into it.
+        let _ = unsafe { munmap(self.at, PAGE.get()) };
+    }
+}
+
+/// Files whose tables the module has, by device and inode: each is read once.
+#[derive(Debug, Default)]
+pub struct Made {
+    files: HashSet<(u64, u64)>,
+}
+
+impl Made {
+    fn hand_over(&mut self, device: &Device, file: Option<fs::File>) {
+        let Some(file) = file else { return };
+        let Ok(found) = file.metadata() else { return };
+        if !self.files.insert((found.dev(), found.ino())) {
+            return;
+        }
+        let Some(mapped) = Mapped::new(&file) else { return };
+        hand_over(device, &Image::of(file), mapped.at.as_ptr() as u64);
+    }
+}
+
+/// Without a table, for want of information or of room, frame pointers are all there is: the module is told so.
+fn hand_over(device: &Device, image: &Image, mapping: u64) {
+    let read = image.with(|elf| (Table::of(elf), elf.build_id()));
+    let (table, build_id) = read.unwrap_or_default();
+    if device.unwind(&unwind_of(&table, &build_id, mapping), &table.bytes()).is_err() && !table.rules.is_empty() {
+        let none = Table::default();
+        let _ = device.unwind(&unwind_of(&none, &build_id, mapping), &none.bytes());
+    }
+}
+
+fn unwind_of(table: &Table, build_id: &[u8], mapping: u64) -> Unwind {
+    let mut unwind =
+        Unwind { mapping, rules: table.rules.len() as u32, places: table.places.len() as u32, ..Unwind::default() };
+    if build_id.len() <= unwind.build_id.len() {
+        unwind.build_id_bytes = build_id.len() as u32;
+        unwind.build_id.iter_mut().zip(build_id).for_each(|(to, from)| *to = *from);
+    }
+    unwind
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn files_of_a_process() {
+        let own = code_of(std::process::id());
+        let exe = fs::read_link("/proc/self/exe").unwrap();
+        assert!(own.iter().any(|path| path.ends_with(exe.strip_prefix("/").unwrap())), "{own:?}");
+        assert!(own.iter().all(|path: &PathBuf| Path::new(path).starts_with("/proc")));
+        assert!(!shared_files().is_empty());
+    }
+}

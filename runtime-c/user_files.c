@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Files that stacks of user space lead through, and how to unwind in them.
+ *
+ * A hash table that handlers add to without a lock, in NMI too: an entry is taken by
+ * cmpxchg, filled in, and released. What another CPU has taken but not filled in is passed
+ * over: that hit has no file for the frame. Nothing is removed before the end.
+ */
+#include <linux/atomic.h>
+#include <linux/err.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/overflow.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "context.h"
+#include "owner.h"
+#include "ring.h"
+#include "session.h"
+#include "user_files.h"
+
+enum {
+	FILE_PROBES = 32,		/* places that an entry may be at */
+	FILE_MAPPINGS = 512,		/* of a process, that are looked at for files to ask for */
+	FILE_ASK_NS = 1000000000,	/* between two times that a file is asked for */
+	UNWIND_MOST_PLACES = 8 << 20,
+};
+
+enum { FILE_FREE, FILE_TAKEN, FILE_THERE };
+
+/* SPILE_FILES of them; NULL if the script takes no stacks of user space. */
+static struct spile_user_file *user_files;
+static atomic_t wanted_files = ATOMIC_INIT(0);
+
+/* Only one table is taken at a time; protects unwind_bytes. */
+static DEFINE_MUTEX(tables_lock);
+static size_t unwind_bytes;
+
+static bool has_key(const struct spile_user_file *file, const struct spile_file_key *key)
+{
+	return file->key.inode == key->inode && file->key.device == key->device &&
+	       file->key.generation == key->generation;
+}
+
+/* The entry of the key, which is made if there is none; NULL: it cannot be told now. */
+static struct spile_user_file *entry_of(const struct spile_mapping *mapping, unsigned long address)
+{
+	const struct spile_file_key *key = &mapping->key;
+	u32 at = hash_64(key->inode * 31 + key->device + key->generation, 32), i;
+
+	for (i = 0; i < FILE_PROBES; i++) {
+		struct spile_user_file *file = &user_files[(at + i) % SPILE_FILES];
+		/* Acquire: its key; pairs with the release below. */
+		int state = smp_load_acquire(&file->state);
+
+		if (state == FILE_FREE &&
+		    cmpxchg(&file->state, FILE_FREE, FILE_TAKEN) == FILE_FREE) {
+			file->key = *key;
+			file->process = task_tgid_nr(current);
+			file->address = address;
+			if (mapping->kind == SPILE_MAPPING_FILE)
+				spile_mapping_path(mapping, file->path, sizeof(file->path));
+			/* Release: all of that; pairs with the acquire above. */
+			smp_store_release(&file->state, FILE_THERE);
+			return file;
+		}
+		if (state == FILE_THERE && has_key(file, key))
+			return file;
+		/*
+		 * Taken by another CPU, perhaps for the same key: as an entry of its own it
+		 * would be there twice.
+		 */
+		if (state != FILE_THERE)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* False: it has been asked for lately. */
+static bool want(struct spile_user_file *file, unsigned long address)
+{
+	u64 now = ktime_get_mono_fast_ns();
+
+	if (READ_ONCE(file->table) || READ_ONCE(file->wanted) ||
+	    (file->asked && now - file->asked < FILE_ASK_NS))
+		return false;
+	file->asked = now;
+	file->process = task_tgid_nr(current);
+	file->address = address;
+	if (xchg(&file->wanted, 1))
+		return false;
+	atomic_inc(&wanted_files);
+	return true;
+}
+
+/*
+ * Of the code of the current task, all: its stacks lead through more of it, and it may be
+ * gone when the loader looks.
+ */
+static noinline void want_all(struct spile_cpu *cpu)
+{
+	struct spile_user_file *file;
+	struct spile_mapping mapping;
+	unsigned long at = 0;
+	unsigned int i;
+
+	for (i = 0; i < FILE_MAPPINGS && spile_mapping_next(at, &mapping); i++) {
+		at = mapping.end;
+		if (!(mapping.flags & VM_EXEC) || mapping.kind == SPILE_MAPPING_ANONYMOUS)
+			continue;
+		file = entry_of(&mapping, mapping.start);
+		if (file)
+			want(file, mapping.start);
+	}
+	spile_ring_call_reader(cpu);
+}
+
+struct spile_user_file *spile_user_file(struct spile_cpu *cpu, const struct spile_mapping *mapping,
+					unsigned long address)
+{
+	if (!user_files || mapping->kind == SPILE_MAPPING_ANONYMOUS)
+		return NULL;
+	return entry_of(mapping, address);
+}
+
+u32 spile_user_file_id(const struct spile_user_file *file)
+{
+	return file - user_files + 1;
+}
+
+struct spile_user_file *spile_user_file_with(u32 id)
+{
+	struct spile_user_file *file;
+
+	if (!user_files || id - 1 >= SPILE_FILES)
+		return NULL;
+	file = &user_files[id - 1];
+	/* Acquire: as in entry_of(). */
+	return smp_load_acquire(&file->state) == FILE_THERE ? file : NULL;
+}
+
+const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
+						       struct spile_user_file *file,
+						       unsigned long address)
+{
+	/* Acquire: what it points to; pairs with the cmpxchg in keep_table(). */
+	const struct spile_unwind_table *table = smp_load_acquire(&file->table);
+
+	if (unlikely(!table) && want(file, address))
+		want_all(cpu);
+	return table;
+}
+
+const struct spile_unwind_rule *spile_unwind_rule_at(const struct spile_unwind_table *table,
+						     u64 offset)
+{
+	const u32 *places = table->places;
+	u32 count = table->place_count, at = 0;
+	u16 index;
+
+	if (!count || offset > U32_MAX || (u32)offset < places[0])
+		return NULL;
+	/* places[at] is never behind the offset. */
+	while (count > 1) {
+		u32 half = count / 2;
+
+		at += places[at + half] <= (u32)offset ? half : 0;
+		count -= half;
+	}
+	index = table->indices[at];
+	return index < table->rule_count ? &table->rules[index] : NULL;
+}
+
+bool spile_user_files_wanted(void)
+{
+	return atomic_read(&wanted_files) > 0;
+}
+
+/* Its number in the caller's namespace; 0 if it is gone. */
+static u32 process_here(pid_t process)
+{
+	u32 number;
+
+	rcu_read_lock();
+	number = pid_vnr(find_pid_ns(process, &init_pid_ns));
+	rcu_read_unlock();
+	return number;
+}
+
+static void describe_file(const struct spile_user_file *from, struct spile_file *file)
+{
+	*file = (struct spile_file){
+		.id = spile_user_file_id(from),
+		.flags = READ_ONCE(from->table) ? SPILE_FILE_HAS_TABLE : 0,
+		.inode = from->key.inode,
+		.device = from->key.device,
+		.generation = from->key.generation,
+		.process = process_here(READ_ONCE(from->process)),
+		.address = READ_ONCE(from->address),
+	};
+	memcpy(file->path, from->path, sizeof(file->path));
+}
+
+int spile_user_files_find(struct spile_file *file)
+{
+	const struct spile_user_file *found = spile_user_file_with(file->id);
+
+	if (!found)
+		return -ENOENT;
+	describe_file(found, file);
+	return 0;
+}
+
+int spile_user_files_next_wanted(struct spile_file *file)
+{
+	struct spile_user_file *found;
+	u32 id;
+
+	for (id = 1; spile_user_files_wanted() && id <= SPILE_FILES; id++) {
+		found = spile_user_file_with(id);
+		if (!found || !READ_ONCE(found->wanted) || !xchg(&found->wanted, 0))
+			continue;
+		atomic_dec(&wanted_files);
+		if (READ_ONCE(found->table))
+			continue;
+		describe_file(found, file);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Bytes of a table's parts; 0: too many. */
+static size_t bytes_of(const struct spile_unwind *unwind)
+{
+	if (unwind->rules >= SPILE_UNWIND_UNKNOWN || unwind->places > UNWIND_MOST_PLACES ||
+	    unwind->build_id_bytes > sizeof(unwind->build_id) || !unwind->rules != !unwind->places)
+		return 0;
+	return sizeof(struct spile_unwind_table) +
+	       unwind->rules * sizeof(struct spile_unwind_rule) +
+	       unwind->places * (sizeof(u32) + sizeof(u16));
+}
+
+/* The caller's table, copied; an error pointer. */
+static struct spile_unwind_table *copy_table(const struct spile_unwind *unwind, size_t bytes)
+{
+	struct spile_unwind_table *table =
+		__vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	size_t head = sizeof(*table);
+
+	if (!table)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_user((char *)table + head, u64_to_user_ptr(unwind->table), bytes - head)) {
+		vfree(table);
+		return ERR_PTR(-EFAULT);
+	}
+	*table = (struct spile_unwind_table){
+		.rule_count = unwind->rules,
+		.place_count = unwind->places,
+		.rules = (const struct spile_unwind_rule *)(table + 1),
+		.build_id_bytes = unwind->build_id_bytes,
+	};
+	table->places = (const u32 *)(table->rules + unwind->rules);
+	table->indices = (const u16 *)(table->places + unwind->places);
+	memcpy(table->build_id, unwind->build_id, sizeof(table->build_id));
+	return table;
+}
+
+static int keep_table(struct spile_user_file *file, const struct spile_unwind *unwind)
+{
+	size_t bytes = bytes_of(unwind);
+	struct spile_unwind_table *table;
+
+	if (!bytes)
+		return -EINVAL;
+	if (READ_ONCE(file->table))
+		return -EEXIST;
+	if (unwind_bytes + bytes > SPILE_UNWIND_MOST)
+		return -ENOSPC;
+	if (bytes > spile_owner_left())
+		return -EDQUOT;
+	table = copy_table(unwind, bytes);
+	if (IS_ERR(table))
+		return PTR_ERR(table);
+	unwind_bytes += bytes;
+	spile_session_charge(bytes);
+	/* Release: the table; pairs with the acquire in spile_user_file_table(). */
+	smp_store_release(&file->table, table);
+	return 0;
+}
+
+int spile_user_files_unwind(struct spile_unwind *unwind)
+{
+	struct spile_user_file *file;
+	struct spile_mapping mapping;
+	int error;
+
+	if (!user_files || unwind->reserved)
+		return -EINVAL;
+	/* The caller keeps it mapped. */
+	if (!spile_mapping_find(unwind->mapping, &mapping) ||
+	    mapping.kind == SPILE_MAPPING_ANONYMOUS)
+		return -EFAULT;
+	preempt_disable();
+	file = entry_of(&mapping, unwind->mapping);
+	preempt_enable();
+	if (!file)
+		return -EAGAIN;
+	unwind->id = spile_user_file_id(file);
+	mutex_lock(&tables_lock);
+	error = keep_table(file, unwind);
+	mutex_unlock(&tables_lock);
+	return error;
+}
+
+int spile_user_files_init(void)
+{
+	size_t bytes = array_size(SPILE_FILES, sizeof(*user_files));
+
+	if (!spile_script.user_stacks)
+		return 0;
+	if (!spile_session_affords("files of user space", bytes, 0))
+		return -ENOMEM;
+	user_files = vzalloc(bytes);
+	if (!user_files)
+		return -ENOMEM;
+	spile_session_charge(bytes);
+	return 0;
+}
+
+void spile_user_files_exit(void)
+{
+	u32 i;
+
+	for (i = 0; user_files && i < SPILE_FILES; i++)
+		vfree(user_files[i].table);
+	vfree(user_files);
+	user_files = NULL;
+}

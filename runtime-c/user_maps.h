@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which file is mapped at an address of the current task.
+ *
+ * The lock of the address space cannot be taken in a handler: this may be an interrupt of
+ * the code that holds it, and unlocking wakes waiters, which takes locks of the scheduler
+ * that the probed code may hold. So the kernel's tree of mappings is read without it:
+ *
+ * - from 6.1 on, the maple tree, which readers walk under RCU (mas_walk());
+ * - before, the red-black tree, each node by a read that may fail, and at most a bounded
+ *   number of them: a walk that meets a rotation can miss a mapping, but not go astray.
+ *
+ * What the mapping then says (its file, the file's inode) is read in the same way. The task
+ * is the current one, so its mappings change meanwhile only by other threads of its own. What
+ * they take away in this moment can give a mapping that is no more: a wrong frame, or none.
+ */
+#ifndef SPILE_USER_MAPS_H
+#define SPILE_USER_MAPS_H
+
+#include <linux/fs.h>
+#include <linux/types.h>
+
+/* An inode; all 0: the vDSO. */
+struct spile_file_key {
+	u64 inode;
+	u32 device;
+	u32 generation;	/* numbers of inodes are used again */
+};
+
+enum spile_mapping_kind {
+	SPILE_MAPPING_ANONYMOUS,	/* of no file: code made at run time, uprobes */
+	SPILE_MAPPING_FILE,
+	SPILE_MAPPING_VDSO,
+};
+
+struct spile_mapping {
+	unsigned long start;
+	unsigned long end;
+	unsigned long flags;		/* VM_EXEC ... */
+	u64 offset;			/* of start, in the file */
+	enum spile_mapping_kind kind;
+	struct spile_file_key key;
+	const struct file *file;	/* only to be read by spile_mapping_path() */
+};
+
+/* False if there is none at the address, or it cannot be told. Any context. */
+bool spile_mapping_find(unsigned long address, struct spile_mapping *mapping);
+/* The first that ends behind the address; false as above. Any context. */
+bool spile_mapping_next(unsigned long address, struct spile_mapping *mapping);
+
+/*
+ * Path of the file within its file system, or its end where it does not fit, or "". Writes
+ * a NUL at the end. Any context, at once after spile_mapping_find().
+ */
+void spile_mapping_path(const struct spile_mapping *mapping, char *out, unsigned int bytes);
+
+#endif

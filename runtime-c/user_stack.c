@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Stacks of user space.
+ */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/uprobes.h>
+
+#include "script.h"
+#include "context.h"
+#include "memory.h"
+#include "user_files.h"
+#include "user_maps.h"
+#include "user_stack.h"
+
+struct spile_walk_mapping {
+	struct spile_mapping mapping;
+	struct spile_user_file *file;
+};
+
+unsigned int spile_walk_mapping_bytes(void)
+{
+	return sizeof(struct spile_walk_mapping);
+}
+
+/* A walk from frame to frame. */
+struct user_walk {
+	struct spile_cpu *cpu;
+	const struct pt_regs *regs;	/* of the innermost frame; NULL beyond it */
+	unsigned long pc;
+	unsigned long sp;
+	unsigned long fp;
+	bool returns;			/* pc is a return address */
+	bool narrow;			/* of a 32-bit program */
+	/* Those of this walk; one more than is kept takes the place of the first. */
+	struct spile_walk_mapping *known;
+	unsigned int known_count;
+	const struct spile_walk_mapping *at;	/* where pc is; NULL: in none */
+};
+
+/* The instruction that the frame is in: before a return address, which may be another's. */
+static unsigned long code_of(const struct user_walk *walk)
+{
+	return walk->pc - walk->returns;
+}
+
+/* Looks for where the frame is; false: not in memory that may be executed. */
+static bool locate(struct user_walk *walk)
+{
+	unsigned long code = code_of(walk);
+	struct spile_walk_mapping *known = walk->known;
+	unsigned int i, count = min_t(unsigned int, walk->known_count, SPILE_WALK_MAPPINGS);
+
+	for (i = 0; i < count; i++, known++)
+		if (code - known->mapping.start < known->mapping.end - known->mapping.start)
+			break;
+	if (i == count) {
+		known = &walk->known[walk->known_count % SPILE_WALK_MAPPINGS];
+		walk->at = NULL;
+		/* What was there is no more, whatever comes. */
+		known->mapping.end = known->mapping.start;
+		if (!spile_mapping_find(code, &known->mapping))
+			return false;
+		known->file = spile_user_file(walk->cpu, &known->mapping, code);
+		walk->known_count++;
+	}
+	walk->at = known;
+	return known->mapping.flags & VM_EXEC;
+}
+
+static u64 offset_of_code(const struct spile_mapping *mapping, unsigned long code)
+{
+	return code - mapping->start + mapping->offset;
+}
+
+static u64 place_in(const struct spile_mapping *mapping, const struct spile_user_file *file,
+		    unsigned long address)
+{
+	if (file)
+		return (u64)spile_user_file_id(file) << SPILE_PLACE_SHIFT |
+		       (offset_of_code(mapping, address) & ((1ull << SPILE_PLACE_SHIFT) - 1));
+	return mapping->kind == SPILE_MAPPING_ANONYMOUS ? task_tgid_nr(current) : 0;
+}
+
+static void add_frame(struct user_walk *walk)
+{
+	struct spile_cpu *cpu = walk->cpu;
+
+	cpu->user_stack[cpu->stack_count++] = (struct spile_user_frame){
+		walk->pc,
+		/* A return address may be the end of the mapping: its offset is one more. */
+		walk->at ? place_in(&walk->at->mapping, walk->at->file, walk->pc) : 0,
+	};
+}
+
+/* By frame pointers, as `push %rbp; mov %rsp, %rbp` leaves them. */
+static bool follow_pointer(struct user_walk *walk)
+{
+	unsigned int bytes = walk->narrow ? sizeof(u32) : sizeof(u64);
+	unsigned long fp = walk->fp;
+	u64 wide[2];
+	u32 words[2];
+
+	/* Stacks grow down: a frame that is not above the last one is none. */
+	if (fp < walk->sp || fp % bytes)
+		return false;
+	if (walk->narrow) {
+		if (spile_memory_read(words, fp, sizeof(words), true))
+			return false;
+		wide[0] = words[0];
+		wide[1] = words[1];
+	} else if (spile_memory_read(wide, fp, sizeof(wide), true)) {
+		return false;
+	}
+	if (!wide[1])
+		return false;
+	walk->fp = wide[0];
+	walk->pc = wide[1];
+	walk->sp = fp + 2 * bytes;
+	walk->returns = true;
+	return true;
+}
+
+#ifdef CONFIG_X86_64
+/* Page faults are off. Without the checks of spile_memory_read() for each word. */
+static __always_inline bool read_word(unsigned long address, unsigned long *value)
+{
+	/* There the memory that is loaded may be another process's: that is checked as a whole. */
+	if (in_nmi())
+		return !spile_memory_read(value, address, sizeof(*value), true);
+	return address < TASK_SIZE_MAX - sizeof(*value) &&
+	       !__get_user(*value, (const unsigned long __user *)address);
+}
+
+static bool register_of(const struct user_walk *walk, unsigned int number, unsigned long *value)
+{
+	static const u8 places[] = {
+		offsetof(struct pt_regs, ax),  offsetof(struct pt_regs, dx),
+		offsetof(struct pt_regs, cx),  offsetof(struct pt_regs, bx),
+		offsetof(struct pt_regs, si),  offsetof(struct pt_regs, di),
+		offsetof(struct pt_regs, bp),  offsetof(struct pt_regs, sp),
+		offsetof(struct pt_regs, r8),  offsetof(struct pt_regs, r9),
+		offsetof(struct pt_regs, r10), offsetof(struct pt_regs, r11),
+		offsetof(struct pt_regs, r12), offsetof(struct pt_regs, r13),
+		offsetof(struct pt_regs, r14), offsetof(struct pt_regs, r15),
+	};
+
+	if (number == 6)
+		*value = walk->fp;
+	else if (number == 7)
+		*value = walk->sp;
+	else if (walk->regs && number < ARRAY_SIZE(places))
+		*value = *(const unsigned long *)((const char *)walk->regs + places[number]);
+	else
+		return false;
+	return true;
+}
+
+/*
+ * struct rt_sigframe (arch/x86/include/asm/sigframe.h) without the return address: struct
+ * ucontext with the registers at 40, in the order of struct sigcontext_64.
+ */
+static bool leave_signal(struct user_walk *walk)
+{
+	enum { SIGNAL_RBP = 120, SIGNAL_RSP = 160, SIGNAL_RIP = 168 };
+	unsigned long at = walk->sp;
+
+	if (!read_word(at + SIGNAL_RBP, &walk->fp) || !read_word(at + SIGNAL_RSP, &walk->sp) ||
+	    !read_word(at + SIGNAL_RIP, &walk->pc))
+		return false;
+	walk->returns = false;
+	return true;
+}
+
+/* `mov $15, %eax; syscall`: what a signal handler returns to, in a libc without tables for it. */
+static bool is_restorer(const struct user_walk *walk)
+{
+	static const u8 code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	u8 found[sizeof(code)];
+
+	return walk->returns && !spile_memory_read(found, walk->pc, sizeof(found), true) &&
+	       !memcmp(found, code, sizeof(code));
+}
+
+static bool frame_address(const struct user_walk *walk, const struct spile_unwind_rule *rule,
+			  unsigned long *address)
+{
+	if (rule->next == SPILE_UNWIND_STUB) {
+		*address = walk->sp + 8 + ((walk->pc & 15) >= rule->cfa ? 8 : 0);
+		return true;
+	}
+	if (!register_of(walk, rule->base & SPILE_UNWIND_REGISTER, address))
+		return false;
+	*address += rule->cfa;
+	if (rule->base & SPILE_UNWIND_DEREFERENCE && !read_word(*address, address))
+		return false;
+	*address += rule->base & SPILE_UNWIND_ADD_WORD ? 8 : 0;
+	return true;
+}
+
+#ifdef CONFIG_UPROBES
+/*
+ * A return that is probed has the address of a trampoline in place of its own, which the
+ * kernel keeps.
+ */
+static void pass_trampoline(struct user_walk *walk, unsigned long at)
+{
+	enum { MOST_RETURNS = 64 };
+	const struct return_instance *instance;
+	unsigned int i;
+
+	if (!current->utask)
+		return;
+	instance = READ_ONCE(current->utask->return_instances);
+	for (i = 0; instance && i < MOST_RETURNS; i++) {
+		struct return_instance copy;
+
+		if (spile_memory_read(&copy, (unsigned long)instance, sizeof(copy), false))
+			return;
+		if (copy.stack == at) {
+			walk->pc = copy.orig_ret_vaddr;
+			return;
+		}
+		instance = copy.next;
+	}
+}
+#else
+static void pass_trampoline(struct user_walk *walk, unsigned long at)
+{
+}
+#endif
+
+static bool apply(struct user_walk *walk, const struct spile_unwind_rule *rule)
+{
+	unsigned long cfa, fp = walk->fp;
+
+	if (rule->next == SPILE_UNWIND_END)
+		return false;
+	if (rule->next == SPILE_UNWIND_SIGNAL)
+		return leave_signal(walk);
+	/* Without a frame of its own nothing is below the CFA: that is where the walk ends. */
+	if (!frame_address(walk, rule, &cfa) || cfa < walk->sp)
+		return false;
+	if (rule->base & SPILE_UNWIND_FRAME_BASED) {
+		if (!read_word(fp + rule->frame, &walk->fp))
+			return false;
+	} else if (rule->frame && !read_word(cfa + rule->frame, &walk->fp)) {
+		return false;
+	}
+	if (rule->next >= SPILE_UNWIND_IN_REGISTER) {
+		if (!register_of(walk, rule->next - SPILE_UNWIND_IN_REGISTER, &walk->pc))
+			return false;
+	} else {
+		if (!read_word(cfa - 8, &walk->pc))
+			return false;
+		pass_trampoline(walk, cfa - 8);
+	}
+	walk->sp = cfa;
+	walk->returns = true;
+	return walk->pc;
+}
+
+/* From a frame to the one that called it; false: it cannot be found, or there is none. */
+static bool step(struct user_walk *walk)
+{
+	const struct spile_unwind_rule *rule = NULL;
+	const struct spile_unwind_table *table;
+	unsigned long code = code_of(walk);
+
+	if (walk->narrow)
+		return follow_pointer(walk);
+	if (walk->at && walk->at->file) {
+		table = spile_user_file_table(walk->cpu, walk->at->file, code);
+		if (table)
+			rule = spile_unwind_rule_at(table, offset_of_code(&walk->at->mapping, code));
+	}
+	if (rule)
+		return apply(walk, rule);
+	return is_restorer(walk) ? leave_signal(walk) : follow_pointer(walk);
+}
+
+static bool is_narrow(const struct pt_regs *regs)
+{
+	return !user_64bit_mode((struct pt_regs *)regs);
+}
+#else
+static bool step(struct user_walk *walk)
+{
+	return follow_pointer(walk);
+}
+
+static bool is_narrow(const struct pt_regs *regs)
+{
+	return false;
+}
+#endif
+
+static void walk_frames(struct user_walk *walk)
+{
+	struct spile_cpu *cpu = walk->cpu;
+	bool executable;
+
+	walk->known = cpu->walk_mappings;
+	pagefault_disable();
+	executable = locate(walk);
+	/* The innermost is told wherever it is. */
+	add_frame(walk);
+	while (executable && cpu->stack_count < SPILE_STACK_FRAMES && step(walk)) {
+		walk->regs = NULL;
+		executable = locate(walk);
+		if (executable)
+			add_frame(walk);
+	}
+	pagefault_enable();
+}
+
+unsigned int spile_stack_user(struct spile_context *c, const struct spile_user_frame **frames)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	struct pt_regs *regs = spile_registers(c);
+	struct user_walk walk = { .cpu = cpu };
+
+	*frames = cpu->user_stack;
+	if (cpu->stack_kind == SPILE_STACK_USER)
+		return cpu->stack_count;
+	cpu->stack_kind = SPILE_STACK_USER;
+	c->stale |= SPILE_STALE_RUN;
+	cpu->stack_count = 0;
+	if (!current->mm)
+		return 0;
+	if (!regs || !user_mode(regs))
+		regs = task_pt_regs(current);
+	if (!user_mode(regs))
+		return 0;
+	walk.regs = regs;
+	walk.pc = instruction_pointer(regs);
+	walk.sp = user_stack_pointer(regs);
+	walk.fp = frame_pointer(regs);
+	walk.narrow = is_narrow(regs);
+	walk_frames(&walk);
+	return cpu->stack_count;
+}
+
+unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long sp,
+				   unsigned long fp, const struct spile_user_frame **frames)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	struct user_walk walk = { .cpu = cpu, .pc = pc, .sp = sp, .fp = fp };
+
+	*frames = cpu->user_stack;
+	/* Not the stack that the run has: the next question takes that anew. */
+	cpu->stack_kind = SPILE_STACK_NONE;
+	cpu->stack_count = 0;
+	if (!current->mm)
+		return 0;
+	walk.narrow = is_narrow(task_pt_regs(current));
+	walk_frames(&walk);
+	return cpu->stack_count;
+}
+
+u64 spile_user_place(struct spile_context *c, unsigned long address)
+{
+	struct spile_user_file *file;
+	struct spile_mapping mapping;
+
+	if (!spile_mapping_find(address, &mapping))
+		return 0;
+	file = spile_user_file(spile_cpu_of(c), &mapping, address);
+	return place_in(&mapping, file, address);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef SPILE_USER_STACK_H
+#define SPILE_USER_STACK_H
+
+#include <linux/types.h>
+
+struct spile_context;
+
+/* A frame of user space, and where it is (abi.h, SPILE_PLACE_SHIFT). As in records. */
+struct spile_user_frame {
+	u64 address;
+	u64 place;
+};
+
+/* Mappings that a walk remembers: of the program, its libraries, the vDSO. */
+enum { SPILE_WALK_MAPPINGS = 4 };
+
+struct spile_walk_mapping;
+unsigned int spile_walk_mapping_bytes(void);
+
+/*
+ * The stack of the current task's user code: where it is, or will go on, then return
+ * addresses. By the tables of the files that it leads through (user_files.h); where there
+ * is none, by frame pointers. A frame that is not in memory that may be executed ends it.
+ * Taken once in a handler's run. 0 in kernel threads. Owner of the context; bounded by
+ * SPILE_STACK_FRAMES steps.
+ */
+unsigned int spile_stack_user(struct spile_context *c, const struct spile_user_frame **frames);
+/* The same from these registers on. Taken anew each time. */
+unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long sp,
+				   unsigned long fp, const struct spile_user_frame **frames);
+
+/* As spile_put_stack(), of the user stack (builtin_user_stack.c). */
+char *spile_put_user_addresses(struct spile_context *c, char *at, long long first, long long most);
+
+/* Where an address of the current task is. Owner of the context. */
+u64 spile_user_place(struct spile_context *c, unsigned long address);
+
+#endif

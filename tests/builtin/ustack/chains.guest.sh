@@ -1,0 +1,71 @@
+# Shows: stacks of programs without frame pointers, from kernel probes, timers and perf samples: chains, recursion, aligned stacks,
+# Shows: signals, libraries, C++, code made at run time; of a stripped program; stored ones, when the process is gone; of the system's.
+# script: chains tests/builtin/ustack/chains.stp
+# script: stored tests/builtin/ustack/stored.stp
+# script: samples tests/builtin/ustack/samples.stp
+# stdout: ^all as told$
+# limit: 120
+
+mkdir -p /tmp
+wrong() {
+	echo "$@"
+	cat $name.out $name.err
+	exit 1
+}
+# chain NAME COMMAND: the functions of its last stack, innermost first; "-" for those without a name.
+chain() {
+	name=$1
+	spilerun chains.ko -c "$2" >$name.all 2>$name.err || wrong "$name: status $?"
+	awk '/^begin$/ { text = "" } { text = text $0 "\n" } END { printf "%s", text }' $name.all >$name.out
+	sed -n 's/^ 0x[0-9a-f]* : //p' $name.out | sed 's/^0x.*/-/; s/+0x.*//' | tr '\n' ' ' | tr -s '-' >$name.names
+}
+# told NAME PATTERN
+told() {
+	grep -Eq "^$2\$" $1.names || wrong "$1: $(cat $1.names), not $2"
+}
+# From main() on there are two functions of libc, of which only one has a name.
+begin='main (- )?__libc_start_main[^ ]* _start '
+chain chain 'stacks chain'
+told chain "write say chain_inner chain_middle chain_outer $begin"
+chain wide 'stacks wide'
+told wide "write say chain_inner wide $begin"
+# The table of a library that is opened at run time is made when a stack has led through it.
+chain library "sh -c 'stacks library; sleep 1; stacks library'"
+told library "write say called_back (- )?library_outer library_user $begin"
+chain cxx "sh -c 'stacks cxx; sleep 1; stacks cxx'"
+told cxx "write say called_back shop::Counter::serve\(.*\)[^+]* (int )?shop::twice<.*>\(.*\).* cxx_outer library_user $begin"
+chain made 'stacks made'
+told made "write say called_back made_at_run_time made_user $begin"
+chain signal 'stacks signal'
+told signal "write say chain_inner on_signal ([^ ]+ )*(- )*(gsignal|raise) signal_inner signal_outer $begin"
+chain deep 'stacks deep 40'
+[ $(tr ' ' '\n' <deep.names | grep -c '^deep_down$') = 40 ] || wrong "deep"
+told deep "write say .* $begin"
+chain deeper 'stacks deep 100'
+[ $(grep -c ' : ' deeper.out) = 64 ] || wrong "deeper: not the most frames"
+# Without symbols: as many frames, in that file.
+chain stripped 'stacks_stripped chain'
+[ $(grep -c 'bin/stacks_stripped+0x' stripped.out) = 6 ] || wrong "stripped"
+
+name=chain
+grep -Eq '^name write in libc.so.6, build-id [0-9a-f]{40}$' chain.out || wrong "name"
+grep -Eq '^data write\+0x[0-9a-f]+/0x[0-9a-f]+ \[/[^ ]*libc.so.6\]$' chain.out || wrong "data"
+grep -Eq '^callers 1 0$' chain.out || wrong "callers"
+
+name=stored
+spilerun stored.ko -c 'sh -c "stacks chain; stacks chain; stacks library; sleep 1; stacks library"' >stored.out 2>stored.err || wrong "stored: status $?"
+grep -Eq '^folded all;_start;.*;main;chain_outer;chain_middle;chain_inner;say;write [12]$' stored.out || wrong "folded"
+grep -Eq '^ 0x[0-9a-f]+ : chain_middle\+0x[0-9a-f]+/0x[0-9a-f]+ \[/usr/bin/stacks\]$' stored.out || wrong "printed"
+grep -Eq '^library_outer\+0x[0-9a-f]+/0x[0-9a-f]+ \[/usr/lib/stacks/libstacks.so\]$' stored.out || wrong "text"
+
+name=samples
+spilerun samples.ko -c 'stacks spin 2' >samples.out 2>samples.err || wrong "samples: status $?"
+for kind in timer perf; do
+	grep -Eq "^$kind _start;.*;main;spin_outer;spin_inner [0-9]+\$" samples.out || wrong "$kind"
+done
+
+# A program of the system.
+chain system 'getfattr --version'
+told system 'write _IO_file_write (- )*_IO_do_write (- )*exit (- )?__libc_start_main[^ ]* - '
+grep -q '\[/usr/bin/getfattr+0x' system.out || wrong "system"
+echo all as told
