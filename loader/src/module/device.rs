@@ -21,6 +21,7 @@ use spile_abi::device::{
 use spile_abi::record::RingHeader;
 
 use crate::error::Error;
+use crate::host::kernel;
 use crate::records::ring::Ring;
 use crate::records::symbol::Kernel;
 
@@ -268,7 +269,7 @@ impl Device {
     /// Maps the rings of all possible CPUs. Between [`Device::set_up`] and [`Device::start`].
     pub fn map_rings(&self, info: &Info) -> Result<Vec<MappedRing>, Error> {
         let (header, data) = (info.header_bytes as usize, info.ring_bytes as usize);
-        if header < size_of::<RingHeader>() || !data.is_power_of_two() || info.cpus > u32::from(u16::MAX) + 1 {
+        if header < size_of::<RingHeader>() || !data.is_power_of_two() || info.cpus > kernel::possible_cpus() {
             return Err(self.strange(format!("{} rings of {header} and {data} bytes", info.cpus)));
         }
         let length = NonZero::new(header + data).ok_or_else(|| self.strange("no rings".into()))?;
