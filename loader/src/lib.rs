@@ -255,7 +255,6 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
     let run = |device: device::Device| {
         let ownership = Ownership { most_bytes, ..Ownership::default() };
         session::set_up(&device, options, &target).map_err(|error| ownership.limited(error))?;
-        rights.unlock();
         restrict(options, &file.description, rights)?;
         let subject = session::Subject {
             name,
