@@ -173,12 +173,16 @@ impl Device {
         self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
     }
 
-    /// The contents of the module's section `.spile.meta`. A module could go on for ever: at most [`MAX_META`] bytes.
-    pub fn meta(&self) -> Result<Vec<u8>, Error> {
+    /// The contents of the module's section `.spile.meta`. A module could go on for ever, or take for ever: at most
+    /// [`MAX_META`] bytes, and until `is_stopping` (EINTR).
+    pub fn meta(&self, is_stopping: impl Fn() -> bool) -> Result<Vec<u8>, Error> {
         let failed = |errno| Error::Device { name: self.name.clone(), doing: "reading the description of", errno };
         let mut bytes = Vec::new();
         let mut buffer = [0u8; 1 << 16];
         loop {
+            if is_stopping() {
+                return Err(failed(Errno::EINTR));
+            }
             match self.read(&mut buffer) {
                 Ok(0) => return Ok(bytes),
                 Ok(_) if bytes.len() > MAX_META => {

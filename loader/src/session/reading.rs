@@ -7,10 +7,10 @@ use spile_abi::device::Info;
 use crate::host::clock;
 use crate::module::device::{Device, MappedRing};
 use crate::options::Options;
-use crate::output::Sinks;
 use crate::output::progress::{self, Progress};
+use crate::output::{Ended, Sinks};
 use crate::records::merge::{self, Look, Next};
-use crate::records::record::Reader;
+use crate::records::record::{Decoded, Reader};
 use crate::records::ring::Ring;
 use crate::report::Losses;
 use crate::session::dispatch::{Dispatcher, Effect};
@@ -23,8 +23,9 @@ const MAX_BATCH: usize = 4096;
 const CHECK_INTERVAL: usize = 32;
 /// Nanoseconds of a pass: records may be few and each take long, as stacks whose names the module is asked for.
 const MAX_PASS: u64 = 100_000_000;
-/// Nanoseconds for what is left in the rings at the session's end, if there was something that is no record.
-const MAX_DAMAGED_END: u64 = 500_000_000;
+/// Nanoseconds for what is left in the rings at the session's end, if there was something that is no record, or if nothing
+/// can be written any more: a record of some bytes may be printed as megabytes.
+const MAX_VAIN_END: u64 = 500_000_000;
 
 impl AsMut<Ring> for MappedRing {
     fn as_mut(&mut self) -> &mut Ring {
@@ -124,16 +125,25 @@ impl<'s> Reading<'s> {
             mapped.ring.skip()
         });
         let bytes = left.fold(0, u64::saturating_add);
-        if bytes > 0 {
+        let failed = bytes > 0 && dispatcher.is_damaged();
+        if failed {
             dispatcher.sinks.message(&format!("ERROR: {bytes} bytes of damaged buffers were not read"));
+        } else if bytes > 0 && matches!(dispatcher.sinks.ended(), Some(Ended::Failed(_))) {
+            dispatcher.warn(&format!("{bytes} bytes of records were not read: nothing can be written any more"));
         }
-        Found { is_empty: true, failed: true, ..Found::default() }
+        Found { is_empty: true, failed, ..Found::default() }
+    }
+
+    /// The rest of the rings has been read for long enough, and is of no use.
+    fn is_in_vain(&self, now: u64, dispatcher: &Dispatcher) -> bool {
+        let is_over = self.closed.is_some_and(|closed| now.saturating_sub(closed) > MAX_VAIN_END);
+        is_over && (dispatcher.is_damaged() || dispatcher.sinks.ended().is_some())
     }
 
     /// Reads and dispatches records that are old enough. `all`: no running handler can write an older record.
     pub fn read(&mut self, all: bool, dispatcher: &mut Dispatcher) -> Found {
         let now = clock::now();
-        if dispatcher.is_damaged() && self.closed.is_some_and(|closed| now.saturating_sub(closed) > MAX_DAMAGED_END) {
+        if self.is_in_vain(now, dispatcher) {
             return self.drop_all(dispatcher);
         }
         // After reading the clock: the records to read are from before it.
@@ -164,6 +174,9 @@ impl<'s> Reading<'s> {
                     dispatcher.sinks.select_cpu(u32::from(record.cpu));
                     unchecked += self.payload.len() >> 10;
                     let decoded = self.reader.read(&record, &self.payload);
+                    if let Decoded::Print { text, .. } = &decoded {
+                        unchecked += text.len() >> 16;
+                    }
                     match dispatcher.dispatch(decoded) {
                         Effect::Nothing => {}
                         Effect::Error => found.failed = true,
