@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use spile_abi::escape;
+use spile_abi::say::say;
 
 use crate::cli::clock::processor_time;
 use crate::cli::options::Options;
@@ -14,16 +15,17 @@ use crate::cli::report::peak_memory;
 use crate::outcome::Outcome;
 use crate::reporter::Failed;
 use crate::session::Session;
-use crate::{cli, command};
+use crate::{cli, command, file_size};
 
 /// Does what a command line asks for; `arguments` as the process got them. Prints messages.
 pub fn main(arguments: Vec<OsString>) -> Outcome {
+    file_size::be_error();
     // A compiler for another host gets the rc file's words from the one that starts it.
     let has_words_of_rc = arguments.get(1).is_some_and(|word| word == command::MODULE_DIRECTORY);
     let words = match if has_words_of_rc { Ok(arguments) } else { cli::rc::with_words(arguments) } {
         Ok(words) => words,
         Err(message) => {
-            eprintln!("spile: {}", escape::line(&message));
+            say(&format!("spile: {}\n", escape::line(&message)));
             return Outcome::Done(ExitCode::FAILURE);
         }
     };
@@ -39,7 +41,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     let mut session = Session::new(options);
     let outcome = command::perform(&mut session, &words);
     if let Some(form) = session.options.message.time_report {
-        eprint!("{}", session.times.text(form, started.elapsed(), processor_time(), peak_memory()));
+        say(&session.times.text(form, started.elapsed(), processor_time(), peak_memory()));
     }
     outcome.unwrap_or_else(|Failed(status)| {
         // With -k the directory stays: what did not compile is what one wants to look at.

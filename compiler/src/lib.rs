@@ -7,10 +7,13 @@
 //! (`target`); `session` is what a run has, and `reporter` prints.
 
 #![warn(missing_docs)]
+// They panic if nobody reads: spile_abi::say.
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cli;
 mod command;
 pub mod driver;
+mod file_size;
 mod outcome;
 mod passes;
 pub mod peer;

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use spile_abi::say::say;
 
 /// The session's process; 0 before there is one.
 static SESSION: AtomicI32 = AtomicI32::new(0);
@@ -50,14 +51,14 @@ impl Apart {
         let ended_well = match &status {
             Ok(status) => ExitStatus::success(status),
             Err(error) => {
-                eprintln!("ERROR: running the session's process: {error}");
+                say(&format!("ERROR: running the session's process: {error}\n"));
                 false
             }
         };
         if self.verbose {
             match ended_well {
-                true => eprintln!("Pass 5: run completed in {}ms.", began.elapsed().as_millis()),
-                false => eprintln!("Pass 5: run failed."),
+                true => say(&format!("Pass 5: run completed in {}ms.\n", began.elapsed().as_millis())),
+                false => say("Pass 5: run failed.\n"),
             }
         }
         ExitCode::from(u8::from(!ended_well))

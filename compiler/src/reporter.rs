@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use spile_abi::escape;
+use spile_abi::say::say;
 use spile_source::SourceMap;
 use spile_source::diagnostic::{Code, Diagnostic, Severity, json, render};
 
@@ -68,7 +69,7 @@ impl Reporter {
 
     /// Prints one diagnostic in the form that is asked for.
     pub fn show(&self, sources: &SourceMap, diagnostic: &Diagnostic) {
-        eprint!("{}", self.shown(sources, diagnostic, self.color));
+        say(&self.shown(sources, diagnostic, self.color));
     }
 
     /// Prints the diagnostics of a pass. An error among them (with `-W` a warning too) ends the pass.
@@ -91,7 +92,7 @@ impl Reporter {
     /// Prints a line for people: in JSON form there is nothing but diagnostics.
     pub fn remark(&self, line: &str) {
         if self.form == Form::Text {
-            eprintln!("{}", escape::lines(line));
+            say(&format!("{}\n", escape::lines(line)));
         }
     }
 
@@ -109,7 +110,7 @@ impl Reporter {
             return;
         }
         if self.warnings {
-            eprint!("{line}");
+            say(&line);
         }
         self.recorded.push_str(&line);
     }
@@ -127,14 +128,16 @@ impl Reporter {
     /// Prints what was recorded when a module was built, but not with `-w`.
     pub fn repeat(&self, recorded: &str) {
         if self.warnings {
-            eprint!("{recorded}");
+            say(recorded);
         }
     }
 
     /// Prints a mistake in the command line.
     pub fn usage(&self, message: &str) -> Failed {
         match self.form {
-            Form::Text => eprintln!("spile: {}\nTry 'spile --help' for more information.", escape::lines(message)),
+            Form::Text => {
+                say(&format!("spile: {}\nTry 'spile --help' for more information.\n", escape::lines(message)));
+            }
             Form::Json => self.show(&SourceMap::new(), &Diagnostic::error(Code("E0502"), message)),
         }
         WRONG
@@ -215,11 +218,21 @@ pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<Outcome, F
 pub fn print_text(texts: impl IntoIterator<Item = String>) -> Result<Outcome, Failed> {
     let mut out = std::io::stdout().lock();
     for text in texts {
-        if writeln!(out, "{}", text.trim_end_matches('\n')).is_err() {
-            return Err(WRONG);
+        if let Err(error) = writeln!(out, "{}", text.trim_end_matches('\n')) {
+            return Err(unwritten(&error));
         }
     }
+    // What is buffered behind the last line's end.
+    out.flush().map_err(|error| unwritten(&error))?;
     Ok(Outcome::Done(ExitCode::SUCCESS))
+}
+
+/// Standard output cannot be written. A reader that has gone has seen enough.
+fn unwritten(error: &std::io::Error) -> Failed {
+    if error.kind() != std::io::ErrorKind::BrokenPipe {
+        say(&format!("spile: writing standard output: {error}\n"));
+    }
+    WRONG
 }
 
 /// `1 probe`, `2 probes`.

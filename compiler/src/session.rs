@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use spile_abi::say::say;
 use spile_base::cache::{self, Cache};
 use spile_base::scratch::Scratch;
 use spile_core::library::Offered;
@@ -71,7 +72,7 @@ impl Session {
         if !self.options.build.keep && self.options.build.tmpdir.is_none() {
             return Some(directory);
         }
-        eprintln!("Keeping temporary directory \"{}\"", directory.keep().display());
+        say(&format!("Keeping temporary directory \"{}\"\n", directory.keep().display()));
         None
     }
 

@@ -14,6 +14,11 @@ use spile_syntax::{self as syntax, Environment, Macros};
 
 /// The C of a script, and its embedded C.
 fn translated(text: &str) -> (String, Option<String>) {
+    translated_as("sample.stp", &[], text)
+}
+
+/// The same of a file with this name, and with these entries of `--modinfo`.
+fn translated_as(title: &str, modinfo: &[(&str, &str)], text: &str) -> (String, Option<String>) {
     let mut sources = SourceMap::new();
     let file = sources.add("sample.stp", text.as_bytes().to_vec(), Origin::User);
     let environment = Environment { config: HashMap::new(), ..Environment::default() };
@@ -26,11 +31,11 @@ fn translated(text: &str) -> (String, Option<String>) {
     assert_eq!(problems, []);
     let naming = Naming {
         module: "sample".into(),
-        title: "sample.stp".into(),
+        title: title.into(),
         kernel_release: "6.1.0".into(),
         guru: true,
         limits: Limits::default(),
-        modinfo: Vec::new(),
+        modinfo: modinfo.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
         defines: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, naming).unwrap();
@@ -70,6 +75,20 @@ fn locks_of_entry_values() {
 #[test]
 fn order_of_effects() {
     insta::assert_snapshot!(both("global g\nprobe timer.s(1) { y = g + g++ * (g = 3) print(y) }"));
+}
+
+/// A file's name can hold whatever a name can, and forge no line of modinfo(8)'s output.
+#[test]
+fn names_forge_no_line_of_the_module_s_information() {
+    let (script, _) =
+        translated_as("a\nsigner: root\x1b[2K.stp", &[("note", "b\nsigner: root")], "probe begin { println(1) }");
+    let lines: Vec<&str> =
+        script.lines().filter(|line| line.contains("signer: root") && line.contains("MODINFO")).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for line in lines {
+        // The C's own escapes would be \n and \033 or the like, with one backslash.
+        assert!(line.contains(r"\\nsigner: root") && !line.replace(r"\\", "").contains('\\'), "{line}");
+    }
 }
 
 /// Bytes of scripts stand in comments.

@@ -25,6 +25,7 @@
 //! Exit status: 0 when all went well, else as [`error::Exit`] says.
 
 #![warn(missing_docs)]
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod elf;
 pub mod error;
@@ -266,7 +267,6 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
     let run = |device: device::Device| {
         let ownership = Ownership { most_bytes, ..Ownership::default() };
         session::set_up(&device, options, &target).map_err(|error| ownership.limited(error))?;
-        rights.unlock();
         restrict(options, &file.description, &device, rights)?;
         let subject = session::Subject {
             name,
@@ -296,7 +296,7 @@ fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error>
     let sinks = output::Sinks::open(options, cpus())?;
     let device = rights.attach(name)?;
     let run = |device: device::Device| {
-        let description = file::Description::decode(Path::new(name), &device.meta()?)?;
+        let description = file::Description::decode(Path::new(name), &device.meta(|| signals.is_stopping())?)?;
         restrict(options, &description, &device, rights)?;
         let subject = session::Subject {
             name,
@@ -339,7 +339,7 @@ fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Err
 }
 
 fn status_text(device: &device::Device, name: &str, form: status::Form) -> Result<String, Error> {
-    let description = file::Description::decode(Path::new(name), &device.meta()?)?;
+    let description = file::Description::decode(Path::new(name), &device.meta(|| false)?)?;
     status::ask(name, &description.meta, device, form)
 }
 
@@ -350,7 +350,7 @@ fn change_gate(
     expires: Option<u64>,
     harmless_c: bool,
 ) -> Result<Exit, Error> {
-    let description = file::Description::decode(Path::new(name), &device.meta()?)?;
+    let description = file::Description::decode(Path::new(name), &device.meta(|| false)?)?;
     if mode == OBSERVE && !harmless_c {
         check::can_only_observe(&description.meta)?;
     }

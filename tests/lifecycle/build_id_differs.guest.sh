@@ -13,7 +13,7 @@ gone lu_5642
 echo refused
 rmmod lustre
 
-start lu_5642 'LU-5642 stap started'
+start_armed lu_5642 'LU-5642 stap started'
 spilerun status lu_5642 | grep 'module lustre'
 insmod /root/variant/lustre.ko
 mount -t lustre none /mnt

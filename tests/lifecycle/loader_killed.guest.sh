@@ -8,7 +8,7 @@
 
 mount_lustre
 fail_with 5
-start lu_5642 'LU-5642 stap started'
+start_armed lu_5642 'LU-5642 stap started'
 expect 'Resource temporarily unavailable' as_user getfattr -n user.job /mnt/file
 stop KILL
 sleep 0.5
@@ -16,14 +16,14 @@ expect 'Input/output error' as_user getfattr -n user.job /mnt/file
 echo disarmed
 
 # The same script again.
-start lu_5642 'LU-5642 stap started'
+start_armed lu_5642 'LU-5642 stap started'
 expect 'Resource temporarily unavailable' as_user getfattr -n user.job /mnt/file
 stop INT
 gone lu_5642
 echo works again
 
 # Another script cleans up, too.
-start lu_5642 'LU-5642 stap started'
+start_armed lu_5642 'LU-5642 stap started'
 stop KILL
 spilerun hello.ko
 gone lu_5642

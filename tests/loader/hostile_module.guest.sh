@@ -1,10 +1,12 @@
 # Shows: a loaded module that answers as a spile module does, and lies, harms none who attach to it or look at it: a description that
-# has no end, or is noise, is refused; answers at random, sizes of rings at random and rings that are written at random end in
-# errors or a session without sense, never in a panic, a crash, or memory without bounds.
+# has no end, or is noise, is refused, one that comes slowly can be interrupted; answers at random, sizes of rings at random and
+# rings that are written at random end in errors or a session without sense, never in a panic, a crash, or memory without bounds,
+# and an interrupt ends each within seconds.
 # script: ticks ticks.stp
 # modules: hostile
 # limit: 300
 # stdout: ^endless: 7 .*its description is larger than 64 MB.*, 7$
+# stdout: ^interrupted: 7 .*Interrupted system call
 # stdout: ^noise: 3 .*hostile.*, 3$
 # stdout: ^rings: [1-9][0-9]* sessions, some records damaged$
 # stdout: ^numbers: [1-9][0-9]* times$
@@ -45,6 +47,11 @@ attached=$s
 said=$(head -n 1 err)
 status spilerun status hostile
 echo "endless: $attached $said, $s"
+seconds=1
+lie 33
+status spilerun -A hostile
+echo "interrupted: $s $(head -n 1 err)"
+seconds=60
 lie 2
 status spilerun -A hostile
 attached=$s

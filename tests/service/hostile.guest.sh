@@ -145,7 +145,7 @@ spilerun service remove ticks
 failure() { as_user 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/output error\|Resource temporarily unavailable'; }
 mount_lustre
 fail_with 5
-start lu_5642 'LU-5642 stap started' --expires 2h
+start_armed lu_5642 'LU-5642 stap started' --expires 2h
 armed lu_5642
 now=$(date +%s)
 date -s "@$((now + 10000))" >/dev/null
@@ -156,7 +156,7 @@ stop
 
 su user -c 'while [ ! -e /tmp/go ]; do sleep 0.1; done; exec getfattr -n user.job /mnt/file' >first 2>&1 &
 process=$!
-start lu_5642 'LU-5642 stap started' --only pid=$process
+start_armed lu_5642 'LU-5642 stap started' --only pid=$process
 armed lu_5642
 touch /tmp/go
 wait $process || true

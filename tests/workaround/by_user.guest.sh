@@ -6,7 +6,7 @@
 # stdout: ^all as told$
 
 mount_lustre
-start lu_5642 'LU-5642 stap started. Press ^C to exit'
+start_armed lu_5642 'LU-5642 stap started. Press ^C to exit'
 expect 'job-42' as_user getfattr -n user.job /mnt/file
 
 fail_with 5

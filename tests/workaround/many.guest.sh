@@ -5,7 +5,7 @@
 # stdout: ^0 of 200 not rewritten$
 
 mount_lustre
-start lu_5642 'LU-5642 stap started'
+start_armed lu_5642 'LU-5642 stap started'
 fail_with 5
 for process in 1 2 3 4; do
 	su user -c 'for turn in $(seq 50); do getfattr -n user.job /mnt/file; done' >out.$process 2>&1 &

@@ -4,7 +4,7 @@
 # dmesg: stap lu_5642: JOBID : getfattr\([0-9]+\) got EIO
 
 mount_lustre
-start lu_5642 'LU-5642 stap started'
+start_armed lu_5642 'LU-5642 stap started'
 fail_with 5
 expect 'Resource temporarily unavailable' su user -c 'unset SLURM_JOBID; getfattr -n user.job /mnt/file'
 stop INT

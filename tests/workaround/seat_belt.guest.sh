@@ -26,8 +26,7 @@
 failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/output error\|Resource temporarily unavailable'; }
 
 begin_with() {
-	start lu_5642 'LU-5642 stap started' "$@"
-	armed lu_5642
+	start_armed lu_5642 'LU-5642 stap started' "$@"
 }
 
 mount_lustre

@@ -13,6 +13,7 @@
 //!     assert_eq!(outcome.end, End::Exited(0));
 
 #![warn(missing_docs)]
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod acceleration;
 mod choice;

@@ -48,7 +48,7 @@ impl Streams {
         Streams {
             stdout: Box::new(io::stdout()),
             stderr: Box::new(io::stderr()),
-            notice: Box::new(|notice| eprintln!("spile: guest: {notice}")),
+            notice: Box::new(|notice| drop(writeln!(io::stderr(), "spile: guest: {notice}"))),
             ..Streams::discard()
         }
     }

@@ -8,6 +8,7 @@
 //! with `--kbuild`; [`Built::notes`] gives the reason.
 
 #![warn(missing_docs)]
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod compare;
 mod compiler;

@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use spile_abi::say::say;
+
 use super::compiler::Compiler;
 use super::{BuildError, Request};
 
@@ -66,7 +68,7 @@ pub(super) fn run(
     })?;
     let log = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if request.verbosity >= 3 {
-        eprint!("{}", spile_abi::escape::lines(&log));
+        say(&spile_abi::escape::lines(&log));
     }
     if output.status.success() {
         return Ok(log);

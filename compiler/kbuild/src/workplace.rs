@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use super::recipe::{self, Words};
 use super::{BuildError, Stage, make};
+use spile_abi::escape;
+use spile_abi::say::say;
 use spile_base::cache::{Cache, Key};
 
 /// Why there is no module.
@@ -95,8 +97,7 @@ fn run(words: &[String], workplace: &Workplace) -> Result<(), Complaint> {
         .took(&format!("{} for {made}", Path::new(program).file_name().unwrap_or_default().to_string_lossy()), started);
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if workplace.verbosity >= 3 {
-        eprintln!("  {}", spile_abi::escape::line(&words.join(" ")));
-        eprint!("{}", spile_abi::escape::lines(&text));
+        say(&format!("  {}\n{}", escape::line(&words.join(" ")), escape::lines(&text)));
     }
     if output.status.success() { Ok(()) } else { Err(complaint(text)) }
 }

@@ -71,7 +71,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(why) => {
-            eprintln!("ERROR: {}", spile_abi::escape::lines(&why));
+            spile_abi::say::say(&format!("ERROR: {}\n", spile_abi::escape::lines(&why)));
             ExitCode::FAILURE
         }
     }

@@ -9,6 +9,7 @@
 //! bytes.
 
 #![warn(missing_docs)]
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod command;
 mod content;

@@ -22,6 +22,7 @@ use spile_abi::device::{
 use spile_abi::record::RingHeader;
 
 use crate::error::Error;
+use crate::host::kernel;
 use crate::records::ring::Ring;
 use crate::records::symbol::Kernel;
 
@@ -187,12 +188,16 @@ impl Device {
         self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
     }
 
-    /// The contents of the module's section `.spile.meta`. A module could go on for ever: at most [`MAX_META`] bytes.
-    pub fn meta(&self) -> Result<Vec<u8>, Error> {
+    /// The contents of the module's section `.spile.meta`. A module could go on for ever, or take for ever: at most
+    /// [`MAX_META`] bytes, and until `is_stopping` (EINTR).
+    pub fn meta(&self, is_stopping: impl Fn() -> bool) -> Result<Vec<u8>, Error> {
         let failed = |errno| Error::Device { name: self.name.clone(), doing: "reading the description of", errno };
         let mut bytes = Vec::new();
         let mut buffer = [0u8; 1 << 16];
         loop {
+            if is_stopping() {
+                return Err(failed(Errno::EINTR));
+            }
             match self.read(&mut buffer) {
                 Ok(0) => return Ok(bytes),
                 Ok(_) if bytes.len() > MAX_META => {
@@ -304,7 +309,7 @@ impl Device {
     /// Maps the rings of all possible CPUs. Between [`Device::set_up`] and [`Device::start`].
     pub fn map_rings(&self, info: &Info) -> Result<Vec<MappedRing>, Error> {
         let (header, data) = (info.header_bytes as usize, info.ring_bytes as usize);
-        if header < size_of::<RingHeader>() || !data.is_power_of_two() || info.cpus > u32::from(u16::MAX) + 1 {
+        if header < size_of::<RingHeader>() || !data.is_power_of_two() || info.cpus > kernel::possible_cpus() {
             return Err(self.strange(format!("{} rings of {header} and {data} bytes", info.cpus)));
         }
         let length = NonZero::new(header + data).ok_or_else(|| self.strange("no rings".into()))?;

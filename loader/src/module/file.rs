@@ -93,6 +93,14 @@ pub fn kernel_name(image: &[u8]) -> Option<String> {
     name_field(image).map(|(_, name)| name)
 }
 
+/// The value of an entry of `.modinfo`; `None`: there is none, or more than one.
+pub fn information<'i>(image: &'i [u8], key: &str) -> Option<&'i [u8]> {
+    let section = elf::section(image, ".modinfo").ok()??;
+    let entries = section.split(|byte| *byte == 0);
+    let mut values = entries.filter_map(|entry| entry.strip_prefix(key.as_bytes())?.strip_prefix(b"="));
+    values.next().filter(|_| values.next().is_none())
+}
+
 /// Renames the module in its bytes to NAME_PID, and returns that name. `None`: there is no name that can be changed.
 pub fn rename(image: &mut [u8], pid: u32) -> Option<String> {
     let (place, old) = name_field(image)?;

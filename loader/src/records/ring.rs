@@ -54,6 +54,8 @@ pub struct Ring {
     filled: u64,
     /// Next record, not yet taken.
     front: Option<Record>,
+    /// The module's position when it had stopped writing.
+    end: Option<u64>,
 }
 
 // SAFETY: the memory belongs to the process, not to a thread, and is only accessed through atomics or copied.
@@ -72,8 +74,8 @@ impl Ring {
     pub unsafe fn new(cpu: u32, start: NonNull<u8>, header_bytes: usize, size: usize) -> Ring {
         // SAFETY: inside of the memory that the caller guarantees.
         let data = unsafe { start.add(header_bytes) };
-        let mut ring =
-            Ring { cpu, header: start, data, size: size as u64, tail: 0, released: 0, head: 0, filled: 0, front: None };
+        let (size, front, end) = (size as u64, None, None);
+        let mut ring = Ring { cpu, header: start, data, size, tail: 0, released: 0, head: 0, filled: 0, front, end };
         ring.tail = ring.word(std::mem::offset_of!(RingHeader, tail)).load(Ordering::Relaxed);
         (ring.head, ring.released) = (ring.tail, ring.tail);
         ring
@@ -91,11 +93,29 @@ impl Ring {
     /// From now on all of them may be in the process of being printed (see [`Ring::doubtful`]).
     pub fn refresh(&mut self) {
         // Acquire: pairs with the module's release store, so that the record's bytes are read after it.
-        self.head = self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire);
+        let head = self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire);
+        self.head = self.end.unwrap_or(head);
         self.filled = self.head.wrapping_sub(self.tail);
         if self.filled > 0 {
             self.word(std::mem::offset_of!(RingHeader, printing)).store(self.head, Ordering::Relaxed);
         }
+    }
+
+    /// The module has stopped writing: nothing that appears from now on is read, until [`Ring::open`]. A module that
+    /// writes nevertheless cannot keep its reader busy.
+    pub fn close(&mut self) {
+        self.end = Some(self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire));
+    }
+
+    /// The module writes again.
+    pub fn open(&mut self) {
+        self.end = None;
+    }
+
+    /// Skips everything seen by the last [`Ring::refresh`], and returns the number of bytes.
+    pub fn skip(&mut self) -> u64 {
+        self.front = None;
+        self.skip_all().bytes
     }
 
     /// Ends a pass: unread records are not being printed.
@@ -197,7 +217,8 @@ impl Ring {
             let to_end = self.size - (self.tail & (self.size - 1));
             let record = self.header_at(self.tail, left.min(to_end));
             let bytes = u64::from(record.bytes);
-            let least = if record.kind == Kind::Pad as u16 { ALIGNMENT as u64 } else { HEADER_BYTES };
+            // A pad fills the ring up to its end: there are two at most.
+            let least = if record.kind == Kind::Pad as u16 { to_end } else { HEADER_BYTES };
             if bytes < least || !bytes.is_multiple_of(ALIGNMENT as u64) || bytes > left.min(to_end) {
                 return Err(self.skip_all());
             }
@@ -448,6 +469,31 @@ pub(crate) mod tests {
             fake.ring.refresh();
             assert_eq!(fake.ring.front().unwrap().map(|record| record.time), Some(7));
         }
+    }
+
+    #[test]
+    fn a_pad_that_does_not_reach_the_end_is_invalid() {
+        let mut fake = Fake::new(0, 256);
+        (0..32).for_each(|word| fake.poke(word * 8, &Fake::header(8, 0, 0)[..8]));
+        fake.set_head(256);
+        fake.ring.refresh();
+        assert_eq!(fake.ring.front(), Err(Damage { cpu: 0, bytes: 256 }));
+    }
+
+    #[test]
+    fn nothing_is_read_that_was_written_after_the_end() {
+        let mut fake = Fake::new(0, 256);
+        fake.write(1, b"");
+        fake.ring.close();
+        fake.write(2, b"");
+        fake.ring.refresh();
+        assert_eq!(fake.ring.front_time(), Ok(Some(1)));
+        fake.ring.take(&mut Vec::new());
+        fake.ring.refresh();
+        assert_eq!(fake.ring.front(), Ok(None));
+        fake.ring.open();
+        fake.ring.refresh();
+        assert_eq!(fake.ring.front_time(), Ok(Some(2)));
     }
 
     #[test]

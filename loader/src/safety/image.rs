@@ -179,6 +179,18 @@ mod tests {
         assert!(Image::of(b"").is_err());
     }
 
+    #[test]
+    fn what_is_too_large_is_refused() {
+        for (bytes, fits) in [(MAX_BYTES, true), (MAX_BYTES + 1, false), (1 << 40, false)] {
+            // Sparse: it takes no memory.
+            let file = create().unwrap();
+            nix::unistd::ftruncate(&file, bytes as i64).unwrap();
+            // SAFETY: takes numbers.
+            Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) }).unwrap();
+            assert_eq!(Image::sealed(file).is_ok(), fits, "{bytes}");
+        }
+    }
+
     /// In a child process in which memfd_create(2) fails with this error.
     fn without_memory_files(errno: Errno, run: impl FnOnce() -> bool) -> bool {
         use nix::sys::wait::{WaitStatus, waitpid};

@@ -32,6 +32,8 @@ pub struct Taken {
     pub uid: u32,
     /// Memory that it uses, or its maximum until its buffers are allocated.
     pub bytes: u64,
+    /// Its buffers are not yet allocated.
+    pub is_growing: bool,
 }
 
 impl Taken {
@@ -43,7 +45,7 @@ impl Taken {
         }
         let is_growing = State::from_number(info.state) == Some(State::Loaded);
         let bytes = if is_growing { owner.most_bytes.max(info.memory_bytes) } else { info.memory_bytes };
-        Some(Taken { uid: owner.uid, bytes })
+        Some(Taken { uid: owner.uid, bytes, is_growing })
     }
 }
 
@@ -107,6 +109,12 @@ impl Limits {
             ));
         }
         Ok(user.min(all))
+    }
+
+    /// Whether the answer of [`Limits::room`] would not be better for this user if the buffers were allocated.
+    pub fn is_settled(&self, uid: u32, others: &[Taken]) -> bool {
+        let growing = || others.iter().filter(|other| other.is_growing);
+        growing().all(|other| other.uid != uid) && (growing().count() == 0 || self.room(uid, others).is_ok())
     }
 
     /// Whether a session of this rank continues when its user is gone.
@@ -175,7 +183,7 @@ mod tests {
     #[test]
     fn sums_are_of_one_user_and_of_all() {
         let limits = Limits::parse("USER_MEMORY=100M\nALL_MEMORY=150M\nUSER_SESSIONS=3", GB).unwrap();
-        let taken = |uid, megabytes: u64| Taken { uid, bytes: megabytes << 20 };
+        let taken = |uid, megabytes: u64| Taken { uid, bytes: megabytes << 20, is_growing: false };
         let room =
             |others: &[Taken]| limits.room(5, others).map(|bytes| bytes >> 20).map_err(|error| error.to_string());
         assert_eq!(room(&[]), Ok(100));
@@ -187,11 +195,25 @@ mod tests {
     }
 
     #[test]
+    fn others_are_waited_for_only_if_that_may_help() {
+        let limits = Limits::parse("USER_MEMORY=100M\nALL_MEMORY=150M\nUSER_SESSIONS=3", GB).unwrap();
+        let is_settled = |others: &[(u32, u64, bool)]| {
+            let others =
+                others.iter().map(|&(uid, megabytes, is_growing)| Taken { uid, bytes: megabytes << 20, is_growing });
+            limits.is_settled(5, &others.collect::<Vec<_>>())
+        };
+        assert!(is_settled(&[]) && is_settled(&[(5, 100, false), (6, 100, false)]));
+        assert!(is_settled(&[(6, 100, true)]));
+        assert!(!is_settled(&[(6, 100, true), (7, 50, false)]));
+        assert!(!is_settled(&[(5, 1, true)]));
+    }
+
+    #[test]
     fn what_is_still_to_be_made_counts() {
         let owner = Owner { uid: 5, rank: 1, most_bytes: 100, ..Owner::default() };
         let info = |state| Info { state: state as u32, memory_bytes: 7, ..Info::default() };
-        assert_eq!(Taken::by(&owner, &info(State::Loaded)), Some(Taken { uid: 5, bytes: 100 }));
-        assert_eq!(Taken::by(&owner, &info(State::Running)), Some(Taken { uid: 5, bytes: 7 }));
+        assert_eq!(Taken::by(&owner, &info(State::Loaded)), Some(Taken { uid: 5, bytes: 100, is_growing: true }));
+        assert_eq!(Taken::by(&owner, &info(State::Running)), Some(Taken { uid: 5, bytes: 7, is_growing: false }));
         assert_eq!(Taken::by(&Owner::default(), &info(State::Running)), None);
     }
 

@@ -125,20 +125,25 @@ impl Caller {
     }
 
     /// The parameters for a session of this caller; its memory limit is what remains of the limits for users' sessions.
-    /// `lock` is held until the session's buffers are allocated, so that the sum stays correct.
-    pub fn ownership(&self, lock: &load::Lock) -> Result<Ownership, Error> {
+    /// `lock` is held until its module is loaded, which then counts with that limit. `None`, with `waits` only: others
+    /// are allocating their buffers, and there may be more room then.
+    pub fn ownership(&self, lock: &load::Lock, waits: bool) -> Result<Option<Ownership>, Error> {
         let (uid, gid) = (self.uid.as_raw(), self.gid.as_raw());
         let rank = match self.rank {
             Rank::None | Rank::Usr => RANK_USR,
             Rank::Sys => RANK_SYS,
-            Rank::Dev => return Ok(Ownership { rank: RANK_DEV, uid, gid, ..Ownership::default() }),
+            Rank::Dev => return Ok(Some(Ownership { rank: RANK_DEV, uid, gid, ..Ownership::default() })),
         };
         if !lock.is_held() {
-            let what = "another spilerun has held the lock for ten seconds; look for one that is stopped".to_string();
+            let what = "another spilerun has held the lock for ten seconds".to_string();
             return Err(Error::System { doing: "waiting for other loaders", error: std::io::Error::other(what) });
         }
-        let most_bytes = limits()?.room(self.uid(), &limits::taken())?;
-        Ok(Ownership { rank, most_bytes, service: false, uid, gid })
+        let (limits, taken) = (limits()?, limits::taken());
+        if waits && !limits.is_settled(self.uid(), &taken) {
+            return Ok(None);
+        }
+        let most_bytes = limits.room(self.uid(), &taken)?;
+        Ok(Some(Ownership { rank, most_bytes, service: false, uid, gid }))
     }
 
     /// Whether this caller's sessions may outlive the presence of their user.

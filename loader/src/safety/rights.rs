@@ -92,28 +92,18 @@ impl Rights {
         }
     }
 
-    /// Loads the module. Returns its device, and the memory limit of its session in bytes (0: none). Other loaders wait
-    /// until [`Rights::unlock`].
+    /// Loads the module. Returns its device, and the memory limit of its session in bytes (0: none).
     pub fn load(&self, file: &File, start: Start) -> Result<(Device, u64), Error> {
         match self {
             Rights::Own(server) => {
                 let image = Image::of_own(&file.image).map_err(image::failed)?;
                 let Start { service, verbose, .. } = start;
                 let path = file.path.clone();
-                let wanted = Wanted { image, path, is_from_elsewhere: true, rename: None, service, verbose };
+                let wanted = Wanted { image, path, rename: None, service, verbose };
                 let (device, stated) = with(server, |server| server.load(wanted))?;
                 Ok((device, stated.most_bytes))
             }
             Rights::Split(client) => client.load(file, start),
-        }
-    }
-
-    /// The session's buffers are allocated.
-    pub fn unlock(&self) {
-        match self {
-            Rights::Own(server) => server.borrow_mut().unlock(),
-            // If the root part is gone, so is its lock.
-            Rights::Split(client) => drop(client.ask(ask::UNLOCK, "")),
         }
     }
 

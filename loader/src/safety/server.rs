@@ -5,8 +5,8 @@
 //!
 //! As a process it has only root's ids and nothing that the caller controls ([`detached`]), is limited to few system
 //! calls ([`filter`]), and does not trust messages: it determines the caller's rank itself, reads approved modules
-//! itself, accepts other modules only in sealed memory files, and checks the signature on the bytes that it loads. It
-//! reads `.spile.meta` only of modules whose signer is trusted. When the user part is gone it removes the module, or
+//! itself, accepts other modules only in sealed memory files, and checks the signature on the bytes that it loads. Of a
+//! module it reads the name and, if its signer is trusted, one line of `.modinfo`, never `.spile.meta`. When the user part is gone it removes the module, or
 //! looks after the session; when the root part is gone a [`Guard`] does so.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,7 +23,7 @@ use crate::error::{Error, Exit};
 use crate::host::kernel::is_module_name;
 use crate::host::process;
 use crate::module::device::Device;
-use crate::module::file::{self, Description};
+use crate::module::file;
 use crate::module::load::{self, Lock};
 use crate::safety::guard::{self, Guard};
 use crate::safety::image::{self, Image};
@@ -41,8 +41,6 @@ pub mod ask {
     /// Load the found or offered module: flags, and a number for a new name. The answer has its device and the memory
     /// limit of its session, in bytes.
     pub const LOAD: u32 = 3;
-    /// The session's buffers are allocated: other loaders may continue.
-    pub const UNLOCK: u32 = 4;
     /// Remove the module.
     pub const UNLOAD: u32 = 5;
     /// The session continues.
@@ -88,8 +86,6 @@ pub struct Wanted {
     pub image: Image,
     /// For messages.
     pub path: PathBuf,
-    /// It is not approved.
-    pub is_from_elsewhere: bool,
     /// It is renamed to NAME_NUMBER.
     pub rename: Option<u32>,
     /// Started by a service.
@@ -107,10 +103,7 @@ pub struct Server {
     guard: Option<Guard>,
     /// The process of the user part.
     user_part: Option<OwnedFd>,
-    lock: Option<Lock>,
-    /// When a user part that is still allocating buffers loses the lock.
-    lock_due: Option<Instant>,
-    found: Option<(PathBuf, Image, bool)>,
+    found: Option<(PathBuf, Image)>,
     /// The module to remove when the user part ends.
     name: Option<String>,
     looked: Option<Device>,
@@ -118,8 +111,9 @@ pub struct Server {
     notices: Vec<String>,
 }
 
-/// How long other loaders wait for a user part to allocate its buffers.
-const LONGEST_LOCK: Duration = Duration::from_secs(10);
+/// How long a loader waits for other sessions, of its own user mostly, to allocate their buffers.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const WAIT_PAUSE: Duration = Duration::from_millis(20);
 
 impl Server {
     /// For a process with root's rights; `caller`: the user on whose behalf it acts.
@@ -129,8 +123,6 @@ impl Server {
             may_start,
             guard: None,
             user_part: None,
-            lock: None,
-            lock_due: None,
             found: None,
             name: None,
             looked: None,
@@ -147,9 +139,9 @@ impl Server {
         self.caller.map_or(Ok(()), |caller| caller.require(rank, what))
     }
 
-    /// Loads a module. Other loaders wait until [`Server::unlock`].
+    /// Loads a module. Other loaders wait meanwhile, but not for the user part: that can be stopped by its user.
     pub fn load(&mut self, wanted: Wanted) -> Result<(Device, Ownership), Error> {
-        let Wanted { mut image, path, is_from_elsewhere, rename, service, verbose } = wanted;
+        let Wanted { mut image, path, rename, service, verbose } = wanted;
         self.require(Rank::Usr, "running a module")?;
         check::may_load_modules()?;
         let bad_name = || Error::BadName { path: path.clone(), name: String::new() };
@@ -164,16 +156,8 @@ impl Server {
             image = Image::of_own(&bytes).map_err(image::failed)?;
             self.may_start(&name)?;
         }
-        // Held until the session's buffers are allocated: a module that another spilerun has just loaded is not a
-        // leftover.
-        let lock = Lock::take();
-        self.notices.extend(load::remove_leftovers(&lock, verbose));
-        load::name_is_free(&name)?;
-        let ownership = match self.caller {
-            Some(caller) => caller.ownership(&lock)?,
-            None => Ownership { service, ..Ownership::default() },
-        };
-        self.lock = Some(lock);
+        // Held until the device is open: a module that another spilerun has just loaded is not a leftover.
+        let (_lock, ownership) = self.find_room(&name, service, verbose)?;
         self.guard.as_ref().map_or(Ok(()), |guard| guard.loading(&name))?;
         let signed = image.ends_with(seal::SIGNATURE_MARK);
         if let Err(errno) = load::insert(image.file(), &image, &ownership.parameters()) {
@@ -181,7 +165,7 @@ impl Server {
             return Err(ownership.limited(refusal(&path, signed, name, errno)));
         }
         self.name = Some(name.clone());
-        match self.open(&name, &path, is_from_elsewhere) {
+        match self.open(&name) {
             Ok(device) => Ok((device, ownership)),
             Err(error) => {
                 // The error is returned; the next loader removes what is left.
@@ -191,34 +175,42 @@ impl Server {
         }
     }
 
+    /// Takes the lock, and finds what a new session may take. Sessions whose buffers are not yet allocated count with
+    /// their limit; if that would refuse the caller, or they are the caller's own, waits for them without the lock.
+    fn find_room(&mut self, name: &str, service: bool, verbose: bool) -> Result<(Lock, Ownership), Error> {
+        let until = Instant::now() + LONGEST_WAIT;
+        loop {
+            let lock = Lock::take();
+            self.notices.extend(load::remove_leftovers(&lock, verbose));
+            load::name_is_free(name)?;
+            let Some(caller) = self.caller else {
+                return Ok((lock, Ownership { service, ..Ownership::default() }));
+            };
+            if let Some(ownership) = caller.ownership(&lock, Instant::now() < until)? {
+                return Ok((lock, ownership));
+            }
+            drop(lock);
+            std::thread::sleep(WAIT_PAUSE);
+        }
+    }
+
     fn may_start(&self, name: &str) -> Result<(), Error> {
         self.caller.map_or(Ok(()), |caller| (self.may_start)(&caller, name))
     }
 
-    /// The device of the module that was just loaded, if it belongs to the caller and may run.
-    fn open(&self, name: &str, path: &Path, is_from_elsewhere: bool) -> Result<Device, Error> {
+    /// The device of the module that was just loaded, if it belongs to the caller.
+    fn open(&self, name: &str) -> Result<Device, Error> {
         let device = Device::open(name)?;
         let Some(caller) = self.caller else { return Ok(device) };
         if device.owner()?.uid != caller.uid() {
             let what = "it does not say whose it is".to_string();
             return Err(Error::Strange { name: name.to_string(), what });
         }
-        // The module read here has a trusted signer.
-        if is_from_elsewhere && caller.rank < Rank::Dev && Description::decode(path, &device.meta()?)?.meta.guru {
-            return Err(Error::GuruElsewhere { path: path.to_path_buf() });
-        }
         Ok(device)
-    }
-
-    /// The session's buffers are allocated.
-    pub fn unlock(&mut self) {
-        self.lock = None;
-        self.lock_due = None;
     }
 
     fn forget(&mut self) {
         self.name = None;
-        self.unlock();
         if let Some(guard) = &self.guard {
             guard.done();
         }
@@ -312,7 +304,6 @@ impl Server {
         }
         let left = self.serve(line.as_fd());
         drop(line);
-        self.unlock();
         self.looked = None;
         match self.name.take() {
             None => true,
@@ -337,14 +328,9 @@ impl Server {
     /// some time. Its device is open, so others do not take its module for a leftover.
     fn next(&mut self, line: BorrowedFd<'_>) -> Option<(Message, Option<OwnedFd>)> {
         loop {
-            if self.lock_due.is_some_and(|due| due <= Instant::now()) {
-                self.unlock();
-            }
-            let left = self.lock_due.map(|due| due.saturating_duration_since(Instant::now()));
-            let timeout = left.map_or(PollTimeout::NONE, |left| left.try_into().unwrap_or(PollTimeout::ZERO));
             let mut descriptors = vec![PollFd::new(line, PollFlags::POLLIN)];
             descriptors.extend(self.user_part.iter().map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN)));
-            match poll(&mut descriptors, timeout) {
+            match poll(&mut descriptors, PollTimeout::NONE) {
                 Ok(0) | Err(Errno::EINTR) => {}
                 // Messages sent before its end are read first.
                 Ok(_) if descriptors.first().is_some_and(|line| line.any() == Some(true)) => {
@@ -364,9 +350,6 @@ impl Server {
             let (reply, descriptor) = self.answer(message, descriptor);
             if reply.send(line, descriptor.as_ref().map(AsFd::as_fd)).is_err() {
                 return false;
-            }
-            if self.lock.is_some() {
-                self.lock_due.get_or_insert_with(|| Instant::now() + LONGEST_LOCK);
             }
         }
         false
@@ -401,7 +384,7 @@ impl Server {
                 let copy = image.file().and_then(|file| file.try_clone_to_owned().ok());
                 let copy = copy.ok_or_else(|| strange(Errno::EMFILE))?;
                 let data = path.to_string_lossy().into_owned().into_bytes();
-                self.found = Some((path, image, false));
+                self.found = Some((path, image));
                 Ok((Message { kind: answer::DONE, data, ..Message::default() }, Some(copy)))
             }
             ask::OFFER => {
@@ -411,19 +394,15 @@ impl Server {
                 Ok(done(0))
             }
             ask::LOAD => {
-                let (path, image, is_from_elsewhere) = self.found.take().ok_or_else(|| strange(Errno::ENOENT))?;
+                let (path, image) = self.found.take().ok_or_else(|| strange(Errno::ENOENT))?;
                 if self.name.is_some() {
                     return Err(strange(Errno::EBUSY));
                 }
                 let rename = (numbers[0] & ask::RENAME != 0).then_some(numbers[1] as u32);
                 let verbose = numbers[0] & ask::VERBOSE != 0;
-                let wanted = Wanted { image, path, is_from_elsewhere, rename, service: false, verbose };
+                let wanted = Wanted { image, path, rename, service: false, verbose };
                 let (device, ownership) = self.load(wanted)?;
                 Ok((done(ownership.most_bytes).0, device.into_descriptor()))
-            }
-            ask::UNLOCK => {
-                self.unlock();
-                Ok(done(0))
             }
             ask::UNLOAD => {
                 let name = self.name.clone().ok_or_else(|| strange(Errno::ENOENT))?;
@@ -438,8 +417,6 @@ impl Server {
                 Ok(done(0))
             }
             ask::REMOVE => {
-                // It must not wait for itself.
-                self.unlock();
                 self.remove(&text())?;
                 Ok(done(0))
             }
@@ -465,7 +442,7 @@ impl Server {
 
     /// Accepts a module from elsewhere: any from spiledev; from spilesys only with a signer whom the kernel or root
     /// trusts.
-    fn take(&mut self, path: PathBuf, descriptor: OwnedFd) -> Result<(PathBuf, Image, bool), Error> {
+    fn take(&mut self, path: PathBuf, descriptor: OwnedFd) -> Result<(PathBuf, Image), Error> {
         let Some(caller) = self.caller else { return Err(strange(Errno::EPERM)) };
         if caller.rank < Rank::Sys {
             return Err(Error::NotApproved { path });
@@ -474,8 +451,9 @@ impl Server {
         if caller.rank < Rank::Dev {
             let notices = &mut self.notices;
             check::is_vouched_for(&path, &image, check::enforcement(), || trusted_keys(notices))?;
+            only_reads(&path, &image)?;
         }
-        Ok((path, image, true))
+        Ok((path, image))
     }
 
     /// ioctls on any session: queries; from spilesys also changes of its gate.
@@ -496,6 +474,14 @@ impl Server {
         };
         let errno = result.map_or_else(|errno| errno as i32, |()| 0);
         Message { kind: answer::CALLED, numbers: [errno.cast_unsigned().into(), 0], data }
+    }
+}
+
+/// Refuses modules of guru mode, and those that do not say that they are of none.
+fn only_reads(path: &Path, image: &[u8]) -> Result<(), Error> {
+    match file::information(image, "spile_guru") {
+        Some(value) if value.starts_with(b"no") => Ok(()),
+        _ => Err(Error::GuruElsewhere { path: path.to_path_buf() }),
     }
 }
 
@@ -543,6 +529,7 @@ pub fn error_of(message: &Message, path: &Path) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elf::tests::with_sections;
     use crate::host::capability::Sets;
 
     fn server(rank: Rank) -> Server {
@@ -576,6 +563,23 @@ mod tests {
             let asked = Message { kind: ask::CALL, numbers: [number, 0], ..Message::default() };
             assert_ne!(server(Rank::Dev).answer(asked, None).0.numbers[0], 0);
         }
+    }
+
+    #[test]
+    fn modules_of_guru_mode_and_silent_ones_are_refused() {
+        let refused = |entries: &[u8]| only_reads(Path::new("x"), &with_sections(&[(".modinfo", entries)])).is_err();
+        assert!(!refused(b"license=GPL\0spile_guru=no\0name=x\0"));
+        for entries in [
+            &b"spile_guru=yes: may write memory\0"[..],
+            b"license=GPL\0",
+            b"",
+            b"xspile_guru=no\0",
+            b"spile_guru=no\0spile_guru=yes\0",
+            b"spile_guru=yes\0spile_guru=no\0",
+        ] {
+            assert!(refused(entries), "{}", entries.escape_ascii());
+        }
+        assert!(only_reads(Path::new("x"), b"").is_err());
     }
 
     /// `cargo xtask fuzz line` tries more.

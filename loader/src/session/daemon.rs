@@ -3,6 +3,7 @@
 //! `-D`: runs the session in a new process; the original process prints its pid once the probes are armed, or exits
 //! with its error.
 
+use std::io::Write;
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
@@ -48,7 +49,8 @@ pub fn begin() -> Result<Fork, Error> {
                 }
             };
             if armed {
-                println!("{child}");
+                // The session runs, whether its number can be written or not.
+                let _ = writeln!(std::io::stdout(), "{child}");
                 return Ok(Fork::Parent(Exit::Success));
             }
             Ok(Fork::Parent(match waitpid(child, None) {

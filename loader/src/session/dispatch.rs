@@ -9,8 +9,11 @@ use crate::records::record::Decoded;
 use crate::records::text::MAX_TEXT;
 use crate::session::system::Commands;
 
-/// Number of warnings remembered, so that each text is printed once.
+/// Number of warnings remembered, so that each text is printed once, and their bytes.
 const MAX_WARNINGS: usize = 1024;
+const MAX_WARNING_BYTES: usize = 1 << 20;
+/// Messages about records that cannot be read. Further ones are counted.
+const MAX_DAMAGES: u64 = 10;
 
 /// The effect of a record on the session, beside its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +39,28 @@ pub struct Dispatcher {
     verbose: bool,
     no_warnings: bool,
     shown: HashSet<String>,
+    /// Bytes of them.
+    shown_bytes: usize,
     /// Warnings printed before.
     repeated: u64,
+    /// Records that could not be read, and rings that held none.
+    damages: u64,
 }
 
 impl Dispatcher {
     /// `verbose` prints notices and repeated warnings; `no_warnings` suppresses warnings.
     pub fn new(sinks: Sinks, commands: Commands, verbose: bool, no_warnings: bool) -> Dispatcher {
-        Dispatcher { sinks, commands, end_reported: false, verbose, no_warnings, shown: HashSet::new(), repeated: 0 }
+        Dispatcher {
+            sinks,
+            commands,
+            end_reported: false,
+            verbose,
+            no_warnings,
+            shown: HashSet::new(),
+            shown_bytes: 0,
+            repeated: 0,
+            damages: 0,
+        }
     }
 
     /// Why the output cannot be written any more; returned once.
@@ -65,6 +82,29 @@ impl Dispatcher {
         let text =
             || format!("Number of similar warning messages suppressed: {}. Rerun with -v to see them.", self.repeated);
         (self.repeated > 0).then(text)
+    }
+
+    /// Reports what is no record: the first [`MAX_DAMAGES`] times with its text.
+    pub fn damage(&mut self, text: &str) {
+        self.damages += 1;
+        if self.damages <= MAX_DAMAGES {
+            self.sinks.message(&format!("ERROR: {text}"));
+        }
+    }
+
+    /// Something could not be read.
+    pub fn is_damaged(&self) -> bool {
+        self.damages > 0
+    }
+
+    /// Reports how many records, beside those reported, could not be read, if any.
+    pub fn report_damages(&mut self) {
+        let more = self.damages.saturating_sub(MAX_DAMAGES);
+        if more > 0 {
+            self.sinks.message(&format!(
+                "ERROR: {more} more records or buffers could not be read; the module or its memory is damaged"
+            ));
+        }
     }
 
     /// Writes the text of a record to the sinks, or runs its command; returns its effect on the session.
@@ -100,7 +140,7 @@ impl Dispatcher {
             }
             Decoded::Damaged { text, why } => {
                 self.sinks.print(text);
-                self.sinks.message(&format!("ERROR: a record cannot be read: {why}"));
+                self.damage(&format!("a record cannot be read: {why}"));
                 return Effect::Error;
             }
         }
@@ -113,7 +153,8 @@ impl Dispatcher {
             return;
         }
         self.warn(&text);
-        if self.shown.len() < MAX_WARNINGS {
+        if self.shown.len() < MAX_WARNINGS && self.shown_bytes + text.len() <= MAX_WARNING_BYTES {
+            self.shown_bytes += text.len();
             self.shown.insert(text);
         }
     }
@@ -135,6 +176,7 @@ mod tests {
         if let Some(line) = dispatcher.repeated_warnings() {
             dispatcher.warn(&line);
         }
+        dispatcher.report_damages();
         dispatcher.sinks.write();
         drop(dispatcher);
         let (mut out, mut err) = (String::new(), String::new());
@@ -169,6 +211,16 @@ mod tests {
         assert_eq!(out, "one\nhalf\n");
         assert_eq!(err, "ERROR: bad\nNOTICE: armed\nERROR: a record cannot be read: kind 9\n");
         assert_eq!(effects, [Effect::Nothing, Effect::Error, Effect::Nothing, Effect::Error, Effect::Stop]);
+    }
+
+    #[test]
+    fn many_damages_are_counted() {
+        let damaged = |_| Decoded::Damaged { text: b"", why: "kind 9".into() };
+        let (_, err, effects) = dispatched((false, false), (0..5000).map(damaged).collect());
+        assert_eq!(err.lines().count(), 11);
+        assert!(err.contains("\nERROR: 4990 more records or buffers could not be read; "), "{err}");
+        assert_eq!(effects.len(), 5000);
+        assert_eq!(dispatched((false, false), (0..10).map(damaged).collect()).1.lines().count(), 10);
     }
 
     #[test]

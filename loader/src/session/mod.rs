@@ -276,6 +276,7 @@ impl Session<'_> {
                 Phase::Draining if is_empty => break,
                 Phase::Emptying if is_empty && self.output.sinks.is_empty() => {
                     self.phase = Phase::Stopping;
+                    self.reading.open();
                     self.calls.make(Device::stop);
                 }
                 _ => {}
@@ -306,6 +307,7 @@ impl Session<'_> {
     /// The session continues without us. What has been read is written, the rest stays in the rings.
     fn leave(&mut self) -> Result<End, Error> {
         self.subject.device.keep(true, self.options.overwrite)?;
+        self.output.report_damages();
         self.output.sinks.message("Disconnecting from systemtap module.");
         let line = format!("To reconnect, type \"spilerun -A {}\"", self.subject.name);
         self.output.sinks.message(&line);
@@ -324,6 +326,9 @@ impl Session<'_> {
                 Phase::Starting => self.begin(),
                 Phase::Quieting => self.phase = Phase::Emptying,
                 _ => self.phase = Phase::Draining,
+            }
+            if matches!(self.phase, Phase::Emptying | Phase::Draining) {
+                self.reading.close();
             }
         }
         if self.ending.stop && self.phase == Phase::Starting && self.arming.is_to_be_cancelled() {
@@ -603,6 +608,7 @@ impl Session<'_> {
         if let Some(line) = self.output.repeated_warnings() {
             self.warn(&line);
         }
+        self.output.report_damages();
         summary::errors(self.subject, &mut self.output, &mut self.ending);
         summary::rewrites(self.subject, self.options, &mut self.output);
         if let Err(error) = self.watch.write_metrics() {

@@ -7,10 +7,10 @@ use spile_abi::device::Info;
 use crate::host::clock;
 use crate::module::device::{Device, MappedRing};
 use crate::options::Options;
-use crate::output::Sinks;
 use crate::output::progress::{self, Progress};
+use crate::output::{Ended, Sinks};
 use crate::records::merge::{self, Look, Next};
-use crate::records::record::Reader;
+use crate::records::record::{Decoded, Reader};
 use crate::records::ring::Ring;
 use crate::report::Losses;
 use crate::session::dispatch::{Dispatcher, Effect};
@@ -19,8 +19,13 @@ use crate::session::dispatch::{Dispatcher, Effect};
 const LOSS_INTERVAL: u64 = 1_000_000_000;
 /// Records read before signals and descriptors are checked again.
 const MAX_BATCH: usize = 4096;
-/// Records between two checks of the amount of buffered output.
-const FULL_INTERVAL: usize = 32;
+/// Records, or kilobytes of them, between two checks of the amount of buffered output and of the time.
+const CHECK_INTERVAL: usize = 32;
+/// Nanoseconds of a pass: records may be few and each take long, as stacks whose names the module is asked for.
+const MAX_PASS: u64 = 100_000_000;
+/// Nanoseconds for what is left in the rings at the session's end, if there was something that is no record, or if nothing
+/// can be written any more: a record of some bytes may be printed as megabytes.
+const MAX_VAIN_END: u64 = 500_000_000;
 
 impl AsMut<Ring> for MappedRing {
     fn as_mut(&mut self) -> &mut Ring {
@@ -53,6 +58,8 @@ pub struct Reading<'s> {
     held_back: bool,
     /// Time of the last pass that read everything old enough.
     read_up_to: u64,
+    /// The time when the module had stopped writing.
+    closed: Option<u64>,
     losses: Losses,
     /// Time of the last report of losses; 0: none.
     losses_reported: u64,
@@ -76,6 +83,7 @@ impl<'s> Reading<'s> {
             one_stream: !options.bulk && options.rotation.is_none(),
             held_back: false,
             read_up_to: 0,
+            closed: None,
             losses: Losses::default(),
             losses_reported: 0,
             repeated: 0,
@@ -98,9 +106,46 @@ impl<'s> Reading<'s> {
         self.repeated
     }
 
+    /// The module has stopped writing: everything is there.
+    pub fn close(&mut self) {
+        self.closed = Some(clock::now());
+        self.rings.iter_mut().for_each(|mapped| mapped.ring.close());
+    }
+
+    /// The module writes again, by its end probes.
+    pub fn open(&mut self) {
+        self.closed = None;
+        self.rings.iter_mut().for_each(|mapped| mapped.ring.open());
+    }
+
+    /// Drops everything in the rings.
+    fn drop_all(&mut self, dispatcher: &mut Dispatcher) -> Found {
+        let left = self.rings.iter_mut().map(|mapped| {
+            mapped.ring.refresh();
+            mapped.ring.skip()
+        });
+        let bytes = left.fold(0, u64::saturating_add);
+        let failed = bytes > 0 && dispatcher.is_damaged();
+        if failed {
+            dispatcher.sinks.message(&format!("ERROR: {bytes} bytes of damaged buffers were not read"));
+        } else if bytes > 0 && matches!(dispatcher.sinks.ended(), Some(Ended::Failed(_))) {
+            dispatcher.warn(&format!("{bytes} bytes of records were not read: nothing can be written any more"));
+        }
+        Found { is_empty: true, failed, ..Found::default() }
+    }
+
+    /// The rest of the rings has been read for long enough, and is of no use.
+    fn is_in_vain(&self, now: u64, dispatcher: &Dispatcher) -> bool {
+        let is_over = self.closed.is_some_and(|closed| now.saturating_sub(closed) > MAX_VAIN_END);
+        is_over && (dispatcher.is_damaged() || dispatcher.sinks.ended().is_some())
+    }
+
     /// Reads and dispatches records that are old enough. `all`: no running handler can write an older record.
     pub fn read(&mut self, all: bool, dispatcher: &mut Dispatcher) -> Found {
         let now = clock::now();
+        if self.is_in_vain(now, dispatcher) {
+            return self.drop_all(dispatcher);
+        }
         // After reading the clock: the records to read are from before it.
         if let Some(mapped) = self.rings.first() {
             self.reader.changed(mapped.ring.changes());
@@ -109,24 +154,29 @@ impl<'s> Reading<'s> {
         let mut found = Found::default();
         let mut taken = 0;
         self.held_back = false;
-        let mut looked_at_room = None;
+        let mut unchecked = CHECK_INTERVAL;
         while taken < MAX_BATCH {
-            if looked_at_room.is_none_or(|at| taken >= at + FULL_INTERVAL) {
-                looked_at_room = Some(taken);
-                if dispatcher.sinks.is_full() {
+            if unchecked >= CHECK_INTERVAL {
+                unchecked = 0;
+                if dispatcher.sinks.is_full() || clock::now().saturating_sub(now) > MAX_PASS {
                     break;
                 }
             }
             if self.one_stream
                 && let Some((ring, below)) = look.current()
             {
-                taken += self.reader.read_quickly(ring, below, MAX_BATCH - taken);
+                let count = self.reader.read_quickly(ring, below, MAX_BATCH - taken);
+                (taken, unchecked) = (taken + count, unchecked + count);
             }
             match look.next(&mut self.payload) {
                 Next::Record(record) => {
                     self.reader.printed(|text| dispatcher.sinks.print(text));
                     dispatcher.sinks.select_cpu(u32::from(record.cpu));
+                    unchecked += self.payload.len() >> 10;
                     let decoded = self.reader.read(&record, &self.payload);
+                    if let Decoded::Print { text, .. } = &decoded {
+                        unchecked += text.len() >> 16;
+                    }
                     match dispatcher.dispatch(decoded) {
                         Effect::Nothing => {}
                         Effect::Error => found.failed = true,
@@ -135,8 +185,8 @@ impl<'s> Reading<'s> {
                     }
                 }
                 Next::Damage(damage) => {
-                    dispatcher.sinks.message(&format!(
-                        "ERROR: the buffer of CPU {} held what is no record: {} bytes of it are lost",
+                    dispatcher.damage(&format!(
+                        "the buffer of CPU {} held what is no record: {} bytes of it are lost",
                         damage.cpu, damage.bytes
                     ));
                     found.failed = true;
@@ -148,7 +198,7 @@ impl<'s> Reading<'s> {
                     break;
                 }
             }
-            taken += 1;
+            (taken, unchecked) = (taken + 1, unchecked + 1);
         }
         self.reader.printed(|text| dispatcher.sinks.print(text));
         found

@@ -104,6 +104,11 @@ impl Signals {
         Ok(Signals { event })
     }
 
+    /// Whether a signal that ends the session has come since the last [`Signals::read`].
+    pub fn is_stopping(&self) -> bool {
+        STOPS.load(Ordering::Relaxed).max(PASSED_ON.load(Ordering::Relaxed)) > REPORTED.load(Ordering::Relaxed)
+    }
+
     /// Signals received since the last call.
     pub fn read(&self) -> Received {
         // Cleared first: a later signal makes it readable again.

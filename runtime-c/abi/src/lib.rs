@@ -14,4 +14,5 @@ pub mod escape;
 pub mod format;
 pub mod meta;
 pub mod record;
+pub mod say;
 pub mod seal;

@@ -3,6 +3,7 @@
 //! The script's unit: what its template needs, taken from the plan.
 
 use serde::Serialize;
+use spile_abi::escape;
 
 use super::attachment::{self, Field};
 use super::text::{Bytes, Comment, Hex, Literal, Long};
@@ -466,10 +467,12 @@ fn script(plan: &Plan) -> Script<'_> {
 /// Entries of the module's own information (`modinfo NAME.ko`).
 fn modinfo(plan: &Plan) -> Vec<Literal<'static>> {
     let naming = &plan.naming;
+    // A file's name may contain what forges a line of modinfo's output.
+    let title = escape::line(&naming.title);
     let entries = [
-        format!("description=spile script {}", naming.title),
+        format!("description=spile script {title}"),
         format!("spile={}", env!("CARGO_PKG_VERSION")),
-        format!("spile_script={}", naming.title),
+        format!("spile_script={title}"),
         format!("spile_kernel={}", naming.kernel_release),
         format!("spile_guru={}", if naming.guru { "yes: may write memory or hold embedded C" } else { "no" }),
     ];
@@ -478,6 +481,6 @@ fn modinfo(plan: &Plan) -> Vec<Literal<'static>> {
         let name = if target.name.is_empty() { "kernel" } else { &target.name };
         format!("spile_target={name} {id}")
     });
-    let further = naming.modinfo.iter().map(|(name, value)| format!("{name}={value}"));
+    let further = naming.modinfo.iter().map(|(name, value)| format!("{name}={}", escape::line(value)));
     entries.into_iter().chain(targets).chain(further).map(|entry| Literal::from(entry.into_bytes())).collect()
 }

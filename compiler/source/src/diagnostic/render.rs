@@ -121,28 +121,24 @@ struct Texts<'a>(&'a SourceMap);
 impl<'a> Files<'a> for Texts<'a> {
     type FileId = FileId;
     type Name = Cow<'a, str>;
-    type Source = Cow<'a, str>;
+    type Source = &'a str;
 
     fn name(&'a self, id: FileId) -> Result<Cow<'a, str>, Error> {
         Ok(escape::line(&self.0.file(id).name))
     }
 
-    fn source(&'a self, id: FileId) -> Result<Cow<'a, str>, Error> {
-        Ok(printable(&self.0.file(id).text))
+    fn source(&'a self, id: FileId) -> Result<&'a str, Error> {
+        Ok(self.0.file(id).printable(printable))
     }
 
     fn line_index(&'a self, id: FileId, byte: usize) -> Result<usize, Error> {
-        let text = self.0.file(id).text.as_bytes();
-        Ok(text.iter().take(byte).filter(|&&byte| byte == b'\n').count())
+        Ok(self.0.file(id).line_index(byte))
     }
 
     fn line_range(&'a self, id: FileId, line: usize) -> Result<Range<usize>, Error> {
-        let text = &self.0.file(id).text;
-        let mut starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).skip(line);
-        match starts.next() {
-            Some(start) => Ok(start..starts.next().unwrap_or(text.len())),
-            None => Err(Error::LineTooLarge { given: line, max: text.matches('\n').count() }),
-        }
+        let file = self.0.file(id);
+        let missing = || Error::LineTooLarge { given: line, max: file.line_index(file.bytes.len()) };
+        file.line_range(line).ok_or_else(missing)
     }
 }
 

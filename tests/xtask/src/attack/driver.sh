@@ -1,5 +1,7 @@
 # Runs hostile modules one after the other, under load.
 
+# If there is no memory, this shell stays.
+echo -1000 >/proc/$$/oom_score_adj
 ifconfig lo 127.0.0.1 up
 echo 1 >/proc/sys/kernel/sysrq
 
@@ -35,6 +37,17 @@ disturb() {
 	8) echo +2 >/sys/class/rtc/rtc0/wakealarm; echo mem >/sys/power/state ;;
 	9) for key in l t w m; do echo $key >/proc/sysrq-trigger; done ;;
 	10) spilerun -R "$2" -T 1 & other=$!; sleep 1; wait $other ;;
+	11)
+		# Allocations fail: what is loaded and begun then may be refused, and those who take memory are killed.
+		left=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+		dd if=/dev/zero of=/tmp/fill bs=64k count=$(((left - 30000) / 64))
+		spilerun -R "$2" -T 1 & other=$!
+		sleep 1
+		modprobe lustre
+		rmmod lustre
+		wait $other
+		rm /tmp/fill
+		;;
 	esac >/dev/null 2>&1
 }
 
@@ -43,7 +56,7 @@ disturb() {
 attack() {
 	name=attack_$1
 	dmesg -c >/dev/null
-	spilerun /root/$name.ko -T $3 >/tmp/out 2>/tmp/said </dev/null &
+	sh -c 'echo 500 >/proc/$$/oom_score_adj; exec "$@"' sh spilerun /root/$name.ko -T $3 >/tmp/out 2>/tmp/said </dev/null &
 	loader=$!
 	disturb $2 /root/$name.ko
 	waited=0

@@ -9,7 +9,7 @@ use crate::random::Random;
 
 /// Declared in each script; unused ones are dropped by the compiler.
 const DECLARATIONS: [&str; 13] = [
-    "global n, m, text, last",
+    "global n, m, text, last, freed",
     "global a[2000], by[500], big[100000]",
     "global wrap%[16], names",
     "global sums, per[300]",
@@ -22,11 +22,11 @@ const DECLARATIONS: [&str; 13] = [
     "function texts(x) { if (x > 0) { s = sprintf(\"%d%s\", x, texts(x - 1)); t = s . s; return substr(t, 1, 400) } return \"end\" }",
     "function wide(x) { LOCALS return x }",
     // Fixes their types, independently of the other probes.
-    "probe begin { n = m = a[0] = big[0] = names[\"\", \"\"] = 0; text = last = by[\"\"] = wrap[0] = \"\"; sums <<< 1; per[0] <<< 1 }",
+    "probe begin { n = m = freed = a[0] = big[0] = names[\"\", \"\"] = 0; text = last = by[\"\"] = wrap[0] = \"\"; sums <<< 1; per[0] <<< 1 }",
 ];
 
 /// Invalid addresses, addresses of other objects, and addresses next to them.
-const ADDRESSES: [&str; 26] = [
+const ADDRESSES: [&str; 30] = [
     "0",
     "1",
     "8",
@@ -48,6 +48,10 @@ const ADDRESSES: [&str; 26] = [
     "0xffffffff80000000",
     "0xffffffff81000000",
     "0xffffffffa0000000",
+    "0xffffffffc0000000",
+    "0xffffffffc0400000",
+    "0xffff8880000fff00",
+    "0xffff8880fec00000",
     "0xffffffffff5fc000",
     "0xffffffffff600000",
     "0xfffffffffffffff8",
@@ -106,12 +110,21 @@ pub fn script(seed: u64, functions: &[Function]) -> Script {
     let mut random = Random::new(seed ^ 0x6174_7461_636b);
     let random = &mut random;
     let count = random.pick([1, 1, 2, 2, 3, 4]);
-    let probes = (0..count)
+    let mut probes: Vec<Probe> = (0..count)
         .map(|_| Probe {
             points: points(random),
             statements: (0..1 + random.below(5)).map(|_| guarded(random, functions)).collect(),
         })
         .collect();
+    // Memory of objects that are gone when it is read.
+    if random.one_in(4) {
+        let point = random.pick([
+            "kprobe.function(\"kfree\")",
+            "kernel.function(\"put_task_stack\") ?, kernel.function(\"release_task\") ?",
+            "kernel.function(\"vfree\") ?, kernel.function(\"free_module\") ?",
+        ]);
+        probes.push(Probe { points: vec![point.to_string()], statements: vec!["freed = pointer_arg(1)".to_string()] });
+    }
     let locals =
         format!("{}x = {};", (0..90).map(|at| format!("l{at} = x + {at}; ")).collect::<String>(), sum_of_locals());
     let declarations = DECLARATIONS.iter().map(|text| text.replace("LOCALS", &locals)).collect();
@@ -135,6 +148,7 @@ fn options(random: &mut Random) -> Vec<String> {
     sometimes(4, "-DMAXACTION=10000000".to_string());
     sometimes(5, "-DMAXSTRINGLEN=4096".to_string());
     sometimes(8, "-DMAXSTRINGLEN=16".to_string());
+    sometimes(12, "-DMAXSTRINGLEN=60000".to_string());
     sometimes(5, "-DMAXMAPENTRIES=7".to_string());
     sometimes(6, "-DMAXNESTING=40".to_string());
     sometimes(6, "-DMAXTRYLOCK=1".to_string());
@@ -152,7 +166,7 @@ fn guarded(random: &mut Random, functions: &[Function]) -> String {
 }
 
 fn statement(random: &mut Random, functions: &[Function]) -> String {
-    match random.below(24) {
+    match random.below(26) {
         0 => format!("n += {}", number(random, functions, 4)),
         1 => format!("a[{}]++", number(random, functions, 2)),
         2 => format!("big[tid() + {}] = {}", number(random, functions, 1), number(random, functions, 2)),
@@ -229,19 +243,38 @@ fn statement(random: &mut Random, functions: &[Function]) -> String {
         20 => "for (i = 0; i < 3000; i++) { a[i * n] = i; delete a[i] }".to_string(),
         21 => "foreach ([x-, y] in names) { printf(\"%s %s\", x, y); delete by[x] }".to_string(),
         22 => format!("if ({} in big) next; text .= {}", number(random, functions, 1), string(random, functions, 1)),
+        23 => nested(random),
+        24 => format!(
+            "printf(\"%*d|%-*.*s|%.*x\", {}, n, {}, {}, {}, {}, m)",
+            random.pick(NUMBERS),
+            random.pick(NUMBERS),
+            random.pick(NUMBERS),
+            string(random, functions, 1),
+            random.pick(NUMBERS)
+        ),
         _ => call(random, functions, 2).unwrap_or_else(|| "n--".to_string()),
+    }
+}
+
+/// An expression that is hundreds of levels deep.
+fn nested(random: &mut Random) -> String {
+    let levels = random.pick([20, 100, 400]);
+    match random.below(3) {
+        0 => format!("n = {}m{}", "(1 + ".repeat(levels), ")".repeat(levels)),
+        1 => format!("n = {}m", "-~".repeat(levels)),
+        _ => format!("n += {}strlen(text){}", "(m > 3 ? n : ".repeat(levels / 4), ")".repeat(levels / 4)),
     }
 }
 
 fn directive(random: &mut Random) -> String {
     let flags = random.pick(["", "-", "0", "+", "#", " ", "-+#0"]);
-    let width = random.pick(["", "1", "20", "255", "4000"]);
-    let precision = random.pick(["", ".0", ".5", ".255", ".4000"]);
+    let width = random.pick(["", "1", "20", "255", "4000", "8192"]);
+    let precision = random.pick(["", ".0", ".5", ".255", ".4000", ".8192"]);
     format!("%{flags}{width}{precision}{}", random.pick(["d", "x", "o", "u", "p", "c", "b", "m", "M", "X", "i"]))
 }
 
 fn address(random: &mut Random) -> String {
-    match random.below(5) {
+    match random.below(7) {
         0 => format!("task_current() + {}", random.pick(["0", "8", "9000", "-8"])),
         1 => random
             .pick([
@@ -255,6 +288,7 @@ fn address(random: &mut Random) -> String {
             ])
             .to_string(),
         2 => format!("({} + {})", random.pick(ADDRESSES), random.pick(["1", "4095", "n", "tid() * 4096"])),
+        3 => random.pick(["freed", "(freed + 8)", "(freed + 4090)", "kernel_long(freed)"]).to_string(),
         _ => random.pick(ADDRESSES).to_string(),
     }
 }

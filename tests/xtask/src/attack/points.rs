@@ -166,6 +166,16 @@ const CLOCKS: [&str; 14] = [
     "netfilter.ip.local_in",
 ];
 
+/// Of a module that is loaded and unloaded while scripts run.
+const COMES_AND_GOES: [&str; 6] = [
+    "module(\"lustre\").function(\"*\").call",
+    "module(\"lustre\").function(\"*\").return",
+    "module(\"lustre\").function(\"ll_*\")",
+    "module(\"lustre\").statement(\"*@*:*\")",
+    "module(\"*\").function(\"*init*\").call",
+    "module(\"*\").function(\"*exit*\").return",
+];
+
 /// The points of one probe; all are optional, because kernels differ.
 pub fn points(random: &mut Random) -> Vec<String> {
     let count = random.pick([1, 1, 1, 2, 3]);
@@ -173,7 +183,7 @@ pub fn points(random: &mut Random) -> Vec<String> {
 }
 
 fn point(random: &mut Random) -> String {
-    match random.below(20) {
+    match random.below(21) {
         0..=4 => format!("kernel.function(\"{}\"){} ?", functions(random), kind(random)),
         5..=9 => format!("kernel.function(\"{}\"){} ?", random.pick(NAMES), kind(random)),
         10 | 11 => format!("kernel.statement(\"{}\") ?", random.pick(LINES)),
@@ -186,6 +196,7 @@ fn point(random: &mut Random) -> String {
             random.pick(["", ".return"])
         ),
         17 => random.pick(["begin", "end", "error", "procfs(\"p\").read", "timer.s(1)"]).to_string(),
+        18 => format!("{} ?", random.pick(COMES_AND_GOES)),
         _ => format!("{} ?", random.pick(CLOCKS)),
     }
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -17,7 +18,7 @@ use crate::{guest, measure, parallel};
 
 const DRIVER: &str = include_str!("driver.sh");
 /// Ways in which `driver.sh` disturbs a session, the first of them none.
-const DISTURBANCES: u64 = 11;
+const DISTURBANCES: u64 = 12;
 /// Kernel parameters that make a guest panic at the first fault, so that nothing after it hides it.
 const PARAMETERS: [&str; 4] = ["panic_on_warn=1", "softlockup_panic=1", "hung_task_panic=1", "oops=panic"];
 /// Time limits in seconds for compiling one script; and for running one.
@@ -62,7 +63,12 @@ pub fn run(ground: &Ground, scripts: &[Script]) -> Result<Vec<Outcome>> {
     }
     fs::create_dir_all(directory)?;
     let spile = place.spile()?;
-    let compiled = parallel::map(scripts.len(), |index| compile(place, &spile, &scripts[index], directory, index));
+    let lustre = crate::fixtures::LUSTRE.build(&crate::root(), place)?;
+    let compiled = parallel::map(scripts.len(), |index| {
+        let mut command = place.command("timeout", directory);
+        command.args([COMPILING.as_ref(), spile.as_os_str()]).arg("-d").arg(&lustre);
+        compile(command, place, &scripts[index], directory, index)
+    });
     let mut outcomes: Vec<Option<Outcome>> = compiled.into_iter().collect::<Result<_>>()?;
     // If a guest died, the first script without a result was the cause.
     while outcomes.iter().any(Option::is_none) {
@@ -87,12 +93,17 @@ fn module(directory: &Path, index: usize) -> PathBuf {
     directory.join(format!("attack_{index}.ko"))
 }
 
-/// None if the module was built.
-fn compile(place: &Place, spile: &Path, script: &Script, directory: &Path, index: usize) -> Result<Option<Outcome>> {
+/// With the compiler's command, as far as it is the same for all; `None` if the module was built.
+fn compile(
+    mut command: Command,
+    place: &Place,
+    script: &Script,
+    directory: &Path,
+    index: usize,
+) -> Result<Option<Outcome>> {
     let name = format!("attack_{index}");
     fs::write(directory.join(format!("{name}.stp")), script.text())?;
-    let mut command = place.command("timeout", directory);
-    command.args([COMPILING.as_ref(), spile.as_os_str()]).args(["-r", &place.kernel.release, "-p4", "-w", "-m", &name]);
+    command.args(["-r", &place.kernel.release, "-p4", "-w", "-m", &name]);
     let output = command.args(&script.options).arg(format!("{name}.stp")).output().context("running spile")?;
     if output.status.success() {
         return Ok(None);

@@ -43,6 +43,9 @@ armed() {
 	return 1
 }
 
+# start_armed NAME TEXT [OPTIONS]: the same, and waits until its probes are armed.
+start_armed() { start "$@" && armed "$script"; }
+
 # stop [SIGNAL]: ends what `start` has started, and waits for it; sets $status.
 stop() {
 	kill -s "${1:-INT}" "$loader"

@@ -93,12 +93,13 @@ pub(super) fn unread_in<'b>(names: &Names, block: &'b Block, read: Option<&HashS
 fn warn_of_body(env: &mut Environment, names: &Names, block: &Block, read: Option<&HashSet<&str>>) {
     let mut accesses = Accesses::default();
     accesses.block(block);
+    let codes = codes_in(block);
     for (name, span) in &accesses.written {
         let elsewhere = read.is_some_and(|read| read.contains(name));
         if !accesses.read.contains(name)
             && !elsewhere
             && names.find_global(span.file, name).is_none()
-            && !read_by_c(block, name)
+            && !codes.iter().any(|code| names_argument(code, name))
         {
             env.report(Error::UnreadAssignment { name: name.to_string(), span: *span });
         }
@@ -109,24 +110,29 @@ fn warn_of_body(env: &mut Environment, names: &Names, block: &Block, read: Optio
 fn warn_of_idle(env: &mut Environment, names: &Names, block: &Block) {
     let mut idle = Vec::new();
     idle_expressions(&block.statements, &mut idle);
+    if idle.is_empty() {
+        return;
+    }
+    let functions: HashSet<&str> =
+        crate::builtin::all().map(|builtin| builtin.name).chain(names.function_names()).collect();
     for span in idle {
-        let text = env.sources.text(span);
-        let function = crate::builtin::all().any(|builtin| builtin.name == text)
-            || names.function_names().any(|name| name == text);
-        let text = text.to_string();
+        let text = env.sources.text(span).to_string();
+        let function = functions.contains(text.as_str());
         env.report(Error::IdleExpression { span, text, function });
     }
 }
 
-/// Whether C among the statements names the argument.
-fn read_by_c(block: &Block, name: &str) -> bool {
-    let mut named = false;
+/// The texts of C among the statements.
+fn codes_in(block: &Block) -> Vec<&str> {
+    let mut codes = Vec::new();
     for statement in &block.statements {
         visit::in_statement(statement, &mut |expr| {
-            named |= matches!(&expr.kind, ExprKind::EmbeddedC(code) if names_argument(&code.text, name));
+            if let ExprKind::EmbeddedC(code) = &expr.kind {
+                codes.push(code.text.as_str());
+            }
         });
     }
-    named
+    codes
 }
 
 /// Whether the probe is there for others, which read its counter.

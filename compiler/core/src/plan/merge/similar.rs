@@ -34,7 +34,7 @@ pub(in crate::plan) struct Similar {
 struct Group {
     /// Of each handler that was added: the number of its probe, and its constants in the order of the code.
     members: Vec<(usize, Vec<Constant>)>,
-    /// The first with each set of constants, as it would be compiled alone.
+    /// The first with each set of constants, as it would be compiled alone; [`FEWEST`] at most.
     routines: Vec<Routine>,
 }
 
@@ -50,7 +50,8 @@ impl Similar {
             self.groups.push(Group { members: Vec::new(), routines: Vec::new() });
         }
         if let Some(group) = self.groups.get_mut(index) {
-            if group.members.iter().all(|(_, known)| *known != constants) {
+            // More of them are not looked at: of ten thousands of handlers each would be compared with all before it.
+            if group.routines.len() < FEWEST && group.members.iter().all(|(_, known)| *known != constants) {
                 group.routines.push(routine);
             }
             group.members.push((probe, constants));
@@ -188,6 +189,17 @@ mod tests {
         assert!(
             matches!(&routines[0].code[1], Instr::Divide { left: Value::Own(0), location, .. } if location.as_own() == Some(1))
         );
+    }
+
+    /// 60,000 probes took half a minute: each was compared with all others.
+    #[test]
+    fn a_great_many_are_no_more_than_that() {
+        let mut similar = Similar::default();
+        (0..200_000).for_each(|probe| similar.add(probe, handler("h", probe as i64, 5)));
+        assert_eq!(similar.groups.iter().map(|group| group.routines.len()).sum::<usize>(), FEWEST);
+        let mut routines = Vec::new();
+        assert_eq!(similar.finish(&mut routines)[&199_999].constants, [Constant::Long(199_999)]);
+        assert_eq!(routines.len(), 1);
     }
 
     #[test]
