@@ -206,3 +206,13 @@ fn what_a_session_left_running_cannot_have() {
     }
     assert!(try_parse(&["-F", "-o", "f", "-T", "1", "x.stp"]).is_ok());
 }
+
+#[test]
+fn questions_come_alone() {
+    assert!(parse(&["-l", "begin", "-l", "end"]).ask.listing().is_some());
+    assert!(
+        refusal(&["-l", "begin", "x.stp"]).contains("-l is about probe points and the library, and takes no script")
+    );
+    assert!(refusal(&["--dump-functions", "x.stp"]).contains("takes no script"));
+    assert!(refusal(&["--dump-functions", "-l", "begin"]).contains("-l and --dump-functions: one question at a time"));
+}
