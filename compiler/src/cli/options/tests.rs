@@ -118,7 +118,6 @@ fn what_is_refused() {
         (&["--runtime=dyninst", "x"], "in the kernel alone"),
         (&["--unprivileged", "x"], "root"),
         (&["--use-server", "x"], "-p4"),
-        (&["--download-debuginfo", "x"], "install"),
     ] {
         let text = refusal(words);
         assert!(text.contains(reason), "{words:?}: {text}");
@@ -205,6 +204,16 @@ fn what_a_session_left_running_cannot_have() {
         assert!(refusal(&[words, &["x.stp"]].concat()).contains("-F with -"), "{words:?}");
     }
     assert!(try_parse(&["-F", "-o", "f", "-T", "1", "x.stp"]).is_ok());
+}
+
+/// What is there may do; where it does not, the message about what is missing says so.
+#[test]
+fn nobody_to_download_from_is_a_note() {
+    if std::env::var_os("DEBUGINFOD_URLS").is_none() {
+        let notes = parse(&["--download-debuginfo", "x"]).notes;
+        assert!(notes.iter().any(|note| note.contains("set DEBUGINFOD_URLS")), "{notes:?}");
+    }
+    assert!(parse(&["--download-debuginfo=no", "x"]).notes.is_empty());
 }
 
 #[test]
