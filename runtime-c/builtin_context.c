@@ -202,6 +202,37 @@ unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, sp
 	return spile_text_end(&text);
 }
 
+/* Read in pieces, each within a page, as far as there is memory. */
+spile_long spile_fn___user_words(struct spile_context *c, spile_long address, spile_long width)
+{
+	enum { CHUNK = 128, WORDS_MAX = 65536 };
+	char chunk[CHUNK] __aligned(8);
+	unsigned long at = address;
+	unsigned int size = width == 4 ? 4 : 8;
+	spile_long words = 0;
+
+	while (at && words < WORDS_MAX) {
+		unsigned long bytes = CHUNK - (at & (CHUNK - 1));
+		unsigned long i;
+
+		/* Of an address that is not aligned, the last number may lie in two pieces. */
+		if (bytes % size)
+			bytes = size;
+		if (spile_memory_read(chunk, at, bytes, true))
+			break;
+		spile_debit(c, bytes / 4);
+		for (i = 0; i < bytes; i += size) {
+			u64 word = size == 4 ? *(u32 *)(chunk + i) : *(u64 *)(chunk + i);
+
+			if (!word || words == WORDS_MAX)
+				return words;
+			words++;
+		}
+		at += bytes;
+	}
+	return words;
+}
+
 unsigned int spile_fn_env_var(struct spile_context *c, struct spile_string name, char *out)
 {
 	enum { CHUNK = 128 };

@@ -79,6 +79,9 @@ spile_long spile_fn___in_compat_task(struct spile_context *c);	/* syscall_compat
 spile_long spile_fn___syscall_narrow(struct spile_context *c);	/* syscall_compat.c */
 spile_long spile_fn___syscall_number(struct spile_context *c);	/* of the call that is probed */
 
+/* at an address in user space up to the first 0; width 4 or 8; at most 65536 */
+spile_long spile_fn___user_words(struct spile_context *c, spile_long address, spile_long width);
+
 /* perf.c: what the counter of a probe stands at on this CPU */
 spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe);
 

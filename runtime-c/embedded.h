@@ -166,6 +166,31 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 		return; \
 })
 
+/*
+ * Copies text up to its end, with a 0 behind it, into an array of so many bytes; to NULL
+ * only looks whether it can be read. A fault is a run-time error and ends the function.
+ */
+#define SPILE_EMBEDDED_TEXT(to, from, bytes, user) ({ \
+	char *spile_to = (char *)(to); \
+	const char *spile_from = (const char *)(unsigned long)(from); \
+	size_t spile_left = (bytes); \
+	char spile_byte; \
+	for (; spile_left > 1; spile_left--) { \
+		if (!spile_embedded_copy(CONTEXT, &spile_byte, spile_from++, 1, user)) \
+			return; \
+		if (!spile_byte) \
+			break; \
+		if (spile_to) \
+			*spile_to++ = spile_byte; \
+	} \
+	if (spile_to && spile_left) \
+		*spile_to = 0; \
+})
+#define kderef_string(to, from, bytes) SPILE_EMBEDDED_TEXT(to, from, bytes, false)
+#define uderef_string(to, from, bytes) SPILE_EMBEDDED_TEXT(to, from, bytes, true)
+#define deref_string kderef_string
+#define deref_buffer kderef_buffer
+
 /* Where faults went before kread() and its like ended the function themselves. */
 #define CATCH_DEREF_FAULT() do { } while (0)
 

@@ -29,6 +29,8 @@ pub const WRONG: Failed = Failed(1);
 /// Prints messages in the form that the options ask for.
 pub struct Reporter {
     form: Form,
+    /// Messages begin as those of stap: programs that run it look for that.
+    as_stap: bool,
     color: bool,
     /// `-w` was not given.
     warnings: bool,
@@ -49,6 +51,7 @@ impl Reporter {
     pub fn new(options: &Options) -> Reporter {
         Reporter {
             form: options.message.diagnostics,
+            as_stap: options.as_stap,
             color: options.message.colored(std::io::stderr().is_terminal()),
             warnings: !options.run.session.no_warnings,
             strict: options.message.strict,
@@ -62,6 +65,7 @@ impl Reporter {
     /// One diagnostic as text; `color`: with escape sequences.
     fn shown(&self, sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> String {
         match self.form {
+            Form::Text if self.as_stap => begun_as_stap(diagnostic, &render::render(sources, diagnostic, color)),
             Form::Text => render::render(sources, diagnostic, color),
             Form::Json => json::render(sources, diagnostic),
         }
@@ -238,4 +242,37 @@ fn unwritten(error: &std::io::Error) -> Failed {
 /// `1 probe`, `2 probes`.
 pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A diagnostic's text with stap's words for what it is in front, and the code behind the first line.
+fn begun_as_stap(diagnostic: &Diagnostic, text: &str) -> String {
+    let Code(code) = diagnostic.code;
+    let (ours, theirs) = match diagnostic.severity {
+        Severity::Warning => ("warning", "WARNING"),
+        Severity::Error if code == "E0500" => ("error", "ERROR"),
+        Severity::Error if code.starts_with("E00") => ("error", "parse error"),
+        Severity::Error => ("error", "semantic error"),
+    };
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let first = first.replacen(&format!("{ours}[{code}]"), theirs, 1);
+    format!("{first} [{code}]\n{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stap_begins_messages_in_its_words() {
+        let shown = |diagnostic: Diagnostic, text: &str| begun_as_stap(&diagnostic, text);
+        let wrong = Diagnostic::error(Code("E0101"), "type mismatch");
+        assert_eq!(shown(wrong, "error[E0101]: type mismatch\n  x\n"), "semantic error: type mismatch [E0101]\n  x\n");
+        let wrong = Diagnostic::error(Code("E0033"), "expected a statement");
+        assert_eq!(
+            shown(wrong, "\x1b[1merror[E0033]\x1b[0m: expected\n"),
+            "\x1b[1mparse error\x1b[0m: expected [E0033]\n"
+        );
+        let warning = Diagnostic::warning(Code("W0101"), "never assigned");
+        assert_eq!(shown(warning, "warning[W0101]: never assigned\n"), "WARNING: never assigned [W0101]\n");
+    }
 }

@@ -6,6 +6,7 @@
 # stdout: ^-L 0 kernel\.function\("vfs_read@.* \$count:size_t
 # stdout: ^none 1$
 # stdout: ^-p1 0$
+# stdout: ^parse error: expected .* \[E0033\]; semantic error: type mismatch.* \[E0101\]; WARNING: .* \[W0[0-9]*\]$
 # stdout: ^passes Pass 1 Pass 2 Pass 3 Pass 4$
 # stdout: ^built 0 drive\.ko drive\.ko$
 # stdout: ^unnamed stap_[0-9a-f_]+\.ko$
@@ -31,6 +32,8 @@ echo "-l $(stap -r "$RELEASE" -l 'kernel.function("vfs_read")' >out; echo $? "$(
 echo "-L $(stap -r "$RELEASE" -L 'kernel.function("vfs_read")' >out; echo $? "$(cat out)")"
 stap -r "$RELEASE" -l 'kernel.function("no_such_function_here")' >out 2>/dev/null || echo "none $?"
 stap -p1 -e 'probe begin { exit() }' >/dev/null && echo "-p1 $?"
+first() { stap -p2 -e "$1" 2>&1 >/dev/null | grep -m 1 ':.*\[[EW]0'; }
+echo "$(first 'probe begin { foo( }'); $(first 'probe begin { x = 1 . "a" println(x) }'); $(first 'probe begin { println(2) x = 1 }')"
 stap -v -r "$RELEASE" -p4 -k -m drive -g -DMAXSKIPPED=1000 -s 64 --suppress-handler-errors -e 'probe begin { exit() }' >out 2>err && status=0 || status=$?
 echo "passes $(grep -o '^Pass [1-4]' err | xargs)"
 grep -q 'Keeping temporary directory "/.*"' err || cat err

@@ -17,6 +17,7 @@ const INTERACTIVE: &str =
 const ACCEPTED: &[(&str, bool, &str)] = &[
     ("P", false, PROLOGUE),
     ("q", false, "no coverage is recorded; -p2 shows what of the library a script uses"),
+    ("M", false, "the files that -b writes, one for each CPU, are never merged"),
     (
         "check-version",
         false,

@@ -89,6 +89,9 @@ impl Options {
         if options.kernel.prologue_searching.as_ref().is_some_and(|when| when == "always") {
             options.notes.push(format!("--prologue-searching=always: {}", accepted::PROLOGUE));
         }
+        if options.cannot_download() {
+            options.notes.push("--download-debuginfo: nobody to ask: set DEBUGINFOD_URLS to debuginfod servers, or install the kernel's debug information (linux-image-RELEASE-dbg, or kernel-debuginfo)".into());
+        }
         match options.unserved() {
             Some(reason) => Err(command.error(clap::error::ErrorKind::InvalidValue, reason)),
             None => Ok(options),
@@ -112,10 +115,19 @@ impl Options {
         if let Some(option) = self.run.not_detached() {
             return Some(format!("-F with {option}: nobody waits for a session that is left running"));
         }
-        let asked = self.kernel.download_debuginfo.as_ref().is_some_and(|when| when != "no");
-        if asked && std::env::var_os("DEBUGINFOD_URLS").is_none_or(|urls| urls.is_empty()) {
-            return Some("--download-debuginfo: nobody to ask: set DEBUGINFOD_URLS to debuginfod servers, or install the kernel's debug information (linux-image-RELEASE-dbg, or kernel-debuginfo)".into());
+        let questions = self.ask.questions();
+        match questions.as_slice() {
+            [first, second, ..] => Some(format!("{first} and {second}: one question at a time")),
+            [question] if !self.script.words.is_empty() => {
+                Some(format!("{question} is about probe points and the library, and takes no script"))
+            }
+            _ => None,
         }
-        None
+    }
+
+    /// Downloads are asked for, and there is nobody to ask.
+    fn cannot_download(&self) -> bool {
+        let asked = self.kernel.download_debuginfo.as_ref().is_some_and(|when| when != "no");
+        asked && std::env::var_os("DEBUGINFOD_URLS").is_none_or(|urls| urls.is_empty())
     }
 }

@@ -99,8 +99,8 @@ pub enum ContextError {
 /// A context variable that holds text: names of the builtins that read it, set it, and append to it, where it may.
 #[derive(Clone, Copy, Debug)]
 pub struct TextVariable {
-    /// The builtin that gives the text.
-    pub read: &'static str,
+    /// The builtin that gives the text; None: it can only be written.
+    pub read: Option<&'static str>,
     /// The builtin that replaces it; None: it cannot be written.
     pub set: Option<&'static str>,
     /// The builtin that appends to it; None: it cannot be written.

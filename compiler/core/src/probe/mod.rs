@@ -27,6 +27,7 @@ mod resolver;
 mod session;
 mod statement;
 mod syscall;
+mod syscall_event;
 mod timer;
 mod tracepoint;
 mod watch;

@@ -104,8 +104,11 @@ struct ProcfsContext {
 
 impl Context for ProcfsContext {
     fn text_variable(&self, name: &str) -> Option<TextVariable> {
-        let (set, append) = if self.writes { (None, None) } else { (Some("__procfs_set"), Some("__procfs_append")) };
-        (name == "value").then_some(TextVariable { read: "__procfs_value", set, append })
+        let variable = match self.writes {
+            true => TextVariable { read: Some("__procfs_value"), set: None, append: None },
+            false => TextVariable { read: None, set: Some("__procfs_set"), append: Some("__procfs_append") },
+        };
+        (name == "value").then_some(variable)
     }
 
     fn has_variables(&self) -> bool {

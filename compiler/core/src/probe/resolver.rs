@@ -26,7 +26,8 @@ pub struct Resolver<'k> {
     /// Addresses without debug information may be probed.
     guru: bool,
     /// Files with the types of headers that casts name, by the names as they are written: `<sys/time.h>`.
-    headers: HashMap<String, PathBuf>,
+    /// None: no headers have been compiled.
+    headers: Option<HashMap<String, PathBuf>>,
     /// `.callee` counts whoever calls it.
     any_caller: bool,
     pub(in crate::probe) left_out: Vec<String>,
@@ -47,7 +48,7 @@ impl<'k> Resolver<'k> {
             command: None,
             anchor_address: None,
             guru: true,
-            headers: HashMap::new(),
+            headers: None,
             any_caller: false,
             left_out: Vec::new(),
             at_hand: OnceCell::new(),
@@ -138,16 +139,21 @@ impl<'k> Resolver<'k> {
         self
     }
 
-    /// The same with files that hold the types of headers.
+    /// The same with files that hold the types of headers, of all that compile.
     pub fn with_headers(mut self, headers: HashMap<String, PathBuf>) -> Resolver<'k> {
-        self.headers = headers;
+        self.headers = Some(headers);
         self
     }
 
     /// The types of the headers that are named so; None where there are no other than the kernel's.
     pub fn header(&self, name: &str) -> Option<Rc<Object>> {
-        let path = self.headers.get(name)?;
+        let path = self.headers.as_ref()?.get(name)?;
         self.kernel?.module(&path.to_string_lossy()).ok()
+    }
+
+    /// Whether headers have been compiled: those that [`Resolver::header`] does not have do not compile then.
+    pub fn compiles_headers(&self) -> bool {
+        self.headers.is_some()
     }
 
     /// Whether callees are probed whoever calls them (see [`Resolver::with_any_caller`]).

@@ -60,6 +60,11 @@ fn numbers() -> &'static Numbers {
     })
 }
 
+/// The number of a call in 64-bit programs; None if these have no such call.
+pub(super) fn native_number(name: &str) -> Option<u32> {
+    numbers().get(name)?.0
+}
+
 /// Lines `SPILE_SYSCALL(NUMBER, NAME)`.
 fn entries(text: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
     text.lines().filter_map(|line| {
@@ -115,7 +120,7 @@ pub(super) fn of_numbers(numbers: Option<(u32, u32)>, returning: bool) -> Attach
 }
 
 /// A system call by its numbers in 64-bit and 32-bit programs; all of them without `numbers`.
-fn attachment(numbers: Option<(Option<u32>, Option<u32>)>, returning: bool) -> Attachment {
+pub(super) fn attachment(numbers: Option<(Option<u32>, Option<u32>)>, returning: bool) -> Attachment {
     let number = |number: Option<u32>| number.map_or(Value::Constant("SPILE_NO_SYSCALL"), Value::Number);
     let any = || Value::Constant("SPILE_ANY_SYSCALL");
     let (native, compat) = match numbers {
@@ -131,6 +136,11 @@ fn attachment(numbers: Option<(Option<u32>, Option<u32>)>, returning: bool) -> A
 fn functions_of(name: &str) -> Vec<String> {
     let otherwise = match name {
         "umount2" => "umount",
+        // The functions of the same names are those of the calls `oldstat` and `olduname`.
+        "stat" => "newstat",
+        "lstat" => "newlstat",
+        "fstat" => "newfstat",
+        "uname" => "newuname",
         "sendfile" => "sendfile64",
         "_newselect" => "select",
         "_llseek" => "llseek",
@@ -146,7 +156,13 @@ fn functions_of(name: &str) -> Vec<String> {
 }
 
 /// Words that a handler has for registers (runtime-c/syscall.c): the arguments, then the result.
-const ARGUMENTS: usize = 6;
+pub(super) const ARGUMENTS: usize = 6;
+
+/// The word of that number, as a value of a type of the kernel.
+pub(super) fn word(kernel: &Rc<Object>, index: usize, type_id: TypeId) -> Found {
+    let value = LongExpr::register(index as u32 * 8, Span::new(FileId(0), 0, 0));
+    Found { object: kernel.clone(), type_id, location: Location::Value(value) }
+}
 
 struct CallContext {
     returning: bool,
@@ -189,9 +205,7 @@ impl CallContext {
 
     /// The word of that number, as an object of the type.
     fn word(&self, index: usize, type_id: TypeId) -> Result<Found, ContextError> {
-        let object = self.kernel.clone().ok_or(ContextError::None)?;
-        let value = LongExpr::register(index as u32 * 8, Span::new(FileId(0), 0, 0));
-        Ok(Found { object, type_id, location: Location::Value(value) })
+        Ok(word(self.kernel.as_ref().ok_or(ContextError::None)?, index, type_id))
     }
 }
 
@@ -236,6 +250,7 @@ mod tests {
     #[test]
     fn names_of_functions() {
         assert_eq!(functions_of("read")[0], "__do_sys_read");
+        assert_eq!(functions_of("fstat")[0], "__do_sys_newfstat");
         assert!(functions_of("futex_time64").contains(&"__do_sys_futex".to_string()));
         assert!(functions_of("fstatat64").contains(&"__do_sys_newfstatat".to_string()));
     }

@@ -9,6 +9,7 @@
 
 use std::rc::Rc;
 
+use super::syscall_event;
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, LongExpr, Mechanism, Place, Registers, TargetId, Value};
 use spile_base::glob;
@@ -20,7 +21,10 @@ use spile_source::{FileId, Span};
 /// The family of `kernel.trace`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     &[
-        Form { spelling: "kernel.trace(string)", doc: "a tracepoint, NAME or SYSTEM:NAME; its arguments by name" },
+        Form {
+            spelling: "kernel.trace(string)",
+            doc: "a tracepoint, NAME or SYSTEM:NAME; its arguments by name; of syscalls:sys_enter_NAME and sys_exit_NAME the fields that perf lists",
+        },
         Form { spelling: "module(string).trace(string)", doc: "a tracepoint of a module; its arguments by name" },
         Form { spelling: "kernel.tracepoint(string)", doc: "a tracepoint; its arguments are $arg1, $arg2, ..." },
         Form {
@@ -73,6 +77,9 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
                 break;
             }
         }
+    }
+    if !numbered && let [kernel, ..] = objects.as_slice() {
+        sites.extend(syscall_event::resolve(wanted.system, wanted.name, kernel, component, resolver)?);
     }
     if sites.is_empty() {
         return Err(nothing(&wanted, &text, &objects, component));

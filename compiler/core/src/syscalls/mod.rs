@@ -294,18 +294,10 @@ fn add(text: &mut String, row: &Row, numbers: &Numbers, style: Style) {
     for (index, (name, kind)) in row.arguments.iter().enumerate() {
         variable(&mut variables, name, kind.trim_start_matches('-'), index + 1);
     }
-    let own = format!("{alias}/{}", row.name);
-    for key in [alias, own.as_str()] {
-        for line in lines(FURTHER) {
-            let mut words = line.splitn(3, ' ');
-            if let (Some(call), Some(name), Some(value)) = (words.next(), words.next(), words.next())
-                && call == key
-            {
-                // Writing to a String does not fail.
-                let _ = writeln!(variables, "  {name} = {value}");
-            }
-        }
-    }
+    further(&mut variables, alias);
+    further(&mut variables, &format!("{alias}/{}", row.name));
+    let mut at_return = String::new();
+    further(&mut at_return, &format!("{alias}.return"));
     let name = match FORMER.iter().find(|(call, ..)| *call == row.name) {
         Some((call, former, flags)) if style == Style::SystemTap => {
             format!("uint_arg({flags}) ? \"{call}\" : \"{former}\"")
@@ -332,9 +324,22 @@ fn add(text: &mut String, row: &Row, numbers: &Numbers, style: Style) {
     };
     let _ = write!(
         text,
-        "probe syscall.{alias}.return = {}\n{{\n  name = {name}\n  retval = returnval()\n  retstr = {retstr}\n}}\n",
+        "probe syscall.{alias}.return = {}\n{{\n  name = {name}\n  retval = returnval()\n  retstr = {retstr}\n{at_return}}}\n",
         points(".return")
     );
+}
+
+/// Adds the further variables of an alias, as the table calls it.
+fn further(text: &mut String, alias: &str) {
+    for line in lines(FURTHER) {
+        let mut words = line.splitn(3, ' ');
+        if let (Some(call), Some(name), Some(value)) = (words.next(), words.next(), words.next())
+            && call == alias
+        {
+            // Writing to a String does not fail.
+            let _ = writeln!(text, "  {name} = {value}");
+        }
+    }
 }
 
 /// Adds the variables of an argument.
@@ -503,8 +508,9 @@ mod tests {
 
     #[test]
     fn further_variables_are_of_calls_in_the_table() {
-        let calls: Vec<String> =
-            rows().flat_map(|row| [row.alias.to_string(), format!("{}/{}", row.alias, row.name)]).collect();
+        let calls: Vec<String> = rows()
+            .flat_map(|row| [row.alias.into(), format!("{}/{}", row.alias, row.name), format!("{}.return", row.alias)])
+            .collect();
         for line in lines(FURTHER) {
             assert!(
                 line.split(' ').next().is_some_and(|call| calls.iter().any(|known| known == call))

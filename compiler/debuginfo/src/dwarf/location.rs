@@ -458,16 +458,24 @@ impl Translator<'_, '_> {
         let left = self.pop()?;
         // A generic operand beside a typed one does not occur; the typed one says more.
         let kind = if left == Kind::Generic && !matches!(op, Op::Shl | Op::Shr | Op::Shra) { right } else { left };
-        let wrong = matches!(
-            (op, kind),
-            (Op::Div, Kind::Integer { bytes: 8, signed: false })
-                | (Op::Mod, Kind::Integer { signed: true, .. })
-                | (Op::Shr, Kind::Integer { bytes: 1..=7, signed: true })
-        );
-        if wrong {
-            return Err(missing(format!("its location has an operation that is not known: {op:?} of typed numbers")));
+        match (op, kind) {
+            (Op::Div, Kind::Integer { bytes: 8, signed: false }) => {
+                let why = format!("its location has an operation that is not known: {op:?} of typed numbers");
+                return Err(missing(why));
+            }
+            // `Mod` is of unsigned numbers, `Div` of signed ones: a - a / b * b.
+            (Op::Mod, Kind::Integer { signed: true, .. }) => {
+                self.ops.extend([Op::Over, Op::Over, Op::Div, Op::Mul]);
+                self.push(Op::Sub, kind);
+            }
+            // The bits above the number are copies of its sign, and are not shifted in.
+            (Op::Shr, Kind::Integer { bytes: bytes @ 1..=7, signed: true }) => {
+                let mask = (1i64 << (8 * bytes)) - 1;
+                self.ops.extend([Op::Swap, Op::Const(mask), Op::And, Op::Swap]);
+                self.push(op, kind);
+            }
+            _ => self.push(op, kind),
         }
-        self.push(op, kind);
         self.normalize(kind);
         Ok(())
     }

@@ -72,6 +72,18 @@ impl AskOptions {
             || self.dumps_library()
     }
 
+    /// The options given that list what there is, of which stap takes one, without a script.
+    pub fn questions(&self) -> Vec<&'static str> {
+        let given = [
+            ("-l", !self.list.is_empty()),
+            ("-L", !self.variables.is_empty()),
+            ("--dump-probe-types", self.dump_probe_types),
+            ("--dump-probe-aliases", self.dump_probe_aliases),
+            ("--dump-functions", self.dump_functions),
+        ];
+        given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
+    }
+
     /// What the library offers is asked for, not a script.
     pub fn dumps_library(&self) -> bool {
         self.dump_probe_aliases || self.dump_functions

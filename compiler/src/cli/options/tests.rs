@@ -118,7 +118,6 @@ fn what_is_refused() {
         (&["--runtime=dyninst", "x"], "in the kernel alone"),
         (&["--unprivileged", "x"], "root"),
         (&["--use-server", "x"], "-p4"),
-        (&["--download-debuginfo", "x"], "install"),
     ] {
         let text = refusal(words);
         assert!(text.contains(reason), "{words:?}: {text}");
@@ -205,4 +204,24 @@ fn what_a_session_left_running_cannot_have() {
         assert!(refusal(&[words, &["x.stp"]].concat()).contains("-F with -"), "{words:?}");
     }
     assert!(try_parse(&["-F", "-o", "f", "-T", "1", "x.stp"]).is_ok());
+}
+
+/// What is there may do; where it does not, the message about what is missing says so.
+#[test]
+fn nobody_to_download_from_is_a_note() {
+    if std::env::var_os("DEBUGINFOD_URLS").is_none() {
+        let notes = parse(&["--download-debuginfo", "x"]).notes;
+        assert!(notes.iter().any(|note| note.contains("set DEBUGINFOD_URLS")), "{notes:?}");
+    }
+    assert!(parse(&["--download-debuginfo=no", "x"]).notes.is_empty());
+}
+
+#[test]
+fn questions_come_alone() {
+    assert!(parse(&["-l", "begin", "-l", "end"]).ask.listing().is_some());
+    assert!(
+        refusal(&["-l", "begin", "x.stp"]).contains("-l is about probe points and the library, and takes no script")
+    );
+    assert!(refusal(&["--dump-functions", "x.stp"]).contains("takes no script"));
+    assert!(refusal(&["--dump-functions", "-l", "begin"]).contains("-l and --dump-functions: one question at a time"));
 }

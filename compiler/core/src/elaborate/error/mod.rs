@@ -59,6 +59,10 @@ pub enum Error {
     NotAssignable {
         span: Span,
     },
+    /// `$value` of a procfs file that is being read.
+    WriteOnly {
+        span: Span,
+    },
     /// A `return` without a value in a function whose callers take one.
     BareReturn {
         ty: Type,

@@ -97,6 +97,9 @@ impl Error {
             }
             Error::NotAssignable { span } => error("E0106", "this cannot be assigned to".into())
                 .at(*span, "neither a variable nor a context variable"),
+            Error::WriteOnly { span } => error("E0107", "this can only be written here".into())
+                .at(*span, "what the reader of the file will get")
+                .note("assign it or append to it: $value .= text; keep a text that you need again in a variable"),
             Error::OutsideLoop { word, span } => error("E0108", format!("cannot `{word}` outside a loop")).at(*span, ""),
             Error::Guru { what, span } => error("E0401", format!("{what} needs guru mode"))
                 .at(*span, "")

@@ -280,7 +280,17 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 .resolver
                 .kernel()
                 .map_err(|_| Error::DebugInfo { message: "no kernel to take types from".into(), span })?;
-            objects.extend(self.env.resolver.header(module));
+            // Types of a header are not those that the kernel has by the same names: a `struct stat` differs.
+            if module.starts_with(['<', '"']) && self.env.resolver.compiles_headers() {
+                match self.env.resolver.header(module) {
+                    Some(types) => objects.push(types),
+                    None => {
+                        let message = format!("gcc does not compile `#include {module}`: no types of it");
+                        missing = missing.or(Some(Error::DebugInfo { message, span }));
+                    }
+                }
+                continue;
+            }
             // The headers that `kernel<linux/x.h>` or `kernel"linux/x.h"` names say nothing that the kernel's own types do not.
             let object = match module.split(['<', '"']).next() {
                 Some("kernel" | "") | None => kernel.vmlinux(),

@@ -9,9 +9,9 @@ use crate::program::{Expr, StringExpr, StringKind};
 use spile_source::Span;
 use spile_syntax::ast::{AssignOp, BinaryOp};
 
-/// Its value.
+/// Its value; an error of one that can only be written.
 pub(super) fn read_text(variable: TextVariable, span: Span) -> Result<Expr, Error> {
-    call(variable.read, Vec::new(), span).map(Expr::String)
+    call(variable.read.ok_or(Error::WriteOnly { span })?, Vec::new(), span).map(Expr::String)
 }
 
 /// `$value = text`, `$value .= text`; the value of the whole is the right side's.
