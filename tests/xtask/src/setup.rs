@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile_guest::Kernel;
 
 /// A file whose presence means that its package is installed.
-const TOOLS: [(&str, &str); 20] = [
+const TOOLS: [(&str, &str); 21] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
@@ -39,6 +39,8 @@ const TOOLS: [(&str, &str); 20] = [
     ("/usr/bin/cpio", "cpio"),
     // Reads the packages that a test makes.
     ("/usr/bin/rpm", "rpm"),
+    // An editor for the language server, with the library that runs tree-sitter grammars: 7 MB to download, 27 MB installed.
+    ("/usr/bin/nvim", "neovim"),
     // A test parses its example scripts.
     ("/usr/share/doc/systemtap-doc/copyright", "systemtap-doc"),
     // And its library.
