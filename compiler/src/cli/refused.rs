@@ -33,7 +33,6 @@ const REFUSED: &[(&str, Takes, &str)] = &[
     ("build-as", Takes::Maybe, "compile as that user with -p4 -m NAME, and run spilerun NAME.ko as root"),
     ("dyninst", Takes::Nothing, ONE_RUNTIME),
     ("bpf", Takes::Nothing, ONE_RUNTIME),
-    ("language-server", Takes::Nothing, "an editor can run: spile -p2 --diagnostics=json FILE"),
     ("benchmark-sdt", Takes::Nothing, BENCHMARK),
     ("benchmark-sdt-loops", Takes::Value, BENCHMARK),
     ("benchmark-sdt-threads", Takes::Value, BENCHMARK),

@@ -9,6 +9,7 @@ mod describe;
 mod export;
 mod format;
 mod guest;
+mod language_server;
 mod lines;
 mod list;
 mod remote;
@@ -36,6 +37,7 @@ enum Simple {
     Completion(clap_complete::Shell),
     ManPage,
     Format,
+    LanguageServer,
     ProbeTypes,
     Cache(cli::cache::Action),
     /// `--guest FILE.ko`, and its GLOBAL=VALUE.
@@ -53,6 +55,8 @@ impl Simple {
             Some(Simple::ManPage)
         } else if options.message.fmt {
             Some(Simple::Format)
+        } else if options.message.language_server {
+            Some(Simple::LanguageServer)
         } else if options.ask.dump_probe_types {
             Some(Simple::ProbeTypes)
         } else if let Some(action) = cache() {
@@ -68,6 +72,7 @@ impl Simple {
             Simple::Completion(shell) => describe::completion(shell),
             Simple::ManPage => describe::man_page(&session.reporter),
             Simple::Format => format::format(session),
+            Simple::LanguageServer => language_server::serve(session),
             Simple::ProbeTypes => list::probe_types(),
             Simple::Cache(action) => cache::perform(session, action),
             Simple::Rehearse(module, settings) => guest::rehearse(session, &module, settings),

@@ -31,6 +31,7 @@ mod preprocess;
 pub mod print;
 mod token;
 pub mod visit;
+pub mod words;
 
 #[cfg(test)]
 mod tests;

@@ -12,9 +12,12 @@ mod attack;
 mod bench;
 mod compare;
 mod compat;
+mod converse;
 mod debug_kernel;
 mod demo;
 mod docs;
+#[cfg(test)]
+mod editors;
 mod family;
 mod fixtures;
 mod fuzz;
@@ -45,6 +48,7 @@ mod threads;
 mod tree;
 mod trusting;
 mod user_programs;
+mod vsix;
 
 use std::process::ExitCode;
 
@@ -87,6 +91,10 @@ enum Task {
     Compare(compare::Options),
     /// Counts the cases of a third-party suite that a compiler passes, and classifies the failures
     Compat(compat::Options),
+    /// Has a conversation with the language server, for its tests
+    Converse(converse::Options),
+    /// Packages the extension for VS Code, and prints where it is
+    Vsix,
     /// Builds the packages spile, spile-loader, spile-stap and spile-staprun, each as .deb and .rpm, and prints where they are
     Package(package::Options),
     /// Boots a Debian with systemd in guests, installs the packages there, and tests the life cycle of a service
@@ -122,6 +130,8 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Compat(options) => compat::run(&options),
+        Task::Converse(options) => converse::run(&options),
+        Task::Vsix => vsix::run(&root()),
         Task::Package(options) => package::run(&options),
         Task::Systemd(options) => systemd::run(&options),
         Task::Reference => reference::run(&root()),

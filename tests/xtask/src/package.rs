@@ -98,17 +98,53 @@ fn compiler(root: &Path) -> Result<Package> {
     let manual = Command::new(&program).arg("--man-page").output().context("running spile --man-page")?;
     let completion =
         Command::new(&program).args(["--completion", "bash"]).output().context("running spile --completion")?;
-    let entries = vec![
+    let mut entries = vec![
         program_entry(&program, "usr/bin/spile")?,
         Entry::file("usr/share/bash-completion/completions/spile", 0o644, completion.stdout),
         Entry::file("usr/share/man/man1/spile.1", 0o644, manual.stdout),
     ];
+    entries.extend(editors(root)?);
     let mut package = package("spile", "compiles SystemTap scripts into kernel modules", entries)?;
     package.depends = vec![LOADER.to_string(), "gcc".to_string(), "make".to_string()];
     package.description = "Wants the headers of each kernel that scripts are compiled for, and its debug information for most\n\
                            of them: linux-headers-RELEASE and linux-image-RELEASE-dbg, or kernel-devel and kernel-debuginfo."
         .to_string();
     Ok(package)
+}
+
+/// What editors need, below /usr/share/spile/editors; VS Code's extension as it is installed.
+fn editors(root: &Path) -> Result<Vec<Entry>> {
+    let place = |name: &str| format!("usr/share/spile/editors/{name}");
+    let mut entries = Vec::new();
+    for editor in ["vim", "emacs", "tree-sitter-systemtap"] {
+        let top = root.join("editors");
+        for path in files_below(&top.join(editor))? {
+            let contents = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+            let name = path.strip_prefix(&top).unwrap_or(&path).to_string_lossy().into_owned();
+            entries.push(Entry::file(&place(&name), 0o644, contents));
+        }
+    }
+    let directory = tempfile::tempdir()?;
+    let extension = crate::vsix::write(root, directory.path())?;
+    let contents = std::fs::read(&extension).with_context(|| format!("reading {}", extension.display()))?;
+    let name = extension.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    entries.push(Entry::file(&place(&name), 0o644, contents));
+    Ok(entries)
+}
+
+/// All files below a directory, sorted.
+fn files_below(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let entries = std::fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => found.extend(files_below(&path)?),
+            false => found.push(path),
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// `staprun`, for scripts and programs that start it, and the path of the process that they expect.
@@ -170,6 +206,21 @@ fn package(name: &str, summary: &str, mut entries: Vec<Entry>) -> Result<Package
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn editors_are_packaged() {
+        let entries = editors(&crate::root()).expect("entries");
+        let has = |name: &str| entries.iter().any(|entry| entry.path == format!("usr/share/spile/editors/{name}"));
+        for name in [
+            "vim/lua/spile.lua",
+            "vim/syntax/systemtap.vim",
+            "emacs/systemtap-mode.el",
+            "tree-sitter-systemtap/src/parser.c",
+        ] {
+            assert!(has(name), "{name}");
+        }
+        assert!(has(concat!("spile-systemtap-", env!("CARGO_PKG_VERSION"), ".vsix")));
+    }
 
     #[test]
     fn every_file_of_the_system_is_packaged() {

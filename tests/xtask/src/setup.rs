@@ -43,6 +43,8 @@ const TOOLS: [(&str, &str); 21] = [
     ("/usr/bin/cpio", "cpio"),
     // Reads the packages that a test makes.
     ("/usr/bin/rpm", "rpm"),
+    // An editor for the language server, with the library that runs tree-sitter grammars: 7 MB to download, 27 MB installed.
+    ("/usr/bin/nvim", "neovim"),
     // A test parses its example scripts.
     ("/usr/share/doc/systemtap-doc/copyright", "systemtap-doc"),
     // And its library.

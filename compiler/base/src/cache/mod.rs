@@ -97,6 +97,8 @@ pub struct Cache {
     limit: u64,
     /// Entries are written but not read.
     poisoned: bool,
+    /// Entries are read but not written.
+    read_only: bool,
     notices: Mutex<Vec<String>>,
 }
 
@@ -106,12 +108,25 @@ impl Cache {
     pub fn open(settings: &Settings) -> Cache {
         let place::Usable { directory, refused, notices } = place::usable(settings);
         let notices = Mutex::new(notices);
-        Cache { directory, refused, limit: settings.limit, poisoned: settings.poisoned, notices }
+        Cache { directory, refused, limit: settings.limit, poisoned: settings.poisoned, read_only: false, notices }
+    }
+
+    /// The same for a process that writes nothing: what is there is found, and nothing is stored.
+    pub fn open_read_only(settings: &Settings) -> Cache {
+        let is_there = settings.directory.as_ref().is_some_and(|directory| directory.is_dir());
+        if is_there { Cache { read_only: true, ..Cache::open(settings) } } else { Cache::none() }
     }
 
     /// A disabled cache.
     pub fn none() -> Cache {
-        Cache { directory: None, refused: Vec::new(), limit: 0, poisoned: false, notices: Mutex::default() }
+        Cache {
+            directory: None,
+            refused: Vec::new(),
+            limit: 0,
+            poisoned: false,
+            read_only: false,
+            notices: Mutex::default(),
+        }
     }
 
     /// Its directory; None: no cache.
@@ -133,7 +148,7 @@ impl Cache {
         let entry = entry::read(file);
         if entry.is_none() {
             self.notice(format!("{} was damaged, and is made again", path.display()));
-            let _ = std::fs::remove_file(&path);
+            self.remove(&path);
         }
         entry
     }
@@ -147,7 +162,7 @@ impl Cache {
         let mapped = entry::map(&file, part).filter(|mapped| whole(mapped));
         if mapped.is_none() {
             self.notice(format!("{} was damaged, and is made again", path.display()));
-            let _ = std::fs::remove_file(&path);
+            self.remove(&path);
         }
         mapped
     }
@@ -170,13 +185,19 @@ impl Cache {
             Err(_) => return None,
         };
         self.notice(format!("{} is not used: {why}; it is made again", path.display()));
-        let _ = std::fs::remove_file(path);
+        self.remove(path);
         None
+    }
+
+    fn remove(&self, path: &Path) {
+        if !self.read_only {
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     /// Stores an entry, then enforces the size limit. True if it was stored.
     pub fn put(&self, kind: Kind, key: &Key, entry: &Entry) -> bool {
-        let Some(path) = self.path(kind, key) else { return false };
+        let Some(path) = self.path(kind, key).filter(|_| !self.read_only) else { return false };
         match write(&path, entry) {
             Ok(()) => {
                 self.keep_bound(&path);
@@ -199,7 +220,8 @@ impl Cache {
         fill: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
         check: impl FnOnce(&Path) -> std::io::Result<()>,
     ) -> std::io::Result<()> {
-        let path = self.path(kind, key).ok_or_else(|| std::io::Error::other("there is no cache"))?;
+        let path = self.path(kind, key).filter(|_| !self.read_only);
+        let path = path.ok_or_else(|| std::io::Error::other("there is no cache to write to"))?;
         let directory = path.parent().unwrap_or(Path::new("."));
         make_directory(directory)?;
         let mut file = tempfile::Builder::new().prefix(NEW).tempfile_in(directory)?;
@@ -220,7 +242,7 @@ impl Cache {
     /// Held while an entry is made, so that of several processes that need it one makes it and the others wait. None:
     /// the lock is not available, and several may do the same work.
     pub fn lock(&self, kind: Kind, key: &Key) -> Option<Lock> {
-        let path = self.path(kind, key)?.with_extension(&LOCK[1..]);
+        let path = self.path(kind, key).filter(|_| !self.read_only)?.with_extension(&LOCK[1..]);
         make_directory(path.parent()?).ok()?;
         loop {
             let lock = Flock::lock(File::create(&path).ok()?, FlockArg::LockExclusive).ok()?;

@@ -222,3 +222,19 @@ fn of_two_that_need_an_entry_one_waits() {
 fn sizes_for_people() {
     assert_eq!([size_text(7), size_text(1536), size_text(3 << 30)], ["7 bytes", "1.5 KiB", "3.0 GiB"]);
 }
+
+#[test]
+fn a_reader_changes_nothing() {
+    let directory = private();
+    let settings = Settings { directory: Some(directory.path().to_path_buf()), limit: 1 << 20, poisoned: false };
+    let entry = Entry::new("about").with("part", vec![7; 100]);
+    assert!(Cache::open(&settings).put(Kind::Index, &key("a"), &entry));
+    let cache = Cache::open_read_only(&settings);
+    assert_eq!(cache.get(Kind::Index, &key("a")), Some(entry.clone()));
+    assert!(!cache.put(Kind::Index, &key("b"), &entry) && cache.lock(Kind::Index, &key("b")).is_none());
+    let path = cache.path(Kind::Index, &key("a")).unwrap();
+    std::fs::write(&path, "damaged").unwrap();
+    assert!(cache.get(Kind::Index, &key("a")).is_none() && path.exists());
+    let absent = Settings { directory: Some(directory.path().join("none")), ..settings };
+    assert!(Cache::open_read_only(&absent).directory().is_none() && !directory.path().join("none").exists());
+}

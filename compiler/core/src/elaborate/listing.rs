@@ -6,12 +6,14 @@
 //! With variables, `name:type` of those that the alias sets come first, then `$name:type` of the point itself.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::Options;
 use super::environment::Environment;
 use super::expand::{self, Wrapping};
 use super::names::Names;
 use crate::builtin;
+use crate::library::Offered;
 use crate::probe::{Resolver, Site};
 use crate::program::Type;
 use spile_source::SourceMap;
@@ -27,9 +29,32 @@ pub fn list<'a>(
     variables: bool,
     resolver: &'a mut Resolver<'a>,
 ) -> (Vec<String>, Vec<Diagnostic>) {
+    let (found, problems) = sites(sources, points, library, Rc::default(), resolver);
+    (found.iter().map(|listed| line(listed, variables)).collect(), problems)
+}
+
+/// A site that a probe point stands for.
+pub struct Listed {
+    /// As a script would name it: the alias, or the canonical spelling of the point.
+    pub name: String,
+    /// Variables that aliases set, in their order, and whether each is text; those that begin with `__` are their own.
+    pub set: Vec<(String, bool)>,
+    /// Where it is, with its context variables.
+    pub site: Site,
+}
+
+/// The sites that `points` resolve to, and what was wrong; `offered`: what a wrong name may have meant.
+pub fn sites<'a>(
+    sources: &'a SourceMap,
+    points: &'a [ast::ProbePoint],
+    library: &'a [ast::Script],
+    offered: Rc<Offered>,
+    resolver: &'a mut Resolver<'a>,
+) -> (Vec<Listed>, Vec<Diagnostic>) {
     let options = Options { guru: true, ..Options::default() };
     let mut env = Environment::new(sources, &options, resolver);
     let mut names = Names::new(sources);
+    names.offered = offered;
     let items = || library.iter().flat_map(|script| &script.items);
     names.aliases.extend(items().filter_map(|item| match item {
         Item::Alias(alias) => Some(alias),
@@ -45,23 +70,24 @@ pub fn list<'a>(
             })
             .collect(),
     };
-    let lines = expand::list_sites(&mut env, &names, points)
-        .iter()
-        .map(|(site, wrapping)| line(site, wrapping, variables, &texts))
-        .collect();
-    (lines, env.into_problems())
+    let listed = |(site, wrapping): (Site, Wrapping)| {
+        let set = texts.set_by(&wrapping);
+        Listed { name: wrapping.listed.unwrap_or_else(|| site.point.clone()), set, site }
+    };
+    let found = expand::list_sites(&mut env, &names, points).into_iter().map(listed).collect();
+    (found, env.into_problems())
 }
 
 /// `kernel.function("f@x.c:1") $a:int $b:char*`; `scheduler.wakeup name:string task:long $p:struct task_struct*`.
-fn line(site: &Site, wrapping: &Wrapping, variables: bool, texts: &Texts) -> String {
-    let mut line = wrapping.listed.clone().unwrap_or_else(|| site.point.clone());
+fn line(listed: &Listed, variables: bool) -> String {
+    let mut line = listed.name.clone();
     if !variables {
         return line;
     }
-    for (name, is_text) in texts.set_by(wrapping) {
-        line.push_str(&format!(" {name}:{}", if is_text { "string" } else { "long" }));
+    for (name, is_text) in &listed.set {
+        line.push_str(&format!(" {name}:{}", if *is_text { "string" } else { "long" }));
     }
-    let context = &site.context;
+    let context = &listed.site.context;
     let returns = if context.is_return() { vec!["return".to_string()] } else { Vec::new() };
     for name in returns.into_iter().chain(context.parameters()).chain(context.locals()) {
         let Ok(found) = context.variable(&name) else { continue };

@@ -33,17 +33,18 @@ mod unit;
 mod unneeded;
 
 pub use guru::needs_guru;
-pub use listing::list;
+pub use listing::{Listed, list, sites};
 
 use std::rc::Rc;
 
 use crate::library::Offered;
 use crate::probe::Resolver;
-use crate::program::Program;
+use crate::program::{GlobalId, Holds, Program, Type};
 use counter::Counters;
 use environment::Environment;
-use spile_source::SourceMap;
+use names::Names;
 use spile_source::diagnostic::Diagnostic;
+use spile_source::{SourceMap, Span};
 use spile_syntax::ast;
 
 /// Options of the command line that change what a script means.
@@ -75,11 +76,46 @@ pub fn elaborate<'a>(
     options: &Options,
     resolver: &'a mut Resolver<'a>,
 ) -> (Program, Vec<Diagnostic>) {
+    let (program, _, problems) = pass(sources, scripts, options, resolver);
+    (program, problems)
+}
+
+/// What is known of a global, whether or not the script is right.
+#[derive(Clone, Debug)]
+pub struct Inferred {
+    /// Where its name is declared.
+    pub span: Span,
+    /// Types of its keys; none of what is no array.
+    pub keys: Vec<Type>,
+    /// What it or an element of it holds.
+    pub holds: Holds,
+    /// A use or its initial value decides what it holds.
+    pub is_decided: bool,
+}
+
+/// As [`elaborate`], for editors: the types of globals instead of the program, and all that was wrong.
+pub fn check<'a>(
+    sources: &'a SourceMap,
+    scripts: &'a [ast::Script],
+    options: &Options,
+    resolver: &'a mut Resolver<'a>,
+) -> (Vec<Inferred>, Vec<Diagnostic>) {
+    let (_, globals, problems) = pass(sources, scripts, options, resolver);
+    (globals, problems)
+}
+
+fn pass<'a>(
+    sources: &'a SourceMap,
+    scripts: &'a [ast::Script],
+    options: &Options,
+    resolver: &'a mut Resolver<'a>,
+) -> (Program, Vec<Inferred>, Vec<Diagnostic>) {
     let mut env = Environment::new(sources, options, resolver);
     let names = names::declare(&mut env, scripts);
     let mut handlers = expand::expand(&mut env, &names, scripts);
     let counters = Counters::find(&mut env, &handlers);
-    let typed = infer::infer(&mut env, &names, &counters, &mut handlers);
+    let mut typed = infer::infer(&mut env, &names, &counters, &mut handlers);
+    let globals = inferred(&names, &mut typed);
     let program = match env.failed() {
         true => Program::default(),
         false => lower::lower(&mut env, &names, &counters, typed, handlers, scripts),
@@ -88,5 +124,16 @@ pub fn elaborate<'a>(
         unneeded::warn(&mut env, &names, scripts);
     }
     iteration::check(&program).into_iter().for_each(|error| env.report(error));
-    (program, env.into_problems())
+    (program, globals, env.into_problems())
+}
+
+fn inferred(names: &Names, typed: &mut infer::Typed) -> Vec<Inferred> {
+    let ids = (0..names.globals.len() as u32).map(GlobalId);
+    ids.zip(&names.globals)
+        .map(|(id, global)| {
+            let (ty, shape) = (typed.globals[id.index()].ty, &typed.globals[id.index()].shape);
+            let is_decided = shape.stats.is_some() || typed.types.decided(ty).is_some();
+            Inferred { span: global.name.span, keys: typed.key_types(id), holds: typed.holds(id), is_decided }
+        })
+        .collect()
 }

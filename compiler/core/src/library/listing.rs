@@ -76,7 +76,8 @@ fn documented(what: String, text: &str) -> String {
     if text.is_empty() { what } else { format!("{what} /* {text} */") }
 }
 
-fn signature(function: &Function) -> String {
+/// `substr:string (text:string, start:long)`, as listings show it.
+pub fn signature(function: &Function) -> String {
     let typed = |name: &str, ty: Option<TypeName>| match ty {
         Some(ty) => format!("{name}:{}", type_name(ty)),
         None => format!("{name}:unknown"),
@@ -95,13 +96,17 @@ fn type_name(ty: TypeName) -> &'static str {
 
 /// The first sentence of the comment right above a definition; empty where there is none.
 fn doc(sources: &SourceMap, span: Span) -> String {
-    let text = &sources.file(span.file).text;
-    let above = text.get(..span.start as usize).unwrap_or_default().trim_end();
+    let comment = comment(sources.file(span.file).text.as_str(), span.start as usize);
+    comment.split_once(". ").map_or(comment.trim_end_matches('.'), |(first, _)| first).to_string()
+}
+
+/// The comment `/** ... */` right above a definition that begins at `start`, on one line; empty where there is none.
+pub fn comment(text: &str, start: usize) -> String {
+    let above = text.get(..start).unwrap_or_default().trim_end();
     let Some(comment) = above.strip_suffix("*/") else { return String::new() };
     let Some((_, comment)) = comment.rsplit_once("/**") else { return String::new() };
     let words: Vec<&str> = comment.split_whitespace().filter(|word| *word != "*").collect();
-    let comment = words.join(" ");
-    comment.split_once(". ").map_or(comment.trim_end_matches('.'), |(first, _)| first).to_string()
+    words.join(" ")
 }
 
 #[cfg(test)]

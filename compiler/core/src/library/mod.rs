@@ -14,7 +14,7 @@ mod uses;
 
 pub use embedded::{TAPSET_NAMES, embedded_tapset};
 
-pub use listing::{Offered, aliases, functions};
+pub use listing::{Offered, aliases, comment, functions, signature};
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

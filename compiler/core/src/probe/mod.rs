@@ -39,6 +39,7 @@ pub use location::{locate, why_unavailable};
 pub use parts::{beyond, joined};
 pub use resolver::Resolver;
 pub(crate) use session::end;
+pub use tracepoint::names as tracepoints;
 
 use crate::program::Attachment;
 use form::{Fit, fit};

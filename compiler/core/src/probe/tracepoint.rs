@@ -87,6 +87,24 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
+/// All tracepoints of an object, as `SYSTEM:NAME`, or `NAME` where only BTF is there; sorted.
+pub fn names(object: &Object) -> Vec<String> {
+    let Ok(debug) = object.debug() else { return Vec::new() };
+    let pattern = FunctionPattern { name: format!("{PREFIX}*"), file: None };
+    let found = debug.find_functions(&pattern).unwrap_or_default();
+    let functions = found.into_iter().filter_map(|id| debug.function(id).ok());
+    let mut names: Vec<String> = functions
+        .filter_map(|function| {
+            let name = function.name.strip_prefix(PREFIX)?;
+            let system = system_of(&function.file);
+            Some(if system.is_empty() { name.to_string() } else { format!("{system}:{name}") })
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
 /// `SYSTEM:NAME` or `NAME`, both shell patterns.
 struct Wanted<'t> {
     system: Option<&'t str>,

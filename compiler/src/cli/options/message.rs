@@ -43,6 +43,10 @@ pub struct MessageOptions {
     #[arg(long)]
     pub fmt: bool,
 
+    /// Serve an editor by the Language Server Protocol on standard input and output
+    #[arg(long)]
+    pub language_server: bool,
+
     /// Print a completion script for a shell
     #[arg(long, value_name = "SHELL", value_enum)]
     pub completion: Option<clap_complete::Shell>,

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The language server: editors ask about a script as it is typed, by the Language Server Protocol (3.17) over standard
+//! input and output. One thread answers, in the order of the messages; a script is checked when no message waits.
+//!
+//!     transport -> server -> check, complete, hover, navigate, ... -> world (kernel, library) and scan (the words of a script)
+//!
+//! What a script means on a kernel is found by the passes of the compiler: [`check`] has all that is wrong with it, as
+//! compiling would. A script that is being typed does not parse, so what is being typed is found by its words ([`scan`],
+//! [`context`]). The process reads files and writes none ([`confine`]).
+
+#![warn(missing_docs)]
+
+mod check;
+mod complete;
+mod confine;
+mod context;
+mod diagnostics;
+mod hover;
+mod language;
+mod members;
+mod navigate;
+mod place;
+mod scan;
+mod semantic;
+mod server;
+mod settings;
+mod signature;
+mod structure;
+mod text;
+mod transport;
+mod world;
+
+pub use confine::confine;
+pub use server::{serve, serve_streams};
+pub use settings::Settings;

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The conversation: messages in their order, answers, and the checks of scripts when no message waits.
+//!
+//! Before `initialize` and after `shutdown` requests are refused. `exit` ends the process, with success after `shutdown`. A
+//! request that the client has cancelled before its turn is answered as cancelled.
+
+mod answers;
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufRead, BufReader, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
+use lsp_types::{
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, PublishDiagnosticsParams, Uri,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::check::{Checked, check};
+use crate::diagnostics::Shown;
+use crate::place;
+use crate::scan::Scan;
+use crate::settings::Settings;
+use crate::text::{Encoding, Text};
+use crate::transport::{self, Incoming};
+use crate::world::World;
+
+/// What goes out.
+enum Outgoing {
+    Message(Message),
+    /// An answer to what was no request.
+    Error(ErrorCode, String),
+    /// The last of all.
+    End,
+}
+
+/// Serves standard input and output until the client ends it; true: as the protocol asks it to.
+pub fn serve(settings: Settings) -> bool {
+    serve_streams(settings, BufReader::new(std::io::stdin()), std::io::stdout())
+}
+
+/// The same over other streams.
+pub fn serve_streams(
+    settings: Settings,
+    mut input: impl BufRead + Send + 'static,
+    mut output: impl Write + Send + 'static,
+) -> bool {
+    let (to_server, incoming) = unbounded();
+    let (outgoing, to_client) = unbounded();
+    let errors = outgoing.clone();
+    // It may wait for input when the server is through, so nobody waits for it.
+    thread::spawn(move || {
+        loop {
+            match transport::read(&mut input) {
+                Ok(Some(message)) => {
+                    if to_server.send(message).is_err() {
+                        return;
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    let _ = errors.send(Outgoing::Error(ErrorCode::ParseError, error.to_string()));
+                    return;
+                }
+            }
+        }
+    });
+    let writer = thread::spawn(move || {
+        for message in to_client {
+            let written = match message {
+                Outgoing::Message(message) => transport::write(&mut output, &message),
+                Outgoing::Error(code, message) => transport::write_error(&mut output, code, &message),
+                Outgoing::End => return,
+            };
+            // The client is gone.
+            if written.is_err() {
+                return;
+            }
+        }
+    });
+    let well = Server::new(settings, incoming, outgoing.clone()).run();
+    // What was answered is written; whoever reads no more has closed the other end.
+    let _ = outgoing.send(Outgoing::End);
+    let _ = writer.join();
+    well
+}
+
+/// Where the conversation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Before `initialize`.
+    New,
+    Running,
+    /// After `shutdown`.
+    Down,
+    /// After `exit`.
+    Ended,
+}
+
+/// An open document.
+struct Document {
+    uri: Uri,
+    version: i32,
+    text: Text,
+    scan: Scan,
+    checked: Option<Checked>,
+    /// The client has not been told what is wrong with this text.
+    is_new: bool,
+}
+
+impl Document {
+    fn refresh(&mut self) {
+        self.scan = Scan::new(self.text.as_str());
+        self.checked = None;
+        self.is_new = true;
+    }
+}
+
+struct Server {
+    incoming: Receiver<Incoming>,
+    outgoing: Sender<Outgoing>,
+    queue: VecDeque<Incoming>,
+    state: State,
+    /// Of the command line.
+    usual: Settings,
+    /// What the client gave when it began.
+    given: Value,
+    root: Option<PathBuf>,
+    /// Opened when it is first needed.
+    world: Option<World>,
+    /// By their URIs.
+    documents: HashMap<String, Document>,
+    encoding: Encoding,
+    snippets: bool,
+    /// The client answers `workspace/configuration`.
+    asks_configuration: bool,
+    /// Number of the last request to the client.
+    asked: i32,
+}
+
+impl Server {
+    fn new(usual: Settings, incoming: Receiver<Incoming>, outgoing: Sender<Outgoing>) -> Server {
+        Server {
+            incoming,
+            outgoing,
+            queue: VecDeque::new(),
+            state: State::New,
+            usual,
+            given: Value::Null,
+            root: None,
+            world: None,
+            documents: HashMap::new(),
+            encoding: Encoding::default(),
+            snippets: false,
+            asks_configuration: false,
+            asked: 0,
+        }
+    }
+
+    /// True: the client has ended it as the protocol says.
+    fn run(&mut self) -> bool {
+        loop {
+            self.queue.extend(self.incoming.try_iter());
+            if let Some(message) = self.queue.pop_front() {
+                let was_down = self.state == State::Down;
+                self.take(message);
+                if self.state == State::Ended {
+                    return was_down;
+                }
+                continue;
+            }
+            if self.check_one() {
+                continue;
+            }
+            match self.incoming.recv() {
+                Ok(message) => self.queue.push_back(message),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn send(&self, message: impl Into<Message>) {
+        // A client that is gone has closed its end, which ends the loop.
+        let _ = self.outgoing.send(Outgoing::Message(message.into()));
+    }
+
+    fn notify(&self, method: &str, params: Value) {
+        self.send(Notification { method: method.into(), params });
+    }
+
+    fn take(&mut self, message: Incoming) {
+        match message {
+            Incoming::Broken { id: Some(id), code, message } => self.send(Response::new_err(id, code as i32, message)),
+            Incoming::Broken { id: None, code, message } => {
+                let _ = self.outgoing.send(Outgoing::Error(code, message));
+            }
+            Incoming::Message(Message::Request(request)) => self.answer(request),
+            Incoming::Message(Message::Notification(notification)) => self.note(notification),
+            Incoming::Message(Message::Response(response)) => self.configured(response),
+        }
+    }
+
+    fn answer(&mut self, request: Request) {
+        let id = request.id.clone();
+        let refuse = |code: ErrorCode, message: &str| Response::new_err(id.clone(), code as i32, message.to_string());
+        let response = match (self.state, request.method.as_str()) {
+            (State::New, "initialize") => match self.initialize(&request.params) {
+                Ok(result) => {
+                    self.state = State::Running;
+                    Response::new_ok(request.id, result)
+                }
+                Err(error) => refuse(ErrorCode::InvalidParams, &error),
+            },
+            (State::New, _) => refuse(ErrorCode::ServerNotInitialized, "the first request has to be initialize"),
+            (State::Running, "initialize") => refuse(ErrorCode::InvalidRequest, "initialize comes once"),
+            (State::Running, "shutdown") => {
+                self.state = State::Down;
+                Response::new_ok(request.id, Value::Null)
+            }
+            (State::Running, _) if self.is_cancelled(&request.id) => refuse(ErrorCode::RequestCanceled, "cancelled"),
+            (State::Running, _) => {
+                // A mistake in the server costs an answer, not the session.
+                let answered = catch_unwind(AssertUnwindSafe(|| self.reply(&request)));
+                match answered {
+                    Ok(Ok(result)) => Response::new_ok(request.id, result),
+                    Ok(Err((code, message))) => refuse(code, &message),
+                    Err(_) => {
+                        refuse(ErrorCode::InternalError, "this is a mistake in spile: please report it with the script")
+                    }
+                }
+            }
+            (State::Down | State::Ended, _) => refuse(ErrorCode::InvalidRequest, "the server has been shut down"),
+        };
+        self.send(response);
+    }
+
+    /// Whether the client has taken the request back: its message waits behind it.
+    fn is_cancelled(&mut self, id: &RequestId) -> bool {
+        self.queue.extend(self.incoming.try_iter());
+        self.queue.iter().any(|message| {
+            let Incoming::Message(Message::Notification(notification)) = message else { return false };
+            let cancelled = || serde_json::from_value::<RequestId>(notification.params.get("id")?.clone()).ok();
+            notification.method == "$/cancelRequest" && cancelled().as_ref() == Some(id)
+        })
+    }
+
+    fn initialize(&mut self, params: &Value) -> Result<Value, String> {
+        let params: lsp_types::InitializeParams =
+            serde_json::from_value(params.clone()).map_err(|error| error.to_string())?;
+        let capabilities = &params.capabilities;
+        let encodings = capabilities.general.as_ref().and_then(|general| general.position_encodings.as_deref());
+        if encodings.unwrap_or_default().contains(&lsp_types::PositionEncodingKind::UTF8) {
+            self.encoding = Encoding::Utf8;
+        }
+        let completion = capabilities.text_document.as_ref().and_then(|document| document.completion.as_ref());
+        let item = completion.and_then(|completion| completion.completion_item.as_ref());
+        self.snippets = item.and_then(|item| item.snippet_support).unwrap_or_default();
+        self.asks_configuration =
+            capabilities.workspace.as_ref().and_then(|workspace| workspace.configuration).unwrap_or_default();
+        let folder = params.workspace_folders.as_deref().and_then(<[_]>::first).map(|folder| folder.uri.as_str());
+        #[expect(deprecated, reason = "older clients have only this")]
+        let root = folder.or(params.root_uri.as_ref().map(|uri| uri.as_str()));
+        self.root = root.and_then(place::path_of);
+        self.given = params.initialization_options.unwrap_or_default();
+        serde_json::to_value(answers::capabilities(self.encoding)).map_err(|error| error.to_string())
+    }
+
+    /// The kernel and the library, opened when they are first needed.
+    fn world(&mut self) -> &World {
+        if self.world.is_none() {
+            let (settings, mut problems) = self.usual.with(&self.given, self.root.as_deref());
+            let world = World::open(settings);
+            problems.extend(world.problems.iter().cloned());
+            for problem in problems {
+                self.notify("window/showMessage", json!({ "type": 2, "message": format!("spile: {problem}") }));
+            }
+            let about = match &world.kernel {
+                Some(kernel) => format!("scripts are checked against kernel {}", kernel.release()),
+                None => format!(
+                    "kernel {} is not installed here: probe points of kernels are not checked; the setting `release` or `index` names one",
+                    world.release
+                ),
+            };
+            self.notify("window/logMessage", json!({ "type": 3, "message": format!("spile: {about}") }));
+            self.world = Some(world);
+        }
+        self.world.get_or_insert_with(|| World::open(self.usual.clone()))
+    }
+
+    fn note(&mut self, notification: Notification) {
+        if notification.method == "exit" {
+            self.state = State::Ended;
+            return;
+        }
+        if self.state != State::Running {
+            return;
+        }
+        let method = notification.method.as_str();
+        let result = match method {
+            "initialized" => {
+                self.ask_configuration();
+                Ok(())
+            }
+            "textDocument/didOpen" => with(notification.params, |params| self.open(params)),
+            "textDocument/didChange" => with(notification.params, |params| self.change(params)),
+            "textDocument/didClose" => with(notification.params, |params| self.close(params)),
+            "workspace/didChangeConfiguration" => {
+                self.reconfigure(notification.params.get("settings").cloned().unwrap_or_default());
+                Ok(())
+            }
+            // What the client saves or watches changes nothing here, and what it may leave out begins with $/.
+            _ => Ok(()),
+        };
+        if let Err(error) = result {
+            self.notify("window/logMessage", json!({ "type": 1, "message": format!("spile: {method}: {error}") }));
+        }
+    }
+
+    fn ask_configuration(&mut self) {
+        if self.asks_configuration {
+            self.asked += 1;
+            let params = json!({ "items": [{ "section": "spile" }] });
+            self.send(Request { id: self.asked.into(), method: "workspace/configuration".into(), params });
+        }
+    }
+
+    /// The answer to the last question for the configuration.
+    fn configured(&mut self, response: Response) {
+        let Some(given) = response.result.filter(|_| response.id == self.asked.into()) else { return };
+        if let Some(settings) = given.get(0).filter(|settings| settings.is_object()) {
+            self.apply(settings.clone());
+        }
+    }
+
+    fn reconfigure(&mut self, settings: Value) {
+        if settings.is_object() {
+            self.apply(settings);
+        } else {
+            self.ask_configuration();
+        }
+    }
+
+    /// Settings that are given now come over those given before.
+    fn apply(&mut self, settings: Value) {
+        let settings = settings.get("spile").unwrap_or(&settings).clone();
+        let mut given = self.given.get("spile").unwrap_or(&self.given).clone();
+        match (given.as_object_mut(), settings.as_object()) {
+            (Some(given), Some(settings)) => {
+                given.extend(settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+            }
+            _ => given = settings,
+        }
+        if given == self.given {
+            return;
+        }
+        self.given = given;
+        self.world = None;
+        self.documents.values_mut().for_each(Document::refresh);
+    }
+
+    fn open(&mut self, params: DidOpenTextDocumentParams) {
+        let opened = params.text_document;
+        let text = Text::new(opened.text, self.encoding);
+        let key = opened.uri.as_str().to_string();
+        let mut document = Document {
+            uri: opened.uri,
+            version: opened.version,
+            text,
+            scan: Scan::default(),
+            checked: None,
+            is_new: true,
+        };
+        document.refresh();
+        self.documents.insert(key, document);
+    }
+
+    fn change(&mut self, params: DidChangeTextDocumentParams) {
+        let Some(document) = self.documents.get_mut(params.text_document.uri.as_str()) else { return };
+        document.version = params.text_document.version;
+        for change in params.content_changes {
+            document.text.change(change);
+        }
+        document.refresh();
+    }
+
+    fn close(&mut self, params: DidCloseTextDocumentParams) {
+        if let Some(document) = self.documents.remove(params.text_document.uri.as_str()) {
+            self.publish(document.uri, Vec::new(), None);
+        }
+    }
+
+    fn publish(&self, uri: Uri, diagnostics: Vec<lsp_types::Diagnostic>, version: Option<i32>) {
+        let params = PublishDiagnosticsParams { uri, diagnostics, version };
+        self.notify("textDocument/publishDiagnostics", serde_json::to_value(params).unwrap_or_default());
+    }
+
+    /// Checks a script that has changed, and tells the client; false: none has.
+    fn check_one(&mut self) -> bool {
+        let Some(key) = self.documents.iter().find(|(_, document)| document.is_new).map(|(key, _)| key.clone()) else {
+            return false;
+        };
+        self.checked(&key);
+        let Some(document) = self.documents.get_mut(&key) else { return true };
+        document.is_new = false;
+        let Some(document) = self.documents.get(&key) else { return true };
+        let found = document
+            .checked
+            .as_ref()
+            .map(|checked| Shown { uri: &document.uri, text: &document.text, checked, encoding: self.encoding }.all());
+        self.publish(document.uri.clone(), found.unwrap_or_default(), Some(document.version));
+        true
+    }
+
+    /// Checks the document if it has changed since.
+    fn checked(&mut self, key: &str) {
+        let Some(document) = self.documents.get(key).filter(|document| document.checked.is_none()) else { return };
+        let (name, text) = (place::name_of(key), document.text.as_str().to_string());
+        let world = self.world();
+        let checked = catch_unwind(AssertUnwindSafe(|| check(world, &name, &text))).ok();
+        if checked.is_none() {
+            let message = "spile: checking this script failed: please report it with the script";
+            self.notify("window/logMessage", json!({ "type": 1, "message": message }));
+        }
+        if let Some(document) = self.documents.get_mut(key) {
+            document.checked = checked;
+        }
+    }
+}
+
+/// Calls `act` with the parameters, if they are what they should be.
+fn with<P: DeserializeOwned>(params: Value, act: impl FnOnce(P)) -> Result<(), serde_json::Error> {
+    serde_json::from_value(params).map(act)
+}

@@ -1,0 +1,36 @@
+# Shows: the language server: diagnostics with fixes, completion, hover, signatures, definitions, rename, formatting against a
+# kernel, what is being typed included; settings; the cost of a change; bad messages, and the end of a conversation.
+# stdout: ^steps: [0-9]+$
+# stdout: ^steps: [0-9]+$
+# stdout: ^an index serves$
+# stdout: ^nothing was written$
+# absent: ^the answer is
+# limit: 180
+
+DIR=$(dirname "$0") && [ -f "$DIR/kernel.talk" ] || DIR="$ROOT/tests/language_server"
+# What a compiler has looked at before: the server itself writes no cache.
+"$SPILE" -r "$RELEASE" -p2 -e 'probe kernel.function("vfs_read") { println($file->f_path->dentry) }' >/dev/null || exit 1
+"$SPILE" -r "$RELEASE" -l 'kernel.trace("sched:*")' >/dev/null || exit 1
+mkdir -p own && cat >own/mine.stp <<'END'
+/** Twice as much. */
+function twice_of_mine:long (value:long) { return 2 * value }
+END
+OWN=$PWD/own && export OWN
+touch before && sleep 0.1
+"$XTASK" converse "$DIR/kernel.talk" || exit 1
+"$XTASK" converse "$DIR/lifecycle.talk" || exit 1
+INDEX=$PWD/small.index && export INDEX
+"$SPILE" -r "$RELEASE" --export-index "$INDEX" >/dev/null || exit 1
+cat >index.talk <<'END'
+start { "index": "$INDEX", "release": null }
+open a.stp
+| probe kernel.function("vfs_rea
+| probe kernel.function("vfs_read") { println($nothing) }
+diagnostics no variable
+at textDocument/completion a.stp function("vfs_rea^
+expect "label":"vfs_read"
+exit 0
+END
+"$XTASK" converse index.talk && echo "an index serves"
+# The conversations' documents are in no directory of this machine.
+[ ! -e /scripts ] && [ -z "$(find own -newer before -type f)" ] && echo "nothing was written"
