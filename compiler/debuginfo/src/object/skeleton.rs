@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Writes an ELF file that stands for an object without its contents: its loaded sections by name, place and size, its
-//! symbols, its build-id, and one section more with an index of its debug information.
+//! symbols, its build-id, and one more section with an index of its debug information.
 //!
 //! Elf64_Ehdr, Elf64_Shdr and Elf64_Sym are those of the System V ABI (gABI 4.1, chapter 4).
 
@@ -60,7 +60,7 @@ pub(crate) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
     let (symbols, names) = symbols(elf, &sections)?;
     let strings = sections.len() as u32;
     sections.push(Section::plain(".strtab", SHT_STRTAB.0, names));
-    // By the ABI local symbols come first, and `info` is their number: the one that is always there.
+    // By the ABI local symbols come first, and `info` is their number: one, the null symbol.
     sections.push(Section {
         link: strings,
         info: 1,

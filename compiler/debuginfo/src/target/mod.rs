@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What probes are for: one kernel release, its files and modules, and each one's build-id.
+//! The targets of probes: one kernel release, its files and modules, and their build-ids.
 //!
-//! [`Kernel::open`] only looks which files there are. An [`Object`] is opened when first asked for, and its debug information
-//! is read when that is first asked for.
+//! [`Kernel::open`] only checks which files exist. An [`Object`] is opened when first needed, and its debug information is
+//! read when that is first needed.
 
 mod debuginfod;
 mod error;
