@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is asked of one kernel without compiling: where a script's probe points and variables are ([`resolve`]), and which
+//! Queries of one kernel without compilation: where a script's probe points and variables are ([`resolve`]), and which
 //! lines of a function can be probed ([`lines`]).
 
 pub mod lines;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Stacks that are values. A print leaves their addresses to the loader; a key, or a text that the script takes apart, holds them in
-//! hex, and a string as long as others would lose the outer frames: the root, which folding them needs. Where a program keeps
-//! stacks, its strings are long enough for whole ones. A hit costs what its own stack takes; arrays and frames take more memory.
+//! Stacks as values. A print leaves their addresses to the loader; a key, or a string that the script processes, contains
+//! them in hex, and a string of the usual length would lose the outer frames: the root, which folded stacks need. Where a
+//! program stores stacks, its strings are long enough for whole ones. A hit costs what its own stack takes; arrays and
+//! frames take more memory.
 
 use spile_abi::format::STACK_FRAMES;
 
@@ -12,17 +13,17 @@ use crate::program::{Holds, Type};
 
 /// `0x`, sixteen digits and a blank, or the end.
 const FRAME: u32 = 19;
-/// Of a string that holds all frames.
+/// Size of a string that holds all frames.
 pub const WHOLE: u32 = STACK_FRAMES * FRAME;
-/// What the arrays of a program may take for that, in all.
+/// Most memory that the arrays of a program may take for that, in total.
 const MOST: u64 = 64 << 20;
 
-/// What strings are to have.
+/// The string sizes to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// MAXSTRINGLEN.
     pub string_bytes: u32,
-    /// Of a stack, that fit.
+    /// Frames of a stack that fit.
     pub frames: u32,
 }
 
@@ -37,7 +38,7 @@ impl Room {
     }
 }
 
-/// Of a plan that keeps stacks of any depth as values; None: it does not. `fixed`: the user has set MAXSTRINGLEN.
+/// For a plan that stores stacks of any depth as values; None: it does not. `fixed`: the user has set MAXSTRINGLEN.
 pub fn room(plan: &Plan, fixed: bool) -> Option<Room> {
     let now = plan.naming.limits.string_bytes;
     if !plan.routines.iter().any(|routine| keeps(&routine.code)) {
@@ -51,7 +52,7 @@ pub fn room(plan: &Plan, fixed: bool) -> Option<Room> {
     Some(Room::of(u32::try_from(affordable).unwrap_or(WHOLE).max(now)))
 }
 
-/// Strings that an array has room for.
+/// Number of strings that an array has room for.
 fn strings_in(storage: &Storage) -> u64 {
     let Storage::Map(map) = storage else { return 0 };
     let keys = map.keys.iter().filter(|key| **key == Type::String).count() as u64;
@@ -65,7 +66,7 @@ fn keeps(code: &[Instr]) -> bool {
         let Instr::Call { callee: Callee::Builtin(symbol), arguments, .. } = instr else { return };
         found |= match *symbol {
             "task_backtrace" => true,
-            // A few of them fit anyway.
+            // A few of them fit in any case.
             "__stack_addresses" => {
                 !matches!(arguments.get(2), Some(Argument::Long(Value::Const(most))) if (0..=26).contains(most))
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Attachments to code, which several families share: kprobes and kretprobes, at a place or by a symbol.
+//! Attachments to code that several families share: kprobes and kretprobes, at a place or by a symbol.
 
 use crate::program::{Attachment, Label, Mechanism, Place, Registers, Value};
 
@@ -15,7 +15,7 @@ pub(super) fn kprobe(place: Place) -> Attachment {
     Attachment::new(&KPROBE).at(place)
 }
 
-/// At the return of the function that begins there. `maxactive`: calls at once, 0 for the runtime's default.
+/// At the return of the function that begins there. `maxactive`: concurrent calls, 0 for the runtime's default.
 pub(super) fn kretprobe(place: Place, maxactive: u32) -> Attachment {
     Attachment::new(&KRETPROBE).at(place).with("maxactive", Value::Number(maxactive))
 }

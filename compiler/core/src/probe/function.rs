@@ -60,7 +60,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         match resolve_in(point, object, resolver) {
             Ok(found) => sites.extend(found),
             Err(error) if objects.len() == 1 => return Err(error),
-            // Of many modules not each has the function.
+            // Not every one of many modules has the function.
             Err(_) => {}
         }
     }
@@ -71,7 +71,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
-/// The objects that a point's first component names.
+/// The objects selected by a point's first component.
 pub(super) fn objects(point: &Point, resolver: &mut Resolver) -> Result<Vec<Rc<Object>>, PointError> {
     let kernel = resolver.kernel()?;
     let failed = |error| PointError::Target { component: point.span(), error: Rc::new(error) };
@@ -85,7 +85,7 @@ pub(super) fn objects(point: &Point, resolver: &mut Resolver) -> Result<Vec<Rc<O
     })
 }
 
-/// What the suffix asks for.
+/// What the suffix selects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     All,
@@ -171,12 +171,12 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     })
 }
 
-/// How a point in the object begins.
+/// The beginning of a point in the object.
 pub(super) fn owner_of(object: &Object) -> String {
     if object.is_kernel() { "kernel".into() } else { format!("module(\"{}\")", object.name()) }
 }
 
-/// The object in a message: "the kernel", or "module NAME".
+/// The object in messages: "the kernel", or "module NAME".
 pub(super) fn described(object: &Object) -> String {
     if object.is_kernel() { "the kernel".into() } else { format!("module {}", object.name()) }
 }
@@ -216,10 +216,10 @@ struct Finder<'o> {
     wanted: Wanted,
     maxactive: u32,
     sites: Vec<Site>,
-    /// Inlined copies that a return probe cannot use.
+    /// Inlined copies, which a return probe cannot use.
     inlined: usize,
     refused: Option<String>,
-    /// What is not probed, with the reason.
+    /// Reports a place that is not probed, with the reason.
     left_out: Vec<String>,
 }
 
@@ -229,7 +229,7 @@ impl Finder<'_> {
             if !self.object.has_symbols() && self.object.is_kernel() {
                 self.add_named(id, function);
             }
-            // Who gets to a part has been hit before.
+            // Control reaches a split-off part only through the function, which was hit before.
             let is_hit_before = function.bodies.iter().any(|body| !body.is_part())
                 || self.wanted == Wanted::All && !function.inlined.is_empty();
             for body in function.bodies.iter().filter(|body| !is_hit_before || !body.is_part()) {
@@ -267,7 +267,7 @@ impl Finder<'_> {
         self.push(id, function, address, attachment, inlined);
     }
 
-    /// Attached by the name alone, where no address is known.
+    /// Attached by name alone, where no address is known.
     fn add_named(&mut self, id: FunctionId, function: &Function) {
         let returning = self.wanted == Wanted::Return;
         let (symbol, maxactive) = (function.name.clone(), self.maxactive);
@@ -287,7 +287,7 @@ impl Finder<'_> {
             (_, false) => "",
         };
         let (name, file, line) = (&function.name, &function.file, function.line);
-        // BTF knows of no files.
+        // BTF has no files.
         let (place, named) = match file.is_empty() {
             true => (name.clone(), name.clone()),
             false => (format!("{name} ({file}:{line})"), format!("{name}@{file}:{line}")),
@@ -303,8 +303,8 @@ impl Finder<'_> {
     }
 }
 
-/// How the running kernel finds an address; or why no probe can be there: in a module's code without a symbol near it, in the
-/// kernel's own that it has freed when it has booted (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT), where kprobes themselves run,
+/// How the running kernel finds an address; or why no probe is possible there: in a module's code without a symbol near it,
+/// in kernel code that is freed after boot (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT), in code that kprobes themselves use,
 /// and at an instruction that the kernel rewrites.
 pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place, &'static str> {
     const NOWHERE: &str = "it is in code that is discarded after initialisation, or has no symbol near it";
@@ -329,7 +329,8 @@ pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> R
     }
 }
 
-/// Whose returns are not hooked: it returns to another task's stack (kretprobe_blacklist in arch/x86/kernel/kprobes/core.c).
+/// Functions whose returns are not hooked: they return to another task's stack (kretprobe_blacklist in
+/// arch/x86/kernel/kprobes/core.c).
 const NEVER_RETURNS: &str = "__switch_to";
 
 /// Variables at a function's entry or inlined copy, and the return value.
@@ -363,8 +364,8 @@ impl FunctionContext {
     }
 }
 
-/// Where a value of the type is returned (System V ABI, AMD64 supplement, 3.2.3, without floating point): in rax, a struct of
-/// up to 16 bytes in rax and rdx; a larger one in memory at rax, as one whose members are not aligned.
+/// Where a value of the type is returned (System V ABI, AMD64 supplement, 3.2.3, without floating point): in rax; a struct
+/// of up to 16 bytes in rax and rdx; a larger one, or one with unaligned members, in memory at rax.
 fn returned(debug: &DebugInfo, type_id: TypeId) -> Result<Location, spile_debuginfo::Error> {
     let low = Location::Register { offset: registers::RETURN_VALUE };
     let (_, Type::Struct { size, members, .. }) = debug.resolve(type_id)? else { return Ok(low) };

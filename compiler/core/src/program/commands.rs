@@ -2,9 +2,9 @@
 
 //! Which globals the text of the commands of `system()` may depend on.
 //!
-//! The loader runs no command of a user's session that may depend on a value which that user has given to a global: root has
-//! approved of the script's text, and not of that. What is found here is never too little, and may be too much: within a run
-//! of a probe everything that is written may depend on everything that is read, be it by a condition.
+//! In a user's session the loader runs no command that may depend on the value that the user has given to a global: root
+//! has approved the script's text, not that value. The result may be too large, but never too small: within a run of a
+//! probe everything written may depend on everything read, even through a condition.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use super::{
 };
 use crate::builtin::Builtin;
 
-/// What the text of a command is made of.
+/// What the text of a command is derived from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Text {
-    /// What the script says, what the kernel says of itself, and these globals.
+    /// The script's text, information from the kernel, and these globals.
     Of(BTreeSet<GlobalId>),
-    /// Whatever its handler uses.
+    /// Everything that its handler uses.
     Anything,
 }
 
@@ -34,7 +34,7 @@ impl Text {
     }
 }
 
-/// Whether nothing but these globals decides about a value, as far as the script's variables go.
+/// Whether a value depends on nothing but these globals, as far as the script's variables are concerned.
 fn is_plain(expr: &Expr, globals: &mut BTreeSet<GlobalId>) -> bool {
     match expr {
         Expr::Long(expr) => is_plain_long(expr, globals),
@@ -90,7 +90,7 @@ fn is_plain_variable(variable: Variable, globals: &mut BTreeSet<GlobalId>) -> bo
     }
 }
 
-/// What is not pure, or asks for groups, depends on calls before it.
+/// A builtin that is not pure, or uses groups, depends on earlier calls.
 fn is_plain_call(builtin: &Builtin, arguments: &[Expr], globals: &mut BTreeSet<GlobalId>) -> bool {
     builtin.pure && !builtin.groups && arguments.iter().all(|argument| is_plain(argument, globals))
 }
@@ -109,15 +109,15 @@ fn is_plain_print(print: &Print, globals: &mut BTreeSet<GlobalId>) -> bool {
     })
 }
 
-/// What a probe runs, as far as commands go.
+/// What a probe runs, as far as commands are concerned.
 struct Run {
     uses: Uses,
     texts: Vec<Text>,
     hides: bool,
 }
 
-/// By global: whether a command's text may depend on what it holds when the script begins. `functions` and `handlers`: their walks;
-/// `function_uses` as [`super::uses::function_uses`] gives it.
+/// By global: whether a command's text may depend on its initial value. `functions` and `handlers`: their walks;
+/// `function_uses`: the result of [`super::uses::function_uses`].
 pub fn reached(program: &Program, functions: &[Walk], function_uses: &[Uses], handlers: &[Walk]) -> Vec<bool> {
     let runs: Vec<Run> = program
         .probes
@@ -135,7 +135,7 @@ pub fn reached(program: &Program, functions: &[Walk], function_uses: &[Uses], ha
     if runs.iter().all(|run| run.texts.is_empty()) {
         return vec![false; program.globals.len()];
     }
-    // C of the script, and memory that it writes, keep values where nobody sees them.
+    // The script's embedded C, and memory that it writes, store values where this analysis does not see them.
     let hides = |run: &Run| run.hides;
     if !program.embedded.is_empty() || functions.iter().any(|walk| walk.hides) || runs.iter().any(hides) {
         return vec![true; program.globals.len()];
@@ -149,7 +149,7 @@ pub fn reached(program: &Program, functions: &[Walk], function_uses: &[Uses], ha
             }
         }
     }
-    // What is written into one of them may depend on whatever the same run uses.
+    // What is written to one of them may depend on everything that the same run uses.
     loop {
         let before = found.len();
         let writes =

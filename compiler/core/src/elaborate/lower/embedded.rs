@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Embedded C, and what comments in it declare: `/* string */`, `/* guru */`, `/* unmangled */`, `/* pragma:read:v */`.
+//! Embedded C and the declarations in its comments: `/* string */`, `/* guru */`, `/* unmangled */`, `/* pragma:read:v */`.
 
 use super::Lowering;
 use crate::elaborate::unit::Unit;
@@ -8,7 +8,7 @@ use crate::program::uses::Access;
 use crate::program::{EmbeddedC, Type};
 use spile_syntax::ast;
 
-/// The words of all comments `/* ... */` of a C text that hold one word.
+/// The contents of all comments `/* ... */` of a C text, without surrounding blanks.
 fn marks(text: &str) -> impl Iterator<Item = &str> {
     text.split("/*").skip(1).filter_map(|rest| rest.split_once("*/")).map(|(comment, _)| comment.trim())
 }
@@ -37,7 +37,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// C that stands among statements: it may name the arguments of the function around it.
+    /// Embedded C among statements: it may refer to the arguments of the enclosing function.
     pub(super) fn lower_embedded_in(&mut self, unit: &Unit, code: &ast::EmbeddedC) -> EmbeddedC {
         let mut lowered = self.lower_embedded(code);
         if let Some(index) = unit.function {
@@ -50,7 +50,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Whether `STAP_ARG_NAME` stands in the C as a word.
+/// Whether `STAP_ARG_NAME` occurs in the C as a word.
 pub(in crate::elaborate) fn names_argument(text: &str, name: &str) -> bool {
     let word = format!("STAP_ARG_{name}");
     let continues = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');

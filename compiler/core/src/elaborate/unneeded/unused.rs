@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Warnings about what has no effect in the user's scripts: assignments that nothing reads, expressions whose value
-//! nothing uses, probes that do nothing. `-u` leaves them out.
+//! Warnings about code without effect in the user's scripts: assignments that nothing reads, expressions whose value is
+//! unused, probes that do nothing. `-u` leaves them out.
 //!
-//! Looks at the trees as they are written, so that one mistake is reported once for all sites of a probe.
+//! Examines the trees as written, so that one mistake is reported once for all sites of a probe.
 
 use std::collections::HashSet;
 
@@ -17,9 +17,9 @@ use spile_source::{Origin, Span};
 use spile_syntax::ast::{self, Block, Expr, ExprKind, Index, Item, PrintForm, Stmt, StmtKind};
 use spile_syntax::{print, visit};
 
-/// Warns of what has no effect in the user's scripts.
+/// Warns of code without effect in the user's scripts.
 pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a>, scripts: &'a [ast::Script]) {
-    // A body's variables are also those of the aliases that it may go with.
+    // A body's variables include those of the aliases that it may be combined with.
     let mut shared = Accesses::default();
     for alias in &names.aliases {
         alias.prologue.iter().chain(&alias.epilogue).for_each(|block| shared.block(block));
@@ -60,7 +60,7 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
     }
 }
 
-/// An overload behind one that never leaves it to the next.
+/// An overload after one that never executes `next`.
 fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Function) {
     let overloads = names.overloads(function.name.span.file, &function.name.text, function.parameters.len());
     let all: Vec<&ast::Function> = overloads.into_iter().map(|index| names.functions[index.index()]).collect();
@@ -77,7 +77,7 @@ fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Funct
     }
 }
 
-/// Locals of a body that it gives values and does not read; `read`: names that are read elsewhere.
+/// Local variables that a body assigns to and does not read; `read`: names read elsewhere.
 pub(super) fn unread_in<'b>(names: &Names, block: &'b Block, read: Option<&HashSet<&str>>) -> HashSet<&'b str> {
     let mut accesses = Accesses::default();
     accesses.block(block);
@@ -118,7 +118,7 @@ fn warn_of_idle(env: &mut Environment, names: &Names, block: &Block) {
     }
 }
 
-/// Whether C among the statements names the argument.
+/// Whether embedded C among the statements uses the argument.
 fn read_by_c(block: &Block, name: &str) -> bool {
     let mut named = false;
     for statement in &block.statements {
@@ -129,19 +129,19 @@ fn read_by_c(block: &Block, name: &str) -> bool {
     named
 }
 
-/// Whether the probe is there for others, which read its counter.
+/// Whether the probe exists for others, which read its counter.
 fn is_counter(point: &ast::ProbePoint) -> bool {
     point.components.last().is_some_and(|last| last.name == "counter")
 }
 
-/// Names of variables that are read, and those that are written with where.
+/// Names of variables that are read, and those that are written, with the places.
 #[derive(Default)]
 pub(super) struct Accesses<'a> {
     /// Those whose value is used.
     pub read: HashSet<&'a str>,
     /// Those that are assigned to, and where.
     pub written: Vec<(&'a str, Span)>,
-    /// Of those written, the ones whose new value comes from the old: `+=`, `++`.
+    /// Those of the written names whose new value depends on the old one: `+=`, `++`.
     pub updated: HashSet<&'a str>,
 }
 
@@ -150,9 +150,9 @@ impl<'a> Accesses<'a> {
         block.statements.iter().for_each(|statement| self.statement(statement, &|_| false));
     }
 
-    /// Adds those of a statement, without the statements inside it that `skip` selects.
+    /// Adds those of a statement, except for nested statements that `skip` selects.
     pub fn statement(&mut self, statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool) {
-        // What an assignment stores into is met once as its place and once by itself: the second is no reading.
+        // The target of an assignment is visited as its place and as an expression: the latter is not a read.
         let mut places: HashSet<*const Expr> = HashSet::new();
         each_value(statement, skip, &mut |expr, used| match &expr.kind {
             ExprKind::Assign(_, place, _) | ExprKind::Step { target: place, .. } => {
@@ -179,8 +179,8 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// Calls `visit` with every expression of a statement, and whether its value is used; without the statements inside it
-/// that `skip` selects.
+/// Calls `visit` with every expression of a statement, and whether its value is used; without the nested statements that
+/// `skip` selects.
 fn each_value<'a>(statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool, visit: &mut dyn FnMut(&'a Expr, bool)) {
     if skip(statement) {
         return;
@@ -222,7 +222,7 @@ fn each_value<'a>(statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool, visit: &mut
     }
 }
 
-/// Whether the expression does something beside having a value.
+/// Whether evaluating the expression has an effect.
 fn changes(expr: &Expr) -> bool {
     let mut found = false;
     visit::in_expression(expr, &mut |inner| {
@@ -239,7 +239,7 @@ fn changes(expr: &Expr) -> bool {
     found
 }
 
-/// Places of expressions that stand as statements and change nothing.
+/// Places of expressions that are statements and have no effect.
 fn idle_expressions(statements: &[Stmt], found: &mut Vec<Span>) {
     for statement in statements {
         match &statement.kind {

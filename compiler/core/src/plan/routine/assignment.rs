@@ -8,7 +8,7 @@ use crate::plan::error::{InternalError, Planned};
 use crate::program::{self, BinaryOp, BitField, LongExpr, LongPlace, StringExpr, StringPlace};
 use spile_source::Span;
 
-/// What is read and written by one statement, with its address computed once.
+/// A target that one statement reads and writes, with its address evaluated once.
 enum FixedPlace {
     Variable(program::Variable),
     Memory { address: Value, size: u8, field: Option<BitField>, signed: bool },
@@ -89,7 +89,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// The same of a string.
+    /// The same for a string.
     pub(super) fn assign_text(&mut self, left: &StringPlace, text: &StringExpr, span: Span) -> Planned<Text> {
         match left {
             StringPlace::Variable(variable) => {
@@ -140,7 +140,7 @@ impl Builder<'_, '_> {
                 FixedPlace::Register { offset: *offset, size: *size, signed: *signed }
             }
         };
-        // As in SystemTap, what is there is looked at when the value is known: `c += --c` adds to what is left of c.
+        // As in SystemTap, the old value is read after the right side is evaluated: `c += --c` adds to what is left of c.
         let value = self.value(value)?;
         let before = self.load_place(&place, span)?;
         let before = if old { self.keep(before) } else { before };
@@ -185,7 +185,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Stores the new value; gives what the whole expression is.
+    /// Stores the new value; gives the value of the whole expression.
     fn store_place(&mut self, place: FixedPlace, new: Value, span: Span) -> Planned<Value> {
         match place {
             FixedPlace::Variable(variable) => {
@@ -217,7 +217,7 @@ fn shift_left(value: Value, bits: u8) -> Value {
     }
 }
 
-/// What `bits` bits hold of a value, as it is read back.
+/// The value that is read back from a field of `bits` bits.
 fn narrowed(value: Value, bits: u8, signed: bool) -> Value {
     match (bits, signed) {
         (64, _) => value,
