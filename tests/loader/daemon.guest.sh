@@ -26,10 +26,6 @@ none() {
 		return 1
 	done
 }
-unloaded() {
-	for tenth in $(seq $((150 * PATIENCE))); do loaded "$1" || return 0; sleep 0.1; done
-	gone "$1"
-}
 # two NAME: waits until there are two processes of this name.
 two() {
 	for tenth in $(seq $((100 * PATIENCE))); do [ "$(alive "$1" | wc -l)" -lt 2 ] || return 0; sleep 0.1; done

@@ -23,22 +23,7 @@ approve ./*.ko
 printf 'spileusr:x:601:usr\nspiledev:x:603:dev\n' >>/etc/group
 add_users dev:5005 usr:5001 no:5004
 make_suid
-mkdir -p /tmp/open && chmod 777 /tmp/open
-here=$PWD
-cd /tmp/open
-as() { user=$1; shift; su "$user" -c "$*"; }
-status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
-# processes UID: the sessions of a user.
-processes() {
-	for process in /proc/[0-9]*; do
-		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
-	done
-}
-# unloaded NAME: waits until it is.
-unloaded() {
-	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
-	gone "$1"
-}
+enter_open
 ln -s /proc/self/fd link
 # Its own are from 3 on. What cannot be opened is refused (8); what can is the caller's, as far as it is any file (0).
 for name in /proc/self/fd /proc/thread-self/fd /dev/fd /tmp/open/link; do

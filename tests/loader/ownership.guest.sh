@@ -21,8 +21,6 @@ add_users usr:5001 sys:5002 two:5003 no:5004
 make_suid
 mkdir -p /tmp/open && chmod 777 /tmp/open
 cd /tmp/open
-as() { user=$1; shift; su "$user" -c "$*"; }
-status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 
 started=$(status usr "suid -L asks 'who=\$(id -u >/tmp/open/pwned)'")
 as usr 'suid -A asks -T 1' >/dev/null 2>/tmp/err

@@ -26,13 +26,7 @@ add_users usr:5001
 make_suid
 mkdir -p /tmp/open /tmp/other && chmod 777 /tmp/open /tmp/other
 cd /tmp/open
-as() { user=$1; shift; su "$user" -c "$*"; }
-status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 field() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status" | tr '\t' ' '; }
-unloaded() {
-	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
-	gone "$1"
-}
 begin() {
 	rm -f mine
 	as usr 'suid ticks -o mine' >/dev/null 2>err &
