@@ -66,15 +66,15 @@ impl Writer<'_> {
             Value::Negate(operand) => return format!("spile_negate({})", self.value(operand)),
             Value::Not(operand) => return unary("!", operand),
             Value::Complement(operand) => return unary("~", operand),
-            Value::Binary(op, left, right) => match function(*op) {
+            Value::Binary(op, left, right) => match function(op.op()) {
                 Some(name) => return format!("{name}({}, {})", self.value(left), self.value(right)),
                 None => {
                     // Compilers that warn of mistakes want a comparison as a condition.
-                    let side = |side: &Value| match (op, side) {
+                    let side = |side: &Value| match (op.op(), side) {
                         (BinaryOp::And | BinaryOp::Or, Value::Const(value)) => i32::from(*value != 0).to_string(),
                         _ => self.value_at(side, Level::Unary),
                     };
-                    format!("{} {} {}", side(left), op.text(), side(right))
+                    format!("{} {} {}", side(left), op.op().text(), side(right))
                 }
             },
             Value::Compare(op, left, right) => {

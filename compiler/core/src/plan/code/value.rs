@@ -51,6 +51,33 @@ pub struct MapRef {
     pub striped: bool,
 }
 
+/// An operator on two numbers that cannot fail: any but `/` and `%`, which are [`super::Instr::Divide`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operator(BinaryOp);
+
+impl Operator {
+    /// `+`
+    pub const ADD: Operator = Operator(BinaryOp::Add);
+    /// `-`
+    pub const SUBTRACT: Operator = Operator(BinaryOp::Subtract);
+    /// `&`
+    pub const BIT_AND: Operator = Operator(BinaryOp::BitAnd);
+    /// `|`
+    pub const BIT_OR: Operator = Operator(BinaryOp::BitOr);
+    /// `<<`
+    pub const SHIFT_LEFT: Operator = Operator(BinaryOp::ShiftLeft);
+
+    /// None: `/` or `%`.
+    pub fn of(op: BinaryOp) -> Option<Operator> {
+        (!matches!(op, BinaryOp::Divide | BinaryOp::Modulo)).then_some(Operator(op))
+    }
+
+    /// The operator of the program.
+    pub fn op(self) -> BinaryOp {
+        self.0
+    }
+}
+
 /// A number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
@@ -68,8 +95,8 @@ pub enum Value {
     Not(Box<Value>),
     /// `~x`.
     Complement(Box<Value>),
-    /// Not a division: those can fail and are [`super::Instr::Divide`].
-    Binary(BinaryOp, Box<Value>, Box<Value>),
+    /// `left op right`.
+    Binary(Operator, Box<Value>, Box<Value>),
     /// Comparison of strings, bytewise.
     Compare(Comparison, Box<Text>, Box<Text>),
     /// `condition ? then : otherwise`.
@@ -115,4 +142,11 @@ pub enum Text {
     Global(TextRef),
     /// As [`Value::Saved`]: an unsigned length, then the bytes.
     Saved(u32),
+}
+
+impl Value {
+    /// `left op right`.
+    pub fn binary(op: Operator, left: Value, right: Value) -> Value {
+        Value::Binary(op, Box::new(left), Box::new(right))
+    }
 }

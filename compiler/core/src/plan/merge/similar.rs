@@ -139,12 +139,11 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::code::{Frame, Instr, LocationId, LongId, Value, Variable};
+    use crate::plan::code::{Frame, Instr, LocationId, LongId, Operator, Value, Variable};
 
     fn handler(name: &str, number: i64, place: u32) -> Routine {
         let variable = Variable { name: "t0".into(), parameter: false };
-        let sum =
-            Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Const(number)));
+        let sum = Value::binary(Operator::ADD, Value::Const(7), Value::Const(number));
         let code = vec![
             Instr::SetLong(LongId(0), sum),
             Instr::Divide {
@@ -183,7 +182,7 @@ mod tests {
         // The number is used twice and stored once; 7 is the same for all.
         assert_eq!(runs[&3].constants, [Constant::Long(13), Constant::Long(23)]);
         assert_eq!(runs[&3].symbol, "h0");
-        let sum = Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Own(0)));
+        let sum = Value::binary(Operator::ADD, Value::Const(7), Value::Own(0));
         assert_eq!(routines[0].code[0], Instr::SetLong(LongId(0), sum));
         assert!(
             matches!(&routines[0].code[1], Instr::Divide { left: Value::Own(0), location, .. } if location.as_own() == Some(1))

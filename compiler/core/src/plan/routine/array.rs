@@ -207,19 +207,14 @@ impl Builder<'_, '_> {
         if let Some(delta) = delta {
             let to = self.temporary();
             self.map(map, keys, MapOp::Add(to, delta.clone()), element.span)?;
-            return Ok(if old {
-                Value::Binary(BinaryOp::Subtract, Box::new(Value::Long(to)), Box::new(delta))
-            } else {
-                Value::Long(to)
-            });
+            return Ok(if old { Value::binary(Operator::SUBTRACT, Value::Long(to), delta) } else { Value::Long(to) });
         }
         let keys = self.computed_keys(keys);
         let before = self.get_long(map, keys.clone(), element.span)?;
-        let new = match op {
-            BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, before.clone(), value, span),
-            _ => {
+        let new = match self.operate(op, before.clone(), value, span) {
+            quotient @ Value::Long(_) => quotient,
+            value => {
                 let to = self.temporary();
-                let value = Value::Binary(op, Box::new(before.clone()), Box::new(value));
                 self.push(Instr::SetLong(to, value));
                 Value::Long(to)
             }

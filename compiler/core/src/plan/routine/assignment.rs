@@ -113,7 +113,7 @@ impl Builder<'_, '_> {
                 let others = and(Value::Long(old), Value::Const(!mask as i64));
                 let shifted = shift_left(value, field.first);
                 let new = and(shifted, Value::Const(mask as i64));
-                Value::Binary(BinaryOp::BitOr, Box::new(others), Box::new(new))
+                Value::binary(Operator::BIT_OR, others, new)
             }
         };
         self.push(Instr::Write { address: address.clone(), size, value, location });
@@ -144,10 +144,7 @@ impl Builder<'_, '_> {
         let value = self.value(value)?;
         let before = self.load_place(&place, span)?;
         let before = if old { self.keep(before) } else { before };
-        let new = match op {
-            BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, before.clone(), value, span),
-            _ => Value::Binary(op, Box::new(before.clone()), Box::new(value)),
-        };
+        let new = self.operate(op, before.clone(), value, span);
         let result = self.store_place(place, new, span)?;
         Ok(if old { before } else { result })
     }
@@ -207,13 +204,13 @@ impl Builder<'_, '_> {
 }
 
 fn and(left: Value, right: Value) -> Value {
-    Value::Binary(BinaryOp::BitAnd, Box::new(left), Box::new(right))
+    Value::binary(Operator::BIT_AND, left, right)
 }
 
 fn shift_left(value: Value, bits: u8) -> Value {
     match bits {
         0 => value,
-        _ => Value::Binary(BinaryOp::ShiftLeft, Box::new(value), Box::new(Value::Const(i64::from(bits)))),
+        _ => Value::binary(Operator::SHIFT_LEFT, value, Value::Const(i64::from(bits))),
     }
 }
 

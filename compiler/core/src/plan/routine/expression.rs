@@ -307,18 +307,19 @@ impl Builder<'_, '_> {
 
     fn binary(&mut self, op: BinaryOp, left: &LongExpr, right: &LongExpr, span: Span) -> Planned<Value> {
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
-            return self.short_circuit(op, left, right);
+            return self.short_circuit(op, left, right, span);
         }
         let (left, right) = self.values(left, right)?;
-        Ok(match op {
-            BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, left, right, span),
-            _ => Value::Binary(op, Box::new(left), Box::new(right)),
-        })
+        Ok(self.operate(op, left, right, span))
     }
 
-    pub(super) fn divide(&mut self, modulo: bool, left: Value, right: Value, span: Span) -> Value {
+    /// `left op right`, both evaluated; a division, which can fail, goes into a temporary.
+    pub(super) fn operate(&mut self, op: BinaryOp, left: Value, right: Value, span: Span) -> Value {
+        if let Some(op) = Operator::of(op) {
+            return Value::binary(op, left, right);
+        }
         let (to, location) = (self.temporary(), self.location(span));
-        self.push(Instr::Divide { to, modulo, left, right, location });
+        self.push(Instr::Divide { to, modulo: op == BinaryOp::Modulo, left, right, location });
         self.check();
         Value::Long(to)
     }
@@ -329,11 +330,11 @@ impl Builder<'_, '_> {
         Text::Variable(to)
     }
 
-    fn short_circuit(&mut self, op: BinaryOp, left: &LongExpr, right: &LongExpr) -> Planned<Value> {
+    fn short_circuit(&mut self, op: BinaryOp, left: &LongExpr, right: &LongExpr, span: Span) -> Planned<Value> {
         let left = self.value(left)?;
         let (right, code) = self.apart(|builder| builder.value(right))?;
         if code.is_empty() {
-            return Ok(Value::Binary(op, Box::new(left), Box::new(right)));
+            return Ok(self.operate(op, left, right, span));
         }
         let to = self.temporary();
         let truth = |value| Value::Not(Box::new(Value::Not(Box::new(value))));
