@@ -123,7 +123,7 @@ static inline spile_long spile_long_key(const struct spile_element *element)
 }
 
 static __always_inline bool spile_is_long(const struct spile_table *table, const struct spile_element *element,
-				    const union spile_key *keys, unsigned int hash)
+					  const union spile_key *keys, unsigned int hash)
 {
 	(void)table;
 	(void)hash;
@@ -131,7 +131,7 @@ static __always_inline bool spile_is_long(const struct spile_table *table, const
 }
 
 static __always_inline bool spile_is_text(const struct spile_table *table, const struct spile_element *element,
-				    const union spile_key *keys, unsigned int hash)
+					  const union spile_key *keys, unsigned int hash)
 {
 	const struct spile_slot *slot = (const struct spile_slot *)(element + 1);
 	/* Read once: another CPU may be replacing the element. Pairs with write_slot(). */
@@ -152,9 +152,9 @@ static __always_inline bool spile_is_text(const struct spile_table *table, const
  */
 static __always_inline struct spile_found
 spile_find_concurrently(const struct spile_table *table, unsigned int hash,
-		  bool (*is_it)(const struct spile_table *table, const struct spile_element *element,
-				const union spile_key *keys, unsigned int hash),
-		  const union spile_key *keys)
+			bool (*is_it)(const struct spile_table *table, const struct spile_element *element,
+				      const union spile_key *keys, unsigned int hash),
+			const union spile_key *keys)
 {
 	/* Acquire: pairs with the release of the bucket in make_element(), as does that of next. */
 	unsigned int number = smp_load_acquire(spile_bucket(table, hash));
