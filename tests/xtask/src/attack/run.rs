@@ -40,6 +40,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether the script did harm.
     pub fn is_broken(&self) -> bool {
         matches!(self, Outcome::Broken(_))
     }
@@ -47,6 +48,7 @@ impl Outcome {
 
 /// How scripts are run.
 pub struct Ground<'a> {
+    /// The kernel.
     pub place: &'a Place,
     /// Duration of each session, including arming.
     pub seconds: u32,
