@@ -25,7 +25,8 @@ add_users dev:5005 usr:5001 no:5004
 make_suid
 enter_open
 ln -s /proc/self/fd link
-# Its own are from 3 on. What cannot be opened is refused (8); what can is the caller's, as far as it is any file (0).
+# Its own descriptors begin at 3. What cannot be opened is refused (8); what can be opened belongs to the caller, if it is a
+# file at all (0).
 for name in /proc/self/fd /proc/thread-self/fd /dev/fd /tmp/open/link; do
 	for number in 3 4 5 6 7; do
 		s=$(status usr suid ticks -T 0.2 -o $name/$number)
@@ -37,7 +38,7 @@ for name in /proc/self/fd /proc/thread-self/fd /dev/fd /tmp/open/link; do
 	done
 done
 echo descriptors: all refused, and all modules gone
-# A name that exists only later, when the files rotate, and the file of --metrics.
+# A name that appears only later, when files rotate, and the file of --metrics.
 for number in 3 4 5 6 7 8 9; do
 	ln -sf /proc/self/fd/$number log.1
 	as usr 'suid ticks -o log -S 1' >/dev/null 2>err &
@@ -52,7 +53,7 @@ done
 echo rotated into one: gone
 echo "closed streams: $(status usr 'suid ticks -T 0.2 <&- >&- 2>&-')"
 gone ticks
-# A limit of files' sizes is about files that stay.
+# A limit of file sizes is meant for files that stay.
 cp "$here/ticks.ko" own.ko
 chmod 644 own.ko
 limited=$(status usr 'ulimit -f 1; suid ticks -T 0.2 -o /dev/null')
@@ -60,7 +61,7 @@ soft=$(status dev 'ulimit -S -f 1; suid ./own.ko -T 0.2 -o /dev/null')
 echo "limited files: $limited $soft, with no way out an error: $(status dev 'ulimit -f 1; suid ./own.ko -T 0.2 -o /dev/null')"
 gone ticks
 rm own.ko
-# ls has its own, 3.
+# ls has a descriptor of its own, 3.
 as usr "suid ticks -o mine -c 'ls /proc/self/fd'" >/tmp/out 2>err
 echo "commands inherit: $(echo $(cat /tmp/out))"
 printf '#!/bin/sh\nls /proc/self/fd >/tmp/open/listed\n' >sh && chmod 755 sh

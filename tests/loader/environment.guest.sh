@@ -18,7 +18,7 @@ printf '#!/bin/sh\nid -u >/tmp/open/ran\n' >evil/job
 cp evil/job evil/modprobe
 chmod 755 evil/*
 for file in x.so gconv-modules zone C; do echo evil >evil/$file; done
-# By root's tracer, which leaves set-uid its effect. What is opened below evil by a path of the environment is seen.
+# Run by root's tracer, so that set-uid keeps its effect. Files opened below evil because of the environment are detected.
 cat >traced <<'END'
 cd /tmp/open
 at=/tmp/open/evil
@@ -33,7 +33,7 @@ traces() {
 	s=0
 	rm -f log
 	su usr -c 'sh ./traced true' && strace -f -u usr -e trace=openat,open,execve,connect -o log sh ./traced "$@" >/dev/null 2>err || s=$?
-	# Before the shell becomes it, everything is the caller's own.
+	# Until the shell executes it, everything belongs to the caller.
 	sed -i '1,/execve("\/usr\/bin\/suid"/d' log
 	grep -q '"/etc/group"' log
 }

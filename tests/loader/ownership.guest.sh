@@ -56,7 +56,7 @@ as usr 'suid -A asks' >/dev/null 2>&1 &
 loader=$!
 wait_for said nobody
 echo "usr attaches: $(head -n 1 said)"
-# Two of root's are there: the one that started the session, and the one that reads it.
+# Two processes of root: the one that started the session, and the one that reads it.
 roots() { grep -lE '^Name:.spile-(root|guard|attend)$' /proc/[0-9]*/status 2>/dev/null | xargs grep -l '^Uid:.0' 2>/dev/null | wc -l; }
 before=$(roots)
 for attempt in 1 2 3 4; do status two suid asks -T 0.1; done >refusals

@@ -34,7 +34,7 @@ begin() {
 	wait_for mine tick || { cat err; exit 1; }
 }
 
-# By a name that no other test's command has.
+# With a name that no other test's command has.
 cp /bin/busybox /usr/bin/busyboxparts
 as usr 'suid ticks -o mine -c "busyboxparts sleep 1000"' >/dev/null 2>err &
 session=$!
@@ -86,7 +86,7 @@ done
 for tenth in $(seq 50); do [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && break; sleep 0.1; done
 [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && echo all processes are gone
 
-# The next file of the output is a link that leads out of its directory, to where its user may write.
+# The next output file is a link to a place outside its directory, where the user may write.
 ln -s /tmp/other/next log.1
 as usr 'suid ticks -o log -S 1' >/dev/null 2>err &
 session=$!
@@ -103,7 +103,7 @@ else
 	[ -e /tmp/other/next ] && echo outside: no Landlock here
 fi
 
-# What the directory is called is known when it is opened.
+# The name of the directory is determined when it is opened.
 mkdir -m 777 "day$(date +%Y)"
 as usr 'suid ticks -o day%Y/log -S 1' >/dev/null 2>err &
 session=$!

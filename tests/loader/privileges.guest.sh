@@ -24,7 +24,7 @@ make_suid
 cd /tmp
 mkdir -p open && chmod 777 open
 cd open
-# status COMMAND...: by a user.
+# The session of a user's set-uid spilerun.
 # The session of a user's set-uid spilerun.
 session_of() {
 	for process in /proc/[0-9]*; do
@@ -82,7 +82,7 @@ echo "sys: elsewhere $elsewhere: $(cat /tmp/err)"
 [ "$(status dev suid ./mine.ko -T 0.2)" = 0 ]
 gone ticks
 echo dev: runs anything
-# What was looked at is what is loaded, whatever becomes of the file in between: whole runs or refusals, nothing else.
+# The bytes that were checked are loaded, whatever happens to the file meanwhile: complete runs or refusals, nothing else.
 cp "$place/ticks.ko" /tmp/good.ko
 head -c 5000 /tmp/good.ko >/tmp/bad.ko
 while [ ! -e /tmp/enough ]; do
