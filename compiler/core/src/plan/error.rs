@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Internal errors of planning.
+//! Internal errors of planning. There is one kind, shown as one line: not worth thiserror in this crate.
 
 use std::fmt;
 
