@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! From the words of a command line to what is left to do when the command is through.
+//! From the words of a command line to the work that remains after the command.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -16,9 +16,9 @@ use crate::reporter::Failed;
 use crate::session::Session;
 use crate::{cli, command};
 
-/// Does what a command line asks for; `arguments` as the process got them. Prints messages.
+/// Executes a command line; `arguments` as given to the process. Prints messages.
 pub fn main(arguments: Vec<OsString>) -> Outcome {
-    // A compiler for another host gets the rc file's words from the one that starts it.
+    // A compiler for another host gets the rc file's words from the process that starts it.
     let has_words_of_rc = arguments.get(1).is_some_and(|word| word == command::MODULE_DIRECTORY);
     let words = match if has_words_of_rc { Ok(arguments) } else { cli::rc::with_words(arguments) } {
         Ok(words) => words,
@@ -30,7 +30,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     let options = match Options::parse_words(words.clone()) {
         Ok(options) => options,
         Err(error) => {
-            // Help and version are no errors and go to standard output.
+            // Help and version are not errors, and go to standard output.
             let _ = error.print();
             return Outcome::Done(ExitCode::from(u8::from(error.use_stderr())));
         }
@@ -42,7 +42,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
         eprint!("{}", session.times.text(form, started.elapsed(), processor_time(), peak_memory()));
     }
     outcome.unwrap_or_else(|Failed(status)| {
-        // With -k the directory stays: what did not compile is what one wants to look at.
+        // With -k the directory is kept, to examine what did not compile.
         drop(session.take_directory());
         Outcome::Done(ExitCode::from(status))
     })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Input that nobody meant well with: scripts through passes 1 to 3 and object files through the readers. Whatever
-//! comes, there is an answer or an error, no panic and no hang. Random by fixed seeds.
+//! Malicious input: scripts through passes 1 to 3 and object files through the readers. Every input gets an answer or an
+//! error, no panic and no hang. Random from fixed seeds.
 
 #![allow(
     clippy::expect_used,
@@ -39,7 +39,7 @@ impl Random {
     }
 }
 
-/// Passes 1 to 3 without a kernel; true if the script came through.
+/// Passes 1 to 3 without a kernel; true if the script was accepted.
 fn compile(text: &[u8]) -> bool {
     let mut sources = SourceMap::new();
     let file = sources.add("<input>", text.to_vec(), Origin::User);
@@ -156,7 +156,7 @@ fn open(bytes: Vec<u8>) -> Result<DebugInfo, spile_debuginfo::Error> {
     DebugInfo::open(Arc::new(Elf::open(file.path())?), None, None)
 }
 
-/// Small modules of an installed kernel with their debug information, at the most `count`.
+/// Small modules of an installed kernel with their debug information, at most `count`.
 fn real_modules(count: usize) -> Vec<Vec<u8>> {
     let (mut found, mut open) = (Vec::new(), vec![std::path::PathBuf::from("/usr/lib/debug/lib/modules")]);
     while let Some(directory) = open.pop() {
@@ -173,8 +173,7 @@ fn real_modules(count: usize) -> Vec<Vec<u8>> {
     found.into_iter().take(count).filter_map(|(_, path)| std::fs::read(path).ok()).collect()
 }
 
-/// What the fuzzer has found to reach code that nothing before it had reached (fuzz/Cargo.toml), each file once, for so long and
-/// no longer.
+/// Inputs that the fuzzer has found to reach new code (fuzz/Cargo.toml), each file once, within a time limit.
 #[test]
 fn the_fuzzers_corpus() {
     const TIME: std::time::Duration = std::time::Duration::from_secs(15);
@@ -192,7 +191,7 @@ fn the_fuzzers_corpus() {
     assert!(opened > 0, "none was an object file any more");
 }
 
-/// Changes to what real kernels have, for so long and no longer.
+/// Mutations of real kernels' files, within a time limit.
 #[test]
 fn damaged_modules() {
     const TIME: std::time::Duration = std::time::Duration::from_secs(15);
@@ -223,7 +222,7 @@ fn damaged_modules() {
     assert!(runs > 10);
 }
 
-/// Asks everything there is to ask; true if it all was answered.
+/// Calls every query; true if all were answered.
 fn walk(bytes: Vec<u8>) -> bool {
     let Ok(debug) = open(bytes) else { return false };
     let mut whole = true;
@@ -391,7 +390,7 @@ fn an_expression_that_doubles() {
         "probe kernel.function(\"f\") { println($x) }",
         "its location as an expression: more than the 16384 steps",
     );
-    // What a compiler writes is less.
+    // A compiler writes fewer.
     let mut tree = Tree::new();
     let of = int(&mut tree);
     tree.add_function(of, [&[0x75, 0][..], &[0x12, 0x22].repeat(5)].concat());
