@@ -11,23 +11,17 @@
     reason = "a test that fails may say so in any way"
 )]
 
-use std::collections::HashMap;
 use std::process::Command;
 use std::sync::Arc;
 
-use spile_core::elaborate::{self, Options};
-use spile_core::plan::{self, Limits, Naming};
-use spile_core::probe::Resolver;
 use spile_debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
-use spile_source::diagnostic::Severity;
-use spile_source::{Origin, SourceMap};
-use spile_syntax::{self as syntax, Environment, Macros};
 
 #[allow(dead_code, reason = "not every user of the targets calls all of it")]
 #[path = "../fuzz/targets/mod.rs"]
 mod targets;
 
 use targets::die::{Tree, Value, at, tag};
+use targets::scripts::compile;
 
 /// A generator of Knuth's MMIX kind.
 struct Random(u64);
@@ -37,35 +31,6 @@ impl Random {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % below.max(1)
     }
-}
-
-/// Passes 1 to 3 without a kernel; true if the script was accepted.
-fn compile(text: &[u8]) -> bool {
-    let mut sources = SourceMap::new();
-    let file = sources.add("<input>", text.to_vec(), Origin::User);
-    let environment = Environment { kernel_release: "6.1.0".into(), config: HashMap::new(), ..Environment::default() };
-    let (script, problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
-    if problems.iter().any(|problem| problem.severity == Severity::Error) {
-        return false;
-    }
-    let options = Options { guru: true, display_globals: true, ..Options::default() };
-    let mut resolver = Resolver::new(None, "6.1.0");
-    let scripts = [script];
-    let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
-    if problems.iter().any(|problem| problem.severity == Severity::Error) {
-        return false;
-    }
-    let naming = Naming {
-        module: "m".into(),
-        title: "<input>".into(),
-        kernel_release: "6.1.0".into(),
-        guru: true,
-        limits: Limits::default(),
-        modinfo: Vec::new(),
-        defines: Vec::new(),
-    };
-    let plan = plan::plan(&program, &sources, naming).expect("what elaboration lets through can be planned");
-    spile_core::emit::emit(&plan).is_ok()
 }
 
 const SEEDS: [&str; 5] = [

@@ -12,7 +12,7 @@ pub mod elf;
 mod loader;
 mod objects;
 mod root_part;
-mod scripts;
+pub mod scripts;
 
 /// A reader and what it is given.
 pub struct Target {

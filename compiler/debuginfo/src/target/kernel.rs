@@ -662,17 +662,16 @@ mod tests {
         );
     }
 
+    /// Release of the newest boot image on this machine.
+    fn newest_image() -> Option<String> {
+        let files = fs::read_dir("/boot").ok()?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        files.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max()
+    }
+
     /// As in Debian's headers for 6.12: /lib/modules/R/build/vmlinux contains only BTF.
     #[test]
     fn a_boot_image_is_better_than_bare_btf() {
-        let images = fs::read_dir("/boot")
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let Some(release) = images.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max() else {
-            return println!("skipped: no boot image");
-        };
+        let Some(release) = newest_image() else { return println!("skipped: no boot image") };
         let debug = format!("/usr/lib/debug/boot/vmlinux-{release}");
         let root = tempfile::tempdir().expect("a directory");
         let build = root.path().join(format!("lib/modules/{release}/build"));
@@ -696,14 +695,7 @@ mod tests {
     /// Over the installed kernel, without the files of its debug package.
     #[test]
     fn a_boot_image_has_types_and_prototypes() {
-        let images = fs::read_dir("/boot")
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let Some(release) = images.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max() else {
-            return println!("skipped: no boot image");
-        };
+        let Some(release) = newest_image() else { return println!("skipped: no boot image") };
         let root = tempfile::tempdir().expect("a directory");
         fs::create_dir_all(root.path().join("lib/modules")).expect("made");
         fs::create_dir_all(root.path().join("boot")).expect("made");
