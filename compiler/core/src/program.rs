@@ -6,6 +6,7 @@
 //! return probe a value saved at entry. A tree, consumed once by `plan`.
 
 mod attachment;
+pub mod command_text;
 pub mod commands;
 mod expression;
 pub mod same_key;

@@ -4,7 +4,7 @@
 
 use super::environment::Environment;
 use super::error::Error;
-use super::lower::embedded::has_mark;
+use super::mark::has_mark;
 use spile_source::Span;
 use spile_source::diagnostic::Diagnostic;
 use spile_syntax::{ast, visit};

@@ -27,6 +27,7 @@ mod listing;
 mod literal;
 mod lookup;
 mod lower;
+mod mark;
 mod names;
 pub mod survey;
 mod unit;

@@ -5,14 +5,15 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::infer::functions::InstanceId;
 use super::infer::types::TypeVar;
 use super::names::Names;
 use super::unneeded::Elided;
 use crate::probe::{Context, Site, TextVariable};
-use crate::program::{LocalId, Variable};
+use crate::program::{LocalId, Variable, id};
 use spile_source::{FileId, Span};
 use spile_syntax::ast;
+
+id!(/** A declared function, or a copy of one for a probe site: index into the functions of inference. */ InstanceId);
 
 /// Where a handler runs, or the copy of a function for it.
 #[derive(Clone, Default)]

@@ -2,9 +2,6 @@
 
 //! Frame memory: how deep calls nest, and how many bytes of strings are in use at once.
 
-use std::collections::HashMap;
-
-use super::analysis::Analysis;
 use super::code::Routine;
 use crate::program::uses::Walk;
 use crate::program::{FunctionId, Program};
@@ -100,24 +97,16 @@ fn spilled(routine: &Routine) -> u64 {
     8 * (routine.longs.len() as u64 + 1) + 16 * routine.texts.len() as u64 + ITERATOR * routine.iterators.len() as u64
 }
 
-/// Bytes of frame memory for each CPU, whatever the value: the driver refuses more than [`MOST`]. The first
-/// `function_count` routines are functions, the others are called by the runtime.
-pub(super) fn bytes(analysis: &Analysis, routines: &[Routine], function_count: usize) -> u64 {
-    let size = |routine: &Routine| size(routine, analysis.limits.string_bytes);
-    let (functions, handlers) = routines.split_at(function_count);
-    let by_symbol: HashMap<&str, u64> =
-        functions.iter().map(|routine| (routine.symbol.as_str(), size(routine))).collect();
-    // Embedded C has no frame memory.
-    let sizes: Vec<u64> =
-        analysis.functions.iter().map(|name| by_symbol.get(name.symbol.as_str()).copied().unwrap_or(0)).collect();
-    let (length, circle) = longest(&graph(analysis.program), &|index| sizes[index]);
+/// Bytes of frame memory for each CPU, whatever the value: the driver refuses more than [`MOST`]. `functions` and
+/// `handlers`: what one call of each takes; handlers are called by the runtime.
+pub(super) fn bytes(program: &Program, functions: &[u64], handlers: &[u64], max_nesting: u32) -> u64 {
+    let (length, circle) = longest(&graph(program), &|index| functions.get(index).copied().unwrap_or(0));
     let calls = if circle {
-        u64::from(analysis.max_nesting).saturating_mul(sizes.iter().copied().max().unwrap_or(0))
+        u64::from(max_nesting).saturating_mul(functions.iter().copied().max().unwrap_or(0))
     } else {
         length.into_iter().max().unwrap_or(0)
     };
-    let handler = handlers.iter().map(size).max().unwrap_or(0);
-    handler.saturating_add(calls)
+    handlers.iter().copied().max().unwrap_or(0).saturating_add(calls)
 }
 
 #[cfg(test)]

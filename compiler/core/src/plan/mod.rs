@@ -38,7 +38,7 @@ pub use storage::{Global, Map, Storage};
 use tables::Tables;
 pub use tables::{EmbeddedExpression, ModuleSymbol};
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::program::{Attachment, Automaton, Constant, GlobalId, Program};
 use spile_abi::meta::Meta;
@@ -175,7 +175,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
     let Functions { mut routines, embedded } = functions::plan(&analysis, &mut tables, sources)?;
     let function_count = routines.len();
     let probes = handlers::plan(&analysis, &mut tables, sources, &mut routines)?;
-    let frame_bytes = frame::bytes(&analysis, &routines, function_count);
+    let frame_bytes = frame_bytes(&analysis, &routines, function_count);
     code::keep_called(&mut routines, roots(&probes));
     let meta = metadata::plan(program, sources, &naming, &mut tables, &analysis.globals.declared);
     let embedded = Embedded::of(program, sources, embedded, std::mem::take(&mut tables.expressions));
@@ -205,6 +205,19 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
         meta,
         naming,
     })
+}
+
+/// Bytes of frame memory for each CPU. The first `function_count` routines are functions of the script.
+fn frame_bytes(analysis: &Analysis, routines: &[Routine], function_count: usize) -> u64 {
+    let size = |routine: &Routine| frame::size(routine, analysis.limits.string_bytes);
+    let (functions, handlers) = routines.split_at(function_count);
+    let by_symbol: HashMap<&str, u64> =
+        functions.iter().map(|routine| (routine.symbol.as_str(), size(routine))).collect();
+    // Embedded C has no frame memory.
+    let functions: Vec<u64> =
+        analysis.functions.iter().map(|name| by_symbol.get(name.symbol.as_str()).copied().unwrap_or(0)).collect();
+    let handlers: Vec<u64> = handlers.iter().map(size).collect();
+    frame::bytes(analysis.program, &functions, &handlers, analysis.max_nesting)
 }
 
 /// The routines that the runtime calls.

@@ -17,8 +17,8 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::code;
+use super::error::Failed;
 use super::function::{FunctionContext, owner_of, place_in};
-use super::inside::Failed;
 use super::location::{before_call, called_from, locate, unavailable};
 use super::{CodePlace, Context, ContextError, Found, PointError, Resolver, Site};
 use crate::program::{Attachment, LongExpr};
@@ -45,6 +45,15 @@ impl Wanted {
     /// A name is given, rather than all callees.
     fn is_named(&self) -> bool {
         self.pattern != "*"
+    }
+
+    /// What follows the callee in a probe point.
+    fn suffix(&self) -> &'static str {
+        match (self.returning, self.only_calls) {
+            (true, _) => ".return",
+            (false, true) => ".call",
+            (false, false) => "",
+        }
     }
 
     fn fits(&self, callee: &Function) -> bool {
@@ -241,11 +250,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             return Ok(());
         }
         let returning = self.wanted.returning;
-        let suffix = match (returning, self.wanted.only_calls) {
-            (true, _) => ".return",
-            (false, true) => ".call",
-            (false, false) => "",
-        };
+        let suffix = self.wanted.suffix();
         for body in &callee.bodies {
             let mut at = self.context(path, id, callee, body.entry);
             at.returning = returning;
@@ -268,11 +273,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         returns: &Rc<Vec<Address>>,
     ) -> Result<(), Failed> {
         let returning = self.wanted.returning;
-        let suffix = match (returning, self.wanted.only_calls) {
-            (true, _) => ".return",
-            (false, true) => ".call",
-            (false, false) => "",
-        };
+        let suffix = self.wanted.suffix();
         for body in &callee.bodies {
             let Some(at) = self.object.debug()?.return_address(body.entry)? else { continue };
             let Some(guard) = called_from(&at, std::slice::from_ref(returns), self.object) else { continue };

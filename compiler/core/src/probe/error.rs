@@ -140,6 +140,27 @@ fn last_name(spelling: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
+/// Errors, before it is known which component is to blame.
+pub(super) enum Failed {
+    Debug(spile_debuginfo::Error),
+    Point(PointError),
+}
+
+impl Failed {
+    pub(super) fn at(self, component: Span) -> PointError {
+        match self {
+            Failed::Debug(error) => PointError::DebugInfo { component, message: error.to_string() },
+            Failed::Point(error) => error,
+        }
+    }
+}
+
+impl From<spile_debuginfo::Error> for Failed {
+    fn from(error: spile_debuginfo::Error) -> Failed {
+        Failed::Debug(error)
+    }
+}
+
 impl PointError {
     /// Adds what `aliases`, each given by the names of its components, offer after the known part of `components`.
     pub fn with_aliases(self, components: &[Component], aliases: impl Iterator<Item = Vec<String>>) -> PointError {

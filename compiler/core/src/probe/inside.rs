@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::callees::{Callees, Wanted};
 use super::code;
+use super::error::Failed;
 use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of, place_in};
 use super::lines::parse;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
@@ -152,27 +153,6 @@ fn found(
         false => format!("the {kind} of `{function}` are {}", near.join(", ")),
     };
     Err(PointError::NotProbeable { component, name, why })
-}
-
-/// Errors, before it is known which component is to blame.
-pub(super) enum Failed {
-    Debug(spile_debuginfo::Error),
-    Point(PointError),
-}
-
-impl Failed {
-    fn at(self, component: Span) -> PointError {
-        match self {
-            Failed::Debug(error) => PointError::DebugInfo { component, message: error.to_string() },
-            Failed::Point(error) => error,
-        }
-    }
-}
-
-impl From<spile_debuginfo::Error> for Failed {
-    fn from(error: spile_debuginfo::Error) -> Failed {
-        Failed::Debug(error)
-    }
 }
 
 struct Labels<'o, 'r, 'k> {

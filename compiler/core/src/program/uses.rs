@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::commands::Text;
+use super::command_text::Text;
 use super::same_key::{More, SameKeys};
 use super::{
     BinaryOp, Element, EmbeddedC, Expr, FunctionBody, FunctionId, GlobalId, Iterated, LongExpr, LongKind, LongPlace,

@@ -3,10 +3,10 @@
 //! The end of inference: contradictory uses of globals, and everything without a type.
 
 use super::Inference;
-use super::functions::{InstanceId, Reached};
+use super::functions::Reached;
 use super::types::TypeVar;
 use crate::elaborate::error::Error;
-use crate::elaborate::unit::Handler;
+use crate::elaborate::unit::{Handler, InstanceId};
 use crate::program::Type;
 use spile_source::Span;
 

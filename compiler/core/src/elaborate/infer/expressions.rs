@@ -7,9 +7,9 @@ use super::{Inference, Use};
 use crate::elaborate::error::Error;
 use crate::elaborate::format::{self, Piece};
 use crate::elaborate::lookup::is_text;
-use crate::elaborate::lower::{embedded, regex};
+use crate::elaborate::lower::regex;
 use crate::elaborate::unit::Unit;
-use crate::elaborate::{guru, literal};
+use crate::elaborate::{guru, literal, mark};
 use crate::program::Type;
 use crate::program::uses::Access;
 use spile_abi::format::Size;
@@ -202,7 +202,7 @@ impl<'a> Inference<'_, 'a> {
             ExprKind::EmbeddedC(code) => {
                 guru::check_embedded(self.env, code);
                 self.infer_embedded(code);
-                self.typed.types.known(embedded::value_type(code), span)
+                self.typed.types.known(mark::value_type(code), span)
             }
         }
     }
@@ -377,7 +377,7 @@ impl<'a> Inference<'_, 'a> {
 
     /// Marks the globals that comments in the C declare as used.
     pub(super) fn infer_embedded(&mut self, code: &ast::EmbeddedC) {
-        for (name, access) in embedded::pragmas(code) {
+        for (name, access) in mark::pragmas(code) {
             match self.names.find_global(code.span.file, name) {
                 Some(id) => {
                     let global = &mut self.typed.globals[id.index()];

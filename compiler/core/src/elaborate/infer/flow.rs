@@ -7,9 +7,8 @@
 //! such type.
 
 use super::Inference;
-use super::functions::InstanceId;
 use super::types::TypeVar;
-use crate::elaborate::unit::{Handler, Unit};
+use crate::elaborate::unit::{Handler, InstanceId, Unit};
 use spile_syntax::ast::{self, ExprKind};
 
 /// The unit that contains the place.

@@ -12,13 +12,11 @@ use super::{Inference, Typed};
 use crate::builtin::{self, Builtin};
 use crate::elaborate::error::Error;
 use crate::elaborate::names::{DeclaredId, Names};
-use crate::elaborate::unit::{Local, Surroundings, Unit};
+use crate::elaborate::unit::{InstanceId, Local, Surroundings, Unit};
 use crate::elaborate::{guru, unneeded};
-use crate::program::{FunctionId, Type, id};
+use crate::program::{FunctionId, Type};
 use spile_source::Span;
 use spile_syntax::{ast, visit};
-
-id!(/** A declared function, or a copy of one for a probe site: index into [`Typed::functions`]. */ InstanceId);
 
 /// A declared function, or a copy of one for a probe.
 pub(in crate::elaborate) struct Function<'a> {

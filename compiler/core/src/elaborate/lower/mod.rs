@@ -4,7 +4,7 @@
 
 mod arrays;
 mod display;
-pub(super) mod embedded;
+mod embedded;
 mod enums;
 mod functions;
 mod pretty;
@@ -21,6 +21,7 @@ use super::infer::Typed;
 use super::infer::types::TypeVar;
 use super::lookup::value::place_of;
 use super::lookup::{Lookup, Operands, find};
+use super::mark;
 use super::names::Names;
 use super::unit::{Handler, Unit};
 use crate::probe::Found;
@@ -430,7 +431,7 @@ impl<'a> Lowering<'_, 'a> {
                 LongKind::Print(Box::new(pieces))
             }
             Ast::EmbeddedC(code) => {
-                let ty = embedded::value_type(code);
+                let ty = mark::value_type(code);
                 return Ok(Expr::embedded(self.lower_embedded_in(unit, code), ty, span));
             }
         };

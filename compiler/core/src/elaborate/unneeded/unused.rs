@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use super::effect::Effects;
 use crate::elaborate::environment::Environment;
 use crate::elaborate::error::Error;
-use crate::elaborate::lower::embedded::names_argument;
+use crate::elaborate::mark::names_argument;
 use crate::elaborate::names::Names;
 use crate::probe;
 use spile_source::{Origin, Span};
