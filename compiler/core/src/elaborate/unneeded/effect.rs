@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::unused::unread_in;
+use super::access::unread_in;
 use crate::builtin;
 use crate::elaborate::names::{DeclaredId, Names};
 use spile_syntax::ast::{AssignOp, BinaryOp, Block, Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};

@@ -8,8 +8,8 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::access::Accesses;
 use super::effect::Effects;
-use super::unused::Accesses;
 use crate::elaborate::environment::Environment;
 use crate::elaborate::names::Names;
 use spile_syntax::ast::{Block, Expr, ExprKind, Stmt, StmtKind};

@@ -14,6 +14,7 @@
 //!
 //! [`effect`] serves 2 and 4: does running this statement have an effect?
 
+mod access;
 mod dead;
 mod effect;
 mod elide;
