@@ -289,47 +289,6 @@ static void write_bytes(struct spile_context *c, spile_long address, const void 
 				address);
 }
 
-void spile_fn_set_kernel_char(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_bytes(c, address, &value, 1, "char");
-}
-
-void spile_fn_set_kernel_short(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_bytes(c, address, &value, 2, "short");
-}
-
-void spile_fn_set_kernel_int(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_bytes(c, address, &value, 4, "int");
-}
-
-void spile_fn_set_kernel_long(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_bytes(c, address, &value, sizeof(long), "long");
-}
-
-void spile_fn_set_kernel_pointer(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_bytes(c, address, &value, sizeof(void *), "pointer");
-}
-
-void spile_fn_set_kernel_string(struct spile_context *c, spile_long address,
-				struct spile_string value)
-{
-	write_bytes(c, address, value.text, value.length + 1, "string");
-}
-
-void spile_fn_set_kernel_string_n(struct spile_context *c, spile_long address, spile_long most,
-				  struct spile_string value)
-{
-	unsigned int bytes = value.length + 1;
-
-	if (most < bytes)
-		bytes = most > 0 ? most : 0;
-	write_bytes(c, address, value.text, bytes, "string");
-}
-
 /*
  * To the current process. A kernel thread has no memory of its own and runs on that of
  * the previous task. In an NMI the page tables may be between two processes.
@@ -352,46 +311,45 @@ static void write_user_bytes(struct spile_context *c, spile_long address, const 
 				address);
 }
 
-void spile_fn_set_user_char(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_user_bytes(c, address, &value, 1, "char");
-}
+/* The functions that write a value to one of the two address spaces. */
+#define SET_NUMBER(space, name, bytes, write) \
+	void spile_fn_set_##space##_##name(struct spile_context *c, spile_long address, \
+					   spile_long value) \
+	{ \
+		write(c, address, &value, bytes, #name); \
+	}
 
-void spile_fn_set_user_short(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_user_bytes(c, address, &value, 2, "short");
-}
+#define SET_VALUES(space, write) \
+	SET_NUMBER(space, char, 1, write) \
+	SET_NUMBER(space, short, 2, write) \
+	SET_NUMBER(space, int, 4, write) \
+	SET_NUMBER(space, long, sizeof(long), write) \
+	SET_NUMBER(space, pointer, sizeof(void *), write) \
+	void spile_fn_set_##space##_string(struct spile_context *c, spile_long address, \
+					   struct spile_string value) \
+	{ \
+		write(c, address, value.text, value.length + 1, "string"); \
+	} \
+	void spile_fn_set_##space##_string_n(struct spile_context *c, spile_long address, \
+					     spile_long most, struct spile_string value) \
+	{ \
+		write(c, address, value.text, bytes_at_most(value, most), "string"); \
+	}
 
-void spile_fn_set_user_int(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_user_bytes(c, address, &value, 4, "int");
-}
-
-void spile_fn_set_user_long(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_user_bytes(c, address, &value, sizeof(long), "long");
-}
-
-void spile_fn_set_user_pointer(struct spile_context *c, spile_long address, spile_long value)
-{
-	write_user_bytes(c, address, &value, sizeof(void *), "pointer");
-}
-
-void spile_fn_set_user_string(struct spile_context *c, spile_long address,
-			      struct spile_string value)
-{
-	write_user_bytes(c, address, value.text, value.length + 1, "string");
-}
-
-void spile_fn_set_user_string_n(struct spile_context *c, spile_long address, spile_long most,
-				struct spile_string value)
+/* Of the string with its NUL. */
+static unsigned int bytes_at_most(struct spile_string value, spile_long most)
 {
 	unsigned int bytes = value.length + 1;
 
 	if (most < bytes)
 		bytes = most > 0 ? most : 0;
-	write_user_bytes(c, address, value.text, bytes, "string");
+	return bytes;
 }
+
+SET_VALUES(kernel, write_bytes)
+SET_VALUES(user, write_user_bytes)
+#undef SET_VALUES
+#undef SET_NUMBER
 
 void spile_fn_set_user_string_arg(struct spile_context *c, spile_long address,
 				  struct spile_string value)

@@ -48,29 +48,13 @@ void spile_map_count(struct spile_context *c, const struct spile_map *map,
 void spile_map_count_long(struct spile_context *c, const struct spile_map *map, spile_long number,
 			  spile_long delta)
 {
-	struct spile_table *table = spile_table_of(map);
-	const union spile_key key = { .number = number };
-	unsigned int hash = spile_hash_long(table, number);
-	struct spile_found found = spile_find_concurrently(table, hash, spile_is_long, &key);
-
-	if (spile_likely(found.number))
-		add_to_share(c, table, found, delta);
-	else
-		count_new(c, table, key, hash, delta);
+	spile_feed_long(c, map, number, delta, add_to_share, count_new);
 }
 
 void spile_map_count_text(struct spile_context *c, const struct spile_map *map,
 			  struct spile_string text, spile_long delta)
 {
-	struct spile_table *table = spile_table_of(map);
-	const union spile_key key = { .text = text };
-	unsigned int hash = spile_hash_single_text(table, text);
-	struct spile_found found = spile_find_concurrently(table, hash, spile_is_text, &key);
-
-	if (spile_likely(found.number))
-		add_to_share(c, table, found, delta);
-	else
-		count_new(c, table, key, hash, delta);
+	spile_feed_text(c, map, text, delta, add_to_share, count_new);
 }
 
 /* All shares become void; the generation stays even, and grows as in make_element() of map.c. */

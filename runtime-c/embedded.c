@@ -7,6 +7,7 @@
 
 #include "embedded.h"
 #include "context.h"
+#include "guard.h"
 #include "memory.h"
 #include "ring.h"
 
@@ -14,13 +15,9 @@ void spile_embedded_error(struct spile_context *c, const char *format, ...)
 {
 	va_list arguments;
 
-	if (c->error)
-		return;
 	va_start(arguments, format);
-	vsnprintf(spile_cpu_of(c)->message, spile_message_bytes(), format, arguments);
+	spile_fail_text_of(c, format, arguments);
 	va_end(arguments);
-	c->error = SPILE_E_MESSAGE;
-	spile_cpu_of(c)->calls = 0;
 }
 
 void spile_embedded_print(struct spile_context *c, const char *format, ...)

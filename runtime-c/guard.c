@@ -24,17 +24,22 @@ void spile_fail(struct spile_context *c, enum spile_error error, spile_ulong det
 	spile_cpu_of(c)->calls = error == SPILE_E_NESTING ? -1 : 0;
 }
 
+void spile_fail_text_of(struct spile_context *c, const char *format, va_list arguments)
+{
+	if (c->error)
+		return;
+	vsnprintf(spile_cpu_of(c)->message, spile_message_bytes(), format, arguments);
+	c->error = SPILE_E_MESSAGE;
+	spile_cpu_of(c)->calls = 0;
+}
+
 void spile_fail_text(struct spile_context *c, const char *format, ...)
 {
 	va_list arguments;
 
-	if (c->error)
-		return;
 	va_start(arguments, format);
-	vsnprintf(spile_cpu_of(c)->message, spile_message_bytes(), format, arguments);
+	spile_fail_text_of(c, format, arguments);
 	va_end(arguments);
-	c->error = SPILE_E_MESSAGE;
-	spile_cpu_of(c)->calls = 0;
 }
 
 void spile_called_from(struct spile_context *c, unsigned int location)

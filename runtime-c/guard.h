@@ -7,11 +7,13 @@
 #define SPILE_GUARD_H
 
 #include <linux/compiler.h>
+#include <linux/kernel.h>
 
 #include "context.h"
 
 /* SPILE_E_MESSAGE with a text of its own, unless an error is set already. */
 __printf(2, 3) void spile_fail_text(struct spile_context *c, const char *format, ...);
+__printf(2, 0) void spile_fail_text_of(struct spile_context *c, const char *format, va_list arguments);
 
 /*
  * The run ended with context.error set: writes the record, counts, ends the

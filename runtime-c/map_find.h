@@ -123,7 +123,7 @@ static inline spile_long spile_long_key(const struct spile_element *element)
 }
 
 static __always_inline bool spile_is_long(const struct spile_table *table, const struct spile_element *element,
-				    const union spile_key *keys, unsigned int hash)
+					  const union spile_key *keys, unsigned int hash)
 {
 	(void)table;
 	(void)hash;
@@ -131,7 +131,7 @@ static __always_inline bool spile_is_long(const struct spile_table *table, const
 }
 
 static __always_inline bool spile_is_text(const struct spile_table *table, const struct spile_element *element,
-				    const union spile_key *keys, unsigned int hash)
+					  const union spile_key *keys, unsigned int hash)
 {
 	const struct spile_slot *slot = (const struct spile_slot *)(element + 1);
 	/* Read once: another CPU may be replacing the element. Pairs with write_slot(). */
@@ -152,9 +152,9 @@ static __always_inline bool spile_is_text(const struct spile_table *table, const
  */
 static __always_inline struct spile_found
 spile_find_concurrently(const struct spile_table *table, unsigned int hash,
-		  bool (*is_it)(const struct spile_table *table, const struct spile_element *element,
-				const union spile_key *keys, unsigned int hash),
-		  const union spile_key *keys)
+			bool (*is_it)(const struct spile_table *table, const struct spile_element *element,
+				      const union spile_key *keys, unsigned int hash),
+			const union spile_key *keys)
 {
 	/* Acquire: pairs with the release of the bucket in make_element(), as does that of next. */
 	unsigned int number = smp_load_acquire(spile_bucket(table, hash));
@@ -181,6 +181,46 @@ spile_find_concurrently(const struct spile_table *table, unsigned int hash,
 			break;
 	}
 	return (struct spile_found){ 0 };
+}
+
+/*
+ * What a hit does for an array whose only key is one long or one string: `feed` gets the
+ * element and the amount; for a key that has no element yet, `feed_new` makes one.
+ * Both are constants, so that the code is that of two calls.
+ */
+typedef void spile_feed_fn(struct spile_context *c, const struct spile_table *table,
+			   struct spile_found found, spile_long amount);
+typedef void spile_feed_new_fn(struct spile_context *c, struct spile_table *table,
+			       union spile_key key, unsigned int hash, spile_long amount);
+
+static __always_inline void spile_feed_long(struct spile_context *c, const struct spile_map *map,
+					    spile_long number, spile_long amount,
+					    spile_feed_fn *feed, spile_feed_new_fn *feed_new)
+{
+	struct spile_table *table = spile_table_of(map);
+	const union spile_key key = { .number = number };
+	unsigned int hash = spile_hash_long(table, number);
+	struct spile_found found = spile_find_concurrently(table, hash, spile_is_long, &key);
+
+	if (spile_likely(found.number))
+		feed(c, table, found, amount);
+	else
+		feed_new(c, table, key, hash, amount);
+}
+
+static __always_inline void spile_feed_text(struct spile_context *c, const struct spile_map *map,
+					    struct spile_string text, spile_long amount,
+					    spile_feed_fn *feed, spile_feed_new_fn *feed_new)
+{
+	struct spile_table *table = spile_table_of(map);
+	const union spile_key key = { .text = text };
+	unsigned int hash = spile_hash_single_text(table, text);
+	struct spile_found found = spile_find_concurrently(table, hash, spile_is_text, &key);
+
+	if (spile_likely(found.number))
+		feed(c, table, found, amount);
+	else
+		feed_new(c, table, key, hash, amount);
 }
 
 #endif

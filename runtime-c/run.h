@@ -206,6 +206,7 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 	const struct spile_probe *probe;
 	bool fine;
 
+	/* A hit that races with a change of state may count as before or after it. */
 	if (unlikely(data_race(spile_session_state) != state)) {
 		local_inc(&spile_counts_of(cpu, site)->stopped);
 		return false;
@@ -245,6 +246,7 @@ static __always_inline void spile_run_adding(struct spile_site *site)
 {
 	struct spile_cpu *cpu = spile_this_cpu();
 
+	/* As in spile_run(). */
 	if (unlikely(data_race(spile_session_state) != SPILE_STATE_RUNNING)) {
 		local_inc(&spile_counts_of(cpu, site)->stopped);
 		return;

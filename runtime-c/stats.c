@@ -130,11 +130,9 @@ void spile_stats_add(struct spile_context *c, const struct spile_map *map,
 		feed_found(c, table, found, value);
 }
 
-/* The key is new. */
-static noinline void add_long(struct spile_context *c, struct spile_table *table, spile_long number,
-			      unsigned int hash, spile_long value)
+static noinline void feed_new(struct spile_context *c, struct spile_table *table,
+			      union spile_key key, unsigned int hash, spile_long value)
 {
-	const union spile_key key = { .number = number };
 	struct spile_found found = spile_map_feed_new(c, table, &key, hash);
 
 	if (found.number)
@@ -144,39 +142,13 @@ static noinline void add_long(struct spile_context *c, struct spile_table *table
 void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long number,
 			  spile_long value)
 {
-	struct spile_table *table = spile_table_of(map);
-	const union spile_key key = { .number = number };
-	unsigned int hash = spile_hash_long(table, number);
-	struct spile_found found = spile_find_concurrently(table, hash, spile_is_long, &key);
-
-	if (spile_likely(found.number))
-		feed_found(c, table, found, value);
-	else
-		add_long(c, table, number, hash, value);
-}
-
-static noinline void add_text(struct spile_context *c, struct spile_table *table,
-			      struct spile_string text, unsigned int hash, spile_long value)
-{
-	const union spile_key key = { .text = text };
-	struct spile_found found = spile_map_feed_new(c, table, &key, hash);
-
-	if (found.number)
-		feed_found(c, table, found, value);
+	spile_feed_long(c, map, number, value, feed_found, feed_new);
 }
 
 void spile_stats_add_text(struct spile_context *c, const struct spile_map *map,
 			  struct spile_string text, spile_long value)
 {
-	struct spile_table *table = spile_table_of(map);
-	const union spile_key key = { .text = text };
-	unsigned int hash = spile_hash_single_text(table, text);
-	struct spile_found found = spile_find_concurrently(table, hash, spile_is_text, &key);
-
-	if (spile_likely(found.number))
-		feed_found(c, table, found, value);
-	else
-		add_text(c, table, text, hash, value);
+	spile_feed_text(c, map, text, value, feed_found, feed_new);
 }
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! From the words of a command line to what is left to do when the command is through.
+//! From the words of a command line to the work that remains after the command.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::reporter::Failed;
 use crate::session::Session;
 use crate::{cli, command, file_size};
 
-/// Does what a command line asks for; `arguments` as the process got them. Prints messages.
+/// Executes a command line; `arguments` as given to the process. Prints messages.
 pub fn main(arguments: Vec<OsString>) -> Outcome {
     file_size::be_error();
     // A compiler for another host gets the rc file's words from the one that starts it.
@@ -32,7 +32,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     let options = match Options::parse_words(words.clone()) {
         Ok(options) => options,
         Err(error) => {
-            // Help and version are no errors and go to standard output.
+            // Help and version are not errors, and go to standard output.
             let _ = error.print();
             return Outcome::Done(ExitCode::from(u8::from(error.use_stderr())));
         }
@@ -44,7 +44,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
         say(&session.times.text(form, started.elapsed(), processor_time(), peak_memory()));
     }
     outcome.unwrap_or_else(|Failed(status)| {
-        // With -k the directory stays: what did not compile is what one wants to look at.
+        // With -k the directory is kept, to examine what did not compile.
         drop(session.take_directory());
         Outcome::Done(ExitCode::from(status))
     })

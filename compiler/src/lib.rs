@@ -3,8 +3,8 @@
 //! spile: from a SystemTap script to a loadable kernel module. See ARCHITECTURE.md for the passes, and for the crates that
 //! they are in.
 //!
-//! `driver` reads the command line (`cli`) and does what it asks for (`command`), by the passes (`passes`) on a kernel
-//! (`target`); `session` is what a run has, and `reporter` prints.
+//! `driver` reads the command line (`cli`) and executes it (`command`), by the passes (`passes`) on a kernel (`target`);
+//! `session` is the state of a run, and `reporter` prints.
 
 #![warn(missing_docs)]
 // They panic if nobody reads: spile_abi::say.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is left to do when a command is through: exit, or run the session.
+//! The work that remains after a command: exit, or run the session.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -9,15 +9,15 @@ use spile_base::scratch::Scratch;
 
 use crate::peer;
 
-/// What is left to do when a command is through.
+/// The work that remains after a command.
 pub enum Outcome {
     /// Nothing: exit with this status.
     Done(ExitCode),
-    /// Run the session; the directory holds the module, and goes afterwards.
+    /// Run the session; the directory holds the module, and is removed afterwards.
     Run {
-        /// How.
+        /// How to run it.
         run: Run,
-        /// None: the directory stays.
+        /// None: the directory is kept.
         directory: Option<Scratch>,
     },
 }
@@ -26,7 +26,7 @@ pub enum Outcome {
 pub enum Run {
     /// By the loader in this process: signals and the terminal stay as they are.
     Here(Box<spilerun::options::Options>),
-    /// In a process of its own, as `stap` has it.
+    /// In a separate process, as `stap` does.
     Apart {
         /// The loader's command line, its name first.
         words: Vec<OsString>,
@@ -36,7 +36,7 @@ pub enum Run {
 }
 
 impl Outcome {
-    /// Does what is left, and gives the exit status.
+    /// Does the remaining work, and returns the exit status.
     pub fn finish(self) -> ExitCode {
         match self {
             Outcome::Done(status) => status,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Called as `stap`: the session runs in a process of its own that is called stapio, for tools that look for these two, and the
+//! Called as `stap`: the session runs in a separate process called stapio, for tools that look for these two names, and the
 //! exit status is 0 or 1.
 
 use std::ffi::OsString;
@@ -15,12 +15,12 @@ use spile_abi::say::say;
 
 /// The session's process; 0 before there is one.
 static SESSION: AtomicI32 = AtomicI32::new(0);
-/// A signal that came before.
+/// A signal that arrived before that.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
 const PASSED_ON: [Signal; 5] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR2];
 
-/// How a session runs in a process of its own.
+/// How to run a session in a separate process.
 #[derive(Clone, Copy, Debug)]
 pub struct Apart {
     /// Say how pass 5 ended.
@@ -28,11 +28,11 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// Runs the loader with these arguments (the program's name first) to its end; signals that are sent to this process are
-    /// passed on to it.
+    /// Runs the loader with these arguments (the program's name first) to its end; signals sent to this process are passed
+    /// on to it.
     pub fn run(self, arguments: Vec<OsString>) -> ExitCode {
         let began = Instant::now();
-        // Whatever has become of the file that this program was started from.
+        // Even if the file that this program was started from has been replaced.
         let mut command = Command::new("/proc/self/exe");
         command.arg0(spilerun::staprun::STAPIO).arg(spilerun::staprun::SESSION).args(arguments.into_iter().skip(1));
         catch();
@@ -70,7 +70,7 @@ fn catch() {
     let action =
         SigAction::new(SigHandler::SigAction(pass_on), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
     for signal in PASSED_ON {
-        // SAFETY: the handler does only what a handler may do.
+        // SAFETY: the handler calls only async-signal-safe functions.
         let before = unsafe { sigaction(signal, &action) };
         // nohup(1) means that a hangup is to be ignored, and its children inherit that.
         if let Ok(before) = before

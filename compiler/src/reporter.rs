@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! All that the compiler prints: diagnostics, warnings, the lines of `-v`, progress, and results on standard output.
+//! Everything that the compiler prints: diagnostics, warnings, the lines of `-v`, progress, and results on standard output.
 //!
-//! Of the options the reporter copies what decides about messages, so that commands and passes need not ask for it.
+//! The reporter copies the options that affect messages, so that commands and passes need not read them.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -19,14 +19,14 @@ use crate::cli::options::{Form, Options};
 use crate::cli::progress::{Progress, Speaker};
 use crate::outcome::Outcome;
 
-/// The work has ended early with this exit status; the reason has been printed.
+/// The work ended early with this exit status; the reason has been printed.
 #[derive(Debug)]
 pub struct Failed(pub u8);
 
 /// The usual exit status after an error.
 pub const WRONG: Failed = Failed(1);
 
-/// Prints messages in the form that the options ask for.
+/// Prints messages in the form selected by the options.
 pub struct Reporter {
     form: Form,
     /// Messages begin as those of stap: programs that run it look for that.
@@ -40,7 +40,7 @@ pub struct Reporter {
     verbosity: [u8; 5],
     /// Progress is shown: not where `-vvv` prints lines in between.
     progress: bool,
-    /// Of the work that is going on, for code that has no [`Progress`] at hand.
+    /// For code that has no [`Progress`] of the current work.
     speaker: Rc<RefCell<Option<Speaker>>>,
     /// Warnings since pass 1, which are printed again when the module comes from the cache.
     recorded: String,
@@ -71,12 +71,12 @@ impl Reporter {
         }
     }
 
-    /// Prints one diagnostic in the form that is asked for.
+    /// Prints one diagnostic in the selected form.
     pub fn show(&self, sources: &SourceMap, diagnostic: &Diagnostic) {
         say(&self.shown(sources, diagnostic, self.color));
     }
 
-    /// Prints the diagnostics of a pass. An error among them (with `-W` a warning too) ends the pass.
+    /// Prints the diagnostics of a pass. An error among them (with `-W` also a warning) ends the pass.
     pub fn diagnose(&self, sources: &SourceMap, pass: &str, diagnostics: &[Diagnostic]) -> Result<(), Failed> {
         let mut failed = false;
         for diagnostic in diagnostics {
@@ -93,7 +93,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Prints a line for people: in JSON form there is nothing but diagnostics.
+    /// Prints a line for people; nothing in JSON form, which contains only diagnostics.
     pub fn remark(&self, line: &str) {
         if self.form == Form::Text {
             say(&format!("{}\n", escape::lines(line)));
@@ -107,7 +107,7 @@ impl Reporter {
         }
     }
 
-    /// Prints a warning once, and records it for those who get the finished module from the cache.
+    /// Prints a warning once, and records it for later uses of the module from the cache.
     pub fn warn(&mut self, warning: &str) {
         let line = format!("WARNING: {}\n", escape::lines(warning));
         if self.recorded.contains(&line) {
@@ -119,7 +119,7 @@ impl Reporter {
         self.recorded.push_str(&line);
     }
 
-    /// Records diagnostics, instead of what was recorded before.
+    /// Records diagnostics, replacing what was recorded before.
     pub fn record(&mut self, sources: &SourceMap, diagnostics: &[Diagnostic]) {
         self.recorded = diagnostics.iter().map(|diagnostic| self.shown(sources, diagnostic, false)).collect();
     }
@@ -129,7 +129,7 @@ impl Reporter {
         &self.recorded
     }
 
-    /// Prints what was recorded when a module was built, but not with `-w`.
+    /// Prints the warnings recorded when a module was built, but not with `-w`.
     pub fn repeat(&self, recorded: &str) {
         if self.warnings {
             say(recorded);
@@ -147,7 +147,7 @@ impl Reporter {
         WRONG
     }
 
-    /// Prints an error that belongs to no place in a script, with notes about it.
+    /// Prints an error without a place in a script, with notes about it.
     pub fn fail(&self, message: impl Display, notes: &[String]) -> Failed {
         self.fail_as("E0500", message, notes)
     }
@@ -172,14 +172,14 @@ impl Reporter {
         }
     }
 
-    /// Prints what kept the cache from being used, with `-v`.
+    /// Prints why the cache could not be used, with `-v`.
     pub fn cache_notices(&self, cache: &spile_base::cache::Cache) {
         for notice in cache.take_notices() {
             self.pass(|| format!("NOTE: {notice}"));
         }
     }
 
-    /// Prints what wildcards matched and cannot be probed: some of it with `-v`, with `-vv` all.
+    /// Prints what wildcards matched and cannot be probed: with `-v` some of it, with `-vv` all.
     pub fn left_out(&self, left_out: &[String]) {
         const SOME: usize = 20;
         let shown = match self.verbosity[1] {
@@ -195,7 +195,7 @@ impl Reporter {
         }
     }
 
-    /// Shows `text` until the result is dropped, if that takes long.
+    /// Shows `text` until the result is dropped, if the work takes long.
     pub fn progress(&self, text: &str) -> Progress {
         let progress = Progress::start(text, self.progress);
         *self.speaker.borrow_mut() = progress.speaker();
@@ -213,7 +213,7 @@ impl Reporter {
     }
 }
 
-/// Prints lines about a kernel and its files on standard output, escaped: a terminal obeys nothing in them.
+/// Prints lines about a kernel and its files on standard output, with control characters escaped.
 pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<Outcome, Failed> {
     print_text(lines.into_iter().map(|line| escape::lines(line.trim_end_matches('\n'))))
 }

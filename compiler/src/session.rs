@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What one run of the compiler has: its options, the texts read so far, the reporter, and the directory that it works in.
+//! The state of one run of the compiler: its options, the texts read so far, the reporter, and its directory.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -22,20 +22,20 @@ pub struct Session {
     pub options: Options,
     /// All texts that were read.
     pub sources: SourceMap,
-    /// What the library has to offer, since pass 1.
+    /// Public names of the library, since pass 1.
     pub offered: Rc<Offered>,
     /// Where messages go.
     pub reporter: Reporter,
     /// How long each stage took, for `--time-report`.
     pub times: Report,
-    /// Files that pass 2 has read besides the kernel's: headers of casts, which a module in the cache depends on.
+    /// Files that pass 2 has read besides the kernel's: headers of casts, on which a module in the cache depends.
     pub inputs: Vec<PathBuf>,
-    /// Has what pass 4 made; removed when this is dropped.
+    /// Contains the result of pass 4; removed when this is dropped.
     pub directory: Option<Scratch>,
 }
 
 impl Session {
-    /// A run with these options that has done nothing yet.
+    /// A new run with these options.
     pub fn new(options: Options) -> Session {
         let reporter = Reporter::new(&options);
         Session {
@@ -49,7 +49,7 @@ impl Session {
         }
     }
 
-    /// The cache of this user, as the options and the environment have it.
+    /// The cache of this user, as set by the options and the environment.
     pub fn cache(&self) -> Cache {
         Cache::open(&self.options.build.cache_settings())
     }
@@ -65,7 +65,7 @@ impl Session {
         })
     }
 
-    /// The directory of pass 4, to be removed at the end. With `-k` and `--tmpdir` it stays: its name is printed, and the
+    /// The directory of pass 4, to be removed at the end. With `-k` and `--tmpdir` it is kept: its name is printed, and the
     /// result is None.
     pub fn take_directory(&mut self) -> Option<Scratch> {
         let directory = self.directory.take()?;

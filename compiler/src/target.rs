@@ -14,18 +14,18 @@ use crate::reporter::{Failed, Reporter};
 pub struct Target {
     /// As `uname -r` prints it.
     pub release: String,
-    /// None: nothing of it is installed here. Scripts that need no kernel can still be looked at.
+    /// None: nothing of it is installed here. Scripts that need no kernel can still be examined.
     pub kernel: Option<Kernel>,
     /// Programs and libraries that scripts name.
     pub programs: Programs,
 }
 
 impl Target {
-    /// The kernel of `-r`, `--index` or `--guest`; else the running one.
+    /// The kernel of `-r`, `--index` or `--guest`; otherwise the running one.
     pub fn choose(options: &Options, reporter: &Reporter) -> Result<Target, Failed> {
         let release = release(options, reporter)?;
         let kernel = open(options, reporter, &release)?;
-        // `-r` may have named a build tree.
+        // `-r` may have given a build tree.
         let release = kernel.as_ref().map_or(release, |kernel| kernel.release().to_string());
         Ok(Target { release, kernel, programs: programs(options, reporter) })
     }
@@ -78,8 +78,8 @@ fn servers(options: &Options, reporter: &Reporter) -> Option<Servers> {
     if wanted { Servers::from_environment(reporter.progress_text()) } else { None }
 }
 
-/// The pass to stop after. A kernel that is not the running one can only be compiled for, and a host that cannot load
-/// modules is found before compiling.
+/// The pass to stop after. For a kernel that is not the running one only compiling is possible; a host that cannot load
+/// modules is detected before compiling.
 pub fn last_pass(options: &Options, reporter: &Reporter) -> Result<u8, Failed> {
     let asked = options.build.last_pass.unwrap_or(5);
     if options.ask.only_asks() {
@@ -116,7 +116,7 @@ fn check_host(reporter: &Reporter) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What `-r` has, or the release of the kernel that is meant without it.
+/// The argument of `-r`, or the release of the kernel that is used without it.
 fn release(options: &Options, reporter: &Reporter) -> Result<String, Failed> {
     if let Some(release) = &options.kernel.release {
         return Ok(release.clone());
@@ -126,7 +126,7 @@ fn release(options: &Options, reporter: &Reporter) -> Result<String, Failed> {
         return kernel.map(|kernel| kernel.release.clone()).map_err(|error| reporter.error(error));
     }
     let running = running_release();
-    // The index says which.
+    // The index contains the release.
     if options.kernel.index.is_some() {
         return Ok(running);
     }

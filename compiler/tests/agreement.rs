@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What debug information is read to say of real kernels, against what binutils' `nm` and `addr2line` say: entry addresses,
-//! and the file and line that they are of; and against gdb: parameters with their types, what is returned, file and line of
-//! the declaration, and where each variable is at statements. Says how much agrees.
+//! Compares what is read from the debug information of real kernels with other tools: entry addresses, and their file and
+//! line, with binutils' `nm` and `addr2line`; parameters with their types, return types, file and line of the declaration,
+//! and the location of each variable at statements with gdb. Prints how much agrees.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use spile_debuginfo::{DebugInfo, Elf, FunctionId, FunctionPattern, Location};
 
-/// Functions of vmlinux that are drawn, and of each of so many modules.
+/// Number of functions sampled from vmlinux, number of modules, and functions sampled from each.
 const KERNEL: usize = 2000;
 const MODULES: usize = 20;
 const MODULE: usize = 100;
@@ -62,7 +62,7 @@ fn entries(path: &Path, count: usize) -> Vec<Entry> {
         let function = debug.function(id).unwrap();
         let Some(body) = function.bodies.first() else { continue };
         let statements = debug.statements(id).unwrap();
-        // Several begin there where something inlined begins at once; addr2line names one of them.
+        // Several statements begin there where inlined code begins at once; addr2line names one of them.
         let there: Vec<String> = statements
             .iter()
             .filter(|statement| statement.address == body.entry)
@@ -140,7 +140,7 @@ fn compared(path: &Path, count: usize) -> [usize; 3] {
     figures
 }
 
-/// The figures of the kernel and of the modules that are drawn, added.
+/// The sum of the results for the kernel and for the sampled modules.
 fn of_all(kernel: &Path, compare: fn(&Path, usize) -> [usize; 3]) -> [usize; 3] {
     let mut total = compare(kernel, KERNEL);
     let release = kernel.file_name().unwrap().to_string_lossy().replacen("vmlinux-", "", 1);
@@ -163,11 +163,11 @@ fn entries_and_lines() {
     println!("of {functions} functions {addresses} agree in their entry address, {lines} in file and line");
     assert!(functions >= KERNEL, "{functions}");
     assert_eq!(addresses, functions);
-    // addr2line also looks at rows that begin no statement; where one of them is the last at the address, it names that.
+    // addr2line also uses rows that begin no statement; if one of them is the last at the address, it names that.
     assert!((functions - lines) * 30 <= functions, "{lines} of {functions}");
 }
 
-/// What is said of one function: `FILE:LINE`, then what it returns, then each parameter.
+/// Description of one function: `FILE:LINE`, then its return type, then each parameter.
 type Prototype = Vec<String>;
 
 /// Prints for each name that is asked for a line of `NAME|FILE:LINE|TYPE|TYPE PARAMETER...`.
@@ -191,7 +191,7 @@ for name in open("asked"):
     print("=" + name.strip() + "|" + (said or ""))
 "#;
 
-/// The functions whose name only one has and that have code under it, `count` of them drawn at random (always the same ones).
+/// Functions with a unique name and code under that name, `count` of them chosen at random (always the same ones).
 fn drawn(debug: &DebugInfo, count: usize, random: &mut Random) -> Vec<FunctionId> {
     let mut all = debug.find_functions(&FunctionPattern { name: "*".into(), file: None }).unwrap();
     let mut names: HashMap<String, usize> = HashMap::new();
@@ -201,7 +201,8 @@ fn drawn(debug: &DebugInfo, count: usize, random: &mut Random) -> Vec<FunctionId
     while drawn.len() < count && !all.is_empty() {
         let id = all.swap_remove(random.below(all.len()));
         let function = debug.function(id).unwrap();
-        // gdb finds a function by its name where its code is, a clone under another; of assembly nothing is declared.
+        // gdb finds a function by its name at its code, but a clone under another name; functions in assembly have no
+        // declaration.
         if function.file.is_empty()
             || names[&function.name] != 1
             || function.bodies.first().is_none_or(|body| body.symbol.as_ref() != Some(&function.name))
@@ -256,7 +257,7 @@ fn told_by_gdb(path: &Path, script: &str, asked: &str) -> Vec<(String, String)> 
     said.map(|(key, rest)| (key.to_string(), rest.to_string())).collect()
 }
 
-/// The same, as gdb says it; what it does not find is left out.
+/// The same from gdb; functions that it does not find are left out.
 fn by_gdb(path: &Path, names: &[&str]) -> HashMap<String, Prototype> {
     let said = told_by_gdb(path, PROTOTYPES, &names.join("\n")).into_iter();
     said.filter(|(_, rest)| !rest.is_empty())
@@ -264,7 +265,8 @@ fn by_gdb(path: &Path, names: &[&str]) -> HashMap<String, Prototype> {
         .collect()
 }
 
-/// Blanks apart, and the names of integers in gdb's spelling: it writes `unsigned long` where DWARF has `long unsigned int`.
+/// Without blanks, and with names of integers in gdb's spelling: it writes `unsigned long` where DWARF has `long unsigned
+/// int`.
 fn plain(text: &str) -> String {
     const NAMES: [(&str, &str); 7] = [
         ("long long unsigned int", "unsigned long long"),
@@ -279,7 +281,7 @@ fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect::<String>()
 }
 
-/// How many prototypes there are to compare, and how many agree in the place of the declaration, and in all types and names.
+/// How many prototypes were compared, and how many agree in the place of the declaration and in all names and types.
 fn same_prototypes(path: &Path, count: usize) -> [usize; 3] {
     let own = prototypes(path, count);
     let mut figures = [0, 0, 0];
@@ -362,7 +364,7 @@ for asked in open("asked"):
 const REGISTERS: [&str; 16] =
     ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
 
-/// How many statements were drawn, how many variables are in scope there by gdb, and of how many both say the same.
+/// How many statements were sampled, how many variables are in scope there according to gdb, and for how many both agree.
 fn same_locations(path: &Path, count: usize) -> [usize; 3] {
     let debug = DebugInfo::open(Arc::new(Elf::open(path).unwrap()), None, None).unwrap();
     let mut random = Random::new();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Called as `stap`, the session is a process of its own. This program is all three: the test, `stap`, and the session.
+//! Called as `stap`, the session is a separate process. This program plays all three parts: the test, `stap`, and the
+//! session.
 
 #![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The language, feature by feature: tests/language/FEATURE/*.cases, many small scripts a file, each with what passes 1 and
-//! 2 say to it without a kernel. A script to which nothing is said is accepted.
+//! The language, feature by feature: tests/language/FEATURE/*.cases contain many small scripts each, with the messages of
+//! passes 1 and 2 without a kernel. A script without messages is accepted.
 //!
 //!     === a title | guru | arguments: one two | compatible: 4.0
 //!     probe begin { println(x }
 //!     ---
 //!     error[E0033]: ...
 //!
-//! `SPILE_BLESS=1 cargo test -p spile --test conformance` writes what is said now; the difference is then for reading.
+//! `SPILE_BLESS=1 cargo test -p spile --test conformance` records the present messages; review the difference.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 
@@ -26,7 +26,7 @@ struct Case {
     said: String,
 }
 
-/// What stands in a file before its first case, and the cases.
+/// The text before a file's first case, and the cases.
 fn read(text: &str) -> (String, Vec<Case>) {
     let (mut head, mut cases): (String, Vec<Case>) = Default::default();
     let mut said = false;
@@ -55,7 +55,7 @@ fn write(head: &str, cases: &[Case]) -> String {
     format!("{head}{}", cases.iter().map(case).collect::<String>())
 }
 
-/// What is said to a case's script.
+/// The messages for a case's script.
 fn say(case: &Case) -> String {
     let mut environment = Environment {
         kernel_release: "6.1.0-5-amd64".into(),
@@ -89,7 +89,7 @@ fn say(case: &Case) -> String {
     problems.iter().map(|problem| without_families(&render(&sources, problem, false))).collect()
 }
 
-/// The list of all families of probe points, which grows, in one word.
+/// The list of all families of probe points, which grows, replaced by one word.
 fn without_families(said: &str) -> String {
     let line = |line: &str| match line.split_once("there is: ") {
         Some((head, list)) if list.contains("begin(number)") => format!("{head}there is: FAMILIES\n"),

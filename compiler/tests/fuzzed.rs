@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Every reader of what somebody else has written, with what once crashed it (`fuzz/seeds`), and with some thousand random
-//! inputs by a fixed seed. `cargo xtask fuzz` tries more.
+//! Every reader of untrusted input, with inputs that once crashed it (`fuzz/seeds`), and with some thousand random inputs
+//! from a fixed seed. `cargo xtask fuzz` tries more.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that fails may say so in any way")]
 
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use targets::{Random, TARGETS, Target};
 
-/// A reader's inputs in a test run, and the time that they may take.
+/// The number of a reader's inputs in a test run, and the time that they may take.
 const INPUTS: usize = 3000;
 const TIME: Duration = Duration::from_secs(4);
-/// One input's time, on a machine that does other things too.
+/// Time limit for one input, on a busy machine.
 const ONE: Duration = Duration::from_secs(20);
 
 fn seeds(target: &Target) -> Vec<Vec<u8>> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Script and C side by side: what users see with `-p3`.
+//! Scripts and the C generated for them, as `-p3` prints it.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 

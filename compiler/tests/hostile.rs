@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Input that nobody meant well with: scripts through passes 1 to 3 and object files through the readers. Whatever
-//! comes, there is an answer or an error, no panic and no hang. Random by fixed seeds.
+//! Malicious input: scripts through passes 1 to 3 and object files through the readers. Every input gets an answer or an
+//! error, no panic and no hang. Random from fixed seeds.
 
 #![allow(
     clippy::expect_used,
@@ -11,23 +11,17 @@
     reason = "a test that fails may say so in any way"
 )]
 
-use std::collections::HashMap;
 use std::process::Command;
 use std::sync::Arc;
 
-use spile_core::elaborate::{self, Options};
-use spile_core::plan::{self, Limits, Naming};
-use spile_core::probe::Resolver;
 use spile_debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
-use spile_source::diagnostic::Severity;
-use spile_source::{Origin, SourceMap};
-use spile_syntax::{self as syntax, Environment, Macros};
 
 #[allow(dead_code, reason = "not every user of the targets calls all of it")]
 #[path = "../fuzz/targets/mod.rs"]
 mod targets;
 
 use targets::die::{Tree, Value, at, tag};
+use targets::scripts::compile;
 
 /// A generator of Knuth's MMIX kind.
 struct Random(u64);
@@ -37,35 +31,6 @@ impl Random {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % below.max(1)
     }
-}
-
-/// Passes 1 to 3 without a kernel; true if the script came through.
-fn compile(text: &[u8]) -> bool {
-    let mut sources = SourceMap::new();
-    let file = sources.add("<input>", text.to_vec(), Origin::User);
-    let environment = Environment { kernel_release: "6.1.0".into(), config: HashMap::new(), ..Environment::default() };
-    let (script, problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
-    if problems.iter().any(|problem| problem.severity == Severity::Error) {
-        return false;
-    }
-    let options = Options { guru: true, display_globals: true, ..Options::default() };
-    let mut resolver = Resolver::new(None, "6.1.0");
-    let scripts = [script];
-    let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
-    if problems.iter().any(|problem| problem.severity == Severity::Error) {
-        return false;
-    }
-    let naming = Naming {
-        module: "m".into(),
-        title: "<input>".into(),
-        kernel_release: "6.1.0".into(),
-        guru: true,
-        limits: Limits::default(),
-        modinfo: Vec::new(),
-        defines: Vec::new(),
-    };
-    let plan = plan::plan(&program, &sources, naming).expect("what elaboration lets through can be planned");
-    spile_core::emit::emit(&plan).is_ok()
 }
 
 const SEEDS: [&str; 5] = [
@@ -156,7 +121,7 @@ fn open(bytes: Vec<u8>) -> Result<DebugInfo, spile_debuginfo::Error> {
     DebugInfo::open(Arc::new(Elf::open(file.path())?), None, None)
 }
 
-/// Small modules of an installed kernel with their debug information, at the most `count`.
+/// Small modules of an installed kernel with their debug information, at most `count`.
 fn real_modules(count: usize) -> Vec<Vec<u8>> {
     let (mut found, mut open) = (Vec::new(), vec![std::path::PathBuf::from("/usr/lib/debug/lib/modules")]);
     while let Some(directory) = open.pop() {
@@ -173,8 +138,7 @@ fn real_modules(count: usize) -> Vec<Vec<u8>> {
     found.into_iter().take(count).filter_map(|(_, path)| std::fs::read(path).ok()).collect()
 }
 
-/// What the fuzzer has found to reach code that nothing before it had reached (fuzz/Cargo.toml), each file once, for so long and
-/// no longer.
+/// Inputs that the fuzzer has found to reach new code (fuzz/Cargo.toml), each file once, within a time limit.
 #[test]
 fn the_fuzzers_corpus() {
     const TIME: std::time::Duration = std::time::Duration::from_secs(15);
@@ -192,7 +156,7 @@ fn the_fuzzers_corpus() {
     assert!(opened > 0, "none was an object file any more");
 }
 
-/// Changes to what real kernels have, for so long and no longer.
+/// Mutations of real kernels' files, within a time limit.
 #[test]
 fn damaged_modules() {
     const TIME: std::time::Duration = std::time::Duration::from_secs(15);
@@ -223,7 +187,7 @@ fn damaged_modules() {
     assert!(runs > 10);
 }
 
-/// Asks everything there is to ask; true if it all was answered.
+/// Calls every query; true if all were answered.
 fn walk(bytes: Vec<u8>) -> bool {
     let Ok(debug) = open(bytes) else { return false };
     let mut whole = true;
@@ -391,7 +355,7 @@ fn an_expression_that_doubles() {
         "probe kernel.function(\"f\") { println($x) }",
         "its location as an expression: more than the 16384 steps",
     );
-    // What a compiler writes is less.
+    // A compiler writes fewer.
     let mut tree = Tree::new();
     let of = int(&mut tree);
     tree.add_function(of, [&[0x75, 0][..], &[0x12, 0x22].repeat(5)].concat());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The page behind each code: there is one for each, and what its examples show is true.
+//! The page of each code: every code has one, and its examples behave as stated.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 
@@ -15,7 +15,7 @@ use spile_source::diagnostic::explain::{page, pages};
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
 
-/// The codes that the program's text has, without those that tests make up.
+/// The codes in the program's text, without those made up by tests.
 fn codes() -> BTreeSet<String> {
     let compiler = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources = std::fs::read_dir(compiler).unwrap().map(|entry| entry.unwrap().path().join("src"));
@@ -50,13 +50,13 @@ fn every_code_has_its_page_and_every_page_its_code() {
     assert_eq!((page("E9999"), page(""), page("é"), page("../E0010")), (None, None, None, None));
 }
 
-/// The script behind a word of a page.
+/// The script after a word of a page.
 fn script(page: &str, word: &str) -> Option<String> {
     let (_, rest) = page.split_once(&format!("\n{word}:\n\n"))?;
     Some(rest.lines().take_while(|line| line.starts_with("    ")).map(|line| format!("{}\n", &line[4..])).collect())
 }
 
-/// What passes 1 and 2 say without a kernel: code and severity.
+/// The messages of passes 1 and 2 without a kernel: code and severity.
 fn said(script: &str) -> Vec<(&'static str, Severity)> {
     let mut sources = SourceMap::new();
     let file = sources.add("page.stp", script.into(), Origin::User);
@@ -78,7 +78,7 @@ fn the_examples_are_true() {
     for (code, text) in pages() {
         let (wrong, right) = (script(text, "Wrong"), script(text, "Right"));
         for (example, mistaken) in [(wrong, true), (right, false)] {
-            // Those that need a kernel are tried in tests/.
+            // Those that need a kernel are tested in tests/.
             let Some(example) = example.filter(|example| !example.contains("kernel.function")) else { continue };
             let said = said(&example);
             tried += 1;

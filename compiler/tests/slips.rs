@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Scripts with one typical mistake each (tests/diagnostic/slips.cases), and whether the first message names the mistake and
-//! says what to write instead.
+//! Scripts with one typical mistake each (tests/diagnostic/slips.cases): the first message must name the mistake and say
+//! what to write instead.
 //!
 //!     === a title
 //!     probe begin { prntf("x") }
@@ -50,14 +50,14 @@ fn case(text: &str) -> Case {
     Case { title: title.into(), script: format!("{script}\n"), parts }
 }
 
-/// A message as it is judged, and as a user sees it.
+/// A message as judged, and as a user sees it.
 #[derive(Default)]
 struct Message {
     words: String,
     shown: String,
 }
 
-/// What the compiler says, without the lines of the script that are shown beside it and without the code.
+/// The compiler's message, without the script's lines and without the code.
 fn words(problem: &Diagnostic) -> String {
     let labels = problem.labels.iter().map(|label| label.message.as_str());
     let notes = problem.notes.iter().map(String::as_str);
@@ -112,7 +112,7 @@ fn the_first_message_names_the_mistake() {
     assert!(named * 100 >= cases.len() * GOAL, "{named} of {}:\n{}", cases.len(), missed.join("\n"));
 }
 
-/// Each function that a note names for one of another language exists.
+/// Each function that a note suggests for one of another language exists.
 #[test]
 fn what_is_suggested_exists() {
     let library = Library::open(&Places::default(), &Cache::none()).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The library that comes with spile: every file of it parses, none is left out of the program, and none of its functions hides a
+//! The built-in library: every file of it parses, none is missing from the program, and none of its functions hides a
 //! builtin, which other functions may mean.
 
 use spile_source::{Origin, SourceMap};

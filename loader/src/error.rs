@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Errors, each with a message of one line that says what to do, and the exit status of its kind.
+//!
+//! `Display` is written by hand, not with thiserror: a dozen of the messages depend on more than their variant's
+//! fields (the running release, lists, the kind of an error), which its attributes cannot express without a function for each.
 
 use std::fmt;
 use std::io;

@@ -1,5 +1,5 @@
-# Shows: --check compares each probe point and variable between two kernels, which are built here from a few functions; of structs
-# that are read as a whole, the members.
+# Shows: --check compares each probe point and variable between two kernels, which are built here from a few functions; for
+# structs that are read as a whole, their members.
 # stdout: ^t\.stp:1:7 probe same$
 # stdout: ^t\.stp:1:45 variable same$
 # stdout: ^t\.stp:2:7 probe moved -> b\.c:1$
@@ -104,7 +104,7 @@ probe kernel.function("reads") { println($w->first) }
 EOF
 status=0
 "$SPILE" --check=json t.stp --kernel "$PWD/one.root" --kernel "$PWD/two.root" >answer.json || status=$?
-# An item a line, in words.
+# One line of text per item.
 tr '{' '\n' <answer.json | sed -n '
   s/.*"kind":"\([a-z]*\)".*"place":"\([^"]*\)".*/\2 \1/p
   s/.*"verdict":"\([a-z_]*\)".*"to":"\([^"]*\)".*/=\1 -> \2/p

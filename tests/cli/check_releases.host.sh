@@ -71,7 +71,7 @@ EOF
 sed 's/^[^ ]* \(.*[^}]\)$/probe \1 { }/; t; s/^[^ ]* /probe /' expected >script.stp
 "$SPILE" --check=json script.stp --kernel "$RELEASE" --kernel "$kernel" >answer.json || true
 
-# The last item of each line is the one that is asked for.
+# The last item of each line is compared.
 tr '{' '\n' <answer.json | sed -n '
   s/.*"place":"script.stp:\([0-9]*\):.*/\1/p
   s/.*"verdict":"\([a-z_]*\)".*"to":"\([^"]*\)".*/=\1:\2/p
@@ -90,10 +90,11 @@ while read -r line verdict; do
 done <verdicts
 [ "$wrong" -eq 0 ] && echo "verdicts as they should be: $(wc -l <verdicts)"
 
-# All examples. What is not the same was looked up by hand: `pahole -C file_lock` (6.9 has put all but fl_start, fl_end, fl_ops
-# and fl_lmops into struct file_lock_core), `nm | grep fdget_pos` (inlined in 6.1, a function of fs/file.c in 6.12),
-# `nm | grep __tracepoint_writeback_dirty` (the page is a folio since 5.18), `nm | grep new_sync_read` (inlined in both),
-# `nm | grep __sock_sendmsg` (a function in 6.1, inlined in 6.12), `grep sock_ available_events` (sock_send_length and sock_recv_length since 6.3).
+# All examples. Verdicts other than "same" were checked by hand: `pahole -C file_lock` (6.9 has moved all but fl_start,
+# fl_end, fl_ops and fl_lmops into struct file_lock_core), `nm | grep fdget_pos` (inlined in 6.1, a function of fs/file.c in
+# 6.12), `nm | grep __tracepoint_writeback_dirty` (the page is a folio since 5.18), `nm | grep new_sync_read` (inlined in
+# both), `nm | grep __sock_sendmsg` (a function in 6.1, inlined in 6.12), `grep sock_ available_events` (sock_send_length
+# and sock_recv_length since 6.3).
 cat >differences <<'EOF'
 cachestat.stp gone kernel.trace("writeback_dirty_page")
 callees.stp gone kernel.function("new_sync_read").call

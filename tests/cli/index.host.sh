@@ -50,7 +50,7 @@ probe kernel.function("vfs_write").callees(2) { println($$parms) }
 probe kernel.trace("sched_switch") { println($prev->pid, @var("jiffies_64"), @var("nr_threads")) }
 probe module("nfs").function("nfs_file_read") { println($iocb, $$vars, @var("nfs_net_id", "nfs")) }
 EOF
-# But for the metadata, which name the files.
+# Except for the metadata, which contain file names.
 for kernel in -r"$RELEASE" --index=kernel.index; do
   "$SPILE" "$kernel" -p3 -m same compiled.stp | grep -v '^	0x' >"code$kernel"
 done

@@ -1,4 +1,4 @@
-# Shows: -v says how each array is locked, and of one that is locked as a whole which handler and operation is why.
+# Shows: -v says how each array is locked, and if it is locked as a whole, which handler and operation is the reason.
 # stderr: ^Array started: a lock for each of 64 stripes\.$
 # stderr: ^Array names: a lock for each of 64 stripes\.$
 # stderr: ^Array sums: a lock for each of 64 stripes\.$
@@ -30,7 +30,7 @@ probe kernel.function("vfs_write") {
 END
 "$SPILE" -r "$RELEASE" -v -p3 locks.stp >locks.c
 
-# One writer's lock for the array, whole.
+# One exclusive lock for the whole array.
 "$SPILE" -r "$RELEASE" -v -D WHOLE_LOCKS -p3 -e 'global started probe kernel.function("vfs_read") { started[tid()] = 1 }' >whole.c
 echo "$(grep -c 'locks_0\[\] = .*SPILE_LOCK_WRITE' whole.c) SPILE_LOCK_WRITE"
 ! grep -q 'spile_map_hold' whole.c

@@ -1,4 +1,4 @@
-# Shows: missing things are reported, with the package or near names, and nothing is left behind.
+# Shows: missing things are reported, with the package or similar names, and nothing is left behind.
 # stderr: kernel 9\.9\.9-none is not installed here
 # stderr: linux-image-9\.9\.9-none
 # stderr: error\[E0204\]: no function `vfs_raed` in the kernel

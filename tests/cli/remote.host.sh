@@ -74,7 +74,7 @@ kill -INT $pid
 status=0
 wait $pid || status=$?
 echo "interrupted $status: $(sed 'N;s/\n/, /' out)"
-# Two signals at once would be one.
+# Two identical signals at once would be merged.
 rm far/log
 DEAF=yes "$SPILE" --remote one -e 'probe begin { exit() }' 2>err &
 pid=$!

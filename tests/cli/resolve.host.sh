@@ -29,7 +29,7 @@ echo "status $status"
 "$SPILE" -r "$RELEASE" --list-lines 'kernel.function("vfs_read")' 2>err
 cat err
 
-# With the source text: a file of that name, where a source package has it.
+# With the source text, from a file of that name in the place of a source package.
 mkdir -p root/usr/lib root/boot "root/usr/src/linux-source-${RELEASE%%-*}/fs"
 ln -s /usr/lib/debug root/usr/lib/debug
 ln -s /lib root/lib
@@ -42,7 +42,7 @@ mv "root/usr/src/linux-source-${RELEASE%%-*}/fs/read_write.c" mine/
 echo "source $(grep -c NOTE err) notes"
 "$SPILE" -r "$RELEASE" --source none --list-lines 'kernel.function("vfs_read")' 2>/dev/null || echo "no source $?"
 
-# An index has the places, too.
+# An index contains the locations, too.
 "$SPILE" -r "$RELEASE" --export-index kernel.index >/dev/null
 for how in "-r $RELEASE" "--index kernel.index"; do
 	"$SPILE" $how --resolve=json -e 'probe kernel.function("vfs_*") { println($$parms) } probe kernel.trace("sched_switch") { println($prev->pid) }' || true

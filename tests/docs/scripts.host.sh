@@ -6,7 +6,7 @@ rm -rf pages
 "$XTASK" docs --extract pages || exit 1
 
 cat >one.sh <<'END'
-# one.sh SCRIPT: a line with what is wrong with it, if anything is.
+# one.sh SCRIPT: prints a line with the error, if there is one.
 "$SPILE" -r "$RELEASE" -p3 $MODULES $(cat "${1%.stp}.options") "$1" >"$1.c" 2>"$1.log" || echo "does not compile: $1"
 END
 find pages -name '*.stp' | sort | xargs -P "$(nproc)" -n 1 sh one.sh >failed

@@ -21,7 +21,7 @@ mkdir -p /sys/fs/cgroup/story/inner
 
 all='futexes pagefaults syscall_errors syscall_times socktop tcpstates kmalloc_callers file_latency cputop cgroup_io workqueues'
 start_all $all
-# Connections that were begun, as the kernel itself counts them.
+# Started connections, as counted by the kernel itself.
 begun() { awk '$1 == "Tcp:" && $6 ~ /^[0-9]+$/ { print $6 }' /proc/net/snmp; }
 before=$(begun)
 load futex 10
@@ -34,7 +34,7 @@ cat /etc/hostname >/dev/null
 sh -c 'echo $$ >/sys/fs/cgroup/story/inner/cgroup.procs; exec dd if=/dev/zero of=/tmp/written bs=4k count=5' 2>/dev/null
 sync
 after=$(begun)
-# Flushes work that is queued on each CPU, by work that no caller has queued.
+# Flushing runs work on each CPU that no visible caller has queued.
 for time in 1 2 3 4 5 6 7 8 9 10; do
 	dd if=/dev/zero of=/tmp/written bs=4k count=50 2>/dev/null
 	echo 1 >/proc/sys/vm/compact_memory

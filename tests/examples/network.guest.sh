@@ -38,7 +38,7 @@ shows callers '^ +[1-9][0-9]*  .*sock_write_iter'
 shows latency '^[1-9][0-9]* calls, [1-9][0-9]* ns on average, [1-9][0-9]* at the most$'
 shows to_whom '^nc +[0-9]+ 127\.0\.0\.1:[0-9]+ +127\.0\.0\.1:4321 +100000$'
 shows tcpconnect '^nc +[0-9]+ 127\.0\.0\.1:[1-9][0-9]* +127\.0\.0\.1:4321 +begun$'
-# An address that another packet had before begins anew: there is no time before the first stage.
+# An address that a previous packet had starts anew: the first stage has no time.
 shows packet_way '^1 taken from the device or loopback +[1-9][0-9]* +- +-$'
 shows packet_way '^3 IP to TCP +[1-9][0-9]* +[1-9]'
 shows packet_way "^4 TCP to the reader's wake-up +[1-9]"

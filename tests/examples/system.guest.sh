@@ -34,7 +34,7 @@ sleep 1
 echo 1000 >/proc/$victim/oom_score_adj
 echo f >/proc/sysrq-trigger
 wait $victim || true
-# The kernel's own report of it has a stack, and is no fault.
+# The kernel's own report contains a stack, and is not a fault.
 dmesg -c >/dev/null
 dd if=/dev/zero of=/dev/null bs=1M count=2000 2>/dev/null
 dd if=/dev/zero of=/tmp/written bs=1M count=20 2>/dev/null
@@ -75,14 +75,14 @@ shows offcputime 'hrtimer_wakeup\+0x|try_to_wake_up\+0x'
 shows callees '^vfs_read \{$|^ksys_read \{$'
 shows callees '^  vfs_read \{$'
 shows callees '^    \} rw_verify_area [0-9]+ us$|^    rw_verify_area \{$'
-# A function by itself where the kernel has a symbol of it, as in 6.12.
+# A separate function if the kernel has a symbol of it, as 6.12 does.
 if grep -q ' fdget_pos$' /proc/kallsyms; then kept='a function by itself'; else kept='inlined into .*read'; fi
 shows inlined "^fdget_pos, $kept: [1-9]"
 shows inlined '^kernel.statement\("vfs_read@fs/read_write.c:[0-9]+"\): .*buf=0x'
 shows tasks '^ +1 [a-z]+ +S '
 shows tasks '^ +2 kthreadd +S +[0-9]+ +[0-9]+  kthreadd( <|$)'
 [ "$(grep -c '^ *[0-9]' tasks.out)" -ge "$processes" ] || { echo too few tasks; head -n 40 tasks.out; failed=1; }
-# In the order of when they ran, and none of them in the future.
+# Sorted by the time when they ran, none of it in the future.
 awk '$1 ~ /^[0-9]+$/ && match($0, / [A-Z?] +[0-9]+ +-?[0-9]+  /) { split(substr($0, RSTART, RLENGTH), part); print part[3] }' tasks.out >ago
 [ "$(wc -l <ago)" -ge "$processes" ] && sort -n ago | cmp - ago && [ "$(head -n 1 ago)" -ge 0 ] || { echo tasks are not in order; failed=1; }
 shows locks '^ +PID COMMAND +INODE KIND +WAITERS$'

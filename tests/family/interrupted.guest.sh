@@ -23,7 +23,7 @@ interrupt() {
 	begin=$(now)
 	stop $1
 	took=$(judged $(($(now) - begin)))
-	# Of a loader that was killed the module stays, idle.
+	# The module of a killed loader stays, idle.
 	[ $1 != KILL ] || spilerun -d calls
 	gone calls
 	echo "$1 after $2 s: status $looked, gone $took, $status"

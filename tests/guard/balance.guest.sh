@@ -26,7 +26,7 @@ sums() {
 		}
 		END { if (!wrong) print "sums: " right " right" }'
 }
-# some COLUMN FILE...: whether a probe has any of those.
+# some COLUMN FILE...: whether a probe has a value above 0 there.
 some() {
 	column=$1
 	shift

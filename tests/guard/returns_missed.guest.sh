@@ -31,7 +31,7 @@ judge() {
 }
 [ "$(number handled 4)" = "$calls" ] && echo "entry all handled, return: $(judge 5)"
 echo "with an entry: $(judge 6)"
-# And begin and end.
+# Including begin and end.
 sum=$((3 * calls + 2)) missed=$(($(number returns_missed 5) + $(number returns_missed 6)))
 if grep -qF "of $sum hits were missed: $missed (returns missed" sleepers.err; then
 	echo 'told as the sum says'

@@ -10,18 +10,18 @@
 # stdout: ^log clean$
 # limit: 120
 
-# An idle CPU is not looked at by sysrq-l, and one in user space takes its NMI on a task's stack.
+# sysrq-l does not interrupt idle CPUs, and a CPU in user space handles its NMI on a task's stack.
 load='dd if=/dev/zero of=/dev/null bs=16M & busy=$!; for turn in 1 2 3; do cat /etc/hostname; echo l >/proc/sysrq-trigger; sleep 1; done; kill $busy'
 spilerun deep.ko --stats=json -c "$load" >deep.out 2>deep.err
 spilerun shallow.ko --stats=json -c "$load" >shallow.out 2>shallow.err
 grep -h '^deep: ' deep.out || cat deep.out deep.err
 grep -h '^shallow: ' shallow.out || cat shallow.out shallow.err
-# skipped NAME POINT: whether the probe there was turned away for its stack.
+# skipped NAME POINT: whether the probe there was skipped because of its stack.
 skipped() {
 	grep '^{"probes"' deep.err | sed 's/{"point"/\n{"point"/g' | grep -F "$2" | grep -q '"low_stack":[1-9]' && echo "$1: low stack"
 }
 skipped watch jiffies_64
 skipped nmi show_regs_print_info
 gone deep
-# sysrq-l has written traces of its own into the kernel's log; anything else there would be trouble.
+# sysrq-l writes traces into the kernel's log; anything else there is a failure.
 dmesg -c | grep -iE 'guard|BUG:|Oops|panic|WARNING:|corrupt' || echo 'log clean'

@@ -10,7 +10,7 @@
 scripts=$(ls "$ROOT"/tests/language/*/*.stp "$ROOT"/tests/builtin/*/*.stp "$ROOT"/tests/guard/*.stp "$ROOT"/tests/probe/*/*.stp "$ROOT"/tests/regex/*.stp "$ROOT"/examples/*.stp "$ROOT"/examples/*/*.stp)
 echo 'probe begin { exit() }' >empty.stp
 mkdir fast kbuild
-# A cache of its own, so that every module is made now; the runtime is learnt first.
+# A separate cache, so that every module is built now; the runtime is built first.
 cp -r "$CACHE" cache
 SPILE_CACHE_DIR=$PWD/cache
 export SPILE_CACHE_DIR

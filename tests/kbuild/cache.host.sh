@@ -37,7 +37,7 @@ build -DMAXERRORS=7 | pass4 option
 build --disable-cache | pass4 disabled
 
 for entry in cache/*/*; do
-	# In the middle, where it is part of an object.
+	# In the middle, inside an object.
 	printf 'damage' | dd of="$entry" bs=1 seek=$(($(wc -c <"$entry") / 2)) conv=notrunc 2>/dev/null
 done
 rm kept.ko
@@ -62,7 +62,7 @@ odd() { build | sed -n "s/^NOTE: \(.*$2.*\)/$1: works, and says \1/p" | head -1;
 touch file
 SPILE_CACHE_DIR=$PWD/file/cache odd unusable 'is not used'
 mkdir full others
-# In a namespace of its own, so that nothing stays mounted.
+# In a separate namespace, so that nothing stays mounted.
 cat >full.sh <<'EOF'
 mount -t tmpfs -o size=64k,mode=700 tmpfs full && SPILE_CACHE_DIR=$PWD/full "$SPILE" -r "$RELEASE" -g -v -p4 -m kept kept.stp 2>&1 >/dev/null
 EOF

@@ -1,4 +1,4 @@
-# Shows: for a kernel built with clang and lld, scripts are compiled with these, by the fast build too, and run.
+# Shows: for a kernel built with clang and lld, scripts are compiled with these, also by the fast build, and run.
 # limit: 240
 # stdout: ^first: .*\(runtime: built\)\.$
 # stdout: ^again: .*\(runtime: cached; embedded C: cached\)\.$

@@ -8,7 +8,7 @@ export SPILE_CACHE_DIR
 cat >one.sh <<'END'
 	script=$1 unit=$2.c
 	"$SPILE" -r "$RELEASE" -g -w -p3 "$script" >"$unit" 2>/dev/null || exit 0
-	# C that the script itself has brought is its own.
+	# Warnings in the script's own embedded C do not count.
 	! grep -q '"embedded.h"' "$unit" || exit 0
 	echo "$unit" >>looked_at
 	options="-std=gnu11 -Wall -Wextra -I$ROOT/runtime-c"

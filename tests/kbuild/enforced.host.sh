@@ -34,7 +34,7 @@ echo "by a stranger: $?"
 spilerun unsigned.ko
 echo "unsigned: $?"
 echo "left: $(lsmod | grep -c "stranger\|unsigned")"
-# Members of spilesys, from a directory of their own.
+# Members of spilesys, from their own directory.
 printf "spileusr:x:601:usr\nspilesys:x:602:sys\n" >>/etc/group
 printf "usr:x:5001:5001::/tmp:/bin/sh\nsys:x:5002:5002::/tmp:/bin/sh\n" >>/etc/passwd
 cp /usr/bin/spilerun /usr/bin/suid && chmod 4755 /usr/bin/suid

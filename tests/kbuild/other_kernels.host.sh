@@ -58,7 +58,7 @@ compile() {
 	done >"$made/spile_features.h"
 	gcc "$@" "$ROOT/runtime-c/runtime.c" >"$made/log" 2>&1
 	status=$?
-	# What the kernel's own headers say to another compiler is not about the runtime.
+	# Warnings in the kernel's own headers do not count.
 	grep -E 'runtime-c/.*(error|warning): ' "$made/log" >"$made/complaints"
 	if [ $status -eq 0 ] && [ ! -s "$made/complaints" ]; then
 		echo "$name: well"

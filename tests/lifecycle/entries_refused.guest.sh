@@ -1,6 +1,6 @@
-# Shows: if ftrace is disabled, function entries cannot be probed: that is reported, the rest of the script
-# runs, and nothing stays behind. With it switched on they can, and it cannot be switched off under them.
-# From some kernel on it cannot be switched off any more (7.3: EOPNOTSUPP).
+# Shows: if ftrace is disabled, function entries cannot be probed: that is reported, the rest of the script runs, and
+# nothing is left behind. If it is enabled they can, and it cannot be disabled while they are in use. Newer kernels do not
+# allow disabling it at all (7.3: EOPNOTSUPP).
 # guest: 5.10 6.1 6.12
 # script: entries tests/lifecycle/entries_refused.stp
 # stdout: ^said$

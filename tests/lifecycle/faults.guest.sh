@@ -32,8 +32,8 @@ while modprobe fault victim=faulty at=$at; do
 	*" $one "*) ;;
 	*) failed="$failed $one" ;;
 	esac
-	# Whatever failed: silence would be a session that lacks something and does not say so. Where ftrace refuses several
-	# addresses it is asked for fewer, and a kprobe serves instead of the last: then nothing is lacking.
+	# A session that lacks something must report it. If ftrace refuses several addresses, it is given fewer, and a kprobe
+	# replaces the last one: then nothing is lacking.
 	[ -s err ] || grep -q '^[1-9]' out || echo "nothing said of $one, call $at"
 	at=$((at + 1))
 done

@@ -1,5 +1,5 @@
-# Shows: a module that is not loaded yet is armed when it comes; a probed module can be unloaded; it is armed again when
-# it comes back, at another address.
+# Shows: probes in a module that is not loaded yet are armed when it is loaded; a probed module can be unloaded; its probes
+# are armed again when it is loaded at another address.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # stdout: ^armed on arrival$
 # stdout: ^armed again$
@@ -12,7 +12,7 @@ echo armed on arrival
 umount /mnt
 rmmod lustre
 gone lustre
-# Takes the place where it was.
+# Occupies its former address.
 modprobe ptlrpc
 mount_lustre
 fail_with 5

@@ -1,6 +1,6 @@
-# Shows: a stack that a script has stored is printed, and made into text, by the names that its code had, when the module is gone
-# and others have come and gone since, at the same place or not; and so is one of the module after it was loaded again. No size
-# near 2^64 is printed.
+# Shows: a stored stack is printed and converted to text with the names that its code had, after the module was unloaded and
+# others were loaded and unloaded, at the same address or not; likewise a stack of the module after it was loaded again. No
+# offset near 2^64 is printed.
 # script: stored stored_stacks.stp
 # modules: ptlrpc
 # stdout: ^ 0x[0-9a-f]+ : ldlm_resource_dump\+0x[0-9a-f]+/0x[0-9a-f]+ \[ptlrpc\]$
@@ -26,7 +26,7 @@ for round in 1 2 3; do
 done
 stop INT
 cat stored.out
-# Each stack begins in the function: printed, as text, and the last again.
+# Each stack begins in the function: printed, as text, and the last one again.
 dumped=$(grep -c 'ldlm_resource_dump+' stored.out)
 begun=$(grep -c 'dump_set\(\.cold\)\?+' stored.out)
 [ "$dumped" = "$begun" ] && named=all || named="$begun"

@@ -4,7 +4,7 @@
 # stdout: ^removed, loader 1$
 # limit: 90
 
-# It would switch lockdep off for all tests after this one.
+# This would disable lockdep for all later tests.
 [ ! -e /proc/lockdep ] || { echo 'removed, loader 1'; exit; }
 spilerun flood.ko -s 1 -o flooded 2>err &
 loader=$!

@@ -9,7 +9,7 @@
 # stdout: ^kernel: quiet$
 # limit: 200
 
-# KB that the kernel holds for itself. What is free on the CPUs' own lists is not told apart, so it is asked after rest.
+# KB used by the kernel. Free memory on per-CPU lists counts as used, so this is measured after a pause.
 held() {
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
@@ -39,13 +39,13 @@ reload() {
 		rmmod lustre
 	done
 }
-# More than once: the first may come before the loader listens (a shell's children ignore INT), the second is impatient.
+# Repeatedly: the first may be sent before the loader handles it (a shell's children ignore INT); the second drops output.
 end_by() {
 	while kill -s $1 $loader 2>/dev/null; do
 		sleep 0.5
 	done
 }
-# Once before, so that what the kernel makes for the first of a kind is there.
+# Once before the measurement, for allocations that the kernel makes only once.
 spilerun torture.ko -T 2 >/dev/null 2>&1
 spilerun exact.ko -c 'dd if=/dev/zero of=/dev/null bs=3 count=10' >/dev/null 2>&1
 mount_lustre && umount /mnt && rmmod lustre

@@ -17,6 +17,6 @@ echo in use
 stop INT
 gone lu_5642
 wait $inside || true
-# The call began while the script was there: it may have been rewritten or not, but nothing else.
+# The call began while the script was loaded: its result may or may not be rewritten.
 grep -E 'Input/output error|Resource temporarily unavailable' inside
 echo both ended

@@ -13,7 +13,8 @@ add_users usr:5001
 make_suid
 mkdir -p /tmp/open && chmod 777 /tmp/open
 cd /tmp/open
-# alive NAME: numbers of processes that have not ended (one that is stopped takes no notice of its children's end). none NAME...: waits until there are none.
+# alive NAME: numbers of processes that have not ended (a stopped parent does not reap its children). none NAME...: waits
+# until there are none.
 alive() {
 	for process in /proc/[0-9]*; do
 		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || grep -q '^State:.Z' "$process/status" || echo "${process#/proc/}"
@@ -25,10 +26,6 @@ none() {
 		echo "$name is still there"
 		return 1
 	done
-}
-unloaded() {
-	for tenth in $(seq $((150 * PATIENCE))); do loaded "$1" || return 0; sleep 0.1; done
-	gone "$1"
 }
 # two NAME: waits until there are two processes of this name.
 two() {

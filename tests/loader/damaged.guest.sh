@@ -9,7 +9,7 @@
 # stdout: ^whole: hello$
 
 refused=0
-# refused FILE: adds one if it is refused as it should be.
+# refused FILE: counts the file if it is refused properly.
 try() {
 	status=0
 	timeout 20 spilerun "$1" >out 2>err </dev/null || status=$?

@@ -23,24 +23,10 @@ approve ./*.ko
 printf 'spileusr:x:601:usr\nspiledev:x:603:dev\n' >>/etc/group
 add_users dev:5005 usr:5001 no:5004
 make_suid
-mkdir -p /tmp/open && chmod 777 /tmp/open
-here=$PWD
-cd /tmp/open
-as() { user=$1; shift; su "$user" -c "$*"; }
-status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
-# processes UID: the sessions of a user.
-processes() {
-	for process in /proc/[0-9]*; do
-		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
-	done
-}
-# unloaded NAME: waits until it is.
-unloaded() {
-	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
-	gone "$1"
-}
+enter_open
 ln -s /proc/self/fd link
-# Its own are from 3 on. What cannot be opened is refused (8); what can is the caller's, as far as it is any file (0).
+# Its own descriptors begin at 3. What cannot be opened is refused (8); what can be opened belongs to the caller, if it is a
+# file at all (0).
 for name in /proc/self/fd /proc/thread-self/fd /dev/fd /tmp/open/link; do
 	for number in 3 4 5 6 7; do
 		s=$(status usr suid ticks -T 0.2 -o $name/$number)
@@ -52,7 +38,7 @@ for name in /proc/self/fd /proc/thread-self/fd /dev/fd /tmp/open/link; do
 	done
 done
 echo descriptors: all refused, and all modules gone
-# A name that exists only later, when the files rotate, and the file of --metrics.
+# A name that appears only later, when files rotate, and the file of --metrics.
 for number in 3 4 5 6 7 8 9; do
 	ln -sf /proc/self/fd/$number log.1
 	as usr 'suid ticks -o log -S 1' >/dev/null 2>err &
@@ -67,7 +53,7 @@ done
 echo rotated into one: gone
 echo "closed streams: $(status usr 'suid ticks -T 0.2 <&- >&- 2>&-')"
 gone ticks
-# A limit of files' sizes is about files that stay.
+# A limit of file sizes is meant for files that stay.
 cp "$here/ticks.ko" own.ko
 chmod 644 own.ko
 limited=$(status usr 'ulimit -f 1; suid ticks -T 0.2 -o /dev/null')
@@ -75,7 +61,7 @@ soft=$(status dev 'ulimit -S -f 1; suid ./own.ko -T 0.2 -o /dev/null')
 echo "limited files: $limited $soft, with no way out an error: $(status dev 'ulimit -f 1; suid ./own.ko -T 0.2 -o /dev/null')"
 gone ticks
 rm own.ko
-# ls has its own, 3.
+# ls has a descriptor of its own, 3.
 as usr "suid ticks -o mine -c 'ls /proc/self/fd'" >/tmp/out 2>err
 echo "commands inherit: $(echo $(cat /tmp/out))"
 printf '#!/bin/sh\nls /proc/self/fd >/tmp/open/listed\n' >sh && chmod 755 sh

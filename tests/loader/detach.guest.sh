@@ -10,7 +10,7 @@
 # stdout: ^deleted$
 # stdout: ^unloaded$
 
-# in_order FILES: the numbers of all ticks, from 1, each once.
+# in_order FILES: whether the numbers of all ticks are there, from 1, each once.
 in_order() {
 	grep -h '^tick' "$@" | cut -d ' ' -f 2 >numbers
 	seq "$(wc -l <numbers)" | cmp - numbers
@@ -46,7 +46,7 @@ wait $loader || true
 loaded ticks
 echo kept
 cp ticks.out out.1
-# It may say that some lines are there twice.
+# It may report possible duplicate lines.
 spilerun -A ticks -T 0.3 >out.2 2>err
 gone ticks
 least=20

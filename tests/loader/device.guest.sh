@@ -11,7 +11,7 @@ while :; do cat /proc/version >/dev/null; ls /proc/self/ >/dev/null; done &
 load=$!
 seed=$(date +%s)
 echo "seed $seed"
-# Its status fails the test: too few of the calls went well.
+# Its status fails the test if too few of the calls succeeded.
 said=$(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed)
 echo "root: $said"
 said=$(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed 4242)

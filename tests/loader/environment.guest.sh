@@ -12,28 +12,13 @@ approve ./*.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
 add_users usr:5001 no:5004
 make_suid
-mkdir -p /tmp/open && chmod 777 /tmp/open
-here=$PWD
-cd /tmp/open
-as() { user=$1; shift; su "$user" -c "$*"; }
-status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
-# processes UID: those of set-uid spilerun with this real one: the sessions of a user, or what removes their modules (0).
-processes() {
-	for process in /proc/[0-9]*; do
-		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
-	done
-}
-# unloaded NAME: waits until it is.
-unloaded() {
-	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
-	gone "$1"
-}
+enter_open
 mkdir evil && chmod 755 evil
 printf '#!/bin/sh\nid -u >/tmp/open/ran\n' >evil/job
 cp evil/job evil/modprobe
 chmod 755 evil/*
 for file in x.so gconv-modules zone C; do echo evil >evil/$file; done
-# By root's tracer, which leaves set-uid its effect. What is opened below evil by a path of the environment is seen.
+# Run by root's tracer, so that set-uid keeps its effect. Files opened below evil because of the environment are detected.
 cat >traced <<'END'
 cd /tmp/open
 at=/tmp/open/evil
@@ -48,7 +33,7 @@ traces() {
 	s=0
 	rm -f log
 	su usr -c 'sh ./traced true' && strace -f -u usr -e trace=openat,open,execve,connect -o log sh ./traced "$@" >/dev/null 2>err || s=$?
-	# Before the shell becomes it, everything is the caller's own.
+	# Until the shell executes it, everything belongs to the caller.
 	sed -i '1,/execve("\/usr\/bin\/suid"/d' log
 	grep -q '"/etc/group"' log
 }

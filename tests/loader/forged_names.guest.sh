@@ -13,7 +13,7 @@
 # stdout: ^argument: .*\\x1b\[31m
 # stdout: ^options: 0 forged$
 
-# 15 bytes at the most.
+# At most 15 bytes.
 name=$(printf 'forger\n\033[31mREW')
 mkdir -p names
 cp /usr/bin/hold "names/$name"
@@ -24,12 +24,12 @@ run() {
 	armed forged_names
 	"./names/$name" /etc/passwd 2>/dev/null || true
 	sleep 0.5
-	# Its error has ended it, mostly.
+	# Usually its error has ended it.
 	kill -s INT $loader 2>/dev/null || true
 	wait $loader || true
 	gone forged_names
 }
-# obeyed FILE: bytes of it that a terminal obeys, but line ends.
+# obeyed FILE: control bytes in it that a terminal obeys, except line ends.
 obeyed() { tr -d '\n\040-\176\200-\377' <"$1" | wc -c; }
 dmesg -c >/dev/null
 run --stats=json --expires 1h

@@ -13,20 +13,20 @@
 # stdout: ^sizes: [1-9][0-9]* times$
 # stdout: ^it can be removed$
 
-# What a description looks like.
+# A valid description.
 spilerun -L ticks.ko 2>/dev/null
 cat /proc/spile-ticks >description
 spilerun -d ticks
 gone ticks
 probes=0
-# lie WHICH: how it lies from now on. A session that has ended in order has removed it.
+# lie WHICH: selects its behaviour. A session that ended properly has removed it.
 lie() {
 	loaded hostile || modprobe hostile
 	cat description >/dev/spile-hostile
 	echo $probes >/sys/module/hostile/parameters/probes
 	echo "$1" >/sys/module/hostile/parameters/lies
 }
-# status COMMAND...: its status, if that is an orderly one; at most 400 MB of address space. 124 and 130: interrupted.
+# status COMMAND...: its exit status, if that is a valid one; at most 400 MB of address space. 124 and 130: interrupted.
 status() {
 	s=0
 	(ulimit -v 400000; exec timeout -s INT -k 20 ${seconds:-3} "$@") >out 2>err </dev/null || s=$?

@@ -8,10 +8,10 @@
 # stdout: ^pipe: 6 kills, none missing, told$
 # stdout: ^at once: one of 5, 6 6 6 6$
 
-# a_while MOST: up to so many milliseconds.
+# a_while MOST: sleeps up to that many milliseconds.
 a_while() { sleep "$(awk -v seed="$(hexdump -n 4 -e '"%u"' /dev/urandom)" -v most="$1" 'BEGIN { srand(seed); printf "%.6f", rand() * most / 1000 }')"; }
 
-# grows FILE: waits until there is more in it: its writer is at work, and takes signals.
+# grows FILE: waits until the file grows: then its writer is running, and handles signals.
 grows() {
 	size=$(stat -c %s "$1")
 	for tenth in $(seq 200); do
@@ -22,9 +22,9 @@ grows() {
 	return 1
 }
 
-# killed_often TURNS: kills the loader of the module, and another takes over, with the output and options of `loads`.
+# killed_often TURNS: kills the module's loader and starts another, with the output and options of `loads`.
 killed_often() {
-	# Nobody reads from one loader's end to the next one's start: that takes long in a slow guest.
+	# Nobody reads between two loaders: that takes long in a slow guest.
 	loads steady.ko -s $((4 * SLOWNESS)) 2>err &
 	loader=$!
 	armed steady

@@ -20,7 +20,7 @@ cd /tmp
 status() { s=0; su usr -c "$*" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 sessions() { ls /sys/class/misc | sed -n 's/^spile-//p'; }
 end_all() { for name in $(sessions); do spilerun -d "$name"; done; }
-# What their users' sessions take, in KB.
+# Memory of all users' sessions, in KB.
 memory() {
 	for name in $(sessions); do spilerun status "$name"; done | sed -n 's/.*skipped, \([0-9]*\) KB$/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'
 }
@@ -30,7 +30,7 @@ user=$!
 most=$(($(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 16))
 for turn in 1 2 3 4 5 6 7 8; do last=$(status suid -R -L -s 4095 ticks); done
 [ "$(memory)" -le "$most" ] && [ "$(memory)" -gt $((most / 4)) ] && echo 'of the memory: a sixteenth'
-# What is left of it in the end is less than a session takes.
+# The remaining memory is less than a session needs.
 echo 'USER_MEMORY=1M' >/etc/spile/limits
 echo "more: $(status suid -R -L ticks) $(cat /tmp/err)"
 end_all
@@ -51,7 +51,7 @@ rm /etc/spile/limits
 [ "$(status suid -L ticks)" = 0 ]
 sleep 12
 loaded ticks
-# The shell that su has begun, and what it runs.
+# The shell started by su, and its child.
 for process in /proc/[0-9]*; do
 	! grep -q '^Uid:.5001' "$process/status" 2>/dev/null || kill -KILL "${process#/proc/}"
 done

@@ -13,22 +13,7 @@ approve ./*.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
 add_users usr:5001 no:5004
 make_suid
-mkdir -p /tmp/open && chmod 777 /tmp/open
-here=$PWD
-cd /tmp/open
-as() { user=$1; shift; su "$user" -c "$*"; }
-status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
-# processes UID: those of set-uid spilerun with this real one: the sessions of a user, or what removes their modules (0).
-processes() {
-	for process in /proc/[0-9]*; do
-		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
-	done
-}
-# unloaded NAME: waits until it is.
-unloaded() {
-	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
-	gone "$1"
-}
+enter_open
 # holding USER FILE: locks it until it is killed, by its process $holder.
 holding() { su "$1" -c "exec hold $2" >held 2>&1 & holder=$!; wait_for held held; }
 now() { cut -d. -f1 /proc/uptime; }

@@ -4,7 +4,7 @@
 # limit: 60
 # stdout: ^all as they should be$
 
-# try STATUS TEXT COMMAND...: its status, and a line on standard error that contains the text.
+# try STATUS TEXT COMMAND...: checks its status, and for a line on standard error that contains the text.
 try() {
 	wanted=$1 text=$2
 	shift 2

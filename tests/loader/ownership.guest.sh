@@ -21,8 +21,6 @@ add_users usr:5001 sys:5002 two:5003 no:5004
 make_suid
 mkdir -p /tmp/open && chmod 777 /tmp/open
 cd /tmp/open
-as() { user=$1; shift; su "$user" -c "$*"; }
-status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 
 started=$(status usr "suid -L asks 'who=\$(id -u >/tmp/open/pwned)'")
 as usr 'suid -A asks -T 1' >/dev/null 2>/tmp/err
@@ -58,7 +56,7 @@ as usr 'suid -A asks' >/dev/null 2>&1 &
 loader=$!
 wait_for said nobody
 echo "usr attaches: $(head -n 1 said)"
-# Two of root's are there: the one that started the session, and the one that reads it.
+# Two processes of root: the one that started the session, and the one that reads it.
 roots() { grep -lE '^Name:.spile-(root|guard|attend)$' /proc/[0-9]*/status 2>/dev/null | xargs grep -l '^Uid:.0' 2>/dev/null | wc -l; }
 before=$(roots)
 for attempt in 1 2 3 4; do status two suid asks -T 0.1; done >refusals

@@ -26,13 +26,7 @@ add_users usr:5001
 make_suid
 mkdir -p /tmp/open /tmp/other && chmod 777 /tmp/open /tmp/other
 cd /tmp/open
-as() { user=$1; shift; su "$user" -c "$*"; }
-status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 field() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status" | tr '\t' ' '; }
-unloaded() {
-	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
-	gone "$1"
-}
 begin() {
 	rm -f mine
 	as usr 'suid ticks -o mine' >/dev/null 2>err &
@@ -40,7 +34,7 @@ begin() {
 	wait_for mine tick || { cat err; exit 1; }
 }
 
-# By a name that no other test's command has.
+# With a name that no other test's command has.
 cp /bin/busybox /usr/bin/busyboxparts
 as usr 'suid ticks -o mine -c "busyboxparts sleep 1000"' >/dev/null 2>err &
 session=$!
@@ -92,7 +86,7 @@ done
 for tenth in $(seq 50); do [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && break; sleep 0.1; done
 [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && echo all processes are gone
 
-# The next file of the output is a link that leads out of its directory, to where its user may write.
+# The next output file is a link to a place outside its directory, where the user may write.
 ln -s /tmp/other/next log.1
 as usr 'suid ticks -o log -S 1' >/dev/null 2>err &
 session=$!
@@ -109,7 +103,7 @@ else
 	[ -e /tmp/other/next ] && echo outside: no Landlock here
 fi
 
-# What the directory is called is known when it is opened.
+# The name of the directory is determined when it is opened.
 mkdir -m 777 "day$(date +%Y)"
 as usr 'suid ticks -o day%Y/log -S 1' >/dev/null 2>err &
 session=$!

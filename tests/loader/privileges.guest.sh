@@ -24,15 +24,13 @@ make_suid
 cd /tmp
 mkdir -p open && chmod 777 open
 cd open
-# status COMMAND...: by a user.
-as() { user=$1; shift; su "$user" -c "$*"; }
+# The session of a user's set-uid spilerun.
 # The session of a user's set-uid spilerun.
 session_of() {
 	for process in /proc/[0-9]*; do
 		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
 	done | head -n 1
 }
-status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 
 echo "nobody: $(status no suid ticks) $(sed -n 's/^ERROR: //p' /tmp/err)"
 
@@ -84,7 +82,7 @@ echo "sys: elsewhere $elsewhere: $(cat /tmp/err)"
 [ "$(status dev suid ./mine.ko -T 0.2)" = 0 ]
 gone ticks
 echo dev: runs anything
-# What was looked at is what is loaded, whatever becomes of the file in between: whole runs or refusals, nothing else.
+# The bytes that were checked are loaded, whatever happens to the file meanwhile: complete runs or refusals, nothing else.
 cp "$place/ticks.ko" /tmp/good.ko
 head -c 5000 /tmp/good.ko >/tmp/bad.ko
 while [ ! -e /tmp/enough ]; do

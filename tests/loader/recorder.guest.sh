@@ -5,7 +5,7 @@
 # stdout: ^first: begins with 1, adds up$
 # stdout: ^last: ends with the last, adds up$
 
-# account NAME: what was printed and what was lost are together all that was written.
+# account NAME: printed and lost records add up to those written.
 account() {
 	lost=$(sed -n 's/^WARNING: \([0-9]*\) records were lost.*/\1/p' err | tail -n 1)
 	printed=$(grep -c '^line' out)

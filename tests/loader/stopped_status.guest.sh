@@ -1,5 +1,5 @@
-# Shows: a user who stops a set-uid spilerun while it shows a session's status does not pin the module: the session ends, also one
-# that was left running.
+# Shows: a user who stops a set-uid spilerun while it shows a session's status does not pin the module: the session ends,
+# including one that was left running.
 # script: ticks ticks.stp
 # stdout: ^stopped while it looks$
 # stdout: ^ended 0$
@@ -10,7 +10,7 @@
 printf 'spileusr:x:601:usr\n' >>/etc/group
 add_users usr:5001
 make_suid
-# look: a status of the user's, stopped at its first question, which the part with root's rights asks.
+# look: a user's status command, stopped at its first request to the part with root's rights.
 look() {
 	rm -f traced
 	strace -f -u usr -o traced -e trace=ioctl -e inject=ioctl:signal=SIGSTOP:when=1 suid status ticks >/dev/null 2>&1 &

@@ -10,7 +10,7 @@
 # stdout: ^responsive$
 
 seconds=${SPILE_TEST_SECONDS:-5}
-# 100,000 lines in a second, or fewer where that is too much for the machine.
+# 100,000 lines per second, or fewer if that is too much for the machine.
 for rate in 100000 50000 20000 10000 5000 2000; do
 	spilerun rate.ko rate=$rate seconds=$seconds -o out 2>err
 	lost=$(sed -n 's/^WARNING: \([0-9]*\) records were lost.*/\1/p' err | tail -n 1)
@@ -21,7 +21,7 @@ for rate in 100000 50000 20000 10000 5000 2000; do
 done
 [ -z "$lost" ] && echo steady: none lost
 
-# A slow kernel writes less in a second, and its reader takes less.
+# A slow kernel writes fewer per second, and its reader takes fewer.
 pause=$(awk "BEGIN { print 0.1 * $SLOWNESS }")
 spilerun storm.ko -T $((6 * SLOWNESS)) 2>err | (for turn in $(seq 60); do dd bs=4k count=1 2>/dev/null; sleep $pause; done; sleep 3; cat) >out &
 reader=$!

@@ -17,7 +17,7 @@ cp "$right" right.ko || exit
 cp right.ko lustre.ko
 "$SPILE" -r "$RELEASE" -d "$PWD/lustre.ko" -p4 -m walks -e 'probe module("lustre").function("ll_xattr_cache_refill") {
 	printf("stack\n"); print_backtrace(); printf("%s\n", sprint_backtrace()) }' >/dev/null || exit
-# section NAME: where it begins in the file, and its bytes.
+# section NAME: its offset in the file, and its bytes.
 section() {
 	set -- $(readelf -SW right.ko | sed -n "s/^ *\[ *[0-9]*\] \\$1 *[A-Z0-9_]* *[0-9a-f]* \([0-9a-f]*\) \([0-9a-f]*\) .*/\1 \2/p")
 	echo $((0x$1)) $((0x$2))

@@ -9,10 +9,10 @@
 # stdout: ^slow reader: adds up$
 # stdout: ^detached: adds up$
 
-# account NAME LEAST: what `printed` gives (whole lines, in order), those lost in the buffers and those that could not be
-# written are together all that was written; LEAST of them are missing.
+# account NAME LEAST: the result of `printed` (complete lines, in order), lines lost in the buffers and lines that could not
+# be written add up to those written; at least LEAST of them are missing.
 account() {
-	# A torn line would be another one.
+	# A torn line would differ.
 	printed | cut -d ' ' -f 1,3 | uniq -c | sed 's/^ *[0-9]* *//' >kinds
 	! grep -v '^line x\{196\}$\|^written *$\|^$' kinds || { echo "$1: torn"; return 1; }
 	lost=$(sed -n 's/^WARNING: \([0-9]*\) records were lost.*/\1/p' err | tail -n 1)

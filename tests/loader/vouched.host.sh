@@ -27,7 +27,7 @@ build() {
 build signed
 cp signed.ko unsigned.ko
 "/lib/modules/$RELEASE/build/scripts/sign-file" sha512 trusted.key trusted.x509 signed.ko || exit
-# Signed by the right one, and by a stranger over that.
+# Signed by the right key, and by another one on top of that.
 cp signed.ko twice.ko
 "/lib/modules/$RELEASE/build/scripts/sign-file" sha512 stranger.key stranger.pem twice.ko || exit
 build stranger --sign-key stranger.key --sign-cert stranger.pem

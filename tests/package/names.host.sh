@@ -44,7 +44,7 @@ echo "prep $($prep "$RELEASE" >out 2>&1; echo $? $(cat out))"
 PATH=$PWD/none:/usr/bin:/bin $prep -q 9.9.9-none </dev/null >/dev/null 2>&1 || echo "prep of none $?"
 $prep --no-such 2>/dev/null || echo "prep, wrong $?"
 $prep 6.1.0 6.1.1 2>/dev/null || echo "prep of two $?"
-# As root, and what would be installed.
+# As root: what would be installed.
 printf "#!/bin/sh\necho 0\n" >none/id
 printf '#!/bin/sh\necho linux-headers-6.1.0-1-amd64 linux-headers-6x1.0 | xargs -n 1\n' >none/apt-cache
 printf '#!/bin/sh\necho installed "$@"\n' >none/apt-get

@@ -4,7 +4,7 @@
 # stdout: ^all [3-9][0-9] values are there
 
 start dump 'probe started, hit ^C to stop'
-# begin prints before the other probes are armed: once may be too early.
+# begin prints before the other probes are armed: a single dump may be too early.
 for try in 1 2 3 4 5; do
 	echo 7 >/sys/module/ptlrpc/parameters/dump
 	sleep 1
@@ -13,7 +13,7 @@ for try in 1 2 3 4 5; do
 	fi
 done
 stop INT
-# Of the last resource dumped; those before it lay elsewhere.
+# Values of the last resource dumped; earlier ones had other addresses.
 dmesg | sed -n '/ptlrpc: dump at/h;/ptlrpc: expect /H;${x;p}' | sed -n 's/.*ptlrpc: expect //p' >expected
 right=0
 wrong=0

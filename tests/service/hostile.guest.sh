@@ -91,7 +91,7 @@ sleep 0.5
 begins out.3
 wait_for out.3 "tick"
 ends ticks
-# The pipe's reader was killed: what it had of a line, and what was in the pipe, is not in its file.
+# The pipe's reader was killed: its partial line and the pipe's contents are not in its file.
 sed -n 's/^tick \([0-9]*\) x*$/\1/p' out.1 out.2 out.3 | sort -n -u >numbers
 last=$(tail -n 1 numbers)
 held=$((last - $(wc -l <numbers)))
@@ -129,7 +129,7 @@ written=$(sed -n 's/^written //p' flooded)
 [ $(($(grep -c '^line [0-9]* x*$' flooded) + lost)) = "$written" ] && [ "$lost" -gt 0 ]
 echo stopped under a flood: all counted
 
-# It would switch lockdep off for all tests after this one.
+# This would disable lockdep for all later tests.
 if [ -e /proc/lockdep ]; then
 	echo 'removed by force: left out'
 else

@@ -54,7 +54,7 @@ spilerun service check 2>check || status=$?
 printf '#!/bin/sh\nexit 1\n' >bin/spile
 chmod +x bin/spile
 refused 'does not compile'
-# Stands for the compiler, which is not in the guest.
+# Replaces the compiler, which is not in the guest.
 printf '#!/bin/sh\necho "$@" >%s/called\ncp %s/ticks.ko .\n' $PWD $PWD >bin/spile
 run
 echo "rebuilt: $(head -n 1 out)"

@@ -7,7 +7,7 @@
 # stdout: ^systemd does not run here: take `spilerun service run ticks` out of
 # stdout: ^removed 0, left: 0$
 
-# Other tests stand in for systemd.
+# Other tests replace systemd by a script.
 rm -rf /run/systemd/system
 place=/lib/modules/$(uname -r)/spile/ticks.ko
 status=0

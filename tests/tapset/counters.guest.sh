@@ -7,7 +7,7 @@
 
 ifconfig lo 127.0.0.1 up
 echo 1 >/proc/sys/kernel/sched_schedstats
-# A task whose own counters are compared too.
+# A task for the comparison of per-task counters.
 load sleep 100000 &
 sleeper=$!
 disk=/sys/block/sda
@@ -47,7 +47,7 @@ stop
 counters >outer_after
 kill $sleeper
 
-# What the script counted is at least what came between the inner readings, at most what came between the outer ones.
+# The script's count is between the difference of the inner readings and that of the outer ones.
 awk '
 FILENAME == "outer_before" { low_outer[$1] = $2 }
 FILENAME == "inner_before" { low_inner[$1] = $2 }

@@ -9,7 +9,7 @@ if ! [ -d $examples ] && ! apt-get install -y --no-install-recommends systemtap-
   exit 0
 fi
 
-# From the table: of line N its script's module, xN.ko, its loader's options, and what its output has to match.
+# From the table: script and module (xN.ko) of line N, its loader's options, and the expected output.
 cp -rL $examples tree
 mkdir -p work
 grep -vE '^(#|$)' "$ROOT/tests/tapset/examples.table" >table
@@ -25,7 +25,7 @@ while IFS= read -r line; do
 done <table
 ls work/*.sh | xargs -P "$(nproc)" -I '{}' sh -c 'sh {} >{}.log 2>&1 </dev/null'
 
-# What happens in the guest, with the numbers of those that were built; eight at a time.
+# Runs in the guest, with the numbers of the scripts that were built; eight at a time.
 cat >guest.sh <<'EOF'
 modprobe scsi_debug dev_size_mb=32
 modprobe sd_mod

@@ -25,7 +25,7 @@ probe kernel.function("vfs_read") { println($count) }
 probe kernel.function("vfs_write") { println($nothing) }
 END
 "$SPILE" --check --kernel "$RELEASE" --kernel ./root script.stp >check.out 2>check.err
-# verdict TEXT: of the line that begins with it.
+# verdict TEXT: from the line that begins with it.
 verdict() { grep -A 1 -F "$1" check.out | tail -n 1 | grep -o 'root  *\(not known\|same\|gone\)' | sed 's/root *//'; }
 is() { if [ "$(verdict "$1")" = "$2" ]; then echo 1; else verdict "$1"; fi; }
 echo "not known: inlined $(is 'script.stp:1:7' 'not known'), line $(is 'script.stp:2:7' 'not known')"

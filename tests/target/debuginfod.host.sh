@@ -17,7 +17,7 @@ int register_kprobe(int n) { return kept(&all, n) + 1; }
 EOF
 gcc -g -O2 -static -nostdlib -nostartfiles -fno-pie -no-pie -Wl,-e,register_kprobe,--build-id -o served/vmlinux a.c
 objcopy --strip-debug served/vmlinux one.root/boot/vmlinuz-one
-# A release whose modules are here, and their debug information is not.
+# A release whose modules are installed without their debug information.
 mkdir -p two.root
 ln -s /lib two.root/lib
 cp "/usr/lib/debug/lib/modules/$RELEASE/kernel/fs/nfs/nfs.ko" served/

@@ -12,7 +12,7 @@
 # stdout: ^shown by the module: 5$
 # absent: not counted|jiffies are wrong
 
-# A test before this one may have left it loaded.
+# An earlier test may have left it loaded.
 umount /mnt 2>/dev/null || true
 rmmod lustre 2>/dev/null || true
 start variables jiffies

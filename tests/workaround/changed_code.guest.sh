@@ -14,8 +14,8 @@
 failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/output error\|Resource temporarily unavailable'; }
 
 right=$(find /lib/modules -name lustre.ko | head -n 1)
-# neg %ebx; mov %ebx,%eax, the first of which becomes two nops: the function fails where it is asked for -5, not for 5.
-# (mov %ebx,%eax; pop %rbx; neg %eax as the debug kernel has it.)
+# neg %ebx; mov %ebx,%eax, the first of which becomes two nops: the function then fails when it is asked for -5, not for 5.
+# (mov %ebx,%eax; pop %rbx; neg %eax in the debug kernel.)
 place=$(hexdump -v -e '1/1 "%02x"' "$right" | awk '{
 	place = index($0, "f7db89d8")
 	if (!place && (place = index($0, "89d85bf7d8"))) place += 6

@@ -74,7 +74,7 @@ sixth=0
 spilerun enforce lu_5642 2>renewal || sixth=$?
 grep -q 'has expired and no longer rewrites: spilerun enforce lu_5642 --expires' renewal
 echo "still: $(failure), refused $sixth"
-# A clock that is set back does not bring it to life again.
+# Setting the clock back does not revive it.
 was=$(date +%s)
 date -s "@$((was - 3600))" >/dev/null
 spilerun status lu_5642 | grep -q 'mode expired'

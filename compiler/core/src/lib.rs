@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! From syntax trees to C text: elaboration (pass 2), the plan, and its spelling in C (pass 3), with the tables that a
-//! feature is a record in (probe families, builtins, system calls) and the library of tapset files.
+//! From syntax trees to C text: elaboration (pass 2), the plan and the C text (pass 3), with the tables of features (probe
+//! families, builtins, system calls) and the library of tapset files.
 
 #![warn(missing_docs)]
 

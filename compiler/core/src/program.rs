@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The resolved program: what elaboration makes of scripts. Typed, spanned, nothing left to look up.
+//! The resolved program: the result of elaboration. Typed, with spans, nothing left to look up.
 //!
-//! Context variables are gone: `$x->f` has become fault-safe reads at computed addresses, `$return` a register,
-//! `$x` in a return probe a value saved at entry. A tree, consumed once by `plan`.
+//! Context variables are gone: `$x->f` has become fault-safe reads at computed addresses, `$return` a register, `$x` in a
+//! return probe a value saved at entry. A tree, consumed once by `plan`.
 
 mod attachment;
+pub mod command_text;
 pub mod commands;
 mod expression;
 pub mod same_key;
@@ -43,10 +44,10 @@ id!(/** A program or library in user space: index into [`Program::programs`]. */
 id!(/** A pattern of `=~`: index into [`Program::regexes`]. */ RegexId);
 id!(/** A value saved at a function's entry for its return probe: index into [`Probe::saved`]. */ SavedId);
 
-/// What elaboration makes of all scripts of a session.
+/// The result of elaboration for all scripts of a session.
 #[derive(Debug, Default)]
 pub struct Program {
-    /// Indexed by [`GlobalId`], those that no probe uses included.
+    /// Indexed by [`GlobalId`], including those that no probe uses.
     pub globals: Vec<Global>,
     /// Only functions that a probe reaches.
     pub functions: Vec<Function>,
@@ -62,14 +63,14 @@ pub struct Program {
     pub embedded: Vec<EmbeddedC>,
     /// Indexed by [`RegexId`].
     pub regexes: Vec<Regex>,
-    /// Link-time address of `register_kprobe`, where a probe is at a link-time address of the kernel.
+    /// Link-time address of `register_kprobe`, if a probe is at a link-time address of the kernel.
     pub anchor_address: Option<u64>,
-    /// What wildcards matched and no probe can be at, each with the reason.
+    /// The places matched by wildcards where no probe is possible, each with the reason.
     pub left_out: Vec<String>,
-    /// Guru mode: the code that probes are in, each function once.
+    /// Guru mode: the code of the probed functions, each once.
     pub fingerprints: Vec<Fingerprint>,
-    /// Where the script asks for source lines: for each object that has them, its name as in [`Target::name`] and the
-    /// table, in the layout that runtime-c/lines.c describes.
+    /// If the script needs source lines: for each object that has them, its name as in [`Target::name`] and the table, in
+    /// the layout described in runtime-c/lines.c.
     pub lines: Vec<(String, Vec<u8>)>,
 }
 
@@ -80,27 +81,27 @@ pub struct Fingerprint {
     pub place: Place,
     /// Name, for messages.
     pub function: String,
-    /// As the object's file has them.
+    /// As in the object's file.
     pub bytes: Vec<u8>,
-    /// Spans that the kernel itself patches, so that they may differ in memory: first byte and length, ascending.
+    /// Ranges that the kernel itself patches, so that they may differ in memory: first byte and length, ascending.
     pub patched: Vec<(u32, u32)>,
 }
 
-/// A pattern, as written and as the module runs it.
+/// A pattern, as written and as compiled.
 #[derive(Clone, Debug)]
 pub struct Regex {
     /// Source text of the pattern.
     pub pattern: Vec<u8>,
-    /// What the runtime interprets.
+    /// The tables for the runtime.
     pub automaton: Automaton,
 }
 
 /// A pattern compiled to the tables that runtime-c/regex.c interprets.
 #[derive(Clone, Debug)]
 pub enum Automaton {
-    /// Answers whether it matches.
+    /// Tells whether it matches.
     Plain(spile_regex::Plain),
-    /// Answers that, and where its groups match.
+    /// Tells that, and where its groups match.
     Tagged(spile_regex::Tagged),
 }
 
@@ -113,7 +114,7 @@ pub struct EmbeddedC {
     pub span: Span,
     /// Globals that its comments declare as used, and how.
     pub globals: Vec<(GlobalId, uses::Access)>,
-    /// Arguments of the script function that it stands in, which it calls `STAP_ARG_NAME`.
+    /// Arguments of the enclosing script function that it uses as `STAP_ARG_NAME`.
     pub arguments: Vec<(String, LocalId)>,
     /// Arguments and result are the members of `THIS`.
     pub unmangled: bool,
@@ -124,13 +125,13 @@ pub struct EmbeddedC {
 pub struct Global {
     /// As the script spells it.
     pub name: String,
-    /// What the variable, or each element of the array, holds.
+    /// What the variable, or each element of the array, contains.
     pub holds: Holds,
-    /// Types of the keys; none: no array.
+    /// Types of the keys; empty: not an array.
     pub keys: Vec<Type>,
     /// Most elements; None: the declaration gives no size.
     pub size: Option<u32>,
-    /// A full array drops the element that was made first.
+    /// A full array drops its oldest element.
     pub wrap: bool,
     /// The value that the declaration gives; None: 0 or "".
     pub initial: Option<Constant>,
@@ -153,7 +154,7 @@ impl Global {
     }
 }
 
-/// What a variable or an array's elements hold.
+/// What a variable or an array's elements contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// A number or a string.
@@ -162,7 +163,7 @@ pub enum Holds {
     Stats(Stats),
 }
 
-/// What an aggregate has to record beside count, sum, least and greatest value.
+/// What an aggregate records besides count, sum, least and greatest value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// An extractor asks for the variance.
@@ -192,12 +193,12 @@ pub enum Histogram {
 /// Most buckets that a histogram can have.
 pub const MAX_BUCKETS: u32 = 128;
 
-/// An element of an array, or an aggregate that is none.
+/// An element of an array, or an aggregate that is not an array.
 #[derive(Clone, Debug)]
 pub struct Element {
     /// The array or aggregate.
     pub global: GlobalId,
-    /// One for each key of the array; none for an aggregate that is no array.
+    /// One for each key of the array; empty for an aggregate that is not an array.
     pub keys: Vec<Expr>,
     /// The global's name.
     pub span: Span,
@@ -224,7 +225,7 @@ pub struct Local {
     pub ty: Type,
 }
 
-/// A function of a script, or a copy of one that is compiled for one probe.
+/// A function of a script, or a copy of one compiled for one probe.
 #[derive(Clone, Debug)]
 pub struct Function {
     /// As the script spells it; overloads and copies share it.
@@ -233,11 +234,11 @@ pub struct Function {
     pub parameters: usize,
     /// Indexed by [`LocalId`].
     pub locals: Vec<Local>,
-    /// None: it returns nothing, and 0 where its value is used.
+    /// None: it returns nothing, and 0 is used as its value.
     pub returns: Option<Type>,
     /// The probe that it was copied for: its saved values are that probe's.
     pub site: Option<u32>,
-    /// What a call runs.
+    /// The code that a call runs.
     pub body: FunctionBody,
     /// The definition that it comes from.
     pub span: Span,
@@ -333,22 +334,22 @@ pub enum StmtKind {
         /// Runs if it is not.
         otherwise: Option<Box<Stmt>>,
     },
-    /// `while` and `for`: `step` runs before each further test, also after `continue`.
+    /// `while` and `for`: `step` runs before each test but the first, also after `continue`.
     Loop {
-        /// Tested before each turn; None: always true.
+        /// Tested before each iteration; None: always true.
         condition: Option<LongExpr>,
         /// Its value is not used.
         step: Option<Expr>,
-        /// One turn.
+        /// One iteration.
         body: Box<Stmt>,
     },
     /// Leaves the innermost loop.
     Break,
-    /// Goes on with the next turn of the innermost loop.
+    /// Continues with the next iteration of the innermost loop.
     Continue,
     /// Leaves the handler.
     Next,
-    /// Leaves the handler because of the probe point's own condition: the hit counts as filtered.
+    /// Leaves the handler because the probe point's own condition does not hold: the hit counts as filtered.
     Filter,
     /// Leaves the function; with a value where the function has a type.
     Return(Option<Expr>),
@@ -387,11 +388,11 @@ pub struct Foreach {
     pub value: Option<Variable>,
     /// Empty: all elements.
     pub slice: Slice,
-    /// What the elements are sorted by, and in which direction; None: in no defined order.
+    /// Sort key and direction; None: in undefined order.
     pub sort: Option<(SortBy, Order)>,
-    /// How many elements at the most, evaluated once.
+    /// Most elements, evaluated once.
     pub limit: Option<LongExpr>,
-    /// One turn.
+    /// One iteration.
     pub body: Stmt,
 }
 
@@ -413,7 +414,7 @@ pub enum Order {
     Descending,
 }
 
-/// Something with a name that holds a value.
+/// A named variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variable {
     /// Of the function or handler.
@@ -429,7 +430,7 @@ pub struct Print {
     pub pieces: Vec<PrintPiece>,
 }
 
-/// A part of what a print puts out.
+/// A part of what a print writes.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a print has about as many directives as literals: boxes save nothing")]
 pub enum PrintPiece {
@@ -439,9 +440,9 @@ pub enum PrintPiece {
     Directive {
         /// How it is formatted.
         directive: Directive,
-        /// The number that `*` for the width takes.
+        /// The number for the width `*`.
         width: Option<LongExpr>,
-        /// The number that `*` for the precision takes.
+        /// The number for the precision `*`.
         precision: Option<LongExpr>,
         /// The value.
         argument: Expr,

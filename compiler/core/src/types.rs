@@ -12,7 +12,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// As messages name it.
+    /// As written in messages.
     pub fn name(self) -> &'static str {
         match self {
             Type::Long => "long",

@@ -19,12 +19,12 @@ use crate::portable::Portable;
 use crate::source::{Form, GlobalPattern, Source};
 use crate::symbols::Symbols;
 
-/// Debug information of one object: its DWARF, else its BTF; or an exported index of it.
+/// Debug information of one object: its DWARF, otherwise its BTF; or an exported index.
 pub struct DebugInfo(Box<dyn Source>);
 
 impl DebugInfo {
-    /// Fails with [`Error::NoDwarf`] where the object has neither DWARF nor BTF. `cache`: where an index is stored from run
-    /// to run; `base`: the kernel, whose BTF that of a module is part of.
+    /// Fails with [`Error::NoDwarf`] where the object has neither DWARF nor BTF. `cache`: where an index is stored between
+    /// runs; `base`: the kernel, whose BTF a module's BTF extends.
     pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>, base: Option<&Elf>) -> Result<DebugInfo, Error> {
         if let Some(portable) = Portable::open(&elf) {
             return Ok(DebugInfo(Box::new(portable)));
@@ -58,13 +58,13 @@ impl DebugInfo {
         self.0.form() == Form::Btf
     }
 
-    /// Whether it is known where variables are at that place of the code: of an exported index only where functions and inlined
-    /// copies begin, at labels and at calls.
+    /// Whether the locations of variables are known at that place of the code. An exported index knows them only where
+    /// functions and inlined copies begin, at labels and at calls.
     pub fn has_place(&self, at: Address) -> bool {
         self.0.has_place(at)
     }
 
-    /// Where no probe may be placed, as an exported index has it; None of other debug information.
+    /// Where no probe may be placed, if this is an exported index; otherwise None.
     pub fn reserved(&self) -> Option<Reserved> {
         self.0.reserved()
     }
@@ -74,7 +74,7 @@ impl DebugInfo {
         self.0.elf().path()
     }
 
-    /// Functions that fit, in the order of their names and then of the units.
+    /// Functions that match, sorted by name and then by unit.
     pub fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
         self.0.find_functions(pattern)
     }
@@ -84,17 +84,17 @@ impl DebugInfo {
         self.0.function_names()
     }
 
-    /// The function, with where its code is.
+    /// The function and where its code is.
     pub fn function(&self, id: FunctionId) -> Result<Function, Error> {
         self.0.function(id)
     }
 
-    /// The function whose code has the address; None if no function's has.
+    /// The function whose code contains the address, if any.
     pub fn function_at(&self, address: Address) -> Result<Option<FunctionId>, Error> {
         let elf = self.0.elf();
         let Some(at) = elf.flat(address) else { return Ok(None) };
         let Some(symbol) = elf.symbols_before(at)?.find(|symbol| symbol.function) else { return Ok(None) };
-        // Clones and parts are the function's: `f.isra.0`, `f.cold`.
+        // Clones and split-off parts belong to the function: `f.isra.0`, `f.cold`.
         let name = symbol.name.split('.').next().unwrap_or(symbol.name);
         let inside = |start: Address, size: u64| {
             start.section == address.section
@@ -135,8 +135,8 @@ impl DebugInfo {
         self.0.elsewhere(id, at, name)
     }
 
-    /// The variable outside functions of that name; `file`, a shell pattern for the end of its unit's path, tells those of
-    /// one name apart. An external one comes before a static one.
+    /// The variable of that name outside functions. `file`, a shell pattern for the end of its unit's path, selects among
+    /// several of one name. An external one comes before a static one.
     pub fn global(&self, name: &str, file: Option<&str>) -> Result<Result<FoundVariable, Unavailable>, Error> {
         self.0.global(GlobalPattern { name, file, external: false })
     }
@@ -151,31 +151,31 @@ impl DebugInfo {
         self.0.enumerator(name)
     }
 
-    /// The calls in the function's bodies and inlined copies, sorted by address; not those within what is inlined into it.
-    /// An indirect call is none of them: no entry names its callee.
+    /// The calls in the function's bodies and inlined copies, sorted by address, without those in code inlined into it.
+    /// Indirect calls are not among them: no entry names their callee.
     pub fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
         self.0.calls(id)
     }
 
-    /// The same of the function's bodies alone: calls that are made when it has been called itself.
+    /// The same for the function's bodies alone: calls made after the function itself has been called.
     pub fn calls_of_bodies(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
         self.0.calls_of_bodies(id)
     }
 
-    /// The same of one inlined copy.
+    /// The same for one inlined copy.
     pub fn calls_of_copy(&self, copy: InlinedCode) -> Result<Vec<Call>, Error> {
         self.0.calls_of_copy(copy)
     }
 
-    /// Where calls return to whose callee the compiler has not seen, through pointers above all, in the function's bodies and
-    /// what is inlined into them; sorted.
+    /// Return addresses of calls whose callee the compiler does not know, mostly through pointers, in the function's bodies
+    /// and in what is inlined into them; sorted.
     pub fn returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, Error> {
         self.0.returns_of_unknown_calls(id)
     }
 
-    /// The address of the word on the stack that holds the return address of the frame that `at` is in: 8 bytes below the
-    /// canonical frame address (System V ABI, AMD64 supplement, 3.2.2). None where no frame description says so, or only by
-    /// an expression (as of PLTs).
+    /// The address of the stack word that holds the return address of the frame that `at` is in: 8 bytes below the
+    /// canonical frame address (System V ABI, AMD64 supplement, 3.2.2). None where no frame description covers the address,
+    /// or only one with an expression (as for PLTs).
     pub fn return_address(&self, at: Address) -> Result<Option<Vec<Op>>, Error> {
         self.0.return_address(at)
     }
@@ -196,28 +196,28 @@ impl DebugInfo {
         self.0.line_table()
     }
 
-    /// What the type is. A declaration gives the definition that another unit has, if one has.
+    /// The type's description. A declaration gives the definition from another unit, if there is one.
     pub fn get(&self, id: TypeId) -> Result<Type, Error> {
         self.0.read_type(id, Extent::Whole)
     }
 
-    /// What the type is without typedefs and qualifiers.
+    /// The type without typedefs and qualifiers.
     pub fn resolve(&self, id: TypeId) -> Result<(TypeId, Type), Error> {
         self.0.resolve(id)
     }
 
-    /// Bytes of an object of the type; None for functions, incomplete types and arrays without a count.
+    /// Size of the type in bytes; None for functions, incomplete types and arrays without a count.
     pub fn size_of(&self, id: TypeId) -> Result<Option<u64>, Error> {
         self.0.size_of(id)
     }
 
-    /// The type that one index gives of an array whose [`Type::Array`] is `element` and `counts`: the element, or of an
-    /// array of several dimensions the array of the other dimensions.
+    /// The type that indexing an array with [`Type::Array`] `element` and `counts` once gives: the element, or for an array
+    /// of several dimensions the array of the remaining ones.
     pub fn array_element(&self, array: TypeId, element: TypeId, counts: &[Option<u64>]) -> Result<TypeId, Error> {
         self.0.array_element(array, element, counts)
     }
 
-    /// The member of a struct or union, through typedefs and qualifiers, also one of an anonymous struct in it.
+    /// The member of a struct or union, looking through typedefs and qualifiers, and into anonymous structs.
     pub fn member(&self, id: TypeId, name: &str) -> Result<FoundMember, MemberError> {
         self.0.member(id, name)
     }
@@ -233,8 +233,8 @@ impl DebugInfo {
         self.0.type_name(id)
     }
 
-    /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for places in the middle of code.
-    /// `reserved`: where no probe may be placed. Fails with [`Error::NoDwarf`] where there is no DWARF.
+    /// The bytes of an ELF file that, opened as this object's, gives the same answers, except for places in the middle of
+    /// code. `reserved`: where no probe may be placed. Fails with [`Error::NoDwarf`] where there is no DWARF.
     pub fn export(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Error> {
         self.0.export(reserved)
     }
@@ -246,7 +246,7 @@ impl DebugInfo {
     }
 }
 
-/// Whether the object is an exported index, in the form that is read here.
+/// Whether the object is an exported index in the format that this version reads.
 pub(crate) fn is_exported_index(elf: &Elf) -> bool {
     Portable::is_in(elf)
 }

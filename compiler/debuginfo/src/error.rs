@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can be wrong with a file and its debug information.
+//! Errors of files and their debug information.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why a file or its debug information cannot be used. Cloned where the failure of something that is read once is remembered.
+/// Why a file or its debug information cannot be used. Cloned where the failure of something read once is remembered.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// The operating system did not give the file.
+    /// The operating system could not read the file.
     #[error("reading {path}: {error}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system answered.
+        /// The operating system's error.
         error: Arc<io::Error>,
     },
     /// Not an object file for this architecture, or a damaged one.
@@ -33,18 +33,18 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
-    /// The object is whole, and has no `.debug_info`.
+    /// The object is intact, but has no `.debug_info`.
     #[error("{path} has no debug information (.debug_info)")]
     NoDwarf {
         /// The file.
         path: PathBuf,
     },
-    /// Damaged, or of a kind that no kernel compiler writes.
+    /// Damaged, or of a kind that no compiler of kernels writes.
     #[error("debug information of {path}{}: {message}", .offset.map_or(String::new(), |at| format!(", entry {at:#x}")))]
     Dwarf {
         /// The file.
         path: PathBuf,
-        /// Of the entry in `.debug_info`, if one is to blame.
+        /// The entry in `.debug_info` that is to blame, if known.
         offset: Option<u64>,
         /// What is wrong with it.
         message: String,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Debug information of kernels and modules: the functions of one object, their variables, where those are, and their types;
-//! and where a kernel's files are.
+//! Debug information of kernels and modules: the functions of one object, their variables with locations, and their types;
+//! and where the files of a kernel are.
 //!
 //! An object's debug information may be DWARF, BTF or an exported index. Each is a module of its own (`dwarf`, `btf`,
-//! `portable`) that answers the trait `source::Source` with the values of `facts`; [`DebugInfo`] opens whichever there is. They
-//! read files through `object`. [`target`] knows which files belong to a kernel release.
+//! `portable`) that implements the trait `source::Source` in terms of the types of `facts`; [`DebugInfo`] opens whichever
+//! there is. They read files through `object`. [`target`] knows which files belong to a kernel release.
 //!
-//! Answers are owned values, and ids ([`FunctionId`], [`TypeId`]) that are good for the object they came from. Nothing here
-//! knows of scripts. Damaged files give an [`Error`], or less than there should be; loops and nesting in them are bounded.
+//! Results are owned values, and ids ([`FunctionId`], [`TypeId`]) that are valid for the object they came from. Nothing
+//! here knows of scripts. Damaged files give an [`Error`] or incomplete results; loops and nesting in them are bounded.
 //!
 //!     let debug = DebugInfo::open(Arc::new(Elf::open(path)?), None, None)?;
 //!     for id in debug.find_functions(&FunctionPattern { name: "vfs_read".into(), ..Default::default() })? {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Readers that are otherwise only reached through files, for fuzzing (compiler/fuzz).
+//! Readers that are otherwise reached only through files, for fuzzing (compiler/fuzz).
 
 use crate::error::Error;
 use crate::object::{Elf, file, skeleton};
 use crate::portable::format;
 use crate::tables::{self, TableBytes, Tables};
 
-/// The bytes of a file, unpacked if they are packed. The message says what is wrong with them.
+/// The bytes of a file, unpacked if they are compressed. The error says what is wrong with them.
 pub fn unpacked(packed: &[u8]) -> Option<Result<Vec<u8>, String>> {
     file::unpack(packed)
 }
 
-/// An index of debug information over the sections and symbols of `elf`, with these numbers in its tables and these texts behind
-/// them, and the sum that makes it count as whole. `rows`: of each table, taken modulo what is sensible.
+/// An index of debug information over the sections and symbols of `elf`, with these numbers in its tables, these strings,
+/// and a valid checksum. `rows`: number of rows of each table, taken modulo a sensible limit.
 pub fn index(elf: &Elf, rows: &[u8], contents: &[u8]) -> Result<Vec<u8>, Error> {
     let columns = format::COLUMNS;
     let mut rest = (columns.len() as u32).to_le_bytes().to_vec();
@@ -24,7 +24,7 @@ pub fn index(elf: &Elf, rows: &[u8], contents: &[u8]) -> Result<Vec<u8>, Error> 
         rest.extend(rows.to_le_bytes());
         words += *columns * rows as usize;
     }
-    // Small numbers name rows and texts that there are.
+    // Small numbers refer to existing rows and strings.
     let word = |at: usize| match contents.get(at).copied().unwrap_or(0) {
         byte @ 0..0xf0 => u32::from(byte % 32),
         byte => u32::from_le_bytes([byte, 0xff, 0xff, 0xff]) >> ((byte & 7) * 4),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Tests over debug information as gcc writes it: of small C files, which are compiled by the test into relocatable
-//! files as modules are, and of the installed kernel.
+//! Tests of debug information written by gcc: of small C files, which the test compiles into relocatable files like
+//! modules, and of the installed kernel.
 
 mod btf;
 mod compiled;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::*;
 
-/// An object made of C text, in a directory that goes with it.
+/// An object compiled from C text, in a directory that is removed with it.
 struct Compiled {
     directory: tempfile::TempDir,
 }
@@ -57,7 +57,7 @@ fn open(path: &Path) -> DebugInfo {
     DebugInfo::open(Arc::new(Elf::open(path).expect("an ELF file")), None, None).expect("has DWARF")
 }
 
-/// The one function of the name.
+/// The only function of that name.
 fn only(debug: &DebugInfo, name: &str) -> FunctionId {
     let found = debug.find_functions(&FunctionPattern { name: name.into(), file: None }).expect("an index");
     assert_eq!(found.len(), 1, "{name}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Any bytes as an object file: everything there is to ask is asked of it. There is an answer or an error, whatever comes.
+//! Any bytes as an object file, on which every query is called. Each gives an answer or an error.
 
 #![no_main]
 

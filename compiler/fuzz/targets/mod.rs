@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Readers of what somebody else has written, one function each: any bytes go in, and nothing comes out. There is an answer or
-//! an error, whatever comes: no panic, no hang, no memory beyond measure.
+//! Readers of untrusted input, one function each: any bytes go in, and there is an answer or an error: no panic, no hang,
+//! no memory out of proportion.
 //!
-//! `compiler/tests/fuzzed.rs` gives them the kept seeds and some thousand inputs in every test run, `cargo xtask fuzz` as many as
-//! one likes, and `fuzz_targets/` what libFuzzer thinks of.
+//! `compiler/tests/fuzzed.rs` gives them the kept seeds and some thousand inputs in every test run, `cargo xtask fuzz` as
+//! many as wanted, and `fuzz_targets/` what libFuzzer generates.
 
 mod btf;
 pub mod die;
@@ -12,16 +12,16 @@ pub mod elf;
 mod loader;
 mod objects;
 mod root_part;
-mod scripts;
+pub mod scripts;
 
 /// A reader and what it is given.
 pub struct Target {
     pub name: &'static str,
     /// Tries the bytes.
     pub run: fn(&[u8]),
-    /// Inputs to begin with, made here; those that are kept in files come on top.
+    /// Inputs to begin with, generated here; those kept in files are added.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Bytes of an input at the most.
+    /// Most bytes of an input.
     pub longest: usize,
 }
 

@@ -29,6 +29,11 @@ fn environment() -> Environment {
 
 /// All passes up to the C text.
 pub fn script(bytes: &[u8]) {
+    compile(bytes);
+}
+
+/// The same; true if the script is accepted.
+pub fn compile(bytes: &[u8]) -> bool {
     let mut sources = SourceMap::new();
     let file = sources.add("<input>", bytes.to_vec(), Origin::User);
     let (script, problems) = syntax::parse(&mut sources, file, &environment(), &Macros::default());
@@ -36,14 +41,14 @@ pub fn script(bytes: &[u8]) {
         problems.iter().any(|problem| problem.severity == Severity::Error)
     };
     if wrong(&problems) {
-        return;
+        return false;
     }
     let options = Options { guru: true, display_globals: true, ..Options::default() };
     let mut resolver = Resolver::new(None, "6.1.0");
     let scripts = [script];
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
     if wrong(&problems) {
-        return;
+        return false;
     }
     let naming = Naming {
         module: "m".into(),
@@ -55,7 +60,7 @@ pub fn script(bytes: &[u8]) {
         defines: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, naming).expect("what elaboration lets through can be planned");
-    let _ = spile_core::emit::emit(&plan);
+    spile_core::emit::emit(&plan).is_ok()
 }
 
 const LIBRARY: [&str; 3] = [

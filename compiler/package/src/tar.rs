@@ -2,8 +2,8 @@
 
 //! Writes archives: tar (POSIX.1-2008, pax, "ustar Interchange Format") and ar (deb(5)).
 //!
-//! `ar` is written here instead of by the crate of that name: a package has three members with fixed names, and the
-//! format is a line of text before each.
+//! `ar` is written here, in 10 lines, instead of by the crate of that name: a package has three members with
+//! fixed names, and the format is a line of text before each.
 
 use tar::{Builder, EntryType, Header};
 

@@ -2,8 +2,6 @@
 
 //! Errors in patterns.
 
-use std::fmt;
-
 /// An error in a pattern; `start..end` are bytes of the pattern's value, `end` after `start` unless at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -16,43 +14,61 @@ pub struct Error {
 }
 
 /// The kinds of error in a pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ErrorKind {
     /// `(` without `)`.
+    #[error("unclosed '('")]
     UnclosedGroup,
     /// `)` without `(`.
+    #[error("')' closes nothing")]
     StrayClose,
     /// `[` without `]`.
+    #[error("unclosed '['")]
     UnclosedClass,
     /// `[:name:]` that does not exist.
+    #[error("unknown character class")]
     UnknownClass,
     /// `[.ab.]`, `[=ab=]`: of more than one character.
+    #[error("collating elements of several characters are not supported")]
     Collation,
     /// `[z-a]`.
+    #[error("the range ends before it begins")]
     BackwardRange,
     /// `*`, `+`, `?` or `{` after nothing.
+    #[error("nothing to repeat")]
     NothingToRepeat,
     /// `^*`.
+    #[error("an anchor cannot be repeated")]
     RepeatedAnchor,
     /// `{` without a repetition count.
+    #[error("expected {{N}}, {{N,}} or {{N,M}}")]
     BadCount,
     /// `{3,2}`.
+    #[error("the largest count is less than the smallest")]
     BackwardCount,
     /// A count over [`super::parse::MAX_COUNT`].
+    #[error("the count is too large")]
     CountTooLarge,
     /// `\` at the end.
+    #[error("a backslash at the end")]
     UnfinishedEscape,
     /// `\x` without a digit.
+    #[error("expected hexadecimal digits after \\x")]
     BadHexadecimal,
     /// `\1`.
+    #[error("back references are not supported")]
     BackReference,
     /// `\b`, `\<`: conditions on the position between two characters.
+    #[error("word boundaries are not supported")]
     WordBoundary,
     /// `(?` without `:`.
+    #[error("expected ':' after '(?'")]
     UnknownExtension,
     /// Groups or repetitions are nested too deeply.
+    #[error("nested too deep")]
     TooDeep,
     /// The automaton would have more states than a module may hold, or takes too long to build.
+    #[error("the pattern is too large")]
     TooLarge,
 }
 
@@ -72,31 +88,6 @@ impl ErrorKind {
             ErrorKind::UnknownExtension => "(?: ) groups without capturing; there are no other extensions",
             ErrorKind::WordBoundary => "write what may stand there, as in \"(^|[^[:alnum:]_])word\"",
             _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ErrorKind::UnclosedGroup => "unclosed '('",
-            ErrorKind::StrayClose => "')' closes nothing",
-            ErrorKind::UnclosedClass => "unclosed '['",
-            ErrorKind::UnknownClass => "unknown character class",
-            ErrorKind::Collation => "collating elements of several characters are not supported",
-            ErrorKind::BackwardRange => "the range ends before it begins",
-            ErrorKind::NothingToRepeat => "nothing to repeat",
-            ErrorKind::RepeatedAnchor => "an anchor cannot be repeated",
-            ErrorKind::BadCount => "expected {N}, {N,} or {N,M}",
-            ErrorKind::BackwardCount => "the largest count is less than the smallest",
-            ErrorKind::CountTooLarge => "the count is too large",
-            ErrorKind::UnfinishedEscape => "a backslash at the end",
-            ErrorKind::BadHexadecimal => "expected hexadecimal digits after \\x",
-            ErrorKind::BackReference => "back references are not supported",
-            ErrorKind::WordBoundary => "word boundaries are not supported",
-            ErrorKind::UnknownExtension => "expected ':' after '(?'",
-            ErrorKind::TooDeep => "nested too deep",
-            ErrorKind::TooLarge => "the pattern is too large",
         })
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Options of stap that change nothing here, and are accepted: programs that drive stap give them, and refusing them would stop
-//! these. A note says what a user could miss.
+//! Options of stap that have no effect here but are accepted: programs that drive stap use them, and an error would stop
+//! them. A note says what a user might miss.
 //!
 //! Help, manual and completion leave them out.
 
@@ -13,7 +13,7 @@ the line behind the prologue: .statement(\"function@file.c:LINE\")";
 const INTERACTIVE: &str =
     "there is no prompt: the script is compiled and run as without it; a changed script takes a tenth of a second";
 
-/// Name (one letter: a short option), whether it takes a value, and the note; none where nothing is missed.
+/// Name (one letter: a short option), whether it takes a value, and the note; None if nothing is missed.
 const ACCEPTED: &[(&str, bool, &str)] = &[
     ("P", false, PROLOGUE),
     ("q", false, "no coverage is recorded; -p2 shows what of the library a script uses"),
@@ -25,7 +25,7 @@ const ACCEPTED: &[(&str, bool, &str)] = &[
     ),
     ("i", false, INTERACTIVE),
     ("interactive", false, INTERACTIVE),
-    // All errors of a pass are told anyway.
+    // All errors of a pass are reported anyway.
     ("semantic-keep-going", false, ""),
     ("ldd", false, "symbols of the libraries that programs use are not carried along; -d FILE does that for a file"),
     ("sysenv", true, "not used: name programs and libraries by their full path in the script"),
@@ -63,7 +63,7 @@ fn variable(text: &str) -> Result<String, String> {
     }
 }
 
-/// A note for each of them that is given and would have done something, with its name.
+/// A note, with the option's name, for each given option that would have had an effect.
 pub fn notes(matches: &ArgMatches) -> Vec<String> {
     let given = |name: &str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
     let noted = ACCEPTED.iter().filter(|(name, _, note)| !note.is_empty() && given(name));

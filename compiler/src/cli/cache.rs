@@ -21,7 +21,7 @@ pub enum Action {
     Clear,
 }
 
-/// Does it, and gives the lines to print. Err: there is no cache.
+/// Executes it, and returns the lines to print. Err: there is no cache.
 pub fn run(action: Action, cache: &Cache) -> Result<Vec<String>, String> {
     let Some(directory) = cache.directory() else {
         let why = cache.take_notices();

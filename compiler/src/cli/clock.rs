@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-/// Time on CPUs so far, of this process and of the programs that it waited for.
+/// CPU time so far of this process and of the programs that it has waited for.
 pub fn processor_time() -> Duration {
     let (user, system) = processor_ms();
     Duration::from_millis(u64::try_from(user + system).unwrap_or(0))
 }
 
-/// A pass that runs.
+/// A pass in progress.
 pub struct Clock {
     started: Instant,
     user: i64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--example NAME`: scripts that are installed to be tried.
+//! `--example NAME`: runs an installed example.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,15 +12,15 @@ const PLACES: [&str; 5] = [
     "doc/systemtap-doc/examples",
     "doc/systemtap/examples",
 ];
-/// Directories in one another.
+/// Nested directories that are searched.
 const DEEPEST: usize = 8;
 
-/// The example's file: NAME, with or without `.stp`, anywhere below those places; of several the first by place and path.
-/// The error says where it was looked for.
+/// The example's file: NAME, with or without `.stp`, anywhere below those directories; of several, the first by directory
+/// and path. The error names the directories searched.
 pub fn find(name: &Path) -> Result<PathBuf, String> {
     let given = std::env::var("XDG_DATA_DIRS").ok().filter(|list| !list.is_empty());
     let data = given.unwrap_or_else(|| "/usr/local/share:/usr/share".to_string());
-    // Those that begin elsewhere than at / do not count, the specification of $XDG_DATA_DIRS says.
+    // Relative paths are ignored, as the specification of $XDG_DATA_DIRS says.
     let places = data.split(':').filter(|data| data.starts_with('/'));
     let places: Vec<PathBuf> = places.flat_map(|data| PLACES.map(|place| Path::new(data).join(place))).collect();
     find_in(name, &places)
@@ -45,7 +45,8 @@ fn find_in(name: &Path, places: &[PathBuf]) -> Result<PathBuf, String> {
     })
 }
 
-/// Sorted, so that the answer does not hang on the file system. A link to a directory is not followed: it could lead in a circle.
+/// Sorted, so that the result does not depend on the file system. A link to a directory is not followed: it could be a
+/// cycle.
 fn below(directory: &Path, wanted: &[PathBuf], depth: usize) -> Option<PathBuf> {
     if let Some(path) = wanted.iter().map(|name| directory.join(name)).find(|path| path.is_file()) {
         return Some(path);

@@ -6,9 +6,9 @@ use spile_source::diagnostic::{Code, Diagnostic, suggest};
 use spile_source::{Origin, SourceMap, Span};
 use spile_syntax::ast::{Global, Item, Literal, Script};
 
-/// Gives the globals their values; a diagnostic for each that is not there or is an array.
+/// Sets the globals; returns a diagnostic for each that does not exist or is an array.
 ///
-/// A value that reads as a number is one, unless the script's own initial value is a string.
+/// A value that can be parsed as a number is one, unless the script's own initial value is a string.
 pub fn assign(sources: &mut SourceMap, scripts: &mut [Script], values: &[(String, String)]) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for (name, value) in values {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `-D NAME=VALUE`: the limits that guard a script, by the names and with the defaults that SystemTap gives them.
+//! `-D NAME=VALUE`: the limits that guard a script, with SystemTap's names and defaults.
 
 use spile_core::plan::Limits;
 
@@ -8,11 +8,11 @@ use spile_core::plan::Limits;
 pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, \
      MAXSTRINGLEN, MAXTRYLOCK, MINSTACKSPACE, STP_ALIBI, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY, WHOLE_LOCKS";
 
-/// SystemTap's MAXACTION_INTERRUPTIBLE, where it is not given, is so many times MAXACTION.
+/// SystemTap's MAXACTION_INTERRUPTIBLE, if not given, is this many times MAXACTION.
 const INTERRUPTIBLE_FACTOR: u32 = 10;
 
-/// Puts all `-D` into the limits; the message says which one is wrong. Gives what is no limit: names and values that
-/// embedded C may ask for.
+/// Applies all `-D` to the limits; the error says which one is invalid. Returns those that are not limits: names and values
+/// for embedded C.
 ///
 /// MAXACTION alone is what a handler may do with INTERRUPTIBLE=0. Otherwise, and that is the default, it may do
 /// MAXACTION_INTERRUPTIBLE. Of our handlers those of begin, end and error probes run with interrupts on, and let others run in
@@ -41,7 +41,7 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             "MAXSTRINGLEN" => limits.string_bytes = small(16, 65_536)?,
             "MAXTRYLOCK" => tries = Some(small(1, 1_000_000)?),
             "MINSTACKSPACE" => limits.least_stack = small(1024, 1 << 15)?,
-            // Of the resolver.
+            // Limits of the resolver.
             "STAP_CALLEE_MATCHALL" => {}
             "STP_ALIBI" => limits.counts_only = true,
             "WHOLE_LOCKS" => limits.whole_locks = true,
@@ -61,7 +61,7 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
         (true, None, actions) => {
             actions.map(|actions| actions.saturating_mul(INTERRUPTIBLE_FACTOR).min(i32::MAX as u32))
         }
-        // Unless --suppress-time-limits has said more.
+        // Unless --suppress-time-limits has set more.
         (false, _, None) if limits.max_actions == Limits::default().max_actions => {
             Some(limits.max_actions / INTERRUPTIBLE_FACTOR)
         }
@@ -70,7 +70,7 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
     limits.max_actions = actions.unwrap_or(limits.max_actions);
     if tries.is_some() || delay.is_some() {
         let micros = u64::from(tries.unwrap_or(100)) * u64::from(delay.unwrap_or(10));
-        // Nobody waits for longer than the kernel's watchdogs bear.
+        // No wait may exceed the kernel's watchdogs.
         limits.lock_wait = (micros * 1000).min(1_000_000_000) as u32;
     }
     Ok(others)

@@ -59,23 +59,23 @@ pub struct Options {
     /// Messages.
     #[command(flatten)]
     pub message: MessageOptions,
-    /// Called as `stap`: the program that others start and look for by that name.
+    /// Called as `stap`: the name by which other programs start it and look for it.
     #[arg(skip)]
     pub as_stap: bool,
-    /// Notes about options that are accepted and change nothing.
+    /// Notes about accepted options without effect.
     #[arg(skip)]
     pub notes: Vec<String>,
 }
 
 /// The command as help and completion show it, with the options that are refused.
 fn command() -> clap::Command {
-    // The last of an option counts: the command line's, not that of the rc file.
+    // The last occurrence of an option counts: the command line overrides the rc file.
     Options::command().args_override_self(true).args(refused::arguments()).args(accepted::arguments())
 }
 
 impl Options {
-    /// From the words of a command line, the program's name first. The error prints itself: it is a mistake, or what is
-    /// asked for by -h and -V.
+    /// Parses the words of a command line, including the program's name. The error prints itself: it is a mistake, or the
+    /// output of -h and -V.
     pub fn parse_words(words: Vec<OsString>) -> Result<Options, clap::Error> {
         let mut command = command();
         let as_stap = words.first().map(Path::new).and_then(Path::file_name).is_some_and(|name| name == "stap");
@@ -98,7 +98,7 @@ impl Options {
         }
     }
 
-    /// Why a value that stap takes is refused here.
+    /// Why a value that stap accepts is refused here.
     fn unserved(&self) -> Option<String> {
         let machine = std::env::consts::ARCH;
         if let Some(given) = self.build.architecture.as_ref().filter(|given| *given != machine) {

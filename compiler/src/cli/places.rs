@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::options::Options;
 
-/// Where a run works, and what the user has to know of the choice.
+/// A run's directory for temporary files, and a warning about the choice.
 #[derive(Debug, PartialEq)]
 pub struct Temporary {
     /// The directory.
     pub place: PathBuf,
-    /// Why it is not the one that the environment names.
+    /// Why it is not the one from the environment.
     pub warning: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub fn temporary(options: &Options) -> Result<Temporary, String> {
 
 fn temporary_of(given: Option<&Path>, variable: Option<&Path>) -> Result<Temporary, String> {
     if let Some(place) = given {
-        // Made where it is not there.
+        // Created if missing.
         if !make_takes(place) {
             return Err(format!(
                 "--tmpdir {}: the kernel's make takes no blanks nor signs like $ in a path",
@@ -68,7 +68,7 @@ fn temporary_of(given: Option<&Path>, variable: Option<&Path>) -> Result<Tempora
     }
 }
 
-/// Whether make and the shell lines of Kbuild take a path as one word, without a meaning of their own.
+/// Whether make and the shell commands of Kbuild take a path literally as one word.
 fn make_takes(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+@~".contains(byte))
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A line that says what is going on, for people who wait: on standard error, only if that is a terminal, and only after
-//! half a second. It is gone when the work is done.
+//! A progress line for people who wait: on standard error, only if that is a terminal, and only after half a second. It
+//! disappears when the work is done.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Nothing is shown of what takes no longer.
+/// Work that takes less time shows no progress.
 const QUIET: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(250);
 
-/// Work that is going on; it ends when this is dropped.
+/// Work in progress; it ends when this is dropped.
 pub struct Progress {
     showing: Option<(Speaker, JoinHandle<()>)>,
 }
 
-/// Says what is going on, for whoever has no [`Progress`] at hand; in silence when the work is done.
+/// Updates the progress text, for code that has no [`Progress`]; no effect when the work is done.
 #[derive(Clone)]
 pub struct Speaker(Sender<Option<String>>);
 
@@ -29,7 +29,7 @@ impl Speaker {
 }
 
 impl Progress {
-    /// `wanted`: not where other lines would come between.
+    /// `wanted`: false where other lines would be printed in between.
     pub fn start(text: &str, wanted: bool) -> Progress {
         Progress::on(text, wanted && std::io::stderr().is_terminal(), std::io::stderr)
     }
@@ -41,7 +41,7 @@ impl Progress {
         Progress { showing: shown.then(thread).flatten().map(|thread| (Speaker(sender), thread)) }
     }
 
-    /// What is going on now.
+    /// The present text.
     pub fn say(&self, text: &str) {
         if let Some((speaker, _)) = &self.showing {
             speaker.say(text);

@@ -21,14 +21,14 @@ pub fn path() -> Option<PathBuf> {
     Some(directory.or_else(home)?.join("rc"))
 }
 
-/// Whether the options of a file may be taken: they include `-g` and `-c`. It is the user's or root's, and not everybody may write
-/// to it.
+/// Whether the options of a file may be used: they include `-g` and `-c`. The file must belong to the user or root, and not
+/// be writable by everybody.
 fn is_trusted(path: &Path) -> bool {
     let owner = |file: &std::fs::Metadata| file.uid() == 0 || file.uid() == nix::unistd::geteuid().as_raw();
     std::fs::metadata(path).is_ok_and(|file| owner(&file) && file.mode() & 0o002 == 0)
 }
 
-/// The words of a command line with those of the file put in front, behind the program's name; the error names the file.
+/// The words of a command line with those of the file inserted after the program's name; the error names the file.
 pub fn with_words(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let Some(path) = path() else { return Ok(arguments) };
     let text = match read::regular(&path, MOST_BYTES) {
@@ -57,9 +57,9 @@ pub fn with_words(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String>
     Ok(arguments)
 }
 
-/// The words of a line. `variable` gives the value of `$NAME`. The error says what is not finished.
+/// Splits a line into words. `variable` gives the value of `$NAME`. The error says what is unfinished.
 ///
-/// The crate `shell-words` knows neither variables nor `~`, which rc files use.
+/// The crate `shell-words` supports neither variables nor `~`, which rc files use.
 pub fn split(line: &str, variable: &dyn Fn(&str) -> String) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

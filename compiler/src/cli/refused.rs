@@ -2,8 +2,8 @@
 
 //! Options of stap that are refused, each with what to do instead.
 //!
-//! They are arguments of the command line like the others, so that a script's line is read as stap reads it and the
-//! reason is told; help, manual and completion leave them out.
+//! They are defined like other arguments of the command line, so that a script's line is read as stap reads it and the
+//! reason can be printed; help, manual and completion leave them out.
 
 use clap::{Arg, ArgAction, ArgMatches};
 
@@ -55,7 +55,7 @@ pub fn arguments() -> impl Iterator<Item = Arg> {
     })
 }
 
-/// The reason against the first of them that is given, with its name.
+/// The reason for the first of them that is given, with its name.
 pub fn reason(matches: &ArgMatches) -> Option<String> {
     let given =
         |name: &&(&str, Takes, &str)| matches.value_source(name.0) == Some(clap::parser::ValueSource::CommandLine);

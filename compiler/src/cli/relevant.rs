@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which options decide about a module, for the key that it is kept by.
+//! Which options affect a module, for its key in the cache.
 
 use spile_source::{Origin, SourceMap};
 use spilerun::options::SessionOptions;
 
 use super::options::Options;
 
-/// The options without those that do not change the module, all of them by default: an option that is added is relevant.
+/// The options without those that do not change the module. By default an option is relevant, so a new one is.
 pub fn relevant(options: &Options, sources: &SourceMap) -> Options {
     let mut options = options.clone();
     options.build.last_pass = None;
@@ -23,7 +23,7 @@ pub fn relevant(options: &Options, sources: &SourceMap) -> Options {
     options.message.time_report = None;
     options.run.guest = false;
     let session = std::mem::take(&mut options.run.session);
-    // Its program can be what process probes without a path mean.
+    // Its program can be the target of process probes without a path.
     let process = sources
         .files()
         .any(|file| file.origin == Origin::User && file.bytes.windows(7).any(|window| window == b"process"));

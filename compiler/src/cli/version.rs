@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What `--version` tells.
+//! The output of `--version`.
 
 use spile_syntax::LANGUAGE_VERSION;
 
-/// The first line is one that tools which drive stap read a version from: that of the language.
+/// Tools that drive stap read a version from the first line: that of the language.
 pub fn lines() -> Vec<String> {
     let own = env!("CARGO_PKG_VERSION");
     vec![

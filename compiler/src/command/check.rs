@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--check`: what a script finds on several kernels, compared.
+//! `--check`: compares what a script finds on several kernels.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use crate::reporter::{Failed, print_lines};
 use crate::session::Session;
 use crate::target;
 
-/// As diff(1) has it: 0 nothing has changed, 1 something has, 2 that could not be found out.
+/// Exit status as of diff(1): 0 nothing has changed, 1 something has, 2 an error.
 const TROUBLE: Failed = Failed(2);
 
 /// Compares the script on each kernel of `--kernel` with the first.

@@ -21,7 +21,7 @@ use crate::reporter::{Failed, count, print_lines, print_text};
 use crate::session::Session;
 use crate::target::Target;
 
-/// Passes 1 (done: `scripts`) to 4, or the module from the cache; then what is left of pass 5.
+/// Passes 2 to 4 for `scripts`, the result of pass 1, or the module from the cache; then what remains of pass 5.
 pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) -> Result<Outcome, Failed> {
     if job.last_pass == 1 {
         let users = scripts.iter().take(1 + session.options.script.more.len());
@@ -129,7 +129,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     finish(session, finished, &name, last_pass, &target)
 }
 
-/// What is left to do with a module, new or from the cache.
+/// What remains to be done with a module, new or from the cache.
 fn finish(
     session: &mut Session,
     mut finished: Finished,

@@ -11,7 +11,7 @@ use crate::reporter::{Failed, print_lines};
 use crate::session::Session;
 use crate::target::Target;
 
-/// Writes the index of the kernel, of the modules that the words of the command line name, and of those of `-d`.
+/// Writes the index of the kernel, of the modules named on the command line, and of those of `-d`.
 pub(super) fn export(session: &Session, file: &Path, target: &Target) -> Result<Outcome, Failed> {
     let failed = |error: TargetError| session.reporter.fail(&error, &error.notes());
     let kernel = target.kernel.as_ref().ok_or_else(|| failed(TargetError::no_kernel(&target.release)))?;

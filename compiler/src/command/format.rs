@@ -11,7 +11,7 @@ use crate::reporter::Failed;
 use crate::session::Session;
 use crate::target::running_release;
 
-/// Prints the script; of one that does not parse, only its mistakes.
+/// Prints the script; if it does not parse, only its errors.
 pub(super) fn format(session: &mut Session) -> Result<Outcome, Failed> {
     let Some((script, arguments)) = session.options.script.source() else {
         return Err(no_script(&session.reporter));

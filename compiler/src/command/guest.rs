@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--guest`: the script, or a module that was built before, runs in a throw-away guest of its kernel.
+//! `--guest`: the script, or a prebuilt module, runs in a disposable guest of its kernel.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,13 +20,13 @@ pub(super) fn prebuilt(options: &Options) -> Option<(PathBuf, Vec<String>)> {
     }
 }
 
-/// Reports of a module that was built before whether it loads, is armed and leaves, on the kernel it was built for.
+/// Reports of a prebuilt module whether it loads, is armed and unloads, on the kernel it was built for.
 pub(super) fn rehearse(session: &mut Session, module: &Path, settings: Vec<String>) -> Result<Outcome, Failed> {
     let file = spilerun::file::File::find(module).map_err(|error| session.reporter.error(error))?;
     let meta = &file.description.meta;
     let targets: Vec<String> =
         meta.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
-    // The loader and the kernel call it by this name, whatever its file is called.
+    // The loader and the kernel use this name, whatever its file is called.
     let directory = session.scratch()?;
     let named = directory.path().join(format!("{}.ko", meta.name));
     std::fs::write(&named, &file.image)
@@ -37,7 +37,7 @@ pub(super) fn rehearse(session: &mut Session, module: &Path, settings: Vec<Strin
 
 /// Runs a module in a guest. What the loader prints there is printed here; `-o` names a file here.
 ///
-/// `targets`: the modules that it probes. `settings`: GLOBAL=VALUE, for a module that was built before.
+/// `targets`: the modules that it probes. `settings`: GLOBAL=VALUE, for a prebuilt module.
 pub(super) fn run(
     session: &mut Session,
     module: &Path,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--list-lines`: the source lines of functions, those that can be probed marked.
+//! `--list-lines`: the source lines of functions, marking those that can be probed.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub(super) fn list(session: &mut Session, target: &Target) -> Result<Outcome, Fa
     print_lines(lines)
 }
 
-/// Names the files whose text was not found, and where it was looked for.
+/// Names the files whose text was not found, and the places searched.
 fn note_missing_text(reporter: &Reporter, files: BTreeSet<String>, sources: &Sources) {
     let files: Vec<String> = files.into_iter().collect();
     let places = sources.given.iter().chain(&sources.known).filter(|place| place.is_dir());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a command line asks for, a file for each subject. [`Command`] says which one it is.
+//! The commands, one file for each subject. [`Command`] says which one is meant.
 
 mod cache;
 mod check;
@@ -31,7 +31,7 @@ use crate::target::{self, Target};
 
 pub use remote::MODULE_DIRECTORY;
 
-/// What needs no kernel and no script that compiles.
+/// Commands that need no kernel and no script that compiles.
 enum Simple {
     Explain(String),
     Completion(clap_complete::Shell),
@@ -80,7 +80,7 @@ impl Simple {
     }
 }
 
-/// What looks at one kernel: all but `-p1` to `-p5` compile nothing.
+/// Commands that examine one kernel: all but `-p1` to `-p5` compile nothing.
 enum Command {
     Export(PathBuf),
     List(String),
@@ -119,7 +119,7 @@ impl Command {
 /// What a compilation is for, as the command line has it.
 struct Job {
     limits: Limits,
-    /// `-D` that are no limits: names and values for embedded C.
+    /// `-D` that are not limits: names and values for embedded C.
     defines: Vec<(String, String)>,
     /// `-m`
     name: Option<String>,
@@ -173,7 +173,7 @@ impl Job {
     }
 }
 
-/// Does what the command line asks for; `words` are all of it, with those of the rc file.
+/// Executes the command line; `words` are all its words, including those of the rc file.
 pub fn perform(session: &mut Session, words: &[OsString]) -> Result<Outcome, Failed> {
     if session.options.message.version {
         return describe::version();
@@ -235,7 +235,7 @@ fn limit_resources(session: &Session) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Looks at the directories that the environment names, and at the files of `-d`, before any pass.
+/// Checks the directories from the environment, and the files of `-d`, before any pass.
 fn check_places(session: &Session) -> Result<(), Failed> {
     if let Some(missing) = session.options.kernel.files().iter().find(|file| !file.is_file()) {
         return Err(session.reporter.usage(&format!("-d {}: there is no such file", missing.display())));

@@ -2,8 +2,8 @@
 
 //! `--remote`: the script is compiled here for the kernel of another host, and run there by its spilerun, through ssh(1).
 //!
-//! The module goes through standard input of a shell there, which then stays open: when it closes, because this program has got a
-//! signal or is gone, the session there ends in order.
+//! The module is sent through standard input of a shell there, which then stays open: when it closes, because this program
+//! has received a signal or is gone, the session there ends properly.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ use crate::outcome::Outcome;
 use crate::reporter::{Failed, Reporter, WRONG};
 use crate::session::Session;
 
-/// First word of a compiler that is started for another host: its command line has the words of the rc file already.
+/// First word of a compiler started for another host: its command line already includes the rc file's words.
 pub const MODULE_DIRECTORY: &str = "--module-directory";
 
 /// `[ssh://][USER@]HOST[:PORT]`
@@ -42,7 +42,7 @@ impl Host {
             Some(rest) => rest.rsplit_once(':').map_or((rest, None), |(name, port)| (name, Some(port))),
             None => (uri, None),
         };
-        // What begins with a dash would be an option of ssh's.
+        // A name that begins with a dash would be an option of ssh.
         let fits = !name.is_empty()
             && !name.starts_with('-')
             && !name.contains([':', '/'])
@@ -65,7 +65,7 @@ impl Host {
 struct Far {
     uri: String,
     child: Child,
-    /// Its standard input is open until this goes.
+    /// Its standard input is open until this is dropped.
     open: Option<Sender<()>>,
     /// Sends the module.
     sent: Option<JoinHandle<std::io::Result<()>>>,
@@ -76,7 +76,7 @@ impl Far {
     fn start(host: &Host, command: &str, image: Vec<u8>, piped: bool) -> std::io::Result<Far> {
         let mut ssh = host.ssh(command);
         ssh.stdin(Stdio::piped()).stdout(if piped { Stdio::piped() } else { Stdio::inherit() });
-        // ^C must not end ssh: the session there is ended by its input's end, so that its report still comes.
+        // ^C must not end ssh: the session there ends when its input does, so that its report still arrives.
         let ignore_interrupts = || {
             // SAFETY: signal(2) may be called between fork and exec.
             unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
@@ -85,7 +85,7 @@ impl Far {
         // SAFETY: the closure calls nothing but signal(2).
         unsafe { ssh.pre_exec(ignore_interrupts) };
         let mut child = ssh.spawn()?;
-        // A host that does not answer takes nothing: signals are heeded meanwhile.
+        // A host that does not answer takes no data: signals are handled meanwhile.
         let (open, until) = channel::<()>();
         let sent = child.stdin.take().map(|mut stdin| {
             std::thread::spawn(move || {
@@ -104,14 +104,14 @@ impl Far {
         std::thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
             let mut line = prefix.clone().into_bytes();
-            // An error in sending means that nobody reads any more.
+            // An error in sending means that the receiver is gone.
             while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0)
                 && sender.send(std::mem::replace(&mut line, prefix.clone().into_bytes())).is_ok()
             {}
         });
     }
 
-    /// Why the module did not get there; asked once.
+    /// Why sending the module failed; taken once.
     fn sending_failed(&mut self) -> Option<std::io::Error> {
         let sent = self.sent.take_if(|sent| sent.is_finished())?;
         sent.join().ok()?.err()
@@ -156,7 +156,7 @@ pub(super) fn run(session: &mut Session, words: &[OsString]) -> Result<Outcome, 
     Ok(Outcome::Done(ExitCode::from(u8::from(!well))))
 }
 
-/// What a shell has to run on each host, and the module that it is sent. Compiles once for each release.
+/// The shell command for each host, and the module to send. Compiles once for each release.
 fn commands(
     session: &Session,
     hosts: &[Host],
@@ -183,7 +183,7 @@ fn commands(
     Ok(commands)
 }
 
-/// Waits for all sessions to end, and prints their lines meanwhile. False: one of them has failed.
+/// Waits for all sessions to end, printing their lines meanwhile. False: one of them has failed.
 fn attend(
     reporter: &Reporter,
     mut running: Vec<Far>,
@@ -202,7 +202,7 @@ fn attend(
             running.iter_mut().for_each(|far| drop(far.child.kill()));
         }
         for line in lines.try_iter() {
-            // An error means that nobody reads any more.
+            // An error means that the receiver is gone.
             let _ = out.write_all(&line);
         }
         running.retain_mut(|far| match far.child.try_wait() {
@@ -242,7 +242,7 @@ fn release_of(reporter: &Reporter, host: &Host) -> Result<String, Failed> {
     }
 }
 
-/// Compiles with the same command line, up to pass 4, in a process of its own.
+/// Compiles with the same command line, up to pass 4, in a separate process.
 fn compiled_for(session: &Session, release: &str, words: &[OsString], place: &Path) -> Result<PathBuf, Failed> {
     let name = session.options.build.module.clone().unwrap_or_else(|| format!("stap_remote_{}", std::process::id()));
     let directory = place.join(release);
@@ -264,13 +264,13 @@ fn compiled_for(session: &Session, release: &str, words: &[OsString], place: &Pa
     }
 }
 
-/// What a host says is a directory's name here, and `-r` takes paths too.
+/// The host's answer is the name of a directory here, and `-r` also accepts paths.
 fn is_release(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_alphanumeric())
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._+~-".contains(letter))
 }
 
-/// The words behind the program's name but for the options of this page.
+/// The words after the program's name, without the options of this file.
 fn without_remotes(words: &[OsString]) -> Vec<OsString> {
     let mut kept = Vec::new();
     let mut rest = words.iter().skip(1);
@@ -288,7 +288,8 @@ fn without_remotes(words: &[OsString]) -> Vec<OsString> {
     kept
 }
 
-/// What a shell does there: takes the module, runs it until it ends or nobody holds our end any more, and leaves nothing.
+/// The shell command there: takes the module, runs it until it ends or our end of its input is closed, and leaves nothing
+/// behind.
 fn far_script(module: &Path, bytes: usize, number: usize, host: &Host, arguments: &[String]) -> String {
     let name = module.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let words: String = arguments.iter().map(|word| format!("{} ", quote(word))).collect();
@@ -299,7 +300,7 @@ fn far_script(module: &Path, bytes: usize, number: usize, host: &Host, arguments
         name = quote(&name),
         remote = quote(&format!("{number}:{}", host.uri)),
     );
-    // The user's own shell there may be another one.
+    // The user's login shell there may be a different one.
     format!("exec sh -c {}", quote(&script))
 }
 

@@ -77,7 +77,7 @@ fn make_variables(build: &BuildOptions) -> Vec<String> {
     variables
 }
 
-/// Where the stack has no room for what was compiled, takes variables off it. True: the plan has changed.
+/// If the stack has no room for the compiled handlers, moves variables to frame memory. True: the plan has changed.
 fn spill(reporter: &Reporter, plan: &mut Plan, usage: Option<&str>) -> Result<bool, Failed> {
     let usage = usage.unwrap_or_default();
     let fits = plan::stack::need(&plan.routines, plan.max_nesting, usage).most() <= plan::stack::MOST;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Pass 2: what the scripts' names and probe points mean on one kernel.
+//! Pass 2: the meaning of the scripts' names and probe points on one kernel.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use crate::reporter::Failed;
 use crate::session::Session;
 use crate::target::session_program;
 
-/// What the command line has to say about pass 2.
+/// Options for pass 2.
 pub fn options(session: &Session) -> elaborate::Options {
     let options = &session.options;
-    // SANITY: mistakes in them have been reported before.
+    // SANITY: errors in them have been reported before.
     let limits = options.script.limits().map(|(limits, _)| limits).unwrap_or_default();
     elaborate::Options {
         guru: options.script.guru,
@@ -45,7 +45,7 @@ pub fn resolver<'k>(
     Resolver::new(kernel, release).with_any_caller(any_caller).with_programs(programs, command)
 }
 
-/// Fails where probes are in the middle of code: an index does not know where variables are there.
+/// Fails if probes are in the middle of code: an index does not know the locations of variables there.
 pub fn refuse_unknown_places(
     session: &Session,
     program: &Program,
@@ -74,7 +74,7 @@ pub fn elaborate(
 ) -> Result<Program, Failed> {
     let options = options(session);
     let headers = headers::wanted(scripts);
-    // What is compiled there is read until the end of this pass.
+    // The compiled headers are read until the end of this pass.
     let place = if headers.is_empty() { None } else { Some(session.scratch()?) };
     let headers = place.as_ref().map(|place| headers::compile(&headers, place.path())).unwrap_or_default();
     session.inputs.extend(headers.inputs);

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use spile_syntax::ast::{Block, Expr, ExprKind, FunctionBody, Item, Script};
 use spile_syntax::visit;
 
-/// The headers that casts name, each as it is written between and with its brackets or quotes: `<sys/time.h>`.
+/// The headers that casts name, each as written, with its brackets or quotes: `<sys/time.h>`.
 pub(super) fn wanted(scripts: &[Script]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut see = |expr: &Expr| {
@@ -39,13 +39,13 @@ pub(super) fn wanted(scripts: &[Script]) -> BTreeSet<String> {
 /// What the C compiler made of headers.
 #[derive(Default)]
 pub(super) struct Compiled {
-    /// A file with the types of each; those that do not compile are left out.
+    /// A file with the types of each; headers that do not compile are left out.
     pub objects: HashMap<String, PathBuf>,
     /// All files that were read for them.
     pub inputs: Vec<PathBuf>,
 }
 
-/// Compiles the headers; the files are made in `directory`.
+/// Compiles the headers; the files are written to `directory`.
 pub(super) fn compile(headers: &BTreeSet<String>, directory: &Path) -> Compiled {
     let mut inputs = Vec::new();
     let compiled = headers.iter().enumerate().filter_map(|(number, header)| {
@@ -72,8 +72,8 @@ pub(super) fn compile(headers: &BTreeSet<String>, directory: &Path) -> Compiled 
     Compiled { objects, inputs }
 }
 
-/// The files behind the colon of a rule for make, as GCC writes it: blanks in names have a backslash, and so do ends of lines
-/// within the rule.
+/// The files after the colon of a make rule, as GCC writes it: blanks in names have a backslash, and so do line ends within
+/// the rule.
 fn prerequisites(rule: &str) -> impl Iterator<Item = PathBuf> {
     let (_, files) = rule.split_once(": ").unwrap_or_default();
     let files = files.replace("\\\n", " ").replace("\\ ", "\0");

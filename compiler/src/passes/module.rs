@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The finished module: the name it gets, how the cache finds it, and its file.
+//! The finished module: its name, its key in the cache, and its file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// `spile_` and a hash of what the module is made of.
+    /// `spile_` and a hash of the module's inputs.
     pub fn from_contents(
         session: &Session,
         release: &str,
@@ -68,7 +68,7 @@ pub fn title(script: &Script) -> String {
     }
 }
 
-/// What finds the module in the cache. None: it cannot be built, which pass 4 will say.
+/// The module's key in the cache. None: it cannot be built, which pass 4 will report.
 pub fn key(session: &Session, target: &Target, title: &str, numbered: bool) -> Option<Key> {
     let build = kbuild::identity(&target.build_dir(), places::runtime(&session.options).as_deref()).ok()?;
     let options = format!("{:?}", relevant(&session.options, &session.sources));
@@ -82,7 +82,7 @@ pub fn key(session: &Session, target: &Target, title: &str, numbered: bool) -> O
     }))
 }
 
-/// What pass 4 made, with the warnings so far.
+/// The result of pass 4, with the warnings so far.
 pub fn finished(session: &Session, built: &kbuild::Built, program: &Program) -> Result<Finished, Failed> {
     let module = session.read_file(&built.module)?;
     let modules = program.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
@@ -110,7 +110,7 @@ pub fn write(session: &mut Session, finished: &mut Finished, name: &Name, build_
     Ok(module)
 }
 
-/// Copies the module to where `-p4` leaves it: there at once or not at all.
+/// Copies the module to the destination of `-p4`, completely or not at all.
 pub fn deliver(session: &Session, module: &Path) -> Result<PathBuf, Failed> {
     let place = session.options.build.module_directory.as_deref().unwrap_or(Path::new(""));
     let target = place.join(module.file_name().unwrap_or_default());

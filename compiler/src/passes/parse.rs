@@ -17,7 +17,7 @@ use crate::cli::{globals, places};
 use crate::reporter::Failed;
 use crate::session::Session;
 
-/// What pass 1 gives.
+/// The result of pass 1.
 pub struct Parsed {
     /// The user's scripts first, then the library scripts that they need.
     pub scripts: Vec<ast::Script>,
@@ -25,7 +25,7 @@ pub struct Parsed {
     pub library: usize,
 }
 
-/// What preprocessor conditionals and `$1` mean for `release`; `arguments`: the script's.
+/// The meaning of preprocessor conditionals and `$1` for `release`; `arguments`: the script's.
 pub fn environment(options: &Options, release: &str, kernel: Option<&Kernel>, arguments: Vec<String>) -> Environment {
     Environment {
         kernel_release: kernel.map_or(release, Kernel::release).to_string(),
@@ -61,7 +61,7 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
         scripts.push(script);
     }
     let points = session.options.ask.listing().map_or_else(Vec::new, |listing| {
-        // Mistakes in it are reported when it is listed.
+        // Errors in it are reported when it is listed.
         let file = session.sources.add("<input>", listing.into_bytes(), Origin::User);
         syntax::parse_probe_points(&mut session.sources, file).0
     });
@@ -75,7 +75,7 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
     Ok(Parsed { scripts, library: library.count() })
 }
 
-/// Parses one script for its mistakes alone, and gives its file.
+/// Parses one script only for its errors, and returns its file.
 pub fn check_syntax(session: &mut Session, script: &Script, environment: &Environment) -> Result<FileId, Failed> {
     let file = read(session, script)?;
     let library = open_library(session, environment)?;

@@ -12,7 +12,7 @@ use spile_source::SourceMap;
 use crate::reporter::{Failed, Reporter, count};
 use crate::session::Session;
 
-/// The plan. Where stacks are values, strings are as long as they need to be.
+/// The plan. If stacks are used as values, strings are as long as they require.
 pub fn plan(session: &mut Session, program: &Program, naming: Naming) -> Result<Plan, Failed> {
     let plan = planned(session, program, naming)?;
     refuse_too_large(&session.reporter, &plan)?;
@@ -89,7 +89,7 @@ pub fn refuse_too_large(reporter: &Reporter, plan: &Plan) -> Result<(), Failed> 
     Ok(())
 }
 
-/// With `-v`: what arrays take of the machine's memory, on a small and on a large one.
+/// With `-v`: the memory that arrays take, on a small and on a large machine.
 pub fn remark_memory(reporter: &Reporter, plan: &Plan) {
     let bytes = plan::memory::of(plan);
     if bytes == plan::memory::Bytes::default() {

@@ -10,7 +10,7 @@
 # stdout: ^too many: all as they were, the oldest in hex$
 # stdout: ^reader running: all as they were$
 
-# come_and_go TURNS: modules come, whose init calls what is probed, and go again.
+# come_and_go TURNS: loads modules whose init functions call the probed function, and unloads them.
 come_and_go() {
 	for turn in $(seq $1); do
 		for module in dummy ifb; do
@@ -20,7 +20,7 @@ come_and_go() {
 	done
 }
 
-# look: what differs between the two halves; sets $same, $hex, $taken.
+# look: compares the two halves; sets $same, $hex, $taken.
 look() {
 	awk '
 		/^at / { now = later = ""; half = 1; split($0, addresses, " "); line = 1; next }

@@ -20,7 +20,7 @@ grep -q '^COST: about .*; the budget is 50%' err || cat err
 
 while :; do dd if=/dev/zero of=/dev/null bs=1 count=20000 2>/dev/null; done &
 load=$!
-# What it costs depends on how fast the loop turns here.
+# The cost depends on the speed of the loop on this machine.
 spilerun dear.ko --budget 0.0001 >out 2>err || true
 budget=$(sed -n 's/^COST: about \([0-9.]*\)% .*/\1/p' err | awk '{ print $1 / 4 }')
 status=0

@@ -11,7 +11,7 @@
 # stdout: ^nothing filtered$
 # guest: 6.1
 
-# The kernel's own lists: ftrace for the function, kprobes for the place inside of it.
+# The kernel's own lists: ftrace for the function, kprobes for the instruction inside it.
 state() {
 	functions=$(grep -c '^vfs_read ' /sys/kernel/debug/tracing/enabled_functions)
 	inside=$(grep 'vfs_read+0x[1-9a-f]' /sys/kernel/debug/kprobes/list)
@@ -22,7 +22,7 @@ state() {
 	*) echo "functions $functions: $inside" ;;
 	esac
 }
-# turned STATE: waits for it.
+# turned STATE: waits for the state.
 turned() {
 	for tenth in $(seq 1 100); do
 		[ "$(state)" != "$1" ] || break
@@ -50,7 +50,7 @@ kill -INT $loader
 wait $loader || cat armed.err
 grep entries armed.out
 
-# hits PROBE: of a probe's account.
+# hits PROBE: from the probe's statistics.
 hits() { grep -h '^{"probes"' armed.err | sed 's/{"point"/\n{"point"/g' | grep -F "$1" | sed 's/.*"hits":\([0-9]*\).*/\1/'; }
 few() { [ "$1" -ge 300 ] && [ "$1" -lt 15000 ] && echo few || echo "$1"; }
 echo "hits of vfs_read: $(few $(hits 'read_write.c:450\")",'))"

@@ -8,8 +8,9 @@
 # stdout: ^clang: 5[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( through\.q\.[xy]| pointed\.p0| parameters\.d| memory\.taken| none)*$
 
 cat >values.in <<'EOS'
-# Every variable of the module @1, made of tests/fixtures/locals, at every statement where it has a value: each value once.
-# AT{NAME} is the line that prints NAME: for variables with a location before they have a value, as all in memory.
+# Every variable of the module @1, built from tests/fixtures/locals, at every statement where it has a value: each value
+# once. AT{NAME} is the line that prints NAME: for variables that have a location before they have a value, such as those in
+# memory.
 global told
 function tell(name:string, value:long) { told[name . "=" . sprint(value)]++ }
 @define T(name, variable) %( if (@defined(@variable)) tell(@name, @variable) %)
@@ -22,7 +23,7 @@ probe module(@1).statement("structs@*values.c:*") {
   @T("structs.p.x", $p->x) @T("structs.p.y", $p->y)
   @T("structs.b.many3", $b->many[3]) @T("structs.b.last", $b->last) @T("structs.color", $color)
 }
-# gcc 12 takes what is left of the struct's register after a shift for the struct itself.
+# gcc 12 describes the shifted register as the struct itself.
 probe module(@1).function("structs") { @T("structs.s.i", $s->i) @T("structs.s.s", $s->s) @T("structs.s.c", $s->c) }
 probe module(@1).statement("AT{memory.inner}") {
   @T("memory.taken", $taken) @T("memory.row2", $row[2]) @T("memory.low", $fields->low) @T("memory.middle", $fields->middle)

@@ -18,12 +18,13 @@ verdict() {
 	cat $1.err >&2
 	echo "$1: $((arm * 10)) ms to load and arm, $((disarm * 10)) ms to disarm and unload" >&2
 	most=$((3000 * SLOWNESS))
-	# In steps that let others run, after a tenth of a second of counting: a third more than in one go (6 s, emulated).
+	# In steps that let other tasks run, after a tenth of a second of counting: a third slower than all at once (6 s,
+	# emulated).
 	[ $1 = returns ] || most=$((2000 * SLOWNESS))
 	quick() { [ "$1" -lt $most ] && echo quick || echo "slow ($1)"; }
 	echo "$1: $(quick $arm) to arm, $(quick $disarm) to disarm"
 }
-# A small kernel of our own has fewer functions.
+# Our own small kernel has fewer functions.
 thousands() {
 	probes=$(wc -l </sys/kernel/debug/tracing/enabled_functions)
 	[ "$probes" -ge $((SLOWNESS > 1 ? 2000 : 3000)) ] && echo "entries: thousands" || echo "entries: $probes probes"
@@ -31,7 +32,7 @@ thousands() {
 measure() {
 	begun=$(now)
 	start $1 began
-	# Looking at it more often takes the CPUs' time from what is measured.
+	# Polling more often would take CPU time from what is measured.
 	until spilerun status $1 2>/dev/null | grep -q ': running, '; do sleep 1; done
 	there=$(now)
 	[ $1 = returns ] || thousands

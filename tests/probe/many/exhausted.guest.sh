@@ -10,7 +10,7 @@ sleepers() {
 		sleep 2 &
 	done
 }
-# missed: of the calls of do_nanosleep().
+# missed: missed calls of do_nanosleep().
 missed() { sed 's/{"point"/\n{/g' exhausted.err | grep do_nanosleep | grep -o '"returns_missed":[0-9]*' | cut -d: -f2; }
 
 start exhausted began --stats=json
@@ -20,7 +20,7 @@ sleep 4
 stop INT
 echo "do_nanosleep: $(missed) of 60 missed"
 grep -q 'returns missed, see .maxactive()' exhausted.err && echo told
-# One after the other they all find a place.
+# Sequential calls all find a free instance.
 start exhausted began --stats=json
 armed exhausted
 for one in $(seq 1 80); do

@@ -10,7 +10,7 @@ cpu() {
 	sleep 2.5
 	kill $! 2>/dev/null || true
 }
-# The last figures.
+# The latest counts.
 told() {
 	if tail -n 1 back.out | grep -q "^cpu1 $2"; then echo "$1: yes"; else echo "$1: no"; cat back.out; fi
 }

@@ -10,11 +10,11 @@ mount -t tmpfs none /export
 mount -t nfsd nfsd /proc/fs/nfsd
 echo 10 >/proc/fs/nfsd/nfsv4leasetime
 echo 10 >/proc/fs/nfsd/nfsv4gracetime
-# What a mount daemon would answer: who 127.0.0.1 is, and that /export is theirs to write, with the number 0.
+# The answers of a mount daemon: who 127.0.0.1 is, and that it may write to /export, with the number 0.
 echo 'nfsd 127.0.0.1 2000000000 all' >/proc/net/rpc/auth.unix.ip/channel
 echo 'all /export 2000000000 9218 65534 65534 0' >/proc/net/rpc/nfsd.export/channel
 printf 'all 1 \\x00000000 2000000000 /export\n' >/proc/net/rpc/nfsd.fh/channel
-# Version 3 wants a port mapper.
+# Version 3 needs a port mapper.
 echo '-2 -3 +4 +4.1 +4.2' >/proc/fs/nfsd/versions
 echo 2 >/proc/fs/nfsd/threads
 echo Y >/proc/fs/nfsd/v4_end_grace
@@ -35,7 +35,7 @@ rm /mnt/nfs/other
 sync
 after=$(requests)
 stop
-# The client asks for things of its own now and then.
+# The client makes requests of its own now and then.
 last=$(requests)
 loader=$client
 stop

@@ -18,7 +18,7 @@ rpcd=$!
 sleep 1
 echo '-2 +3 -4 -4.1 -4.2' >/proc/fs/nfsd/versions
 echo 2 >/proc/fs/nfsd/threads
-# Not by the type nfs, which this mount has ways of its own for.
+# Not by the type nfs, which this mount program handles by itself.
 mount -i -t nfs4 -o vers=3,nolock,proto=tcp,addr=127.0.0.1,port=2049,mountaddr=127.0.0.1,mountport=635,mountproto=tcp,mountvers=3 127.0.0.1:/export /mnt/nfs
 
 # NAME CALLS of the procedures that the scripts look at (RFC 1813): the fields behind "proc3 22".
@@ -34,7 +34,7 @@ armed server
 counted >before
 echo hello >/mnt/nfs/file
 mv /mnt/nfs/file /mnt/nfs/other
-# Read from the server: what the client has of it goes.
+# Read from the server: the client's copy is dropped.
 echo 3 >/proc/sys/vm/drop_caches
 cat /mnt/nfs/other >/dev/null
 rm /mnt/nfs/other

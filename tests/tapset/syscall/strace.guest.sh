@@ -14,7 +14,7 @@ compare() {
 }
 
 reading='
-# A number in decimal whatever the base it is written in, a set of names in order, other text as it is.
+# Numbers in decimal, whatever their base; sets of names sorted; other text unchanged.
 function plain(text,    n, i, j, parts, digits, value, swap) {
 	sub(/^[a-z_]+=/, "", text)
 	sub(/ *\/\*.*\*\//, "", text)
@@ -39,7 +39,7 @@ function plain(text,    n, i, j, parts, digits, value, swap) {
 	}
 	return text
 }
-# Structures as both write them: times as [1.000000005], sets of signals without SIG, nothing about what follows "...".
+# Structures in a common form: times as [1.000000005], sets of signals without SIG, nothing after "...".
 function shape(text,    times, seconds, part, digits, rest) {
 	gsub(/ *\/\*[^*]*\*\//, "", text)
 	if (text ~ /^makedev|^QCMD|^IOPRIO/) return text
@@ -70,7 +70,7 @@ function shape(text,    times, seconds, part, digits, rest) {
 	sub(/, \.\.\..*/, "", text)
 	return text
 }
-# Arguments into the array, by commas outside of quotes and brackets.
+# Splits arguments at commas outside of quotes and brackets.
 function arguments(text, into,    n, i, c, depth, quoted, part) {
 	n = 0; depth = 0; quoted = 0; part = ""
 	if (text == "") return 0
@@ -88,7 +88,7 @@ function arguments(text, into,    n, i, c, depth, quoted, part) {
 	return n
 }
 function is_number(text) { return text ~ /^-?[0-9]+$/ }
-# NAME(ARGUMENTS) = RESULT into name, list, result.
+# Splits NAME(ARGUMENTS) = RESULT into name, list, result.
 function take(line) {
 	name = line; sub(/\(.*/, "", name)
 	result = line; sub(/^.*\) += /, "", result)
@@ -130,13 +130,14 @@ file == 1 {
 	if (his != ours) { print "result of " $0 ": strace has " his; different++ }
 	a = arguments(strace_list[name, n], left)
 	b = arguments(list, right)
-	# The order of clone is another one there, of _llseek the halves are shown here, and what a program is executed with
-	# is shown in another way.
+	# clone's arguments have another order there, _llseek's halves are shown here, and the arguments of an executed program are
+	# shown differently.
 	if (name == "clone" || name == "execve" || name == "_llseek") a = 0
 	if (name == "execveat" && a > 2) a = 2
 	for (i = 1; i <= a && i <= b; i++) {
 		his = left[i]; ours = plain(right[i])
-		# What a call answers through a pointer is not shown here, what adjtimex is given is shown there as it answers, and what is a name there may be a number here.
+		# Results through pointers are not shown here; adjtimex's argument is shown there as changed by the call; a name there may
+		# be a number here.
 		if (his ~ /^[{\["]/ && ours !~ /^["{\[]/) continue
 		if (ours ~ /^[{\[]/) {
 			his = shape(his)

@@ -13,6 +13,7 @@ pub struct Options {
     other: PathBuf,
 }
 
+/// Prints the differences of two modules; the exit code is 0 if there are none.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("reading {}", path.display()));
     let differences =

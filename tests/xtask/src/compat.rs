@@ -71,6 +71,7 @@ impl Verdict {
     }
 }
 
+/// Compiles the scripts of other projects, and reports which fail.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let (report, failed) = measure(options)?;
     print!("{report}");

@@ -38,6 +38,7 @@ pub struct Options {
     keep: bool,
 }
 
+/// Builds the debug kernel if it is missing, and runs the tests on it.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let kernel = Build { directory: crate::root().join("target/debug-kernel"), jobs: options.jobs };
     let root = kernel.installed()?;

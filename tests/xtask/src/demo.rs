@@ -15,6 +15,7 @@ use crate::place::Place;
 const STORY: &str = include_str!("demo.sh");
 const LIBRARY: &str = include_str!("test/library.sh");
 
+/// Builds everything, and shows a workaround in a guest.
 pub fn run() -> Result<ExitCode> {
     let root = crate::root();
     let place = Place::find(None)?;

@@ -20,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use crate::fixtures::fingerprint;
 use crate::place::Place;
 
+/// Number of generated modules.
 pub const MODULES: usize = 20;
 /// Of each module.
 pub const FUNCTIONS: usize = 800;
@@ -40,6 +41,7 @@ pub struct Options {
 
 /// The family, built.
 pub struct Family {
+    /// Where the modules are.
     pub directory: PathBuf,
 }
 

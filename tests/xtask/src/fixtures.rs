@@ -20,7 +20,9 @@ pub struct Fixture {
     pub variant: bool,
 }
 
+/// A file system whose functions the tests probe and rewrite.
 pub const LUSTRE: Fixture = Fixture { name: "lustre", variant: false };
+/// The same, built again: for tests with a build-id that differs.
 pub const LUSTRE_VARIANT: Fixture = Fixture { name: "lustre", variant: true };
 /// Makes a call of a module fail.
 pub const FAULT: Fixture = Fixture { name: "fault", variant: false };
@@ -28,6 +30,7 @@ pub const FAULT: Fixture = Fixture { name: "fault", variant: false };
 pub const BARE: Fixture = Fixture { name: "bare", variant: false };
 /// Replaces a function of lustre.
 pub const LIVEPATCH: Fixture = Fixture { name: "livepatch", variant: false };
+/// A module that lustre depends on.
 pub const PTLRPC: Fixture = Fixture { name: "ptlrpc", variant: false };
 /// Has the device of a spile module and lies on it.
 pub const HOSTILE: Fixture = Fixture { name: "hostile", variant: false };

@@ -55,6 +55,7 @@ const DEVICE: &str = "device";
 /// Number of failures of one reader after which it is skipped.
 const ENOUGH: usize = 10;
 
+/// Runs fuzz targets.
 pub fn run(options: &Options) -> Result<ExitCode> {
     if options.targets == [DEVICE] {
         return fuzz_device();

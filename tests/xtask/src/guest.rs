@@ -46,6 +46,7 @@ pub struct Options {
     counting: bool,
 }
 
+/// Runs shell commands in a guest.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let mut place = Place::find(options.kernel.as_deref())?;
     let directory = tempfile::tempdir()?;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::programs::cargo;
 
+/// Runs clippy; the exit code is 0 if there are no warnings.
 pub fn run() -> Result<ExitCode> {
     let arguments = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
     let status = Command::new(cargo()).args(arguments).current_dir(crate::root()).status();

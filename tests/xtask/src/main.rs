@@ -2,6 +2,7 @@
 
 //! `cargo xtask`: sets a machine up, shows what the project does, and tests it.
 
+#![warn(missing_docs)]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -11,11 +11,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use wait4::Wait4;
 
+/// A program that has ended.
 pub struct Measured {
+    /// Its exit status.
     pub status: ExitStatus,
+    /// Its standard output; bytes that are not UTF-8 are replaced.
     pub stdout: String,
+    /// Its standard error output, likewise.
     pub stderr: String,
+    /// When it was started.
     pub began: Instant,
+    /// Processor time of it and of its children.
     pub processor: Duration,
 }
 

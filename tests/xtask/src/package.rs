@@ -37,6 +37,7 @@ pub struct Options {
     names: Option<PathBuf>,
 }
 
+/// Writes the packages to the directory of the options.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let directory = options.names.clone().unwrap_or_else(|| root.join("target/packages"));
@@ -70,6 +71,7 @@ pub fn write(package: &Package, directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// The package of the loader.
 pub fn loader(root: &Path) -> Result<Package> {
     let program = crate::static_loader::build(root)?;
     let mut entries = vec![program_entry(&program, "usr/sbin/spilerun")?];

@@ -48,6 +48,7 @@ const LINES: [Line; 3] = [
 
 /// A kernel and the system in which its modules are built.
 pub struct Place {
+    /// The kernel.
     pub kernel: Kernel,
     system: System,
 }
@@ -110,6 +111,7 @@ impl Place {
         Ok(Place { kernel, system: System::Modules(modules) })
     }
 
+    /// Whether the kernel and its headers are installed on this machine.
     pub fn is_here(&self) -> bool {
         matches!(self.system, System::Here)
     }

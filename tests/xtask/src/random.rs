@@ -2,13 +2,16 @@
 
 //! Pseudo-random numbers, reproducible from a seed on every machine (SplitMix64).
 
+/// A generator of pseudo-random numbers.
 pub struct Random(u64);
 
 impl Random {
+    /// The generator with that seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
+    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

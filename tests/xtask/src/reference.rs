@@ -18,6 +18,7 @@ use spile_syntax::{Environment, Macros};
 
 const DIRECTORY: &str = "docs/reference";
 
+/// Writes the pages of docs/reference.
 pub fn run(root: &Path) -> Result<ExitCode> {
     let directory = root.join(DIRECTORY);
     fs::create_dir_all(&directory)?;

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile_guest::Kernel;
 
 /// A file whose presence means that its package is installed.
-const TOOLS: [(&str, &str); 21] = [
+const TOOLS: &[(&str, &str)] = &[
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
@@ -56,7 +56,7 @@ const HEADERS: &str = "linux-headers-cloud-amd64";
 /// Installs what guests and module builds need. `release`: the required kernel, if any.
 pub fn run(release: Option<&str>) -> Result<()> {
     let missing: Vec<&str> =
-        TOOLS.into_iter().filter(|(file, package)| !is_there(file, package)).map(|(_, package)| package).collect();
+        TOOLS.iter().filter(|(file, package)| !is_there(file, package)).map(|(_, package)| *package).collect();
     let kernel_missing = match release {
         Some(release) => Kernel::complete(release).is_err(),
         None => Kernel::newest().is_err(),

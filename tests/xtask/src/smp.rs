@@ -115,6 +115,7 @@ probe kernel.function("__x64_sys_getsid") { printf("%d\n", $regs->di) }
     },
 ];
 
+/// Runs scripts in a guest whose CPUs run at the same time, and checks their totals.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let place = Place::find(options.kernel.as_deref())?;

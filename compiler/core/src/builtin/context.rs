@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Who and where: the current task, the probe, the registers.
+//! The execution context: the current task, the probe, the registers.
 
 use super::{Builtin, builtin};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Numbers with a binary point, by the bits of a 64-bit one.
+//! Floating-point numbers, passed as the bits of a 64-bit number.
 
 use super::{Builtin, builtin};
 

@@ -21,7 +21,7 @@ mod user_stack;
 use crate::types::Type;
 
 #[derive(Debug)]
-/// One builtin: what the language has of it, and what elaboration, plan and emit go by.
+/// One builtin: its place in the language, and what elaboration, plan and emit need to know.
 pub struct Builtin {
     /// Its name in scripts.
     pub name: &'static str,
@@ -29,17 +29,17 @@ pub struct Builtin {
     pub symbol: &'static str,
     /// Names and types, in order.
     pub parameters: &'static [(&'static str, Type)],
-    /// The type of the result; None: it gives nothing.
+    /// The type of the result; None: no result.
     pub returns: Option<Type>,
     /// May set the context's error: the caller checks.
     pub fails: bool,
-    /// Has no effect but its result: may be left out when the result is not used.
+    /// Has no effect besides its result: may be left out when the result is not used.
     pub pure: bool,
     /// Only in guru mode.
     pub guru: bool,
     /// Reads the groups of the last `=~`: patterns of the program then record where they match.
     pub groups: bool,
-    /// Asks for source lines: the module brings the table of them.
+    /// Needs source lines: the module contains their table.
     pub lines: bool,
     /// Prints addresses that the loader has named.
     pub names: bool,
@@ -47,7 +47,7 @@ pub struct Builtin {
     pub user_stacks: bool,
     /// Looks at the probed registers.
     pub registers: bool,
-    /// Calls nothing of the kernel and needs nothing of the context: may run where a probe only counts.
+    /// Calls no kernel function and needs nothing of the context: may run where a probe only counts.
     pub plain: bool,
     /// One line for listings and the manual.
     pub doc: &'static str,
@@ -112,12 +112,12 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
     subjects().into_iter().flatten()
 }
 
-/// The builtin of that name that takes so many arguments.
+/// The builtin of that name with that many arguments.
 pub fn find(name: &str, arity: usize) -> Option<&'static Builtin> {
     all().find(|builtin| builtin.name == name && builtin.parameters.len() == arity)
 }
 
-/// Numbers of arguments that builtins of that name take; empty if there is none.
+/// Numbers of arguments that builtins of that name accept; empty if there is none.
 pub fn arities(name: &str) -> Vec<usize> {
     all().filter(|builtin| builtin.name == name).map(|builtin| builtin.parameters.len()).collect()
 }

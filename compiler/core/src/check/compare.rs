@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Two surveys of one script, put side by side.
+//! Compares two surveys of one script.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,20 @@ use spile_debuginfo::{DebugInfo, Function, FunctionPattern};
 use spile_source::SourceMap;
 use spile_source::diagnostic::Diagnostic;
 
-/// Names that a message lists at most.
+/// Most names that a message lists.
 const NAMED: usize = 6;
 
-/// A kernel, and what it was found to have for the script.
+/// A kernel and the survey of the script on it.
 pub struct Subject {
-    /// As the command line names it.
+    /// As on the command line.
     pub name: String,
-    /// What answers for it.
+    /// Answers queries about it.
     pub kernel: Kernel,
-    /// What the script asks of it, and its answers.
+    /// The survey: what the script needs, and what the kernel offers.
     pub survey: Survey,
 }
 
-/// Each kernel against the first; nothing if there is no kernel.
+/// Compares each kernel with the first; empty if there is no kernel.
 pub fn compare(sources: &SourceMap, kernels: &[Subject]) -> Report {
     let names = kernels.iter().map(|kernel| kernel.name.clone()).collect();
     let Some((first, others)) = kernels.split_first() else {
@@ -81,7 +81,7 @@ pub fn compare(sources: &SourceMap, kernels: &[Subject]) -> Report {
     Report { kernels: names, items, well }
 }
 
-/// The same point in the other survey: conditionals may have taken it away.
+/// The same point in the other survey, which may lack it because of conditionals.
 fn find<'s>(survey: &'s Survey, sources: &SourceMap, point: &Point) -> Option<&'s Point> {
     let place = sources.place(point.span);
     survey.points.iter().find(|other| other.text == point.text && sources.place(other.span) == place)
@@ -96,7 +96,7 @@ fn not_asked() -> Outcome {
     Outcome::new(Verdict::Same, "the script leaves it out there")
 }
 
-/// What sites are put together by.
+/// What identifies corresponding sites.
 fn key(surveyed: &Surveyed) -> String {
     let site = &surveyed.site;
     match site.attachment.mechanism.registers {
@@ -127,7 +127,7 @@ fn described(point: &Point) -> String {
     }
 }
 
-/// What there is of one function: `fs/read_write.c:450, 3 inlined copies`.
+/// Where one function is available: `fs/read_write.c:450, 3 inlined copies`.
 fn shape(sites: &[&Surveyed]) -> String {
     let Some((code, function)) = sites.iter().find_map(|site| located(site)) else {
         return sites.first().map(|site| site.site.point.clone()).unwrap_or_default();
@@ -155,7 +155,7 @@ fn first_located(sites: &[&Surveyed]) -> Option<(CodePlace, Function)> {
     located(sites.first()?)
 }
 
-/// How many of the sites are in code that is called.
+/// How many of the sites are in out-of-line code.
 fn bodies(sites: &[&Surveyed]) -> usize {
     let called = |surveyed: &&&Surveyed| {
         let Some((code, function)) = located(surveyed) else { return true };
@@ -195,7 +195,7 @@ fn compare_sites(first: &Point, second: &Point, kernel: &Kernel) -> Outcome {
     summary(each, new.keys().filter(|name| !old.contains_key(*name)).count())
 }
 
-/// Of a point with many functions.
+/// For a point with several functions.
 fn summary(each: Vec<(String, Outcome)>, added: usize) -> Outcome {
     let worst = each.iter().map(|(_, outcome)| outcome.verdict).max().unwrap_or(Verdict::Same);
     let well = each.iter().all(|(_, outcome)| outcome.well);
@@ -230,7 +230,7 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A function that both have.
+/// A function that both kernels have.
 fn compare_function(point: &Point, old: &[&Surveyed], new: &[&Surveyed]) -> Outcome {
     if bodies(old) > 0 && bodies(new) == 0 {
         return Outcome::new(Verdict::Inlined, format!("{}; was {}", shape(new), shape(old)));
@@ -258,7 +258,7 @@ fn is_statement(point: &Point) -> bool {
     point.text.contains(".statement(\"")
 }
 
-/// The lines of a function that statements are on, counted from its own.
+/// The lines of a function with probed statements, relative to its first.
 fn relative_lines(sites: &[&Surveyed], function: &Function) -> Vec<i64> {
     let mut lines: Vec<i64> =
         sites.iter().filter_map(|site| line(&site.site.point)).map(|line| line - i64::from(function.line)).collect();
@@ -267,7 +267,7 @@ fn relative_lines(sites: &[&Surveyed], function: &Function) -> Vec<i64> {
     lines
 }
 
-/// A line in a script's text is a place in a function: where the function has moved, it names another one.
+/// A line number in a script stands for a place in a function: after the function has moved, it is another place.
 fn statement_moved(old: &[&Surveyed], one: &Function, other: &Function) -> Outcome {
     let meant: Vec<String> = relative_lines(old, one)
         .into_iter()
@@ -288,12 +288,12 @@ fn line(point: &str) -> Option<i64> {
     before.rsplit_once(':')?.1.parse().ok()
 }
 
-/// Why something is not known of a kernel.
+/// Why something is not known about a kernel.
 const NO_DWARF: &str =
     "no debug information there: BTF tells neither of inlined functions, .isra parts and lines nor of local variables";
 
-/// Whether that is why the point has not this function: BTF does not list it, so that it may be inlined, or has it, and not the
-/// place in it.
+/// Whether that is why the point lacks this function: BTF does not list it, so it may be inlined, or BTF lists it, but not
+/// the place in it.
 fn without_dwarf(new: &DebugInfo, name: &str, problems: &[Diagnostic]) -> bool {
     let listed =
         new.find_functions(&FunctionPattern { name: name.into(), file: None }).is_ok_and(|found| !found.is_empty());
@@ -389,7 +389,7 @@ fn uses<'s>(sites: impl Iterator<Item = &'s Surveyed>, text: &str) -> BTreeMap<S
     uses
 }
 
-/// `unknown`: it is not known whether the point is there.
+/// `unknown`: it is not known whether the point exists there.
 fn compare_by_function(old: &BTreeMap<String, Vec<Use>>, new: &BTreeMap<String, Vec<Use>>, unknown: bool) -> Outcome {
     let both: Vec<(String, Outcome)> =
         old.iter().filter_map(|(name, old)| Some((name.clone(), compare_targets(old, new.get(name)?)))).collect();
@@ -437,7 +437,7 @@ fn why(uses: &[Use]) -> String {
     problem.map(|problem| problem.message.clone()).unwrap_or_default()
 }
 
-/// A target that was there and is not: under another name, perhaps.
+/// A target that is missing on the second kernel, possibly renamed.
 fn absent((old, code): &Use, (new, now): &Use) -> Outcome {
     let why = new.found.as_ref().err().map(|problem| {
         let notes = problem
@@ -468,7 +468,7 @@ fn absent((old, code): &Use, (new, now): &Use) -> Outcome {
     }
 }
 
-/// Whether it is a local variable, asked of a kernel of which only arguments are known.
+/// Whether it is a local variable, on a kernel where only arguments are known.
 fn local_unknown(old: &Target, code: Option<&CodePlace>, now: Option<&CodePlace>) -> bool {
     let Some(root) = old.text.strip_prefix('$') else { return false };
     let name = root.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--check`: will a script still attach, and read what it reads, on another kernel?
+//! `--check`: will a script attach on another kernel, and read the same things there?
 //!
-//! Takes what [`survey`](crate::elaborate::survey) found of one script on several kernels and compares each with the first:
-//! every probe point and every target expression is the same, moved, renamed, inlined, gone, or of another type.
+//! Takes the results of [`survey`](crate::elaborate::survey) of one script on several kernels and compares each with the
+//! first: every probe point and every target expression is the same, moved, renamed, inlined, gone, or of another type.
 
 mod compare;
 mod rename;
@@ -18,23 +18,23 @@ pub use compare::{Subject, compare};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// There, and no different.
+    /// Present and unchanged.
     Same,
-    /// Not on the first kernel.
+    /// Absent on the first kernel.
     New,
-    /// To another file, or the line that is meant to another; of a variable: never.
+    /// In another file, or on another line than the one meant; never used for a variable.
     Moved,
-    /// No copy that is called is left.
+    /// Only inlined copies are left.
     Inlined,
-    /// There, under another name.
+    /// Present under another name.
     Renamed,
-    /// There and read whole, with other members.
+    /// Printed whole, and with other members.
     Changed,
-    /// There, with another type.
+    /// Present with another type.
     TypeChanged,
-    /// Not there.
+    /// Absent.
     Gone,
-    /// An exported index does not have it, or BTF, which is all that there is, does not show it.
+    /// An exported index does not contain it; or only BTF is available, which does not describe it.
     Unknown,
 }
 
@@ -55,19 +55,19 @@ impl Verdict {
     }
 }
 
-/// On one kernel, against the first.
+/// Result on one kernel, compared with the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// What became of it there.
     pub verdict: Verdict,
-    /// From what to what, or why.
+    /// Old and new value, or the reason.
     pub detail: String,
-    /// The new name or place, for programs.
+    /// The new name or place, for programs that read the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The script works there as it does on the first kernel, as far as this goes.
+    /// The script works there as on the first kernel, as far as this check can tell.
     pub well: bool,
-    /// Of a probe point with several functions: those that are not the same.
+    /// For a probe point with several functions: those that differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<(String, Verdict)>,
 }
@@ -89,27 +89,27 @@ impl Outcome {
     }
 }
 
-/// One line of the answer.
+/// One line of the report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Item {
-    /// What the line is about.
+    /// The subject of the line.
     pub kind: Kind,
-    /// The probe point or expression, as the script has it.
+    /// The probe point or expression as in the script.
     pub text: String,
     /// `FILE:LINE:COLUMN`.
     pub place: String,
-    /// Of an expression: the probe point or function that it is in.
+    /// For an expression: the probe point or function that contains it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub within: String,
     /// What it is on the first kernel.
     pub first: String,
-    /// One for each kernel but the first.
+    /// One for each other kernel.
     pub outcomes: Vec<Outcome>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-/// What a line of a report is about.
+/// The subject of a line of a report.
 pub enum Kind {
     /// A probe point.
     Probe,
@@ -117,13 +117,13 @@ pub enum Kind {
     Variable,
 }
 
-/// What was found on all kernels.
+/// Results for all kernels.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The first is what the others are compared with.
+    /// The kernel with which the others are compared.
     pub kernels: Vec<String>,
-    /// In the order of the script.
+    /// In script order.
     pub items: Vec<Item>,
-    /// The script works on all kernels as it does on the first, as far as this goes.
+    /// The script works on all kernels as on the first, as far as this check can tell.
     pub well: bool,
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What something that is gone may be called now.
+//! Guesses the new name of something that is gone.
 
 use std::collections::HashSet;
 
 use super::types::{Typed, alike};
 use spile_debuginfo::{DebugInfo, Function, FunctionId, FunctionPattern, MemberError, TypeId};
 
-/// Of all functions of the second kernel that the first has not, the one that is most like the function: of the same
-/// prototype, and either of the same file or of a name that is much the same.
+/// Among the functions that only the second kernel has, the one most similar to the function: with the same prototype, and
+/// either in the same file or with a very similar name.
 pub(super) fn function(first: &DebugInfo, id: FunctionId, second: &DebugInfo) -> Option<Function> {
     let gone = first.function(id).ok()?;
     let old: HashSet<String> = first.function_names().ok()?.into_iter().collect();
@@ -36,18 +36,18 @@ pub(super) fn function(first: &DebugInfo, id: FunctionId, second: &DebugInfo) ->
     best.map(|(_, function)| function)
 }
 
-/// Below it two names have nothing in common.
+/// Names less similar than this have nothing in common.
 const FAR: f64 = 0.5;
-/// From it on they are much the same, wherever the function is.
+/// Names at least this similar count as renamed, wherever the function is.
 const NEAR: f64 = 0.8;
 
-/// 0 to 1. A name with something before or behind it (`__f`, `f_noprof`) is near.
+/// 0 to 1. A name with a prefix or suffix added (`__f`, `f_noprof`) is similar.
 fn likeness(one: &str, other: &str) -> f64 {
     let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let affixed =
         short.len() > 3 && (long.starts_with(short) || long.ends_with(short)) && long.len() - short.len() <= 12;
     let plain = strsim::normalized_damerau_levenshtein(one, other);
-    // Of several the one with the least added.
+    // Of several, the one with the shortest addition.
     if affixed { plain.max(NEAR + 0.2 * plain) } else { plain }
 }
 
@@ -66,7 +66,7 @@ fn same_prototype((first, id, one): Declared, (second, other_id, other): Declare
     returns && a.len() == b.len() && a.iter().zip(&b).all(same)
 }
 
-/// The parameter that has the place and the type of the one that is gone, under a name that the first kernel's has not.
+/// The parameter in the same position and with the same type, whose name the first kernel does not have.
 pub(super) fn parameter(
     first: (&DebugInfo, FunctionId),
     name: &str,
@@ -79,8 +79,8 @@ pub(super) fn parameter(
     same.then(|| found.name.clone())
 }
 
-/// The member of the second struct, absent in the first, that is most like the one that is gone: of its type, and of a name
-/// that is much the same or at its place among those.
+/// The member of the second struct, absent in the first, that is most similar to the missing one: of the same type, and
+/// with a similar name or in the same position.
 pub(super) fn member(first: Typed, name: &str, second: Typed) -> Option<String> {
     let gone = first.debug.member(first.id, name).ok()?;
     let old: HashSet<String> = names(first.debug, first.id).into_iter().collect();
@@ -104,9 +104,9 @@ pub(super) fn member(first: Typed, name: &str, second: Typed) -> Option<String> 
     best.map(|(_, name)| name)
 }
 
-/// Names of a struct's members, those of anonymous structs and unions in it among them.
+/// Names of a struct's members, including those in anonymous structs and unions.
 fn names(debug: &DebugInfo, id: TypeId) -> Vec<String> {
-    // No member has such a name.
+    // No member has this name.
     match debug.member(id, "") {
         Err(MemberError::NoMember { candidates }) => candidates,
         _ => Vec::new(),

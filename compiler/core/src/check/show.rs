@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The answer as a table for people, or as JSON for programs.
+//! The report as a table for people, or as JSON for programs.
 
 use super::{Item, Kind, Report, Verdict};
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether a value is read alike on two kernels: by what is there, not by how its type is spelled.
+//! Whether a value is read in the same way on two kernels: by layout, not by how its type is spelled.
 
 use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type, TypeId};
 
-/// Pointers to pointers: no script goes deeper.
+/// Levels of pointers to pointers: no script goes deeper.
 const MAX_DEPTH: usize = 8;
 
 /// A type of an object.
@@ -23,7 +23,7 @@ impl Typed<'_> {
     }
 }
 
-/// Whether values of the two types mean the same to a script. What cannot be read counts as another type.
+/// Whether values of the two types mean the same to a script. A type that cannot be read counts as different.
 pub(super) fn alike(first: Typed, second: Typed) -> bool {
     alike_at(first, second, 0).unwrap_or(false)
 }
@@ -36,7 +36,7 @@ fn alike_at(first: Typed, second: Typed, depth: usize) -> Option<bool> {
     let (_, other) = second.debug.resolve(second.id).ok()?;
     let deeper = |a: Option<TypeId>, b: Option<TypeId>| match (a, b) {
         (None, None) => Some(true),
-        // What points to nothing in particular: a word.
+        // A pointer to nothing in particular is a word.
         (None, Some(_)) | (Some(_), None) => Some(false),
         (Some(a), Some(b)) => alike_at(Typed { id: a, ..first }, Typed { id: b, ..second }, depth + 1),
     };
@@ -46,7 +46,7 @@ fn alike_at(first: Typed, second: Typed, depth: usize) -> Option<bool> {
             m == n && deeper(Some(*a), Some(*b))?
         }
         (Type::Function { .. }, Type::Function { .. }) => true,
-        // Structs are known by their names; what is asked of them is looked at member by member.
+        // Structs are identified by name; the members used are compared one by one.
         (Type::Struct { name: a, size: m, .. }, Type::Struct { name: b, size: n, .. }) => {
             a == b && (a.is_some() || m == n)
         }
@@ -58,12 +58,13 @@ fn alike_at(first: Typed, second: Typed, depth: usize) -> Option<bool> {
     })
 }
 
-/// What differs in the members of a struct that is read whole, or that a pointer leads to; `deep`: and in those of structs in it.
+/// The differences in the members of a struct that is read whole, or that a pointer leads to; `deep`: also in nested
+/// structs.
 pub(super) fn other_layout(first: Typed, second: Typed, deep: bool) -> Option<String> {
     layout_at(pointed(first)?, pointed(second)?, deep, 0)
 }
 
-/// What a pointer leads to; anything else itself.
+/// What a pointer leads to; any other type itself.
 fn pointed(typed: Typed) -> Option<Typed> {
     match typed.debug.resolve(typed.id).ok()? {
         (_, Type::Pointer(target)) => Some(Typed { id: target?, ..typed }),
@@ -105,7 +106,7 @@ fn layout_at(first: Typed, second: Typed, deep: bool, depth: usize) -> Option<St
     }
 }
 
-/// The first of the members that are read otherwise.
+/// The first of the members that are read differently.
 fn members_at(first: Typed, second: Typed, old: &[Member], new: &[Member], deep: bool, depth: usize) -> Option<String> {
     old.iter().zip(new).find_map(|(old, new)| {
         let (old_type, new_type) = (Typed { id: old.type_id, ..first }, Typed { id: new.type_id, ..second });
@@ -113,7 +114,7 @@ fn members_at(first: Typed, second: Typed, old: &[Member], new: &[Member], deep:
             let member = old.name.as_deref().unwrap_or("a member");
             return Some(format!("{member} is {}, was {}", new_type.name(), old_type.name()));
         }
-        // The members of what has no name are those of the struct around it.
+        // The members of an anonymous struct belong to the struct around it.
         (deep || old.name.is_none()).then(|| layout_at(old_type, new_type, deep, depth + 1)).flatten()
     })
 }
@@ -133,11 +134,11 @@ fn names_that_differ(old: &[Member], new: &[Member]) -> String {
     if all.is_empty() { String::new() } else { format!(": {}", all.join(", ")) }
 }
 
-/// Size, and whether it has a sign; whether it is a float.
+/// Size and signedness; whether it is a float.
 fn number(found: &Type) -> Option<(u64, bool, bool)> {
     match found {
         Type::Base { size, encoding, .. } => {
-            // Kernels since 6.2 are built with -funsigned-char: text is text.
+            // Kernels since 6.2 are built with -funsigned-char; a char is text either way.
             let signed = matches!(encoding, BaseEncoding::Signed);
             Some((*size, signed, matches!(encoding, BaseEncoding::Float)))
         }

@@ -12,12 +12,12 @@ use crate::builtin;
 use crate::program::{Expr, LongExpr};
 use spile_source::Span;
 
-/// The script's counters. By name: the index of the probe.
+/// The script's counters by name, with the index of the probe.
 #[derive(Default)]
 pub(super) struct Counters(HashMap<String, usize>);
 
 impl Counters {
-    /// The counters among the probes; reports names that two have.
+    /// Collects the counters of the probes; reports duplicate names.
     pub fn find(env: &mut Environment, handlers: &[Handler]) -> Counters {
         let mut counters = HashMap::new();
         for (index, handler) in handlers.iter().enumerate() {

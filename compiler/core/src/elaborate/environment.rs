@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What every phase is given and none of them owns: the sources, the options, the target, and the list of problems.
+//! What every phase uses and none owns: the sources, the options, the target, and the list of problems.
 
 use super::Options;
 use super::error::Error;
@@ -8,14 +8,14 @@ use crate::probe::Resolver;
 use spile_source::diagnostic::{Diagnostic, Severity};
 use spile_source::{FileId, Origin, SourceMap};
 
-/// Codes of errors about things that a kernel's BTF does not describe and its DWARF may.
+/// Codes of errors about things that a kernel's BTF lacks and its DWARF may have.
 const ABSENT: &[&str] = &["E0121", "E0122", "E0204", "E0205", "E0207"];
 
-/// What all steps of elaboration share: the session's input, and the problems found so far.
+/// State shared by all steps of elaboration: the session's input, and the problems found so far.
 pub(super) struct Environment<'a> {
     /// Text of all files.
     pub sources: &'a SourceMap,
-    /// Of the session.
+    /// Options of the session.
     pub options: Options,
     /// Answers questions about probe points and targets.
     pub resolver: &'a mut Resolver<'a>,
@@ -25,7 +25,7 @@ pub(super) struct Environment<'a> {
     failed: bool,
 }
 
-/// A state of the list of problems, to return to: see [`Environment::forget`].
+/// A saved state of the list of problems: see [`Environment::forget`].
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     problems: usize,
@@ -33,7 +33,7 @@ pub(super) struct Mark {
 }
 
 impl<'a> Environment<'a> {
-    /// Without problems.
+    /// With an empty list of problems.
     pub fn new(sources: &'a SourceMap, options: &Options, resolver: &'a mut Resolver<'a>) -> Environment<'a> {
         Environment { sources, options: options.clone(), resolver, expansions: 0, problems: Vec::new(), failed: false }
     }
@@ -66,7 +66,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// The state of the list now.
+    /// The present state of the list.
     pub fn mark(&self) -> Mark {
         Mark { problems: self.problems.len(), failed: self.failed }
     }
@@ -77,12 +77,12 @@ impl<'a> Environment<'a> {
         self.failed = since.failed;
     }
 
-    /// The last problem reported since.
+    /// The last problem reported since then.
     pub fn last_problem(&mut self, since: Mark) -> Option<&mut Diagnostic> {
         self.problems.get_mut(since.problems..)?.last_mut()
     }
 
-    /// Takes out of the list what was reported since.
+    /// Removes from the list what was reported since then.
     pub fn take_problems(&mut self, since: Mark) -> Vec<Diagnostic> {
         self.problems.split_off(since.problems.min(self.problems.len()))
     }

@@ -13,7 +13,7 @@ pub enum Piece {
     Directive { directive: Directive, start: usize, end: usize },
 }
 
-/// A directive of a format string that is refused.
+/// A directive of a format string that is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatError {
     /// What is wrong with the directive at `start..end` of the value.
@@ -24,14 +24,14 @@ pub struct FormatError {
     pub end: usize,
 }
 
-/// Why a directive is refused.
+/// Why a directive is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormatErrorKind {
     /// The string ends inside a directive.
     Unfinished,
     /// No such conversion.
     UnknownConversion(u8),
-    /// A flag behind another.
+    /// A flag after another one.
     SecondFlag(u8),
     /// A width or precision over [`MAX_SIZE`].
     TooWide(u64),
@@ -40,13 +40,13 @@ pub enum FormatErrorKind {
 /// Largest width or precision: no record can hold more.
 pub const MAX_SIZE: u64 = 8192;
 
-/// What a directive's argument must be.
+/// The type of a directive's argument.
 pub fn takes_string(directive: &Directive) -> bool {
     directive.conversion == b's'
 }
 
-/// Splits the value of a format string into literals and directives, in order. `%%` becomes a literal `%`. Errors: the
-/// first directive that is wrong.
+/// Splits the value of a format string into literals and directives, in order. `%%` becomes a literal `%`. Error: the first
+/// invalid directive.
 pub fn parse(format: &[u8]) -> Result<Vec<Piece>, FormatError> {
     let mut pieces = Vec::new();
     let mut literal = Vec::new();
@@ -79,7 +79,7 @@ pub fn parse(format: &[u8]) -> Result<Vec<Piece>, FormatError> {
 fn directive(format: &[u8], start: usize) -> Result<(Directive, usize), FormatError> {
     let mut at = start + 1;
     let mut flags = Flags::default();
-    // One flag; a 0 behind it begins the width.
+    // One flag; a 0 after it begins the width.
     at += 1;
     match format.get(at - 1) {
         Some(b'0') => flags.zero = true,

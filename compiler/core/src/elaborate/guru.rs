@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What only guru mode and the library may: embedded C, and operators that read raw memory or hold C.
+//! What only guru mode and the library may use: embedded C, and operators that read raw memory or contain C.
 
 use super::environment::Environment;
 use super::error::Error;
-use super::lower::embedded::has_mark;
+use super::mark::has_mark;
 use spile_source::Span;
 use spile_source::diagnostic::Diagnostic;
 use spile_syntax::{ast, visit};
 
-/// The operator, where it is one of those.
+/// The operator, if it is one of those.
 fn raw_operator(expr: &ast::Expr) -> Option<(&'static str, Span)> {
     let what = match &expr.kind {
         ast::ExprKind::Const(_) => "@const",
@@ -22,8 +22,8 @@ fn raw_operator(expr: &ast::Expr) -> Option<(&'static str, Span)> {
     Some((what, expr.span))
 }
 
-/// Mistakes of a user's script that is compiled without guru mode: embedded C and raw operators, wherever they stand. They show
-/// in its text alone, so pass 1 reports them, as SystemTap does.
+/// Errors in a user's script that is compiled without guru mode: embedded C and raw operators anywhere. They can be seen in
+/// the text alone, so pass 1 reports them, as in SystemTap.
 pub fn needs_guru(script: &ast::Script) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let code = |code: &ast::EmbeddedC| ("embedded C", code.span);
@@ -58,14 +58,14 @@ pub fn needs_guru(script: &ast::Script) -> Vec<Diagnostic> {
     found.into_iter().map(|(what, span)| Error::Guru { what, span }.diagnostic()).collect()
 }
 
-/// Reports the raw operators of a block, wherever they stand: also where they never run, or nothing uses their value.
+/// Reports the raw operators of a block, including those that never run or whose value is unused.
 pub(super) fn check_block(env: &mut Environment, block: &ast::Block) {
     let mut found = Vec::new();
     visit::expressions(block, &mut |expr| found.extend(raw_operator(expr)));
     refuse(env, found, block.span);
 }
 
-/// The same of a probe point's condition, which is in no block.
+/// The same for a probe point's condition, which is in no block.
 pub(super) fn check_condition(env: &mut Environment, condition: &ast::Expr) {
     let mut found = Vec::new();
     visit::in_expression(condition, &mut |expr| found.extend(raw_operator(expr)));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! No array changes while a `foreach` goes over it: not in the loop's body, nor in a function that the body calls.
-//! `delete` of the whole array may stand in the body: it ends the loop.
+//! Rejects changes to an array while a `foreach` iterates over it, in the loop's body or in a function called there.
+//! `delete` of the whole array is allowed in the body: it ends the loop.
 
 use super::error::Error;
 use crate::program::uses::{Access, Uses, Walk, function_uses};
 use crate::program::{FunctionBody, GlobalId, Iterated, Program, Stmt, StmtKind};
 use spile_source::Span;
 
-/// What is wrong, in the order of the program.
+/// The errors, in program order.
 pub(super) fn check(program: &Program) -> Vec<Error> {
     let walks = Walk::of_functions(program);
     let mut check = Check { program, functions: function_uses(&walks), errors: Vec::new() };

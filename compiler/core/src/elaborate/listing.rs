@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The lines of `-l` and `-L`: the probe points that patterns stand for, each under the name that a script would use.
+//! The lines of `-l` and `-L`: the probe points that match patterns, each under the name that a script would use.
 //!
-//! A point of the kernel is listed in its canonical spelling, an alias by its own name if it leads anywhere on this kernel.
-//! With variables, `name:type` of those that the alias sets come first, then `$name:type` of the point itself.
+//! A point of the kernel is listed in its canonical spelling, an alias by its own name if it has sites on this kernel. With
+//! variables, `name:type` of those that the alias sets come first, then `$name:type` of the point itself.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use spile_source::diagnostic::Diagnostic;
 use spile_syntax::ast::{self, AssignOp, BinaryOp, Expr, ExprKind, Item};
 use spile_syntax::visit;
 
-/// Probe points that `points` resolve to, with `variables` those of each; and what was wrong.
+/// The probe points that `points` resolve to, with their variables if `variables`; and the problems found.
 pub fn list<'a>(
     sources: &'a SourceMap,
     points: &'a [ast::ProbePoint],
@@ -97,13 +97,13 @@ fn line(listed: &Listed, variables: bool) -> String {
     line
 }
 
-/// Which expressions are text, by their form and declared types: nothing is inferred for a listing.
+/// Which expressions are strings, by their form and declared types: nothing is inferred for a listing.
 struct Texts<'a> {
     functions: HashMap<&'a str, bool>,
 }
 
 impl Texts<'_> {
-    /// The variables that aliases set, in their order; those that begin with `__` are their own.
+    /// The variables that aliases set, in order, without the internal ones that begin with `__`.
     fn set_by(&self, wrapping: &Wrapping) -> Vec<(String, bool)> {
         let mut set: Vec<(String, bool)> = Vec::new();
         for block in wrapping.blocks() {

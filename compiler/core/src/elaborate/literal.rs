@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where in the source the bytes of a string literal's value are written.
+//! Maps bytes of a string literal's value to places in the source.
 
 use spile_source::{SourceMap, Span};
 
-/// The source of bytes `start..end` of a literal's value, its escapes taken into account. All of the literal where it is
-/// written otherwise than in one piece (several literals side by side, a script's argument).
+/// The source of bytes `start..end` of a literal's value, taking escapes into account. The whole literal if it is not
+/// written in one piece (several adjacent literals, a script's argument).
 pub(super) fn span_inside(sources: &SourceMap, literal: Span, value: &[u8], start: usize, end: usize) -> Span {
     let text = sources.file(literal.file).bytes.get(literal.start as usize..literal.end as usize).unwrap_or_default();
     match places(text, value) {
@@ -17,7 +17,7 @@ pub(super) fn span_inside(sources: &SourceMap, literal: Span, value: &[u8], star
     }
 }
 
-/// Offset of each byte of the value in the literal's text, and that of the quote behind the last.
+/// Offset of each byte of the value in the literal's text, and that of the closing quote.
 fn places(text: &[u8], value: &[u8]) -> Option<Vec<u32>> {
     let mut places = Vec::with_capacity(value.len() + 1);
     if *text.first()? != b'"' {
@@ -36,7 +36,7 @@ fn places(text: &[u8], value: &[u8]) -> Option<Vec<u32>> {
     (text.get(at..)? == b"\"").then_some(places)
 }
 
-/// Bytes after a backslash that belong to it; as the lexer reads them.
+/// Length of an escape after its backslash, as the lexer reads it.
 fn escape_length(text: &[u8]) -> usize {
     let count = |most: usize, test: fn(&u8) -> bool| text.iter().take(most).take_while(|byte| test(byte)).count();
     match text.first() {

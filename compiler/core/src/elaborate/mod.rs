@@ -2,7 +2,7 @@
 
 //! Pass 2: the trees of scripts and tapset files to one [`Program`].
 //!
-//! Each phase takes what it needs and gives a value that the later ones only read:
+//! Each phase takes what it needs and returns a value that later ones only read:
 //!
 //! | phase | gives |
 //! | --- | --- |
@@ -11,9 +11,9 @@
 //! | [`infer::infer`] | [`infer::Typed`]: types of all that the handlers reach |
 //! | [`lower::lower`] | the [`Program`] |
 //!
-//! All of them are given the [`environment::Environment`]: sources, options, the target, and the list of problems. They
-//! go on after a mistake, so that a user sees all of them. [`lookup`] finds what target expressions mean, for inference
-//! and lowering; [`unneeded`] holds what has no effect, for every phase.
+//! All phases use the [`environment::Environment`]: sources, options, the target, and the list of problems. They continue
+//! after an error, so that a user sees all of them. [`lookup`] finds the meaning of target expressions, for inference and
+//! lowering; [`unneeded`] finds code without effect, for every phase.
 
 mod counter;
 mod environment;
@@ -27,6 +27,7 @@ mod listing;
 mod literal;
 mod lookup;
 mod lower;
+mod mark;
 mod names;
 pub mod survey;
 mod unit;
@@ -52,24 +53,24 @@ use spile_syntax::ast;
 pub struct Options {
     /// `-g`: embedded C, and writes to the kernel, are allowed.
     pub guru: bool,
-    /// Show globals that are written and never read when the session ends.
+    /// Print globals that are written and never read when the session ends.
     pub display_globals: bool,
-    /// What has no effect is not warned of.
+    /// Do not warn of code without effect.
     pub unoptimised: bool,
-    /// A context variable that is not there is 0.
+    /// A missing context variable is 0.
     pub skip_bad_variables: bool,
-    /// STRUCT_DEPTH: structs and arrays within each other that `$x$$` shows; None: all.
+    /// STRUCT_DEPTH: levels of nested structs and arrays that `$x$$` shows; None: all.
     pub struct_depth: Option<u32>,
-    /// STP_ALIBI: handlers do nothing, so that their hits alone are counted.
+    /// STP_ALIBI: handlers do nothing, only their hits are counted.
     pub counts_only: bool,
-    /// What the whole library has, to suggest for a name that is not known.
+    /// The names in the whole library, for suggestions.
     pub offered: Rc<Offered>,
 }
 
 /// Resolves `scripts`: the user's files first, then the library files they need.
 ///
-/// `resolver` answers for probe points and debug information. Returns what could be resolved and all that was wrong;
-/// the program is only meant to go on if none of that is an error.
+/// `resolver` answers queries about probe points and debug information. Returns what could be resolved and all problems;
+/// the program may only be used if none of them is an error.
 pub fn elaborate<'a>(
     sources: &'a SourceMap,
     scripts: &'a [ast::Script],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The first phase: what the scripts and the library declare, and which declaration a name means.
+//! The first phase: the declarations of the scripts and the library, and which one a name refers to.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -27,11 +27,11 @@ pub(super) struct Names<'a> {
     function_names: HashMap<(Option<FileId>, &'a str), Vec<DeclaredId>>,
     /// All probe aliases, in the order of the files.
     pub aliases: Vec<&'a ast::Alias>,
-    /// Names of library files that no script needs: what a wrong name may have meant.
+    /// Names of library files that no script needs: for suggestions.
     pub offered: Rc<Offered>,
 }
 
-/// Declares everything in the scripts. Reports names that are declared twice, and what only guru mode may.
+/// Declares everything in the scripts. Reports duplicate names, and what needs guru mode.
 pub(super) fn declare<'a>(env: &mut Environment<'a>, scripts: &'a [ast::Script]) -> Names<'a> {
     let mut names = Names::new(env.sources);
     names.offered = env.options.offered.clone();
@@ -99,7 +99,7 @@ impl<'a> Names<'a> {
         is_library(self.sources, file)
     }
 
-    /// The global that a name in `file` means. A library file sees no globals of the user's scripts, so that these may
+    /// The global that a name in `file` refers to. A library file sees no globals of the user's scripts, so that these may
     /// have any name.
     pub fn find_global(&self, file: FileId, name: &str) -> Option<GlobalId> {
         let library = |file: FileId| is_library(self.sources, file);
@@ -115,7 +115,7 @@ impl<'a> Names<'a> {
         self.globals[id.index()].name.text.clone()
     }
 
-    /// The global that an array expression names, and its indices.
+    /// The global of an array expression, and its indices.
     pub fn array_of<'e>(&self, expr: &'e ast::Expr) -> Option<(GlobalId, &'e [Index])> {
         match &expr.kind {
             ast::ExprKind::Ident(name) => Some((self.find_global(expr.span.file, name)?, &[])),
@@ -132,7 +132,7 @@ impl<'a> Names<'a> {
         matches!(expr.kind, ast::ExprKind::Index(..)) && self.array_of(expr).is_some()
     }
 
-    /// Declared functions that a name in `file` means, of any number of parameters.
+    /// Declared functions that a name in `file` refers to, with any number of parameters.
     pub fn functions_named<'n>(&'n self, file: FileId, name: &'n str) -> &'n [DeclaredId] {
         let private = self.function_names.get(&(Some(file), name));
         private.or_else(|| self.function_names.get(&(None, name))).map_or(&[], Vec::as_slice)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a script asks of a kernel: the sites of each probe point that it names, and what its target expressions are there.
+//! What a script needs from a kernel: the sites of each probe point, and the meaning of its target expressions there.
 //!
-//! Unlike [`super::elaborate`] it goes on where something is not there: that is an answer. Arms that are dead on this kernel
-//! are left out, as they are when the script is compiled.
+//! Unlike [`super::elaborate`] it continues where something is missing: that is a result. Branches that are dead on this
+//! kernel are left out, as in compilation.
 
 use super::Options;
 use super::environment::Environment;
@@ -22,15 +22,15 @@ use spile_syntax::ast::{self, ExprKind, Index, StmtKind};
 use spile_syntax::print;
 use std::rc::Rc;
 
-/// All that was asked.
+/// All results.
 pub struct Survey {
-    /// In the order of the script.
+    /// In script order.
     pub points: Vec<Point>,
-    /// Functions with target expressions of their own, outside any probe's context: casts and typed pointers.
+    /// Functions with target expressions of their own, independent of any probe: casts and typed pointers.
     pub functions: Vec<Function>,
 }
 
-/// One probe point as the script has it.
+/// One probe point of the script.
 pub struct Point {
     /// Its components as written.
     pub text: String,
@@ -38,13 +38,13 @@ pub struct Point {
     pub span: Span,
     /// `?` or `!`: its absence is no error.
     pub optional: bool,
-    /// Empty where it has none, for the reasons in `problems`, or where one before it was sufficient.
+    /// Empty where it has none, for the reasons in `problems`, or where an earlier one was sufficient.
     pub sites: Vec<Surveyed>,
     /// Why it has no sites.
     pub problems: Vec<Diagnostic>,
 }
 
-/// A site with what its handler asks for.
+/// A site with the expressions of its handler.
 pub struct Surveyed {
     /// Where the point landed.
     pub site: Site,
@@ -56,7 +56,7 @@ pub struct Surveyed {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Of its name where it is declared.
+    /// The place of its name in the declaration.
     pub span: Span,
     /// Each spelling once, in the order of the body.
     pub targets: Vec<Target>,
@@ -68,11 +68,11 @@ pub struct Target {
     pub text: String,
     /// Where it is written.
     pub span: Span,
-    /// The object that it names there, or why there is none.
+    /// The object that it refers to there, or why there is none.
     pub found: Result<Found, Diagnostic>,
-    /// It is printed whole: the number of dollars behind it.
+    /// It is printed whole: the number of dollars after it.
     pub dollars: u8,
-    /// The members on the way, as far as they are there, outermost struct first.
+    /// The members along the path, as far as they exist, outermost struct first.
     pub members: Vec<Member>,
 }
 
@@ -82,11 +82,11 @@ pub struct Member {
     pub name: String,
     /// The object whose debug information has the type.
     pub object: Rc<Object>,
-    /// The struct or union that it is asked of.
+    /// The struct or union that should have it.
     pub container: TypeId,
 }
 
-/// Looks at the user's `scripts` and the library's behind them.
+/// Surveys the user's `scripts`, with the library's after them.
 pub fn survey<'a>(
     sources: &'a SourceMap,
     scripts: &'a [ast::Script],
@@ -282,7 +282,7 @@ impl<'a> Surveyor<'_, 'a> {
         }
     }
 
-    /// Notes the outermost target expressions in an expression, and those in their indices.
+    /// Records the outermost target expressions in an expression, and those in their indices.
     fn collect(&mut self, unit: &Unit, expr: &'a ast::Expr, uses: &mut Uses<'a>) {
         match &expr.kind {
             ExprKind::Conditional(condition, then, otherwise) => match self.lookup().fold(unit, condition) {
@@ -323,7 +323,7 @@ impl<'a> Surveyor<'_, 'a> {
         }
     }
 
-    /// What a target expression stands on is part of it; what is computed for it is not.
+    /// The base of a target expression is part of it; operands computed for it are not.
     fn collect_below(&mut self, unit: &Unit, expr: &'a ast::Expr, uses: &mut Uses<'a>) {
         match &expr.kind {
             ExprKind::Member(base, _) => self.collect_below(unit, base, uses),
@@ -338,7 +338,7 @@ impl<'a> Surveyor<'_, 'a> {
     }
 }
 
-/// Target expressions, each spelling once; with the dollars behind those that are printed whole.
+/// Target expressions, each spelling once; with the dollars after those that are printed whole.
 #[derive(Default)]
 struct Uses<'a>(Vec<(&'a ast::Expr, u8)>);
 

@@ -5,14 +5,15 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::infer::functions::InstanceId;
 use super::infer::types::TypeVar;
 use super::names::Names;
 use super::unneeded::Elided;
 use crate::probe::{Context, Site, TextVariable};
-use crate::program::{LocalId, Variable};
+use crate::program::{LocalId, Variable, id};
 use spile_source::{FileId, Span};
 use spile_syntax::ast;
+
+id!(/** A declared function, or a copy of one for a probe site: index into the functions of inference. */ InstanceId);
 
 /// Where a handler runs, or the copy of a function for it.
 #[derive(Clone, Default)]
@@ -21,7 +22,7 @@ pub(super) struct Surroundings {
     pub context: Option<Rc<dyn Context>>,
     /// Spelling of the probe point, for messages.
     pub point: String,
-    /// Number of the probe site, of a handler or of a function's copy for it.
+    /// Number of the probe site of a handler, or of the site that a function was copied for.
     pub site: Option<u32>,
 }
 
@@ -31,17 +32,17 @@ impl Surroundings {
         self.context.as_ref().is_some_and(|context| context.is_return())
     }
 
-    /// The handler sees the registers of the code it is at.
+    /// The handler has the registers of the probed code.
     pub fn has_registers(&self) -> bool {
         self.context.as_ref().is_some_and(|context| context.has_registers())
     }
 
-    /// There can be context variables.
+    /// Context variables are possible.
     pub fn has_variables(&self) -> bool {
         self.context.as_ref().is_some_and(|context| context.has_variables())
     }
 
-    /// The context variable that holds text which an expression is, as `$value` of a procfs probe.
+    /// The context variable that an expression is, if that is a string such as `$value` of a procfs probe.
     pub fn text_variable(&self, expr: &ast::Expr) -> Option<TextVariable> {
         match &expr.kind {
             ast::ExprKind::Target(name) => self.context.as_ref()?.text_variable(name.strip_prefix('$')?),
@@ -63,7 +64,7 @@ pub(super) struct Unit {
     pub function: Option<InstanceId>,
     /// Names that the user's own body of the probe assigns to (`@probewrite`).
     pub user_writes: Vec<String>,
-    /// Statements that nothing is made of.
+    /// Statements that are left out.
     pub elided: Elided,
 }
 
@@ -81,14 +82,14 @@ impl Unit {
         id
     }
 
-    /// The local that a name in `file` means. In a handler a global that is seen there comes first: a local of its name
-    /// is a library alias's own.
+    /// The local that a name in `file` refers to. In a handler a visible global takes precedence: a local of its name
+    /// belongs to a library alias.
     pub fn find_local(&self, names: &Names, file: FileId, name: &str) -> Option<LocalId> {
         let id = self.names.get(name).copied();
         id.filter(|_| self.at.site.is_none() || names.find_global(file, name).is_none())
     }
 
-    /// The local or global that a name means where it stands.
+    /// The local or global that a name refers to at this place.
     pub fn find_variable(&self, names: &Names, name: &str, span: Span) -> Option<Variable> {
         let local = self.find_local(names, span.file, name).map(Variable::Local);
         local.or_else(|| names.find_global(span.file, name).map(Variable::Global))
@@ -113,11 +114,11 @@ pub(super) struct Local {
 pub(super) struct Handler<'a> {
     /// Where it is attached.
     pub site: Site,
-    /// The probe point as the script wrote it.
+    /// The probe point as written in the script.
     pub script_point: String,
     /// The probe in the script.
     pub span: Span,
-    /// Conditions of the point and of aliases: all must hold.
+    /// Conditions of the point and of aliases; all must hold.
     pub condition: Vec<&'a ast::Expr>,
     /// Statements of aliases and of the probe, in the order of execution.
     pub body: Vec<&'a ast::Stmt>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The unit with a script's own C: kernel headers, and a plain function for each function and expression.
+//! The unit with the script's embedded C: kernel headers, and a plain function for each function and expression.
 
 use super::text;
 use crate::plan::{EmbeddedExpression, EmbeddedFunction, Located, Plan};
@@ -51,7 +51,7 @@ pub(super) fn emit(plan: &Plan) -> String {
     unit
 }
 
-/// Prototypes of all that the script's unit calls here.
+/// Prototypes of everything that the script's unit calls here.
 pub(super) fn prototypes(plan: &Plan) -> Vec<String> {
     let functions = plan.embedded.functions.iter().map(prototype);
     functions.chain(plan.embedded.expressions.iter().map(expression_prototype)).collect()
@@ -81,7 +81,7 @@ fn prototype_of(symbol: &str, arguments: &[(String, Type)], returns: Option<Type
     format!("void {symbol}({})", parameters.join(", "))
 }
 
-/// How embedded C gets at a global: `STAP_GLOBAL_GET_v(keys)` and `STAP_GLOBAL_SET_v(keys, value)`.
+/// How embedded C accesses a global: `STAP_GLOBAL_GET_v(keys)` and `STAP_GLOBAL_SET_v(keys, value)`.
 fn emit_global(unit: &mut String, global: &Global) {
     let (symbol, name) = (&global.symbol, &global.name);
     match &global.storage {
@@ -134,8 +134,8 @@ fn emit_global(unit: &mut String, global: &Global) {
     }
 }
 
-/// Arguments and result as members of `THIS`, for text from before the STAP_ macros; these are there too. And for text that
-/// fails by `CONTEXT->last_error`.
+/// Arguments and result as members of `THIS`, for code older than the STAP_ macros, which it may use too; and for code that
+/// reports errors through `CONTEXT->last_error`.
 fn emit_unmangled(unit: &mut String, function: &EmbeddedFunction) {
     let member = |ty: Type| if ty == Type::Long { "spile_long " } else { "char *" };
     let symbol = &function.symbol;
@@ -178,7 +178,7 @@ fn emit_unmangled(unit: &mut String, function: &EmbeddedFunction) {
     unit.push_str("}\n");
 }
 
-/// Defines STAP_RETVALUE and STAP_RETURN: `long` is the place of a number, `text` the address of a text.
+/// Defines STAP_RETVALUE and STAP_RETURN: `long` is the place of a number, `text` the address of a string.
 fn define_result(unit: &mut String, returns: Option<Type>, long: &str, text: &str, names: &mut Vec<String>) {
     match returns {
         None => return,
@@ -196,7 +196,7 @@ fn define_result(unit: &mut String, returns: Option<Type>, long: &str, text: &st
     names.extend(["STAP_RETVALUE".to_string(), "STAP_RETURN".to_string()]);
 }
 
-/// Whether a C text has the name.
+/// Whether a C text contains the name.
 fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|found| found == word)
 }
@@ -220,7 +220,7 @@ fn emit_function(unit: &mut String, function: &EmbeddedFunction) {
     }
 }
 
-/// C text that the C compiler's messages place in the script.
+/// C text with a `#line`, so that the C compiler's messages name the script.
 fn located(unit: &mut String, code: &Located) {
     unit.push_str(&format!("#line {} {}\n{}\n", code.line, text::literal(code.file.as_bytes()), code.text));
 }

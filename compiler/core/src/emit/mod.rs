@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Pass 3, second half: a plan as C text. Spelling only: nothing is decided here.
+//! Pass 3, second half: a plan as C text. Nothing is decided here.
 //!
-//! The module's skeleton is a template ([`module`]); expressions and statements are functions ([`routine`]). The same
-//! plan gives the same bytes.
+//! The module's skeleton is a template ([`module`]); expressions and statements are functions ([`routine`]). The same plan
+//! gives the same bytes.
 
 mod attachment;
 mod embedded;
@@ -23,7 +23,7 @@ pub struct Units {
     pub embedded: Option<String>,
 }
 
-/// Spells the plan.
+/// Writes the plan as C text.
 pub fn emit(plan: &Plan) -> Result<Units, tera::Error> {
     Ok(Units { script: module::emit(plan)?, embedded: (!plan.embedded.is_empty()).then(|| embedded::emit(plan)) })
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The script's unit: what its template needs, taken from the plan.
+//! The script's unit: the context of its template, taken from the plan.
 
 use serde::Serialize;
 use spile_abi::escape;
@@ -13,7 +13,7 @@ use crate::program::{self, Constant, Histogram, Holds, Place, Registers, Type};
 
 const TEMPLATE: &str = include_str!("templates/script.c.tera");
 
-/// The context of the template. Routines are functions of [`routine`]; all else is the template's.
+/// The context of the template. Routines are written by [`routine`], everything else by the template.
 #[derive(Serialize)]
 struct Unit<'p> {
     title: Comment<'p>,
@@ -24,10 +24,10 @@ struct Unit<'p> {
     print: u16,
     seal: Literal<'p>,
     seal_bytes: usize,
-    /// Prototypes of what is in the embedded unit.
+    /// Prototypes of functions in the embedded unit.
     embedded: Vec<String>,
     globals: Vec<Global<'p>>,
-    /// Symbols of the tables among them.
+    /// Symbols of the tables that are used.
     maps: Vec<&'p str>,
     settings: Vec<Setting<'p>>,
     tables: Vec<Table<'p>>,
@@ -48,7 +48,7 @@ struct Unit<'p> {
 #[derive(Serialize)]
 struct Global<'p> {
     symbol: &'p str,
-    /// The embedded unit sees it too.
+    /// It is visible to the embedded unit too.
     shared: bool,
     storage: GlobalStorage<'p>,
 }
@@ -75,7 +75,7 @@ struct Map<'p> {
     counted: u8,
     striped: u8,
     lock: u32,
-    /// Fed in place: its place is asked for.
+    /// Fed in place, so it has a name of its own.
     fed_in_place: bool,
     stats: Option<Stats>,
 }
@@ -117,7 +117,7 @@ struct Probe<'p> {
     function: Literal<'p>,
     module: Literal<'p>,
     handler: &'p str,
-    /// What this kind of attachment needs.
+    /// Fields that this kind of attachment needs.
     fields: Vec<Field>,
     entry_handler: Option<&'p str>,
     ahead: Option<&'p str>,
@@ -125,7 +125,7 @@ struct Probe<'p> {
     entry_bytes: u32,
     place: Option<ProbePlace<'p>>,
     cost: u32,
-    /// 0: not more than MINSTACKSPACE.
+    /// 0: at most MINSTACKSPACE.
     stack: u32,
     counts_only: bool,
     adds: Option<Adds>,
@@ -140,7 +140,7 @@ struct Probe<'p> {
 
 #[derive(Serialize)]
 struct Adds {
-    /// The counter's number and 1.
+    /// The counter's number + 1.
     to: u32,
     addend: String,
 }
@@ -395,7 +395,7 @@ fn lock(&(index, mode): &(u32, LockMode)) -> Lock {
     Lock { index, mode }
 }
 
-/// What a routine that several probes run finds with each.
+/// What a shared routine gets from each probe that runs it.
 fn constant(constant: &Constant) -> ProbeConstant<'_> {
     match constant {
         Constant::Long(value) => ProbeConstant::Number { value: routine::number(*value) },
@@ -404,7 +404,7 @@ fn constant(constant: &Constant) -> ProbeConstant<'_> {
 }
 
 fn target(target: &program::Target) -> Target<'_> {
-    // abi.h's array has room for an SHA-1, which is what linkers make; a longer id is compared by its start.
+    // The array in abi.h has room for a SHA-1, which is what linkers write; of a longer id only the beginning is compared.
     let id = target.build_id.iter().take(20);
     Target {
         name: literal(&target.name),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Script text in C: the one way in which bytes of a script get into string literals and comments.
+//! Script text in C: the only way in which bytes of a script get into string literals and comments.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) fn literal(bytes: &[u8]) -> String {
             // `?` could begin a trigraph.
             b'?' => text.push_str("\\?"),
             0x20..=0x7e => text.push(byte as char),
-            // Three octal digits end the escape whatever follows.
+            // Three octal digits end the escape, whatever follows.
             _ => text.extend(['\\', octal(byte >> 6), octal(byte >> 3), octal(byte)]),
         }
     }
@@ -32,8 +32,8 @@ fn octal(byte: u8) -> char {
     char::from(b'0' + (byte & 7))
 }
 
-/// Text for one line of a comment: it cannot end the comment, nor begin another, nor continue the line. Characters that
-/// compilers warn of, such as those that turn the direction of text, become `?`.
+/// Text for one line of a comment: it cannot end the comment, begin another, or continue the line. Characters that
+/// compilers warn of, such as those that change the direction of text, become `?`.
 pub(super) fn comment(text: &str) -> String {
     let shown = |c: char| match c {
         _ if c.is_whitespace() || c.is_control() => ' ',
@@ -43,14 +43,14 @@ pub(super) fn comment(text: &str) -> String {
     let text: String = text.chars().map(shown).collect();
     // `??/` is a backslash to compilers that know trigraphs.
     let mut text = text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("??", "? ?");
-    // Nothing but a blank may follow a backslash.
+    // A backslash at the end of the line would continue it.
     if text.ends_with('\\') {
         text.push(' ');
     }
     text
 }
 
-/// Bytes as the initialiser of an array, some to a line.
+/// Bytes as the initialiser of an array, several to a line.
 pub(super) fn bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 6);
     for (index, byte) in bytes.iter().enumerate() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--list-lines`: the source lines of functions, those that can be probed beside those that cannot.
+//! `--list-lines`: the source lines of functions, marking those that can be probed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use crate::probe::{self, PointError, Resolver, Site};
 use spile_source::Span;
 use spile_syntax::ast::{Component, Literal};
 
-/// Directories that may have the source text.
+/// Directories that may contain the source text.
 pub struct Sources {
-    /// As the user has named them: a file is also looked for by the end of its path.
+    /// Given by the user: here a file is also searched by the end of its path.
     pub given: Vec<PathBuf>,
-    /// Where packages have it.
+    /// Where packages install it.
     pub known: Vec<PathBuf>,
 }
 
@@ -28,8 +28,9 @@ pub struct Listing {
 
 /// The lines of the functions that a point such as `kernel.function("f")` names.
 ///
-/// Each function has a heading, and a line for each from its own to the last one with code: `  452 *  $file:struct file*` can be
-/// probed, by `.statement("f@fs/x.c:452")`. Where that probes several addresses, their number is in front of the variables.
+/// Each function has a heading, and a line for each source line from its first to the last one with code: `  452 *
+/// $file:struct file*` can be probed, by `.statement("f@fs/x.c:452")`. If that probes several addresses, their number is in
+/// front of the variables.
 pub fn listing(
     components: &[Component],
     span: Span,
@@ -94,7 +95,7 @@ fn of_function(name: &str, file: &str, first: u32, sites: &[Site], text: &Text) 
     lines
 }
 
-/// What stands beside a line that can be probed.
+/// What is shown beside a line that can be probed.
 fn noted(addresses: usize, variables: &[String]) -> String {
     let several = (addresses > 1).then(|| format!("({addresses} addresses)"));
     several.into_iter().chain(variables.iter().cloned()).collect::<Vec<_>>().join(" ")
@@ -119,14 +120,14 @@ fn line_of(point: &str) -> Option<u32> {
 /// A source file, if it is installed.
 struct Text(Vec<String>);
 
-/// A source file is not larger.
+/// Source files are not larger.
 const MAX_SOURCE: u64 = 16 << 20;
 
 impl Text {
     fn find(sources: &Sources, file: &str) -> Text {
         let absolute = Path::new(file);
         let plain = file.trim_start_matches('/');
-        // Most of the path first: a directory may hold several files of one name.
+        // Longest part of the path first: a directory may hold several files of one name.
         let ends = std::iter::once(plain).chain(plain.match_indices('/').map(|(at, _)| plain.split_at(at + 1).1));
         let given = ends.flat_map(|end| sources.given.iter().map(move |directory| directory.join(end)));
         let known = sources.known.iter().map(|directory| directory.join(plain));
@@ -158,7 +159,7 @@ mod tests {
         let here = directory.path();
         let text = Text::find(&sources(&[], &[here]), "fs/x.c");
         assert_eq!((text.line(3), text.line(4), text.line(0)), (Some("    return 1;"), None, None));
-        // What is named by hand may begin anywhere in the path that the debug information has.
+        // A directory given by the user may begin anywhere in the path of the debug information.
         std::fs::create_dir(here.join("other")).unwrap();
         std::fs::write(here.join("other/x.c"), "other\n").unwrap();
         let first = |sources: &Sources, file: &str| Text::find(sources, file).line(1).map(str::to_string);

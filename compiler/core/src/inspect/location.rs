@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where a value is, in words: `%rdi`, `[%rdi+0x18], 4 bytes`.
+//! A value's location in words: `%rdi`, `[%rdi+0x18], 4 bytes`.
 
 use crate::probe::{Location, registers};
 use crate::program::{BinaryOp, LongExpr, LongKind};
 
-/// Of a value at a site whose registers are those of `struct pt_regs`; `words`: they are a tracepoint's arguments.
+/// For a value at a site whose registers are those of `struct pt_regs`; `words`: they are a tracepoint's arguments.
 pub(super) fn text(location: &Location, words: bool) -> String {
     match location {
         Location::Register { offset } => register(*offset, words),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--resolve`: each probe point of a script with its symbol, section and build-id, each variable with its place: what a host
-//! with debug information knows for those that have none.
+//! `--resolve`: each probe point of a script with its symbol, section and build-id, each variable with its location: what a
+//! host with debug information can give to those without.
 
 use serde::Serialize;
 
@@ -13,13 +13,13 @@ use spile_source::SourceMap;
 /// One site.
 #[derive(Debug, Serialize)]
 pub struct Resolved {
-    /// As the script has it, and where.
+    /// As in the script, and where.
     pub written: String,
     /// `FILE:LINE:COLUMN` of the script.
     pub place: String,
     /// Canonical spelling.
     pub point: String,
-    /// Where its code is; None of what is attached otherwise.
+    /// Where its code is; None if it is not attached to code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<CodePlace>,
     /// The target expressions of the handler.
@@ -46,16 +46,16 @@ pub struct CodePlace {
 }
 
 #[derive(Debug, Serialize)]
-/// A target expression and what it is at a site.
+/// A target expression and its meaning at a site.
 pub struct ResolvedVariable {
     /// Its spelling.
     pub text: String,
     #[serde(skip_serializing_if = "String::is_empty")]
-    /// C type; empty where it is not there.
+    /// C type; empty if it does not exist there.
     pub r#type: String,
-    /// Or why there is none.
+    /// The location, or the reason why there is none.
     pub location: String,
-    /// It is there.
+    /// It exists there.
     pub found: bool,
 }
 

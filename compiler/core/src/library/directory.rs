@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The files that one directory of library scripts has for a kernel.
+//! The files of a library directory that apply to a kernel.
 //!
-//! Scripts stand in the directory itself and below it for a runtime (`linux`), a kernel version and an architecture, in
-//! this order: `DIR/linux/6.1/x86_64`, `DIR/6.1`, `DIR/x86_64`, `DIR`. Of the versions all that begin the release are
-//! looked at, the longest first, and a file of a longer one hides those of its name in shorter ones.
+//! Scripts are in the directory itself and in subdirectories for a runtime (`linux`), a kernel version and an architecture,
+//! in this order: `DIR/linux/6.1/x86_64`, `DIR/6.1`, `DIR/x86_64`, `DIR`. All versions that are prefixes of the release are
+//! used, the longest first; a file of a longer one hides those of its name in shorter ones.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use super::{Unreadable, unreadable};
 
 const RUNTIME: &str = "linux";
 
-/// `.stp` and `.stpm` files, those of the most special directories first, each directory sorted by name.
+/// `.stp` and `.stpm` files, those of the most specific directories first, each directory sorted by name.
 pub fn files(directory: &Path, release: &str, arch: &str) -> Result<Vec<PathBuf>, Unreadable> {
-    // A directory that was asked for must be there; those below it need not.
+    // A directory given by the user must exist; its subdirectories need not.
     std::fs::read_dir(directory).map_err(|error| unreadable(directory, &error))?;
     let mut seen = HashSet::new();
     let mut found = Vec::new();
@@ -37,7 +37,7 @@ pub fn files(directory: &Path, release: &str, arch: &str) -> Result<Vec<PathBuf>
     Ok(found)
 }
 
-/// `6.1.0-56-cloud-amd64`, `6.1.0`, `6.1`, `6` and nothing.
+/// `6.1.0-56-cloud-amd64`, `6.1.0`, `6.1`, `6` and the empty string.
 fn versions(release: &str) -> Vec<String> {
     let base = release.split('-').next().unwrap_or("");
     let mut versions = vec![release.to_string()];
@@ -51,7 +51,7 @@ fn versions(release: &str) -> Vec<String> {
     versions
 }
 
-/// Names of the scripts that a directory holds itself; none if it is not there.
+/// Names of the scripts directly in a directory; empty if it does not exist.
 fn scripts(place: &Path) -> Result<Vec<String>, Unreadable> {
     let entries = match std::fs::read_dir(place) {
         Ok(entries) => entries,

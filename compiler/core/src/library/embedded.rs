@@ -6,7 +6,7 @@ use include_dir::{Dir, include_dir};
 
 static TAPSET: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../tapset");
 
-/// Names of its library scripts, and of those it makes, begin so.
+/// Prefix of the names of its library scripts, and of those it generates.
 pub const TAPSET_NAMES: &str = "tapset/";
 
 /// Library scripts (.stp and .stpm) with their bytes, sorted by name.

@@ -2,7 +2,7 @@
 
 //! What the files of library directories may define, stored between runs.
 //!
-//! A line for each file: its state, by which a change is noticed, the outline, the path. A file that changed is read again.
+//! A line for each file: its state, which shows a change, the outline, the path. A changed file is read again.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,7 @@ use spile_base::cache::{Cache, Entry, Key, Kind};
 use spile_base::read;
 use spile_syntax::outline::{Outline, outline};
 
-/// Counts changes of what lines hold and of how outlines are made.
+/// Version of the line format and of how outlines are made.
 const FORMAT: u32 = 1;
 
 /// Outlines of tapset files, held in the cache between sessions.
@@ -67,7 +67,7 @@ impl Index {
             .collect())
     }
 
-    /// Writes what is new to the cache.
+    /// Writes new entries to the cache.
     pub fn keep(&self, cache: &Cache) {
         if self.changed {
             let mut lines: Vec<String> =
@@ -79,13 +79,13 @@ impl Index {
     }
 }
 
-/// What changes with the file's text.
+/// A value that changes with the file's text.
 fn state(path: &Path) -> Result<String, Unreadable> {
     let file = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     Ok(format!("{}/{}.{:09}/{}", file.size(), file.mtime(), file.mtime_nsec(), file.ino()))
 }
 
-/// A path that is no text, or has a newline, is not found again: its file is read each time.
+/// A path that is not UTF-8, or has a newline, is not stored: its file is read each time.
 fn to_line(path: &Path, state: &str, outline: &Outline) -> String {
     let aliases: Vec<String> = outline.aliases.iter().map(|alias| alias.join(".")).collect();
     let opaque = if outline.opaque { "opaque" } else { "" };

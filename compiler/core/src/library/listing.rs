@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the library offers, a line for each thing: `task_pid:long (task:long) /* the process of a task */`.
+//! What the library offers, one line each: `task_pid:long (task:long) /* the process of a task */`.
 //!
-//! The text is the comment `/** ... */` right above, its first sentence.
+//! The text is the first sentence of the comment `/** ... */` directly above.
 
 use spile_source::{SourceMap, Span};
 use spile_syntax as syntax;
 use spile_syntax::ast::{Component, Function, Item, Script, TypeName};
 use spile_syntax::outline::Outline;
 
-/// The functions of the scripts and the builtins, sorted; those that begin with `_` are the library's own business.
+/// The functions of the scripts and the builtins, sorted; those that begin with `_` are internal.
 pub fn functions(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
     let mut lines: Vec<String> = crate::builtin::all()
         .filter(|builtin| is_public(builtin.name))
@@ -26,7 +26,7 @@ pub fn functions(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
     lines
 }
 
-/// The names of all probe aliases, sorted; those that begin with `_` are the library's own business.
+/// The names of all probe aliases, sorted; those that begin with `_` are internal.
 pub fn aliases(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for script in scripts {
@@ -36,7 +36,7 @@ pub fn aliases(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
             let shown = |name: &&Vec<Component>| name.iter().all(|component| is_public(&component.name));
             found.extend(alias.names.iter().filter(shown).map(|name| {
                 let name = syntax::print::components(name);
-                // What returns needs no words of its own.
+                // The word "returns" adds nothing here.
                 let text = match name.strip_suffix(".return") {
                     Some(entry) if text.is_empty() => format!("The return of {entry}"),
                     _ => text.clone(),
@@ -50,7 +50,7 @@ pub fn aliases(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
     found
 }
 
-/// Public names of the whole library, of files that a script needs and of the others: what a wrong name may have meant.
+/// Public names of the whole library, whether a script needs the file or not: for suggestions.
 #[derive(Clone, Debug, Default)]
 pub struct Offered {
     /// Functions and globals of its scripts; builtins are not among them.
@@ -60,7 +60,7 @@ pub struct Offered {
 }
 
 impl Offered {
-    /// Adds the public names among those that a file defines.
+    /// Adds the public names that a file defines.
     pub(super) fn add(&mut self, outline: &Outline) {
         self.functions.extend(outline.names.iter().filter(|name| is_public(name)).cloned());
         let shown = |alias: &&Vec<String>| alias.iter().all(|component| is_public(component));
@@ -94,7 +94,7 @@ fn type_name(ty: TypeName) -> &'static str {
     }
 }
 
-/// The first sentence of the comment right above a definition; empty where there is none.
+/// The first sentence of the comment directly above a definition; empty where there is none.
 fn doc(sources: &SourceMap, span: Span) -> String {
     let comment = comment(sources.file(span.file).text.as_str(), span.start as usize);
     comment.split_once(". ").map_or(comment.trim_end_matches('.'), |(first, _)| first).to_string()

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which library scripts a user's scripts need: those that define a name they lack, and what these need in turn.
+//! Which library scripts a user's scripts need: those that define a missing name, and what these need in turn.
 //!
-//! A file is taken whole, its probes included; files of which nothing is used are left out, and not even parsed: an
-//! [`index`] knows what each may define. A file that is needed and broken is an error; a broken one that nothing needs
-//! does no harm.
+//! A file is taken as a whole, with its probes; unused files are left out, and not even parsed: an [`index`] knows what
+//! each may define. A broken file is an error only if it is needed.
 
 mod directory;
 mod embedded;
@@ -40,12 +39,12 @@ pub struct Unreadable {
     pub error: String,
 }
 
-/// Library scripts in the order of the search: the library's own, then those of each `-I`.
+/// Library scripts in search order: the library's own, then those of each `-I`.
 #[derive(Debug, Default)]
 pub struct Library {
     scripts: Vec<File>,
     macros: Vec<File>,
-    /// The aliases of system calls are made when they are needed, with arguments in this form.
+    /// The aliases of system calls are generated when needed, with arguments in this style.
     makes_syscalls: Option<syscalls::Style>,
 }
 
@@ -76,23 +75,23 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Unreadable {
     Unreadable { path: path.to_path_buf(), error: error.to_string() }
 }
 
-/// Where library scripts are looked for.
+/// Where library scripts are searched.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// Instead of the scripts that are part of this program.
+    /// Instead of the scripts embedded in this program.
     pub instead: Option<PathBuf>,
     /// `-I`.
     pub further: Vec<PathBuf>,
-    /// Kernel release that directories are chosen by: `6.1.0-56-amd64`.
+    /// Kernel release that selects directories: `6.1.0-56-amd64`.
     pub release: String,
-    /// The kernel's word: x86_64.
+    /// The kernel's name for it: x86_64.
     pub arch: String,
     /// Which values `argstr` of system calls shows, and how.
     pub syscall_style: syscalls::Style,
 }
 
 impl Library {
-    /// Finds the files and what they may define; of those that did not change since the last time the cache knows it.
+    /// Finds the files and what they may define; for unchanged files the cache has that.
     pub fn open(places: &Places, cache: &Cache) -> Result<Library, Unreadable> {
         let mut library = Library::default();
         if places.instead.is_none() {
@@ -121,12 +120,12 @@ impl Library {
         files.push(file);
     }
 
-    /// How many library scripts there are.
+    /// The number of library scripts.
     pub fn count(&self) -> usize {
         self.scripts.len()
     }
 
-    /// What the library has to offer, for suggestions.
+    /// The public names of the library, for suggestions.
     pub fn offered(&self) -> Offered {
         let mut offered = Offered::default();
         for file in &self.scripts {
@@ -157,7 +156,7 @@ impl Library {
         Ok(macros)
     }
 
-    /// The library scripts that `scripts` and `points` need, in the order of the library; `all`: every one.
+    /// The library scripts that `scripts` and `points` need, in library order; `all`: every one.
     pub fn select(
         &self,
         sources: &mut SourceMap,
@@ -186,7 +185,7 @@ impl Library {
                 grown |= state.take(&mut uses, &defined, wanted.all, problems);
             }
             if !grown {
-                // Once all else is known: which of its parts are made depends on who mentions them.
+                // Last of all: which of its parts are generated depends on the scripts that mention them.
                 let text = self.made(sources, wanted.all || uses.begins(syscalls::FUNCTIONS));
                 if text.is_none() || made.as_ref().map(|(text, _)| text) == text.as_ref() {
                     break;
@@ -207,7 +206,7 @@ impl Library {
         Ok(taken.collect())
     }
 
-    /// The script with the aliases of system calls, if what has been read mentions them; `all`: in any case.
+    /// The script with the aliases of system calls, if the scripts so far mention them; `all`: always.
     fn made(&self, sources: &SourceMap, all: bool) -> Option<String> {
         let texts =
             sources.files().filter(|file| !file.name.starts_with(TAPSET_NAMES)).map(|file| file.bytes.as_slice());
@@ -221,32 +220,32 @@ fn is_macros(name: &str) -> bool {
     name.ends_with(".stpm")
 }
 
-/// Its file, as messages name it.
+/// Its file, as named in messages.
 const SYSCALLS: &str = "tapset/syscalls.stp";
 
-/// What a run asks of the library.
+/// What a run needs from the library.
 #[derive(Clone, Copy, Default)]
 pub struct Wanted<'a> {
     /// The user's scripts.
     pub scripts: &'a [Script],
-    /// Of `-l` and `-L`.
+    /// The points of `-l` and `-L`.
     pub points: &'a [ProbePoint],
-    /// All files, whatever is used.
+    /// All files, used or not.
     pub all: bool,
 }
 
 enum State {
     Unread,
-    /// It may be needed, and turned out not to be, so far.
+    /// It may be needed, but so far is not.
     Read(Script, Vec<Diagnostic>),
     Taken(Script),
 }
 
 impl State {
-    /// Takes what was read if it is needed; what it uses is then needed too.
+    /// Takes the file if it is needed; what it uses is then needed too.
     fn take(&mut self, uses: &mut Uses, defined: &HashSet<String>, all: bool, problems: &mut Vec<Diagnostic>) -> bool {
         let State::Read(script, wrong) = self else { return false };
-        // Nobody knows what else a broken file would have defined.
+        // It is not known what else a broken file would have defined.
         let broken = wrong.iter().any(|problem| problem.severity == Severity::Error);
         if !broken && !all && !uses.needs(script, defined) {
             return false;
@@ -259,7 +258,7 @@ impl State {
     }
 }
 
-/// Functions and globals that a file gives to others.
+/// Functions and globals that a file exports.
 fn names(script: &Script) -> impl Iterator<Item = &str> {
     script.items.iter().filter_map(|item| match item {
         Item::Function(function) if !function.private => Some(function.name.text.as_str()),

@@ -14,7 +14,7 @@ fn write(directory: &Path, files: &[(&str, &str)]) {
     }
 }
 
-/// Names of the files that a script needs of a directory, and the diagnostics.
+/// Names of the files that a script needs from a directory, and the diagnostics.
 fn needed(directory: &Path, script: &str, cache: &Cache) -> (Vec<String>, String) {
     let places = Places {
         instead: Some(directory.to_path_buf()),

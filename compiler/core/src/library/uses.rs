@@ -14,7 +14,7 @@ use spile_syntax::visit;
 pub struct Uses {
     /// Variables and functions.
     names: HashSet<String>,
-    /// Names of the components of probe points; wildcards are among them.
+    /// Names of the components of probe points, including wildcards.
     points: HashSet<Vec<String>>,
 }
 
@@ -55,14 +55,14 @@ impl Uses {
         visit::expressions(block, &mut |expr| note(&mut self.names, &expr.kind));
     }
 
-    /// Whether a file with this outline may have what is mentioned and not `defined`.
+    /// Whether a file with this outline may define something that is mentioned and not in `defined`.
     pub fn may_need(&self, offers: &Outline, defined: &HashSet<String>) -> bool {
         offers.opaque
             || offers.names.iter().any(|name| self.needs_name(name, defined))
             || offers.aliases.iter().any(|alias| self.needs_alias(alias))
     }
 
-    /// Whether the file has it.
+    /// Whether the file defines it.
     pub fn needs(&self, script: &Script, defined: &HashSet<String>) -> bool {
         let alias = |name: &Vec<Component>| {
             self.needs_alias(&name.iter().map(|component| component.name.as_str()).collect::<Vec<_>>())
@@ -71,7 +71,7 @@ impl Uses {
             || script.items.iter().any(|item| matches!(item, Item::Alias(found) if found.names.iter().any(alias)))
     }
 
-    /// Whether a name that begins so is mentioned.
+    /// Whether a name with this prefix is mentioned.
     pub fn begins(&self, with: &str) -> bool {
         self.names.iter().any(|name| name.starts_with(with))
     }
@@ -96,7 +96,7 @@ fn note(names: &mut HashSet<String>, kind: &ExprKind) {
     }
 }
 
-/// Whether the point may be the alias, or one with further components behind its name.
+/// Whether the point may be the alias, possibly with further components after its name.
 fn leads_to<S: AsRef<str>>(point: &[String], alias: &[S]) -> bool {
     for (index, component) in point.iter().enumerate() {
         let Some(name) = alias.get(index) else { return true };

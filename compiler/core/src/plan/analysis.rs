@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What planning a part needs to know of the whole program: which globals need a lock and how each is accessed, how deep
-//! calls nest, what functions are called in C. Made once, before any routine is planned.
+//! What planning a part needs to know about the whole program: which globals need a lock and how each is accessed, how deep
+//! calls nest, what functions are called in C. Computed once, before any routine is planned.
 
 use std::collections::BTreeSet;
 
@@ -22,21 +22,21 @@ pub(super) struct Analysis<'p> {
     pub program: &'p Program,
     /// Limits of its module.
     pub limits: &'p Limits,
-    /// What each function does by itself.
+    /// What each function does directly.
     function_walks: Vec<Walk>,
-    /// What each function does with globals, with all that it calls.
+    /// What each function does with globals, including what it calls.
     function_uses: Vec<Uses>,
-    /// By probe: what its handler does by itself.
+    /// By probe: what its handler does directly.
     handler_walks: Vec<Walk>,
-    /// By probe: what its handler does with globals, with all that it calls.
+    /// By probe: what its handler does with globals, including what it calls.
     handler_uses: Vec<Uses>,
-    /// By probe: of a return probe what it uses at its function's entry.
+    /// By probe: what a return probe uses at its function's entry.
     entry_uses: Vec<Uses>,
     /// What conditions of probe points read.
     watched: BTreeSet<GlobalId>,
     /// By global: whether each CPU has its own share of it.
     shares: Vec<Shares>,
-    /// By probe: arrays of which its handler uses one element.
+    /// By probe: arrays of which its handler uses a single element.
     same_keys: Vec<SameKeys>,
     /// By global: whether it is an array with a lock for each stripe.
     striped: Vec<bool>,
@@ -52,15 +52,15 @@ pub(super) struct Analysis<'p> {
     pub globals: Globals,
     /// By function.
     pub functions: Vec<FunctionName>,
-    /// By probe: where the values lie that are saved at entry.
+    /// By probe: where the values saved at entry are stored.
     pub saved: Vec<SavedLayout>,
 }
 
-/// Where the values that a return probe saves at its function's entry lie in the data of a kretprobe instance.
+/// Where the values that a return probe saves at its function's entry are stored in the data of a kretprobe instance.
 pub(super) struct SavedLayout {
-    /// Type, and where it is in bytes, by [`program::SavedId`].
+    /// Type and byte offset, by [`program::SavedId`].
     pub places: Vec<(Type, u32)>,
-    /// Of all values.
+    /// Size of all values.
     pub bytes: u32,
 }
 
@@ -154,7 +154,7 @@ impl<'p> Analysis<'p> {
         locks
     }
 
-    /// Striped arrays of which a probe's handler uses one element, ascending, with its keys: it holds that stripe.
+    /// Striped arrays of which a probe's handler uses a single element, ascending, with its keys: it holds that stripe.
     pub fn held(&self, probe: usize) -> impl Iterator<Item = (GlobalId, &[Expr])> {
         let frequent = globals::is_frequent(&self.program.probes[probe].attachment);
         let striped = self.handler_uses[probe].keys().filter(move |id| frequent && self.striped[id.index()]);
@@ -190,13 +190,13 @@ impl<'p> Analysis<'p> {
         condition::rearms(&self.watched, &self.handler_uses[probe])
     }
 
-    /// The same of what a return probe runs at its function's entry.
+    /// The same for what a return probe runs at its function's entry.
     pub fn rearms_at_entry(&self, probe: usize) -> bool {
         condition::rearms(&self.watched, &self.entry_uses[probe])
     }
 
-    /// The words of the probed registers that a probe's routines read where the attachment fetches them, bit N for word N. Of a
-    /// return probe those that are read at the function's entry: at its return all are there.
+    /// The words of the probed registers that a probe's routines read, where the attachment fetches them; bit N for word N.
+    /// For a return probe, those read at the function's entry: at its return all are available.
     pub fn registers(&self, probe: usize) -> u64 {
         let program::Probe { attachment, saved, .. } = &self.program.probes[probe];
         match attachment.mechanism.registers {
@@ -214,7 +214,7 @@ impl SavedLayout {
             .iter()
             .map(|expr| {
                 let place = (expr.ty(), bytes);
-                // What is as much as this is refused (frame::MOST_SAVED).
+                // This size or more is refused (frame::MOST_SAVED).
                 bytes = bytes.saturating_add(match expr.ty() {
                     Type::Long => 8,
                     Type::String => (4 + string_bytes).next_multiple_of(8),
@@ -226,7 +226,7 @@ impl SavedLayout {
     }
 }
 
-/// What each run touches: of handlers, and of what return probes work out at their functions' entries.
+/// What each run accesses: of handlers, and of what return probes evaluate at their functions' entries.
 fn runs<'p>(program: &'p Program, functions: &[Walk], handlers: &[Walk]) -> Vec<(&'p Attachment, Touches)> {
     let functions = uses::function_touches(functions);
     let of = |(probe, handler): (&'p program::Probe, &Walk)| {

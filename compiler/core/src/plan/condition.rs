@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Conditions of probe points: the statements at a handler's head that turn hits away, and which handlers change what they read.
+//! Conditions of probe points: the statements at the start of a handler that reject hits, and which handlers change what
+//! they read.
 
 use std::collections::BTreeSet;
 
 use crate::program::uses::{Access, Uses, Walk};
 use crate::program::{GlobalId, Program, Stmt, StmtKind};
 
-/// How many statements at the head of a handler are its probe point's conditions.
+/// How many statements at the start of a handler are its probe point's conditions.
 pub fn filters(body: &[Stmt]) -> usize {
     let is_filter = |statement: &&Stmt| matches!(&statement.kind, StmtKind::If { then, otherwise: None, .. } if matches!(then.kind, StmtKind::Filter));
     body.iter().take_while(is_filter).count()

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a run of a handler takes, estimated from its code: about so many instructions. The loader makes a share of the machine's
-//! time of it, with the hits that it has counted (`--budget`).
+//! An estimate of the instructions that a run of a handler takes, from its code. With the hits that the loader has counted
+//! it gives the share of the machine's time (`--budget`).
 //!
-//! The weights are what docs/bench-runtime.md has for handlers that do the thing once, less what stands around every run.
-//! Of branches the dearer one counts. How often a loop turns is not known: it counts [`TURNS`] times.
+//! The weights come from docs/bench-runtime.md, for handlers that do the thing once, less the constant cost of a run. Of
+//! two branches the more expensive one counts. The iterations of a loop are not known: [`TURNS`] are assumed.
 
 use std::collections::HashMap;
 
 use super::code::{Callee, Instr, Key, MapOp, Part, Routine};
 
-/// A loop is taken to turn so often.
+/// Assumed iterations of a loop.
 const TURNS: u64 = 10;
-/// Calls deeper than this are not followed: recursion ends.
+/// Calls deeper than this are not followed: that ends recursion.
 const MOST_DEPTH: u32 = 8;
-/// Whatever was added up, no run takes more.
+/// An upper limit, whatever the sum.
 const MOST: u64 = 1_000_000;
 
 const PLAIN: u64 = 4;
@@ -23,7 +23,7 @@ const BUILTIN: u64 = 25;
 /// A string is written or searched.
 const STRING: u64 = 60;
 const EMBEDDED: u64 = 50;
-/// A stack is walked.
+/// A stack is unwound.
 const STACK: u64 = 3000;
 const MAP: u64 = 80;
 const TEXT_KEY: u64 = 60;
@@ -115,7 +115,7 @@ fn part(part: &Part) -> u64 {
 
 fn map(keys: &[Key], op: &MapOp) -> u64 {
     let texts = keys.iter().filter(|key| matches!(key, Key::Text(_))).count() as u64;
-    // Of one that is held only making and deleting takes more than a look.
+    // For a held element only creation and deletion cost more than an access.
     let found = match (keys, op) {
         ([] | [Key::Held(_)], _) if !matches!(op, MapOp::Delete | MapOp::SetLong(_) | MapOp::Add(..)) => PLAIN,
         ([], _) => PLAIN,

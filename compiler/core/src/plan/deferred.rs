@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a print leaves to the loader: the text of formats, and names of addresses, which take the kernel thousands of
-//! instructions each. Functions that do nothing but give such a value stand for it, as those of the library do.
+//! What a print leaves to the loader: formatting, and names of addresses, which cost the kernel thousands of instructions
+//! each. Functions that only return such a value are seen through, like those of the library.
 
 use spile_abi::format::Named;
 
@@ -11,23 +11,23 @@ use crate::program::{
     Variable,
 };
 
-/// Functions that call another to do it are followed so far: recursion ends.
+/// Depth of functions that only call another one: the limit ends recursion.
 const MOST_DEPTH: u32 = 4;
 
-/// The argument of a `%s` that is made of addresses.
+/// The argument of a `%s` that is derived from addresses.
 pub(super) struct Names<'e> {
     /// How the loader names the addresses.
     pub conversion: Named,
-    /// What is to be evaluated for it, in order.
+    /// Expressions to evaluate for it, in order.
     pub exprs: Vec<&'e Expr>,
-    /// Which addresses they are.
+    /// The addresses to name.
     pub of: NamesOf,
 }
 
-/// Which addresses are named.
+/// The addresses to name.
 #[derive(Clone, Copy)]
 pub(super) enum NamesOf {
-    /// Of the first expression's value.
+    /// The first expression's value.
     Address,
     /// The same of user space.
     UserAddress,
@@ -39,7 +39,7 @@ pub(super) enum NamesOf {
     Text,
 }
 
-/// The pieces with formats that are the argument of a plain `%s` put in their place.
+/// The pieces, with formats that are the argument of a plain `%s` expanded in place.
 pub(super) fn flatten<'e>(program: &'e Program, pieces: &'e [PrintPiece], flat: &mut Vec<&'e PrintPiece>) {
     flatten_in(program, pieces, flat, 0);
 }
@@ -57,14 +57,14 @@ fn flatten_in<'e>(program: &'e Program, pieces: &'e [PrintPiece], flat: &mut Vec
     }
 }
 
-/// The format that the expression is, with the depth of functions that it was found at.
+/// The format that the expression is, with the depth of functions where it was found.
 fn format_of<'e>(program: &'e Program, expr: &'e Expr, depth: u32) -> Option<(&'e [PrintPiece], u32)> {
     let Expr::String(StringExpr { kind, .. }) = expr else { return None };
     match kind {
         StringKind::Format(inner) => Some((&inner.pieces, depth)),
         StringKind::Call(function, _) if depth < MOST_DEPTH => {
             let called = program.functions.get(function.index())?;
-            // What is its own, parameters among it, is not there where it is called.
+            // The function's own variables, including parameters, do not exist at the call.
             let is_open = called.locals.is_empty() && called.site.is_none();
             format_of(program, returned(program, *function).filter(|_| is_open)?, depth + 1)
         }
@@ -72,7 +72,7 @@ fn format_of<'e>(program: &'e Program, expr: &'e Expr, depth: u32) -> Option<(&'
     }
 }
 
-/// What the piece is if it only names addresses.
+/// The piece that replaces it if it only names addresses.
 pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<Names<'e>> {
     let PrintPiece::Directive { directive, argument, .. } = piece else { return None };
     if directive.conversion != b's' {
@@ -101,7 +101,7 @@ pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<N
     Some(Names { conversion, exprs: arguments, of })
 }
 
-/// The builtin that the expression calls, itself or by a function that does no more, with what is handed to it.
+/// The builtin that the expression calls, directly or through a function that does nothing else, with its arguments.
 fn call<'e>(program: &'e Program, expr: &'e Expr) -> Option<(&'static str, Vec<&'e Expr>)> {
     // A name is a string.
     let Expr::String(StringExpr { kind, .. }) = expr else { return None };
@@ -116,7 +116,7 @@ fn call<'e>(program: &'e Program, expr: &'e Expr) -> Option<(&'static str, Vec<&
             let mut rest = given.iter().enumerate();
             let handed = arguments.iter().map(|argument| match argument {
                 Expr::Long(LongExpr { kind: LongKind::Const(_), .. }) => Some(argument),
-                // Each once and in order, so that they are evaluated as the call would.
+                // Each argument once and in order, so that they are evaluated as in the call.
                 Expr::Long(LongExpr { kind: LongKind::Variable(Variable::Local(local)), .. })
                 | Expr::String(StringExpr { kind: StringKind::Variable(Variable::Local(local)), .. }) => {
                     rest.next().filter(|(index, _)| *index == local.index()).map(|(_, given)| given)
@@ -130,7 +130,7 @@ fn call<'e>(program: &'e Program, expr: &'e Expr) -> Option<(&'static str, Vec<&
     }
 }
 
-/// The value of a function that does nothing but return it.
+/// The value of a function that only returns it.
 fn returned(program: &Program, function: FunctionId) -> Option<&Expr> {
     match &program.functions.get(function.index())?.body {
         FunctionBody::Script(statements) => match statements.as_slice() {

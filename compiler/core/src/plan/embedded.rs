@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The script's own C: a translation unit apart.
+//! The script's embedded C: a separate translation unit.
 
 use super::tables::EmbeddedExpression;
 use crate::program::{EmbeddedC, FunctionBody, GlobalId, Program, Type};
 use spile_source::{Origin, SourceMap};
 
-/// The translation unit with the script's own C.
+/// The translation unit with the script's embedded C.
 #[derive(Debug)]
 pub struct Embedded {
     /// Top-level `%{ %}`, in order.
@@ -15,7 +15,7 @@ pub struct Embedded {
     pub functions: Vec<EmbeddedFunction>,
     /// Expressions in C, in the order of their planning.
     pub expressions: Vec<EmbeddedExpression>,
-    /// Globals that it uses: both units see them.
+    /// Globals that it uses: visible to both units.
     pub globals: Vec<GlobalId>,
 }
 
@@ -41,7 +41,7 @@ impl Embedded {
     }
 }
 
-/// C text with the place it comes from, for `#line`.
+/// C text with its origin, for `#line`.
 #[derive(Debug)]
 pub struct Located {
     /// The C, as written.
@@ -96,7 +96,7 @@ fn shared_globals(program: &Program, expressions: &[EmbeddedExpression]) -> Vec<
     globals
 }
 
-/// C of the script, not of the library, without `/* pure */`: it may write.
+/// C of the script, not of the library, without `/* pure */`: it may write to the kernel.
 pub(super) fn ungated(program: &Program, sources: &SourceMap, expressions: &[EmbeddedExpression]) -> Vec<String> {
     let writes = |code: &EmbeddedC| {
         let is_own = sources.file(code.span.file).origin == Origin::User;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What must not happen.
+//! Internal errors of planning. There is one kind, shown as one line: not worth thiserror in this crate.
 
 use std::fmt;
 
 use spile_source::Span;
 
-/// The program breaks a rule of [`crate::program`]: a mistake of the compiler, whatever the script contains.
+/// The program violates a rule of [`crate::program`]: a mistake of the compiler, whatever the script contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InternalError {
-    /// What was found where something else must be.
+    /// What was found, and what should be there.
     pub what: &'static str,
     /// The statement or expression of the script.
     pub span: Span,
 }
 
-/// What a step of planning gives.
+/// The result of a step of planning.
 pub(super) type Planned<T> = Result<T, InternalError>;
 
 impl InternalError {

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Frame memory: how deep calls nest, and how many bytes of strings can be alive at once.
+//! Frame memory: how deep calls nest, and how many bytes of strings are in use at once.
 
-use std::collections::HashMap;
-
-use super::analysis::Analysis;
 use super::code::Routine;
 use crate::program::uses::Walk;
 use crate::program::{FunctionId, Program};
 
 /// How deep calls nest.
 pub(super) struct Nesting {
-    /// Calls open at once that the script can need: the longest chain, 10 more if a function can call itself.
+    /// Most calls that can be open at once: the longest chain, 10 more if a function can call itself.
     pub needed: u32,
-    /// A function can call itself: depth must be counted.
+    /// A function can call itself: the depth must be counted.
     pub limited: bool,
 }
 
@@ -32,14 +29,14 @@ enum Mark {
     Done,
 }
 
-/// Longest weighted chain of calls from each function, itself included; and whether there is a circle (whose edge back
-/// counts nothing).
+/// Longest weighted chain of calls from each function, including itself; and whether there is a cycle (whose back edge adds
+/// nothing).
 pub(super) fn longest(graph: &[Vec<usize>], weight: &dyn Fn(usize) -> u64) -> (Vec<u64>, bool) {
     let mut marks = vec![Mark::New; graph.len()];
     let mut length = vec![0u64; graph.len()];
     let mut circle = false;
     for start in 0..graph.len() {
-        // (function, next callee): a stack of our own, since scripts may chain thousands of functions.
+        // (function, next callee): an explicit stack, since scripts may chain thousands of functions.
         let mut stack = vec![(start, 0)];
         if marks[start] != Mark::New {
             continue;
@@ -76,10 +73,10 @@ pub(super) fn nesting(program: &Program) -> Nesting {
     Nesting { needed: if limited { chain + 10 } else { chain }, limited }
 }
 
-/// Most bytes of frame memory, and of any other part of a CPU's memory: more is refused. Far below what 32 bits hold, in which
-/// the module has these sizes.
+/// Most bytes of frame memory, and of any other per-CPU memory; more is refused. Far below the range of the 32 bits in
+/// which the module has these sizes.
 pub const MOST: u64 = 1 << 30;
-/// Most bytes that are saved at a probed function's entry for its return: there are many such places.
+/// Most bytes saved at a probed function's entry for its return: there are many instances.
 pub const MOST_SAVED: u64 = 1 << 20;
 
 /// Bytes of frame memory that one call of a routine takes, as the C compiler lays them out.
@@ -92,32 +89,24 @@ pub fn size(routine: &Routine, string_bytes: u32) -> u64 {
         .saturating_add(variables)
 }
 
-/// Of an iterator's own state (struct spile_iterator in runtime-c/script.h).
+/// The iterator's own state (struct spile_iterator in runtime-c/script.h).
 const ITERATOR: u64 = 64;
 
-/// Bytes that a routine's variables take in frame memory, where they are there; one at least.
+/// Bytes of a routine's variables in frame memory, if they are there; at least one.
 fn spilled(routine: &Routine) -> u64 {
     8 * (routine.longs.len() as u64 + 1) + 16 * routine.texts.len() as u64 + ITERATOR * routine.iterators.len() as u64
 }
 
-/// Bytes of frame memory for each CPU, whatever they are: the driver refuses more than [`MOST`]. The first `function_count`
-/// routines are functions, the others are called by the runtime.
-pub(super) fn bytes(analysis: &Analysis, routines: &[Routine], function_count: usize) -> u64 {
-    let size = |routine: &Routine| size(routine, analysis.limits.string_bytes);
-    let (functions, handlers) = routines.split_at(function_count);
-    let by_symbol: HashMap<&str, u64> =
-        functions.iter().map(|routine| (routine.symbol.as_str(), size(routine))).collect();
-    // Embedded C has no frame memory.
-    let sizes: Vec<u64> =
-        analysis.functions.iter().map(|name| by_symbol.get(name.symbol.as_str()).copied().unwrap_or(0)).collect();
-    let (length, circle) = longest(&graph(analysis.program), &|index| sizes[index]);
+/// Bytes of frame memory for each CPU, whatever the value: the driver refuses more than [`MOST`]. `functions` and
+/// `handlers`: what one call of each takes; handlers are called by the runtime.
+pub(super) fn bytes(program: &Program, functions: &[u64], handlers: &[u64], max_nesting: u32) -> u64 {
+    let (length, circle) = longest(&graph(program), &|index| functions.get(index).copied().unwrap_or(0));
     let calls = if circle {
-        u64::from(analysis.max_nesting).saturating_mul(sizes.iter().copied().max().unwrap_or(0))
+        u64::from(max_nesting).saturating_mul(functions.iter().copied().max().unwrap_or(0))
     } else {
         length.into_iter().max().unwrap_or(0)
     };
-    let handler = handlers.iter().map(size).max().unwrap_or(0);
-    handler.saturating_add(calls)
+    handlers.iter().copied().max().unwrap_or(0).saturating_add(calls)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(super) struct Functions {
     pub embedded: Vec<EmbeddedFunction>,
 }
 
-/// Plans all functions of the program, in its order.
+/// Plans all functions of the program, in order.
 pub(super) fn plan(analysis: &Analysis, tables: &mut Tables, sources: &SourceMap) -> Planned<Functions> {
     let mut functions = Functions { routines: Vec::new(), embedded: Vec::new() };
     for (function, name) in analysis.program.functions.iter().zip(&analysis.functions) {

@@ -2,10 +2,11 @@
 
 //! Which globals need a lock, and how a handler takes it.
 //!
-//! A global that no armed probe writes needs none: begin probes run before anything is armed, end probes after
-//! everything is disarmed. Nor does an aggregate, or an array of them, that armed probes only feed: each CPU has its own
-//! values, and making an element is safe by itself. So it is with a number that they only add to, a *counter*, and with an
-//! array of numbers that they only add to, a *counted* array. Nor does a number that each run accesses at most once (*single access*): a flag, mostly, that one probe sets and another reads.
+//! A global that no armed probe writes needs none: begin probes run before anything is armed, end probes after everything
+//! is disarmed. Nor does an aggregate, or an array of them, that armed probes only feed: each CPU has its own values, and
+//! creating an element is safe without a lock. The same holds for a number that they only add to, a *counter*, and for an
+//! array of numbers that they only add to, a *counted* array. Nor does a number that each run accesses at most once
+//! (*single access*): typically a flag that one probe sets and another reads.
 
 use std::collections::BTreeSet;
 
@@ -20,34 +21,34 @@ use crate::program::{Attachment, Global, GlobalId, Holds, Program, Runs, Type};
 pub enum LockMode {
     /// Shared with other readers.
     Read,
-    /// Alone.
+    /// Exclusively.
     Write,
-    /// Of an aggregate that the handler only feeds: on its own CPU.
+    /// For an aggregate that the handler only feeds: on its own CPU.
     Local,
-    /// Of one that it reads or deletes: over all CPUs.
+    /// For one that it reads or deletes: on all CPUs.
     All,
 }
 
-/// Whether each CPU has its own share of a global that is no aggregate.
+/// Whether each CPU has its own share of a global that is not an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shares {
-    /// It has not.
+    /// It has no share.
     None,
-    /// Of a number: which of the counters it is.
+    /// Of a number: the index of the counter.
     Counter(u32),
     /// Of each number of an array.
     Array,
 }
 
-/// Most elements of a counted array: each takes 16 bytes on each possible CPU, so that is 64 MiB on 256 CPUs.
+/// Most elements of a counted array: each takes 16 bytes on each possible CPU, which makes 64 MiB on 256 CPUs.
 const MOST_COUNTED: u32 = 16_384;
 
-/// Whether what armed probes only add to needs no exclusion.
+/// Whether a global that armed probes only add to needs no exclusion.
 fn is_own(global: &Global, shares: Shares) -> bool {
     shares != Shares::None || matches!(global.holds, Holds::Stats(_))
 }
 
-/// How a handler that does this with a global takes its lock.
+/// How a handler with this access to a global takes its lock.
 pub(super) fn mode(global: &Global, shares: Shares, access: Access) -> LockMode {
     match (is_own(global, shares), access) {
         (true, Access::Feed) => LockMode::Local,
@@ -57,13 +58,13 @@ pub(super) fn mode(global: &Global, shares: Shares, access: Access) -> LockMode 
     }
 }
 
-/// Whether the probe runs beside no other: before any is armed, or after all are disarmed.
+/// Whether the probe runs alone: before any is armed, or after all are disarmed.
 fn is_serial(attachment: &Attachment) -> bool {
     attachment.mechanism.runs == Runs::Alone
 }
 
-/// By global: whether each CPU has its own share of it. Reading it goes over all CPUs then, so besides the probes that add
-/// to it only timers and files in /proc may use it; and no C text of the script. `limits`: of the module.
+/// By global: whether each CPU has its own share of it. Reading it visits all CPUs then, so besides the probes that add to
+/// it only timers and files in /proc may use it, and no embedded C of the script. `limits`: of the module.
 pub(super) fn shares(program: &Program, handlers: &[Uses], limits: &Limits) -> Vec<Shares> {
     let mut counted = vec![false; program.globals.len()];
     let mut other = vec![false; program.globals.len()];
@@ -95,7 +96,7 @@ pub(super) fn shares(program: &Program, handlers: &[Uses], limits: &Limits) -> V
     program.globals.iter().enumerate().map(of).collect()
 }
 
-/// Globals that C of the script declares as used.
+/// Globals that embedded C of the script declares as used.
 fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
     let mut found = Vec::new();
     let walks = Walk::of_functions(program).into_iter().chain(program.probes.iter().map(|probe| Walk::of(&probe.body)));
@@ -103,7 +104,7 @@ fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
     found.into_iter()
 }
 
-/// By global: whether armed probes use it in ways that exclude each other.
+/// By global: whether armed probes use it in ways that need exclusion.
 pub(super) fn contended(program: &Program, handlers: &[Uses], shares: &[Shares]) -> Vec<bool> {
     let mut strongest: Vec<Option<Access>> = vec![None; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
@@ -130,10 +131,11 @@ pub(super) fn contended(program: &Program, handlers: &[Uses], shares: &[Shares])
         .collect()
 }
 
-/// By global: whether single accesses suffice for it, without a lock: contended, but a number that is read or written by one load or store, such that no run
-/// of an armed probe touches more than one of them, and that one once. Each such run has a moment at which it does, within
-/// the time for which it holds its locks; so all is as if runs came one after the other, in the order of these moments.
-/// `runs`: what each run touches, with its probe. `watched`: what conditions read, which take their locks when they look.
+/// By global: whether single accesses suffice for it, without a lock. That is a contended number that is read or written by
+/// one load or store, such that no run of an armed probe accesses more than one of them, and that one once. Each such run
+/// has a moment at which it does, within the time for which it holds its locks; so the result is as if runs came one after
+/// the other, in the order of these moments. `runs`: what each run accesses, with its probe. `watched`: what conditions
+/// read, which take their locks when they look.
 pub(super) fn single_access(
     program: &Program,
     runs: &[(&Attachment, Touches)],
@@ -147,7 +149,7 @@ pub(super) fn single_access(
     for (global, _) in armed().flatten().filter(|(_, times)| **times > 1) {
         single[global.index()] = false;
     }
-    // Of two in one run the first stays.
+    // Of two in one run the first keeps single access.
     for touches in armed() {
         let more: Vec<GlobalId> = touches.keys().copied().filter(|global| single[global.index()]).skip(1).collect();
         more.iter().for_each(|global| single[global.index()] = false);
@@ -155,11 +157,11 @@ pub(super) fn single_access(
     single
 }
 
-/// What decides which arrays are striped.
+/// Input for the decision which arrays are striped.
 pub(super) struct Striping<'a> {
     /// By probe: what its handler does, and what runs at its function's entry.
     pub uses: &'a [Uses],
-    /// By probe: arrays of which its handler uses one element.
+    /// By probe: arrays of which its handler uses a single element.
     pub same_keys: &'a [SameKeys],
     /// By probe: what runs at its function's entry.
     pub entry_uses: &'a [Uses],
@@ -167,19 +169,19 @@ pub(super) struct Striping<'a> {
     pub contended: &'a [bool],
     /// By global.
     pub shares: &'a [Shares],
-    /// What conditions read, which look without a handler.
+    /// What conditions read, which are evaluated without a handler.
     pub watched: &'a BTreeSet<GlobalId>,
     /// `-D WHOLE_LOCKS`.
     pub whole_locks: bool,
 }
 
-/// Arrays of which a handler holds stripes at the most (SPILE_MOST_HELD of script.h).
+/// Most arrays of which a handler holds stripes (SPILE_MOST_HELD of script.h).
 const MOST_HELD: usize = 4;
 
-/// By global: whether it is an array with a lock for each stripe; why not where that is so of one that needs a lock. A handler
+/// By global: whether it is an array with a lock for each stripe; if it needs a lock and is not striped, why. A handler
 /// holds the stripe of the one element that it uses, from its beginning to its end, and needs no other lock of the array.
-/// Whatever uses more of the array takes that for all CPUs, so only timers and files in /proc may. It locks in two phases, so
-/// all is as if runs came one after the other.
+/// Code that uses more of the array takes all of it, for all CPUs, so only timers and files in /proc may. That is two-phase
+/// locking, so the result is as if runs came one after the other.
 pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason>> {
     let embedded: BTreeSet<GlobalId> = embedded_globals(program).collect();
     let frequent = || of.uses.iter().enumerate().filter(|&(probe, _)| is_frequent(&program.probes[probe].attachment));
@@ -225,7 +227,7 @@ pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason
     striped
 }
 
-/// How handlers exclude each other from an array; `striped`: as [`striped`] has it.
+/// How handlers exclude each other from an array; `striped`: the result of [`striped`].
 pub(super) fn locking(global: &Global, shares: Shares, contended: bool, striped: &Result<(), Reason>) -> Locking {
     match striped {
         _ if is_own(global, shares) => Locking::EachCpu,
@@ -235,12 +237,12 @@ pub(super) fn locking(global: &Global, shares: Shares, contended: bool, striped:
     }
 }
 
-/// Whether the probe may be hit often, and beside others.
+/// Whether the probe may be hit often, and concurrently with others.
 pub(super) fn is_frequent(attachment: &Attachment) -> bool {
     !is_serial(attachment) && attachment.mechanism.runs != Runs::Rarely
 }
 
-/// By global: the index of its lock, None where it needs none. Those of striped arrays come last: handlers take stripes behind
+/// By global: the index of its lock, None if it needs none. Those of striped arrays come last: handlers take stripes after
 /// their other locks.
 pub(super) fn locks(contended: &[bool], single_access: &[bool], striped: &[bool]) -> Vec<Option<u32>> {
     let mut locks = vec![None; contended.len()];
@@ -295,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Which globals need no lock when runs of armed probes touch them so often.
+    /// Which globals need no lock if runs of armed probes access them this often.
     fn single(runs: &[&[(u32, u8)]], watched: &[u32]) -> Vec<bool> {
         let mut program = program(Vec::new());
         program.globals = vec![program.globals[0].clone(); 3];
@@ -349,10 +351,10 @@ mod tests {
     #[test]
     fn what_is_only_added_to_is_a_counter() {
         assert_eq!(planned(vec![(entry(), Access::Feed), (Attachment::new(&END), Access::Write)]), (true, false));
-        // A timer that prints it, or sets it back, waits for those that add.
+        // A timer that prints or resets it waits for the probes that add to it.
         assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Read)]), (true, true));
         assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Write)]), (true, true));
-        // Reading is dear, so not where it may be frequent.
+        // Reading is expensive, so it is not allowed where it may be frequent.
         assert_eq!(planned(vec![(entry(), Access::Feed), (entry(), Access::Read)]), (false, true));
         assert_eq!(planned(vec![(entry(), Access::Write)]), (false, true));
         assert_eq!(planned(vec![(entry(), Access::Read)]), (false, false));

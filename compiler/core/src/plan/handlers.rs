@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What each probe runs: its handler, and routines for values at a function's entry and for the point's condition.
+//! The routines of each probe: its handler, and those for values at a function's entry and for the point's condition.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,7 @@ struct Planner<'a, 'p, 's> {
     tables: &'a mut Tables<'s>,
     sources: &'a SourceMap,
     routines: &'a mut Vec<Routine>,
-    /// Routines of which the runtime passes no constants of the probe.
+    /// Routines that do not get constants of the probe from the runtime.
     identical: Identical,
     /// Handlers.
     similar: Similar,
@@ -71,7 +71,7 @@ impl Planner<'_, '_, '_> {
         let routine = self.handler(index, probe, condition, body, name.clone(), comment)?;
         let ahead = self.ahead(probe, &routine);
         let only_counts = code::only_counts(&routine.code);
-        // One that only counts is called without what knows its probe.
+        // A handler that only counts is called without its probe.
         let handler = if only_counts {
             self.identical.add(self.routines, routine)
         } else {
@@ -159,7 +159,7 @@ impl Planner<'_, '_, '_> {
         Ok(builder.finish(name, comment, Vec::new(), None, Frame::Handler))
     }
 
-    /// The condition of the probe point, asked for apart from a hit.
+    /// The condition of the probe point, evaluated apart from a hit.
     fn condition(&mut self, probe: &program::Probe, condition: &[Stmt], name: &str) -> Planned<Option<Condition>> {
         if condition.is_empty() {
             return Ok(None);
@@ -172,7 +172,7 @@ impl Planner<'_, '_, '_> {
         Ok(Some(Condition { routine, locks: self.analysis.condition_locks(condition) }))
     }
 
-    /// Adds the handlers that remain, and notes what each probe runs.
+    /// Adds the handlers that remain, and records what each probe runs.
     fn merge(self, probes: &mut [Probe]) {
         self.identical.comment(self.routines);
         for (index, Run { symbol, constants }) in self.similar.finish(self.routines) {

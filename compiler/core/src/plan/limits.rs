@@ -11,13 +11,13 @@ pub struct Limits {
     pub max_actions: u32,
     /// MAXNESTING; None: what the script needs, 10 more if a function calls itself.
     pub max_nesting: Option<u32>,
-    /// MAXERRORS: run-time errors borne before the session ends.
+    /// MAXERRORS: run-time errors tolerated before the session ends.
     pub max_errors: u32,
     /// MAXMAPENTRIES: elements of an array whose declaration gives no size.
     pub map_entries: u32,
-    /// MAXSKIPPED: skipped handler runs borne before the session ends.
+    /// MAXSKIPPED: skipped handler runs tolerated before the session ends.
     pub max_skipped: u32,
-    /// `--suppress-handler-errors`: a run-time error ends its handler and is counted, no more.
+    /// `--suppress-handler-errors`: a run-time error only ends its handler and is counted.
     pub suppress_errors: bool,
     /// STP_NO_OVERLOAD: the time that handlers may take of a CPU is not limited.
     pub no_overload: bool,
@@ -31,11 +31,11 @@ pub struct Limits {
     pub least_stack: u32,
     /// KRETACTIVE: calls in flight that a .return probe without .maxactive follows; 0: the runtime's.
     pub active_returns: u32,
-    /// STRUCT_DEPTH: structs and arrays within each other that `$x$$` shows; None: all.
+    /// STRUCT_DEPTH: levels of nested structs and arrays that `$x$$` shows; None: all.
     pub struct_depth: Option<u32>,
-    /// WHOLE_LOCKS: a handler that changes an array has all of it for itself.
+    /// WHOLE_LOCKS: a handler that changes an array locks all of it.
     pub whole_locks: bool,
-    /// STP_ALIBI: handlers do nothing, so that their hits alone are counted.
+    /// STP_ALIBI: handlers do nothing, only their hits are counted.
     pub counts_only: bool,
 }
 
@@ -53,7 +53,7 @@ impl Default for Limits {
             overload_interval: 0,
             overload_threshold: 0,
             lock_wait: 1_000_000,
-            // Twice SystemTap's: the kernel's own functions that a handler calls want some.
+            // Twice SystemTap's: the kernel functions that a handler calls need stack too.
             least_stack: 2048,
             active_returns: 0,
             struct_depth: None,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! How arrays are locked, and why some are as a whole: for who wants to know what a script costs on many CPUs.
+//! How arrays are locked, and why some are locked as a whole: for users who want to know the cost on many CPUs.
 
 use crate::program::same_key::More;
 
@@ -11,9 +11,9 @@ pub enum Locking {
     None,
     /// Each CPU has its own values.
     EachCpu,
-    /// A handler takes the lock of the stripe that its element is in.
+    /// A handler takes the lock of the stripe that contains its element.
     Striped,
-    /// A handler takes the lock of all of it.
+    /// A handler takes the lock of the whole array.
     Whole(Reason),
 }
 
@@ -22,17 +22,17 @@ pub enum Locking {
 pub enum Reason {
     /// `-D WHOLE_LOCKS`.
     Asked,
-    /// When it is full, the element made first leaves, wherever that is.
+    /// When it is full, the oldest element is dropped, in whichever stripe it is.
     Wraps,
     /// The condition of a probe point reads it.
     Condition,
-    /// The script's own C uses it.
+    /// The script's embedded C uses it.
     Embedded,
-    /// What a return probe saves at its function's entry uses it: of the probe with that index.
+    /// A value that a return probe saves at its function's entry uses it; index of the probe.
     Entry(usize),
-    /// Of the probe with that index: its handler uses more than one element known when it begins.
+    /// The handler of the probe with that index uses more than one element known when it begins.
     Handler(usize, More),
-    /// Its handler uses more arrays with stripes than it can hold.
+    /// Its handler uses more striped arrays than it can hold.
     TooMany(usize),
     /// Only timers and files in /proc use it.
     Rare,

@@ -14,12 +14,12 @@ const SHARE: u64 = 16;
 const STATS: u64 = 48;
 const SQUARES: u64 = 24;
 
-/// Bytes that arrays take.
+/// Memory of arrays, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
     /// For all CPUs together.
     pub shared: u64,
-    /// On each CPU that is possible.
+    /// For each possible CPU.
     pub each_cpu: u64,
 }
 
@@ -30,7 +30,7 @@ impl Bytes {
     }
 }
 
-/// What the arrays and aggregates of a plan take.
+/// The memory of the arrays and aggregates of a plan.
 pub fn of(plan: &Plan) -> Bytes {
     let maps = plan.globals.iter().filter_map(|global| match &global.storage {
         Storage::Map(map) => Some(of_map(map, plan.naming.limits.string_bytes)),
@@ -62,7 +62,7 @@ fn of_map(map: &Map, string_bytes: u32) -> Bytes {
     };
     let element = ELEMENT + map.keys.iter().map(|&key| slot(key)).sum::<u64>() + value;
     let (stripes, buckets) = if map.striped.is_some() { (64, 64) } else { (0, 4) };
-    // Element 0 is none.
+    // Element 0 is unused.
     Bytes {
         shared: 64 * stripes + element * (entries + 1) + 4 * entries.next_power_of_two().max(buckets),
         each_cpu: own * (entries + 1),

@@ -2,7 +2,7 @@
 
 //! Pass 3, first half: the resolved program to a plan: which routine runs where, with which memory, locks and formats.
 //!
-//! Everything that needs deciding is decided here; [`crate::emit`] spells it.
+//! All decisions are made here; [`crate::emit`] writes the result as C.
 
 mod ahead;
 mod analysis;
@@ -39,13 +39,13 @@ pub use storage::{Global, Map, Storage};
 use tables::Tables;
 pub use tables::{EmbeddedExpression, ModuleSymbol};
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::program::{Attachment, Automaton, Constant, GlobalId, Program};
 use spile_abi::meta::Meta;
 use spile_source::SourceMap;
 
-/// What the driver knows of the module beside the program.
+/// What the driver knows about the module besides the program.
 #[derive(Clone, Debug)]
 pub struct Naming {
     /// Module name.
@@ -60,30 +60,30 @@ pub struct Naming {
     pub limits: Limits,
     /// Further entries of the module's own information: name, value.
     pub modinfo: Vec<(String, String)>,
-    /// What the embedded C finds defined: names and values.
+    /// Macros that embedded C sees: names and values.
     pub defines: Vec<(String, String)>,
 }
 
-/// All of a module, decided: what [`crate::emit`] spells.
+/// The decisions for a whole module, which [`crate::emit`] writes as C.
 #[derive(Debug)]
 pub struct Plan {
-    /// As the driver gave it.
+    /// As given by the driver.
     pub naming: Naming,
     /// MAXNESTING: calls of functions open at once before it is a run-time error.
     pub max_nesting: u32,
     /// Frame memory of each CPU, in bytes; more than [`frame::MOST`] is refused.
     pub frame_bytes: u64,
-    /// Largest payload of an sprintf, in bytes; each CPU has so much memory for it.
+    /// Largest payload of an sprintf, in bytes; each CPU has a buffer of this size.
     pub scratch_bytes: u32,
     /// Arrays that probes use, and how each is locked, in the order of the script.
     pub locking: Vec<(String, locking::Locking)>,
     /// Globals that have a lock.
     pub lock_count: u32,
-    /// Counters: numbers of which each CPU has its own share.
+    /// Counters: numbers with a separate share on each CPU.
     pub counter_count: u32,
     /// Link-time address of `register_kprobe`; 0: no address of the kernel is used.
     pub anchor_address: u64,
-    /// Those that the module declares, in the order of the script.
+    /// The declared globals, in script order.
     pub globals: Vec<Global>,
     /// Indexed by [`crate::program::TargetId`].
     pub targets: Vec<crate::program::Target>,
@@ -93,7 +93,7 @@ pub struct Plan {
     pub follows: bool,
     /// Symbols that module addresses are relative to.
     pub module_symbols: Vec<ModuleSymbol>,
-    /// Guru mode: the code that probes are in, each function once.
+    /// Guru mode: the code of the probed functions, each once.
     pub fingerprints: Vec<crate::program::Fingerprint>,
     /// Source lines of objects, by the targets' names.
     pub lines: Vec<(String, Vec<u8>)>,
@@ -109,11 +109,11 @@ pub struct Plan {
     pub tables: Vec<(TableId, Vec<u8>)>,
     /// Indexed by [`crate::program::RegexId`].
     pub regexes: Vec<crate::program::Regex>,
-    /// Most registers that a pattern whose groups are asked for needs; 0: no script asks for groups.
+    /// Most registers of a pattern whose groups are used; 0: no script uses groups.
     pub match_registers: u32,
-    /// Most groups of such a pattern, the whole match included; 0: no script asks for groups.
+    /// Most groups of such a pattern, including the whole match; 0: no script uses groups.
     pub match_groups: u32,
-    /// The script's own C.
+    /// The script's embedded C.
     pub embedded: Embedded,
     /// What the loader reads from the module's `.spile.meta` section.
     pub meta: Meta,
@@ -134,7 +134,7 @@ pub struct Probe {
     pub attachment: Attachment,
     /// Name in C of the routine that a hit runs.
     pub handler: String,
-    /// Values in which probes that share a handler differ: indexed by [`code::Value::Own`] and [`code::Text::Own`].
+    /// Values that differ between the probes that share a handler: indexed by [`code::Value::Own`] and [`code::Text::Own`].
     pub constants: Vec<Constant>,
     /// Name in C of the routine that runs at the function's entry, for a return probe that saves values.
     pub entry_handler: Option<String>,
@@ -145,25 +145,25 @@ pub struct Probe {
     pub entry_ahead: Option<String>,
     /// Bytes that are saved for each call in flight.
     pub entry_bytes: u32,
-    /// The handler does nothing but add to counters, without a lock.
+    /// The handler only adds to counters, without a lock.
     pub counts_only: bool,
-    /// The counter and the number added to it, where the handler does nothing else.
+    /// The counter and the number added to it, if the handler does nothing else.
     pub adds: Option<(u32, i64)>,
-    /// The handler takes no lock, is not charged for statements or steps, and names the locations of what may fail itself.
+    /// The handler takes no lock, is not charged for statements or steps, and sets its own location for what may fail.
     pub simple: bool,
-    /// The same of the entry handler.
+    /// The same for the entry handler.
     pub entry_simple: bool,
-    /// Instructions that a run may take, with its entry handler.
+    /// Estimated instructions of a run, including its entry handler.
     pub cost: u32,
-    /// Bytes of kernel stack that its handlers take, known when they are compiled; 0: not more than MINSTACKSPACE.
+    /// Bytes of kernel stack of its handlers, known once they are compiled; 0: at most MINSTACKSPACE.
     pub stack: u32,
-    /// Words of the probed registers that the handler may look at, of a return probe its entry handler: bit N for word N.
+    /// Words of the probed registers that the handler, or a return probe's entry handler, may read: bit N for word N.
     pub registers: u64,
     /// Locks that are taken for the handler: index and mode, ascending.
     pub locks: Vec<(u32, LockMode)>,
     /// The same for the entry handler.
     pub entry_locks: Vec<(u32, LockMode)>,
-    /// The probe point's condition, where it can be asked for without a hit.
+    /// The probe point's condition, if it can be evaluated without a hit.
     pub condition: Option<Condition>,
 }
 
@@ -180,14 +180,14 @@ pub struct Condition {
 ///
 /// # Errors
 ///
-/// The program is not what elaboration promises.
+/// The program violates what elaboration guarantees.
 pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Plan, InternalError> {
     let analysis = Analysis::of(program, &naming.limits);
     let mut tables = Tables::new(sources, naming.limits.string_bytes);
     let Functions { mut routines, embedded } = functions::plan(&analysis, &mut tables, sources)?;
     let function_count = routines.len();
     let probes = handlers::plan(&analysis, &mut tables, sources, &mut routines)?;
-    let frame_bytes = frame::bytes(&analysis, &routines, function_count);
+    let frame_bytes = frame_bytes(&analysis, &routines, function_count);
     code::keep_called(&mut routines, roots(&probes));
     let meta = metadata::plan(program, sources, &naming, &mut tables, &analysis.globals.declared);
     let embedded = Embedded::of(program, sources, embedded, std::mem::take(&mut tables.expressions));
@@ -222,6 +222,19 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
     })
 }
 
+/// Bytes of frame memory for each CPU. The first `function_count` routines are functions of the script.
+fn frame_bytes(analysis: &Analysis, routines: &[Routine], function_count: usize) -> u64 {
+    let size = |routine: &Routine| frame::size(routine, analysis.limits.string_bytes);
+    let (functions, handlers) = routines.split_at(function_count);
+    let by_symbol: HashMap<&str, u64> =
+        functions.iter().map(|routine| (routine.symbol.as_str(), size(routine))).collect();
+    // Embedded C has no frame memory.
+    let functions: Vec<u64> =
+        analysis.functions.iter().map(|name| by_symbol.get(name.symbol.as_str()).copied().unwrap_or(0)).collect();
+    let handlers: Vec<u64> = handlers.iter().map(size).collect();
+    frame::bytes(analysis.program, &functions, &handlers, analysis.max_nesting)
+}
+
 /// The routines that the runtime calls.
 fn roots(probes: &[Probe]) -> HashSet<String> {
     let of = |probe: &Probe| {
@@ -237,14 +250,14 @@ fn roots(probes: &[Probe]) -> HashSet<String> {
     probes.iter().flat_map(of).flatten().collect()
 }
 
-/// The bytecode that routines have the module interpret.
+/// The bytecode that the module interprets for routines.
 fn interpreted(routines: &[Routine], tables: &mut Tables) -> Vec<(TableId, Vec<u8>)> {
     let interpreted = code::interpreted(routines);
     let all = (0..).map(TableId).zip(std::mem::take(&mut tables.tables));
     all.filter(|(id, _)| interpreted.contains(id)).collect()
 }
 
-/// Patterns that answer where their groups match.
+/// Patterns whose groups are used.
 fn tagged(program: &Program) -> impl Iterator<Item = &spile_regex::Tagged> {
     program.regexes.iter().filter_map(|regex| match &regex.automaton {
         Automaton::Tagged(tagged) => Some(tagged),

@@ -14,12 +14,12 @@ pub(super) struct FunctionName {
     pub embedded: bool,
 }
 
-/// Tells things of one name apart: the first keeps the name, further ones get a number.
+/// Makes names unique: the first one stays, others get a number.
 #[derive(Default)]
 pub(super) struct Numbered<'n>(HashMap<&'n str, u32>);
 
 impl<'n> Numbered<'n> {
-    /// What goes behind this one's name.
+    /// The suffix for this name.
     pub fn suffix(&mut self, name: &'n str) -> String {
         let count = self.0.entry(name).or_default();
         *count += 1;
@@ -27,7 +27,7 @@ impl<'n> Numbered<'n> {
     }
 }
 
-/// By function of the program. Overloads and private functions of several files can have one name.
+/// By function of the program. Overloads and private functions of different files can share a name.
 pub(super) fn functions(program: &Program) -> Vec<FunctionName> {
     let mut numbered = Numbered::default();
     program

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Kernel stack: how much of it a handler can use, with everything it calls, from what the C compiler reports of each function
-//! (`-fstack-usage`). Strings and what iterators sort are not there but in frame memory ([`super::frame`]); if the stack has no
-//! room for the rest, so are variables ([`spill`]).
+//! Kernel stack: how much of it a handler can use, including everything it calls, from what the C compiler reports for each
+//! function (`-fstack-usage`). Strings and sort buffers of iterators are in frame memory ([`super::frame`]); if the stack
+//! has no room for the rest, variables are moved there too ([`spill`]).
 //!
-//! Before a handler runs, the runtime looks whether so much is left of the stack that it finds itself on, or MINSTACKSPACE
-//! bytes where that is more (runtime-c/stack_left.h).
+//! Before a handler runs, the runtime checks that this much is left of the current stack, or MINSTACKSPACE bytes if that is
+//! more (runtime-c/stack_left.h).
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,31 +13,31 @@ use super::Plan;
 use super::code::{self, Frame, Instr, Routine};
 use super::frame;
 
-/// What the runtime and the kernel's functions that it calls need above and below a handler. Measured on a stack that was
+/// What the runtime and the kernel functions that it calls need above and below a handler. Measured on a stack that was
 /// filled before each call (6.1, gcc-12): print_regs() takes 1128 bytes, `$file$` 688, a fault in user_string() 544, most
 /// builtins less than 450.
 const RUNTIME: u64 = 1536;
-/// For what is aligned, and for compilers that do not count the return address.
+/// For alignment, and for compilers that do not count the return address.
 const CALL: u64 = 16;
-/// Of the 16 KB that a task has (x86-64), the kernel has used some before a probe is hit.
+/// Of the 16 KB of a task (x86-64), the kernel has used some before a probe is hit.
 pub const MOST: u32 = 12 << 10;
 
-/// What the handlers need.
+/// The stack need of the handlers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// Of each routine with all that it calls and with the runtime's share, by its place in the plan.
+    /// By routine of the plan: with everything that it calls and the runtime's share.
     pub bytes: Vec<u32>,
     /// Symbol and bytes of the function whose frame is the largest.
     pub largest: (String, u32),
 }
 
 impl Need {
-    /// The need of the one that needs most.
+    /// The largest need.
     pub fn most(&self) -> u32 {
         self.bytes.iter().copied().max().unwrap_or(0)
     }
 
-    /// Of each probe: of its handlers, and of all conditions, which may be asked for at the end of any of them.
+    /// By probe: of its handlers, and of all conditions, which may be evaluated at the end of any of them.
     pub fn by_probe(&self, plan: &Plan) -> Vec<u32> {
         let by_symbol: HashMap<&str, u32> =
             plan.routines.iter().map(|routine| routine.symbol.as_str()).zip(self.bytes.iter().copied()).collect();
@@ -57,8 +57,8 @@ impl Need {
     }
 }
 
-/// `usage`: what the compiler wrote. A function that it does not name was made part of its callers.
-/// `max_nesting`: calls open at once at the most, where one can come back to itself.
+/// `usage`: the C compiler's report. A function that it does not list was inlined into its callers. `max_nesting`: most
+/// calls open at once, if one can reach itself.
 pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> Need {
     let frames = frames(usage);
     let by_symbol: HashMap<&str, usize> =
@@ -68,7 +68,8 @@ pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> Need {
     let (length, _) = frame::longest(&graph, &frame);
     let turning = turning(&graph);
     let bytes = (0..routines.len()).map(|index| {
-        // A circle's edge back counts nothing in the chain: the largest frame may be there once for each call, and the handler's.
+        // The back edge of a cycle adds nothing to the chain: the largest frame may occur once for each call, and the
+        // handler's.
         let called = reached(&graph, index);
         let circle = called.iter().any(|&callee| turning[callee]);
         let largest = called.into_iter().map(frame).max().unwrap_or(0);
@@ -80,9 +81,9 @@ pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> Need {
     Need { bytes: bytes.collect(), largest }
 }
 
-/// Takes the variables of routines with large frames off the stack, into frame memory. False: there is none.
+/// Moves the variables of routines with large frames from the stack to frame memory. False: there are none.
 pub fn spill(plan: &mut Plan, usage: &str) -> bool {
-    /// Smaller frames hold little but what is saved around calls.
+    /// Smaller frames contain little more than registers saved around calls.
     const LARGE: u64 = 256;
     let frames = frames(usage);
     let string_bytes = plan.naming.limits.string_bytes;
@@ -103,16 +104,16 @@ pub fn spill(plan: &mut Plan, usage: &str) -> bool {
     largest > 0
 }
 
-/// Whether a call of each can come back to itself.
+/// By routine: whether a call can reach itself.
 fn turning(graph: &[Vec<usize>]) -> Vec<bool> {
-    // Without a circle there is nothing to search for.
+    // Without a cycle there is nothing to search for.
     if !frame::longest(graph, &|_| 1).1 {
         return vec![false; graph.len()];
     }
     (0..graph.len()).map(|index| reached(graph, index).contains(&index)).collect()
 }
 
-/// What is called from there, and from what is called; itself only if it comes back to it.
+/// What is called from there, directly and indirectly; itself only if it is reached again.
 fn reached(graph: &[Vec<usize>], from: usize) -> HashSet<usize> {
     let mut found = HashSet::new();
     let mut open = graph[from].clone();
@@ -128,7 +129,7 @@ fn to_u32(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// Lines `file:line:column:function<tab>bytes<tab>kind`. Parts of a function (`f.part.0`) count as the function.
+/// Lines `file:line:column:function<tab>bytes<tab>kind`. Parts of a function (`f.part.0`) count towards the function.
 fn frames(usage: &str) -> HashMap<&str, u64> {
     let mut frames: HashMap<&str, u64> = HashMap::new();
     for line in usage.lines() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Stacks that are values. A print leaves their addresses to the loader; a key, or a text that the script takes apart, holds them in
-//! hex, and a string as long as others would lose the outer frames: the root, which folding them needs. Where a program keeps
-//! stacks, its strings are long enough for whole ones. A hit costs what its own stack takes; arrays and frames take more memory.
+//! Stacks as values. A print leaves their addresses to the loader; a key, or a string that the script processes, contains
+//! them in hex, and a string of the usual length would lose the outer frames: the root, which folded stacks need. Where a
+//! program stores stacks, its strings are long enough for whole ones. A hit costs what its own stack takes; arrays and
+//! frames take more memory.
 
 use spile_abi::format::STACK_FRAMES;
 
@@ -19,12 +20,12 @@ const LEAST: u32 = 512;
 /// What the arrays of a program may take for that, in all.
 const MOST: u64 = 64 << 20;
 
-/// What strings are to have.
+/// The string sizes to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// MAXSTRINGLEN.
     pub string_bytes: u32,
-    /// Of a stack, that fit.
+    /// Frames of a stack that fit.
     pub frames: u32,
     /// MAXSTRINGLEN that all fit in.
     pub whole: u32,
@@ -41,7 +42,7 @@ impl Room {
     }
 }
 
-/// Of a plan that keeps stacks of any depth as values; None: it does not. `fixed`: the user has set MAXSTRINGLEN.
+/// For a plan that stores stacks of any depth as values; None: it does not. `fixed`: the user has set MAXSTRINGLEN.
 pub fn room(plan: &Plan, fixed: bool) -> Option<Room> {
     let now = plan.naming.limits.string_bytes;
     let frame = plan.routines.iter().filter_map(|routine| keeps(&routine.code)).max()?;
@@ -54,7 +55,7 @@ pub fn room(plan: &Plan, fixed: bool) -> Option<Room> {
     Some(Room::of(u32::try_from(affordable).unwrap_or(whole).max(now), frame))
 }
 
-/// Strings that an array has room for.
+/// Number of strings that an array has room for.
 fn strings_in(storage: &Storage) -> u64 {
     let Storage::Map(map) = storage else { return 0 };
     let keys = map.keys.iter().filter(|key| **key == Type::String).count() as u64;

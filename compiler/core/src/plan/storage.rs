@@ -15,19 +15,19 @@ use spile_abi::meta;
 /// A global that the program uses.
 #[derive(Debug)]
 pub struct Global {
-    /// Which of the program's.
+    /// Its number in the program.
     pub id: GlobalId,
     /// As the script calls it.
     pub name: String,
     /// Name in C.
     pub symbol: String,
-    /// How it is held.
+    /// How it is stored.
     pub storage: Storage,
-    /// Commands of `system()` may depend on what it holds when the script begins.
+    /// Commands of `system()` may depend on its initial value.
     pub in_commands: bool,
 }
 
-/// How a global is held.
+/// How a global is stored.
 #[derive(Debug)]
 pub enum Storage {
     /// A number or a string, and its value before any probe ran; None: 0 or "".
@@ -44,37 +44,37 @@ pub enum Storage {
 /// An array or an aggregate.
 #[derive(Debug)]
 pub struct Map {
-    /// Among the maps of the module.
+    /// Its number among the maps of the module.
     pub index: u32,
     /// As the script calls it.
     pub name: String,
     /// Types of the keys; none for an aggregate that is no array.
     pub keys: Vec<Type>,
-    /// What the table, or each of its elements, holds.
+    /// What the table, or each of its elements, contains.
     pub holds: Holds,
     /// Most elements; 1 for an aggregate that is no array.
     pub entries: u32,
-    /// The script gave the size.
+    /// The size is from the script.
     pub sized: bool,
-    /// A full table drops the element that was made first.
+    /// When the table is full, the oldest element is dropped.
     pub wrap: bool,
-    /// Each CPU counts its numbers by itself.
+    /// Each CPU counts its numbers separately.
     pub counted: bool,
-    /// It has a lock for each stripe of elements; the index of that for all of it.
+    /// It has a lock for each stripe of elements; the index of the lock for the whole array.
     pub striped: Option<u32>,
-    /// Of an aggregate that is no array: `@min` or `@max` is asked for, or may be.
+    /// Of an aggregate that is not an array: `@min` or `@max` is used, or may be.
     pub ends: bool,
 }
 
 impl Map {
-    /// An aggregate that is no array and keeps what all aggregates do and no more: handlers feed it without a call.
+    /// An aggregate that is not an array and records only what all aggregates do: handlers feed it without a call.
     pub fn is_fed_in_place(&self) -> bool {
         matches!(self.holds, Holds::Stats(stats) if !stats.variance && stats.histogram.is_none())
             && self.keys.is_empty()
     }
 }
 
-/// The globals, each noted to keep its least and greatest value or not.
+/// The globals, with the information whether each must record its least and greatest value.
 pub(super) fn with_ends(mut globals: Vec<Global>, keeps: &dyn Fn(GlobalId) -> bool) -> Vec<Global> {
     for global in &mut globals {
         if let Storage::Map(map) = &mut global.storage {
@@ -86,9 +86,9 @@ pub(super) fn with_ends(mut globals: Vec<Global>, keeps: &dyn Fn(GlobalId) -> bo
 
 /// The globals of a program as the module has them.
 pub(super) struct Globals {
-    /// Those that the module declares, in the order of the script.
+    /// The declared globals, in script order.
     pub declared: Vec<Global>,
-    /// All of the program, by [`GlobalId`].
+    /// All globals of the program, by [`GlobalId`].
     refs: Vec<GlobalRef>,
 }
 
@@ -115,7 +115,7 @@ impl Globals {
         let mut numbered = Numbered::default();
         let mut symbols: HashMap<GlobalId, Rc<str>> = HashMap::new();
         let all = (0..program.globals.len()).map(|index| GlobalId(index as u32));
-        // Used ones first: what is not declared must not change their names.
+        // Used ones first: the names must not depend on globals that are not declared.
         for id in used.iter().copied().chain(all.clone().filter(|id| !used.contains(id))) {
             let name = &program.globals[id.index()].name;
             symbols.insert(id, format!("global_{}{}", c_name(name), numbered.suffix(name)).into());
@@ -177,7 +177,7 @@ impl Globals {
 }
 
 /// Globals that may be set when the module is loaded: plain variables; not the library's private ones, and of several with
-/// one name the first.
+/// one name only the first.
 pub(super) fn settable(globals: &[Global]) -> impl Iterator<Item = &Global> {
     let is_first = |at: usize, name: &str| !globals.iter().take(at).any(|before| before.name == name);
     globals.iter().enumerate().filter_map(move |(at, global)| {
@@ -186,7 +186,7 @@ pub(super) fn settable(globals: &[Global]) -> impl Iterator<Item = &Global> {
     })
 }
 
-/// What the loader may set of a global: its name, and the room of a string without its NUL.
+/// What the loader may set of a global: its name, and the size of a string without its NUL.
 pub(super) fn setting(global: &Global, string_bytes: u32) -> meta::Setting {
     let string_bytes = match global.storage {
         Storage::Variable { ty: Type::String, .. } => string_bytes.saturating_sub(1),

@@ -27,16 +27,16 @@ pub struct EmbeddedExpression {
     pub ty: Option<Type>,
 }
 
-/// A symbol of a module, by which its variables are found when it is loaded.
+/// A symbol of a module that locates its variables when the module is loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleSymbol {
-    /// None: no probe needs the module, so that it is never found.
+    /// None: no probe needs the module, so it is never found.
     pub target: Option<TargetId>,
-    /// As the module's symbol table has it.
+    /// As in the module's symbol table.
     pub name: String,
 }
 
-/// A line of a source file, from 0 on.
+/// A line of a source file, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     file: FileId,
@@ -48,7 +48,7 @@ const SHOWN: usize = 100;
 
 pub(super) struct Tables<'s> {
     sources: &'s SourceMap,
-    /// Of each file that was asked for: where its lines begin.
+    /// For each file used so far: where its lines begin.
     line_starts: HashMap<FileId, Vec<usize>>,
     pub(super) module_symbols: Vec<ModuleSymbol>,
     pub(super) formats: Vec<Vec<u8>>,
@@ -98,7 +98,7 @@ impl<'s> Tables<'s> {
         id
     }
 
-    /// A format that the module interprets itself.
+    /// The number of a format that the module interprets itself.
     pub(super) fn format_table(&mut self, pieces: &[Piece]) -> TableId {
         self.scratch_bytes = self.scratch_bytes.max(format::max_payload(pieces, self.string_bytes));
         self.table(format::encode(pieces))
@@ -128,7 +128,7 @@ impl<'s> Tables<'s> {
         id
     }
 
-    /// The line that the span begins on.
+    /// The number of the line on which the span begins.
     pub(super) fn line(&mut self, span: Span) -> Line {
         let starts = self.line_starts.entry(span.file).or_insert_with(|| {
             let text = &self.sources.file(span.file).text;
@@ -140,7 +140,7 @@ impl<'s> Tables<'s> {
         }
     }
 
-    /// `FILE:LINE: TEXT`, for the reader of the C text: the file without its directories, a long line cut.
+    /// `FILE:LINE: TEXT`, for readers of the C text: the file without its directories, a long line truncated.
     pub(super) fn line_text(&self, line: Line) -> String {
         let file = self.sources.file(line.file);
         let name = file.name.rsplit('/').next().unwrap_or(&file.name);

@@ -54,7 +54,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let (number, component) =
         point.number("statement").or_else(|| point.number("function")).unwrap_or((0, point.span()));
     if point.has("absolute") {
-        // It is not known whether an instruction begins there, and a probe in the middle of one breaks the kernel.
+        // Whether an instruction begins there is not known, and a probe in the middle of one breaks the kernel.
         if !resolver.is_guru() {
             return Err(PointError::Guru { component, what: "a probe at an absolute address" });
         }
@@ -129,7 +129,7 @@ pub(super) fn resolve_in(
     Ok(Site { point: canonical, function: name, module, attachment, context: Rc::new(context) })
 }
 
-/// Where the statement at the address begins; or else the last that begins before.
+/// The statement at the address; otherwise the last one that begins before it.
 fn statement(
     debug: &spile_debuginfo::DebugInfo,
     id: FunctionId,
@@ -147,7 +147,7 @@ fn statement(
     })
 }
 
-/// Entry of the body that has the address, else of the first one.
+/// Entry of the body that contains the address, otherwise of the first one.
 fn body_with(function: &Function, address: Address) -> Option<Address> {
     let inside = |entry: Address, size: u64| {
         entry.section == address.section && (entry.offset..entry.offset.saturating_add(size)).contains(&address.offset)

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `.callee("g")`, `.callees`, `.callees(N)`: the functions that a function calls, when it is this one that calls them.
+//! `.callee("g")`, `.callees`, `.callees(N)`: the functions that a function calls, but only when this function calls them.
 //!
-//! A call that is not inlined is probed at the instruction that calls, where the arguments lie in their registers already:
-//! calls from elsewhere cost nothing, and modules need no address at run time. What a callee calls in its turn is probed in
-//! the callee's code, and counts where the callee's own return address is that of one of the calls seen: that is the
-//! handler's guard. The return of a callee is a kretprobe with the same guard at its entry.
+//! A call that is not inlined is probed at the call instruction, where the arguments are in their registers already: calls
+//! from elsewhere cost nothing, and modules need no address at run time. What a callee calls in turn is probed in that
+//! code, and counts if the callee's return address is that of one of the calls found: that is the handler's guard. The
+//! return of a callee is a kretprobe with the same guard at its entry.
 //!
-//! A callee that is asked for by name is also found in what is inlined, and where the function calls it through a pointer:
-//! then it is probed at its own entry, and counts where its return address is that of such a call.
+//! A callee requested by name is also found in inlined code, and where the function calls it through a pointer: then it is
+//! probed at its own entry, and counts if its return address is that of such a call.
 //!
-//! With `-DSTAP_CALLEE_MATCHALL` a callee counts whoever calls it, and is probed at its own entry, once; so what is reached by a
+//! With `-DSTAP_CALLEE_MATCHALL` a callee counts whoever calls it, and is probed once, at its own entry; so the target of a
 //! tail call is a callee too.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::code::Code;
+use super::error::Failed;
 use super::function::{FunctionContext, owner_of};
-use super::inside::Failed;
 use super::location::{before_call, called_from, locate, unavailable};
 use super::{CodePlace, Context, ContextError, Found, PointError, Resolver, Site};
 use crate::program::{Attachment, LongExpr};
@@ -27,36 +27,45 @@ use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, Call, Function, FunctionId, FunctionPattern, InlinedCode};
 use spile_source::Span;
 
-/// Which callees a point asks for.
+/// Which callees a point selects.
 pub(super) struct Wanted {
     /// `NAME` or `NAME@FILE`, with wildcards.
     pub pattern: String,
-    /// Callees of callees: 1 for those of the function alone.
+    /// Depth: 1 for callees of the function itself only.
     pub depth: usize,
     /// `.call`: no inlined copies.
     pub only_calls: bool,
     /// `.return`: their returns.
     pub returning: bool,
-    /// To blame where there are too many.
+    /// The component to name in an error if there are too many.
     pub component: Span,
 }
 
 impl Wanted {
-    /// A name is asked for, and not all that is called.
+    /// A name is given, rather than all callees.
     fn is_named(&self) -> bool {
         self.pattern != "*"
+    }
+
+    /// What follows the callee in a probe point.
+    fn suffix(&self) -> &'static str {
+        match (self.returning, self.only_calls) {
+            (true, _) => ".return",
+            (false, true) => ".call",
+            (false, false) => "",
+        }
     }
 
     fn fits(&self, callee: &Function) -> bool {
         let (name, file) =
             self.pattern.split_once('@').map_or((&*self.pattern, None), |(name, file)| (name, Some(file)));
-        // As a listing spells it: `g@fs/x.c:12`.
+        // As in a listing: `g@fs/x.c:12`.
         let file = file.map(|file| file.split(':').next().unwrap_or(file));
         glob::matches(name, &callee.name) && file.is_none_or(|file| callee.file.ends_with(file))
     }
 }
 
-/// Sites at the most that one point with a depth may have.
+/// Most sites of one point with a depth.
 const MAX_SITES: usize = 20_000;
 
 /// A search for the callees of functions.
@@ -65,13 +74,13 @@ pub(super) struct Callees<'o, 'r, 'k> {
     code: Code,
     resolver: &'r mut Resolver<'k>,
     wanted: &'o Wanted,
-    /// What was found so far.
+    /// The sites found so far.
     pub sites: Vec<Site>,
-    /// Names of callees that do not fit.
+    /// Names of callees that do not match.
     pub near: Vec<String>,
-    /// A callee fits whose return is asked for, and is inlined.
+    /// A callee matches whose return is requested, and is inlined.
     pub only_inlined: bool,
-    /// Callees that are probed at their own entries already.
+    /// Callees probed at their own entries already.
     entered: HashSet<FunctionId>,
     functions: HashMap<FunctionId, Rc<Function>>,
     calls: HashMap<FunctionId, Rc<Vec<Call>>>,
@@ -84,7 +93,8 @@ struct Path {
     spelling: String,
     /// Name of the last function.
     caller: String,
-    /// Where the frames on the stack return to, innermost first: each to one of several places. A callee that is inlined has
+    /// Return addresses of the frames on the stack, innermost first: each may be one of several. An inlined callee has no
+    /// frame of its own.
     /// no frame of its own.
     frames: Vec<Rc<Vec<Address>>>,
 }
@@ -124,7 +134,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         Ok(())
     }
 
-    /// The functions of the name that is asked for, where the function may call them through pointers.
+    /// The functions with the requested name, where the function may call them through pointers.
     fn add_through_pointers(&mut self, path: &Path, id: FunctionId) -> Result<(), Failed> {
         let (name, _) = self.wanted.pattern.split_once('@').unwrap_or((&self.wanted.pattern, ""));
         if glob::is_pattern(name) {
@@ -223,7 +233,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
 
     fn add_call(&mut self, path: &Path, call: &Call, callee: &Function) -> Result<(), Failed> {
         let inlined = call.inlined.is_some();
-        // Without a body here the callee is another object's, and its variables are not known.
+        // Without a body here the callee belongs to another object, and its variables are not known.
         let address = if inlined { Some(call.address) } else { callee.bodies.first().map(|body| body.entry) };
         let Some(address) = address else { return Ok(()) };
         let guard = match self.object.debug()?.return_address(call.address)? {
@@ -241,17 +251,13 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         self.add(path, callee, called, attachment, context)
     }
 
-    /// The callee whoever calls it.
+    /// The callee, whoever calls it.
     fn add_entries(&mut self, path: &Path, id: FunctionId, callee: &Function) -> Result<(), Failed> {
         if !self.entered.insert(id) {
             return Ok(());
         }
         let returning = self.wanted.returning;
-        let suffix = match (returning, self.wanted.only_calls) {
-            (true, _) => ".return",
-            (false, true) => ".call",
-            (false, false) => "",
-        };
+        let suffix = self.wanted.suffix();
         for body in &callee.bodies {
             let mut at = self.context(path, id, callee, body.entry);
             at.returning = returning;
@@ -262,7 +268,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         Ok(())
     }
 
-    /// The callee at its entry or return, where it returns to one of these places.
+    /// The callee at its entry or return, if it returns to one of these places.
     fn add_guarded(
         &mut self,
         path: &Path,
@@ -271,11 +277,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         returns: &Rc<Vec<Address>>,
     ) -> Result<(), Failed> {
         let returning = self.wanted.returning;
-        let suffix = match (returning, self.wanted.only_calls) {
-            (true, _) => ".return",
-            (false, true) => ".call",
-            (false, false) => "",
-        };
+        let suffix = self.wanted.suffix();
         for body in &callee.bodies {
             let Some(at) = self.object.debug()?.return_address(body.entry)? else { continue };
             let Some(guard) = called_from(&at, std::slice::from_ref(returns), self.object) else { continue };

@@ -141,7 +141,7 @@ pub(super) fn kprobe(place: Place) -> Attachment {
     Attachment::new(&KPROBE).at(place)
 }
 
-/// At the return of the function that begins there. `maxactive`: calls at once, 0 for the runtime's default.
+/// At the return of the function that begins there. `maxactive`: concurrent calls, 0 for the runtime's default.
 pub(super) fn kretprobe(place: Place, maxactive: u32) -> Attachment {
     Attachment::new(&KRETPROBE).at(place).with("maxactive", Value::Number(maxactive))
 }

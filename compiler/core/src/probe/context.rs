@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a site offers to its handler: context variables, and where they are.
+//! What a site offers its handler: context variables and their locations.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use crate::program::{Attachment, LongExpr};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, FunctionId, TypeId};
 
-/// One address, event or moment where a probe point landed.
+/// One address, event or moment at which a probe point is attached.
 #[derive(Clone)]
 pub struct Site {
     /// Canonical spelling, as `-l` lists it.
@@ -19,7 +19,7 @@ pub struct Site {
     pub module: String,
     /// How the probe is attached there.
     pub attachment: Attachment,
-    /// What the handler has there.
+    /// What the handler can use there.
     pub context: Rc<dyn Context>,
 }
 
@@ -34,7 +34,7 @@ pub struct Found {
     pub location: Location,
 }
 
-/// Where a context variable is, as an expression of the handler.
+/// The location of a context variable, as an expression of the handler.
 #[derive(Clone, Debug)]
 pub enum Location {
     /// In memory at this address; of a bit-field, these bits of the storage that begins there.
@@ -53,9 +53,9 @@ pub enum Location {
     Value(LongExpr),
     /// In parts, the first at the least significant end.
     Parts(Vec<Part>),
-    /// A pointer that has no value itself, and where what it points to is.
+    /// A pointer that was optimised out, and the location of what it points to.
     Pointer(Box<Location>),
-    /// Known for some callers of the function: reading it is a run-time error if another one has called.
+    /// Known for some callers of the function: reading it is a run-time error after a call by another one.
     KnownCallers(Box<Location>),
 }
 
@@ -77,18 +77,18 @@ pub struct BitRange {
     pub bits: u8,
 }
 
-/// Why a context variable is not to be had.
+/// Why a context variable is not available.
 #[derive(Clone, Debug)]
 pub enum ContextError {
     /// The probe has no context variables at all.
     None,
     /// No variable of that name is in scope there.
     Unknown,
-    /// It is in scope and has no value at that address; a line for each thing known about why.
+    /// It is in scope but has no value at that address; a line for each known reason.
     NoValue(Vec<String>),
     /// The same, because the compiler has optimised it out: see [`Context::elsewhere`].
     OptimizedOut,
-    /// `$return` where nothing returns.
+    /// `$return` at a probe that is not at a return.
     NotReturn,
     /// `$return` of a function that returns nothing.
     Void,
@@ -96,7 +96,7 @@ pub enum ContextError {
     DebugInfo(String),
 }
 
-/// A context variable that holds text: names of the builtins that read it, set it, and append to it, where it may.
+/// A context variable that is a string: names of the builtins that read it, set it, and append to it, if allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct TextVariable {
     /// The builtin that gives the text; None: it can only be written.
@@ -107,7 +107,7 @@ pub struct TextVariable {
     pub append: Option<&'static str>,
 }
 
-/// What a site offers to its handler.
+/// What a site offers its handler.
 pub trait Context {
     /// The variable `name` (without `$`), `return` among them.
     fn variable(&self, _name: &str) -> Result<Found, ContextError> {
@@ -119,7 +119,7 @@ pub trait Context {
         None
     }
 
-    /// Parameters, in order, that have a place in `$$parms`.
+    /// Parameters that appear in `$$parms`, in order.
     fn parameters(&self) -> Vec<String> {
         Vec::new()
     }
@@ -129,37 +129,37 @@ pub trait Context {
         Vec::new()
     }
 
-    /// The variable `name` (without `$`), if it is one that holds text.
+    /// The variable `name` (without `$`), if it is a string.
     fn text_variable(&self, _name: &str) -> Option<TextVariable> {
         None
     }
 
-    /// A `$$` word of this kind of probe alone (with its dollars) whose value is known while compiling: `$$name`.
+    /// A `$$` word specific to this kind of probe (with its dollars) whose value is known at compile time: `$$name`.
     fn text(&self, _name: &str) -> Option<String> {
         None
     }
 
-    /// What has to hold at a hit (of a return probe: at the entry), or it counts as filtered.
+    /// A condition for a hit (for a return probe: at the entry); otherwise it counts as filtered.
     fn guard(&self) -> Option<LongExpr> {
         None
     }
 
-    /// A return probe: variables other than `$return` are captured at the function's entry.
+    /// A return probe: variables other than `$return` are saved at the function's entry.
     fn is_return(&self) -> bool {
         false
     }
 
-    /// False: no `$` variable can be there.
+    /// False: there are no `$` variables.
     fn has_variables(&self) -> bool {
         false
     }
 
-    /// The handler sees the registers of the code it is at.
+    /// The handler has the registers of the probed code.
     fn has_registers(&self) -> bool {
         false
     }
 
-    /// The object whose types casts mean when they name no module.
+    /// The object whose types are used by casts that name no module.
     fn object(&self) -> Option<Rc<Object>> {
         None
     }
@@ -169,7 +169,7 @@ pub trait Context {
         String::new()
     }
 
-    /// The code that the handler stands at, where debug information knows it.
+    /// The code at which the handler runs, if debug information covers it.
     fn code(&self) -> Option<CodePlace> {
         None
     }

@@ -12,9 +12,9 @@ use spile_syntax::ast::Component;
 /// Why a probe point has no site.
 #[derive(Clone, Debug)]
 pub enum PointError {
-    /// No family has such a point; what the components known so far may be followed by.
+    /// No family has such a point; the components that may follow the known ones.
     Unknown {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// How many components before it are known.
         known: usize,
@@ -25,30 +25,30 @@ pub enum PointError {
     },
     /// An argument is missing, superfluous or of the wrong kind.
     Argument {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
-        /// What should stand there.
+        /// What should be there.
         expected: String,
     },
     /// A number outside its range.
     Range {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// Least value.
         low: i64,
         /// Greatest value.
         high: i64,
     },
-    /// There is no kernel to ask.
+    /// There is no target kernel.
     NoKernel {
-        /// The release asked for.
+        /// The requested release.
         release: String,
     },
-    /// vmlinux has no symbol register_kprobe: not a kernel that spile can use.
+    /// vmlinux has no symbol register_kprobe: spile cannot use it.
     NoAnchor,
     /// No function of that name.
     NoFunction {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// The name asked for.
         name: String,
@@ -59,7 +59,7 @@ pub enum PointError {
     },
     /// No tracepoint of that name.
     NoTracepoint {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// The name asked for.
         name: String,
@@ -70,7 +70,7 @@ pub enum PointError {
     },
     /// No statement begins on the line.
     NoLine {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// The pattern as written.
         pattern: String,
@@ -79,34 +79,34 @@ pub enum PointError {
     },
     /// The pattern matched nothing.
     NoMatch {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// The pattern as written.
         pattern: String,
         /// `kernel` or the module, as messages name it.
         object: String,
     },
-    /// Only inlined copies are there, which do not return.
+    /// There are only inlined copies, which do not return.
     OnlyInlined {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// The name asked for.
         name: String,
-        /// How many there are.
+        /// Number of inlined copies.
         copies: usize,
     },
-    /// The address cannot be named at run time.
+    /// The address cannot be expressed at run time.
     NotProbeable {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// The name asked for.
         name: String,
         /// The reason, for a label.
         why: String,
     },
-    /// Only guru mode may.
+    /// Only allowed in guru mode.
     Guru {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// What needs it, for a message.
         what: &'static str,
@@ -118,21 +118,21 @@ pub enum PointError {
     },
     /// The object could not be found or read.
     Target {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// What failed.
         error: Rc<TargetError>,
     },
     /// Debug information could not be read.
     DebugInfo {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// What failed, for a message.
         message: String,
     },
-    /// Known from SystemTap, and not supported.
+    /// Known from SystemTap, but not supported.
     Unsupported {
-        /// The component that it is about.
+        /// The component with the error.
         component: Span,
         /// What is not supported.
         what: String,
@@ -145,8 +145,29 @@ fn last_name(spelling: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
+/// Errors, before it is known which component is to blame.
+pub(super) enum Failed {
+    Debug(spile_debuginfo::Error),
+    Point(PointError),
+}
+
+impl Failed {
+    pub(super) fn at(self, component: Span) -> PointError {
+        match self {
+            Failed::Debug(error) => PointError::DebugInfo { component, message: error.to_string() },
+            Failed::Point(error) => error,
+        }
+    }
+}
+
+impl From<spile_debuginfo::Error> for Failed {
+    fn from(error: spile_debuginfo::Error) -> Failed {
+        Failed::Debug(error)
+    }
+}
+
 impl PointError {
-    /// With what `aliases`, each the names of its components, offer where `components` go on to what is not known.
+    /// Adds what `aliases`, each given by the names of its components, offer after the known part of `components`.
     pub fn with_aliases(self, components: &[Component], aliases: impl Iterator<Item = Vec<String>>) -> PointError {
         let PointError::Unknown { mut component, mut known, mut follow, mut name } = self else { return self };
         for alias in aliases {
@@ -167,12 +188,12 @@ impl PointError {
         PointError::Unknown { component, known, follow, name }
     }
 
-    /// The diagnostic; `point` is where the whole point is written.
+    /// The diagnostic; `point` is the place of the whole point.
     pub fn diagnostic(&self, point: Span) -> Diagnostic {
         let error = |code, message: String| Diagnostic::error(Code(code), message);
         match self {
             PointError::Unknown { component, follow, name, .. } => {
-                // Names in two underscores are the library's own.
+                // Names that begin with two underscores are internal to the library.
                 let follow: Vec<&str> =
                     follow.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
                 let diagnostic = error("E0201", "probe point mismatch".into()).at(*component, "not known here");
@@ -208,7 +229,7 @@ impl PointError {
             }
             PointError::NoTracepoint { component, name, object, near } => {
                 let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(*component, "");
-                // perf and bpftrace list events of these names, which the kernel makes of two tracepoints.
+                // perf and bpftrace list events of these names, which the kernel derives from two tracepoints.
                 let event = name.rsplit(':').next().unwrap_or(name);
                 let call = [("sys_enter_", ""), ("sys_exit_", ".return")]
                     .into_iter()
@@ -262,7 +283,7 @@ impl PointError {
     }
 }
 
-/// A missing kernel, module or debug file, with where was looked and which package has it.
+/// A missing kernel, module or debug file, with the places searched and the package to install.
 pub fn target_diagnostic(error: &TargetError) -> Diagnostic {
     let mut diagnostic = Diagnostic::error(Code("E0303"), error.to_string());
     for note in error.notes() {

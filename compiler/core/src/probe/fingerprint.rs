@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the functions that a program's probes are in look like, so that a workaround is not armed in code that is not what it
-//! was written for.
+//! The code of the functions that a program's probes are in, so that a workaround is not armed in other code than it was
+//! written for.
 //!
-//! Takes the resolved program, and asks the files of its targets. A function that no file has is left out: then the
-//! build-id alone stands for it.
+//! Takes the resolved program, and reads the files of its targets. A function whose code is in no file is left out: then
+//! only the build-id is compared.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::program::{Fingerprint, Place, Program, Target};
 use spile_debuginfo::Address;
 use spile_debuginfo::target::{Kernel, Object};
 
-/// Bytes of all functions together.
+/// Limit for all functions together, in bytes.
 pub const MOST: usize = 1 << 20;
 
 /// The functions of a program's probes, each once, in the order of the probes.
@@ -21,7 +21,7 @@ pub const MOST: usize = 1 << 20;
 pub struct Fingerprints {
     /// Each function once, in the order of the probes.
     pub taken: Vec<Fingerprint>,
-    /// So many more would have been more than [`MOST`] bytes.
+    /// Number of functions left out, because they would exceed [`MOST`] bytes.
     pub left_out: usize,
 }
 
@@ -36,7 +36,7 @@ pub fn fingerprints(program: &Program, kernel: &Kernel) -> Fingerprints {
         let Some(fingerprint) = object.and_then(|object| object.function_code(address(place, object)?)) else {
             continue;
         };
-        // An anchor may stand behind the function's start: the runtime adds with the same overflow.
+        // An anchor may be after the function's start: the runtime adds with the same overflow.
         let start = Place { address: place.address.wrapping_sub(fingerprint.offset), ..place.clone() };
         if !seen.insert((start.target, start.symbol.clone(), start.address)) {
             continue;
@@ -57,9 +57,9 @@ pub fn fingerprints(program: &Program, kernel: &Kernel) -> Fingerprints {
     found
 }
 
-/// The points, as the script has them, of probes in code of which an exported index does not know where variables are.
+/// The points, as in the script, of probes in code where an exported index does not know the locations of variables.
 pub fn unknown_places(program: &Program, kernel: &Kernel) -> Vec<String> {
-    // Not by their paths: that of an object in an index is the index's.
+    // Not by path: the path of an object in an index is the index's.
     let named = |target: &Target| if target.name.is_empty() { kernel.vmlinux() } else { kernel.module(&target.name) };
     let objects: Vec<_> = program.targets.iter().map(|target| named(target).ok()).collect();
     let mut found = Vec::new();

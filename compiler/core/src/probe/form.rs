@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The shapes of probe points, and how the components of a point fit them.
+//! The forms of probe points, and matching a point's components with them.
 
 use spile_source::{FileId, Span};
 use spile_syntax::ast::{Component, Literal};
 
-/// One shape of probe point: `kernel.function(string).return`.
+/// One form of probe point: `kernel.function(string).return`.
 pub struct Form {
     /// Components with `(string)` or `(number)` where they take an argument.
     pub spelling: &'static str,
@@ -13,11 +13,11 @@ pub struct Form {
     pub doc: &'static str,
 }
 
-/// A probe point that fits a form.
+/// A probe point that matches a form.
 pub struct Point<'p> {
     /// The form that the point fits.
     pub form: &'static Form,
-    /// The point's components, as many as the form has.
+    /// The point's components, as many as in the form.
     pub components: &'p [Component],
 }
 
@@ -37,7 +37,7 @@ impl Point<'_> {
         self.component(name).is_some()
     }
 
-    /// Argument and place of the component of that name; `None` if there is none, or its argument is no number.
+    /// Argument and place of the component of that name; `None` if there is none, or its argument is not a number.
     pub(super) fn number(&self, name: &str) -> Option<(i64, Span)> {
         match self.component(name) {
             Some(Component { argument: Some(Literal::Number(value)), span, .. }) => Some((*value, *span)),
@@ -45,7 +45,7 @@ impl Point<'_> {
         }
     }
 
-    /// Argument and place of the component of that name; `None` if there is none, or its argument is no string.
+    /// Argument and place of the component of that name; `None` if there is none, or its argument is not a string.
     pub(super) fn string(&self, name: &str) -> Option<(String, Span)> {
         match self.component(name) {
             Some(Component { argument: Some(Literal::String(bytes)), span, .. }) => {
@@ -61,7 +61,7 @@ impl Point<'_> {
     }
 }
 
-/// Components as a script writes them.
+/// Components as written in a script.
 pub fn spelling(components: &[Component]) -> String {
     let parts: Vec<String> = components
         .iter()
@@ -76,17 +76,17 @@ pub fn spelling(components: &[Component]) -> String {
     parts.join(".")
 }
 
-/// How components fit a form.
+/// How far components match a form.
 #[derive(PartialEq)]
 pub(super) enum Fit {
     Whole,
-    /// The first components fit; the next one does not.
+    /// The first components match; the next one does not.
     Until(usize),
-    /// Names fit, the argument of this component does not.
+    /// Names match, but not the argument of this component.
     Argument(usize),
 }
 
-/// How the components of a point fit the form, compared from the first one.
+/// Compares the components of a point with the form, from the first one.
 pub(super) fn fit(form: &Form, components: &[Component]) -> Fit {
     let parts: Vec<&str> = form.spelling.split('.').collect();
     for (index, component) in components.iter().enumerate() {

@@ -61,7 +61,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         match resolve_in(point, object, resolver) {
             Ok(found) => sites.extend(found),
             Err(error) if objects.len() == 1 => return Err(error),
-            // Of many modules not each has the function.
+            // Not every one of many modules has the function.
             Err(_) => {}
         }
     }
@@ -72,7 +72,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
-/// The objects that a point's first component names.
+/// The objects selected by a point's first component.
 pub(super) fn objects(point: &Point, resolver: &mut Resolver) -> Result<Vec<Rc<Object>>, PointError> {
     let kernel = resolver.kernel()?;
     let failed = |error| PointError::Target { component: point.span(), error: Rc::new(error) };
@@ -86,7 +86,7 @@ pub(super) fn objects(point: &Point, resolver: &mut Resolver) -> Result<Vec<Rc<O
     })
 }
 
-/// What the suffix asks for.
+/// What the suffix selects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     All,
@@ -164,7 +164,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     })
 }
 
-/// How a point in the object begins.
+/// The beginning of a point in the object.
 pub(super) fn owner_of(object: &Object) -> String {
     match object.is_kernel() {
         true => "kernel".into(),
@@ -217,10 +217,10 @@ struct Finder<'o> {
     wanted: Wanted,
     maxactive: u32,
     sites: Vec<Site>,
-    /// Inlined copies that a return probe cannot use.
+    /// Inlined copies, which a return probe cannot use.
     inlined: usize,
     refused: Option<String>,
-    /// What is not probed, with the reason.
+    /// Reports a place that is not probed, with the reason.
     left_out: Vec<String>,
 }
 
@@ -230,7 +230,7 @@ impl Finder<'_> {
             if !self.object.has_symbols() && self.object.is_kernel() {
                 self.add_named(id, function);
             }
-            // Who gets to a part has been hit before.
+            // Control reaches a split-off part only through the function, which was hit before.
             let is_hit_before = function.bodies.iter().any(|body| !body.is_part())
                 || self.wanted == Wanted::All && !function.inlined.is_empty();
             for body in function.bodies.iter().filter(|body| !is_hit_before || !body.is_part()) {
@@ -277,7 +277,7 @@ impl Finder<'_> {
         self.push(id, function, address, attachment, inlined);
     }
 
-    /// Attached by the name alone, where no address is known.
+    /// Attached by name alone, where no address is known.
     fn add_named(&mut self, id: FunctionId, function: &Function) {
         let returning = self.wanted == Wanted::Return;
         let (symbol, maxactive) = (function.name.clone(), self.maxactive);
@@ -297,7 +297,7 @@ impl Finder<'_> {
             (_, false) => "",
         };
         let (name, file, line) = (&function.name, &function.file, function.line);
-        // BTF knows of no files.
+        // BTF has no files.
         let (place, named) = match file.is_empty() {
             true => (name.clone(), name.clone()),
             false => (format!("{name} ({file}:{line})"), format!("{name}@{file}:{line}")),
@@ -313,8 +313,8 @@ impl Finder<'_> {
     }
 }
 
-/// How the running kernel finds an address; or why no probe can be there: in a module's code without a symbol near it, in the
-/// kernel's own that it has freed when it has booted (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT), where kprobes themselves run,
+/// How the running kernel finds an address; or why no probe is possible there: in a module's code without a symbol near it,
+/// in kernel code that is freed after boot (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT), in code that kprobes themselves use,
 /// and at an instruction that the kernel rewrites.
 pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place, &'static str> {
     const NOWHERE: &str = "it is in code that is discarded after initialisation, or has no symbol near it";
@@ -339,7 +339,8 @@ pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> R
     }
 }
 
-/// Whose returns are not hooked: it returns to another task's stack (kretprobe_blacklist in arch/x86/kernel/kprobes/core.c).
+/// Functions whose returns are not hooked: they return to another task's stack (kretprobe_blacklist in
+/// arch/x86/kernel/kprobes/core.c).
 const NEVER_RETURNS: &str = "__switch_to";
 
 /// Variables at a function's entry or inlined copy, and the return value.
@@ -373,8 +374,8 @@ impl FunctionContext {
     }
 }
 
-/// Where a value of the type is returned (System V ABI, AMD64 supplement, 3.2.3, without floating point): in rax, a struct of
-/// up to 16 bytes in rax and rdx; a larger one in memory at rax, as one whose members are not aligned.
+/// Where a value of the type is returned (System V ABI, AMD64 supplement, 3.2.3, without floating point): in rax; a struct
+/// of up to 16 bytes in rax and rdx; a larger one, or one with unaligned members, in memory at rax.
 fn returned(debug: &DebugInfo, type_id: TypeId) -> Result<Location, spile_debuginfo::Error> {
     let low = Location::Register { offset: registers::RETURN_VALUE };
     let (_, Type::Struct { size, members, .. }) = debug.resolve(type_id)? else { return Ok(low) };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is inside a function: the functions that it calls (see [`super::callees`]) and `.label("l")`.
+//! The contents of a function: the functions that it calls (see [`super::callees`]) and `.label("l")`.
 
 use std::rc::Rc;
 
 use super::callees::{Callees, Wanted};
 use super::code::Code;
+use super::error::Failed;
 use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of};
 use super::lines::parse;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
@@ -74,7 +75,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     resolve,
 );
 
-/// Calls within calls that are followed: the guard asks for as many frames.
+/// Most levels of calls that are followed: the guard checks as many frames.
 const MAX_DEPTH: i64 = 16;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
@@ -135,7 +136,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     found(sites, near, "calls", &pattern.name, callee, inner)
 }
 
-/// The sites; without any, what there is instead. `near`: names of that kind in the function.
+/// The sites; if there are none, what exists instead. `near`: names of that kind in the function.
 fn found(
     sites: Vec<Site>,
     mut near: Vec<String>,
@@ -156,39 +157,18 @@ fn found(
     Err(PointError::NotProbeable { component, name, why })
 }
 
-/// What can fail, before it is known which component is to blame.
-pub(super) enum Failed {
-    Debug(spile_debuginfo::Error),
-    Point(PointError),
-}
-
-impl Failed {
-    fn at(self, component: Span) -> PointError {
-        match self {
-            Failed::Debug(error) => PointError::DebugInfo { component, message: error.to_string() },
-            Failed::Point(error) => error,
-        }
-    }
-}
-
-impl From<spile_debuginfo::Error> for Failed {
-    fn from(error: spile_debuginfo::Error) -> Failed {
-        Failed::Debug(error)
-    }
-}
-
 struct Labels<'o, 'r, 'k> {
     object: &'o Rc<Object>,
     code: Code,
     resolver: &'r mut Resolver<'k>,
     sites: Vec<Site>,
-    /// Names of what is there.
+    /// Names of what exists.
     near: Vec<String>,
 }
 
 impl Labels<'_, '_, '_> {
     fn of(&mut self, id: FunctionId, function: &Function, wanted: &str) -> Result<(), Failed> {
-        // As a listing spells it: `out@fs/x.c:12`.
+        // As in a listing: `out@fs/x.c:12`.
         let wanted = wanted.split('@').next().unwrap_or(wanted);
         for label in self.object.debug()?.labels(id)? {
             if !glob::matches(wanted, &label.name) {

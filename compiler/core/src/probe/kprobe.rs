@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! `kprobe.function("f")`, `kprobe.module("m").function("f")` and `kprobe.statement(N).absolute`: kernel code by its symbol
-//! or address, without debug information; arguments are to be had by `int_arg(N)` and the like.
+//! or address, without debug information; arguments are available through `int_arg(N)` and the like.
 //!
-//! Where the kernel's symbols are at hand, a name is looked up in them, so that `?` and `!` know what there is.
+//! If the kernel's symbols are available, a name is looked up in them, so that `?` and `!` work.
 
 use std::rc::Rc;
 
@@ -51,7 +51,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     };
     let returning = point.has("return");
     if let Some((address, component)) = point.number("statement") {
-        // As kernel.statement(N).absolute: it is not known whether an instruction begins there.
+        // As for kernel.statement(N).absolute: whether an instruction begins there is not known.
         if !resolver.is_guru() {
             return Err(PointError::Guru { component, what: "a probe at an absolute address" });
         }
@@ -99,7 +99,7 @@ impl Context for SymbolContext {
     }
 }
 
-/// The functions that a name or pattern means; without an object the name itself.
+/// The functions that a name or pattern matches; without an object the name itself.
 fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<String>, PointError> {
     let Some(object) = object else {
         if glob::is_pattern(pattern) {
@@ -118,7 +118,7 @@ fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<
             suggest::suggest(pattern, known.iter().map(String::as_str)).into_iter().map(str::to_string).collect();
         return Err(PointError::NoFunction { component, name: pattern.to_string(), object: described, near });
     }
-    // What is inlined everywhere has no symbol.
+    // A function that is inlined everywhere has no symbol.
     let there = |name: &String| {
         !name.starts_with("__pfx_") && glob::matches(pattern, name) && object.symbol_address(name).is_some()
     };

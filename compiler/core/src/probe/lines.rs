@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The text in `function("...")` and `statement("...")`: which functions by name and file, which lines of them.
+//! The argument of `function("...")` and `statement("...")`: functions by name and file, and lines in them.
 
 use std::collections::BTreeMap;
 
 use spile_debuginfo::{self as debuginfo, DebugInfo, Function, FunctionPattern, Statement};
 
-/// Which lines of a function are meant.
+/// Which lines of a function are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lines {
-    /// Not given: the function's first.
+    /// None given: the function's first.
     First,
     All,
-    /// Counted from the function's line.
+    /// Relative to the function's line.
     Relative(u32),
-    /// Ranges, both ends included.
+    /// Ranges, inclusive.
     Some(Vec<(u32, u32)>),
 }
 
@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Option<(FunctionPattern, Lines)> {
 pub(super) struct Beginnings(BTreeMap<String, Vec<u32>>);
 
 impl Beginnings {
-    /// Of the functions in the files that the pattern names; of none where it names no file.
+    /// Of the functions in the files that the pattern names; empty if it names no file.
     pub(super) fn new(debug: &DebugInfo, pattern: &FunctionPattern) -> Result<Beginnings, debuginfo::Error> {
         let mut lines: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         if pattern.file.is_some() {
@@ -74,7 +74,7 @@ impl Beginnings {
     }
 }
 
-/// The line that one is asked for: what is near is counted from it.
+/// The requested line, if there is one: nearby lines are relative to it.
 pub(super) fn asked_line(lines: &Lines) -> Option<u32> {
     match lines {
         Lines::Some(ranges) => ranges.first().map(|range| range.0),
@@ -82,7 +82,7 @@ pub(super) fn asked_line(lines: &Lines) -> Option<u32> {
     }
 }
 
-/// Whether a function's text, from its own line to its last statement, has one of the lines.
+/// Whether the function's text, from its own line to its last statement, contains one of the lines.
 pub(super) fn covers(lines: &Lines, function: &Function, statements: &[Statement]) -> bool {
     let last = statements.iter().map(|statement| statement.line).max().unwrap_or(function.line);
     match lines {
@@ -92,8 +92,8 @@ pub(super) fn covers(lines: &Lines, function: &Function, statements: &[Statement
     }
 }
 
-/// Lines that are meant and have code, of one function; where one is asked for that has none, the ones next to it that do go
-/// into `near`, and with `nearest` the closest is taken.
+/// The selected lines of one function that have code. If one line is requested that has none, the neighbouring lines that
+/// do go into `near`, and with `nearest` the closest is taken.
 pub(super) fn wanted_lines(
     lines: &Lines,
     function: &Function,

@@ -20,7 +20,7 @@ pub(super) fn unavailable(reason: Unavailable) -> ContextError {
     }
 }
 
-/// The same in lines.
+/// The same, one line each.
 pub fn why_unavailable(reason: Unavailable) -> Vec<String> {
     match reason {
         Unavailable::Unknown => Vec::new(),
@@ -29,20 +29,20 @@ pub fn why_unavailable(reason: Unavailable) -> Vec<String> {
     }
 }
 
-/// Lines that are named at the most.
+/// Most lines that are named.
 const MAX_LINES: usize = 6;
 
-/// Where a variable has none and where it has a value: `line 451; available at lines 455-460`.
-/// `own`: the lines that are the function's own.
+/// Where a variable has no value and where it has one: `line 451; available at lines 455-460`. `own`: the lines that belong
+/// to the function itself.
 pub(super) fn elsewhere(elsewhere: &debuginfo::Elsewhere, own: std::ops::Range<u32>) -> String {
-    // The line of inlined code there is not a line of the function.
+    // A line of inlined code there is not a line of the function.
     let line = elsewhere.line.filter(|line| own.contains(line));
     let out = line.map_or_else(|| "this place".to_string(), |line| format!("line {line}"));
     let mut available: Vec<(u32, u32)> = Vec::new();
     let mut joins = false;
     for &(line, there) in elsewhere.lines.iter().filter(|(line, _)| own.contains(line)) {
         match available.last_mut() {
-            // What lies between the two has no code.
+            // The lines between the two have no code.
             Some((_, last)) if there && joins => *last = line,
             _ if there => available.push((line, line)),
             _ => {}
@@ -60,7 +60,7 @@ pub(super) fn elsewhere(elsewhere: &debuginfo::Elsewhere, own: std::ops::Range<u
     format!("{out}; available at line{} {}{more}", if several { "s" } else { "" }, spans.join(", "))
 }
 
-/// Expressions made of debug information have no place in a script; their reads are given one where they are used.
+/// Expressions built from debug information have no place in a script; reads in them get the place where they are used.
 fn nowhere() -> Span {
     Span::new(FileId(0), 0, 0)
 }
@@ -73,7 +73,7 @@ fn long(value: i64) -> LongExpr {
     LongExpr::constant(value, nowhere())
 }
 
-/// The location as an expression, or a message that names what cannot be read.
+/// The location as an expression, or a message that says what cannot be read.
 pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Location, String> {
     match location {
         debuginfo::Location::Register(number) => match registers::pt_regs_offset(*number) {
@@ -113,7 +113,7 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
     }
 }
 
-/// The location for the caller that the return address shows; a run-time error where it is none of those known.
+/// The location for the caller that the return address shows; a run-time error for an unknown caller.
 fn by_caller(
     return_address: &[Op],
     cases: &[(Vec<Address>, debuginfo::Location)],
@@ -143,8 +143,8 @@ fn by_caller(
 /// DWARF's number of the stack pointer.
 const STACK_POINTER: u16 = 7;
 
-/// A location at a function's first instruction, as it is at the instruction that is about to call it: the return address is
-/// not on the stack yet.
+/// A location at a function's first instruction, as seen at the call instruction before it runs: the return address is not
+/// on the stack yet.
 pub(super) fn before_call(location: &debuginfo::Location) -> debuginfo::Location {
     let moved = |ops: &[Op]| -> Vec<Op> {
         let each = |op: &Op| match op {
@@ -160,13 +160,14 @@ pub(super) fn before_call(location: &debuginfo::Location) -> debuginfo::Location
     }
 }
 
-/// Addresses that the kernel writes over a return address to hook the return, by the symbols they have had
+/// Functions whose addresses the kernel writes over a return address to hook the return, by all names that they have had
 /// (arch/x86/kernel/kprobes/core.c, rethook.c, ftrace_64.S).
 const TRAMPOLINES: [&str; 4] =
     ["kretprobe_trampoline", "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler"];
 
-/// Whether the stack's frames, innermost first, return to one of those places each. `at`: where the innermost return address
-/// is; the others are asked of the kernel's unwinder, as is one that somebody hooks. None: a place has no name at run time.
+/// Whether each of the stack's frames, innermost first, returns to one of its given places. `at`: the address of the
+/// innermost return address; the others are found by the kernel's unwinder, as is a hooked one. None: a place cannot be
+/// expressed at run time.
 pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], object: &Object) -> Option<LongExpr> {
     // Nobody unwinds the stack of a program here.
     if object.is_program() && frames.len() > 1 {
@@ -209,7 +210,7 @@ fn one_of(value: &LongExpr, candidates: Vec<LongExpr>) -> Option<LongExpr> {
     equal.reduce(|left, right| binary(BinaryOp::Or, left, right))
 }
 
-/// An address of code as it is where it runs.
+/// An address of code, relocated at run time.
 fn code(address: Address, object: &Object) -> Option<LongExpr> {
     if object.is_kernel() {
         return Some(expr(LongKind::KernelAddress { address: address.offset, per_cpu: false }));
@@ -237,7 +238,7 @@ fn read(address: LongExpr, size: u8, object: &Object) -> LongExpr {
 /// nodes; later passes go down an expression by recursion.
 const LIMITS: Limits = Limits { depth: 256, work: 1 << 14, ..USUAL };
 
-/// Runs the operations on a stack of expressions.
+/// Evaluates the operations symbolically, on a stack of expressions.
 fn evaluate(ops: &[Op], object: &Object) -> Result<LongExpr, String> {
     let mut stack = Stack { entries: Vec::new(), budget: Budget::new("its location as an expression", LIMITS) };
     let run = ops.iter().try_for_each(|op| step(op, &mut stack, object));
@@ -245,7 +246,7 @@ fn evaluate(ops: &[Op], object: &Object) -> Result<LongExpr, String> {
     stack.entries.pop().map(|entry| entry.expr).ok_or_else(|| "its location has no value".to_string())
 }
 
-/// An expression, with its nodes and levels counted.
+/// An expression with its size: nodes and depth.
 #[derive(Clone)]
 struct Counted {
     expr: LongExpr,
@@ -263,7 +264,7 @@ impl Stack {
         self.entries.pop().ok_or_else(underflow)
     }
 
-    /// A copy of the entry so far below the top.
+    /// Copies the entry at that depth.
     fn copy(&mut self, below: usize) -> Result<(), String> {
         let at = self.entries.len().checked_sub(1 + below);
         let entry = at.and_then(|at| self.entries.get(at)).ok_or_else(underflow)?;
@@ -281,7 +282,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Takes one, and puts what is made of it.
+    /// Pops one, and pushes the result.
     fn unary(&mut self, make: impl FnOnce(Box<LongExpr>) -> LongKind) -> Result<(), String> {
         let Counted { expr, nodes, levels } = self.pop()?;
         self.push(make(Box::new(expr)), [(nodes, levels), (0, 0)])

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Probe families: what a probe point's components mean.
+//! Probe families: the meaning of a probe point's components.
 //!
-//! A family is a [`ProbeFamily`] record: the forms of its points, and a function that resolves one to [`Site`]s, each
-//! with the way it is attached and the context variables that its handler may use. `elaborate` knows none of them.
+//! A family is a [`ProbeFamily`] record: the forms of its points, and a function that resolves a point to [`Site`]s, each
+//! with its attachment and the context variables that its handler may use. `elaborate` knows none of them.
 
 mod address;
 mod callees;
@@ -48,21 +48,21 @@ use spile_source::Span;
 use spile_source::diagnostic::Diagnostic;
 use spile_syntax::ast::Component;
 
-/// All that is known of one family of probes. A family is a record in its own file and a line in [`FAMILIES`]; how its
-/// probes are attached is in the [`Mechanism`](crate::program::Mechanism) of the attachments that `resolve` gives.
+/// One family of probes. A family is a record in its own file and a line in [`FAMILIES`]; how its probes are attached is
+/// described by the [`Mechanism`](crate::program::Mechanism) of the attachments that `resolve` returns.
 pub struct ProbeFamily {
     /// The points of the family, with a line of documentation for each.
     pub forms: &'static [Form],
-    /// Its probes are reached whatever happens: a handler that does nothing learns nothing from that.
+    /// Its probes are always reached: an empty handler then has no purpose.
     pub unconditional: bool,
-    /// The sites of a point that fits one of the forms.
+    /// Resolves a point that matches one of the forms to its sites.
     pub resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
-    /// What is wrong with several sites of a script together, each given with where its point is written.
+    /// Checks the sites of a script together, each given with the place of its point.
     pub check: fn(&[(&Attachment, Span)]) -> Vec<Diagnostic>,
 }
 
 impl ProbeFamily {
-    /// A family whose probes are reached only if something happens, and have nothing to do with each other.
+    /// A family whose probes are reached only if something happens, and are independent of each other.
     const fn new(
         forms: &'static [Form],
         resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
@@ -99,7 +99,7 @@ pub fn forms() -> impl Iterator<Item = &'static Form> {
     FAMILIES.iter().flat_map(|family| family.forms)
 }
 
-/// What components with wildcards name among the forms of all families: `b*` is `begin`, `timer.p*` is `timer.profile`.
+/// Expands components with wildcards to forms of all families: `b*` is `begin`, `timer.p*` is `timer.profile`.
 pub fn matching(components: &[Component]) -> Vec<Vec<Component>> {
     let spelled = |form: &Form| {
         let parts: Vec<&str> = form.spelling.split('.').collect();
@@ -120,7 +120,7 @@ pub fn matching(components: &[Component]) -> Vec<Vec<Component>> {
     forms().filter_map(spelled).collect()
 }
 
-/// Whether a probe at the point is reached whatever happens, as `begin` and timers are.
+/// Whether a probe at the point is always reached, like `begin` and timers.
 pub fn is_unconditional(components: &[Component]) -> bool {
     let first = |form: &Form| form.spelling.split(['.', '(']).next().unwrap_or_default();
     let Some(component) = components.first() else { return false };
@@ -128,12 +128,12 @@ pub fn is_unconditional(components: &[Component]) -> bool {
     families.flat_map(|family| family.forms).any(|form| first(form) == component.name)
 }
 
-/// What is wrong with the sites of a script together, each given with where its point is written.
+/// Checks the sites of a script together, each given with the place of its point.
 pub fn check(sites: &[(&Attachment, Span)]) -> Vec<Diagnostic> {
     FAMILIES.iter().flat_map(|family| (family.check)(sites)).collect()
 }
 
-/// The sites of a probe point that is no alias.
+/// The sites of a probe point that is not an alias.
 pub fn resolve(components: &[Component], span: Span, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let mut longest = 0;
     let mut argument = None;

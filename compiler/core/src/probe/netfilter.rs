@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `netfilter.hook("H").pf("P")`: packets on their way through the network's hooks, in the initial network namespace.
+//! `netfilter.hook("H").pf("P")`: packets passing the network's hooks, in the initial network namespace.
 
 use std::rc::Rc;
 
@@ -122,7 +122,7 @@ fn owned(names: &[(&str, i64)], prefix: &str) -> Vec<(String, i64)> {
     names.iter().map(|(name, value)| (format!("{prefix}{name}"), *value)).collect()
 }
 
-/// A name or number of the ABI; also a name and a number added to it or taken away, `NF_IP_PRI_FIRST + 1`.
+/// A name or number of the ABI; also a name plus or minus a number, `NF_IP_PRI_FIRST + 1`.
 fn number(
     text: &str,
     what: &str,
@@ -156,7 +156,7 @@ fn number(
     }
 }
 
-/// What a handler has for registers: a word each, in this order (runtime-c/netfilter.c).
+/// The registers of a handler: one word each, in this order (runtime-c/netfilter.c).
 const WORDS: [&str; 5] = ["skb", "in", "out", "hooknum", "verdict"];
 
 struct PacketContext {
@@ -172,7 +172,7 @@ impl PacketContext {
         let (Some(skb), Some(state), Some(number)) = (skb, state, debug.find_type("unsigned int")?) else {
             return Ok(None);
         };
-        // Pointer types as members have them.
+        // Pointer types, as members have them.
         let member = |id, name| debug.member(id, name).ok().map(|found| found.type_id);
         let (Some(skb), Some(input), Some(output)) = (member(skb, "next"), member(state, "in"), member(state, "out"))
         else {

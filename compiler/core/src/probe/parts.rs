@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Objects that are not in one place: parts of locations, and values that are made of parts.
+//! Objects that are not in one place: parts of locations, and values that consist of parts.
 
 use super::{BitRange, Location, Part};
 use crate::program::{BinaryOp, LongExpr};
 
-/// The location `bit` bits further; None where it has been optimised out, or does not begin at a byte.
+/// The location `bit` bits further on; None if it has been optimised out, or does not begin at a byte.
 pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
     if bit == 0 {
         return Some(location.clone());
@@ -32,7 +32,7 @@ pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
                 rest.push(Part { location, bits: part.bits - left });
                 left = 0;
             }
-            // What is in one part whole needs not be joined.
+            // A value that is in one part need not be joined.
             match rest.as_slice() {
                 [] => return None,
                 [Part { location, .. }] => location.clone()?,

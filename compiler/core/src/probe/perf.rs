@@ -26,11 +26,11 @@ static COUNTER: Mechanism = Mechanism { counts: true, ..Mechanism::new("SPILE_PR
 /// How often an event runs the handler.
 #[derive(Clone, Copy)]
 pub(super) enum Sample {
-    /// Once in so many events; of a clock, every so many ns.
+    /// Once every that many events; for a clock, nanoseconds.
     Period(u64),
-    /// So many times a second on each CPU.
+    /// That many times a second on each CPU.
     Frequency(u64),
-    /// Of a clock: at each tick of the kernel's timer.
+    /// For a clock: at each tick of the kernel's timer.
     Tick,
 }
 
@@ -52,7 +52,7 @@ fn counter(event: u32, config: u64, name: String) -> Attachment {
     Attachment::new(&COUNTER).of(name).with("perf", value)
 }
 
-/// Events between two runs when the script does not say.
+/// Events between two runs if the script gives no number.
 const DEFAULT_PERIOD: u64 = 1_000_000;
 
 /// The family of `perf`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `procfs("PATH").read` and `.write`: files below /proc/systemtap/MODULE, which handlers fill and take.
+//! `procfs("PATH").read` and `.write`: files below /proc/systemtap/MODULE whose contents handlers supply or receive.
 
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
 static MECHANISM: Mechanism =
     Mechanism { runs: Runs::Rarely, ..Mechanism::new("SPILE_PROBE_PROCFS", Label::Word("procfs")) };
 
-/// A file below /proc/systemtap/MODULE; `most`: bytes of it, 0 for MAXSTRINGLEN.
+/// A file below /proc/systemtap/MODULE; `most`: maximum size in bytes, 0 for MAXSTRINGLEN.
 fn attachment(path: String, rights: u32, writes: bool, most: u32) -> Attachment {
     let file = Value::Text(path.clone());
     let value = Value::List(vec![file, Value::Octal(rights), writes.into(), Value::Number(most)]);
@@ -53,7 +53,7 @@ fn attachment(path: String, rights: u32, writes: bool, most: u32) -> Attachment 
 /// Without `.umask()` only the owner may access the file: 0400 and 0200.
 const DEFAULT_UMASK: i64 = 0o077;
 
-/// Bytes that one read of a file gives at the most.
+/// Most bytes that one read of a file returns.
 const MAX_BYTES: i64 = 1 << 20;
 
 fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
@@ -81,7 +81,7 @@ fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
     }])
 }
 
-/// The file of one probe is no directory of another's.
+/// The file of one probe cannot be a directory of another's.
 fn check(sites: &[(&Attachment, Span)]) -> Vec<Diagnostic> {
     let of_family = |(attachment, _): &&(&Attachment, Span)| attachment.mechanism == &MECHANISM;
     let files: Vec<(&str, Span)> =

@@ -11,7 +11,7 @@ use super::PointError;
 use crate::program::{ProgramId, Target, TargetId, UserProgram};
 use spile_debuginfo::target::{Kernel, Object, Programs, TargetError};
 
-/// Answers questions about the target kernel, and collects the objects that probes are in.
+/// Answers queries about the target kernel, and collects the objects that probes are in.
 pub struct Resolver<'k> {
     kernel: Option<&'k Kernel>,
     release: String,
@@ -31,7 +31,7 @@ pub struct Resolver<'k> {
     /// `.callee` counts whoever calls it.
     any_caller: bool,
     pub(in crate::probe) left_out: Vec<String>,
-    /// The kernel's debug information, if it is at hand.
+    /// The kernel's debug information, if available.
     at_hand: OnceCell<Option<Rc<Object>>>,
 }
 
@@ -55,7 +55,7 @@ impl<'k> Resolver<'k> {
         }
     }
 
-    /// The same for a script that is to run: in guru mode or not.
+    /// The same for a script that is to be run, in guru mode or not.
     #[must_use]
     pub fn with_guru(mut self, guru: bool) -> Resolver<'k> {
         self.guru = guru;
@@ -145,7 +145,7 @@ impl<'k> Resolver<'k> {
         self
     }
 
-    /// The types of the headers that are named so; None where there are no other than the kernel's.
+    /// The types of the headers with these names; None where only the kernel's are available.
     pub fn header(&self, name: &str) -> Option<Rc<Object>> {
         let path = self.headers.as_ref()?.get(name)?;
         self.kernel?.module(&path.to_string_lossy()).ok()
@@ -177,12 +177,12 @@ impl<'k> Resolver<'k> {
         }
     }
 
-    /// The kernel if its debug information is at hand: for families whose probes do without it.
+    /// The kernel if its debug information is available: for families that can do without it.
     pub(in crate::probe) fn kernel_at_hand(&self) -> Option<Rc<Object>> {
         self.at_hand.get_or_init(|| self.kernel?.vmlinux_here()).clone()
     }
 
-    /// Where answers came from BTF alone: what is not known then, and which package has it.
+    /// A hint where answers came from BTF alone: what is not known then, and which package has it.
     pub fn without_dwarf(&self) -> Option<String> {
         let programs = self.programs.map(Programs::without_debug_info).unwrap_or_default();
         if !programs.is_empty() {
@@ -205,7 +205,7 @@ impl<'k> Resolver<'k> {
         self.kernel.ok_or_else(|| PointError::NoKernel { release: self.release.clone() })
     }
 
-    /// The target's number; it is added when first used.
+    /// The target's number; it is added on first use.
     pub fn target(&mut self, object: &Object) -> Result<TargetId, PointError> {
         let name = if object.is_kernel() { String::new() } else { object.name().replace('-', "_") };
         if let Some(index) = self.targets.iter().position(|target| target.name == name) {
@@ -225,8 +225,8 @@ impl<'k> Resolver<'k> {
         Ok(TargetId(self.targets.len() as u32 - 1))
     }
 
-    /// Source lines of the kernel and of the modules that are targets, by the targets' names. What has none is left out:
-    /// its addresses are shown as numbers.
+    /// Source lines of the kernel and of the modules that are targets, by the targets' names. Objects without are left out:
+    /// their addresses are shown as numbers.
     pub fn line_tables(&mut self) -> Vec<(String, Vec<u8>)> {
         let Some(kernel) = self.kernel else { return Vec::new() };
         let mut tables = Vec::new();
@@ -243,12 +243,12 @@ impl<'k> Resolver<'k> {
         tables
     }
 
-    /// No probe can be at `what`: a line for `-v`.
+    /// Records that no probe is possible at `what`: a line for `-v`.
     pub(in crate::probe) fn leave_out(&mut self, what: &str, why: &str) {
         self.left_out.push(format!("{what}: {why}"));
     }
 
-    /// What a wildcard matched and no probe can be at, each with the reason, since it was last asked.
+    /// The places matched by a wildcard where no probe is possible, with the reasons, since the last call.
     pub fn take_left_out(&mut self) -> Vec<String> {
         std::mem::take(&mut self.left_out)
     }

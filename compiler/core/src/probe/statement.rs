@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `kernel.statement("f@file:line")`, `module("m").statement("...")`: the statements of functions by the lines they are on.
+//! `kernel.statement("f@file:line")`, `module("m").statement("...")`: the statements of functions, by line.
 //!
-//! What follows the file says which: `:452` a line, `+3` a line counted from the function's, `:*` every line, `:450-460` and
-//! `:450,455` some. Without a line it is the function's first.
+//! The suffix of the file selects them: `:452` a line, `+3` a line relative to the function's, `:*` every line, `:450-460`
+//! and `:450,455` several. Without a line it is the function's first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -31,7 +31,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     resolve,
 );
 
-/// So many lines with code are named where there is none.
+/// Most lines with code that are named if there is none on the line.
 const NEAR: usize = 4;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
@@ -104,8 +104,8 @@ pub(super) fn resolve_in(
     Ok(sites)
 }
 
-/// Where each line begins, in each body and inlined copy of the function: all places where an execution of it begins, but for
-/// those that cannot be probed where another one can.
+/// Where each line begins, in each body and inlined copy of the function: all places where an execution of it begins,
+/// without those that cannot be probed if another one can.
 fn beginnings_of(object: &Object, statements: &[Statement], wanted: &[u32]) -> Vec<(u32, Address)> {
     let mut places: BTreeMap<(u32, u32), Vec<Address>> = BTreeMap::new();
     let mut before: Option<&Statement> = None;
@@ -126,7 +126,7 @@ fn beginnings_of(object: &Object, statements: &[Statement], wanted: &[u32]) -> V
             addresses.retain(|address| object.reserved(*address).is_none());
         }
         if addresses.len() > 1 {
-            // Without the code, what the line table has in a row counts as one.
+            // Without the code, adjacent rows of the line table count as one.
             addresses = object.first_reached(&addresses).unwrap_or_else(|| {
                 let first = addresses.first().copied();
                 addresses.iter().filter(|at| !following.contains(at) || Some(**at) == first).copied().collect()
@@ -137,7 +137,7 @@ fn beginnings_of(object: &Object, statements: &[Statement], wanted: &[u32]) -> V
     all.into_iter().collect()
 }
 
-/// `alike`: at how many addresses the line is probed.
+/// `alike`: the number of addresses at which the line is probed.
 fn site(
     object: &Rc<Object>,
     id: FunctionId,

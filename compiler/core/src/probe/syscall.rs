@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! System calls by name: what the aliases `syscall.*` stand on ([`crate::syscalls`]).
+//! System calls by name: the basis of the aliases `syscall.*` ([`crate::syscalls`]).
 //!
-//! The numbers are the kernel's ABI and never change: `runtime-c/syscalls_*.h`, which the runtime takes names from.
-//! Of a 32-bit program, the runtime gives the arguments as a 64-bit one would have them (`runtime-c/syscall_compat.c`).
+//! The numbers are the kernel's ABI and never change: `runtime-c/syscalls_*.h`, from which the runtime takes names. For a
+//! 32-bit program, the runtime gives the arguments in their 64-bit form (`runtime-c/syscall_compat.c`).
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ fn entries(text: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
     })
 }
 
-/// Numbers of a name, which may say whose programs are meant; both None if these have no such call.
+/// The numbers for a name, which may be restricted to 32-bit or 64-bit programs; both None if there is no such call.
 fn of(name: &str) -> Option<(Option<u32>, Option<u32>)> {
     match name.split_once(':') {
         Some(("native", name)) => numbers().get(name).map(|numbers| (numbers.0, None)),
@@ -100,7 +100,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
             }
         },
     };
-    // Without a kernel's debug information calls can be probed as well: they have no variables then.
+    // Without a kernel's debug information calls can be probed too, but have no variables.
     let kernel = resolver.kernel_at_hand();
     let name = point.string("__syscall").map(|(name, _)| name.rsplit(':').next().unwrap_or_default().to_string());
     Ok(vec![Site {
@@ -131,8 +131,8 @@ pub(super) fn attachment(numbers: Option<(Option<u32>, Option<u32>)>, returning:
 }
 
 /// Names that the function with a call's parameters may have, the likeliest first (include/linux/syscalls.h and
-/// linux/compat.h since 4.17). Of the calls of 32-bit programs that took wider numbers later, the function is that of 64-bit
-/// programs; some functions are called `new` since there was an old one.
+/// linux/compat.h since 4.17). Calls of 32-bit programs whose numbers were later widened use the function of 64-bit
+/// programs; some functions have been called `new` since there was an old one.
 fn functions_of(name: &str) -> Vec<String> {
     let otherwise = match name {
         "umount2" => "umount",
@@ -169,7 +169,7 @@ struct CallContext {
     kernel: Option<Rc<Object>>,
     /// None: any call.
     name: Option<String>,
-    /// Looked for when a variable is asked for: few scripts do.
+    /// Looked up when a variable is first needed: few scripts do.
     prototype: OnceCell<Option<Prototype>>,
 }
 
@@ -183,7 +183,7 @@ impl CallContext {
         self.prototype.get_or_init(|| self.find_prototype()).as_ref()
     }
 
-    /// That of the function; for any call, a `long` is returned. None: the kernel's debug information has none.
+    /// The function's result type; for any call, `long`. None: the kernel's debug information has none.
     fn find_prototype(&self) -> Option<Prototype> {
         let debug = self.kernel.as_ref()?.debug().ok()?;
         let Some(name) = &self.name else {
@@ -194,7 +194,7 @@ impl CallContext {
             return Some(Prototype { arguments: Vec::new(), returns: debug.find_type("long int").ok()? });
         };
         let mut arguments = debug.parameters(id).ok()?;
-        // What calls without arguments are given.
+        // The arguments of a call without any.
         arguments.retain(|argument| argument.name != "__unused");
         arguments.truncate(ARGUMENTS);
         Some(Prototype {

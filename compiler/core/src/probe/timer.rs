@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `timer.*`: a handler every so often, on some CPU (`timer.profile`: on each), in interrupt context.
+//! `timer.*`: a handler at intervals, on some CPU (`timer.profile`: on each), in interrupt context.
 
 use std::rc::Rc;
 
@@ -91,7 +91,7 @@ fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
     Ok(timer(point, (value * unit) as u64, (random * unit) as u64))
 }
 
-/// The interval and what may be added to it, both in the unit they are given in.
+/// The interval and its random part, both in the given unit.
 fn interval(point: &Point, value: i64, span: Span, (low, high): (i64, i64)) -> Result<(i64, i64), PointError> {
     if !(low..=high).contains(&value) {
         return Err(PointError::Range { component: span, low, high });
@@ -111,7 +111,7 @@ fn hz(point: &Point, value: i64, component: Span) -> Result<Vec<Site>, PointErro
     Ok(timer(point, (1_000_000_000 / value) as u64, 0))
 }
 
-/// The kernel's clock event of perf, because a tick's own registers are to be had from nowhere else.
+/// The kernel's clock event of perf, because only perf gives the registers at a tick.
 fn profile(point: &Point) -> Result<Vec<Site>, PointError> {
     let sample = match point.number("hz") {
         None => Sample::Tick,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `kernel.trace("SYSTEM:NAME")`, `kernel.tracepoint("NAME")` and a module's: tracepoints, which the kernel's own
-//! sources place.
+//! `kernel.trace("SYSTEM:NAME")`, `kernel.tracepoint("NAME")` and the same for modules: tracepoints in the kernel's
+//! sources.
 //!
 //! The prototype is that of `__traceiter_NAME`, which the kernel defines beside each tracepoint since 5.10 (d25e37d89dd2
 //! "tracepoint: Optimize using static_call()"): a first parameter `__data`, then the tracepoint's arguments by the names
@@ -35,10 +35,10 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
     resolve,
 );
 
-/// What precedes a tracepoint's name in that of its function.
+/// Prefix of the name of a tracepoint's function.
 const PREFIX: &str = "__traceiter_";
 
-/// Arguments that the runtime hands over at the most (`runtime-c/tracepoint.c`); the kernel has none with more than 12,
+/// Most arguments that the runtime passes on (`runtime-c/tracepoint.c`); no tracepoint of the kernel has more than 12,
 /// because BPF takes no more.
 const MAX_ARGUMENTS: usize = 12;
 
@@ -67,7 +67,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     for object in &objects {
         sites.extend(resolve_in(&wanted, numbered, object, component, resolver)?);
     }
-    // A module's tracepoints are the kernel's too.
+    // A module's tracepoints belong to the kernel's too.
     if sites.is_empty() && !point.has("module") {
         for module in wanted.likely_modules() {
             let Ok(module) = resolver.module(module) else { continue };
@@ -119,20 +119,20 @@ impl Wanted<'_> {
         }
     }
 
-    /// Modules that may have it: most often one has the system's name, which the tracepoint's begins with.
+    /// Modules that may have it: usually one has the system's name, which is a prefix of the tracepoint's.
     fn likely_modules(&self) -> Vec<&str> {
         let heads = self.name.match_indices('_').map(|(at, _)| &self.name[..at]).filter(|head| !head.is_empty());
         let heads: Vec<&str> = if glob::is_pattern(self.name) { Vec::new() } else { heads.collect() };
         self.system.into_iter().chain(heads.into_iter().rev()).collect()
     }
 
-    /// A name that is no pattern is there only once: which header it is from is not held against it.
+    /// A name that is not a pattern exists only once: its header is not compared.
     fn takes(&self, system: &str) -> bool {
         !glob::is_pattern(self.name) || self.system.is_none_or(|wanted| glob::matches(wanted, system))
     }
 }
 
-/// The tracepoint that each line for the console passes.
+/// The tracepoint that each console line passes.
 const CONSOLE: &str = "console";
 
 /// Whether the kernel calls the tracepoint in its variant for code that RCU does not watch. That one warns in an NMI
@@ -193,7 +193,7 @@ fn site(
     let owner = if object.is_kernel() { "kernel".to_string() } else { format!("module(\"{}\")", object.name()) };
     let point = match numbered {
         true => format!("{owner}.tracepoint(\"{name}\")"),
-        // BTF knows of no headers.
+        // BTF has no headers.
         false if system.is_empty() => format!("{owner}.trace(\"{name}\")"),
         false => format!("{owner}.trace(\"{system}:{name}\")"),
     };
@@ -222,7 +222,7 @@ fn site(
 static MECHANISM: Mechanism =
     Mechanism { registers: Registers::Arguments, ..Mechanism::new("SPILE_PROBE_TRACEPOINT", Label::Subject) };
 
-/// The tracepoint `name`, whose first `arguments` arguments the handler has for registers. Of the place only the target
+/// The tracepoint `name`; a handler has its first `arguments` arguments as registers. Only the target of the place is used.
 /// counts.
 fn attachment(place: Place, name: &str, arguments: u32) -> Attachment {
     let value = Value::List(vec![Value::Text(name.to_string()), Value::Number(arguments)]);
@@ -267,7 +267,7 @@ fn system_of(path: &str) -> String {
     stem.trim_start_matches("trace_").replace('-', "_")
 }
 
-/// What sees the same as a tracepoint of older kernels.
+/// The successor of a tracepoint of older kernels.
 fn renamed(name: &str) -> Option<&'static str> {
     let successor = match name {
         "block_remap" => "block_bio_remap",
@@ -314,7 +314,7 @@ struct TraceContext {
 }
 
 impl TraceContext {
-    /// Whether the argument comes in one word, and all those before it too.
+    /// Whether the argument, and all those before it, take one word each.
     fn is_word(&self, debug: &DebugInfo, index: usize) -> bool {
         let word = |id: &TypeId| {
             matches!(debug.resolve(*id), Ok((_, CType::Base { .. } | CType::Pointer(_) | CType::Enum { .. })))
@@ -332,7 +332,7 @@ impl Context for TraceContext {
         if !self.is_word(debug, index) {
             return Err(ContextError::NoValue(vec!["it is passed as a struct, or after one".into()]));
         }
-        // What a tracepoint's handler has for registers are its arguments: a word each, in order.
+        // A tracepoint's handler has its arguments as registers: one word each, in order.
         let value = LongExpr::register(index as u32 * 8, Span::new(FileId(0), 0, 0));
         let type_id = self.types.get(index).copied().ok_or(ContextError::Unknown)?;
         Ok(Found { object: self.object.clone(), type_id, location: Location::Value(value) })

@@ -70,7 +70,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
             (Some(Place { target, symbol: None, address }), address, size_of(&kernel, &name))
         }
     };
-    // A debug register watches bytes that are aligned as they are long.
+    // A debug register watches naturally aligned bytes.
     let fits = |length: &u64| address % length == 0 && size.is_none_or(|size| *length <= size);
     let length = match asked {
         Some(length) if address % length == 0 => length,
@@ -92,8 +92,8 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
 
 static MECHANISM: Mechanism = Mechanism::new("SPILE_PROBE_WATCH", Label::Word("watch"));
 
-/// `length` bytes of data that are written or, with `reads`, read or written; without a place at an address of the running
-/// kernel.
+/// A watchpoint on `length` bytes of data, for writes or, with `reads`, for reads and writes; without a place at an address
+/// of the running kernel.
 fn attachment(place: Option<Place>, address: u64, length: u32, reads: bool) -> Attachment {
     let attachment = match place {
         Some(place) => Attachment::new(&MECHANISM).at(place),
@@ -102,7 +102,7 @@ fn attachment(place: Option<Place>, address: u64, length: u32, reads: bool) -> A
     attachment.with("watch", Value::List(vec![Value::Number(length), reads.into()]))
 }
 
-/// Bytes of the variable, where debug information has it.
+/// Size of the variable, if debug information has it.
 fn size_of(kernel: &Object, name: &str) -> Option<u64> {
     let debug = kernel.debug().ok()?;
     let found = debug.global(name, None).ok()?.ok()?;

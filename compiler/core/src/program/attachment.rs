@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! How a site is attached and when it runs: what the plan goes by, and what the emitted table holds.
+//! How a site is attached and when it runs: the basis of the plan, and the contents of the emitted table.
 //!
-//! Neither of them knows a probe family. A family describes its [`Mechanism`] once, in its own file, and gives each site
-//! an [`Attachment`] of it.
+//! Neither of them knows a probe family. A family describes its [`Mechanism`] once, in its own file, and gives each site an
+//! [`Attachment`] of it.
 
 use super::Place;
 
-/// One way of attaching probes: a kind of runtime-c with what the plan has to know of it.
+/// One way of attaching probes: a kind of runtime-c, with what the plan needs to know about it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mechanism {
     /// The constant of `enum spile_probe_kind` in runtime-c/script.h.
     pub kind: &'static str,
-    /// What the names of handlers in C contain.
+    /// Part of the names of handlers in C.
     pub label: Label,
-    /// What the handler has for registers.
+    /// The registers of the handler.
     pub registers: Registers,
     /// Which other handlers may run at the same time.
     pub runs: Runs,
@@ -42,14 +42,14 @@ pub enum Label {
     Subject,
 }
 
-/// What a handler has for registers.
+/// The registers of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
-    /// None that the plan has to name; those that there are, are there always.
+    /// None that the plan has to name; those that exist are always available.
     None,
-    /// Those of the code that it is at: the mechanism fetches what is named.
+    /// Those of the probed code: the mechanism fetches the ones named.
     Code,
-    /// All of them at the function's return, and at its entry what is named.
+    /// All of them at the function's return, and at its entry the ones named.
     Return,
     /// The arguments of an event, a word each.
     Arguments,
@@ -60,7 +60,7 @@ pub enum Registers {
 pub enum Runs {
     /// None: before any probe is armed, or after all are disarmed.
     Alone,
-    /// All; and so rarely that it may look at the values of every CPU.
+    /// All; but so rarely that it may read the values of every CPU.
     Rarely,
     /// All.
     Anytime,
@@ -71,9 +71,9 @@ pub enum Runs {
 pub struct Attachment {
     /// The way it is attached, shared by all sites of its kind.
     pub mechanism: &'static Mechanism,
-    /// Where in a target; None: runtime-c finds it by the members, or it has no place.
+    /// Where in a target; None: runtime-c finds it through the members, or it has no place.
     pub place: Option<Place>,
-    /// What is probed, by its own name: a tracepoint, a file, a counter. Empty where nothing has one.
+    /// Name of what is probed: a tracepoint, a file, a counter. Empty if it has none.
     pub subject: String,
     /// Members of `struct spile_probe` (runtime-c/script.h) that this kind has, in the order of the table.
     pub members: Vec<(&'static str, Value)>,
@@ -92,7 +92,7 @@ impl Attachment {
         self
     }
 
-    /// The same of what has this name.
+    /// The same for what has this name.
     #[must_use]
     pub fn of(mut self, subject: impl Into<String>) -> Attachment {
         self.subject = subject.into();
@@ -106,14 +106,14 @@ impl Attachment {
         self
     }
 
-    /// Where in the code of a target the site is; None for what is not attached to an instruction there.
+    /// Where in the code of a target the site is; None if it is not attached to an instruction there.
     pub fn code(&self) -> Option<&Place> {
         let in_code = matches!(self.mechanism.registers, Registers::Code | Registers::Return);
         self.place.as_ref().filter(|_| in_code)
     }
 }
 
-/// The value of a member, as C spells it.
+/// The value of a member, as written in C.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// `-5LL`.

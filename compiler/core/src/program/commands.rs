@@ -2,122 +2,25 @@
 
 //! Which globals the text of the commands of `system()` may depend on.
 //!
-//! The loader runs no command of a user's session that may depend on a value which that user has given to a global: root has
-//! approved of the script's text, and not of that. What is found here is never too little, and may be too much: within a run
-//! of a probe everything that is written may depend on everything that is read, be it by a condition.
+//! In a user's session the loader runs no command that may depend on the value that the user has given to a global: root
+//! has approved the script's text, not that value. The result may be too large, but never too small: within a run of a
+//! probe everything written may depend on everything read, even through a condition.
 
 use std::collections::BTreeSet;
 
+use super::command_text::Text;
 use super::uses::{Access, Uses, Walk, both};
-use super::{
-    Element, Expr, GlobalId, LongExpr, LongKind, Print, PrintPiece, Program, StringExpr, StringKind, Variable,
-};
-use crate::builtin::Builtin;
+use super::{GlobalId, Program};
 
-/// What the text of a command is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Text {
-    /// What the script says, what the kernel says of itself, and these globals.
-    Of(BTreeSet<GlobalId>),
-    /// Whatever its handler uses.
-    Anything,
-}
-
-impl Text {
-    /// Of the argument of `system()`.
-    pub fn of(argument: &Expr) -> Text {
-        let mut globals = BTreeSet::new();
-        match is_plain(argument, &mut globals) {
-            true => Text::Of(globals),
-            false => Text::Anything,
-        }
-    }
-}
-
-/// Whether nothing but these globals decides about a value, as far as the script's variables go.
-fn is_plain(expr: &Expr, globals: &mut BTreeSet<GlobalId>) -> bool {
-    match expr {
-        Expr::Long(expr) => is_plain_long(expr, globals),
-        Expr::String(expr) => is_plain_string(expr, globals),
-    }
-}
-
-fn is_plain_long(expr: &LongExpr, globals: &mut BTreeSet<GlobalId>) -> bool {
-    let mut all = |parts: &[&LongExpr]| parts.iter().all(|part| is_plain_long(part, globals));
-    match &expr.kind {
-        LongKind::Const(_) => true,
-        LongKind::Register { .. } | LongKind::KernelAddress { .. } | LongKind::ModuleAddress { .. } => true,
-        LongKind::Variable(variable) => is_plain_variable(*variable, globals),
-        LongKind::Binary(_, left, right) => all(&[left, right]),
-        LongKind::Compare(_, left, right) => is_plain_string(left, globals) && is_plain_string(right, globals),
-        LongKind::Conditional(condition, then, otherwise) => all(&[condition, then, otherwise]),
-        LongKind::Negate(value)
-        | LongKind::Not(value)
-        | LongKind::Complement(value)
-        | LongKind::SignExtend(value, _)
-        | LongKind::Bits { value, .. }
-        | LongKind::Read { address: value, .. } => all(&[value]),
-        LongKind::Matches { text, .. } => is_plain_string(text, globals),
-        LongKind::Builtin(builtin, arguments) => is_plain_call(builtin, arguments, globals),
-        LongKind::Element(element) | LongKind::Extract { aggregate: element, .. } => is_plain_element(element, globals),
-        _ => false,
-    }
-}
-
-fn is_plain_string(expr: &StringExpr, globals: &mut BTreeSet<GlobalId>) -> bool {
-    match &expr.kind {
-        StringKind::Literal(_) => true,
-        StringKind::Variable(variable) => is_plain_variable(*variable, globals),
-        StringKind::Concatenate(left, right) => is_plain_string(left, globals) && is_plain_string(right, globals),
-        StringKind::Conditional(condition, then, otherwise) => {
-            is_plain_long(condition, globals) && [then, otherwise].iter().all(|part| is_plain_string(part, globals))
-        }
-        StringKind::Pretty { address, .. } => is_plain_long(address, globals),
-        StringKind::Builtin(builtin, arguments) => is_plain_call(builtin, arguments, globals),
-        StringKind::Format(print) => is_plain_print(print, globals),
-        StringKind::Element(element) | StringKind::Chart(element) => is_plain_element(element, globals),
-        _ => false,
-    }
-}
-
-fn is_plain_variable(variable: Variable, globals: &mut BTreeSet<GlobalId>) -> bool {
-    match variable {
-        Variable::Global(global) => {
-            globals.insert(global);
-            true
-        }
-        Variable::Local(_) => false,
-    }
-}
-
-/// What is not pure, or asks for groups, depends on calls before it.
-fn is_plain_call(builtin: &Builtin, arguments: &[Expr], globals: &mut BTreeSet<GlobalId>) -> bool {
-    builtin.pure && !builtin.groups && arguments.iter().all(|argument| is_plain(argument, globals))
-}
-
-fn is_plain_element(element: &Element, globals: &mut BTreeSet<GlobalId>) -> bool {
-    globals.insert(element.global);
-    element.keys.iter().all(|key| is_plain(key, globals))
-}
-
-fn is_plain_print(print: &Print, globals: &mut BTreeSet<GlobalId>) -> bool {
-    print.pieces.iter().all(|piece| match piece {
-        PrintPiece::Literal(_) => true,
-        PrintPiece::Directive { width, precision, argument, .. } => {
-            width.iter().chain(precision).all(|expr| is_plain_long(expr, globals)) && is_plain(argument, globals)
-        }
-    })
-}
-
-/// What a probe runs, as far as commands go.
+/// What a probe runs, as far as commands are concerned.
 struct Run {
     uses: Uses,
     texts: Vec<Text>,
     hides: bool,
 }
 
-/// By global: whether a command's text may depend on what it holds when the script begins. `functions` and `handlers`: their walks;
-/// `function_uses` as [`super::uses::function_uses`] gives it.
+/// By global: whether a command's text may depend on its initial value. `functions` and `handlers`: their walks;
+/// `function_uses`: the result of [`super::uses::function_uses`].
 pub fn reached(program: &Program, functions: &[Walk], function_uses: &[Uses], handlers: &[Walk]) -> Vec<bool> {
     let runs: Vec<Run> = program
         .probes
@@ -135,7 +38,7 @@ pub fn reached(program: &Program, functions: &[Walk], function_uses: &[Uses], ha
     if runs.iter().all(|run| run.texts.is_empty()) {
         return vec![false; program.globals.len()];
     }
-    // C of the script, and memory that it writes, keep values where nobody sees them.
+    // The script's embedded C, and memory that it writes, store values where this analysis does not see them.
     let hides = |run: &Run| run.hides;
     if !program.embedded.is_empty() || functions.iter().any(|walk| walk.hides) || runs.iter().any(hides) {
         return vec![true; program.globals.len()];
@@ -149,7 +52,7 @@ pub fn reached(program: &Program, functions: &[Walk], function_uses: &[Uses], ha
             }
         }
     }
-    // What is written into one of them may depend on whatever the same run uses.
+    // What is written to one of them may depend on everything that the same run uses.
     loop {
         let before = found.len();
         let writes =

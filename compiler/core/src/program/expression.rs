@@ -37,8 +37,8 @@
 //! LongExpr::not(LongExpr::binary(BinaryOp::Add, LongExpr::constant(1, span), LongExpr::constant(2, span), span), span);
 //! ```
 //!
-//! What a variable, an element, a saved value or a function is said to be must agree with its declaration. `plan` reports
-//! one that does not as an internal error.
+//! The type with which a variable, an element, a saved value or a function is used must agree with its declaration. `plan`
+//! reports a mismatch as an internal error.
 
 use super::{Element, EmbeddedC, FunctionId, GlobalId, Print, RegexId, SavedId, Slice, Type, Variable};
 use crate::builtin::Builtin;
@@ -57,18 +57,18 @@ pub enum Expr {
 /// An expression whose value is a number.
 #[derive(Clone, Debug)]
 pub struct LongExpr {
-    /// Which one, with its operands.
+    /// The expression with its operands.
     pub kind: LongKind,
-    /// What a run-time error names; the operator's or word's place is in it.
+    /// For run-time errors; starts at the operator or word.
     pub span: Span,
 }
 
 /// An expression whose value is a string.
 #[derive(Clone, Debug)]
 pub struct StringExpr {
-    /// Which one, with its operands.
+    /// The expression with its operands.
     pub kind: StringKind,
-    /// What a run-time error names; the operator's or word's place is in it.
+    /// For run-time errors; starts at the operator or word.
     pub span: Span,
 }
 
@@ -124,7 +124,8 @@ pub enum LongKind {
     },
     /// The value saved at the function's entry.
     Saved(SavedId),
-    /// Where the kernel's code or data with this link-time address is at run time; of a per-CPU variable, this CPU's copy.
+    /// The run-time address of the kernel's code or data with this link-time address; for a per-CPU variable, this CPU's
+    /// copy.
     KernelAddress {
         /// Link-time address.
         address: u64,
@@ -142,7 +143,7 @@ pub enum LongKind {
         /// It is that of a per-CPU variable.
         per_cpu: bool,
     },
-    /// Fault-safe read: zero-extended.
+    /// Fault-safe read, zero-extended.
     Read {
         /// Address at run time.
         address: Box<LongExpr>,
@@ -155,7 +156,7 @@ pub enum LongKind {
     SignExtend(Box<LongExpr>, u8),
     /// `bits` bits from bit `first`, zero-extended.
     Bits {
-        /// The number that the bits are taken of.
+        /// The number from which the bits are taken.
         value: Box<LongExpr>,
         /// Number of the lowest bit, 0 to 63.
         first: u8,

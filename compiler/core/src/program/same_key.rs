@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether all that a handler does with an array it does with one element, whose keys are known before the handler begins.
+//! Whether a handler uses only one element of an array, whose keys are known before the handler begins.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::{BinaryOp, Comparison, Expr, GlobalId, LongExpr, LongKind, SavedId, S
 use crate::builtin::Builtin;
 use spile_source::Span;
 
-/// A key that is the same throughout a run: computed at its beginning, it cannot fail, and has no effect.
+/// A key that is constant throughout a run: evaluated at its beginning, it cannot fail, and has no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fixed {
     Long(i64),
     Text(Vec<u8>),
     Register(u32),
     Saved(SavedId),
-    /// What a builtin says of the task or the CPU.
+    /// Builtins that describe the task or the CPU.
     Builtin(&'static str),
     SignExtend(Box<Fixed>, u8),
     Bits(Box<Fixed>, u8, u8),
@@ -74,24 +74,24 @@ impl Fixed {
 /// Why code may use more of an array than one element that is known when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum More {
-    /// It goes over the array, deletes it, or looks for any element of several.
+    /// It iterates over the array, deletes it, or looks for any of several elements.
     Whole(Span),
-    /// A key is computed from what may change meanwhile, may fail, or is not known when it begins.
+    /// A key is computed from something that may change meanwhile, may fail, or is not known at the beginning.
     Computed(Span),
-    /// It uses another element as well.
+    /// It uses another element too.
     Another(Span),
     /// A function that it calls uses the array.
     Called,
-    /// It may change the probed registers, of which keys are made.
+    /// It may change the probed registers, from which keys are computed.
     Registers,
 }
 
-/// What code touches of arrays: the keys where it is one element of each.
+/// What code uses of arrays: the keys, if it is one element of each.
 #[derive(Clone, Debug, Default)]
 pub struct SameKeys(BTreeMap<GlobalId, Result<Vec<Expr>, More>>);
 
 impl SameKeys {
-    /// The code uses more of the array than one element. The first reason stays.
+    /// The code uses more of the array than one element. The first reason is kept.
     pub fn more(&mut self, array: GlobalId, why: More) {
         let known = self.0.entry(array).or_insert(Err(why));
         if known.is_ok() {
@@ -99,7 +99,7 @@ impl SameKeys {
         }
     }
 
-    /// The code uses this element, there.
+    /// The code uses this element, at that place.
     pub fn element(&mut self, array: GlobalId, keys: &[&Expr], span: Span) {
         let Some(fixed) = Fixed::all(keys) else {
             return self.more(array, More::Computed(span));
@@ -118,12 +118,12 @@ impl SameKeys {
         self.0.values_mut().filter(|keys| keys.is_ok()).for_each(|keys| *keys = Err(More::Registers));
     }
 
-    /// The keys, where all is done with one element of the array.
+    /// The keys, if the code uses only one element of the array.
     pub fn of(&self, array: GlobalId) -> Option<&[Expr]> {
         self.0.get(&array)?.as_deref().ok()
     }
 
-    /// Why it is not one element, if it is not.
+    /// Why it is more than one element, if it is.
     pub fn why_more(&self, array: GlobalId) -> Option<More> {
         self.0.get(&array)?.as_ref().err().copied()
     }

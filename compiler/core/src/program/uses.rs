@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What statements do with globals, and which functions they call: for locks, and for what must not change under a
-//! `foreach`.
+//! What statements do with globals, and which functions they call: for locks, and for checking that an array does not
+//! change under a `foreach`.
 
 use std::collections::BTreeMap;
 
-use super::commands::Text;
+use super::command_text::Text;
 use super::same_key::{More, SameKeys};
 use super::{
     BinaryOp, Element, EmbeddedC, Expr, FunctionBody, FunctionId, GlobalId, Iterated, LongExpr, LongKind, LongPlace,
@@ -14,14 +14,14 @@ use super::{
 use crate::builtin::Builtin;
 use spile_source::Span;
 
-/// The strongest thing that is done with a global.
+/// The strongest access to a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// It is read, and not changed.
+    /// Read, not changed.
     Read,
     /// An aggregate is only fed, a number only added to.
     Feed,
-    /// Written, or an aggregate fed and read.
+    /// Written, or an aggregate both fed and read.
     Write,
 }
 
@@ -38,7 +38,7 @@ impl Access {
 /// Globals that some code uses, and how.
 pub type Uses = BTreeMap<GlobalId, Access>;
 
-/// Globals that a run of some code touches, and how often at the most: once or, [`OFTEN`], more than that.
+/// Globals that a run of some code accesses, and how often at most: once or, [`OFTEN`], more than that.
 pub type Touches = BTreeMap<GlobalId, u8>;
 
 /// More than once.
@@ -64,14 +64,14 @@ fn at_least<K: Ord>(times: &mut BTreeMap<K, u8>, other: BTreeMap<K, u8>) {
     }
 }
 
-/// What code does by itself, without what it calls.
+/// What code does directly, without what it calls.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
     /// Globals that it uses, and how.
     pub uses: Uses,
-    /// Globals that a run of it touches, and how often.
+    /// Globals that a run of it accesses, and how often.
     pub touches: Touches,
-    /// How often a run calls each function at the most, as in [`Touches`].
+    /// How often a run calls each function at most, as in [`Touches`].
     called: BTreeMap<FunctionId, u8>,
     /// Whether what is being walked may run more than once.
     in_loop: bool,
@@ -79,21 +79,21 @@ pub struct Walk {
     pub calls: Vec<FunctionId>,
     /// The first place that changes a global, other than by emptying it.
     pub changes: BTreeMap<GlobalId, Span>,
-    /// Words of the probed registers that may be looked at: bit N for word N.
+    /// Words of the probed registers that may be read: bit N for word N.
     pub registers: u64,
     /// Globals that embedded C declares as used.
     pub embedded: Vec<GlobalId>,
-    /// Arrays of which it uses one element.
+    /// Arrays of which it uses a single element.
     same_keys: SameKeys,
     /// Whether it may change the probed registers.
     sets_registers: bool,
-    /// The commands that it has the loader run.
+    /// The commands that it makes the loader run.
     pub commands: Vec<Text>,
-    /// It may keep values elsewhere than in variables: in C of its own, or in memory that it writes.
+    /// It may store values elsewhere than in variables: in embedded C, or in memory that it writes.
     pub hides: bool,
 }
 
-/// Which [`Walk::registers`] there are: all, and whatever else the kernel has of them.
+/// [`Walk::registers`] for all registers, and whatever else the kernel has of them.
 const ALL_REGISTERS: u64 = u64::MAX;
 
 impl Walk {
@@ -106,7 +106,7 @@ impl Walk {
         walk
     }
 
-    /// The same of values that are worked out before, as those that a return probe saves at its function's entry.
+    /// The same for values that are evaluated before, such as those that a return probe saves at its function's entry.
     pub fn of_values(values: &[Expr]) -> Walk {
         let mut walk = Walk::default();
         values.iter().for_each(|value| walk.expr(value));
@@ -115,7 +115,7 @@ impl Walk {
         walk
     }
 
-    /// What each function of a program does by itself; of embedded C, what it declares.
+    /// What each function of a program does directly; for embedded C, what it declares.
     pub fn of_functions(program: &Program) -> Vec<Walk> {
         let of = |body: &FunctionBody| match body {
             FunctionBody::Script(statements) => Walk::of(statements),
@@ -128,7 +128,7 @@ impl Walk {
         program.functions.iter().map(|function| of(&function.body)).collect()
     }
 
-    /// What this does with all that it calls; `functions` as [`function_uses`] gives it.
+    /// What this does, including everything that it calls; `functions`: the result of [`function_uses`].
     pub fn with_calls(&self, functions: &[Uses]) -> Uses {
         let mut uses = self.uses.clone();
         for callee in &self.calls {
@@ -137,7 +137,7 @@ impl Walk {
         uses
     }
 
-    /// The same for what a run touches; `functions` as [`function_touches`] gives it.
+    /// The same for what a run accesses; `functions`: the result of [`function_touches`].
     pub fn touches_with_calls(&self, functions: &[Touches]) -> Touches {
         let mut touches = self.touches.clone();
         for (callee, &calls) in &self.called {
@@ -148,7 +148,8 @@ impl Walk {
         touches
     }
 
-    /// Arrays of which a run uses one element, without what `functions` do that it calls; these as [`function_uses`] gives it.
+    /// Arrays of which a run uses a single element, not counting what the called `functions` do, which is the result of
+    /// [`function_uses`].
     pub fn same_keys_with_calls(&self, functions: &[Uses]) -> SameKeys {
         let mut same_keys = self.same_keys.clone();
         let called = self.calls.iter().flat_map(|callee| functions[callee.index()].keys());
@@ -159,13 +160,13 @@ impl Walk {
         same_keys
     }
 
-    /// The registers that this looks at with all that it calls.
+    /// The registers that this reads, including everything that it calls.
     pub fn registers_with_calls(&self, functions: &[Walk]) -> u64 {
         let callees = self.all_calls(functions);
         callees.iter().fold(self.registers, |registers, callee| registers | functions[callee.index()].registers)
     }
 
-    /// The functions that this calls, and those that they call, each once.
+    /// The functions that this calls, directly and indirectly, each once.
     pub fn all_calls(&self, functions: &[Walk]) -> Vec<FunctionId> {
         let mut found = Vec::new();
         let mut seen = vec![false; functions.len()];
@@ -179,12 +180,12 @@ impl Walk {
         found
     }
 
-    /// How often what is being walked runs at the most.
+    /// Sets how often the code that is walked runs at most.
     fn times(&self) -> u8 {
         if self.in_loop { OFTEN } else { 1 }
     }
 
-    /// Both ways of a condition, of which a run takes one. Functions that they call count together, if they are not the same.
+    /// Both branches of a condition, of which a run takes one. Functions called in both count together if they differ.
     fn branches(&mut self, then: impl FnOnce(&mut Walk), otherwise: impl FnOnce(&mut Walk)) {
         let before = (self.touches.clone(), self.called.clone());
         then(self);
@@ -194,7 +195,7 @@ impl Walk {
         at_least(&mut self.called, taken.1);
     }
 
-    /// What may run again and again.
+    /// Code that may run repeatedly.
     fn repeated(&mut self, walk: impl FnOnce(&mut Walk)) {
         let outer = std::mem::replace(&mut self.in_loop, true);
         walk(self);
@@ -211,7 +212,7 @@ impl Walk {
         self.touch(id, access, span);
     }
 
-    /// What is found with such keys, of which some may be any.
+    /// A lookup with such keys, some of which may match any.
     fn found(&mut self, id: GlobalId, keys: &Slice, access: Access, span: Span) {
         match keys.iter().map(Option::as_ref).collect::<Option<Vec<&Expr>>>() {
             Some(keys) if !keys.is_empty() => self.one_of(id, &keys, access, span),
@@ -326,7 +327,7 @@ impl Walk {
                 self.hides = true;
                 self.long(address);
             }
-            // Writing needs the place where they are put back from.
+            // Writing needs the address from which they are restored.
             LongPlace::Register { .. } => {
                 self.hides = true;
                 self.registers = ALL_REGISTERS;
@@ -469,16 +470,16 @@ impl Walk {
     }
 }
 
-/// A number that is added to, without looking at it.
+/// A number that is added to without being read.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'e> {
     /// The global, or the array.
     pub global: GlobalId,
     /// Keys of the array's element.
     pub keys: &'e [Expr],
-    /// What is added or taken off.
+    /// The amount added or subtracted.
     pub value: &'e LongExpr,
-    /// It is taken off.
+    /// It is subtracted.
     pub subtract: bool,
     /// The global with its keys.
     pub span: Span,
@@ -503,10 +504,10 @@ pub fn counted(expr: &Expr) -> Option<Counted<'_>> {
     }
 }
 
-/// What each function does with all that it calls.
+/// What each function does, including everything that it calls.
 pub fn function_uses(walks: &[Walk]) -> Vec<Uses> {
     let mut all: Vec<Uses> = walks.iter().map(|walk| walk.uses.clone()).collect();
-    // Until nothing is added any more: functions may call each other in circles.
+    // Until nothing changes: functions may call each other recursively.
     loop {
         let mut grown = false;
         for (index, walk) in walks.iter().enumerate() {
@@ -521,10 +522,10 @@ pub fn function_uses(walks: &[Walk]) -> Vec<Uses> {
     }
 }
 
-/// What a run of each function touches, with all that it calls.
+/// What a run of each function accesses, including everything that it calls.
 pub fn function_touches(walks: &[Walk]) -> Vec<Touches> {
     let mut all: Vec<Touches> = walks.iter().map(|walk| walk.touches.clone()).collect();
-    // As above; what calls itself does all of it often.
+    // As above; a recursive function does everything often.
     loop {
         let more: Vec<Touches> = walks.iter().map(|walk| walk.touches_with_calls(&all)).collect();
         if more == all {
@@ -534,7 +535,7 @@ pub fn function_touches(walks: &[Walk]) -> Vec<Touches> {
     }
 }
 
-/// Adds what is in `more`; whether that changed anything.
+/// Adds the contents of `more`; returns whether anything changed.
 fn merge(uses: &mut Uses, more: &Uses) -> bool {
     let mut grown = false;
     for (&global, &access) in more {

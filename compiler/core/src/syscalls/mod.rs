@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The aliases `syscall.NAME` and `syscall.NAME.return`, made of one table: a library script that is written when a
+//! The aliases `syscall.NAME` and `syscall.NAME.return`, generated from one table: a library script that is written when a
 //! script may need it.
 //!
-//! A line of `table.txt` names the call, how its result is shown and its arguments. Of each argument there is a variable
-//! by its name; what a kind adds to it:
+//! A line of `table.txt` names the call, how its result is shown, and its arguments. Each argument has a variable of its
+//! name; its kind adds:
 //!
 //! | kind | variables |
 //! |---|---|
@@ -30,10 +30,10 @@ use std::fmt::Write;
 const TABLE: &str = include_str!("table.txt");
 /// Documented variables that show an argument of the table in another form.
 const FURTHER: &str = include_str!("further.txt");
-/// Names of numbers, by kind: the runtime has them as tables.
+/// Names of numbers, by kind: tables in the runtime.
 const NAMES: &str = include_str!("../../../../runtime-c/syscall_names.h");
 
-/// What the names of functions begin with that are made with the aliases.
+/// Prefix of the functions that are generated with the aliases.
 pub const FUNCTIONS: &str = "__syscall_";
 
 /// How SystemTap shows kinds, and how strace does where that differs.
@@ -42,13 +42,13 @@ const STRACE: &str = include_str!("strace.txt");
 /// Calls that SystemTap does not show argument by argument.
 const WHOLE: &str = include_str!("whole.txt");
 
-/// Whose form `argstr` and `name` have.
+/// The style of `argstr` and `name`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     #[default]
-    /// The values that SystemTap's tapset shows.
+    /// As in SystemTap's tapset.
     SystemTap,
-    /// The form of strace(1).
+    /// As in strace(1).
     Strace,
 }
 
@@ -59,7 +59,7 @@ struct Row<'t> {
     name: &'t str,
     calls: &'t str,
     result: &'t str,
-    /// Names and kinds; after `-`, a kind that SystemTap's `argstr` lacks.
+    /// Names and kinds; after `-`, a kind that SystemTap's `argstr` omits.
     arguments: Vec<(&'t str, &'t str)>,
 }
 
@@ -86,7 +86,7 @@ fn find(table: &'static str, kind: &str) -> Option<&'static str> {
         .map(|(_, expression)| expression)
 }
 
-/// The expression of a kind that shows what a pointer leads to: that of SystemTap, or else strace's.
+/// The expression for a kind that shows what a pointer leads to: SystemTap's, otherwise strace's.
 fn pointed(kind: &str) -> Option<&'static str> {
     let leads = |expression: &&str| expression.starts_with("__") && expression.contains("pointer_arg(@)");
     find(KINDS, kind).filter(leads).or_else(|| find(STRACE, kind).filter(leads))
@@ -100,8 +100,8 @@ fn at_number(expression: &str, number: usize) -> String {
 /// Families of aliases that are the same here, because there is one way to probe a system call.
 const OTHERS: [&str; 3] = ["nd_syscall", "dw_syscall", "tp_syscall"];
 
-/// Calls with flags that took the place of one without, which SystemTap calls by that one's name while there is none: the
-/// number of the argument with the flags.
+/// Calls with flags that replaced one without, which SystemTap calls by the old name if that is gone: the number of the
+/// argument with the flags.
 const FORMER: [(&str, &str, usize); 2] = [("epoll_create1", "epoll_create", 1), ("signalfd4", "signalfd", 4)];
 
 /// Whether scripts may need the aliases.
@@ -118,7 +118,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     rows().map(|row| row.alias)
 }
 
-/// The library script that scripts of these texts may need.
+/// The library script that scripts with these texts may need.
 pub fn script(texts: &[&[u8]], style: Style) -> Option<String> {
     if !wanted(texts.iter().copied()) {
         return None;
@@ -179,7 +179,7 @@ fn named() -> impl Iterator<Item = &'static str> {
     NAMES.lines().filter_map(|line| line.strip_prefix("SPILE_NAMES(")?.strip_suffix(')'))
 }
 
-/// What the table's calls are shown by, in a form: kinds, and calls as a whole.
+/// How the calls of the table are shown in a style: by kinds, or as a whole.
 struct Numbers {
     /// By kind, or by `NAME()` for a call as a whole: the number, never 0, and the expression.
     numbers: BTreeMap<String, (i64, String)>,
@@ -212,12 +212,12 @@ impl Numbers {
         Numbers { numbers }
     }
 
-    /// 0 for what there is not.
+    /// 0 if there is none.
     fn of(&self, key: &str) -> i64 {
         self.numbers.get(key).map_or(0, |(number, _)| *number)
     }
 
-    /// The one number that stands for how a call is shown: one byte for each argument, or one for all.
+    /// The number that encodes how a call is shown: one byte for each argument, or one for all.
     fn of_call(&self, row: &Row, style: Style) -> i64 {
         match self.of(&format!("{}()", row.name)) {
             0 => {
@@ -267,7 +267,7 @@ fn show(text: &mut String, numbers: &Numbers, style: Style) {
     );
 }
 
-/// Returns the expression of the number `kind`, by halves: a script function is not to ask for each.
+/// Returns the expression of number `kind`, by binary search: a script function must not test each.
 fn choose(text: &mut String, expressions: &[(i64, &str)]) {
     match expressions {
         [] => {}
@@ -407,14 +407,14 @@ mod tests {
         script(&[words], style).expect("needed")
     }
 
-    /// The kinds that argstr is called with.
+    /// The kinds with which argstr is called.
     fn kinds(style: Style, kinds: &[&str]) -> String {
         let numbers = Numbers::new(style);
         let number: i64 = kinds.iter().enumerate().map(|(index, kind)| numbers.of(kind) << (8 * index)).sum();
         format!("argstr = __syscall_argstr({number:#x})\n")
     }
 
-    /// An argument's has one byte of the call's.
+    /// The kind of an argument is one byte of the call's number.
     #[test]
     fn numbers_fit_a_byte() {
         for style in [Style::SystemTap, Style::Strace] {

@@ -2,8 +2,8 @@
 
 //! BTF: the types and function prototypes that a kernel carries itself (Documentation/bpf/btf.rst), for objects without DWARF.
 //!
-//! A type is known by its number; a module's numbers and texts go on where the kernel's end ("split BTF"). Nothing in it
-//! says where code or variables are: functions are found by their symbols, parameters by the calling convention.
+//! A type is known by its number. The numbers and strings of a module continue those of the kernel ("split BTF"). BTF does
+//! not say where code or variables are: functions are found by their symbols, parameters by the calling convention.
 
 mod prototypes;
 
@@ -37,21 +37,21 @@ const ENUM64: u32 = 19;
 /// The type of a function's result, and its parameters with their names.
 type Prototype = (Option<TypeId>, Vec<(String, TypeId)>);
 
-/// Longer texts are none: thousands of types may name one text of a megabyte.
+/// Longer strings are ignored: thousands of types may refer to one string of a megabyte.
 const MAX_TEXT: usize = 4096;
 
 pub(crate) use prototypes::Prototypes;
 
 /// The types of one object.
 pub(crate) struct Btf {
-    /// The kernel's, of a module.
+    /// The kernel's BTF, for a module.
     base: Option<Arc<Btf>>,
     bytes: Vec<u8>,
-    /// Number of the first type here: 1, or what follows the base's last.
+    /// Number of the first type here: 1, or one more than the base's last.
     first: u32,
-    /// Where each type begins.
+    /// Where each type begins, as an offset.
     types: Vec<u32>,
-    /// Where texts begin in the bytes, and the offset that the first has.
+    /// Where the strings begin in the bytes, and the offset of the first one.
     texts: usize,
     texts_from: u32,
     texts_length: u32,
@@ -68,7 +68,7 @@ struct Head {
     flag: bool,
     /// Size or type.
     value: u32,
-    /// Where what follows it begins.
+    /// Offset of what follows the type's fixed part.
     rest: usize,
 }
 
@@ -113,7 +113,7 @@ impl Btf {
                 STRUCT | UNION | DATASEC | ENUM64 => head.count as usize * 12,
                 ENUM | FUNC_PROTO => head.count as usize * 8,
                 PTR | FWD | TYPEDEF | VOLATILE | CONST | RESTRICT | FUNC | FLOAT | TYPE_TAG => 0,
-                // Of a kind that is not known neither is its length.
+                // The length of an unknown kind is unknown too.
                 _ => return None,
             };
             if head.kind == FUNC {
@@ -136,7 +136,7 @@ impl Btf {
         Btf::parse(bytes, None)
     }
 
-    /// Names of structs that only one is called by.
+    /// Names that exactly one struct has.
     #[cfg(test)]
     pub fn structs(&self) -> Vec<String> {
         let heads = self.types.iter().filter_map(|at| self.head_at(*at as usize));
@@ -153,7 +153,7 @@ impl Btf {
         Some(Head { name, kind: info >> 24 & 0x1f, count: info & 0xffff, flag: info >> 31 != 0, value, rest: at + 12 })
     }
 
-    /// The part that has the type.
+    /// The object that has the type: this one or its base.
     fn part(&self, id: u32) -> Option<(&Btf, Head)> {
         if id < self.first {
             return self.base.as_ref()?.part(id);
@@ -202,10 +202,10 @@ impl Btf {
         Some((type_id(prototype.value), parameters))
     }
 
-    /// None: there is no such type.
+    /// None: no such type.
     pub fn get(&self, id: TypeId, extent: Extent) -> Option<Type> {
         let mut number = id.number;
-        // What only qualifies, and nobody asks for; of a function its type.
+        // Kinds that only qualify a type and that no caller distinguishes; for a function, its prototype.
         for _ in 0..MAX_CHAIN {
             let (_, head) = self.part(number)?;
             if !matches!(head.kind, RESTRICT | TYPE_TAG | FUNC) {
@@ -237,7 +237,7 @@ impl Btf {
             }
             PTR => Type::Pointer(target),
             ARRAY => {
-                // 0 stands for `[]` too, which is what nearly all of them are.
+                // 0 also stands for `[]`, which is nearly always what it means.
                 let count = Some(word(&part.bytes, head.rest + 8)?.into()).filter(|count| *count > 0);
                 Type::Array { element: type_id(word(&part.bytes, head.rest)?)?, counts: vec![count] }
             }
@@ -283,7 +283,7 @@ impl Btf {
         for index in 0..head.count as usize {
             let at = head.rest + index * 12;
             let (name, id, place) = (word(&self.bytes, at)?, word(&self.bytes, at + 4)?, word(&self.bytes, at + 8)?);
-            // With the flag the upper byte is the size of a bit-field.
+            // With the flag set, the upper byte is the size of a bit-field.
             let (first, bits) = if head.flag { (place & 0xff_ffff, place >> 24) } else { (place, 0) };
             let bits = (1..=64).contains(&bits).then_some(MemberBits { first: u64::from(first % 8), bits: bits as u8 });
             members.push(Member { name: self.text(name), type_id: type_id(id)?, offset: u64::from(first / 8), bits });
@@ -299,7 +299,7 @@ impl Btf {
             let low = word(&self.bytes, at + 4)?;
             let value = match head.kind {
                 ENUM64 => (u64::from(word(&self.bytes, at + 8)?) << 32 | u64::from(low)) as i64,
-                // Before 6.0 the flag that says signed was not there, and all were taken for it.
+                // Before 6.0 the flag for signed values did not exist, and all values were taken to be signed.
                 _ => i64::from(low as i32),
             };
             values.push((self.text(word(&self.bytes, at)?).unwrap_or_default(), value));

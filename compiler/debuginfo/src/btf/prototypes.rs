@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Functions and their parameters where only BTF is there: by symbols, and by the calling convention.
+//! Functions and their parameters from BTF alone: by symbols and by the calling convention.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::object::{Address, Elf};
 use crate::source::{Form, Found, Source};
 use spile_base::glob;
 
-/// An object of which BTF gives the types and prototypes, and the symbol table the code.
+/// An object whose BTF gives types and prototypes, and whose symbol table gives the code.
 pub(crate) struct Prototypes {
     elf: Arc<Elf>,
     btf: Btf,
 }
 
 impl Prototypes {
-    /// None: the object has no BTF. `base`: the kernel, whose BTF that of a module is part of.
+    /// None: the object has no BTF. `base`: the kernel, whose BTF a module's BTF extends.
     pub fn open(elf: &Arc<Elf>, base: Option<&Elf>) -> Result<Option<Prototypes>, Error> {
         let base = base.map_or(Ok(None), |base| Btf::of(base, None))?.map(Arc::new);
         Ok(Btf::of(elf, base)?.map(|btf| Prototypes { elf: elf.clone(), btf }))
@@ -31,7 +31,7 @@ impl Prototypes {
         self.btf.prototype(id.0).unwrap_or_default().1
     }
 
-    /// Whether an argument of the type takes one word, as all but structs do.
+    /// Whether an argument of the type takes one word, as base types, pointers and enumerations do.
     fn is_word(&self, id: TypeId) -> bool {
         let source: &dyn Source = self;
         matches!(source.resolve(id), Ok((_, Type::Base { .. } | Type::Pointer(_) | Type::Enum { .. })))

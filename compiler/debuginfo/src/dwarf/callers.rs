@@ -3,8 +3,8 @@
 //! Values that a function's registers held at its entry, and that it has overwritten since: `DW_OP_entry_value`, computed from
 //! the call site's parameters (DWARF 5, 3.4.2, and their GNU forms in DWARF 4) and the registers that calls preserve.
 //!
-//! The return address says at run time which caller it was. That works where all callers are known: for functions that only
-//! their own unit can call.
+//! The return address shows at run time which caller it was. This works where all callers are known: for functions that
+//! only their own unit can call.
 
 use std::sync::OnceLock;
 
@@ -23,9 +23,9 @@ pub(super) struct Callers(Vec<OnceLock<Result<Calls, Damage>>>);
 
 #[derive(Default)]
 struct Calls {
-    /// What is called, and the call site; sorted.
+    /// Callee and call site; sorted.
     sites: Vec<(Die, Die)>,
-    /// What is called by a jump, which leaves no return address of its own; sorted.
+    /// Callee of a jump, which leaves no return address of its own; sorted.
     jumps: Vec<Die>,
 }
 
@@ -53,11 +53,11 @@ impl Caller {
     }
 }
 
-/// Of a function with more callers no value is computed.
+/// No value is computed for a function with more callers.
 const MAX_CALLERS: usize = 32;
 
 impl Dwarf {
-    /// A location that depends on what the caller passed: one for each caller.
+    /// A location that depends on what the caller passed, with one case for each caller.
     pub(super) fn by_caller(
         &self,
         place: &Place,
@@ -98,7 +98,7 @@ impl Dwarf {
         })
     }
 
-    /// The calls of a body; None: others may call it too.
+    /// The calls of a body; None: other code may call it too.
     fn callers(&self, subprogram: Die, place: &Place) -> Result<Option<Vec<Caller>>, Damage> {
         let own = self.store.origins(subprogram)?;
         if own.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external)) {
@@ -136,12 +136,12 @@ impl Dwarf {
         Ok(Some(callers))
     }
 
-    /// The registers in which a call site passes known values, and these in terms of the caller's registers.
+    /// The registers in which a call site passes known values, and those values in terms of the caller's registers.
     fn passed(&self, site: Die, after: u64, budget: &Budget) -> Result<Vec<(u16, Vec<Op>)>, Damage> {
         let subprogram = self.subprogram_around(site)?;
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram, is_entry: false };
         let (unit, children) = self.children(site)?;
-        // The call itself is the last that is before where it returns to.
+        // The call is the last one before its return address.
         let place = self.place(unit, &scopes, after.saturating_sub(1), budget)?;
         let mut values = Vec::new();
         for entry in &children {
@@ -156,7 +156,7 @@ impl Dwarf {
                 continue;
             };
             let Some(register) = only_register(unit, location)? else { continue };
-            // What lies on top at the expression's end is the value, whether or not DW_OP_stack_value says so.
+            // The top of the stack at the end of the expression is the value, with or without DW_OP_stack_value.
             match (Place { unit, ..place }).translate(value) {
                 Ok(Location::Memory(ops) | Location::Value(ops)) => values.push((register, ops)),
                 Ok(Location::Register(other)) => values.push((register, vec![Op::Register(other)])),
@@ -168,7 +168,7 @@ impl Dwarf {
     }
 }
 
-/// The operations with other values for registers; None where one of them is lost.
+/// The operations with other values for registers; None where one of those is lost.
 fn moved<'r>(ops: &[Op], value: impl Fn(u16) -> Option<&'r [Op]>) -> Option<Vec<Op>> {
     let mut moved = Vec::new();
     for op in ops {
@@ -180,7 +180,7 @@ fn moved<'r>(ops: &[Op], value: impl Fn(u16) -> Option<&'r [Op]>) -> Option<Vec<
     Some(moved)
 }
 
-/// The register that an expression of nothing else names.
+/// The register, if the expression names a register and nothing else.
 fn only_register(unit: &Unit, expression: Expression<Bytes>) -> Result<Option<u16>, Damage> {
     let mut operations = expression.operations(unit.encoding());
     Ok(match (operations.next()?, operations.next()?) {
@@ -189,7 +189,7 @@ fn only_register(unit: &Unit, expression: Expression<Bytes>) -> Result<Option<u1
     })
 }
 
-/// All call sites of a unit that name what they call.
+/// All call sites of a unit that name their callee.
 fn scan(store: &Store, slot: usize) -> Result<Calls, Damage> {
     let unit = store.unit(slot)?;
     let mut found = Calls::default();

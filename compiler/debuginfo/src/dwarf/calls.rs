@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a function's code has inside it: calls of other functions, inlined or not, and labels.
+//! The contents of a function's code: calls of other functions, inlined or not, and labels.
 
 use super::Dwarf;
 use super::frame::FrameAddress;
@@ -8,7 +8,7 @@ use super::store::{Damage, Die, Entry, Unit, die_at, flag, number};
 use crate::facts::{CALL_LENGTH, Call, FunctionId, InlinedCode, Label, Op};
 use crate::object::Address;
 
-/// Blocks within blocks: deeper is damage.
+/// Nesting of blocks; deeper is damage.
 const MAX_DEPTH: usize = 64;
 
 impl Dwarf {
@@ -26,7 +26,7 @@ impl Dwarf {
         Ok(calls)
     }
 
-    /// Where the calls return to whose callee no entry names.
+    /// Return addresses of the calls whose callee no entry names.
     pub(super) fn read_returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, Damage> {
         let mut found = Vec::new();
         let mut open: Vec<(Die, usize)> = self.copies(id)?.into_iter().map(|die| (die, 0)).collect();
@@ -63,8 +63,8 @@ impl Dwarf {
         Ok(after.and_then(|after| self.elf.address(after)))
     }
 
-    /// Address of the word with the return address of the frame that the address (in the object's one address space) is in.
-    /// Source: System V ABI, AMD64 supplement, 3.2.2. None where no frame description says it as plain operations.
+    /// Address of the stack word with the return address of the frame that the address (in the object's one address space)
+    /// is in. Source: System V ABI, AMD64 supplement, 3.2.2. None where no frame description gives it by plain operations.
     pub(super) fn return_slot(&self, at: u64) -> Result<Option<Vec<Op>>, Damage> {
         let FrameAddress::Ops(mut ops) = self.frames.address(&self.store, at, false)? else { return Ok(None) };
         ops.extend([Op::Const(8), Op::Sub]);
@@ -120,7 +120,7 @@ impl Dwarf {
         Ok(())
     }
 
-    /// The call that an entry of the function's code is. That of a part of itself is none.
+    /// The call that an entry of the function's code describes. A call of a part of the function itself does not count.
     fn call(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<Option<Call>, Damage> {
         let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
         let origin = match entry.tag() {
@@ -154,7 +154,7 @@ impl Dwarf {
         Ok(self.body(copy, &name)?.is_some_and(|body| body.is_part()))
     }
 
-    /// The function that an entry names: itself, what it is a copy of, or the definition of what it declares.
+    /// The function that an entry names: the entry itself, its abstract origin, or the definition that it declares.
     fn definition_of(&self, die: Die) -> Result<Option<FunctionId>, Damage> {
         let chain = self.store.origins(die)?;
         let Some((last, unit, entry)) = chain.last() else { return Ok(None) };

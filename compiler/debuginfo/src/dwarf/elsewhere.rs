@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where a variable that has no value at an address has one: by lines that a statement probe can be put on.
+//! Where a variable that has no value at an address does have one: the lines on which a statement probe can be placed.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Makes of an object's debug information what [`crate::portable`] reads: tables in a file without code.
+//! Exports an object's debug information in the form that [`crate::portable`] reads: tables in a file without code.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::portable::format::{self, COLUMNS, Kind};
 use crate::portable::place;
 use crate::tables::{self, Writer, halves};
 
-/// Types within types without a name of their own: deeper is damage.
+/// Nesting of unnamed types; deeper is damage.
 const MAX_DEPTH: usize = 48;
 
 /// A variable in a set: name, type, location, whether it is a parameter.
@@ -25,35 +25,35 @@ type Placed = (String, u32, Option<Vec<u8>>, bool);
 /// A variable outside functions: name, unit, type, location, whether it is external.
 type Global = (String, String, u32, Option<Vec<u8>>, bool);
 
-/// What the index has of one function.
+/// What the index stores for one function.
 struct Facts {
     id: FunctionId,
     function: Function,
     parameters: Vec<Variable>,
-    /// Of each body, and then of each inlined instance.
+    /// The variables of each body, then of each inlined instance.
     placed: Vec<Vec<PlacedVariable>>,
     lines: Vec<u8>,
-    /// With the variables at each.
+    /// Each with its variables.
     labels: Vec<(Label, Vec<PlacedVariable>)>,
-    /// Those in its bodies.
+    /// The calls in its bodies.
     calls: Vec<Called>,
-    /// Where the return address is at the beginning of each body.
+    /// Location of the return address at the beginning of each body.
     returns: Vec<Option<Vec<u8>>>,
-    /// Where calls of unknown callees return to.
+    /// Return addresses of calls of unknown callees.
     unknown: Vec<u8>,
 }
 
-/// A call, and where it is inlined the calls in it.
+/// A call and, if it is inlined, the calls in it.
 struct Called {
     callee: FunctionId,
     address: Address,
     inside: Option<Vec<Called>>,
-    /// Where the return address is then.
+    /// Location of the return address at the call.
     returns: Option<Vec<u8>>,
 }
 
 impl Dwarf {
-    /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for what [`crate::portable`]
+    /// The bytes of an ELF file that, opened as this object's, gives the same answers, except for what [`crate::portable`]
     /// leaves out. `reserved`: where no probe may be placed.
     pub(super) fn export_index(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Error> {
         let tables = self.exported(reserved).map_err(|damage| self.failed(damage))?;
@@ -200,7 +200,7 @@ impl Dwarf {
         Ok(called)
     }
 
-    /// The calls given, and then those inside of each.
+    /// The given calls, then the calls inside each.
     fn write_calls<'f>(&self, writer: &mut Writer<'f>, mut calls: Vec<&'f Called>, numbers: &HashMap<FunctionId, u32>) {
         let mut next = 0;
         while let Some(call) = calls.get(next).copied() {
@@ -316,14 +316,14 @@ struct Row {
     encoding: u32,
 }
 
-/// Types of all units, each once: what has a name by its tag, name and size, everything else by what it is made of.
+/// Types of all units, each once: a named type is identified by tag, name and size, all others by their contents.
 struct Interner<'d> {
     debug: &'d Dwarf,
     by_id: HashMap<TypeId, u32>,
     by_name: HashMap<(bool, String, u64), u32>,
     by_row: HashMap<Row, u32>,
     rows: Vec<Row>,
-    /// Structs whose members are still to be read.
+    /// Structs whose members have not been read yet.
     open: Vec<(u32, TypeId)>,
 }
 
@@ -389,7 +389,7 @@ impl<'d> Interner<'d> {
         self.rows.len() as u32 - 1
     }
 
-    /// A struct that has a name, with its definition wherever that is; nothing in it is read.
+    /// The definition of a named struct, wherever it is; its members are not read.
     fn named_struct(&self, id: TypeId) -> Result<Option<Named>, Damage> {
         let (unit, entry) = self.debug.unrestricted(id.die())?;
         let union = entry.tag() == gimli::DW_TAG_union_type;
@@ -470,7 +470,7 @@ impl<'d> Interner<'d> {
         Ok(children)
     }
 
-    /// Reads the members of all structs, and of those that they lead to.
+    /// Reads the members of all structs and of the structs that they refer to.
     fn finish(&mut self) -> Result<(), Damage> {
         while let Some((row, id)) = self.open.pop() {
             let Type::Struct { members, .. } = self.debug.read_type(id)? else { continue };

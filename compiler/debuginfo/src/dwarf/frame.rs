@@ -21,7 +21,7 @@ struct Table {
     eh_frame: Vec<Range>,
 }
 
-/// Sorted by start; `offset` is that of the description in its section.
+/// Sorted by start; `offset` is the offset of the description in its section.
 struct Range {
     start: u64,
     end: u64,
@@ -36,7 +36,7 @@ pub(super) enum FrameAddress {
 }
 
 impl Frames {
-    /// `is_entry`: the address is a function's first.
+    /// `is_entry`: the address is the function's first.
     pub fn address(&self, store: &Store, at: u64, is_entry: bool) -> Result<FrameAddress, Damage> {
         if is_entry {
             return Ok(FrameAddress::Ops(registers::frame_address_at_entry()));
@@ -53,7 +53,7 @@ impl Frames {
     }
 }
 
-/// What is known of a caller's registers inside the function that it has called.
+/// What is known of a caller's registers while its callee runs.
 pub(super) struct Unwound {
     /// The canonical frame address: the caller's stack pointer where it goes on.
     pub frame_address: Vec<Op>,
@@ -62,7 +62,7 @@ pub(super) struct Unwound {
 }
 
 impl Unwound {
-    /// The value that a register has when the function has returned; None: it is lost.
+    /// The value of a register after the function has returned; None: it is lost.
     pub fn register(&self, number: u16) -> Option<&[Op]> {
         if number == registers::STACK_POINTER {
             return Some(&self.frame_address);
@@ -72,7 +72,7 @@ impl Unwound {
 }
 
 impl Frames {
-    /// None where no frame description covers the address, or only by expressions.
+    /// None where no frame description covers the address, or only with expressions.
     pub fn unwound(&self, store: &Store, at: u64) -> Result<Option<Unwound>, Damage> {
         let bases = bases(store);
         let table = self.table(store);
@@ -85,8 +85,8 @@ impl Frames {
         }
     }
 
-    /// The value that the stack or frame pointer has in a function's body, where it may not have it yet: by how far it will
-    /// be from the canonical frame address. None: nothing is known, or it is another register.
+    /// The value that the stack or frame pointer has in a function's body, at an address where it may not have it yet: by
+    /// its distance from the canonical frame address later on. None: nothing is known, or it is another register.
     pub fn base_in_body(&self, store: &Store, at: u64, register: u16) -> Result<Option<Vec<Op>>, Damage> {
         let bases = bases(store);
         let table = self.table(store);
@@ -125,14 +125,15 @@ fn base_in_body<S: UnwindSection<Bytes>>(
             here = Some((by.0, *offset));
         }
         if by.0 == register {
-            // Pushes and subtractions until the first that is taken back: the prologue.
+            // The pushes and subtractions up to the first one that is undone: the prologue.
             risen &= *offset >= deepest;
             if risen {
                 deepest = *offset;
             }
         }
     }
-    // A frame that is found by the frame pointer has the old one and the return address above it (AMD64 supplement, 3.2.2).
+    // A frame found by the frame pointer has the old frame pointer and the return address above it (AMD64 supplement,
+    // 3.2.2).
     let distance = if register == registers::FRAME_POINTER { 16 } else { deepest };
     Ok(here
         .filter(|(by, _)| matches!(*by, registers::STACK_POINTER | registers::FRAME_POINTER) && distance > 0)
@@ -153,7 +154,7 @@ fn unwound<S: UnwindSection<Bytes>>(
     let mut preserved = Vec::new();
     for number in registers::PRESERVED {
         let ops = match row.register(gimli::Register(number)) {
-            // What is not said of a register that calls preserve: it has not been touched.
+            // A register that calls preserve and that no rule mentions is unchanged.
             None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => vec![Op::Register(number)],
             Some(RegisterRule::Offset(offset)) => {
                 [frame_address.as_slice(), &[Op::Const(offset), Op::Add, Op::Deref(8)]].concat()
@@ -173,7 +174,7 @@ fn bases(store: &Store) -> BaseAddresses {
     }
 }
 
-/// What can be read up to the first damage.
+/// Everything up to the first damaged entry.
 fn ranges<S: UnwindSection<Bytes>>(section: &S, bases: &BaseAddresses) -> Vec<Range> {
     let mut ranges = Vec::new();
     let mut entries = section.entries(bases);

@@ -10,7 +10,7 @@ use crate::tables::{TableBytes, Tables, Writer, cached, halves};
 use spile_base::cache::Cache;
 
 /// Entry, name, file, line, external, return type + 1, first body, first inlined instance; sorted by entry. The last row
-/// is that of no function, and has the ends.
+/// stands for no function and holds the ends.
 const FUNCTIONS: usize = 0;
 /// Address and size (two columns each), symbol's name + 1, first part; the last row likewise.
 const BODIES: usize = 1;

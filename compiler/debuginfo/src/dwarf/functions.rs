@@ -17,7 +17,7 @@ use crate::object::{Address, Symbol};
 use crate::tables::cached;
 use spile_base::glob;
 
-/// So many functions at once are worth reading all of them: the table is stored.
+/// From this many functions in one query on, all are read and the table is stored.
 const MANY: usize = 1000;
 
 /// What one pass over a whole unit finds.
@@ -25,14 +25,15 @@ const MANY: usize = 1000;
 struct UnitInstances {
     /// Inlined instances: (origin, instance), sorted.
     inlined: Vec<(Die, Die)>,
-    /// Functions that are in no other, sorted.
+    /// Functions that are not nested in another one, sorted.
     subprograms: Vec<Die>,
 }
 
 /// The inlined instances of each unit, read when first asked for.
 pub(super) struct Instances {
     units: Vec<OnceLock<Result<UnitInstances, Damage>>>,
-    /// Those of all units, sorted: where they may be in another unit than their function.
+    /// The instances of all units, sorted: with link-time optimisation an instance may be in another unit than its
+    /// function.
     all: OnceLock<Result<Vec<(Die, Die)>, Damage>>,
 }
 
@@ -63,7 +64,7 @@ impl Instances {
 }
 
 impl Dwarf {
-    /// Functions that fit, in the order of their names and then of the units.
+    /// Functions that match, sorted by name and then by unit.
     pub(super) fn functions_like(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
         let index = self.index()?;
         let named: Vec<NamedFunction> = if glob::is_pattern(&pattern.name) {
@@ -106,7 +107,7 @@ impl Dwarf {
         cached.as_ref().or_else(|| self.all_functions.get())
     }
 
-    /// Reads all functions, where that is worth while; they are stored for the next time.
+    /// Reads all functions where that pays off; they are stored for the next run.
     fn read_all(&self) -> Result<(), Error> {
         if self.function_table().is_some() || !cached::is_large(&self.elf) {
             return Ok(());
@@ -153,14 +154,14 @@ impl Dwarf {
         Ok(Function { name, file, line: line as u32, external, return_type, bodies, inlined })
     }
 
-    /// The entries that may have the function's out-of-line code: its own, and those it is the origin of.
+    /// The entries that may have the function's out-of-line code: its own, and those whose origin it is.
     pub(super) fn copies(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
         let index = self.try_index()?;
         Ok(std::iter::once(id.die()).chain(index.copies_of(id.die())).collect())
     }
 
-    /// Whether an entry directly in the function's code is of a part of it that gcc has split off (`-fpartial-inlining`) and put
-    /// back where it was: no call is made for that, and its variables are the function's.
+    /// Whether an entry directly in the function's code stands for a part of it that gcc has split off
+    /// (`-fpartial-inlining`) and inlined back: no call is made for that, and its variables are the function's.
     pub(super) fn is_part(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<bool, Damage> {
         if entry.tag() != gimli::DW_TAG_inlined_subroutine {
             return Ok(false);
@@ -169,7 +170,7 @@ impl Dwarf {
         Ok(origin == Some(function.die()) && is_called_at_its_declaration(&self.store, entry, function.die())?)
     }
 
-    /// The entries of the function's inlined instances, without parts of it within itself.
+    /// The entries of the function's inlined instances, without parts of the function inlined into itself.
     pub(super) fn instances_of(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
         let own = self.store.slot_of(id.die())?;
         if !self.try_index()?.crosses_units {
@@ -205,8 +206,8 @@ impl Dwarf {
         self.elf.symbols_named(name).is_ok_and(|mut symbols| symbols.next().is_some())
     }
 
-    /// gcc merges functions of equal code (`-fipa-icf`) and leaves those that call the other one without ranges: their
-    /// code is known by the symbol alone, if no other function of the name has it.
+    /// gcc merges functions of equal code (`-fipa-icf`) and leaves the callers of the merged one without ranges: their code
+    /// is known by the symbol alone, if no other function of the name has it.
     fn body_by_symbol(&self, name: &str) -> Result<Option<Body>, Damage> {
         let Ok(symbols) = self.elf.symbols_named(name) else { return Ok(None) };
         let symbols: Vec<Symbol> = symbols.filter(|symbol| symbol.function && self.elf.is_code(symbol.at)).collect();
@@ -314,7 +315,8 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
     Ok(found)
 }
 
-/// What gcc says of the call of a part that it has split off: no call in the source is where the function is declared.
+/// Whether the call is at its callee's declaration. That is how gcc describes the call of a part that it has split off; no
+/// call in the source is there.
 fn is_called_at_its_declaration(store: &Store, call: &Entry, function: Die) -> Result<bool, Damage> {
     let chain = store.origins(function)?;
     let declared = |name| chain.iter().find_map(|(_, _, entry)| number(entry, name));
@@ -350,7 +352,7 @@ fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64
     Ok(base.and_then(|base| base.checked_add(value.udata_value()?)))
 }
 
-/// Inlined code, or a block of a function: no compiler writes one of those that has no code with ranges.
+/// Inlined code, or a block of a function: compilers write no such entry with ranges if it has no code.
 fn is_inside_function(entry: &Entry) -> bool {
     matches!(entry.tag(), gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block)
 }
@@ -368,7 +370,8 @@ pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<V
         let mut list = store.dwarf.ranges(unit, offset)?;
         let mut first = list.next()?;
         if first.is_none() && is_inside_function(entry) && unit.header.version() < 5 {
-            // gcc writes what is empty too. At the start of its unit that is a pair of zeros, which is how lists end (DWARF 4, 2.17.3).
+            // gcc writes empty ranges too. At the start of its unit such a range is a pair of zeros, which ends a list
+            // (DWARF 4, 2.17.3).
             let pair = 2 * usize::from(unit.header.address_size());
             list = store.dwarf.ranges(unit, gimli::RangeListsOffset(offset.0.saturating_add(pair)))?;
             first = list.next()?;

@@ -12,7 +12,7 @@ use crate::facts::{Unavailable, path_fits};
 use crate::source::{Found, GlobalPattern};
 
 impl Dwarf {
-    /// The variable that fits; an external one comes before a static one.
+    /// The variable that matches; an external one comes before a static one.
     pub(super) fn find_global(&self, GlobalPattern { name, file, external }: GlobalPattern) -> Result<Found, Error> {
         let found = self.find_named_global(name, file, external).map_err(|damage| self.failed(damage))?;
         if found != Err(Unavailable::Unknown) || file.is_some() {
@@ -28,7 +28,7 @@ impl Dwarf {
         Ok(Err(Unavailable::Unknown))
     }
 
-    /// The other names of the symbol's address; none where it is a function.
+    /// The other names of the symbol's address; empty for a function.
     fn same_place(&self, name: &str) -> Result<Vec<String>, Error> {
         let Some(symbol) = self.elf.symbols_named(name)?.next().filter(|symbol| !symbol.function) else {
             return Ok(Vec::new());
@@ -37,7 +37,7 @@ impl Dwarf {
         Ok(there.map(|other| other.name.to_string()).filter(|other| other != name).collect())
     }
 
-    /// `only`: no static one.
+    /// `only`: no static variable.
     fn find_named_global(&self, name: &str, file: Option<&str>, only: bool) -> Result<Found, Damage> {
         let mut best: Option<(bool, Die)> = None;
         for die in self.try_index()?.variables_named(name.as_bytes()) {

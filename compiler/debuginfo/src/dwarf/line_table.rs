@@ -7,10 +7,10 @@
 //!     symbols: hash of the name, where it begins;  blocks: where the first row begins, where its bytes begin among the rows
 //!     files: where the name begins among the names;  rows;  names, each with a NUL
 //!
-//! All numbers are little-endian, places in the code are counted from `base`. A row is a number of variable length (seven
-//! bits a byte, lowest first) with how much later it begins than the one before, a second one with the lines it is further,
-//! as a zigzag number, over one bit that says whether the number of another file follows. A block's first row begins from
-//! file 0, line 0. Line 0 is that of no line: there is a gap, or the end.
+//! All numbers are little-endian; addresses are offsets from `base`. A row is a variable-length number (seven bits a byte,
+//! lowest first) with the distance from the start of the previous row, then a second one: the difference of the lines as a
+//! zigzag number, shifted over one bit that says whether a new file number follows. The first row of a block is relative to
+//! file 0, line 0. Line 0 means no line: a gap, or the end.
 
 use std::collections::HashMap;
 
@@ -25,10 +25,10 @@ use crate::tables::{Tables, Writer, cached};
 const BLOCK: usize = 64;
 
 const WHAT: &str = "line table";
-/// One row, with where the bytes are among the texts.
+/// One row, with the range of its bytes among the strings.
 const COLUMNS: [usize; 1] = [1];
 
-/// A place in the code where another line begins.
+/// An address at which another line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Start {
     at: u64,
@@ -59,7 +59,7 @@ impl Dwarf {
         let mut numbers: HashMap<String, u32> = HashMap::new();
         let mut rows: Vec<(u64, u64, u32, u32)> = Vec::new();
         for (unit, names) in of_units {
-            // In order: the same debug information gives the same table.
+            // Sorted: the same debug information gives the same table.
             let mut names: Vec<(u64, String)> = names.into_iter().collect();
             names.sort_unstable();
             let names: HashMap<u64, u32> = names
@@ -79,7 +79,7 @@ impl Dwarf {
         rows.par_sort_unstable();
         let starts = starts(&rows);
         let base = starts.first().map_or(0, |start| start.at);
-        // Symbols are asked for where the code may lie anywhere: in modules.
+        // Symbols are needed where the code may be placed anywhere: in modules.
         let mut symbols: Vec<(u32, u32)> = Vec::new();
         if self.elf.is_relocatable() {
             let all = self.elf.all_symbols()?.filter(|symbol| symbol.function && !symbol.name.is_empty());
@@ -95,7 +95,7 @@ impl Dwarf {
         Ok(packed(base, &starts, &files, &symbols))
     }
 
-    /// The unit's rows that are of code, and the names of the files in them.
+    /// The unit's rows that cover code, and the names of their files.
     fn rows_of(&self, slot: usize) -> (Vec<Row>, HashMap<u64, String>) {
         // A unit that cannot be read has no lines.
         let Ok(unit) = self.store.unit(slot) else { return Default::default() };
@@ -109,7 +109,7 @@ impl Dwarf {
     }
 }
 
-/// Where lines begin; `rows` are (start, end, file, line), sorted.
+/// The addresses at which lines begin; `rows` are (start, end, file, line), sorted.
 fn starts(rows: &[(u64, u64, u32, u32)]) -> Vec<Start> {
     let mut starts: Vec<Start> = Vec::new();
     let mut end = None;
@@ -187,7 +187,7 @@ fn hash(name: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// What the runtime does: file and line of a place.
+    /// What the runtime does: looks up file and line of an address.
     fn find(bytes: &[u8], at: u32) -> Option<(String, u32)> {
         let word = |index: usize| u32::from_le_bytes(bytes[index * 4..index * 4 + 4].try_into().unwrap());
         let (symbols, blocks, files) = (word(2) as usize, word(3) as usize, word(4) as usize);

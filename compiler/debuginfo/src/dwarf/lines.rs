@@ -17,7 +17,7 @@ pub(super) struct Row {
     /// Number of the file in the unit's line table.
     pub file: u64,
     pub line: u32,
-    /// A breakpoint for the line is well placed at the start (DWARF 5, 6.2.2).
+    /// The start is a good place for a breakpoint on the line (is_stmt; DWARF 5, 6.2.2).
     pub is_statement: bool,
 }
 
@@ -29,7 +29,7 @@ impl Lines {
         Lines((0..units).map(|_| OnceLock::new()).collect())
     }
 
-    /// What can be read of the unit's line table.
+    /// As much of the unit's line table as can be read.
     pub fn rows(&self, store: &Store, slot: usize) -> Result<&[Row], Damage> {
         let cell = self.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
         let unit = store.unit(slot)?;
@@ -43,7 +43,7 @@ pub(super) fn read_rows(unit: &Unit) -> Vec<Row> {
     let Some(program) = unit.line_program.clone() else { return rows };
     let mut program = program.rows();
     let mut open: Option<Row> = None;
-    // Damage ends the table: what comes before it is good.
+    // Damage ends the table: the rows before it are good.
     while let Ok(Some((_, row))) = program.next_row() {
         let at = row.address();
         if let Some(mut before) = open.take() {
@@ -72,7 +72,7 @@ impl Dwarf {
         Ok(statements)
     }
 
-    /// The same of one body or inlined copy, in the order of its parts; it is not numbered.
+    /// The same for one body or inlined copy, in the order of its parts; the copy is not numbered.
     pub(super) fn statements_of(&self, die: Die) -> Result<Vec<Statement>, Damage> {
         let (unit, entry) = self.store.entry(die)?;
         let mut found: Vec<&Row> = Vec::new();
@@ -82,7 +82,7 @@ impl Dwarf {
             let inside = rows.get(first..).unwrap_or_default().iter().take_while(|row| row.range.start < range.end);
             found.extend(inside.filter(|row| row.line > 0));
         }
-        // A line of which no row begins a statement is still a line with code, that debuggers and SystemTap can name.
+        // A line without a row that begins a statement still has code, and debuggers and SystemTap can name it.
         let begun: HashSet<(u64, u32)> =
             found.iter().filter(|row| row.is_statement).map(|row| (row.file, row.line)).collect();
         found.retain(|row| row.is_statement || !begun.contains(&(row.file, row.line)));

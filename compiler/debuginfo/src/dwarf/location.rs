@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where a variable is: DWARF's expressions as owned values that whoever asks can compute.
+//! Where a variable is: DWARF's expressions as owned values that the caller can evaluate.
 //!
 //! An expression is translated for one address: the frame base and the canonical frame address become operations on
 //! registers, and typed operations (`DW_OP_convert` and its family) become plain ones on 64-bit words, in which a value
@@ -24,7 +24,7 @@ pub(super) enum Fault {
     OptimizedOut,
     /// There is one that a probe cannot use; a clause that says why.
     Missing(String),
-    /// It takes what a register held at the function's entry: only the callers know.
+    /// It needs what a register held at the function's entry, which only the callers know.
     OfCaller,
     Damage(Damage),
 }
@@ -51,14 +51,14 @@ fn missing(what: impl Into<String>) -> Fault {
     Fault::Missing(what.into())
 }
 
-/// Operations of one expression, and pieces: more is damage.
+/// Operations and pieces of one expression; more is damage.
 const MAX_OPS: usize = 1000;
 
-/// For one variable at one address, with all that its location leads to: pieces that are pointers to objects in pieces, frames
-/// that are found by expressions, what each caller passed.
+/// The limit for one variable at one address with all that its location leads to: pieces that point to objects in pieces,
+/// frames found by expressions, values passed by each caller.
 const LIMITS: Limits = Limits { depth: 8, work: 1 << 15, ..USUAL };
 
-/// For one question where something is.
+/// The limit for one query for a location.
 pub(super) fn budget() -> Budget {
     Budget::new("operations of a location", LIMITS)
 }
@@ -71,17 +71,17 @@ pub(super) struct Place<'s> {
     pub unit: &'s Unit,
     /// In the object's one address space.
     pub at: u64,
-    /// The address is the first of a function's own body: registers still hold what the caller put there.
+    /// The address is the first of a function's body: registers still hold what the caller put there.
     pub is_entry: bool,
     /// DW_AT_frame_base of the body that the address is in.
     pub frame_base: Option<Expression<Bytes>>,
-    /// The call that has led here, where one is supposed.
+    /// The call that led here, if one is assumed.
     pub caller: Option<&'s Caller>,
-    /// What may still be spent on the answer.
+    /// What remains of the limit.
     pub budget: &'s Budget,
 }
 
-/// How a word on the stack is to be taken.
+/// How a stack word is interpreted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// An address, or an integer of that size.
@@ -456,7 +456,7 @@ impl Translator<'_, '_> {
     fn binary(&mut self, op: Op) -> Result<(), Fault> {
         let right = self.pop()?;
         let left = self.pop()?;
-        // A generic operand beside a typed one does not occur; the typed one says more.
+        // Typed and generic operands do not occur together; the typed one says more.
         let kind = if left == Kind::Generic && !matches!(op, Op::Shl | Op::Shr | Op::Shra) { right } else { left };
         match (op, kind) {
             (Op::Div, Kind::Integer { bytes: 8, signed: false }) => {
@@ -485,7 +485,7 @@ impl Translator<'_, '_> {
         let left = self.pop()?;
         let unsigned = Kind::Integer { bytes: 8, signed: false };
         if (left == unsigned || right == unsigned) && !matches!(op, Op::Eq | Op::Ne) {
-            // Unsigned order is signed order with the top bits flipped.
+            // Unsigned order is signed order with the top bits inverted.
             for _ in 0..2 {
                 self.ops.extend([Op::Const(i64::MIN), Op::Xor, Op::Swap]);
             }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! DWARF: functions, their variables, where those are, and their types, of one object.
+//! DWARF: the functions of one object, their variables with locations, and their types.
 //!
-//! [`Dwarf::open`] looks at the units' headers. The first question by name makes an index of all top-level names, in
-//! parallel; everything else parses the units that it needs. Answers are owned values.
+//! [`Dwarf::open`] reads the units' headers. The first query by name builds an index of all top-level names, in parallel;
+//! every other query parses only the units that it needs. Results are owned values.
 //!
-//! Damaged files give an [`Error`], or less than there should be; loops and nesting in them are bounded.
+//! Damaged files give an [`Error`] or incomplete results; loops and nesting in them are bounded.
 
 mod callers;
 mod calls;
@@ -48,7 +48,7 @@ pub(crate) struct Dwarf {
     elf: Arc<Elf>,
     frames: Frames,
     index: OnceLock<Result<Index, Damage>>,
-    /// All functions, as an earlier run has put them into the cache.
+    /// All functions, as an earlier run has stored them in the cache.
     cached_functions: OnceLock<Option<FunctionTable>>,
     /// All functions, as this run has read them.
     all_functions: OnceLock<FunctionTable>,
@@ -59,7 +59,7 @@ pub(crate) struct Dwarf {
 }
 
 impl Dwarf {
-    /// Fails with [`Error::NoDwarf`] where the object has none. `cache`: where tables are stored from run to run.
+    /// Fails with [`Error::NoDwarf`] where the object has none. `cache`: where tables are stored between runs.
     pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>) -> Result<Dwarf, Error> {
         let store = Store::new(&elf)?;
         let units = store.slots.len();
@@ -96,17 +96,17 @@ impl Dwarf {
 /// For tests of the whole crate.
 #[cfg(test)]
 impl Dwarf {
-    /// Whether the table of all functions has been found or made.
+    /// Whether the table of all functions has been found or built.
     pub fn has_function_table(&self) -> bool {
         self.cached_functions.get().is_some_and(Option::is_some) || self.all_functions.get().is_some()
     }
 
-    /// The function by its entry, not by the table.
+    /// The function read from its entry, not from the table.
     pub fn read_entry(&self, id: FunctionId) -> crate::facts::Function {
         self.read_function(id).expect("is whole")
     }
 
-    /// How many parts of the function stand in its out-of-line copy.
+    /// How many parts of the function are in its out-of-line copy.
     pub fn parts_of_body(&self, id: FunctionId) -> usize {
         let (unit, children) = self.children(self.copies(id).expect("is whole")[1]).expect("is whole");
         children.iter().filter(|entry| self.is_part(id, unit, entry).expect("is whole")).count()

@@ -2,7 +2,7 @@
 
 //! Names of an object's functions, types and variables, from the top-level entries of all units.
 //!
-//! One pass, in parallel over the units, that steps over everything nested (`DW_AT_sibling`). Strings are not copied.
+//! One pass, in parallel over the units, that skips everything nested (`DW_AT_sibling`). Strings are not copied.
 
 use std::collections::HashMap;
 
@@ -39,8 +39,8 @@ pub(super) struct Names {
     pub crosses_units: bool,
 }
 
-/// What one thread has seen. Types are distinguished by where their names' text is, which is cheap, and nearly enough since
-/// the linker merges equal strings.
+/// What one thread has seen. Types are told apart by the position of their names' strings, which is cheap and nearly exact,
+/// since the linker merges equal strings.
 #[derive(Default)]
 struct Partial {
     functions: Vec<NamedFunction<'static>>,
@@ -87,7 +87,7 @@ impl Partial {
     }
 }
 
-/// What is read of one top-level entry.
+/// The attributes that are read of a top-level entry.
 #[derive(Default)]
 struct Seen {
     name: Option<AttributeValue<Bytes>>,
@@ -109,12 +109,12 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage
         return Ok(());
     };
     raw.skip_attributes(root.attributes()).map_err(failed)?;
-    // What several units share: functions inlined from there are anywhere.
+    // A unit shared by several others: functions from it may be inlined anywhere.
     partial.crosses_units |= root.tag() == gimli::DW_TAG_partial_unit;
     if !root.has_children() {
         return Ok(());
     }
-    // Units of other kinds (skeletons, type units) have their entries elsewhere or are of no interest.
+    // Units of other kinds (skeletons, type units) have their entries elsewhere or are not needed.
     while !raw.is_empty() {
         let offset = raw.next_offset();
         let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
@@ -142,7 +142,7 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage
         }
         if abbreviation.has_children() {
             match seen.sibling {
-                // Only forward: a reference back would never end.
+                // Only forward: a backward reference would never end.
                 Some(sibling) if sibling > raw.next_offset().0 => {
                     raw = header.entries_raw(&abbreviations, Some(UnitOffset(sibling))).map_err(failed)?;
                 }
@@ -260,7 +260,7 @@ fn add(
     Ok(())
 }
 
-/// The name; without parsing the unit as a whole where the form is one of a string's place.
+/// The name; the unit need not be parsed as a whole where the form is an offset of a string.
 fn text(store: &Store, index: usize, seen: &Seen) -> Result<Option<Text>, Damage> {
     Ok(match seen.name {
         Some(AttributeValue::DebugStrRef(offset)) => {

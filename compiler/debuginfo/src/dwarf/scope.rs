@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which variables are in scope at an address of a function: an own body or an inlined instance of it, the lexical
-//! blocks around the address, and calls that are inlined there.
+//! Which variables are in scope at an address of a function: those of a body or an inlined instance of it, of the lexical
+//! blocks around the address, and of calls inlined there.
 
 use super::Dwarf;
 use super::store::{Damage, Die, Entry, Unit, die_at};
 use crate::facts::FunctionId;
 
-/// Nesting of blocks and inlined calls: deeper is damage.
+/// Nesting of blocks and inlined calls; deeper is damage.
 const MAX_DEPTH: usize = 128;
 
 /// The entries that surround an address, outermost first.
@@ -36,7 +36,7 @@ impl Dwarf {
                 best = Some((is_entry, die, true));
             }
         }
-        // Where a body begins nothing fits better, and its unit need not be searched.
+        // Where a body begins there is no better match, and its unit need not be searched.
         let instances = if best.is_some_and(|(begins, ..)| begins) { Vec::new() } else { self.instances_of(id)? };
         for die in instances {
             let (unit, entry) = self.store.entry(die)?;
@@ -60,7 +60,7 @@ impl Dwarf {
         Ok(body.and_then(|body| self.elf.flat(body.entry)))
     }
 
-    /// Adds the blocks and inlined calls under `root` that have the address.
+    /// Adds the blocks and inlined calls under `root` that contain the address.
     fn descend(&self, id: FunctionId, root: Die, at: u64, scopes: &mut Scopes) -> Result<(), Damage> {
         let mut next = Some((root, false));
         for _ in 0..MAX_DEPTH {
@@ -96,7 +96,8 @@ impl Dwarf {
         Ok(before.checked_sub(1).and_then(|at| subprograms.get(at)).copied())
     }
 
-    /// Formal parameters and variables directly in a scope, with the entries that describe them, their own first.
+    /// Formal parameters and variables directly in a scope, with the entries that describe them, each entry's own
+    /// attributes first.
     pub(super) fn variables_in(&self, scope: Die) -> Result<Vec<Declared<'_>>, Damage> {
         let (unit, children) = self.children(scope)?;
         let mut variables = Vec::new();

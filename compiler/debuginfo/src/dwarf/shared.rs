@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::object::Elf;
 
-/// None: the object shares nothing. What it shares must be there, and of the right build.
+/// None: the object shares nothing. The shared file must be there and have the right build-id.
 pub(super) fn open(elf: &Elf) -> Result<Option<Arc<Elf>>, Error> {
     let Some((name, build_id)) = elf.shared_link() else { return Ok(None) };
     let wanted = hex::encode(&build_id);
@@ -23,7 +23,7 @@ pub(super) fn open(elf: &Elf) -> Result<Option<Arc<Elf>>, Error> {
     found.map(|file| Some(Arc::new(file))).ok_or_else(missing)
 }
 
-/// Beside the object or where the name says; below the directory of debug files that the object is in, and the system's.
+/// Beside the object or at the path given; below the directory of debug files that the object is in, and the system's.
 fn places(path: &Path, name: &Path, build_id: &str) -> Vec<PathBuf> {
     let beside = path.parent().unwrap_or(Path::new("."));
     let mut places = vec![beside.join(name)];

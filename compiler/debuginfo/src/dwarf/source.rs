@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The answers of DWARF.
+//! DWARF as a [`Source`].
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl Source for Dwarf {
         self.find_global(pattern)
     }
 
-    /// Tail calls are left out: nothing tells how long their instruction is.
+    /// Tail calls are left out: nothing gives the length of their instruction.
     fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
         let read = || self.calls_within(self.copies(id)?.into_iter().chain(self.instances_of(id)?));
         self.read(read())

@@ -28,7 +28,7 @@ pub(super) type Entry = gimli::DebuggingInformationEntry<Bytes>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Die(pub u32);
 
-/// Bytes of a name or path that are read: thousands of entries may name one text of a megabyte.
+/// Bytes read of a name or path: thousands of entries may refer to one string of a megabyte.
 const MAX_TEXT: usize = 4096;
 
 /// One unit's header, and the unit when it has been parsed.
@@ -40,14 +40,14 @@ pub(super) struct Slot {
     unit: OnceLock<Result<Unit, gimli::Error>>,
 }
 
-/// What may be used from many threads at once.
+/// What may be used from several threads at once.
 pub(super) struct Store {
     pub dwarf: gimli::Dwarf<Bytes>,
     pub debug_frame: gimli::DebugFrame<Bytes>,
     pub eh_frame: gimli::EhFrame<Bytes>,
     pub eh_frame_start: Option<u64>,
     pub slots: Vec<Slot>,
-    /// Entries that several files share lie in another one (`.gnu_debugaltlink`): its sections, and its file. Its entries
+    /// Entries shared by several files are in another file (`.gnu_debugaltlink`): its sections, and the file. Its entries
     /// are numbered as if they followed this file's own.
     shared: Option<(Arc<gimli::Dwarf<Bytes>>, Arc<Elf>)>,
     /// The number of the first shared entry.
@@ -173,7 +173,7 @@ impl Store {
         index.ok_or_else(|| Damage::at(die, "in no unit"))
     }
 
-    /// The unit's place in the sections, and its header; an error if there are not so many units.
+    /// The unit's place in the sections, and its header; an error if the index is out of range.
     pub(super) fn slot(&self, index: usize) -> Result<&Slot, Damage> {
         self.slots.get(index).ok_or_else(|| Damage { die: None, message: "no such unit".into() })
     }
@@ -224,8 +224,8 @@ impl Store {
         Some(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// The entries that together describe one thing: the entry itself, then what it names as its abstract origin or
-    /// specification, and so on.
+    /// The entries that together describe one thing: the entry itself, then its abstract origin or specification, and so
+    /// on.
     pub fn origins(&self, die: Die) -> Result<Vec<(Die, &Unit, Entry)>, Damage> {
         let mut chain = Vec::new();
         let mut next = Some(die);
@@ -243,14 +243,14 @@ impl Store {
         Ok(chain)
     }
 
-    /// Path of file `index` of the unit's line table, from the top of the sources on.
+    /// Path of file `index` of the unit's line table, relative to the top of the sources.
     pub fn file_name(&self, unit: &Unit, index: u64) -> Option<String> {
         let program = unit.line_program.as_ref()?;
         let header = program.header();
         let file = header.file(index)?;
         let text = |value| self.string(unit, value).map(|text| String::from_utf8_lossy(text).into_owned());
         let name = text(file.path_name())?;
-        // Directory 0 is that of the compilation, the kernel's build directory: names stay relative to it.
+        // Directory 0 is the compilation's, the kernel's build directory: names stay relative to it.
         let directory = match file.directory_index() {
             0 => None,
             _ => file.directory(header).and_then(text).filter(|directory| directory != "."),
@@ -266,7 +266,7 @@ impl Store {
     }
 }
 
-/// Without the build directory, and without the way from there to the sources.
+/// Without the build directory, and without the path from there to the sources.
 fn shortened<'p>(path: &'p str, built_in: &str) -> &'p str {
     let inside = path.strip_prefix(built_in).filter(|rest| !built_in.is_empty() && rest.starts_with('/'));
     let mut path = inside.map_or(path, |rest| rest.trim_start_matches('/'));
@@ -297,7 +297,7 @@ fn slot(header: gimli::UnitHeader<Bytes>) -> Result<Option<Slot>, Damage> {
     Ok(Some(Slot { header, start, end, unit: OnceLock::new() }))
 }
 
-/// A section's bytes behind `before` bytes of nothing; what is not in the file itself is added to `owned`.
+/// A section's bytes after `before` zero bytes; what is not in the file itself is added to `owned`.
 fn load(elf: &Elf, section: SectionId, before: usize, owned: &mut Vec<Vec<u8>>) -> Result<Bytes, Error> {
     let contents = match elf.debug_section(section.name())? {
         Contents::InFile(range) if before > 0 => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! C types: what a type is, how large, where its members are.
+//! C types: their kind, size and members.
 
 use gimli::AttributeValue;
 use spile_abi::budget::{Budget, USUAL};
@@ -54,7 +54,7 @@ impl Dwarf {
                 Type::Array { element, counts }
             }
             gimli::DW_TAG_subroutine_type | gimli::DW_TAG_subprogram => self.function_type(id.die())?,
-            // What functions in assembly return.
+            // The type of functions written in assembly.
             gimli::DW_TAG_unspecified_type => {
                 Type::Incomplete { name: name.filter(|name| !name.is_empty()).unwrap_or_else(|| "void".into()) }
             }
@@ -62,7 +62,7 @@ impl Dwarf {
         })
     }
 
-    /// The entry, or what it qualifies with `restrict` or `_Atomic`, of which nobody asks.
+    /// The entry, or what it qualifies with `restrict` or `_Atomic`, which no caller distinguishes.
     pub(super) fn unrestricted(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
         let (mut unit, mut entry) = self.store.entry(die)?;
         for _ in 0..MAX_CHAIN {
@@ -84,13 +84,13 @@ impl Dwarf {
         };
         let found = self.try_index()?.type_named(tag, text.as_bytes());
         match found {
-            // The index has no declarations: this does not come back here.
+            // The index has no declarations, so this does not recurse.
             Some(die) => self.read_as(TypeId::of(die), extent),
             None => Ok(incomplete(name)),
         }
     }
 
-    /// The entries directly under one, as many as a budget's width allows.
+    /// The children of an entry, as many as the budget allows.
     pub(super) fn children(&self, die: Die) -> Result<(&Unit, Vec<Entry>), Damage> {
         let slot = self.store.slot_of(die)?;
         let unit = self.store.unit(slot)?;
@@ -144,8 +144,8 @@ impl Dwarf {
         Ok((offset.saturating_add(first / 8), Some(bits)))
     }
 
-    /// Size, and whether it is signed, of the integer that a bit-field or an enumeration is stored as; None: it is none.
-    /// Nothing but the chain of names and qualifiers is followed, which may lead back to where it began.
+    /// Size and sign of the integer that a bit-field or an enumeration is stored as; None: it is not an integer. Only the
+    /// chain of names and qualifiers is followed, which may be a cycle.
     fn integer_type(&self, die: Die) -> Result<Option<(u64, bool)>, Damage> {
         let mut at = die;
         for _ in 0..MAX_CHAIN {

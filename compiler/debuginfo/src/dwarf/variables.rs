@@ -20,7 +20,7 @@ pub(super) struct PlacedVariable {
     pub name: String,
     pub type_id: TypeId,
     pub parameter: bool,
-    /// None: it has no value there, or none that a probe can get at.
+    /// None: it has no value there, or none that a probe can read.
     pub location: Option<Location>,
 }
 
@@ -77,7 +77,7 @@ impl Dwarf {
         Ok(None)
     }
 
-    /// What each of the scopes declares.
+    /// What each scope declares.
     fn declared_in(&self, scopes: &[Die]) -> Result<Vec<Vec<Declared<'_>>>, Damage> {
         scopes.iter().map(|scope| self.variables_in(*scope)).collect()
     }
@@ -120,14 +120,14 @@ impl Dwarf {
         }
     }
 
-    /// The same of the function's own alone.
+    /// The same for the function's own variables alone.
     pub(super) fn find_local(&self, id: FunctionId, at: Address, name: &str) -> Result<Option<Found>, Damage> {
         let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
             return Ok(None);
         };
         for scope in scopes.own.iter().rev().chain(scopes.inner.iter().rev()) {
             let declared = self.variables_in(*scope)?;
-            // The last one of a name is what the code after its declaration means.
+            // The last one of a name is what the code after its declaration refers to.
             if let Some(variable) = declared.iter().rev().find(|variable| variable.name == name) {
                 return self.locate(variable, &scopes, at).map(Some);
             }
@@ -136,7 +136,7 @@ impl Dwarf {
     }
 
     fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<Found, Damage> {
-        // The compiler may leave out of a copy what it has optimised out of it.
+        // The compiler may omit from a copy what it has optimised out there.
         if self.variables_in(id.die())?.iter().any(|variable| variable.name == name) {
             return Ok(Err(Unavailable::OptimizedOut));
         }
@@ -204,7 +204,7 @@ impl Dwarf {
         }
     }
 
-    /// Where the object is that an entry describes, at a place of the code.
+    /// Where the object described by an entry is, at a place of the code.
     pub(super) fn located_entry(&self, die: Die, place: &Place) -> Result<Location, Fault> {
         for (_, unit, entry) in self.store.origins(die)? {
             return match self.stored(unit, &entry, place.at)? {
@@ -218,7 +218,7 @@ impl Dwarf {
         Err(Fault::OptimizedOut)
     }
 
-    /// The location that the entry describes for the address; None if it describes none.
+    /// The location that the entry gives for the address; None if it gives none.
     fn stored(&self, unit: &Unit, entry: &Entry, at: u64) -> Result<Option<Stored>, Damage> {
         if let Some(stored) = self.stored_as(unit, entry, gimli::DW_AT_location, at)? {
             return Ok(Some(stored));

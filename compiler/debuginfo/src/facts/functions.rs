@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Functions, and what their code has inside it.
+//! Functions and the contents of their code.
 
 use spile_base::glob;
 
 use super::types::TypeId;
 use crate::object::Address;
 
-/// A function of one object: an entry that has its name. Several functions may share one (`static` ones, and inline
+/// A function of one object: an entry that has its name. Several functions may share a name (`static` ones, and inline
 /// functions of headers in each unit that uses them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(pub(crate) u32);
 
-/// Which functions are looked for; all that is given has to fit.
+/// Which functions are looked for; all given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionPattern {
     /// A shell pattern.
@@ -21,16 +21,16 @@ pub struct FunctionPattern {
     pub file: Option<String>,
 }
 
-/// A function, and where its code is.
+/// A function and where its code is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// As the source has it, without the suffixes of clones.
+    /// As in the source, without the suffixes of clones.
     pub name: String,
-    /// Path of the declaring file (DW_AT_decl_file), from the top of the sources on: `fs/read_write.c`.
+    /// Path of the declaring file (DW_AT_decl_file), relative to the top of the sources: `fs/read_write.c`.
     pub file: String,
-    /// Of the declaration (DW_AT_decl_line); 0 where it is not known.
+    /// Line of the declaration (DW_AT_decl_line); 0 where it is not known.
     pub line: u32,
-    /// Other units see its name.
+    /// It is visible to other units.
     pub external: bool,
     /// None: it returns void.
     pub return_type: Option<TypeId>,
@@ -40,7 +40,7 @@ pub struct Function {
     pub inlined: Vec<InlinedInstance>,
 }
 
-/// A copy of a function that is called.
+/// An out-of-line copy of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
     /// First instruction.
@@ -49,13 +49,13 @@ pub struct Body {
     pub size: u64,
     /// Name in the symbol table, `foo` or `foo.isra.0`.
     pub symbol: Option<String>,
-    /// The parts that lie elsewhere, as `foo.cold`: start and size.
+    /// The parts elsewhere, such as `foo.cold`: start and size.
     pub other_parts: Vec<(Address, u64)>,
 }
 
 impl Body {
-    /// Whether gcc has split it off (`-fpartial-inlining`): it is only reached from the function's own code, or from an
-    /// inlined copy of what was left of that.
+    /// Whether gcc has split it off (`-fpartial-inlining`): it is reached only from the function's own code, or from an
+    /// inlined copy of the rest of the function.
     pub fn is_part(&self) -> bool {
         self.symbol.as_ref().is_some_and(|symbol| symbol.contains(".part."))
     }
@@ -73,16 +73,17 @@ pub struct InlinedInstance {
 pub struct Call {
     /// The function that is called.
     pub callee: FunctionId,
-    /// Of an inlined call its first instruction, else the instruction that calls.
+    /// For an inlined call its first instruction, otherwise the instruction that calls.
     pub address: Address,
     /// The copy of the callee that is there instead of a call.
     pub inlined: Option<InlinedCode>,
-    /// A tail call, that is a jump at the caller's end: it leaves no return address. `address` is what follows it.
+    /// A tail call: a jump at the caller's end, which leaves no return address. `address` is that of the following
+    /// instruction.
     pub tail: bool,
 }
 
 impl Call {
-    /// Where a callee that is not inlined returns to: the instruction behind the call.
+    /// The return address of a callee that is not inlined: the instruction after the call.
     pub fn returns_to(&self) -> Address {
         Address { offset: self.address.offset.saturating_add(CALL_LENGTH), ..self.address }
     }
@@ -95,7 +96,7 @@ pub struct InlinedCode(pub(crate) u32);
 /// A label of C.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// As the source has it.
+    /// As in the source.
     pub name: String,
     /// Of its declaration.
     pub line: u32,
@@ -103,24 +104,24 @@ pub struct Label {
     pub address: Address,
 }
 
-/// The first instruction of a statement, or of a line of which no statement begins anywhere.
+/// The first instruction of a statement, or of a line on which no statement begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// The instruction.
     pub address: Address,
-    /// As [`Function::file`]; another one than the function's where a call has been inlined.
+    /// As in [`Function::file`]; differs from the function's where a call has been inlined.
     pub file: String,
-    /// From 1 on.
+    /// Counted from 1.
     pub line: u32,
-    /// Which body or inlined copy of the function has it: bodies are counted first, from 0 on.
+    /// Which body or inlined copy of the function contains it: bodies are counted first, from 0.
     pub copy: u32,
 }
 
-/// Bytes of a direct call (Intel SDM, CALL rel32: E8 and four bytes), the one way in which compilers call a function that
-/// they name in the call site's entry.
+/// Size of a direct call (Intel SDM, CALL rel32: E8 and four bytes), which is how compilers call a function that they name
+/// in the entry of the call site.
 pub(crate) const CALL_LENGTH: u64 = 5;
 
-/// Whether the shell pattern fits the path, or a tail of it that begins behind a `/`.
+/// Whether the shell pattern matches the path, or a tail of it that begins after a `/`.
 pub(crate) fn path_fits(pattern: &str, path: &str) -> bool {
     let tails = path.match_indices('/').filter_map(|(at, _)| path.get(at + 1..));
     std::iter::once(path).chain(tails).any(|tail| glob::matches(pattern, tail))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where a variable is: operations on registers and memory that whoever asks can compute.
+//! Where a variable is: operations on registers and memory that the caller can evaluate.
 
 use crate::object::Address;
 
-/// One step of a stack machine with 64-bit words; the result is what lies on top at the end.
+/// One step of a stack machine with 64-bit words; the result is the top of the stack at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Pushes the number.
@@ -25,9 +25,9 @@ pub enum Op {
     Div,
     /// The remainder, unsigned.
     Mod,
-    /// The top with the other sign.
+    /// The top with its sign inverted.
     Neg,
-    /// The top with all bits turned.
+    /// The top with all bits inverted.
     Not,
     /// Bitwise and.
     And,
@@ -74,9 +74,9 @@ pub enum Location {
     Register(u16),
     /// In memory, at the address that the operations give.
     Memory(Vec<Op>),
-    /// In no place; the operations give its value.
+    /// Nowhere; the operations give its value.
     Value(Vec<Op>),
-    /// In no place; its bytes are these, as memory would have them.
+    /// Nowhere; these are its bytes, in memory order.
     Bytes(Vec<u8>),
     /// In parts, the first at the least significant end.
     Pieces(Vec<Piece>),
@@ -87,11 +87,11 @@ pub enum Location {
         /// Bytes.
         offset: i64,
     },
-    /// It depends on the caller, which the return address tells at run time. All cases are values, or all are in memory.
+    /// It depends on the caller, which the return address shows at run time. All cases are values, or all are in memory.
     ByCaller {
         /// Address of the word on the stack that holds the return address.
         return_address: Vec<Op>,
-        /// Return addresses, and the location where one of them is found.
+        /// Return addresses, and the location for each.
         cases: Vec<(Vec<Address>, Location)>,
     },
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What debug information says, whatever it was read from: owned values, and ids that are good for the object they came
+//! What debug information contains, whichever form it has: owned values, and ids that are valid for the object they came
 //! from. A [`Source`](crate::source::Source) gives them.
 //!
-//! An id holds the number by which its source knows the thing: DWARF the offset of the entry in `.debug_info`, BTF the
-//! number of the type, an exported index the row of its table.
+//! An id holds the number by which its source knows the thing: for DWARF the offset of the entry in `.debug_info`, for BTF
+//! the number of the type, for an exported index the row of its table.
 
 mod functions;
 mod location;
@@ -21,5 +21,5 @@ pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type
 pub(crate) use types::{Extent, TypeTag};
 pub use variables::{Elsewhere, FoundVariable, Unavailable, Variable};
 
-/// Longest chain of references (typedefs, qualifiers, abstract origins) that is followed: beyond it is a cycle.
+/// Longest chain of references (typedefs, qualifiers, abstract origins) that is followed; a longer one is a cycle.
 pub(crate) const MAX_CHAIN: usize = 64;

@@ -10,10 +10,10 @@ use super::location::Op;
 /// DWARF's number of the stack pointer.
 pub(crate) const STACK_POINTER: u16 = 7;
 
-/// That of the frame pointer.
+/// DWARF's number of the frame pointer.
 pub(crate) const FRAME_POINTER: u16 = 6;
 
-/// Those that a called function gives back as they were (3.2.1): rbx, rbp, r12 to r15.
+/// Registers that a called function preserves (3.2.1): rbx, rbp, r12 to r15.
 pub(crate) const PRESERVED: [u16; 6] = [3, 6, 12, 13, 14, 15];
 
 /// The canonical frame address at a function's first instruction: the return address has just been pushed.
@@ -27,8 +27,8 @@ pub fn parameter_register(index: usize) -> Option<u16> {
     REGISTERS.get(index).copied()
 }
 
-/// Address of the integer parameter `index` (from 0) that no register takes, at a function's first instruction: the first of
-/// them lies above the return address.
+/// Address of the integer parameter `index` (from 0) that is passed on the stack, at a function's first instruction: the
+/// first of them is above the return address.
 pub(crate) fn stack_parameter(index: usize) -> [Op; 3] {
     [Op::Register(STACK_POINTER), Op::Const((index.saturating_sub(5) as i64).saturating_mul(8)), Op::Add]
 }

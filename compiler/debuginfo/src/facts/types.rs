@@ -8,7 +8,7 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId {
     pub(crate) number: u32,
-    /// Leading dimensions of an array type that are left out: the array of the others.
+    /// Leading dimensions of an array type that are left out: the type is the array of the others.
     pub(crate) dimensions: u8,
 }
 
@@ -28,45 +28,45 @@ pub enum Type {
         name: String,
         /// Bytes.
         size: u64,
-        /// How its bits are to be read.
+        /// How its bits are interpreted.
         encoding: BaseEncoding,
     },
-    /// What it points to; None: to void.
+    /// What it points to; None: void.
     Pointer(Option<TypeId>),
     /// A struct or a union.
     Struct {
-        /// None of an anonymous one.
+        /// None if it is anonymous.
         name: Option<String>,
         /// It is a union.
         union: bool,
         /// Bytes.
         size: u64,
-        /// In the order of the declaration.
+        /// In declaration order.
         members: Vec<Member>,
     },
     /// An array, of one or more dimensions.
     Array {
         /// Type of the innermost elements.
         element: TypeId,
-        /// Of each dimension, outermost first; None where the declaration gives none.
+        /// For each dimension, outermost first; None where the declaration gives none.
         counts: Vec<Option<u64>>,
     },
     /// An enumeration.
     Enum {
-        /// None of an anonymous one.
+        /// None if it is anonymous.
         name: Option<String>,
         /// Bytes.
         size: u64,
         /// Its values are to be sign-extended.
         signed: bool,
-        /// Names and values, in the order of the declaration.
+        /// Names and values, in declaration order.
         values: Vec<(String, i64)>,
     },
     /// Another name of a type.
     Typedef {
         /// The new name.
         name: String,
-        /// None: of void.
+        /// None: void.
         target: Option<TypeId>,
     },
     /// The type qualified with `const`; None: void.
@@ -82,14 +82,14 @@ pub enum Type {
         /// The list of parameters ends in `...`.
         variadic: bool,
     },
-    /// Only declared, and nowhere defined in this object: `struct NAME`, `union NAME` or `enum NAME`; or `void`.
+    /// Only declared, not defined in this object: `struct NAME`, `union NAME` or `enum NAME`; or `void`.
     Incomplete {
         /// With its keyword.
         name: String,
     },
 }
 
-/// How the bits of a base type are to be read (DW_AT_encoding; DWARF 5, 5.1.1).
+/// How the bits of a base type are interpreted (DW_AT_encoding; DWARF 5, 5.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseEncoding {
     /// A signed integer.
@@ -98,9 +98,9 @@ pub enum BaseEncoding {
     Unsigned,
     /// `_Bool`.
     Bool,
-    /// A character, or an integer of 8 bits, with a sign.
+    /// A signed character, or a signed integer of 8 bits.
     SignedChar,
-    /// A character, or an integer of 8 bits, without a sign.
+    /// An unsigned character, or an unsigned integer of 8 bits.
     UnsignedChar,
     /// A floating-point number, which handlers cannot use.
     Float,
@@ -113,10 +113,10 @@ pub struct Member {
     pub name: Option<String>,
     /// Its type.
     pub type_id: TypeId,
-    /// Bytes from the start of the struct; of a bit-field, to the byte that has its first bit.
-    /// From DW_AT_data_member_location or DW_AT_data_bit_offset (DWARF 5, 5.7.6).
+    /// Bytes from the start of the struct; for a bit-field, to the byte that has its first bit. From
+    /// DW_AT_data_member_location or DW_AT_data_bit_offset (DWARF 5, 5.7.6).
     pub offset: u64,
-    /// None: it is no bit-field.
+    /// None: it is not a bit-field.
     pub bits: Option<MemberBits>,
 }
 
@@ -129,14 +129,14 @@ pub struct MemberBits {
     pub bits: u8,
 }
 
-/// A member, however deep in anonymous structs and unions.
+/// A member, possibly inside anonymous structs and unions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundMember {
     /// Its type.
     pub type_id: TypeId,
     /// Bytes from the start of the outermost struct.
     pub offset: u64,
-    /// None: it is no bit-field.
+    /// None: it is not a bit-field.
     pub bits: Option<MemberBits>,
 }
 
@@ -145,7 +145,7 @@ pub struct FoundMember {
 pub enum MemberError {
     /// The struct has no member of that name.
     NoMember {
-        /// The names that there are, those in anonymous structs and unions included.
+        /// The names of the members, including those of anonymous structs and unions.
         candidates: Vec<String>,
     },
     /// The type is neither a struct nor a union.
@@ -164,11 +164,11 @@ pub enum MemberError {
 pub(crate) enum Extent {
     /// All of it.
     Whole,
-    /// A struct's members and an enumeration's values are left out: for names and sizes.
+    /// Without a struct's members and an enumeration's values: enough for names and sizes.
     Outline,
 }
 
-/// The word before a type's name.
+/// The keyword before a type's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum TypeTag {
     Struct,

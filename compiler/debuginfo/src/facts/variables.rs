@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Variables: those of a function, and why one cannot be had.
+//! Variables of functions, and why one is not available.
 
 use super::location::Location;
 use super::types::TypeId;
 
-/// A parameter or a local variable as it is declared.
+/// A parameter or a local variable as declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// As the source has it.
+    /// As in the source.
     pub name: String,
     /// Its type.
     pub type_id: TypeId,
 }
 
-/// A variable that has a value at the address that was asked about.
+/// A variable that has a value at the given address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundVariable {
     /// Its type.
@@ -23,23 +23,23 @@ pub struct FoundVariable {
     pub location: Location,
 }
 
-/// Why a variable cannot be had at an address.
+/// Why a variable is not available at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unavailable {
     /// No variable of that name is in scope there.
     Unknown,
-    /// It is in scope, and has no value there: see [`DebugInfo::elsewhere`](crate::DebugInfo::elsewhere).
+    /// It is in scope but has no value there: see [`DebugInfo::elsewhere`](crate::DebugInfo::elsewhere).
     OptimizedOut,
     /// It has a value that a probe cannot read; the text is a clause that says why.
     Unsupported(String),
 }
 
-/// Where else a variable has a value that has none at the address that was asked about.
+/// Where else a variable has a value that has none at the given address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Elsewhere {
     /// The line of that address in the function's own file; None where no statement begins there.
     pub line: Option<u32>,
-    /// The lines of that file with code in the same body or inlined copy, calls inlined there included, ascending; and
+    /// The lines of that file with code in the same body or inlined copy, including calls inlined there, ascending; and
     /// whether the variable has a value where the line begins.
     pub lines: Vec<(u32, bool)>,
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The kernel within a boot image (`/boot/vmlinuz-R`): Documentation/arch/x86/boot.rst says where it is.
+//! The kernel within a boot image (`/boot/vmlinuz-R`); its position is described in Documentation/arch/x86/boot.rst.
 
-/// The boot protocol's magic at this offset.
+/// The boot protocol's magic number at this offset.
 const MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 
 /// Whether the file is an x86 boot image (bzImage).
@@ -22,8 +22,8 @@ pub(crate) fn payload(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(start..start.checked_add(word(0x24c)?)?)
 }
 
-/// LZ4's legacy frame, the one that the kernel's build makes: blocks behind their lengths, each unpacking to 8 MiB at most.
-/// Read here: a crate would replace the 45 lines of [`unpack_block`] alone.
+/// LZ4's legacy frame, which the kernel's build makes: blocks preceded by their lengths, each unpacking to at most 8 MiB.
+/// Read here: a crate would replace only the 45 lines of [`unpack_block`].
 pub(crate) const LZ4_MAGIC: [u8; 4] = [0x02, 0x21, 0x4c, 0x18];
 
 const LZ4_BLOCK: usize = 8 << 20;
@@ -32,7 +32,7 @@ const LZ4_BLOCK: usize = 8 << 20;
 pub(crate) fn unpack_lz4(packed: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let mut rest = packed.strip_prefix(&LZ4_MAGIC).unwrap_or(packed);
     let mut unpacked = Vec::new();
-    // The build puts the unpacked size behind the last block.
+    // The build appends the unpacked size after the last block.
     while rest.len() > 4 {
         let Some((length, after)) = rest.split_first_chunk() else { break };
         let length = u32::from_le_bytes(*length) as usize;
@@ -60,7 +60,7 @@ fn unpack_block(block: &[u8], unpacked: &mut Vec<u8>, end: usize) -> Option<()> 
         }
         unpacked.extend_from_slice(copied);
         bytes = rest.iter();
-        // The last sequence has literals alone.
+        // The last sequence has only literals.
         if bytes.as_slice().is_empty() {
             return Some(());
         }
@@ -73,7 +73,7 @@ fn unpack_block(block: &[u8], unpacked: &mut Vec<u8>, end: usize) -> Option<()> 
         if distance >= count {
             unpacked.extend_from_within(from..from + count);
         } else {
-            // It overlaps what it writes: byte by byte.
+            // Source and destination may overlap: copied byte by byte.
             for at in from..from + count {
                 let byte = *unpacked.get(at)?;
                 unpacked.push(byte);
@@ -82,7 +82,7 @@ fn unpack_block(block: &[u8], unpacked: &mut Vec<u8>, end: usize) -> Option<()> 
     }
 }
 
-/// 15 goes on in further bytes, to the first that is not 255.
+/// A length of 15 continues in further bytes, up to the first that is not 255.
 fn length<'b>(first: usize, bytes: &mut impl Iterator<Item = &'b u8>) -> Option<usize> {
     let mut length = first;
     if first == 15 {

@@ -38,10 +38,10 @@ pub(crate) fn is_raw_btf(bytes: &[u8]) -> bool {
     bytes.starts_with(&BTF_MAGIC.to_le_bytes())
 }
 
-/// The first address that a section of a relocatable file gets, so that no small number is an address by accident.
+/// The first address that a section of a relocatable file gets, so that no small number is a valid address by accident.
 const LAYOUT_START: u64 = 0x10_0000;
 
-/// Sections unpacked in memory are refused beyond this size.
+/// Sections that unpack to more than this are refused.
 const MAX_SECTIONS: u64 = 2 << 30;
 
 /// The only kind of ELF file that is read: 64 bits, little-endian.
@@ -81,20 +81,20 @@ impl Section {
     }
 }
 
-/// A loaded section, as [`super::skeleton`] writes it down.
+/// A loaded section as [`super::skeleton`] writes it.
 pub(crate) struct Loaded {
     pub name: String,
     pub address: u64,
     pub size: u64,
     pub executable: bool,
-    /// Contents of a note; empty of all other sections.
+    /// Contents of a note; empty for all other sections.
     pub note: Vec<u8>,
 }
 
-/// A symbol of code or data, as `.symtab` has it.
+/// A symbol of code or data from `.symtab`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'e> {
-    /// As the file has it; empty where it is not UTF-8.
+    /// As in the file; empty where it is not UTF-8.
     pub name: &'e str,
     /// In the object's one address space.
     pub(crate) at: u64,
@@ -106,7 +106,7 @@ pub struct Symbol<'e> {
     pub function: bool,
 }
 
-/// One object file: ELF, or BTF alone as `/sys/kernel/btf` has it.
+/// One object file: ELF, or only BTF as in `/sys/kernel/btf`.
 #[derive(Debug)]
 pub struct Elf {
     path: PathBuf,
@@ -140,7 +140,7 @@ struct Row {
 }
 
 impl Elf {
-    /// Reads the file, unpacked if it is compressed. Fails where it is no object file for this architecture.
+    /// Reads the file, unpacked if it is compressed. Fails if it is not an object file for this architecture.
     pub fn open(path: &Path) -> Result<Elf, Error> {
         Elf::new(path, file::open(path)?)
     }
@@ -161,7 +161,7 @@ impl Elf {
         Elf::new(path, Bytes::Unpacked(bytes))
     }
 
-    /// The file of these bytes: an ELF file, or BTF as in /sys/kernel/btf. `path` is for messages.
+    /// Parses the bytes: an ELF file, or BTF as in /sys/kernel/btf. `path` is for messages.
     pub(crate) fn new(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
         let wrong = |message: String| Error::Elf { path: path.into(), message };
         if is_raw_btf(&bytes) {
@@ -204,7 +204,7 @@ impl Elf {
         })
     }
 
-    /// The path that it was opened by.
+    /// The path by which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -214,7 +214,7 @@ impl Elf {
         &self.build_id
     }
 
-    /// Where the loaded kernel has its build-id's bytes, at link-time address; None in a relocatable file.
+    /// Link-time address of the build-id's bytes in the loaded kernel; None in a relocatable file.
     pub fn build_id_address(&self) -> Option<u64> {
         self.build_id_at
     }
@@ -224,7 +224,7 @@ impl Elf {
         self.parse().is_ok_and(|elf| elf.section_by_name(name).is_some_and(|section| section.size() > 0))
     }
 
-    /// The contents of `.BTF`, if there is one; the file itself may be nothing else.
+    /// The contents of `.BTF`, if there is one; the file itself may be only BTF.
     pub(crate) fn btf(&self) -> Result<Option<Vec<u8>>, Error> {
         if is_raw_btf(&self.bytes) {
             return Ok(Some(self.bytes.to_vec()));
@@ -243,7 +243,7 @@ impl Elf {
         is_raw_btf(&self.bytes) || self.has_section(".BTF")
     }
 
-    /// Whether it has symbols of functions. What objcopy leaves may have symbols of sections alone.
+    /// Whether it has symbols of functions. After objcopy only symbols of sections may be left.
     pub fn has_symbols(&self) -> bool {
         let code = |elf: File| {
             elf.symbols().any(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.section_index().is_some())
@@ -314,7 +314,7 @@ impl Elf {
         Ok(all)
     }
 
-    /// Whether every section's bytes are within the file: one that was cut may have its table of sections in front.
+    /// Whether every section's bytes are within the file: a truncated file may have its section table in front.
     pub fn is_whole(&self) -> bool {
         let end = self.bytes.len() as u64;
         self.parse().is_ok_and(|elf| {
@@ -332,7 +332,7 @@ impl Elf {
             .collect()
     }
 
-    /// Contents of a section that is neither packed nor relocated; None if there is none.
+    /// Contents of a section that is neither compressed nor relocated; None if there is none.
     pub(crate) fn plain_section(&self, name: &str) -> Option<std::ops::Range<usize>> {
         let elf = self.parse().ok()?;
         let (start, length) = elf.section_by_name(name)?.file_range()?;
@@ -340,7 +340,7 @@ impl Elf {
         (end <= self.bytes.len()).then_some(start..end)
     }
 
-    /// What a module says of itself by that name in `.modinfo`, as modinfo(8) prints it; None if it does not.
+    /// The value of that name in `.modinfo`, as modinfo(8) prints it; None if there is none.
     pub(crate) fn module_info(&self, key: &str) -> Option<String> {
         let range = self.plain_section(".modinfo")?;
         let entries = self.bytes.get(range)?.split(|byte| *byte == 0);
@@ -363,7 +363,7 @@ impl Elf {
         (!name.is_empty() && !name.contains('/')).then(|| PathBuf::from(name))
     }
 
-    /// Name and build-id from `.gnu_debugaltlink`: the file that has what this one shares with others.
+    /// Name and build-id from `.gnu_debugaltlink`: the file with the entries that this one shares with others.
     pub(crate) fn shared_link(&self) -> Option<(PathBuf, Vec<u8>)> {
         use std::os::unix::ffi::OsStrExt;
         let elf = self.parse().ok()?;
@@ -425,7 +425,7 @@ impl Elf {
         self.section_at(self.flat(address)?)
     }
 
-    /// All that are loaded, sorted by their place in the object's one address space.
+    /// All loaded sections, sorted by their place in the object's one address space.
     pub(crate) fn sections(&self) -> &[Section] {
         &self.sections
     }
@@ -458,7 +458,7 @@ impl Elf {
         Ok(Symbols { all, by_name: OnceLock::new() })
     }
 
-    /// Hash of the name and index of each symbol, sorted: made when the first name is asked for.
+    /// Hash of the name and index of each symbol, sorted: made when first needed.
     fn names<'s>(&self, symbols: &'s Symbols) -> &'s [(u32, u32)] {
         symbols.by_name.get_or_init(|| {
             let mut names: Vec<(u32, u32)> =
@@ -544,14 +544,14 @@ impl Elf {
     /// The place of a symbol of this name.
     pub fn symbol_address(&self, name: &str) -> Result<Option<Address>, Error> {
         if self.symbols.get().is_none() {
-            // One name is found sooner than all are put in order.
+            // One name is found faster by a search than by sorting all.
             return Ok(self.scan_for(name)?.and_then(|at| self.address(at)));
         }
         let at = self.symbols_named(name)?.next().map(|symbol| symbol.at);
         Ok(at.and_then(|at| self.address(at)))
     }
 
-    /// Where the lowest symbol of that name is, in the object's one address space: what `symbols_named` has first.
+    /// Where the lowest symbol of that name is, in the object's one address space: the first result of `symbols_named`.
     fn scan_for(&self, name: &str) -> Result<Option<u64>, Error> {
         let elf = self.parse()?;
         let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
@@ -559,7 +559,7 @@ impl Elf {
         Ok(named.filter_map(|symbol| self.symbol_start(&symbol)).min())
     }
 
-    /// Where a symbol of the kinds that are looked at is, in the object's one address space.
+    /// The place of a symbol of the kinds considered, in the object's one address space.
     fn symbol_start(&self, symbol: &ElfSymbol64<LittleEndian>) -> Option<u64> {
         if !matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown) || symbol.is_undefined()
         {
@@ -605,7 +605,7 @@ impl Elf {
         fits: &dyn Fn(&Symbol) -> bool,
     ) -> Result<Option<Anchor>, Error> {
         for symbol in self.symbols_before(at)?.take_while(|symbol| symbol.at >= section.start) {
-            // Padding before functions (6.2 and later) and assembler's local labels are not in a module's kallsyms.
+            // Padding before functions (6.2 and later) and the assembler's local labels are not in a module's kallsyms.
             let hidden = symbol.name.starts_with("__pfx_") || symbol.name.starts_with('.');
             if fits(&symbol) && !hidden && self.symbols_named(symbol.name)?.count() == 1 {
                 return Ok(Some(Anchor { symbol: symbol.name.to_string(), offset: at - symbol.at }));
@@ -614,7 +614,7 @@ impl Elf {
         Ok(None)
     }
 
-    /// A debug section's contents as DWARF means them: unpacked, relocations applied. Empty if there is none.
+    /// A debug section's contents as DWARF readers need them: unpacked, relocations applied. Empty if there is none.
     pub(crate) fn debug_section(&self, name: &str) -> Result<Contents, Error> {
         let elf = self.parse()?;
         let Some(section) = elf.section_by_name(name) else {
@@ -652,7 +652,7 @@ impl Elf {
                 RelocationTarget::Symbol(index) => {
                     let symbol =
                         elf.symbol_by_index(index).map_err(|error| self.wrong(format!("section {name}: {error}")))?;
-                    // A symbol of another object has no address here: what names it stays as it is.
+                    // A symbol of another object has no address here: the field keeps its value.
                     let Some(section) = symbol.section_index() else {
                         continue;
                     };
@@ -664,7 +664,7 @@ impl Elf {
             let value = base.wrapping_add_signed(relocation.addend());
             let value = match relocation.kind() {
                 RelocationKind::Absolute => value,
-                // Only frame descriptions that are loaded have these; they count from the place itself.
+                // Only loaded frame descriptions have these; they are relative to the field itself.
                 RelocationKind::Relative => {
                     let own = self.section(SectionId(section.index().0 as u32)).map_or(0, |section| section.start);
                     value.wrapping_sub(own.wrapping_add(offset))
@@ -697,10 +697,10 @@ impl Elf {
     }
 }
 
-/// Sections of one file. Their names are compared one by one whenever one is looked for.
+/// Sections of one file. Names are compared one by one in each search.
 const SECTIONS: Limits = Limits { bytes: 4 << 20, width: 1 << 16, ..USUAL };
 
-/// Refuses more sections, or longer names of them, than any compiler writes.
+/// Refuses more sections, or longer names, than any compiler writes.
 fn named(elf: &File, bytes: &[u8]) -> Result<(), String> {
     let budget = Budget::new("sections and their names", SECTIONS);
     let headers = elf.elf_section_table();
@@ -725,7 +725,7 @@ fn hash(name: &[u8]) -> u32 {
 
 /// A debug section's contents.
 pub(crate) enum Contents {
-    /// As they are in the file.
+    /// As in the file.
     InFile(std::ops::Range<usize>),
     Owned(Vec<u8>),
 }
@@ -739,7 +739,7 @@ pub struct Anchor {
     pub offset: u64,
 }
 
-/// The sections that are loaded, sorted by start; in a relocatable file one behind the other.
+/// The loaded sections, sorted by start; in a relocatable file one after the other.
 fn lay_out(elf: &File, relocatable: bool) -> Vec<Section> {
     let mut sections = Vec::new();
     let mut next = LAYOUT_START;
@@ -755,7 +755,7 @@ fn lay_out(elf: &File, relocatable: bool) -> Vec<Section> {
         let Some(end) = start.checked_add(size).and_then(|end| end.checked_add(0x1fff)) else {
             continue;
         };
-        // A page between them: a range that ends where a section ends is in no other.
+        // A page between them, so that the end of one section is not in the next.
         next = if relocatable { end & !0xfff } else { next };
         let name = section.name().unwrap_or_default().to_string();
         let executable = sh_flags.0 & SHF_EXECINSTR.0 != 0;

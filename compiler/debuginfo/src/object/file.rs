@@ -13,18 +13,18 @@ use super::boot_image;
 use crate::error::Error;
 use spile_base::cache;
 
-/// Unpacked sizes beyond this are taken for damage: the largest modules with debug information have some 300 MB.
+/// Files that unpack to more than this are damaged: the largest modules with debug information have some 300 MB.
 const MAX_UNPACKED: u64 = 400 << 20;
 
 /// KiB that an xz or lzma decoder may use: boot images have dictionaries of up to 128 MiB.
 const MAX_DICTIONARY: u32 = 160 << 10;
 
-/// Bytes that stay where they are for as long as this value lives.
+/// Bytes that do not move while this value lives.
 #[derive(Debug)]
 pub enum Bytes {
     Mapped(memmap2::Mmap),
     /// Within an entry of the cache.
-    Kept(cache::Mapped),
+    Cached(cache::Mapped),
     Unpacked(Vec<u8>),
 }
 
@@ -34,7 +34,7 @@ impl Deref for Bytes {
     fn deref(&self) -> &[u8] {
         match self {
             Bytes::Mapped(map) => map,
-            Bytes::Kept(kept) => kept,
+            Bytes::Cached(mapped) => mapped,
             Bytes::Unpacked(bytes) => bytes,
         }
     }
@@ -58,7 +58,7 @@ pub fn open(path: &Path) -> Result<Bytes, Error> {
     };
     if map.starts_with(b"spile-cache") {
         let nothing = || Error::Unpack { path: path.into(), message: "an entry of the cache that is no file".into() };
-        return cache::file_in(&file).map(Bytes::Kept).ok_or_else(nothing);
+        return cache::file_in(&file).map(Bytes::Cached).ok_or_else(nothing);
     }
     unpack(&map).map_or(Ok(Bytes::Mapped(map)), |unpacked| {
         unpacked.map(Bytes::Unpacked).map_err(|message| Error::Unpack { path: path.into(), message })
@@ -75,7 +75,7 @@ fn unpack_within(packed: &[u8], budget: &Budget) -> Option<Result<Vec<u8>, Strin
     let read_all = |reader: &mut dyn Read| budget.read_all(reader).map_err(|error| error.to_string());
     Some(match packed {
         [0x1f, 0x8b, ..] => read_all(&mut flate2::read::MultiGzDecoder::new(packed)),
-        // A boot image has something behind the stream's end.
+        // A boot image has other data after the end of the stream.
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
             read_all(&mut lzma_rust2::XzReader::new_mem_limit(packed, false, MAX_DICTIONARY))
         }
@@ -96,7 +96,7 @@ fn unpack_within(packed: &[u8], budget: &Budget) -> Option<Result<Vec<u8>, Strin
     })
 }
 
-/// The kernel in a boot image, which may be no boot image again.
+/// The kernel in a boot image; that must not be a boot image again.
 fn unpack_image(image: &[u8], budget: &Budget) -> Result<Vec<u8>, String> {
     let _level = budget.deeper().map_err(|_| "a boot image within a boot image".to_string())?;
     let payload = boot_image::payload(image).ok_or_else(|| "a boot image without a kernel".to_string())?;
@@ -149,7 +149,7 @@ mod tests {
             for at in 6..bytes.len() {
                 let mut flipped = bytes.clone();
                 flipped[at] ^= 0x10;
-                // Not each format has a checksum that every flipped bit disturbs; none may end in a panic.
+                // Not every format has a checksum that detects each flipped bit; none may cause a panic.
                 let _ = unpack(&flipped);
             }
         }
@@ -173,7 +173,7 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             state >> 24
         };
-        // Thick with what may be calls.
+        // Dense with what may be calls.
         let choice = [0xe8, 0xe9, 0, 0xff, 1, 0x48];
         let code: Vec<u8> = (0..300_000)
             .map(|_| if next() < 160 { choice[next() as usize % choice.len()] } else { next() as u8 })
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Each packs far more than there may be, and is given up in time.
+    /// Each unpacks to far more than is allowed, and is refused in time.
     #[test]
     fn archives_of_nothing_much_are_given_up() {
         static BLOCK: [u8; 1 << 16] = [0; 1 << 16];
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// 512 bytes each, so that a file of 64 MB would be 100,000 levels.
+    /// 512 bytes each: a file of 64 MB would have 100,000 levels.
     #[test]
     fn a_boot_image_in_a_boot_image() {
         let mut image = Vec::new();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Control flow of functions, from their machine code: by which of several places an execution of a source line begins.
+//! Control flow of functions, from their machine code: at which of several places an execution of a source line begins.
 //!
-//! A line table has a line again wherever the compiler went back to it: for the rest of an expression behind a call, in a loop,
-//! in a copy of the line on a path of its own. Only the flow tells these apart.
+//! A line table repeats a line wherever the compiler came back to it: for the rest of an expression after a call, in a
+//! loop, in a copy of the line on another path. Only the control flow distinguishes these.
 //!
 //! Besides what instructions show, jump labels jump to the targets in `__jump_table` (include/linux/jump_label.h), and faults
 //! continue at those in `__ex_table` (arch/x86/include/asm/extable.h: three distances from themselves, the last is a type).
@@ -16,23 +16,24 @@ use object::{Object as _, ObjectSection};
 use super::elf::{Elf, Symbol};
 use super::patched::Reader;
 
-/// Bytes of code that are looked at for one line.
+/// Bytes of code that are analysed for one line.
 const MAX_BYTES: u64 = 1 << 20;
-/// Bytes of a piece of code that no symbol has, such as a test in `.altinstr_aux`.
+/// Size of a piece of code without a symbol, such as a test in `.altinstr_aux`.
 const MAX_PIECE: u64 = 64;
-/// Entries of `__jump_table` and `__ex_table` in bytes.
+/// Bytes of an entry of `__jump_table` and `__ex_table`.
 const TABLES: [(&str, u64); 2] = [("__jump_table", 16), ("__ex_table", 12)];
-/// Of an entry, where the distance to the target is.
+/// Offset in an entry of the distance to the target.
 const TARGET: u64 = 4;
 
-/// Jumps that instructions do not show, from and to, sorted; and of a module the targets of relocated ones, by their fields.
+/// Jumps that instructions do not show, from and to, sorted; for a module also the targets of relocated ones, by their
+/// fields.
 pub(crate) struct Edges {
     hidden: Vec<(u64, u64)>,
     relocated: HashMap<u64, Option<u64>>,
 }
 
 impl Edges {
-    /// Of the object; None where the file cannot be read.
+    /// The jumps of the object; None where the file cannot be read.
     pub(crate) fn of(elf: &Elf) -> Option<Edges> {
         let file = elf.parse().ok()?;
         let reader = Reader { elf, file: &file };
@@ -50,7 +51,7 @@ impl Edges {
             let (start, _) = section.range();
             let found = file.section_by_index(object::SectionIndex(section.id.0 as usize)).ok()?;
             for (offset, relocation) in found.relocations() {
-                // A jump counts from behind its field of four bytes.
+                // A jump is relative to the end of its field of four bytes.
                 let target = reader.target(&relocation).map(|target| target.wrapping_add(4));
                 relocated.insert(start + offset, target);
             }
@@ -59,13 +60,13 @@ impl Edges {
     }
 }
 
-/// Instructions of the functions that some places are in, with their cold parts, and what may run before each.
+/// Instructions of the functions that contain some places, with their cold parts, and the possible predecessors of each.
 pub(crate) struct Flow {
     /// Sorted.
     at: Vec<u64>,
-    /// Of each, those that may run right before it.
+    /// For each instruction, those that may run directly before it.
     before: Vec<Vec<u32>>,
-    /// Reached from elsewhere: by a call, or in a way that is not known.
+    /// Reached from elsewhere: by a call, or in an unknown way.
     entered: Vec<bool>,
 }
 
@@ -73,13 +74,13 @@ pub(crate) struct Flow {
 struct Step {
     next: Option<u64>,
     target: Option<u64>,
-    /// It may stand where nothing runs, before a loop or behind a jump.
+    /// It may be in a place that never runs, before a loop or after a jump.
     fills: bool,
 }
 
 impl Flow {
-    /// Of the functions that the places (in the object's one address space) are in; None where one is in no function, the file lacks
-    /// its code, or the code is too large.
+    /// Of the functions that contain the places (in the object's one address space); None where a place is in no function,
+    /// the file lacks its code, or the code is too large.
     pub(crate) fn of(elf: &Elf, edges: &Edges, places: &[u64]) -> Option<Flow> {
         let file = elf.parse().ok()?;
         let mut code = Code {
@@ -94,7 +95,7 @@ impl Flow {
         for place in places {
             let symbol = function_at(elf, *place)?;
             open.push((symbol.at, symbol.size));
-            // What jumps into a cold part.
+            // Jumps into a cold part.
             if let Some((whole, _)) = symbol.name.split_once(".cold") {
                 open.extend(elf.symbols_named(whole).ok()?.filter(|of| of.function).map(|of| (of.at, of.size)));
             }
@@ -105,8 +106,8 @@ impl Flow {
         Some(code.finish())
     }
 
-    /// Of places of one line, those where an execution of it begins. One of the others is reached only by way of one of these, and
-    /// never again without it.
+    /// The places among those of one line at which an execution of it begins. Each of the others is reached only through
+    /// one of these.
     pub(crate) fn first_reached(&self, places: &[u64]) -> Vec<u64> {
         let mut kept: BTreeSet<u64> = places.iter().copied().collect();
         for place in places.iter().rev() {
@@ -117,7 +118,8 @@ impl Flow {
         kept.into_iter().collect()
     }
 
-    /// Whether every path to the place comes from another of those kept, and passes it again before it returns to the place.
+    /// Whether every path to the place comes from another of those kept, and passes it again before it returns to the
+    /// place.
     fn is_after_others(&self, place: u64, kept: &BTreeSet<u64>) -> bool {
         let Ok(from) = self.at.binary_search(&place) else { return false };
         let mut seen = vec![false; self.at.len()];
@@ -140,7 +142,7 @@ impl Flow {
     }
 }
 
-/// Code that is being read.
+/// Code while it is read.
 struct Code<'e, 'f> {
     elf: &'e Elf,
     edges: &'e Edges,
@@ -151,7 +153,7 @@ struct Code<'e, 'f> {
 }
 
 impl Code<'_, '_> {
-    /// Reads a function; gives start and size of others that belong to it: its cold parts, and code without a symbol.
+    /// Reads a function; gives start and size of other pieces that belong to it: its cold parts, and code without a symbol.
     fn read(&mut self, start: u64, size: u64) -> Option<Vec<(u64, u64)>> {
         if !self.done.insert(start) {
             return Some(Vec::new());
@@ -168,7 +170,7 @@ impl Code<'_, '_> {
             let branches = matches!(flow, FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch)
                 && instruction.op0_kind() == OpKind::NearBranch64;
             let target = branches.then(|| self.target(next, instruction.near_branch_target())).flatten();
-            // Behind `ud2` a WARN() goes on, and nobody runs the `int3` behind a jump.
+            // After the `ud2` of a WARN() execution continues; the `int3` after a jump never runs.
             let goes_on = !matches!(
                 flow,
                 FlowControl::UnconditionalBranch
@@ -189,7 +191,7 @@ impl Code<'_, '_> {
         Some(targets.into_iter().filter_map(|target| self.belongs(target)).collect())
     }
 
-    /// Where a jump goes whose instruction ends at `next`; None: out of the object.
+    /// The target of a jump whose instruction ends at `next`; None: outside the object.
     fn target(&self, next: u64, written: u64) -> Option<u64> {
         match self.edges.relocated.get(&next.wrapping_sub(4)) {
             Some(relocated) => *relocated,
@@ -197,7 +199,7 @@ impl Code<'_, '_> {
         }
     }
 
-    /// The code at a jump's target, unless it is a function of its own.
+    /// The code at a jump's target, unless it is another function.
     fn belongs(&self, target: u64) -> Option<(u64, u64)> {
         if let Some(symbol) = function_at(self.elf, target) {
             let is_own = symbol.at == target && !symbol.name.contains(".cold");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Object files: the bytes of one, whichever way it is compressed; its sections, symbols, build-id and code; and a file that
-//! stands for another one.
+//! Object files: the bytes of one, compressed or not; its sections, symbols, build-id and code; and a file that stands for
+//! another one.
 //!
 //! The tables of an ELF file are read with the `object` crate, here and nowhere else in this crate.
 

@@ -2,12 +2,13 @@
 
 //! The code of a function as the file has it, and which of its bytes may differ in memory.
 //!
-//! A running kernel patches its own code: alternatives for its CPU, jump labels, static calls, calls of ftrace, thunks, lock
-//! prefixes on one CPU, and in modules whatever is relocated. Tables of the object, which are read here, list the places;
-//! everything else is the same in memory, but for words that move with the kernel's slide (runtime-c/fingerprint.c handles these).
+//! A running kernel patches its own code: alternatives for its CPU, jump labels, static calls, calls of ftrace, thunks,
+//! lock prefixes on one CPU, and in modules all relocated fields. The object's tables, which are read here, list the
+//! places; all other code is the same in memory, except for words that move with the kernel's slide
+//! (runtime-c/fingerprint.c handles these).
 //!
-//! In vmlinux a table's entries hold the distance from themselves to the place (or its link-time address); in a module the
-//! same fields are still relocations, and these name the place. Sources: include/linux/jump_label.h, static_call_types.h,
+//! In vmlinux an entry of a table holds the distance from itself to the place (or the link-time address); in a module the
+//! same fields are still relocations, which name the place. Sources: include/linux/jump_label.h, static_call_types.h,
 //! arch/x86/include/asm/alternative.h, paravirt_types.h, runtime-const.h, and vmlinux.lds.S, each from 5.10 on.
 
 use std::collections::HashMap;
@@ -21,11 +22,11 @@ use super::elf::{Address, Elf, File, Section, SectionId};
 pub struct FunctionCode {
     /// Name of the function's symbol.
     pub function: String,
-    /// From the function's first byte to the address that was asked for.
+    /// From the function's first byte to the given address.
     pub offset: u64,
-    /// All of the function.
+    /// The code of the whole function.
     pub bytes: Vec<u8>,
-    /// Ranges that the kernel may change: first byte and length, ascending, and apart from each other.
+    /// Ranges that the kernel may change: first byte and length, ascending, not overlapping.
     pub patched: Vec<(u32, u32)>,
 }
 
@@ -33,21 +34,21 @@ pub struct FunctionCode {
 #[derive(Debug, Default)]
 pub struct Patched(Vec<(u64, u32)>);
 
-/// Bytes of a function; a symbol that is larger is damage.
+/// Maximum size of a function; a larger symbol is damage.
 const MAX_FUNCTION: u64 = 1 << 20;
 
-/// How many bytes a place has.
+/// The size of a patched place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     Bytes(u32),
-    /// A call or a jump, with its prefix.
+    /// A call or jump with its prefix.
     Branch,
-    /// A jump of two bytes or five, or what stands in its place.
+    /// A jump of two or five bytes, or its replacement.
     Jump,
-    /// In the entry, this many bytes behind its start.
+    /// The size is in the entry, at this offset.
     Field(u64),
-    /// Both sides of it.
-    Around(u32),
+    /// This many bytes on both sides of the place.
+    BothSides(u32),
 }
 
 /// A table of places.
@@ -69,7 +70,7 @@ pub(crate) const fn absolute(section: &'static str, stride: u64, extent: Extent)
     Table { section, stride, absolute: true, extent }
 }
 
-/// A call of ftrace, and of whatever replaces it.
+/// A call of ftrace, or its replacement.
 const CALL: Extent = Extent::Bytes(5);
 
 const TABLES: [Table; 11] = [
@@ -82,20 +83,20 @@ const TABLES: [Table; 11] = [
     relative(".call_sites", 4, Extent::Branch),
     relative(".smp_locks", 4, Extent::Bytes(1)),
     relative(".ibt_endbr_seal", 4, Extent::Bytes(4)),
-    // apply_fineibt() rewrites what stands before it and the call behind.
-    relative(".cfi_sites", 4, Extent::Around(16)),
+    // apply_fineibt() rewrites the code before it and the following call.
+    relative(".cfi_sites", 4, Extent::BothSides(16)),
     absolute("__patchable_function_entries", 8, Extent::Bytes(16)),
 ];
 
-/// `struct alt_instr`: its size and where `instrlen` is in it. 5.17 (d1efafaa4b1c) took `padlen` out, 6.3 (5d1dd961e743)
-/// made `cpuid` and flags a word. The first that fits every entry is it.
+/// `struct alt_instr`: its size and the offset of `instrlen`. 5.17 (d1efafaa4b1c) removed `padlen`, 6.3 (5d1dd961e743) made
+/// `cpuid` and flags one word. The first layout that fits every entry is used.
 const ALTERNATIVES: [(u64, u64); 3] = [(14, 12), (12, 10), (13, 10)];
 const ALTERNATIVE_SECTION: &str = ".altinstructions";
 /// `runtime_const`, since 6.11: an immediate of 1, 4 or 8 bytes.
 const CONSTANTS: &str = "runtime_";
 
 impl Elf {
-    /// Whether the file has the bytes at the address: debug files have sections without contents (SHT_NOBITS).
+    /// Whether the file contains the bytes at the address: debug files have sections without contents (SHT_NOBITS).
     pub fn has_contents(&self, address: Address) -> bool {
         let at = self.flat(address);
         at.zip(self.parse().ok()).is_some_and(|(at, file)| Reader { elf: self, file: &file }.bytes(at, 1).is_some())
@@ -109,7 +110,7 @@ impl Elf {
 }
 
 impl Patched {
-    /// Of the object; None where its tables cannot be read, or it has no code (a file with debug information alone).
+    /// Of the object; None where its tables cannot be read, or it has no code (a file with only debug information).
     pub fn of(elf: &Elf) -> Option<Patched> {
         let file = elf.parse().ok()?;
         let reader = Reader { elf, file: &file };
@@ -135,7 +136,7 @@ impl Patched {
         Some(Patched(all))
     }
 
-    /// The code of the function that has the address; None where no symbol says how far it goes, or its code is not in the file.
+    /// The code of the function that has the address; None where no symbol gives its size, or its code is not in the file.
     pub fn function_code(&self, elf: &Elf, address: Address) -> Option<FunctionCode> {
         let at = elf.flat(address)?;
         let symbol = elf
@@ -143,7 +144,7 @@ impl Patched {
             .ok()?
             .take(64)
             .find(|symbol| symbol.function && symbol.size > 0 && at - symbol.at < symbol.size)?;
-        // What runs once is gone, or was never loaded.
+        // Init code is gone, and exit code may never have been loaded.
         let is_kept = elf
             .section_at(at)
             .is_some_and(|section| ![".init", ".exit"].iter().any(|start| section.name.starts_with(start)));
@@ -153,7 +154,7 @@ impl Patched {
         let file = elf.parse().ok()?;
         let bytes = Reader { elf, file: &file }.bytes(symbol.at, symbol.size)?.to_vec();
         let (start, end) = (symbol.at, symbol.at + symbol.size);
-        // The longest that begins before it may reach into it.
+        // The longest that begins before it may overlap it.
         let first = self.0.partition_point(|(place, _)| *place < start.saturating_sub(64));
         let mut patched: Vec<(u32, u32)> = Vec::new();
         for &(place, length) in self.0.iter().skip(first).take_while(|(place, _)| *place < end) {
@@ -171,17 +172,17 @@ impl Patched {
     }
 }
 
-/// A table's bytes, and what they would be if they were final.
+/// The bytes of a table, and their relocated values.
 pub(crate) struct Contents<'f> {
     /// Where it is in the object's one address space.
     start: u64,
     bytes: &'f [u8],
-    /// In a module: what a field at this offset stands for. None in vmlinux.
+    /// In a module: the target of the relocation at this offset. None in vmlinux.
     relocations: Option<HashMap<u64, u64>>,
 }
 
 impl Contents<'_> {
-    /// What the field at the offset stands for.
+    /// The target of the field at the offset.
     pub(super) fn place(&self, offset: u64, is_absolute: bool) -> Option<u64> {
         if let Some(relocations) = &self.relocations {
             return relocations.get(&offset).copied();
@@ -209,7 +210,7 @@ pub(crate) struct Reader<'e, 'f> {
 }
 
 impl<'e> Reader<'e, '_> {
-    /// The table of that name: a section, or in vmlinux what lies between the symbols `__start_NAME` and `__stop_NAME`.
+    /// The table of that name: a section, or in vmlinux the range between the symbols `__start_NAME` and `__stop_NAME`.
     pub(crate) fn contents(&self, name: &str) -> Option<Contents<'e>> {
         if let Some(section) = self.elf.sections().iter().find(|section| section.name == name) {
             return self.section(section);
@@ -231,7 +232,7 @@ impl<'e> Reader<'e, '_> {
         Some(Contents { start, bytes: self.bytes(start, size)?, relocations })
     }
 
-    /// What a relocation names, its own place left out.
+    /// The target of a relocation, without the adjustment for its own place.
     pub(super) fn target(&self, relocation: &object::Relocation) -> Option<u64> {
         let RelocationTarget::Symbol(index) = relocation.target() else { return None };
         let symbol = self.file.symbol_by_index(index).ok()?;
@@ -239,7 +240,8 @@ impl<'e> Reader<'e, '_> {
         Some(section.range().0.wrapping_add(symbol.address()).wrapping_add_signed(relocation.addend()))
     }
 
-    /// Bytes of a loaded section, by their place in the object's one address space; None where the file does not have them.
+    /// Bytes of a loaded section, by their place in the object's one address space; None where the file does not contain
+    /// them.
     pub(crate) fn bytes(&self, at: u64, length: u64) -> Option<&'e [u8]> {
         let section = self.elf.section_at(at)?;
         let (from, _) = self.file.section_by_index(object::SectionIndex(section.id.0 as usize)).ok()?.file_range()?;
@@ -252,7 +254,7 @@ impl<'e> Reader<'e, '_> {
         self.elf.bytes().get(first..first.checked_add(usize::try_from(length).ok()?)?)
     }
 
-    /// Address and length of the code that each entry of the table stands for; damaged entries are left out.
+    /// Address and length of the code that each entry of the table describes; damaged entries are left out.
     pub(crate) fn places(&self, contents: &Contents<'_>, table: &Table) -> Vec<(u64, u32)> {
         let offsets = (0..contents.bytes.len() as u64).step_by(table.stride as usize);
         let found = offsets.filter_map(|offset| {
@@ -260,7 +262,7 @@ impl<'e> Reader<'e, '_> {
             let code = |length: usize| self.bytes(place, length as u64);
             Some(match table.extent {
                 Extent::Bytes(length) => (place, length),
-                Extent::Around(length) => (place.saturating_sub(length.into()), 2 * length),
+                Extent::BothSides(length) => (place.saturating_sub(length.into()), 2 * length),
                 Extent::Branch => (place, branch(code(2)?)),
                 Extent::Jump => (place, if matches!(code(1)?, [0xeb | 0x66]) { 2 } else { 5 }),
                 Extent::Field(at) => (place, u32::from(*contents.bytes.get(usize::try_from(offset + at).ok()?)?)),
@@ -269,7 +271,7 @@ impl<'e> Reader<'e, '_> {
         found.collect()
     }
 
-    /// None if entries are of no known form.
+    /// None if the entries have an unknown layout.
     fn alternatives(&self, contents: &Contents<'_>) -> Option<Vec<(u64, u32)>> {
         ALTERNATIVES.iter().find_map(|&(stride, length_at)| {
             if !(contents.bytes.len() as u64).is_multiple_of(stride) {
@@ -278,7 +280,7 @@ impl<'e> Reader<'e, '_> {
             let count = contents.bytes.len() as u64 / stride;
             let table = relative(ALTERNATIVE_SECTION, stride, Extent::Field(length_at));
             let places = self.places(contents, &table);
-            // Where lengths are: that of the original, then that of the replacement, which is not longer.
+            // Offsets of the two lengths: the original's, then the replacement's, which is not larger.
             let fits = |(offset, (place, length)): (u64, &(u64, u32))| {
                 let replacement = usize::try_from(offset + length_at + 1).ok().and_then(|at| contents.bytes.get(at));
                 self.elf.is_code(*place) && *length > 0 && replacement.is_some_and(|bytes| u32::from(*bytes) <= *length)
@@ -288,7 +290,7 @@ impl<'e> Reader<'e, '_> {
         })
     }
 
-    /// What the loader of modules writes into a section with code.
+    /// What the module loader writes into a section with code.
     fn relocated(&self, section: &Section) -> Option<Vec<(u64, u32)>> {
         let (start, _) = section.range();
         let found = self.file.section_by_index(object::SectionIndex(section.id.0 as usize)).ok()?;

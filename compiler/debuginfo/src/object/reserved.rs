@@ -4,10 +4,10 @@
 //! kernel/kprobes.c), read from the file, so that it is an error when the script is compiled. At a function's entry this is
 //! the only check: a probe there is called by ftrace, which does not look at the kernel's list.
 //!
-//! What the lists are made of, from 5.10 on: `NOKPROBE_SYMBOL()` leaves the function's address in `_kprobe_blacklist`
+//! The lists come from, since 5.10: `NOKPROBE_SYMBOL()`, which leaves the function's address in `_kprobe_blacklist`
 //! (vmlinux: between `__start_kprobe_blacklist` and `__stop_kprobe_blacklist`); `.kprobes.text`, `.noinstr.text` and the
-//! entry code count whole (vmlinux has symbols around them); a part of a function with a suffix is refused with the function;
-//! jump labels, static calls and `BUG()`s have tables, as patched.rs says.
+//! entry code, which are excluded as a whole (vmlinux has symbols around them); a part of a function with a suffix is
+//! refused with the function; jump labels, static calls and `BUG()`s have tables, see patched.rs.
 
 use super::elf::{Address, Elf};
 use super::patched::{Extent, Reader, absolute, relative};
@@ -25,26 +25,27 @@ pub enum Reason {
     Bug,
 }
 
-/// As they are numbered in an exported index.
+/// The numbers of the reasons in an exported index.
 const REASONS: [Reason; 4] = [Reason::Blacklisted, Reason::JumpLabel, Reason::StaticCall, Reason::Bug];
 
-/// Places of an object, in its one address space: start, length, and why; sorted by start.
+/// Places of an object, in its one address space: start, length and reason; sorted by start.
 #[derive(Debug, Default)]
 pub struct Reserved {
-    /// Whole functions and areas; apart from each other.
+    /// Whole functions and areas; they do not overlap.
     areas: Vec<(u64, u64)>,
     places: Vec<(u64, u32, Reason)>,
 }
 
-/// What vmlinux has symbols around (vmlinux.lds.h): `__NAME_text_start` and `__NAME_text_end`.
+/// Areas that vmlinux has symbols around (vmlinux.lds.h): `__NAME_text_start` and `__NAME_text_end`.
 const AREAS: [&str; 3] = ["kprobes", "noinstr", "entry"];
-/// Of a module, the sections.
+/// The same areas of a module: sections.
 const SECTIONS: [&str; 2] = [".kprobes.text", ".noinstr.text"];
-/// What the list lacks, and handlers run through all the same (kernel/sched/core.c): parts of preempt_count_add() and
-/// preempt_count_sub(), which are in it, where the compiler has made them functions of their own; and what ends the
-/// preempt_disable_notrace() that ftrace calls handlers under, the twin of preempt_schedule(), which is in it.
+/// Functions that are missing in the list although handlers run through them (kernel/sched/core.c): parts of
+/// preempt_count_add() and preempt_count_sub(), which are in it, where the compiler has made them functions of their own;
+/// and the end of the preempt_disable_notrace() under which ftrace calls handlers, the twin of preempt_schedule(), which is
+/// in it.
 const UNLISTED: [&str; 3] = ["preempt_latency_start", "preempt_latency_stop", "preempt_schedule_notrace"];
-/// Of `struct bug_entry`: with file and line or without, and with a format since 6.18.
+/// Layouts of `struct bug_entry`: with file and line or without, and with a format since 6.18.
 const BUG_STRIDES: [u64; 3] = [12, 16, 8];
 const BUG_TABLE: &str = "__bug_table";
 /// `ud2`.
@@ -53,7 +54,7 @@ const BUG: [u8; 2] = [0x0f, 0x0b];
 const LONGEST: u64 = 5;
 
 impl Reserved {
-    /// Reads the places from the object's tables; None where those cannot be read.
+    /// Reads the places from the object's tables; None where these cannot be read.
     pub fn of(elf: &Elf) -> Option<Reserved> {
         let file = elf.parse().ok()?;
         let reader = Reader { elf, file: &file };
@@ -72,14 +73,14 @@ impl Reserved {
         Some(Reserved { areas: areas(elf, &reader), places })
     }
 
-    /// Start, length and number of the reason of all: what [`Reserved::from_rows`] takes.
+    /// Start, length and number of the reason of all places: the input of [`Reserved::from_rows`].
     pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u32, u32)> {
         let areas = self.areas.iter().map(|(at, length)| (*at, u32::try_from(*length).unwrap_or(u32::MAX), 0));
         let number = |reason| REASONS.iter().position(|known| *known == reason).unwrap_or(0) as u32;
         areas.chain(self.places.iter().map(move |(at, length, reason)| (*at, *length, number(*reason))))
     }
 
-    /// Numbers that stand for no reason are left out.
+    /// Unknown numbers of reasons are left out.
     pub(crate) fn from_rows(rows: impl Iterator<Item = (u64, u32, u32)>) -> Reserved {
         let mut found = Reserved::default();
         for (at, length, number) in rows {
@@ -93,8 +94,8 @@ impl Reserved {
         found
     }
 
-    /// The same in the address space of another file of the object; `from` is the one that it was read from. Linked code is at the
-    /// same addresses in both.
+    /// The same in the address space of another file of the object; `from` is the file that it was read from. Linked code
+    /// has the same addresses in both.
     pub fn moved(mut self, from: &Elf, to: &Elf) -> Reserved {
         if !from.is_relocatable() {
             return self;
@@ -148,7 +149,7 @@ impl Reserved {
     }
 }
 
-/// What counts whole: functions of the list, areas; joined where they touch.
+/// The ranges excluded as a whole: functions of the list, areas; joined where they touch.
 fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
     let symbol = |name: String| Some(elf.symbols_named(&name).ok()?.next()?.at);
     let mut all: Vec<(u64, u64)> = Vec::new();
@@ -186,7 +187,7 @@ fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
     joined
 }
 
-/// Where BUG()s are: the form of entry by which all of them are.
+/// Where BUG()s are: by the layout that fits all entries.
 fn bugs(reader: &Reader<'_, '_>) -> Vec<u64> {
     let Some(contents) = reader.contents(BUG_TABLE) else { return Vec::new() };
     let read = |stride: u64| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The tables of an exported index: what [`crate::dwarf`] writes and [`super::Portable`] reads.
+//! The tables of an exported index, which [`crate::dwarf`] writes and [`super::Portable`] reads.
 
 use crate::facts::BaseEncoding;
 

@@ -3,8 +3,9 @@
 //! An exported index, as `--export-index` makes it: functions, their variables and lines, and all types, in one section of a
 //! file without code ([`crate::object::skeleton`]).
 //!
-//! It answers what listings, comparisons of probe points and compilations ask. Variables are known where functions and their
-//! inlined copies begin and at labels; of lines only which ones have code, so that nothing can be compiled for a line.
+//! It serves listings, comparisons of probe points and compilations. The locations of variables are known where functions
+//! and their inlined copies begin and at labels. Of lines it is only known which have code, so nothing can be compiled for
+//! a line.
 
 pub(crate) mod format;
 pub(crate) mod place;
@@ -27,21 +28,21 @@ use format::{
     RESERVED, SETS, TYPES, VARIABLES, read_number,
 };
 
-/// Members, values or parameters of one type: more is damage.
+/// Members, values or parameters of one type; more is damage.
 const MAX_CHILDREN: u32 = 1 << 16;
 
 /// The index of one object.
 pub(crate) struct Portable {
     elf: Arc<Elf>,
     tables: Tables,
-    /// Function of each address that a set of variables is known for.
+    /// The function of each address for which a set of variables is known.
     sets: BTreeMap<u64, Vec<(usize, usize)>>,
-    /// Rows of the calls at each address: made when first asked for.
+    /// Rows of the calls at each address: built when first needed.
     calls: OnceLock<BTreeMap<u64, usize>>,
 }
 
 impl Portable {
-    /// Whether there is one, undamaged and of this version.
+    /// Whether there is an index, undamaged and of this version.
     pub fn is_in(elf: &Elf) -> bool {
         Portable::tables(elf).is_some()
     }
@@ -56,7 +57,7 @@ impl Portable {
     pub fn open(elf: &Arc<Elf>) -> Option<Portable> {
         let tables = Portable::tables(elf)?;
         let mut portable = Portable { elf: elf.clone(), tables, sets: BTreeMap::new(), calls: OnceLock::new() };
-        // Of a sound file each row is one function's.
+        // In a valid file each row belongs to one function.
         let mut left = [BODIES, INLINED, LABELS].iter().map(|table| portable.tables.rows(*table)).sum::<usize>();
         for function in 0..portable.count() {
             let own = [5, 6, 9].iter().map(|column| portable.ends(function, *column).len()).sum();
@@ -86,12 +87,12 @@ impl Portable {
         String::from_utf8_lossy(self.tables.text(at)).into_owned()
     }
 
-    /// Rows of functions, without the last.
+    /// Rows of functions, without the last row.
     fn count(&self) -> usize {
         self.tables.rows(FUNCTIONS).saturating_sub(1)
     }
 
-    /// Rows of the table that a column of the function's names the first of.
+    /// The rows that a function owns, from the first one, which the column names, to the next function's.
     fn ends(&self, function: usize, column: usize) -> std::ops::Range<usize> {
         let table = match column {
             5 => BODIES,
@@ -103,7 +104,7 @@ impl Portable {
         self.between(table, self.cell(FUNCTIONS, function, column), self.cell(FUNCTIONS, function + 1, column))
     }
 
-    /// Those of the rows that the table has.
+    /// The part of the range that the table has.
     fn between(&self, table: usize, first: usize, end: usize) -> std::ops::Range<usize> {
         let rows = self.tables.rows(table);
         first.min(rows)..end.min(rows)
@@ -191,7 +192,7 @@ impl Portable {
         self.calls_at(self.inside(copy.0 as usize))
     }
 
-    /// The rows of the calls in an inlined copy. Those come behind it: damage makes no circle.
+    /// The rows of the calls in an inlined copy. They come after it, so damage cannot make a cycle.
     fn inside(&self, row: usize) -> std::ops::Range<usize> {
         let first = self.cell(CALLS, row, 3).saturating_sub(1).max(row + 1);
         first..first.saturating_add(self.cell(CALLS, row, 4)).min(self.tables.rows(CALLS))
@@ -408,8 +409,8 @@ impl Portable {
         })
     }
 
-    /// The function's own lines that have code. Where it begins is not known: a place behind the function's first address stands
-    /// for it, of which no variables are known ([`Portable::has_place`]).
+    /// The function's own lines that have code. The addresses are not known: an address after the function's first one
+    /// stands for each, for which no variables are known ([`Portable::has_place`]).
     pub fn statements_of(&self, id: FunctionId) -> Vec<Statement> {
         let (Some(at), Some(function)) =
             (self.tables.get(FUNCTIONS, id.0 as usize, 8).checked_sub(1), self.describe(id))

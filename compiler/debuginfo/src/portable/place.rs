@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Places of variables as an exported index has them: [`Location`]s and operations in bytes.
+//! The encoding of locations in an exported index: [`Location`]s and operations as bytes.
 //!
 //! A location is its tag and what the variant has, in order; a list is its count and its entries. All numbers are LEB128,
 //! signed ones with the sign as the lowest bit. An address is that in the object's one address space ([`Elf::flat`]).
@@ -9,9 +9,9 @@ use super::format::{read_number, write_number};
 use crate::facts::{Location, Op, Piece};
 use crate::object::{Address, Elf};
 
-/// Locations within locations: deeper is damage.
+/// Nesting of locations; deeper is damage.
 const MAX_DEPTH: usize = 8;
-/// Entries of one list: more is damage.
+/// Entries of one list; more is damage.
 const MAX_COUNT: u64 = 4096;
 
 const REGISTER: u64 = 0;
@@ -64,7 +64,7 @@ pub(crate) fn location_bytes(location: &Location, elf: &Elf) -> Option<Vec<u8>> 
     Some(bytes)
 }
 
-/// The operations in bytes, in the same way.
+/// The encoded operations, in the same way.
 pub(crate) fn op_bytes(ops: &[Op], elf: &Elf) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     put_ops(ops, elf, &mut bytes)?;
@@ -82,17 +82,17 @@ pub(crate) fn address_bytes(addresses: &[Address], elf: &Elf) -> Vec<u8> {
     bytes
 }
 
-/// What [`location_bytes`] has written; None: damage.
+/// Decodes what [`location_bytes`] has written; None: damage.
 pub(crate) fn read_location(bytes: &[u8], elf: &Elf) -> Option<Location> {
     location(&mut bytes.iter(), elf, 0)
 }
 
-/// What [`op_bytes`] has written; None: damage.
+/// Decodes what [`op_bytes`] has written; None: damage.
 pub(crate) fn read_ops(bytes: &[u8], elf: &Elf) -> Option<Vec<Op>> {
     ops(&mut bytes.iter(), elf)
 }
 
-/// What [`address_bytes`] has written.
+/// Decodes what [`address_bytes`] has written.
 pub(crate) fn read_addresses(bytes: &[u8], elf: &Elf) -> Vec<Address> {
     let mut bytes = bytes.iter();
     let mut at = 0u64;
@@ -109,7 +109,7 @@ pub(crate) fn folded(number: i64) -> u64 {
     (number << 1 ^ number >> 63) as u64
 }
 
-/// The other way.
+/// The inverse.
 pub(crate) fn unfolded(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn locations_come_back() {
-        // Of no sections: addresses are their numbers, as in a linked object.
+        // An object without sections: addresses are their numbers, as in a linked object.
         let elf = Elf::open(Path::new("/proc/self/exe")).expect("this program");
         let ops: Vec<Op> =
             [Op::Const(-3), Op::Register(7), Op::Deref(8), Op::Pick(2)].into_iter().chain(PLAIN).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The answers of an exported index.
+//! An exported index as a [`Source`].
 
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can be asked of one object's debug information, whichever form it has: DWARF, BTF or an exported index each answer
-//! this trait.
+//! What can be asked about one object's debug information. DWARF, BTF and an exported index each implement this trait.
 //!
-//! A form that does not know a thing answers that there is none: nothing is an error but damage. What follows from single
-//! types (sizes, members, names) is the same for all forms, and written once, for `dyn Source`.
+//! A form that lacks something answers that there is none; only damage is an error. What follows from single types (sizes,
+//! members, names) is the same for all forms, and written once, for `dyn Source`.
 
 mod type_name;
 mod types;
@@ -29,27 +28,27 @@ pub(crate) enum Form {
     Symbols,
 }
 
-/// A variable and where it is, or why it cannot be had.
+/// A variable with its location, or why it is not available.
 pub(crate) type Found = Result<FoundVariable, Unavailable>;
 
-/// Which of several variables outside functions is asked for.
+/// Which of several variables outside functions is meant.
 #[derive(Clone, Copy)]
 pub(crate) struct GlobalPattern<'p> {
     pub name: &'p str,
     /// A shell pattern for the end of its unit's path.
     pub file: Option<&'p str>,
-    /// No static one.
+    /// No static variable.
     pub external: bool,
 }
 
-/// One object's debug information. The methods with a body are those that a form without code has no answer for.
+/// One object's debug information. Methods with a default body are those that a form without code cannot answer.
 pub(crate) trait Source: Send + Sync {
     fn form(&self) -> Form;
 
     /// The file that it was read from.
     fn elf(&self) -> &Arc<Elf>;
 
-    /// Functions that fit, in the order of their names.
+    /// Functions that match, sorted by name.
     fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error>;
 
     /// Names of all functions, sorted, each once.
@@ -101,7 +100,7 @@ pub(crate) trait Source: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Where calls return to whose callee is not known.
+    /// Return addresses of calls whose callee is not known.
     fn returns_of_unknown_calls(&self, _: FunctionId) -> Result<Vec<Address>, Error> {
         Ok(Vec::new())
     }
@@ -126,22 +125,22 @@ pub(crate) trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// Whether it is known where variables are at that place of the code.
+    /// Whether the locations of variables are known at that place of the code.
     fn has_place(&self, _: Address) -> bool {
         true
     }
 
-    /// Where no probe may be placed, if the source itself says so.
+    /// Where no probe may be placed, if the source itself has that list.
     fn reserved(&self) -> Option<Reserved> {
         None
     }
 
-    /// The bytes of a file that answers as this source does, but for what [`crate::portable`] leaves out.
+    /// The bytes of a file that gives the same answers as this source, except for what [`crate::portable`] leaves out.
     fn export(&self, _: Option<&Reserved>) -> Result<Vec<u8>, Error> {
         Err(Error::NoDwarf { path: self.elf().path().into() })
     }
 
-    /// That the file is damaged, at the entry of that number if one is named.
+    /// The error for damage in the file, at the entry of that number if one is given.
     fn damaged(&self, number: Option<u32>, message: String) -> Error {
         Error::Dwarf { path: self.elf().path().into(), offset: number.map(u64::from), message }
     }

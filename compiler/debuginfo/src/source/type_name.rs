@@ -7,14 +7,14 @@ use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use super::Source;
 use crate::facts::{Extent, Type, TypeId};
 
-/// Of one name: pointers to functions that take pointers to functions ...
+/// Nesting in one name: pointers to functions that take pointers to functions ...
 const LIMITS: Limits = Limits { bytes: 1 << 14, depth: 17, work: 256, ..USUAL };
 
-/// Parameters that are spelled out of one function.
+/// Parameters of one function that are spelled out.
 const MAX_PARAMETERS: usize = 128;
 
 impl dyn Source {
-    /// `...` stands for what damage or too much nesting hides.
+    /// `...` stands for what damage or too deep nesting hides.
     pub fn type_name(&self, id: TypeId) -> String {
         let budget = Budget::new("a type's name", LIMITS);
         self.declare(Some(id), String::new(), &budget)
@@ -28,7 +28,7 @@ impl dyn Source {
         let Ok(_level) = budget.deeper() else {
             return join("...", &declarator);
         };
-        // A text that has grown beyond the limit is not carried further.
+        // A text longer than the limit is not extended further.
         if let Err(Exceeded { .. }) = budget.work(1).and_then(|()| budget.bytes(declarator.len())) {
             return "...".into();
         }
@@ -76,7 +76,7 @@ impl dyn Source {
         }
     }
 
-    /// Whether the type is qualified so itself, next to other qualifiers.
+    /// Whether the type itself is qualified in this way, possibly next to other qualifiers.
     fn is_qualified(&self, word: &str, mut target: Option<TypeId>, budget: &Budget) -> bool {
         while let Some(found) = target.and_then(|id| self.read_type(id, Extent::Outline).ok()) {
             target = match found {
@@ -89,9 +89,9 @@ impl dyn Source {
         false
     }
 
-    /// Before the name of what is qualified, or behind the star of a qualified pointer.
+    /// Before the name of what is qualified, or after the star of a qualified pointer.
     fn qualify(&self, word: &str, target: Option<TypeId>, declarator: String, budget: &Budget) -> String {
-        // `const` of what is const already, as arrays of a const typedef are: it is said once.
+        // `const` of a type that is const already, such as an array of a const typedef, is written once.
         if self.is_qualified(word, target, budget) {
             return self.declare(target, declarator, budget);
         }

@@ -10,7 +10,7 @@ use super::Source;
 use crate::error::Error;
 use crate::facts::{Extent, FoundMember, MAX_CHAIN, MemberError, Type, TypeId, TypeTag};
 
-/// For one question about members. Anonymous structs that nest deeper are a cycle of damaged entries.
+/// Limit for one search for a member. Anonymous structs that nest deeper are a cycle of damaged entries.
 const MEMBERS: Limits = Limits { depth: 32, ..USUAL };
 
 impl dyn Source {
@@ -58,8 +58,8 @@ impl dyn Source {
         Err(self.damaged(Some(id.number), "arrays of arrays without an end".into()))
     }
 
-    /// The type that one index gives of an array whose [`Type::Array`] is `element` and `counts`: the element, or of an
-    /// array of several dimensions the array of the other dimensions.
+    /// The type that indexing an array with [`Type::Array`] `element` and `counts` once gives: the element, or for an array
+    /// of several dimensions the array of the remaining ones.
     pub fn array_element(&self, array: TypeId, element: TypeId, counts: &[Option<u64>]) -> Result<TypeId, Error> {
         if counts.len() < 2 {
             return Ok(element);
@@ -68,7 +68,7 @@ impl dyn Source {
         Ok(TypeId { number: array.number, dimensions: array.dimensions.saturating_add(1) })
     }
 
-    /// The member of a struct or union, through typedefs and qualifiers, also one of an anonymous struct in it.
+    /// The member of a struct or union, looking through typedefs and qualifiers, and into anonymous structs.
     pub fn member(&self, id: TypeId, name: &str) -> Result<FoundMember, MemberError> {
         match self.resolve_as(id, Extent::Outline).map_err(MemberError::Debug)?.1 {
             Type::Struct { .. } => {}
@@ -88,7 +88,7 @@ impl dyn Source {
     fn find_member(&self, id: TypeId, offset: u64, search: &mut Search) -> Result<Option<FoundMember>, Error> {
         let (id, found) = self.resolve(id)?;
         let Type::Struct { members, .. } = found else { return Ok(None) };
-        // Several members may be of one anonymous type; what is not in it at first is not in it later.
+        // Several members may have the same anonymous type; it need not be searched twice.
         if !search.seen.insert(id) {
             return Ok(None);
         }
@@ -113,7 +113,7 @@ impl dyn Source {
         Ok(None)
     }
 
-    /// The result, or that the file asks for too much.
+    /// The result, or the error that the file exceeds a limit.
     fn within<T>(&self, result: Result<T, Exceeded>) -> Result<T, Error> {
         result.map_err(|error| self.damaged(None, error.to_string()))
     }
@@ -122,7 +122,7 @@ impl dyn Source {
     /// first three; a definition.
     pub fn find_type_named(&self, name: &str) -> Result<Option<TypeId>, Error> {
         let words: Vec<&str> = name.split_whitespace().collect();
-        // A name without its word means the typedef or base type, and where there is none the struct.
+        // A name without a keyword means the typedef or base type, or if there is none the struct.
         let any = [TypeTag::Plain, TypeTag::Struct, TypeTag::Union, TypeTag::Enum];
         let (tags, rest) = match words.as_slice() {
             ["struct", rest @ ..] => (&[TypeTag::Struct][..], rest),
@@ -144,8 +144,8 @@ impl dyn Source {
 struct Search<'n> {
     name: &'n str,
     budget: Budget,
-    /// Structs that have been gone through.
+    /// Structs that have been searched.
     seen: HashSet<TypeId>,
-    /// Other names that there are.
+    /// Names of the other members.
     candidates: Vec<String>,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Tables of an object's debug information in the cache: under which key, and of which objects it saves time.
+//! Tables of an object's debug information in the cache: their keys, and for which objects they save time.
 
 use sha2::{Digest, Sha256};
 
@@ -8,10 +8,10 @@ use super::TableBytes;
 use crate::object::Elf;
 use spile_base::cache::{Cache, Entry, Key, Kind};
 
-/// Version of what is stored: to be raised with every change of it.
+/// Version of the stored format: to be raised with every change of it.
 const VERSION: u32 = 2;
 
-/// Bytes of `.debug_info`. An object with less is read as quickly as its tables would be.
+/// Bytes of `.debug_info`. Smaller objects are read as quickly as their tables would be.
 const LARGE: u64 = 2 << 20;
 
 /// The part of an entry that has the tables.
@@ -24,8 +24,8 @@ pub(crate) fn is_large(elf: &Elf) -> bool {
 
 /// The key of the tables `what` of this object. None: it has no build-id, or is too small.
 ///
-/// The build-id is that of the code; debug information of the same code can be laid out differently, as tools that strip or
-/// compress it do.
+/// The build-id identifies the code; debug information of the same code can be laid out differently, as by tools that strip
+/// or compress it.
 fn key(elf: &Elf, what: &str) -> Option<Key> {
     if elf.build_id().is_empty() || !is_large(elf) {
         return None;

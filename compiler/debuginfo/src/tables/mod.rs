@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Tables of 32-bit numbers and a heap of texts, in one run of bytes that is used as it lies: made in memory, or mapped from
-//! the cache.
+//! Tables of 32-bit numbers and a heap of strings, in one run of bytes that is used in place: made in memory, or mapped
+//! from the cache.
 //!
 //!     "spile tables 1\n\0"  CRC-32 of the rest  count of tables (u32)
 //!     of each table: columns (u32), rows (u32);  then the tables, row by row;  then the texts, to the end
 //!
-//! All numbers are little-endian. A text is named by where it begins among the texts, and begins with its length. What is
-//! not there reads as 0 or as nothing: numbers from a file are never trusted to be in range.
+//! All numbers are little-endian. A string is referred to by its offset among the strings, and begins with its length.
+//! Reads out of range give 0 or an empty string: numbers from a file are never trusted.
 
 pub(crate) mod cached;
 
@@ -17,7 +17,7 @@ use std::ops::Deref;
 use spile_base::cache::Mapped;
 
 const MAGIC: &[u8; 16] = b"spile tables 1\n\0";
-/// There is no need for more, and no time for billions of empty ones.
+/// No more are needed, and billions of empty ones would take too long.
 const MAX_TABLES: usize = 64;
 const FIXED: usize = MAGIC.len() + 8;
 
@@ -46,8 +46,8 @@ pub(crate) struct Tables {
     texts: usize,
 }
 
-/// The tables' bytes in the order of their columns, all lowest bytes of a column first: what is alike stands together, and
-/// packs to less. `back`: the other way. What is no table stays as it is.
+/// The tables' bytes column by column, all lowest bytes of a column first: similar bytes are adjacent, which compresses
+/// better. `back`: the inverse. Bytes that are no table stay unchanged.
 pub(crate) fn transposed(bytes: &[u8], back: bool) -> Vec<u8> {
     let mut turned = bytes.to_vec();
     let tables = (number(bytes, MAGIC.len() + 4) as usize).min(MAX_TABLES);
@@ -70,7 +70,7 @@ pub(crate) fn transposed(bytes: &[u8], back: bool) -> Vec<u8> {
     turned
 }
 
-/// Whether the bytes are tables, and whole.
+/// Whether the bytes are intact tables.
 pub(crate) fn is_whole(bytes: &[u8]) -> bool {
     let Some(rest) = bytes.get(MAGIC.len() + 4..) else { return false };
     bytes.starts_with(MAGIC) && number(bytes, MAGIC.len()) == crc32fast::hash(rest)
@@ -82,7 +82,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 }
 
 impl Tables {
-    /// None: these are other tables. `columns`: of each table that is expected.
+    /// None: these are other tables. `columns`: the expected number for each table.
     pub fn open(bytes: TableBytes, columns: &[usize]) -> Option<Tables> {
         if number(&bytes, MAGIC.len() + 4) as usize != columns.len() {
             return None;
@@ -125,7 +125,7 @@ impl Tables {
         self.bytes.get(start.saturating_add(4)..start.saturating_add(4).saturating_add(length)).unwrap_or_default()
     }
 
-    /// The first row for which `before` is false; the table is sorted so that it is true of those before.
+    /// The first row for which `before` is false; the table is sorted so that it is true for all rows before that.
     pub fn first(&self, table: usize, before: impl Fn(usize) -> bool) -> usize {
         let (mut low, mut high) = (0, self.rows(table));
         while low < high {
@@ -139,12 +139,12 @@ impl Tables {
     }
 }
 
-/// Puts tables together.
+/// Builds tables.
 pub(crate) struct Writer<'t> {
     columns: Vec<usize>,
     tables: Vec<Vec<u8>>,
     texts: Vec<u8>,
-    /// Where texts that have been put are.
+    /// Offsets of the strings stored so far.
     known: HashMap<&'t [u8], u32>,
 }
 
@@ -193,7 +193,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// The bytes behind their sum.
+/// The bytes after their checksum.
 pub(crate) fn sealed(rest: &[u8]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(crc32fast::hash(rest).to_le_bytes());

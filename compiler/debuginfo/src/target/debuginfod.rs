@@ -24,13 +24,13 @@ use spile_base::cache::{Cache, Key, Kind, size_text};
 const CONNECT: Duration = Duration::from_secs(10);
 /// elfutils' default for DEBUGINFOD_TIMEOUT: a server unpacks a package before it answers.
 const ANSWER: Duration = Duration::from_secs(90);
-/// A vmlinux over a slow line takes so long at the most.
+/// The longest that a vmlinux over a slow line takes.
 const WHOLE: Duration = Duration::from_secs(3600);
-/// Nothing larger is taken: the largest vmlinux with debug information have some 1 GB.
+/// Larger files are refused: the largest vmlinux with debug information has some 1 GB.
 const MAX_FILE: u64 = 2 << 30;
-/// Bytes in a second, over the time of an answer, that a server must send at least.
+/// Least bytes per second, averaged over an answer, that a server must send.
 const SLOWEST: u64 = 1024;
-/// Bytes of an answer's head.
+/// Bytes of an answer's header.
 const MAX_HEAD: usize = 1 << 16;
 /// Steps of the bar.
 const BAR: u64 = 24;

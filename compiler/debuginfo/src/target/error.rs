@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can be missing of a kernel.
+//! Errors about kernels: missing files, and files that do not belong together.
 
 use std::path::PathBuf;
 
@@ -14,21 +14,21 @@ pub enum TargetError {
     NoSuchKernel {
         /// As `uname -r` has it, or the path that was given instead.
         release: String,
-        /// Where it was looked for.
+        /// Where it was searched.
         looked: Vec<PathBuf>,
     },
-    /// The object may be there, its debug information is not.
+    /// The object may exist, but not its debug information.
     #[error("no debug information for {object}")]
     NoDebugInfo {
         /// `the kernel RELEASE` or `module NAME`.
         object: String,
-        /// Where it was looked for.
+        /// Where it was searched.
         looked: Vec<PathBuf>,
-        /// What debuginfod servers answered, a line each.
+        /// The answers of debuginfod servers, one line each.
         asked: Vec<String>,
-        /// The Debian package that has it.
+        /// The Debian package that contains it.
         package: Option<String>,
-        /// What else gives it debug information.
+        /// Other ways to get its debug information.
         hints: Vec<String>,
     },
     /// The release has no such module.
@@ -36,12 +36,12 @@ pub enum TargetError {
     NoSuchModule {
         /// As it was given.
         name: String,
-        /// Names that look like it.
+        /// Similar names.
         near: Vec<String>,
-        /// Where it was looked for.
+        /// Where it was searched.
         looked: Vec<PathBuf>,
     },
-    /// The module is part of the kernel's image.
+    /// The module is built into the kernel.
     #[error("`{name}` is built into this kernel, not a module")]
     BuiltIn {
         /// As it was given.
@@ -77,7 +77,7 @@ pub enum TargetError {
         /// Its build-id.
         debug_build_id: Vec<u8>,
     },
-    /// A file that `--export-index` should have made, or is to make.
+    /// A file that `--export-index` should have written, or cannot write.
     #[error("the index {path}: {message}")]
     NoIndex {
         /// The file.
@@ -99,12 +99,12 @@ pub enum TargetError {
 }
 
 impl TargetError {
-    /// That nothing of the release is known.
+    /// The error that nothing of the release is known.
     pub fn no_kernel(release: &str) -> TargetError {
         TargetError::NoSuchKernel { release: release.into(), looked: Vec::new() }
     }
 
-    /// What else helps, a line each: where was looked, what to install, what was perhaps meant.
+    /// What may help, one line each: where it was searched, what to install, similar names.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         match self {
@@ -155,7 +155,7 @@ fn looked_at(paths: &[PathBuf]) -> Option<String> {
     (!paths.is_empty()).then(|| format!("looked at {}", paths.join(", ")))
 }
 
-/// The build-id in hex digits, or that there is none.
+/// The build-id in hex digits, or a text that there is none.
 fn id_text(build_id: &[u8]) -> String {
     if build_id.is_empty() { "(none)".into() } else { hex::encode(build_id) }
 }

@@ -2,8 +2,8 @@
 
 //! One kernel release, and where its files are.
 //!
-//! The places are those of Debian, Fedora and of a kernel's own build directory. `sysroot` is put before every one of
-//! them, also before what a symbolic link such as `/lib/modules/R/build` points to.
+//! The places are those of Debian, Fedora and of a kernel's build directory. `sysroot` is prepended to all of them, and to
+//! the targets of symbolic links such as `/lib/modules/R/build`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,19 +21,19 @@ use super::places;
 use crate::Elf;
 use spile_base::cache::Cache;
 
-/// Where to look besides the usual places.
+/// Additional places to search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchOptions {
     /// Directory in which the kernel's system is installed; None: `/`.
     pub sysroot: Option<PathBuf>,
-    /// Directories that are searched as `/usr/lib/debug` is, before it.
+    /// Directories that are searched like `/usr/lib/debug`, before it.
     pub debug_dirs: Vec<PathBuf>,
     /// Directory with the kernel's build (`.config`, `Makefile`); None: `/lib/modules/R/build`.
     pub build_dir: Option<PathBuf>,
-    /// Files of modules that come before installed ones of the same name. Of several with one name the one for the kernel's release is
-    /// taken.
+    /// Module files that take precedence over installed ones of the same name. Of several with one name the one for the
+    /// kernel's release is taken.
     pub modules: Vec<PathBuf>,
-    /// Several kernels are looked at: a file for another release only stands in for a module that is not installed.
+    /// Several kernels are examined: a file for another release only replaces a module that is not installed.
     pub own_modules_first: bool,
 }
 
@@ -42,13 +42,13 @@ pub struct Kernel {
     release: String,
     options: SearchOptions,
     build_dir: PathBuf,
-    /// `-r` named the build directory: its own files come first.
+    /// `-r` gave the build directory: its own files come first.
     own_build: bool,
     modules: Modules,
     opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
     /// Where tables of debug information are stored.
     cache: Option<Arc<Cache>>,
-    /// The exported index, where everything comes from that file.
+    /// The exported index, if everything comes from that file.
     packed: Option<Packed>,
     /// debuginfod servers, for debug information that is not installed.
     servers: Option<Servers>,
@@ -92,8 +92,8 @@ impl Kernel {
         Err(TargetError::NoSuchKernel { release: kernel.release, looked })
     }
 
-    /// The kernel of an exported index: fails where the file is none, or one of another version. Of the options, the modules
-    /// count.
+    /// The kernel of an exported index; fails if the file is not one, or has another version. Only the modules among the
+    /// options are used.
     pub fn from_index(path: &Path, options: SearchOptions) -> Result<Kernel, TargetError> {
         let packed = Packed::open(path)?;
         let release = packed.release().to_string();
@@ -119,8 +119,8 @@ impl Kernel {
         })
     }
 
-    /// What `--kernel` names: a release, the path of a build tree, of a directory that holds one kernel's system as `/` does,
-    /// or of an index.
+    /// The target of `--kernel`: a release, or the path of a build tree, of a directory with one kernel's system (used like
+    /// `/`), or of an index.
     pub fn named(name: &str, options: SearchOptions) -> Result<Kernel, TargetError> {
         let directory = Path::new(name);
         if directory.is_file() {
@@ -182,12 +182,12 @@ impl Kernel {
         "x86_64"
     }
 
-    /// Where modules are built; need not be there.
+    /// Where modules are built; need not exist.
     pub fn build_dir(&self) -> PathBuf {
         self.build_dir.clone()
     }
 
-    /// Kernel configuration, `CONFIG_X` to `y`, `m`, a number or a text without its quotes; empty if there is none here.
+    /// Kernel configuration: `CONFIG_X` to `y`, `m`, a number or a string without its quotes; empty if there is none here.
     pub fn config(&self) -> HashMap<String, String> {
         if let Some(packed) = &self.packed {
             return parse_config(packed.config());
@@ -222,7 +222,7 @@ impl Kernel {
         })
     }
 
-    /// The same without asking servers, for what is useful and not needed; None where it is not installed.
+    /// The same without asking servers, for uses that can do without it; None where it is not installed.
     pub fn vmlinux_here(&self) -> Option<Rc<Object>> {
         if self.packed.is_some() {
             return self.vmlinux().ok();
@@ -283,18 +283,17 @@ impl Kernel {
         names
     }
 
-    /// Names of the modules that were given as files, sorted.
+    /// Names of the modules given as files, sorted.
     pub fn given_modules(&self) -> Vec<String> {
         self.modules.given_names()
     }
 
-    /// Whether this kernel has a module, or a part of its own, of this name: no other module can have it then.
+    /// Whether this kernel has a module, or a built-in part, of this name: no other module can have it then.
     pub fn has_module(&self, name: &str) -> bool {
         self.modules.has(name)
     }
 
-    /// The files that were read so far, and those that would have been preferred had they existed: what a stored result depends
-    /// on.
+    /// The files read so far, and those that would have been preferred had they existed: what a stored result depends on.
     pub fn consulted(&self) -> Vec<PathBuf> {
         let opened = self.opened.borrow();
         let mut files: Vec<PathBuf> = opened.keys().cloned().collect();
@@ -304,7 +303,7 @@ impl Kernel {
         } else if opened.values().any(|object| object.is_kernel()) {
             files.extend(self.vmlinux_places());
         }
-        // What changes when a module is installed or goes.
+        // A value that changes when a module is installed or removed.
         let listing = ["", "modules.dep", "extra", "updates", "updates/dkms", "weak-updates", "kernel"];
         files.extend(listing.map(|name| self.modules.dir.join(name)));
         files
@@ -353,7 +352,7 @@ impl Kernel {
         places
     }
 
-    /// Where the kernel's BTF may be: in memory if it is the one that runs, in a vmlinux, in the boot image.
+    /// Where the kernel's BTF may be: in memory if it is the running kernel, in a vmlinux, in the boot image.
     fn btf_places(&self) -> Vec<PathBuf> {
         let mut places = Vec::new();
         let running =
@@ -367,7 +366,7 @@ impl Kernel {
         places
     }
 
-    /// The objects opened so far that have no DWARF, as sentences name them.
+    /// The objects opened so far that have no DWARF, as named in sentences.
     pub fn without_dwarf(&self) -> Vec<String> {
         let opened = self.opened.borrow();
         let name = |object: &Rc<Object>| {
@@ -378,7 +377,7 @@ impl Kernel {
         names
     }
 
-    /// What gives the objects opened so far that have no DWARF theirs, a sentence each.
+    /// How to get DWARF for the objects opened so far that have none, one sentence each.
     pub fn how_to_get_dwarf(&self) -> Vec<String> {
         let opened = self.opened.borrow();
         let mut hints = Vec::new();
@@ -394,7 +393,7 @@ impl Kernel {
         hints
     }
 
-    /// A sentence for each object opened so far that has no DWARF, and for an exported index.
+    /// One sentence for each object opened so far that has no DWARF, and for an exported index.
     pub fn remarks(&self) -> Vec<String> {
         let opened = self.opened.borrow();
         let without = opened.values().filter(|object| object.is_btf());
@@ -443,8 +442,8 @@ impl Kernel {
         self.vmlinux_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_section(".debug_info")))
     }
 
-    /// The running kernel's own, a kernel, or if need be a file that has nothing else: Debian's headers come with one from 6.12 on,
-    /// by which nobody can tell what kernel it is, nor find a symbol.
+    /// The running kernel's own BTF, a kernel, or as a last resort a file that has nothing else: Debian's headers contain
+    /// one from 6.12 on, which does not show its kernel and has no symbols.
     fn with_btf(&self) -> Option<PathBuf> {
         let mut bare = None;
         for path in self.btf_places() {
@@ -520,7 +519,7 @@ impl Kernel {
         hints
     }
 
-    /// Files that may have the debug information of the module at `path`.
+    /// Files that may contain the debug information of the module at `path`.
     fn debug_places(&self, path: &Path, own: &Elf) -> Vec<PathBuf> {
         places::debug_places(path, own, &self.debug_dirs(), self.options.sysroot.as_deref())
     }
@@ -538,7 +537,7 @@ impl Root {
         }
     }
 
-    /// What a symbolic link stands for, with an absolute target taken to be below the root.
+    /// The target of a symbolic link; an absolute target is taken to be below the root.
     fn resolve(&self, link: &Path) -> PathBuf {
         let Some(root) = &self.0 else {
             return link.into();
@@ -632,17 +631,16 @@ mod tests {
         );
     }
 
-    /// As with Debian's headers for 6.12: /lib/modules/R/build/vmlinux holds BTF alone.
+    /// Release of the newest boot image on this machine.
+    fn newest_image() -> Option<String> {
+        let files = fs::read_dir("/boot").ok()?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        files.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max()
+    }
+
+    /// As in Debian's headers for 6.12: /lib/modules/R/build/vmlinux contains only BTF.
     #[test]
     fn a_boot_image_is_better_than_bare_btf() {
-        let images = fs::read_dir("/boot")
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let Some(release) = images.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max() else {
-            return println!("skipped: no boot image");
-        };
+        let Some(release) = newest_image() else { return println!("skipped: no boot image") };
         let debug = format!("/usr/lib/debug/boot/vmlinux-{release}");
         let root = tempfile::tempdir().expect("a directory");
         let build = root.path().join(format!("lib/modules/{release}/build"));
@@ -663,17 +661,10 @@ mod tests {
         assert_eq!(kernel.vmlinux().expect("has BTF").path(), root.path().join(&image));
     }
 
-    /// Over the installed kernel, without what its debug package has.
+    /// Over the installed kernel, without the files of its debug package.
     #[test]
     fn a_boot_image_has_types_and_prototypes() {
-        let images = fs::read_dir("/boot")
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let Some(release) = images.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max() else {
-            return println!("skipped: no boot image");
-        };
+        let Some(release) = newest_image() else { return println!("skipped: no boot image") };
         let root = tempfile::tempdir().expect("a directory");
         fs::create_dir_all(root.path().join("lib/modules")).expect("made");
         fs::create_dir_all(root.path().join("boot")).expect("made");
@@ -687,7 +678,7 @@ mod tests {
         assert!(debug.is_btf() && !image.has_symbols() && !image.build_id().is_empty());
         assert!(debug.find_type("struct task_struct").expect("is whole").is_some());
         assert_eq!(kernel.remarks().len(), 1);
-        // A module's types go on where the kernel's end.
+        // A module's types continue the kernel's.
         let Some(module) = kernel
             .module_names()
             .into_iter()

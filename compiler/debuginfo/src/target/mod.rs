@@ -3,8 +3,8 @@
 //! What probes are for: one kernel release, its files and modules, and each one's build-id; and programs and libraries in user
 //! space ([`Programs`]).
 //!
-//! [`Kernel::open`] only looks which files there are. An [`Object`] is opened when first asked for, and its debug information
-//! is read when that is first asked for.
+//! [`Kernel::open`] only checks which files exist. An [`Object`] is opened when first needed, and its debug information is
+//! read when that is first needed.
 
 mod debuginfod;
 mod error;

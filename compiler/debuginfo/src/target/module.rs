@@ -18,12 +18,12 @@ pub(super) struct Modules {
     build: Option<PathBuf>,
     /// Directories with debug files of modules, for those that are not installed themselves.
     debug: Vec<PathBuf>,
-    /// Files that come before installed ones of the same name, and those that only stand in for missing ones.
+    /// Files that take precedence over installed ones of the same name, and those that only replace missing ones.
     given: [Vec<PathBuf>; 2],
     files: OnceCell<BTreeMap<String, PathBuf>>,
 }
 
-/// Directories under one that are searched; a cycle of mounts must not be followed for ever.
+/// Levels of directories that are searched; a cycle of mounts must not be followed for ever.
 const MAX_DEPTH: usize = 24;
 
 impl Modules {
@@ -32,7 +32,7 @@ impl Modules {
     }
 
     /// The same with files of modules that are not installed. Of several with one name the one for this release is taken.
-    /// `of_others`: whether one for another release comes before what is installed.
+    /// `of_others`: whether one for another release takes precedence over what is installed.
     #[must_use]
     pub fn with_files(mut self, files: &[PathBuf], release: &str, of_others: bool) -> Modules {
         let is_own = |path: &&PathBuf| built_for(path).is_none_or(|built| built == release);
@@ -43,13 +43,13 @@ impl Modules {
         self
     }
 
-    /// The file of that name that comes before installed ones.
+    /// The file of that name that takes precedence over installed ones.
     pub fn first_given(&self, name: &str) -> Option<PathBuf> {
         let wanted = name.replace('-', "_");
         self.given.iter().flatten().find(|path| name_of(path) == wanted).cloned()
     }
 
-    /// Names of those that were given.
+    /// Names of the given files.
     pub fn given_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.given.iter().flatten().map(|path| name_of(path)).collect();
         names.sort();
@@ -61,7 +61,7 @@ impl Modules {
         self.files().keys().cloned().collect()
     }
 
-    /// Whether a module, or a part of the kernel that could be one, has this name: no other can be loaded beside it.
+    /// Whether a module, or a built-in part of the kernel, has this name: no other can be loaded beside it.
     pub fn has(&self, name: &str) -> bool {
         let wanted = name.replace('-', "_");
         let read = |file: &str| fs::read(self.dir.join(file)).unwrap_or_default();
@@ -112,7 +112,7 @@ impl Modules {
                 }
             };
             add(&mut files, &self.given[0]);
-            // As depmod prefers them: updates before extra before the kernel's own; then whatever else there is.
+            // In depmod's order of preference: updates before extra before the kernel's own; then all others.
             for directory in ["updates", "extra", "weak-updates", "kernel", ""] {
                 collect(&self.dir.join(directory), 0, &mut files);
             }
@@ -152,7 +152,7 @@ fn is_module_file(name: &str) -> bool {
     [".ko", ".ko.xz", ".ko.gz", ".ko.zst"].iter().any(|end| name.ends_with(end))
 }
 
-/// The release that a module was built for; None where it does not say so.
+/// The release that a module was built for; None if the file does not name one.
 fn built_for(path: &Path) -> Option<String> {
     let text = Elf::open(path).ok()?.module_info("vermagic")?;
     text.split(' ').next().map(str::to_string)

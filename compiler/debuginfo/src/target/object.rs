@@ -29,9 +29,9 @@ pub struct Object {
     elf: Arc<Elf>,
     debug: OnceCell<Result<DebugInfo, debuginfo::Error>>,
     cache: Option<Arc<Cache>>,
-    /// The kernel, of a module without DWARF.
+    /// The kernel, for a module without DWARF.
     base: Option<Rc<Object>>,
-    /// The file that has the code, and where the kernel may change that; None: no file has it.
+    /// The file that has the code, and where the kernel may change it; None: no file has it.
     code: OnceCell<Option<(Arc<Elf>, Patched)>>,
     /// Where no probe may be placed, by the addresses of the file with debug information; None: no file has the code.
     reserved: OnceCell<Option<Reserved>>,
@@ -124,12 +124,12 @@ impl Object {
         self.mapped().file_offset(address.offset)
     }
 
-    /// Whether addresses are known; a boot image has no symbols, and the running kernel finds functions by name.
+    /// Whether addresses are known; a boot image has no symbols, so the running kernel finds functions by name.
     pub fn has_symbols(&self) -> bool {
         self.elf.has_symbols()
     }
 
-    /// Whether its debug information has been read and is BTF alone.
+    /// Whether its debug information has been read and is only BTF.
     pub fn is_btf(&self) -> bool {
         matches!(self.debug.get(), Some(Ok(debug)) if debug.is_btf())
     }
@@ -149,7 +149,7 @@ impl Object {
         self.elf.symbol_address(name).ok()?
     }
 
-    /// A place in the code by a link-time address, or of a module by the offset in `.text`; None if no code is there.
+    /// A place in the code by a link-time address, or for a module by the offset in `.text`; None if no code is there.
     pub fn code_address(&self, number: u64) -> Option<Address> {
         self.elf.code_address(number)
     }
@@ -200,9 +200,9 @@ impl Object {
         self.reserved.get_or_init(read).as_ref()
     }
 
-    /// Of places where the code of one line begins, those where an execution of it begins: a place that is reached only by way
-    /// of another one is left out, unless it is in a loop that the other is not in. None if no file here has the code, or it
-    /// cannot be read.
+    /// From the places where code of one line begins, those where an execution of it begins: a place that is reached only
+    /// through another one is left out, unless it is in a loop that the other is not in. None if no file here has the code,
+    /// or it cannot be read.
     pub fn first_reached(&self, places: &[Address]) -> Option<Vec<Address>> {
         let read = || {
             let elf = self.open_code(*places.first()?)?;
@@ -241,12 +241,12 @@ impl Object {
         self.elf.section_of(address).map(|section| section.name.as_str())
     }
 
-    /// Whether the address is in the section of which each CPU has a copy (vmlinux.lds.h, PERCPU_SECTION).
+    /// Whether the address is in the section that each CPU has its own copy of (vmlinux.lds.h, PERCPU_SECTION).
     pub fn is_per_cpu(&self, address: Address) -> bool {
         self.elf.section_of(address).is_some_and(|section| section.name.starts_with(".data..percpu"))
     }
 
-    /// Whether it is known where variables are at that place of the code: [`DebugInfo::has_place`].
+    /// Whether the locations of variables are known at that place of the code: [`DebugInfo::has_place`].
     pub fn has_place(&self, address: Address) -> bool {
         self.debug().is_ok_and(|debug| debug.has_place(address))
     }

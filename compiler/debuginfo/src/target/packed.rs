@@ -2,7 +2,7 @@
 
 //! An exported index: what `--export-index` writes of a kernel's debug information, for hosts that have none.
 //!
-//! An [`Entry`] as the cache has them, with the release, the configuration, and the kernel and modules as packed ELF files
+//! An [`Entry`] as in the cache, with the release, the configuration, and the kernel and modules as compressed ELF files
 //! without code ([`DebugInfo::export`](crate::DebugInfo::export)).
 
 use std::io::Write;
@@ -25,7 +25,7 @@ const CONFIG: &str = "config";
 const KERNEL: &str = "kernel";
 const MODULE: &str = "module/";
 
-/// Unpacked, no object's part is larger.
+/// Unpacked, no part of an object is larger.
 const MAX_OBJECT: u64 = 400 << 20;
 
 /// An index file of `--export-index`.
@@ -71,14 +71,14 @@ impl Packed {
         let budget = Budget::unpacking("unpacked contents", packed.len() as u64, MAX_OBJECT);
         let read = budget.read_all(GzDecoder::new(packed)).map_err(|error| wrong(format!("{part}: {error}")));
         let made = read.and_then(|bytes| Ok(Elf::of_bytes(&self.path, bytes)?));
-        // One of another version would answer that it has nothing at all.
+        // An index of another version would appear to be empty.
         Some(made.and_then(|elf| {
             if is_exported_index(&elf) { Ok(elf) } else { Err(wrong("it is of another version of spile".into())) }
         }))
     }
 }
 
-/// Writes the kernel and the modules of these names to a file, which is there whole or not at all. Gives its size.
+/// Writes the kernel and the modules of these names to a file, completely or not at all. Returns its size.
 pub fn export(kernel: &Kernel, modules: &[String], path: &Path) -> Result<u64, TargetError> {
     let failed = |message: String| TargetError::NoIndex { path: path.into(), message };
     let pack = |bytes: Vec<u8>| {
@@ -92,7 +92,7 @@ pub fn export(kernel: &Kernel, modules: &[String], path: &Path) -> Result<u64, T
     let mut entry = Entry::new(&format!("debug information of {release}"));
     entry = entry.with(RELEASE, release.as_bytes()).with(CONFIG, config.concat().into_bytes());
     let exported = |object: &Object| Ok::<_, TargetError>(object.debug()?.export(object.reserved_places())?);
-    // A module that is missing is found before the kernel is read, which takes long.
+    // A missing module is found before the kernel is read, which takes long.
     let modules = modules.iter().map(|name| kernel.module(name)).collect::<Result<Vec<_>, TargetError>>()?;
     entry = entry.with(KERNEL, pack(exported(&*kernel.vmlinux()?)?)?);
     for object in modules {

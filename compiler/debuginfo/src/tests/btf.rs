@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! BTF beside DWARF. pahole has made the kernel's BTF out of its DWARF, so it is an independent reader of what is read here:
-//! where the two agree, both are likely to be right.
+//! Compares BTF with DWARF. pahole has made the kernel's BTF from its DWARF, so it is an independent reader of what is read
+//! here: where the two agree, both are likely to be right.
 
 use super::*;
 use crate::btf;
@@ -22,13 +22,13 @@ fn both() -> Option<(DebugInfo, DebugInfo, tempfile::TempDir)> {
     Some((open(&path), btf, directory))
 }
 
-/// Names of structs that only one has.
+/// Names that exactly one struct has.
 fn structs(debug: &DebugInfo) -> Vec<String> {
     let bytes = debug.elf().btf().expect("is whole").expect("has BTF");
     btf::Btf::of_bytes(bytes).expect("is whole").structs()
 }
 
-/// A type in words: of a struct its members, of an enumeration its values.
+/// A type in words: a struct by its members, an enumeration by its values.
 fn described(debug: &DebugInfo, id: TypeId) -> String {
     match debug.get(id).expect("is whole") {
         Type::Struct { size, members, .. } => {
@@ -37,7 +37,7 @@ fn described(debug: &DebugInfo, id: TypeId) -> String {
                 .map(|member| {
                     let bits = member.bits.map_or(String::new(), |bits| format!(" {}:{}", bits.first, bits.bits));
                     let (name, ty) = (member.name.as_deref().unwrap_or("-"), debug.type_name(member.type_id));
-                    // BTF writes `[]` so.
+                    // BTF writes `[]` like this.
                     format!("{} {name} {}{bits}", member.offset, ty.replace("[0]", "[]"))
                 })
                 .collect();
@@ -68,7 +68,7 @@ fn structs_agree_with_pahole() {
     assert!(agree >= 500 && differ.len() * 200 <= agree, "{agree}, {}", differ.join("\n"));
 }
 
-/// All of the kernel's.
+/// All of the kernel's types.
 #[test]
 fn structs_with_bit_fields_agree_with_pahole() {
     let Some((dwarf, btf, _directory)) = both() else { return };
@@ -90,7 +90,7 @@ fn structs_with_bit_fields_agree_with_pahole() {
         }
     }
     println!("structs with bit-fields: {agree} of {} as pahole has them", agree + differ.len());
-    // pahole 1.24 folds the dimensions of an array in one.
+    // pahole 1.24 merges the dimensions of an array into one.
     assert!(agree >= 200 && differ.len() * 100 <= agree, "{agree}, {}", differ.join("\n"));
 }
 
@@ -145,7 +145,7 @@ fn parameters_lie_where_dwarf_says() {
     assert_eq!(btf.enumerator("PIDTYPE_TGID").expect("is whole"), dwarf.enumerator("PIDTYPE_TGID").expect("is whole"));
 }
 
-/// Damage gives less, or an error.
+/// Damage gives incomplete results or an error.
 #[test]
 fn damaged_btf() {
     let Some(path) = super::vmlinux::installed() else { return };

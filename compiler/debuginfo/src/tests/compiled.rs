@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What gcc's DWARF says of small C files, against what the files say.
+//! gcc's DWARF of small C files, compared with their source.
 
 use super::interpreter::Machine;
 use super::*;
@@ -67,7 +67,7 @@ fn types(options: &[&str]) {
         ("tail", "void*[]"),
     ];
     for (name, expected) in names {
-        // gcc orders the two qualifiers as it likes.
+        // gcc writes the two qualifiers in either order.
         let found = debug.type_name(member(&debug, name).type_id).replace("volatile const", "const volatile");
         assert_eq!(found, expected, "{name}");
     }
@@ -314,11 +314,11 @@ fn lines() {
     for line in 3..=7 {
         assert!(statements.iter().any(|statement| statement.line == line), "line {line}: {statements:?}");
     }
-    // After the first call the parameter is gone, and never asked for again.
+    // After the first call the parameter is gone, and never needed again.
     let last = statements.iter().rfind(|statement| statement.line == 6).expect("a line");
     match debug.variable(id, last.address, "a").expect("is whole") {
         Err(Unavailable::OptimizedOut) => {}
-        // Or its value at the entry is what DWARF knows.
+        // Or DWARF only knows its value at the entry.
         Err(Unavailable::Unsupported(why)) => assert!(why.contains("entry"), "{why}"),
         other => panic!("{other:?}"),
     }
@@ -327,7 +327,7 @@ fn lines() {
     assert!(elsewhere.lines.contains(&(7, false)), "{elsewhere:?}");
 }
 
-/// A parameter that nobody keeps any more is what the caller has passed: as the return address tells.
+/// A parameter that is no longer stored anywhere is what the caller has passed, as the return address shows.
 #[test]
 fn what_callers_passed() {
     let text = "extern void sink(long);\n\
@@ -354,7 +354,7 @@ fn what_callers_passed() {
             values.push(machine.read(&found.location, 8));
         }
         assert!(values.contains(&77), "{version}: {values:?}");
-        // Elsewhere only its callers could say, and they are not all known.
+        // Otherwise only its callers would know, and they are not all known.
         let caller = only(&debug, "caller");
         let at = debug.statements(caller).expect("lines").last().expect("one").address;
         assert!(!matches!(
@@ -364,7 +364,7 @@ fn what_callers_passed() {
     }
 }
 
-/// What is inlined at the very start of a unit: gcc writes ranges there whose first pair is how lists end in DWARF 4.
+/// Code inlined at the very start of a unit: gcc writes ranges there whose first pair ends a list in DWARF 4.
 #[test]
 fn inlined_at_the_start_of_a_unit() {
     let text = "extern int sink(int);\nextern volatile int v;\n\
@@ -382,7 +382,7 @@ fn inlined_at_the_start_of_a_unit() {
     }
 }
 
-/// gcc splits a function at its early returns, and puts the part that it split off back where it was: that is no call.
+/// gcc splits a function at its early returns, and inlines the split-off part where it was: that is no call.
 #[test]
 fn a_part_of_a_function_in_itself() {
     let text = "struct s { long type, flags, n; void *insn; struct s *next; };\nvolatile int v;\n\
@@ -410,7 +410,7 @@ fn a_part_of_a_function_in_itself() {
     }
 }
 
-/// A jump leaves the return address of whoever called the one that jumps: it tells nothing.
+/// A jump keeps the return address of the jumping function's caller, so it does not identify the jump.
 #[test]
 fn what_is_called_by_a_jump_has_callers_that_are_not_known() {
     let text = "extern void sink(long);\n\
@@ -441,7 +441,7 @@ fn calls_and_labels() {
     let debug = compiled.open();
     let id = only(&debug, "caller");
     let calls = debug.calls(id).expect("are whole");
-    // `far` is another object's.
+    // `far` belongs to another object.
     let names: Vec<(String, bool)> = calls
         .iter()
         .map(|call| (debug.function(call.callee).expect("is whole").name, call.inlined.is_some()))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Truncated files and flipped bits give errors or less than there should be: no panic, no endless loop, no memory
-//! beyond the file's measure.
+//! Truncated files and flipped bits give errors or incomplete results: no panic, no endless loop, no memory out of
+//! proportion to the file.
 
 use super::*;
 use crate::object::file::Bytes;
@@ -17,7 +17,7 @@ int second(list_t *list, union value value) { return inlined(list->next, value);
 int global = 1;
 "#;
 
-/// Asks everything there is to ask; what comes does not matter.
+/// Calls every query; the results do not matter.
 fn walk(bytes: Vec<u8>) {
     let Ok(elf) = Elf::new(Path::new("damaged.o"), Bytes::Unpacked(bytes)) else { return };
     let elf = Arc::new(elf);
@@ -114,7 +114,7 @@ fn flipped_bits() {
     }
 }
 
-/// All bytes of the debug sections in turn, which random places would not reach.
+/// All bytes of the debug sections in turn, which random positions would not reach.
 #[test]
 fn every_byte_of_the_entries() {
     let compiled = Compiled::new(TEXT, &[]);

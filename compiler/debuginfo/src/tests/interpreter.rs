@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Runs locations on made-up registers and memory.
+//! Evaluates locations with made-up registers and memory.
 
 use std::collections::HashMap;
 

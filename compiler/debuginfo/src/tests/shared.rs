@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Files of which dwz(1) has moved to a third what they have in common.
+//! Files whose common entries dwz(1) has moved to a third one.
 
 use super::*;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Over the installed kernel with debug information, whichever release that is; skipped with a line if there is none.
+//! Over the installed kernel with debug information, whichever release it is; skipped with a message if there is none.
 
 use super::*;
 use crate::dwarf::Dwarf;
 use crate::source::Source;
 use spile_base::cache::Cache;
 
-/// The newest installed vmlinux with debug information; a note and `None` if there is none.
+/// The newest installed vmlinux with debug information; prints a note and gives `None` if there is none.
 pub(crate) fn installed() -> Option<PathBuf> {
     let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?;
     let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -99,8 +99,8 @@ fn every_function_near_the_system_calls() {
     }
 }
 
-/// What is read of all functions is whole, and few parameters have no location at the entry. What gcc has split off comes behind
-/// what is left.
+/// What is read of all functions is complete, and few parameters have no location at the entry. A part that gcc has split
+/// off comes after the rest.
 #[test]
 fn the_whole_kernel() {
     let Some(debug) = kernel() else { return };
@@ -124,7 +124,7 @@ fn the_whole_kernel() {
     assert!(missing * 50 < located, "{missing} of {located}");
 }
 
-/// What is left of a function calls what gcc has split off it: no call of itself.
+/// The rest of a function calls the part that gcc has split off: that is no call of itself.
 #[test]
 fn a_part_is_not_called() {
     let Some(debug) = kernel() else { return };
@@ -141,7 +141,7 @@ fn a_part_is_not_called() {
     assert!(parts > 0);
 }
 
-/// The tables in the cache say what the entries do; one that is cut short or of zeros is made again.
+/// The cached tables agree with the entries; a truncated or zeroed table is built again.
 #[test]
 fn tables_in_the_cache() {
     let Some(path) = installed() else { return };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Command lines, and what is understood of them.
+//! Command lines and their interpretation.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ fn words_after_the_script_are_its_arguments() {
     assert_eq!(script, Script::File("x.stp".into()));
     assert_eq!(arguments, ["1", "-v", "2"]);
     assert_eq!(options.message.verbose, 0);
-    // Options may stand behind it, as with stap; so may numbers below 0.
+    // Options may follow the script, as with stap; so may negative numbers.
     let options = parse(&["x.stp", "-1", "-x", "7", "-v"]);
     assert_eq!(options.script.source().unwrap().1, ["-1"]);
     assert_eq!((options.run.session.pid, options.message.verbose), (Some(7), 1));
@@ -109,7 +109,7 @@ fn values_are_checked() {
     assert!(parse(&["-g", "--suppress-time-limits", "x"]).script.suppress_time_limits);
 }
 
-/// Each says what to do instead.
+/// Each message says what to do instead.
 #[test]
 fn what_is_refused() {
     for (words, reason) in [
@@ -134,7 +134,7 @@ fn what_is_refused() {
     );
 }
 
-/// None stops a program that drives stap; what changes nothing is told.
+/// None of them stops a program that drives stap; options without effect get a note.
 #[test]
 fn what_is_accepted_with_a_note() {
     for (words, note) in [
@@ -178,7 +178,7 @@ fn module_names() {
     assert!(module_name("a-b").is_err() && module_name("1a").is_err() && module_name("").is_err());
 }
 
-/// Both ways to the loader mean the same.
+/// Both ways of starting the loader mean the same.
 #[test]
 fn the_loader_s_words_mean_what_its_options_do() {
     for words in [

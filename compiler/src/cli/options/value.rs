@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Checks of options' values. Each gives the value as it was, or what is wrong with it.
+//! Validation of options' values. Each function returns the value unchanged, or the error.
 
 use spile_syntax::LANGUAGE_VERSION;
 
@@ -14,7 +14,7 @@ pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((name.to_string(), value.to_string()))
 }
 
-/// What make takes on its command line, but for targets: they are the build's own.
+/// Arguments of make, except targets, which belong to the build.
 pub(super) fn make_word(text: &str) -> Result<String, String> {
     match text.starts_with('-') {
         true => Ok(text.to_string()),
@@ -22,13 +22,13 @@ pub(super) fn make_word(text: &str) -> Result<String, String> {
     }
 }
 
-/// Five digits at the most.
+/// At most five digits.
 pub(super) fn pass_digits(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
     fits.then(|| text.to_string()).ok_or("a digit for each pass, five at the most: --vp 02".to_string())
 }
 
-/// A version up to the one that is spoken here.
+/// A version up to the one implemented here.
 pub(super) fn language_version(text: &str) -> Result<String, String> {
     let parts = |text: &str| text.split('.').map(|part| part.parse::<u32>().ok()).collect::<Option<Vec<u32>>>();
     match (parts(text), parts(LANGUAGE_VERSION)) {

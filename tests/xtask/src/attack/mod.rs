@@ -57,6 +57,7 @@ const USUAL: u64 = 50;
 /// Number of scripts in one guest.
 const TOGETHER: u64 = 10;
 
+/// Runs random hostile scripts and reports those that do harm.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let place = Place::find(options.kernel.as_deref())?;

@@ -41,6 +41,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether the script did harm.
     pub fn is_broken(&self) -> bool {
         matches!(self, Outcome::Broken(_))
     }
@@ -48,6 +49,7 @@ impl Outcome {
 
 /// How scripts are run.
 pub struct Ground<'a> {
+    /// The kernel.
     pub place: &'a Place,
     /// Duration of each session, including arming.
     pub seconds: u32,

@@ -5,23 +5,29 @@
 /// A script, and how it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
+    /// The seed that it was generated from.
     pub seed: u64,
     /// Compiler options.
     pub options: Vec<String>,
     /// Globals and functions, one each.
     pub declarations: Vec<String>,
+    /// In order.
     pub probes: Vec<Probe>,
 }
 
+/// A probe of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
+    /// Its probe points, each as written.
     pub points: Vec<String>,
+    /// The statements of its handler, each as written.
     pub statements: Vec<String>,
 }
 
 /// A library function, as listed by `spile --dump-functions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
+    /// As scripts call it.
     pub name: String,
     /// `long`, `string` or `unknown`
     pub returns: String,
@@ -30,6 +36,7 @@ pub struct Function {
 }
 
 impl Script {
+    /// The script as text, with its seed and options in a comment.
     pub fn text(&self) -> String {
         let probes = self.probes.iter().map(|probe| {
             format!("probe {} {{\n  {}\n}}\n", probe.points.join(",\n      "), probe.statements.join("\n  "))

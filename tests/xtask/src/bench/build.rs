@@ -100,6 +100,7 @@ struct Measured {
     peak_mib: f64,
 }
 
+/// Measures builds, and writes the page in docs/.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let compiler = Compiler::new(options)?;
     let mut results = Vec::new();

@@ -27,7 +27,9 @@ pub struct Options {
 /// A compiler, the kernel it compiles for, and a place for what it writes.
 pub struct Compiler {
     file: PathBuf,
+    /// Release of the kernel that it compiles for.
     pub release: String,
+    /// Temporary directory.
     pub directory: tempfile::TempDir,
 }
 
@@ -39,11 +41,13 @@ pub struct Run {
     pub cpu_ms: f64,
     /// What spile itself had at most.
     pub peak_mib: f64,
+    /// Its standard output.
     pub stdout: Vec<u8>,
     report: String,
 }
 
 impl Compiler {
+    /// The compiler of the options and the installed kernel. Fails if there is no such compiler or kernel.
     pub fn new(options: &Options) -> Result<Self> {
         let file = match &options.spile {
             Some(file) => file.canonicalize().with_context(|| format!("finding {}", file.display()))?,
@@ -60,6 +64,7 @@ impl Compiler {
         Ok(Self { file, release: Place::find(None)?.kernel.release, directory: tempfile::tempdir()? })
     }
 
+    /// Runs the compiler with this cache directory. Fails if it does.
     pub fn run<'a>(&self, cache: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Result<Run> {
         let mut command = Command::new(&self.file);
         command.current_dir(self.directory.path()).env("SPILE_CACHE_DIR", cache).stdin(Stdio::null());

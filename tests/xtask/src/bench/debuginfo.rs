@@ -86,6 +86,7 @@ const CASES: [Case; 6] = [
     },
 ];
 
+/// Measures reading of debug information, and writes the page in docs/.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let compiler = Compiler::new(options)?;
     let mut rows = Vec::new();

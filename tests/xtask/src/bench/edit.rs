@@ -67,6 +67,7 @@ fn usual() -> Vec<Edit> {
     ]
 }
 
+/// Measures the time from an edit to the result of the tests, and writes the page in docs/.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let tree = options.tree.clone().unwrap_or_else(|| root.clone());

@@ -34,6 +34,7 @@ enum What {
     Scale(scale::Options),
 }
 
+/// Runs the measurements that the options name.
 pub fn run(options: &Options) -> Result<ExitCode> {
     match &options.what {
         What::Build(options) => build::run(options),

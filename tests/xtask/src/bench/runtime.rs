@@ -212,6 +212,7 @@ told() { echo "$1:" $(cat /root/clock); rm -f /root/clock; }
 /root/measure; told loop
 "#;
 
+/// Measures the cost of a hit in a guest, and writes the page in docs/.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
     let root = crate::root();

@@ -117,6 +117,7 @@ impl Measured {
     }
 }
 
+/// Measures hits on several threads, and writes the page in docs/.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     crate::programs::build_programs(&root)?;

@@ -22,15 +22,18 @@ const EXAMPLES: &str = "systemtap.examples";
 /// Nested directories of examples.
 const DEEPEST: usize = 6;
 
+/// One case of a suite.
 #[derive(Debug)]
 pub struct Case {
     /// Its file, relative to the suite's directory.
     pub name: String,
     /// The directory of the file and of what it needs.
     pub directory: PathBuf,
+    /// How it is tried.
     pub what: What,
 }
 
+/// How a case is tried.
 #[derive(Debug)]
 pub enum What {
     /// Arguments of the compiler.

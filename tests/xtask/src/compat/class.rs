@@ -2,6 +2,7 @@
 
 //! Classifies failures by the compiler's messages: spile's codes, or SystemTap's words.
 
+/// Why a case failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     Crash,
@@ -48,6 +49,7 @@ pub fn parse(name: &str) -> Result<Class, String> {
 }
 
 impl Class {
+    /// The name that reports show.
     pub fn name(self) -> &'static str {
         match self {
             Class::Crash => "crash",

@@ -61,6 +61,7 @@ pub struct Subject {
     expected: Vec<u8>,
 }
 
+/// Runs random programs, and reports those whose output differs from the model's.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let subjects: Vec<Subject> = (options.seed..options.seed + options.count).map(subject).collect();
     if options.show {

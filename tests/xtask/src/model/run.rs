@@ -18,9 +18,11 @@ use crate::place::Place;
 
 /// Programs with the same limits, with their numbers in it.
 pub struct Module<'a> {
+    /// The programs, each with its number in the module.
     pub programs: Vec<(usize, &'a Subject)>,
 }
 
+/// The outcome of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Prints the expected output.
@@ -47,6 +49,7 @@ impl Outcome {
 }
 
 impl<'a> Module<'a> {
+    /// A module of these programs.
     pub fn new(programs: Vec<(usize, &'a Subject)>) -> Module<'a> {
         Module { programs }
     }

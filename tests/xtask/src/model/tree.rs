@@ -10,6 +10,7 @@ pub enum Type {
     Text,
 }
 
+/// A value at run time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     Long(i64),
@@ -29,15 +30,20 @@ impl Value {
 /// Some globals, and functions and handlers that use them.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
+    /// Indexed by the numbers in variables.
     pub globals: Vec<Global>,
     /// Each calls only itself and earlier ones.
     pub functions: Vec<Function>,
+    /// In the order of the script.
     pub handlers: Vec<Handler>,
 }
 
+/// A global variable.
 #[derive(Clone, Debug)]
 pub struct Global {
+    /// What it holds.
     pub kind: GlobalKind,
+    /// Size of an array.
     pub size: Size,
 }
 
@@ -50,6 +56,7 @@ pub struct Size {
     pub wraps: bool,
 }
 
+/// What a global variable holds.
 #[derive(Clone, Debug)]
 pub enum GlobalKind {
     Scalar { kind: Type, initial: Option<Value>, given: Given },
@@ -68,6 +75,7 @@ pub enum Given {
     ToLoader,
 }
 
+/// A histogram of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Histogram {
     Log,
@@ -83,21 +91,26 @@ impl Global {
         }
     }
 
+    /// Whether it is an aggregate or an array of aggregates.
     pub fn is_aggregate(&self) -> bool {
         matches!(self.kind, GlobalKind::Aggregate { .. })
     }
 }
 
+/// A function of a script.
 #[derive(Clone, Debug)]
 pub struct Function {
     /// The first locals of the body.
     pub parameters: usize,
+    /// Type of its result.
     pub returns: Type,
     /// Types are declared; else they are inferred.
     pub typed: bool,
+    /// Its body.
     pub body: Body,
 }
 
+/// When a handler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Begin,
@@ -105,21 +118,27 @@ pub enum When {
     End,
 }
 
+/// A probe with its handler.
 #[derive(Clone, Debug)]
 pub struct Handler {
+    /// When it runs.
     pub when: When,
     /// Prints its number, and catches errors. Else it prints nothing and has no errors.
     pub guarded: bool,
+    /// Its body.
     pub body: Body,
 }
 
 /// Statements and the variables visible only to them.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
+    /// Types of the local variables.
     pub locals: Vec<Type>,
+    /// In order.
     pub statements: Vec<Statement>,
 }
 
+/// A statement.
 #[derive(Clone, Debug)]
 pub enum Statement {
     Do(Expression),
@@ -145,26 +164,35 @@ pub enum Statement {
     Block(Vec<Statement>),
 }
 
+/// A `foreach` loop.
 #[derive(Clone, Debug)]
 pub struct Foreach {
+    /// Number of the global array.
     pub array: usize,
     /// Locals.
     pub keys: Vec<usize>,
     /// A local.
     pub value: Option<usize>,
+    /// The sort mark, if there is one.
     pub sort: Option<Sort>,
     /// Those keys an element must have.
     pub slice: Option<Vec<Option<Expression>>>,
+    /// Most iterations.
     pub limit: Option<Expression>,
+    /// The statements of one iteration.
     pub body: Vec<Statement>,
 }
 
+/// The sort mark of a `foreach`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sort {
+    /// The sort key.
     pub by: SortBy,
+    /// `-` instead of `+`.
     pub descending: bool,
 }
 
+/// The sort key of a `foreach`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortBy {
     Key(usize),
@@ -175,6 +203,7 @@ pub enum SortBy {
     Extracted(Extractor),
 }
 
+/// The extractors of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extractor {
     Count,
@@ -184,6 +213,7 @@ pub enum Extractor {
     Avg,
 }
 
+/// An expression.
 #[derive(Clone, Debug)]
 pub enum Expression {
     /// In hexadecimal, if so.
@@ -211,6 +241,7 @@ pub enum Expression {
     Match(Box<Expression>, Box<Pattern>, bool),
 }
 
+/// What can be assigned to.
 #[derive(Clone, Debug)]
 pub enum Variable {
     Local(usize),
@@ -218,6 +249,7 @@ pub enum Variable {
     Element(usize, Vec<Expression>),
 }
 
+/// Operators with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
     Plus,
@@ -226,6 +258,7 @@ pub enum Unary {
     Complement,
 }
 
+/// Operators with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binary {
     Or,
@@ -250,6 +283,7 @@ pub enum Binary {
     Modulo,
 }
 
+/// `++` and `--`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     PreIncrement,
@@ -274,12 +308,16 @@ pub enum Builtin {
     Error,
 }
 
+/// A call of a print function.
 #[derive(Clone, Debug)]
 pub struct Print {
+    /// Which one.
     pub form: Form,
+    /// Its arguments after the format or delimiter.
     pub arguments: Vec<Expression>,
 }
 
+/// The print functions: `print`, `println`, `printd`, `printdln`, `printf`.
 #[derive(Clone, Debug)]
 pub enum Form {
     Plain,
@@ -297,16 +335,20 @@ pub enum Piece {
     Directive(Directive),
 }
 
+/// A directive of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Directive {
     /// One of `-`, `+`, ` `, `#`, `0`.
     pub flag: Option<u8>,
+    /// The field width.
     pub width: Option<Width>,
+    /// The precision.
     pub precision: Option<Width>,
     /// Of `diuoxXpcs`.
     pub conversion: u8,
 }
 
+/// A width or precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     Fixed(usize),
@@ -317,11 +359,15 @@ pub enum Width {
 /// A regular expression. Alternatives of sequences.
 #[derive(Clone, Debug)]
 pub struct Pattern {
+    /// It begins with `^`.
     pub from_start: bool,
+    /// It ends with `$`.
     pub to_end: bool,
+    /// Each a sequence of atoms.
     pub alternatives: Vec<Vec<(Atom, Repeat)>>,
 }
 
+/// One element of a regular expression.
 #[derive(Clone, Debug)]
 pub enum Atom {
     Byte(u8),
@@ -331,13 +377,17 @@ pub enum Atom {
     Group(Vec<Vec<(Atom, Repeat)>>),
 }
 
+/// How often an atom repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeat {
+    /// At least this often.
     pub least: usize,
+    /// At most this often; None: no limit.
     pub most: Option<usize>,
 }
 
 impl Binary {
+    /// Operators from numbers to a number.
     pub const ARITHMETIC: [Binary; 11] = [
         Binary::Add,
         Binary::Subtract,
@@ -351,9 +401,11 @@ impl Binary {
         Binary::ShiftRight,
         Binary::ShiftRightLogical,
     ];
+    /// Comparisons.
     pub const COMPARISONS: [Binary; 6] =
         [Binary::Less, Binary::Greater, Binary::LessEqual, Binary::GreaterEqual, Binary::Equal, Binary::Unequal];
 
+    /// As scripts spell it.
     pub fn symbol(self) -> &'static str {
         match self {
             Binary::Or => "||",
@@ -381,8 +433,10 @@ impl Binary {
 }
 
 impl Extractor {
+    /// All of them.
     pub const ALL: [Extractor; 5] = [Extractor::Count, Extractor::Sum, Extractor::Min, Extractor::Max, Extractor::Avg];
 
+    /// As scripts spell it.
     pub fn name(self) -> &'static str {
         match self {
             Extractor::Count => "@count",

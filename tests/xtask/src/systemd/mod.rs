@@ -65,6 +65,7 @@ struct Boot<'a> {
 const INITRAMFS_TOOLS: &str = "initrd.img";
 const DRACUT: &str = "dracut.img";
 
+/// Runs the life cycle of a service in guests with systemd.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
     crate::programs::build_programs(&crate::root())?;

@@ -107,6 +107,7 @@ pub fn commit(root: &Path) -> String {
     output_of("git", &["-C", &root, "rev-parse", "--short", "HEAD"]) + if changed { "+" } else { "" }
 }
 
+/// Standard output of a program without surrounding blanks; empty if it cannot be run.
 pub fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default()

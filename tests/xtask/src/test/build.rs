@@ -23,7 +23,9 @@ use crate::place::Place;
 
 /// What all compilations share.
 pub struct Workshop {
+    /// The top of the tree.
     pub root: PathBuf,
+    /// The kernel that tests are built for.
     pub place: Place,
     /// The compiler.
     pub spile: PathBuf,
@@ -42,6 +44,7 @@ pub struct Workshop {
 }
 
 impl Workshop {
+    /// Builds what the tests of the kernel share: fixture modules and the compiler. Fails if one does not build.
     pub fn open(root: &Path, place: Place, kbuild: bool, all: bool) -> Result<Workshop> {
         let modules: Result<Vec<_>> =
             [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();

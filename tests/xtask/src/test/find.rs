@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 
 use super::header::{self, Header, Script};
 
+/// The kinds of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A script, run by spilerun in the guest or only compiled.
@@ -22,16 +23,21 @@ pub enum Kind {
     HostShell,
 }
 
+/// A test.
 #[derive(Clone, Debug)]
 pub struct Test {
     /// Path below tests/, without suffix: `language/foreach/sorted`.
     pub name: String,
+    /// How it is run.
     pub kind: Kind,
+    /// Its file.
     pub path: PathBuf,
+    /// The header of the file.
     pub header: Header,
 }
 
 impl Test {
+    /// The directory of its file.
     pub fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }

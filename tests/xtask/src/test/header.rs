@@ -31,23 +31,40 @@
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 
+/// The header of a test; the keys are described above.
 #[derive(Clone, Debug)]
 pub struct Header {
+    /// 1 to 5: the last pass that is run.
     pub pass: u32,
+    /// Options of the compiler.
     pub options: Vec<String>,
+    /// Arguments of the script.
     pub args: Vec<String>,
+    /// Command of `-c`.
     pub run: Option<String>,
+    /// Shell commands before the script is loaded.
     pub setup: String,
+    /// Fixture modules to load.
     pub modules: Vec<String>,
+    /// Scripts to compile for a shell test.
     pub scripts: Vec<Script>,
+    /// Each must match in the standard output.
     pub stdout: Vec<Regex>,
+    /// Each must match in the standard error output.
     pub stderr: Vec<Regex>,
+    /// Each must match in the kernel log.
     pub dmesg: Vec<Regex>,
+    /// None may match in any output.
     pub absent: Vec<Regex>,
+    /// The whole standard output.
     pub prints: Option<Vec<String>>,
+    /// Expected exit status.
     pub exit: i32,
+    /// Expected number of skipped probes.
     pub skipped: Option<u64>,
+    /// Code of the diagnostic with which compiling must fail.
     pub fails: Option<String>,
+    /// Kernel lines that it is for; empty: all.
     pub guest: Vec<String>,
     /// Seconds.
     pub limit: u64,
@@ -60,9 +77,13 @@ pub struct Header {
 /// A script that a shell test has compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
+    /// Name of its module.
     pub name: String,
+    /// Options of the compiler.
     pub options: Vec<String>,
+    /// Its file, relative to the test's.
     pub file: String,
+    /// Arguments of the script.
     pub args: Vec<String>,
 }
 

@@ -11,10 +11,13 @@ use super::header::Header;
 /// The results of a test.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
+    /// Standard output.
     pub stdout: String,
+    /// Standard error output.
     pub stderr: String,
     /// The kernel log during the test; empty for tests on the host.
     pub dmesg: String,
+    /// Exit status.
     pub exit: i32,
     /// What the test left: modules that its header does not name, directories of procfs probes, running loaders.
     pub left: Vec<String>,

@@ -120,6 +120,33 @@ make_suid() {
 	chmod 1777 /tmp
 }
 
+# enter_open: goes to a directory in which everybody may write; sets $here to the one before.
+enter_open() {
+	here=$PWD
+	mkdir -p /tmp/open
+	chmod 777 /tmp/open
+	cd /tmp/open
+}
+
+# as USER COMMAND...: runs the command as that user.
+as() { user=$1; shift; su "$user" -c "$*"; }
+
+# status USER COMMAND...: the same, with its output in /tmp/out and /tmp/err; prints its exit status.
+status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+
+# processes UID: set-uid spilerun with this real user: a user's sessions, or (0) what removes their modules.
+processes() {
+	for process in /proc/[0-9]*; do
+		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
+	done
+}
+
+# unloaded NAME: waits until the module is not loaded any more.
+unloaded() {
+	for tenth in $(seq $((150 * PATIENCE))); do loaded "$1" || return 0; sleep 0.1; done
+	gone "$1"
+}
+
 # named NAME: numbers of the processes with this name.
 named() {
 	for process in /proc/[0-9]*; do

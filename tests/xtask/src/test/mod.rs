@@ -71,6 +71,7 @@ pub struct Options {
     pub all: bool,
 }
 
+/// Runs tests; the exit code is 0 if all pass.
 pub fn run(options: &Options) -> Result<ExitCode> {
     run_scripts(options, Place::find(options.kernel.as_deref())?)
 }

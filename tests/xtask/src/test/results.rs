@@ -18,7 +18,9 @@ const NOT_APPLICABLE_HEAD: &str = "| line | not applicable | only for |\n|---|--
 
 /// The result of a run.
 pub(super) struct Counts {
+    /// Number of tests that passed.
     pub(super) passed: usize,
+    /// Number of tests that failed.
     pub(super) failed: usize,
     /// Tests that are not for this kernel, and what they are for: the words of `guest:` in their header.
     pub(super) not_applicable: Vec<(String, String)>,

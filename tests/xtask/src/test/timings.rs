@@ -73,6 +73,7 @@ pub struct Timings {
 }
 
 impl Timings {
+    /// Begins now.
     pub fn new() -> Timings {
         Timings { began: Instant::now(), entries: Mutex::default() }
     }
@@ -87,6 +88,7 @@ impl Timings {
         self.add_until(part, name, began, Instant::now(), processor);
     }
 
+    /// Records a step that has ended.
     pub fn add_until(&self, part: Part, name: &str, began: Instant, ended: Instant, processor: Duration) {
         let entry = Entry {
             part,

@@ -36,6 +36,7 @@ const THREADS: [u64; 3] = [2, 4, 16];
 const SANITIZERS: [Sanitizer; 2] = [Sanitizer::None, Sanitizer::Thread];
 const MAIN: &str = "threads.c";
 
+/// Runs the scripts on threads, and reports races and wrong totals.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     crate::programs::build_programs(&root)?;

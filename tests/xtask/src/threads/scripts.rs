@@ -3,8 +3,11 @@
 //! Scripts for `cargo xtask threads`: for each kind of global one that changes it on all CPUs at once, and whose end probe
 //! knows what must have come out. tid() is another one in each thread, pid() a random number below 64, target() the number of all hits.
 
+/// A script with its kind of probes.
 pub struct Script {
+    /// Name of the script.
     pub name: &'static str,
+    /// Its text.
     pub text: &'static str,
     /// Armed probes; they are hit in turn.
     pub probes: u64,
@@ -18,6 +21,7 @@ pub struct Script {
 
 const SCRIPT: Script = Script { name: "", text: "", probes: 1, prints: false, options: &[], races_by_design: false };
 
+/// All scripts.
 pub const SCRIPTS: &[Script] = &[
     Script {
         name: "counter",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can be wrong with a script after parsing, as facts. [`text`] makes the diagnostic of each.
+//! Errors in a script after parsing, as facts. [`text`] makes the diagnostic of each.
 //!
 //! There is no `Display`, and so no thiserror: an error is shown as a [`Diagnostic`](spile_source::diagnostic::Diagnostic)
 //! with labels and notes, whose message alone would not be enough.
@@ -18,12 +18,12 @@ use spile_source::Span;
 pub enum Error {
     /// Two uses disagree about a type.
     Types(Conflict),
-    /// A mistake of the compiler, whatever the script contains.
+    /// An internal error: a mistake of the compiler, whatever the script contains.
     Internal {
         what: &'static str,
         span: Span,
     },
-    /// No use decides whether this is a long or a string.
+    /// No use determines whether this is a long or a string.
     Unresolved {
         name: String,
         span: Span,
@@ -44,7 +44,7 @@ pub enum Error {
         span: Span,
         declared: Option<Span>,
     },
-    /// `left.right`, as C has it.
+    /// `left.right`, as in C.
     DotMember {
         left: String,
         right: String,
@@ -68,7 +68,7 @@ pub enum Error {
         ty: Type,
         span: Span,
     },
-    /// `@perf` of a counter that no probe makes; `known`: those that there are.
+    /// `@perf` of a counter that no probe defines; `known`: the counters that exist.
     UnknownCounter {
         name: String,
         known: Vec<String>,
@@ -87,7 +87,7 @@ pub enum Error {
         what: &'static str,
         span: Span,
     },
-    /// A context variable where there are none: a function, or a probe without any.
+    /// A context variable where none exist: in a function, or in a probe without any.
     NoContext {
         name: String,
         point: Option<String>,
@@ -99,7 +99,7 @@ pub enum Error {
         available: Vec<String>,
         span: Span,
     },
-    /// The variable exists and has no value at the address; `why`: what is known about the reason, a line each.
+    /// The variable exists and has no value at the address; `why`: what is known about the reason, one line each.
     NoValueThere {
         name: String,
         place: String,
@@ -120,7 +120,7 @@ pub enum Error {
         available: Vec<String>,
         span: Span,
     },
-    /// `->` or `[` on something that has neither.
+    /// `->` or `[` on something that has neither members nor elements.
     NotAStruct {
         type_name: String,
         span: Span,
@@ -157,7 +157,7 @@ pub enum Error {
         kind: FormatErrorKind,
         span: Span,
     },
-    /// A pattern of `=~` that is none; `position`: byte of its value.
+    /// An invalid pattern of `=~`; `position`: byte offset in its value.
     Regex {
         kind: regex::ErrorKind,
         position: usize,
@@ -185,7 +185,7 @@ pub enum Error {
     AnyKey {
         span: Span,
     },
-    /// Not a global, where only a global can be an array or aggregate.
+    /// Not a global; only a global can be an array or aggregate.
     NotGlobal {
         what: &'static str,
         span: Span,
@@ -225,7 +225,7 @@ pub enum Error {
         span: Span,
         foreach: Span,
     },
-    /// `buckets` with the two outer ones; None where the numbers make none.
+    /// `buckets` with the two outer ones; None where the numbers are invalid.
     LinearHistogram {
         low: i64,
         high: i64,
@@ -259,7 +259,7 @@ pub enum Error {
         objects: String,
         span: Span,
     },
-    /// The size of a dereference is none of 1, 2, 4, 8; None: not a number.
+    /// The size of a dereference is not 1, 2, 4 or 8; None: not a number.
     DerefSize {
         given: Option<i64>,
         span: Span,
@@ -280,7 +280,7 @@ pub enum Error {
         type_name: String,
         span: Span,
     },
-    /// What the condition of a probe point may not hold.
+    /// Something that the condition of a probe point must not contain.
     Condition {
         what: &'static str,
         span: Span,
@@ -295,7 +295,7 @@ pub enum Error {
         near: Vec<String>,
         span: Span,
     },
-    /// Warnings about what has no effect.
+    /// Warnings about code without effect.
     UnreadAssignment {
         name: String,
         span: Span,

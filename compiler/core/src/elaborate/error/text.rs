@@ -19,14 +19,14 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// A note on the name of a function that stands without its parentheses; None if there is no such builtin.
+/// A note for the name of a function written without its parentheses; None if there is no such builtin.
 fn called(name: &str) -> Option<String> {
     let function = crate::builtin::all().any(|builtin| builtin.name == name);
     function.then(|| format!("the function of this name is called with parentheses: {name}()"))
 }
 
 impl Error {
-    /// A context variable or member that is not there, or has no value there.
+    /// A context variable or member that does not exist, or has no value at that address.
     pub fn is_bad_variable(&self) -> bool {
         matches!(
             self,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Documented probe points that a kernel cannot offer, with what it offers instead: takes a point as it is written,
-//! gives the sentence for the diagnostic.
+//! Documented probe points that a kernel cannot offer, and what it offers instead: takes a point as written, gives the
+//! sentence for the diagnostic.
 //!
-//! Some names went with the functions that they stood for, some stand on what only certain kernels are built with, and
-//! some are markers of SystemTap itself.
+//! Some names went with the functions that they stood for, some depend on how the kernel is built, and some are markers of
+//! SystemTap itself.
 
 use spile_syntax::ast::Component;
 
-/// Name without `.return`; one that ends in a dot begins the names that are meant. What there is instead.
+/// Name without `.return`; one that ends in a dot is a prefix. Second: what exists instead.
 const GONE: &[(&str, &str)] = &[
     ("generic.fop.aio_read", "kernels since 4.1 read through generic.fop.read_iter"),
     ("generic.fop.aio_write", "kernels since 4.1 write through generic.fop.write_iter"),
@@ -126,7 +126,7 @@ const GONE: &[(&str, &str)] = &[
     ("syscall.gethostname", "x86 has no such call: syscall.uname gives the name"),
 ];
 
-/// What there is instead of a point of these components.
+/// What exists instead of a point with these components.
 pub(super) fn instead(components: &[Component]) -> Option<&'static str> {
     let names: Vec<&str> = components.iter().map(|component| component.name.as_str()).collect();
     instead_of(&names.join("."))

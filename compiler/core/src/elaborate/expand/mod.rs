@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The second phase: probe points to sites. Aliases are expanded, `?` and `!` obeyed, bodies put together.
+//! The second phase: probe points to sites. Expands aliases, handles `?` and `!`, and joins the bodies.
 //!
-//! Each site gets a handler of its own: the same statement means different things where the context differs.
+//! Each site gets a handler of its own: the same statement can mean different things in different contexts.
 
 mod gone;
 
@@ -16,11 +16,11 @@ use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::{ast, print, visit};
 
-/// Most aliases that the points of all probes together may be expanded to: a script of SystemTap's that probes all its
-/// aliases takes some 5,000.
+/// Most aliases in the expansion of all probe points together: a SystemTap script that probes all its aliases needs some
+/// 5,000.
 const MAX_EXPANSIONS: u32 = 100_000;
 
-/// What the aliases on the way to a point have added around the user's body.
+/// What the aliases along the expansion have added around the user's body.
 #[derive(Clone, Default)]
 pub(super) struct Wrapping<'a> {
     conditions: Vec<&'a ast::Expr>,
@@ -28,9 +28,9 @@ pub(super) struct Wrapping<'a> {
     prologues: Vec<&'a ast::Block>,
     /// Innermost first.
     epilogues: Vec<&'a ast::Block>,
-    /// Aliases being expanded, to find loops.
+    /// Aliases being expanded, to detect loops.
     via: Vec<*const ast::Alias>,
-    /// The outermost alias as a script names it, with what follows: `vm.brk.return`.
+    /// The outermost alias as named in the script, with the rest of the point: `vm.brk.return`.
     pub(super) listed: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn expand<'a>(env: &mut Environment<'a>, names: &Names<'a>, scripts: 
     handlers
 }
 
-/// Sites of points that stand for themselves (`-l`).
+/// Sites of the points as they are (`-l`).
 pub(super) fn list_sites<'a>(
     env: &mut Environment<'a>,
     names: &Names<'a>,
@@ -73,7 +73,7 @@ pub(super) fn list_sites<'a>(
     points.iter().flat_map(|point| sites_of(env, names, point).0).collect()
 }
 
-/// The sites of one point of a script, each with what aliases put around the body; and whether there are any.
+/// The sites of one point of a script, each with what aliases add around the body; and whether there are any.
 pub(super) fn sites_of<'a>(
     env: &mut Environment<'a>,
     names: &Names<'a>,
@@ -102,7 +102,7 @@ impl<'a> Expansion<'_, 'a> {
         wrapping.conditions.extend(point.condition.as_deref());
         let quiet = point.optional || point.sufficient;
         let aliases = matching_aliases(self.names, components);
-        // Of what a wildcard finds, some may be absent here.
+        // Of the points that a wildcard matches, some may be absent on this kernel.
         let wild = components.iter().any(|component| component.argument.is_none() && glob::is_pattern(&component.name));
         let families = if wild { probe::matching(components) } else { Vec::new() };
         if aliases.is_empty() && families.is_empty() {
@@ -208,8 +208,8 @@ impl<'a> Expansion<'_, 'a> {
     }
 }
 
-/// Aliases whose name the components begin with, each with that name and the components after it; only those with the
-/// fewest: `a.return.maxactive(5)` is the alias `a.return` with a suffix, and not `a` with two.
+/// The aliases whose names are prefixes of the components, each with that name and the remaining components; only those
+/// with the fewest remaining: `a.return.maxactive(5)` is the alias `a.return` with a suffix, not `a` with two.
 fn matching_aliases<'a>(
     names: &Names<'a>,
     components: &[ast::Component],
@@ -227,7 +227,7 @@ fn matching_aliases<'a>(
     matching
 }
 
-/// Whether the components name an alias.
+/// Whether the components begin with the name of an alias.
 pub(super) fn is_alias(names: &Names, components: &[ast::Component]) -> bool {
     !matching_aliases(names, components).is_empty()
 }
@@ -258,7 +258,7 @@ fn after_alias<'c>(name: &[ast::Component], components: &'c [ast::Component]) ->
     Some(rest)
 }
 
-/// The handler of a site: number `number` of all.
+/// The handler of a site; `number` is its number among all.
 pub(super) fn handler<'a>(
     names: &Names<'a>,
     site: Site,

@@ -2,8 +2,8 @@
 
 //! Types of arrays and aggregates.
 //!
-//! Only globals can be either. What a global is (a scalar, an array of so many keys, an aggregate) is seen from its uses,
-//! as its types are; every use is noted, and [`Inference::check_globals`] reports what disagrees.
+//! Only globals can be arrays or aggregates. The shape of a global (a scalar, an array with so many keys, an aggregate)
+//! follows from its uses, as its types do; every use is recorded, and [`Inference::check_globals`] reports contradictions.
 
 use super::types::TypeVar;
 use super::{Inference, Use};
@@ -13,19 +13,19 @@ use crate::program::{GlobalId, Histogram, MAX_BUCKETS, Stats, Type};
 use spile_source::Span;
 use spile_syntax::ast::{self, Index};
 
-/// Keys of an array at the most, as in SystemTap.
+/// Most keys of an array, as in SystemTap.
 pub(in crate::elaborate) const MAX_KEYS: usize = 9;
 
-/// What the uses of a global show of its shape, each with the first place that shows it.
+/// What the uses of a global show about its shape, each with the first place that shows it.
 #[derive(Default)]
 pub(in crate::elaborate) struct Shape {
     /// Used as a plain value.
     pub scalar: Option<Span>,
     /// Used with keys.
     pub keys: Option<(Vec<TypeVar>, Span)>,
-    /// Fed by `<<<` or asked by an extractor.
+    /// Used with `<<<` or an extractor.
     pub stats: Option<(Stats, Span)>,
-    /// A loop variable that is to hold the value of an element.
+    /// A loop variable that is to take the value of an element.
     pub(super) looped: Option<Span>,
     histogram: Option<Span>,
     shift: Option<(u8, Span)>,
@@ -49,7 +49,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Types of the keys of an array that is used with so many; none if it has another number.
+    /// Types of the keys of an array with that many; empty if it has another number.
     fn key_types(&mut self, id: GlobalId, count: usize, span: Span) -> Vec<TypeVar> {
         let name = || self.names.global_name(id);
         if let Some((vars, first)) = &self.typed.globals[id.index()].shape.keys {
@@ -112,7 +112,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// What `<<<` feeds or an extractor reads.
+    /// The operand of `<<<` or of an extractor.
     fn infer_aggregate(&mut self, unit: &mut Unit, expr: &'a ast::Expr, written: bool) -> Option<GlobalId> {
         let Some((id, indices)) = self.names.array_of(expr) else {
             self.env.report(Error::NotGlobal { what: "aggregate", span: expr.span });
@@ -235,7 +235,7 @@ impl<'a> Inference<'_, 'a> {
     }
 }
 
-/// Buckets of a linear histogram with the two outer ones; None where the numbers make none.
+/// Buckets of a linear histogram with the two outer ones; None where the numbers are invalid.
 fn linear_buckets(low: i64, high: i64, width: i64) -> Option<i64> {
     if width <= 0 || high < low {
         return None;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The end of inference: globals whose uses disagree, and what has no type.
+//! The end of inference: contradictory uses of globals, and everything without a type.
 
 use super::Inference;
-use super::functions::{InstanceId, Reached};
+use super::functions::Reached;
 use super::types::TypeVar;
 use crate::elaborate::error::Error;
-use crate::elaborate::unit::Handler;
+use crate::elaborate::unit::{Handler, InstanceId};
 use crate::program::Type;
 use spile_source::Span;
 
 impl<'a> Inference<'_, 'a> {
-    /// Says what disagrees about the shape of globals.
+    /// Reports contradictions about the shape of globals.
     pub(super) fn check_globals(&mut self) {
         for index in 0..self.typed.globals.len() {
             let (ast, global) = (self.names.globals[index], &self.typed.globals[index]);
@@ -49,8 +49,8 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Gives a type to private globals of the library that a script only has deleted (`delete_stopwatch` and nothing else
-    /// of its file): they hold nothing, so that any type will do, and the user could not declare one.
+    /// Gives a type to private globals of the library that a script only deletes (`delete_stopwatch` and nothing else of
+    /// its file): they hold nothing, so any type will do, and the user could not declare one.
     fn settle_library_globals(&mut self) {
         for index in 0..self.typed.globals.len() {
             let global = &self.typed.globals[index];
@@ -71,7 +71,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Whether a variable that is used lacks a type, or a call that is printed.
+    /// Whether a used variable, or a printed call, lacks a type.
     fn has_untyped(&mut self, handlers: &[Handler<'a>]) -> bool {
         let units = handlers
             .iter()
@@ -144,7 +144,7 @@ impl<'a> Inference<'_, 'a> {
         for (name, near, span) in unassigned {
             self.env.report(Error::NeverAssigned { name, near, span });
         }
-        // One mistake makes others: types that are unknown after an error are not reported.
+        // One mistake causes others: unknown types are not reported after an error.
         if !self.env.failed() {
             for (name, span) in untyped {
                 self.env.report(Error::Unresolved { name, span });

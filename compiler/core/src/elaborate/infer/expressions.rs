@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Expressions: the type of each, and what it asks of those inside it.
+//! Expressions: the type of each, and the types it requires of its operands.
 
 use super::types::{Conflict, TypeVar};
 use super::{Inference, Use};
 use crate::elaborate::error::Error;
 use crate::elaborate::format::{self, Piece};
 use crate::elaborate::lookup::is_text;
-use crate::elaborate::lower::{embedded, regex};
+use crate::elaborate::lower::regex;
 use crate::elaborate::unit::Unit;
-use crate::elaborate::{guru, literal};
+use crate::elaborate::{guru, literal, mark};
 use crate::program::Type;
 use crate::program::uses::Access;
 use spile_abi::format::Size;
@@ -17,7 +17,7 @@ use spile_source::Span;
 use spile_syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm};
 
 impl<'a> Inference<'_, 'a> {
-    /// An expression used as a statement: one that returns nothing is fine.
+    /// An expression used as a statement: it may return nothing.
     pub(super) fn infer_any(&mut self, unit: &mut Unit, expr: &'a ast::Expr) {
         match &expr.kind {
             ExprKind::Call(name, arguments) => {
@@ -29,7 +29,7 @@ impl<'a> Inference<'_, 'a> {
             ExprKind::Step { target, .. } => {
                 self.infer_step(unit, target);
             }
-            // A name alone has a type only if something else gives it one.
+            // A name by itself has a type only if another use gives it one.
             ExprKind::Ident(text) => {
                 self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, Use::None);
             }
@@ -44,7 +44,7 @@ impl<'a> Inference<'_, 'a> {
         self.set(ty, Type::Long, target.span);
     }
 
-    /// The value of an assignment is used: that reads what it wrote.
+    /// The value of an assignment is used: that counts as a read.
     fn infer_result(&mut self, target: &'a ast::Expr) {
         let base = match &target.kind {
             ExprKind::Index(base, _) => base,
@@ -57,7 +57,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// The type of what an assignment writes. A compound one reads it too, which does not count as a use.
+    /// The type of what an assignment writes. A compound one also reads it, which does not count as a use.
     pub(super) fn infer_written(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
         match &expr.kind {
             ExprKind::Ident(text) => {
@@ -90,7 +90,7 @@ impl<'a> Inference<'_, 'a> {
             ExprKind::Number(_) => self.typed.types.known(Type::Long, span),
             ExprKind::String(_) => self.typed.types.known(Type::String, span),
             ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span }, Use::Read),
-            // It may be there, and have any type, where this runs.
+            // Where this runs it may exist, and have any type.
             ExprKind::Target(_) | ExprKind::Var { .. } if self.dead > 0 => self.typed.types.fresh(),
             ExprKind::Target(name) => {
                 let text = is_text(name) || unit.at.text_variable(expr).is_some();
@@ -202,12 +202,12 @@ impl<'a> Inference<'_, 'a> {
             ExprKind::EmbeddedC(code) => {
                 guru::check_embedded(self.env, code);
                 self.infer_embedded(code);
-                self.typed.types.known(embedded::value_type(code), span)
+                self.typed.types.known(mark::value_type(code), span)
             }
         }
     }
 
-    /// What a `->`, `[`, `$` or `&` stands on: a target expression or a cast.
+    /// The operand of `->`, `[`, `$` or `&`: a target expression or a cast.
     fn infer_base(&mut self, unit: &mut Unit, base: &'a ast::Expr) {
         match &base.kind {
             ExprKind::Target(_) => {}
@@ -259,7 +259,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Whether `left . right` was meant as a member in C's own spelling; reports it.
+    /// Whether `left . right` was meant as C's member access; reports it.
     fn is_dot_member(&mut self, unit: &mut Unit, left: &'a ast::Expr, right: &'a ast::Expr) -> bool {
         let mut head = right;
         while let ExprKind::Member(base, _) | ExprKind::Index(base, _) | ExprKind::Pretty(base, _) = &head.kind {
@@ -276,7 +276,7 @@ impl<'a> Inference<'_, 'a> {
                 base.kind,
                 ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Cast { .. } | ExprKind::Var { .. }
             ),
-            // A number as such has no members: written apart, a string is meant.
+            // A number has no members: with spaces around the dot, a string is meant.
             ExprKind::Ident(word) if left.span.end + 1 == right.span.start => {
                 let known = unit.names.contains_key(word) || self.names.find_global(left.span.file, word).is_some();
                 let ty = known.then(|| self.infer(unit, left));
@@ -366,10 +366,10 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Checks the pattern where it is written; what is matched must be a string.
+    /// The pattern is checked here; the left operand must be a string.
     fn infer_matches(&mut self, unit: &mut Unit, text: &'a ast::Expr, pattern: &[u8], pattern_span: Span) {
         self.want(unit, text, Type::String);
-        // Whether groups are asked is known when everything is inferred.
+        // Whether groups are used is known when everything is inferred.
         if let Err(error) = spile_regex::check(pattern) {
             self.env.report(regex::regex_error(self.env.sources, error, pattern, pattern_span));
         }
@@ -377,7 +377,7 @@ impl<'a> Inference<'_, 'a> {
 
     /// Marks the globals that comments in the C declare as used.
     pub(super) fn infer_embedded(&mut self, code: &ast::EmbeddedC) {
-        for (name, access) in embedded::pragmas(code) {
+        for (name, access) in mark::pragmas(code) {
             match self.names.find_global(code.span.file, name) {
                 Some(id) => {
                     let global = &mut self.typed.globals[id.index()];
@@ -392,7 +392,7 @@ impl<'a> Inference<'_, 'a> {
     }
 }
 
-/// Whether the name is that of a variable seen before.
+/// Whether the name is that of a known variable.
 fn is_known(unit: &Unit, expr: &ast::Expr) -> bool {
     matches!(&expr.kind, ExprKind::Ident(name) if unit.names.contains_key(name))
 }

@@ -2,34 +2,34 @@
 
 //! Which C type the values of variables point to: `x = $file` gives `x->f_path` a meaning.
 //!
-//! Inference notes every place where a value goes into a variable, parameter, result or element; once all is seen, the
-//! values' types are found and spread until nothing changes. Where two places disagree, the variable has no such type.
+//! Inference records every place where a value is stored in a variable, parameter, result or element; once all are known,
+//! the types of the values are found and propagated until nothing changes. Where two places disagree, the variable has no
+//! such type.
 
 use super::Inference;
-use super::functions::InstanceId;
 use super::types::TypeVar;
-use crate::elaborate::unit::{Handler, Unit};
+use crate::elaborate::unit::{Handler, InstanceId, Unit};
 use spile_syntax::ast::{self, ExprKind};
 
-/// The unit that a place is in.
+/// The unit that contains the place.
 #[derive(Clone, Copy)]
 enum Owner {
     Handler(u32),
     Function(InstanceId),
 }
 
-/// A value that goes somewhere.
+/// A value and where it is stored.
 pub(super) struct Flow<'a> {
     value: &'a ast::Expr,
     owner: Owner,
     to: TypeVar,
 }
 
-/// Rounds of spreading types: longer chains of assignments against the order of the script lose theirs.
+/// Rounds of propagation: longer chains of assignments against the order of the script lose their types.
 const MAX_ROUNDS: usize = 16;
 
 impl<'a> Inference<'_, 'a> {
-    /// Notes that the value goes to what `to` is the type of.
+    /// Records that the value is stored in what has the type variable `to`.
     pub(super) fn note_flow(&mut self, unit: &Unit, value: &'a ast::Expr, to: TypeVar) {
         let owner = match (unit.function, unit.at.site) {
             (Some(function), _) => Owner::Function(function),
@@ -44,7 +44,7 @@ impl<'a> Inference<'_, 'a> {
     /// Finds what variables point to.
     pub(super) fn find_pointees(&mut self, handlers: &[Handler<'a>]) {
         let flows = std::mem::take(&mut self.flows);
-        // Each round settles one more step of a chain of assignments.
+        // Each round resolves one more step of a chain of assignments.
         for _ in 0..MAX_ROUNDS {
             let mut changed = false;
             for flow in &flows {
@@ -81,7 +81,7 @@ impl<'a> Inference<'_, 'a> {
     }
 }
 
-/// Whether the value of such an expression can point to something.
+/// Whether the value of such an expression can be a pointer.
 fn carries(expr: &ast::Expr) -> bool {
     !matches!(
         expr.kind,

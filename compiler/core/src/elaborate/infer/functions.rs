@@ -1,50 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Functions: which ones a call means, in which order overloads are tried, and the copies of those that use context
+//! Functions: which ones a call refers to, the order in which overloads are tried, and the copies of those that use context
 //! variables.
 //!
-//! Functions of one name and number of parameters are tried in the order of their priority: `next` in one goes on with the
-//! one after it, with the arguments of the call. A function that uses context variables, itself or by what it calls, is
-//! copied for each probe that calls it.
+//! Functions of one name and number of parameters are tried in the order of their priority: `next` in one continues with
+//! the following one, with the arguments of the call. A function that uses context variables, directly or through what it
+//! calls, is copied for each probe that calls it.
 
 use super::types::{TypeVar, Types};
 use super::{Inference, Typed};
 use crate::builtin::{self, Builtin};
 use crate::elaborate::error::Error;
 use crate::elaborate::names::{DeclaredId, Names};
-use crate::elaborate::unit::{Local, Surroundings, Unit};
+use crate::elaborate::unit::{InstanceId, Local, Surroundings, Unit};
 use crate::elaborate::{guru, unneeded};
-use crate::program::{FunctionId, Type, id};
+use crate::program::{FunctionId, Type};
 use spile_source::Span;
 use spile_syntax::{ast, visit};
-
-id!(/** A declared function, or a copy of one for a probe site: index into [`Typed::functions`]. */ InstanceId);
 
 /// A declared function, or a copy of one for a probe.
 pub(in crate::elaborate) struct Function<'a> {
     /// The declaration.
     pub ast: &'a ast::Function,
-    /// Local variables and what is known of the body.
+    /// Local variables and results of inference for the body.
     pub unit: Unit,
     /// Types of the parameters, in order.
     pub parameters: Vec<TypeVar>,
     /// Type of the result.
     pub returns: TypeVar,
-    /// A `return` with a value was seen, or a type is declared.
+    /// There is a `return` with a value, or the type is declared.
     pub has_value: bool,
-    /// A `return` without one was seen.
+    /// There is a `return` without one.
     pub bare_return: Option<Span>,
-    /// Reached from a probe; numbered in the order in which it was reached.
+    /// Reached from a probe; numbered in the order of being reached.
     pub id: Option<FunctionId>,
-    /// What `next` leads to, once that was asked.
+    /// The target of `next`, once known.
     pub next: Option<InstanceId>,
-    /// It is embedded C that can ask for the next overload: calls go to a script function around it, with this number.
+    /// It is embedded C that can execute `next`: calls go to a script function around it, with this number.
     pub wrapper: Option<FunctionId>,
-    /// It uses context variables, itself or by what it calls; None: not asked yet.
+    /// It uses context variables, directly or through what it calls; None: not determined yet.
     contextual: Option<bool>,
 }
 
-/// What has a number among the functions of the program.
+/// What is numbered as a function of the program.
 #[derive(Clone, Copy)]
 pub(in crate::elaborate) enum Reached {
     Function(InstanceId),
@@ -52,7 +50,7 @@ pub(in crate::elaborate) enum Reached {
     Wrapper(InstanceId),
 }
 
-/// What a name called with some arguments is.
+/// What a name called with some arguments refers to.
 pub(in crate::elaborate) enum Callee {
     Function(InstanceId),
     Builtin(&'static Builtin),
@@ -84,7 +82,7 @@ impl<'a> Typed<'a> {
         InstanceId(self.functions.len() as u32 - 1)
     }
 
-    /// What a call means. A script's own function wins over a builtin of its name.
+    /// What a call refers to. A script's function takes precedence over a builtin of its name.
     pub fn find_callee(
         &mut self,
         names: &Names<'a>,
@@ -101,9 +99,9 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// The function as it is called from there: itself, or its copy for the probe.
+    /// The function as called from there: itself, or its copy for the probe.
     fn in_context(&mut self, names: &Names<'a>, declared: DeclaredId, at: &Surroundings) -> InstanceId {
-        // The declared functions come first, in their order.
+        // The declared functions come first, in order.
         let itself = InstanceId(declared.0);
         let Some(site) = at.site else { return itself };
         if !self.is_contextual(names, declared) {
@@ -117,13 +115,13 @@ impl<'a> Typed<'a> {
         copy
     }
 
-    /// Whether a declared function uses context variables, itself or by what it calls.
+    /// Whether a declared function uses context variables, directly or through what it calls.
     fn is_contextual(&mut self, names: &Names<'a>, declared: DeclaredId) -> bool {
         if let Some(known) = self.functions[declared.index()].contextual {
             return known;
         }
-        // Of functions that call each other in circles, any one that uses a variable itself settles it: what was asked
-        // first is answered last.
+        // In a cycle of functions any one that uses a variable decides for all: the function asked about first is decided
+        // last.
         self.functions[declared.index()].contextual = Some(false);
         let ast = self.functions[declared.index()].ast;
         let ast::FunctionBody::Script(body) = &ast.body else { return false };
@@ -155,7 +153,7 @@ impl<'a> Typed<'a> {
         contextual
     }
 
-    /// The type of the result of a call; None for a builtin, or a name without a function.
+    /// The type of the result of a call; None for a builtin, or an unknown name.
     pub fn result_type(&mut self, names: &Names<'a>, unit: &Unit, name: &ast::Name, arity: usize) -> Option<TypeVar> {
         match self.find_callee(names, &unit.at, name, arity) {
             Ok(Callee::Function(index)) => Some(self.functions[index.index()].returns),
@@ -163,7 +161,7 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// Whether the function gives a value, itself or by the overloads it goes on with.
+    /// Whether the function returns a value, itself or through the overloads that it continues with.
     pub fn gives_value(&self, index: InstanceId) -> bool {
         let mut at = Some(index);
         while let Some(index) = at {
@@ -177,14 +175,14 @@ impl<'a> Typed<'a> {
 }
 
 impl<'a> Inference<'_, 'a> {
-    /// Notes that a function is called.
+    /// Records that a function is called.
     fn reach(&mut self, index: InstanceId) {
         if self.typed.functions[index.index()].id.is_some() {
             return;
         }
         self.typed.functions[index.index()].id = Some(FunctionId(self.typed.reached.len() as u32));
         self.typed.reached.push(Reached::Function(index));
-        // All of one name agree on their types, whether or not they are ever tried.
+        // All of one name agree on their types, even if they are never tried.
         self.reach_next(index);
         if let ast::FunctionBody::EmbeddedC(code) = &self.typed.functions[index.index()].ast.body
             && code.text.contains("STAP_NEXT")
@@ -194,7 +192,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Notes that a function goes on with the next overload.
+    /// Records that a function continues with the next overload.
     fn reach_next(&mut self, index: InstanceId) {
         let Some(next) = self.names.overload_after(self.typed.functions[index.index()].ast) else { return };
         let at = self.typed.functions[index.index()].unit.at.clone();
@@ -230,7 +228,7 @@ impl<'a> Inference<'_, 'a> {
             let mut unit = std::mem::take(&mut self.typed.functions[index.index()].unit);
             unit.function = Some(index);
             unit.elided = unneeded::elided_of_function(self.env, self.names, block);
-            // What `next` asks of the function's surroundings while its unit is being worked on.
+            // What `next` needs from the function's surroundings while its unit is being processed.
             self.typed.functions[index.index()].unit = Unit::new(unit.at.clone());
             self.infer_statements(&mut unit, &block.statements);
             self.typed.functions[index.index()].unit = unit;
@@ -245,7 +243,7 @@ impl<'a> Inference<'_, 'a> {
         self.equate_at(returns, ty, value.span);
     }
 
-    /// A `return` without a value, in a function that gives one elsewhere or is asked for one.
+    /// A `return` without a value, in a function that returns one elsewhere or whose result is used.
     pub(super) fn infer_bare_return(&mut self, function: InstanceId, span: Span) {
         if self.dead == 0 {
             self.typed.functions[function.index()].bare_return.get_or_insert(span);
@@ -271,7 +269,7 @@ impl<'a> Inference<'_, 'a> {
                 for (argument, (_, ty)) in arguments.iter().zip(builtin.parameters) {
                     self.want(unit, argument, *ty);
                 }
-                // One that gives nothing, as exit(), is 0 where a value is asked.
+                // A call without a result, such as exit(), is 0 where a value is needed.
                 self.typed.types.known(builtin.returns.unwrap_or(Type::Long), name.span)
             }
             Ok(Callee::Function(index)) => {
@@ -291,7 +289,7 @@ impl<'a> Inference<'_, 'a> {
     }
 }
 
-/// Why a call means nothing: another number of arguments, or no function of the name.
+/// Why a call has no meaning: another number of arguments, or no function of the name.
 fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
     let functions = names.functions_named(name.span.file, &name.text);
     let declared = functions.first().map(|&index| names.functions[index.index()].name.span);
@@ -312,7 +310,7 @@ fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
     Error::UnknownFunction { name: name.text.clone(), span: name.span, near }
 }
 
-/// Whether a function's C sets its result. The calls decide its type.
+/// Whether a function's C sets its result. The calls determine its type.
 fn embedded_gives_value(function: &ast::Function) -> bool {
     match &function.body {
         ast::FunctionBody::EmbeddedC(code) => {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The third phase: types. Walks every handler and every function they reach, and takes from each use what follows for
-//! types.
+//! The third phase: types. Visits every handler and every function they reach, and derives types from each use.
 
 mod arrays;
 mod check;
@@ -17,18 +16,18 @@ use super::error::Error;
 use super::lookup::Lookup;
 use super::lookup::pointee::Pointees;
 use super::names::{DeclaredId, Names};
-use super::unit::{Handler, Local, Unit};
+use super::unit::{Handler, InstanceId, Local, Unit};
 use crate::program::{GlobalId, Holds, Type};
 pub(super) use arrays::MAX_KEYS;
 use arrays::Shape;
 use flow::Flow;
-use functions::{Function, InstanceId};
+use functions::Function;
 use spile_source::Span;
 use spile_syntax::ast;
 use std::collections::HashMap;
 use types::{Conflict, TypeVar, Types};
 
-/// What inference finds, beside the local variables of each [`Unit`].
+/// Results of inference, besides the local variables of each [`Unit`].
 pub(super) struct Typed<'a> {
     /// Types of all variables and results.
     pub types: Types,
@@ -42,15 +41,15 @@ pub(super) struct Typed<'a> {
     pub reached: Vec<functions::Reached>,
     /// What variables point to.
     pub pointees: Pointees,
-    /// Something in the program asks what a pattern matched.
+    /// The program uses the groups of a match.
     pub groups_asked: bool,
-    /// Source lines are asked for somewhere.
+    /// Source lines are needed.
     pub lines_asked: bool,
 }
 
 /// What is known of a global.
 pub(super) struct Global {
-    /// Of the value or, of an array, of its elements.
+    /// Type of the value or, for an array, of its elements.
     pub ty: TypeVar,
     /// Scalar, array or aggregate, and the keys.
     pub shape: Shape,
@@ -61,7 +60,7 @@ pub(super) struct Global {
 }
 
 impl<'a> Typed<'a> {
-    /// With what the declarations give, and nothing else.
+    /// With the declared types only.
     fn new(names: &Names<'a>) -> Typed<'a> {
         let mut typed = Typed {
             types: Types::default(),
@@ -87,22 +86,22 @@ impl<'a> Typed<'a> {
         typed
     }
 
-    /// The type of a variable or result; `long` where no use decides it.
+    /// The type of a variable or result; `long` where no use determines it.
     pub fn type_of(&mut self, var: TypeVar) -> Type {
         self.types.get(var).unwrap_or(Type::Long)
     }
 
-    /// What a global holds, once all uses are seen.
+    /// The shape of a global, once all uses are known.
     pub fn holds(&mut self, id: GlobalId) -> Holds {
         let global = &self.globals[id.index()];
         match global.shape.stats {
             Some((stats, _)) => Holds::Stats(stats),
-            // One that is never used has no type, and no memory either.
+            // One that is never used has no type and takes no memory.
             None => Holds::Value(self.type_of(global.ty)),
         }
     }
 
-    /// The types of an array's keys; none of what is no array.
+    /// The types of an array's keys; empty for anything else.
     pub fn key_types(&mut self, id: GlobalId) -> Vec<Type> {
         let keys = self.globals[id.index()].shape.keys.as_ref();
         let vars = keys.map(|(vars, _)| vars.clone()).unwrap_or_default();
@@ -110,25 +109,25 @@ impl<'a> Typed<'a> {
     }
 }
 
-/// The walk over all code.
+/// The traversal of all code.
 pub(super) struct Inference<'e, 'a> {
     /// The input and the problems.
     pub env: &'e mut Environment<'a>,
-    /// What scripts and tapset declare.
+    /// The declarations of scripts and tapset.
     pub names: &'e Names<'a>,
     counters: &'e Counters,
     /// The result.
     pub typed: Typed<'a>,
     flows: Vec<Flow<'a>>,
-    /// Calls whose results are printed as they are: they need a type.
+    /// Calls whose results are printed: they need a type.
     printed_calls: Vec<(TypeVar, &'a ast::Name)>,
-    /// Loops around the statement.
+    /// Number of loops around the statement.
     loops: usize,
-    /// Depth of code that never runs.
+    /// Nesting depth of code that never runs.
     pub dead: usize,
 }
 
-/// The types of everything that the handlers reach; reports what disagrees and what has none.
+/// The types of everything that the handlers reach; reports contradictions and missing types.
 pub(super) fn infer<'a>(
     env: &mut Environment<'a>,
     names: &Names<'a>,
@@ -143,7 +142,7 @@ pub(super) fn infer<'a>(
     inference.typed
 }
 
-/// The same without the checks of the whole: some of it need not be there.
+/// The same without the checks of the whole program: parts of it may be missing.
 pub(super) fn infer_for_survey<'a>(
     env: &mut Environment<'a>,
     names: &Names<'a>,
@@ -170,7 +169,7 @@ impl<'e, 'a> Inference<'e, 'a> {
         Inference { env, names, counters, typed, flows: Vec::new(), printed_calls: Vec::new(), loops: 0, dead: 0 }
     }
 
-    /// For target expressions, with what is known so far.
+    /// For target expressions, with the types known so far.
     pub fn lookup(&mut self) -> Lookup<'_, 'a> {
         Lookup::new(self.env, self.names, &mut self.typed)
     }
@@ -181,14 +180,14 @@ impl<'e, 'a> Inference<'e, 'a> {
         }
     }
 
-    /// Equates what a place has with what the expression at `span` gives.
+    /// Unifies the type of a place with that of the expression at `span`.
     pub(super) fn equate_at(&mut self, place: TypeVar, value: TypeVar, span: Span) {
         if let Err(Conflict { first, second }) = self.typed.types.equate(place, value) {
             self.env.report(Error::Types(Conflict { first, second: (second.0, span) }));
         }
     }
 
-    /// The expression must have that type.
+    /// Requires that type of the expression.
     pub fn want(&mut self, unit: &mut Unit, expr: &'a ast::Expr, ty: Type) {
         let var = self.infer(unit, expr);
         match self.typed.types.decided(var) {
@@ -206,7 +205,7 @@ impl<'e, 'a> Inference<'e, 'a> {
         }
     }
 
-    /// The variable of that name: a global, a local, or a local made now.
+    /// The variable of that name: a global, a local, or a new local.
     pub(super) fn variable(&mut self, unit: &mut Unit, name: &ast::Name, used: Use) -> TypeVar {
         let (read, written) = (used == Use::Read && self.dead == 0, used == Use::Written);
         if let Some(id) = unit.find_local(self.names, name.span.file, &name.text) {

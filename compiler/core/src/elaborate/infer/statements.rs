@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Statements: which of them run, and the types that they ask of their expressions.
+//! Statements: which of them run, and the types that they require of their expressions.
 
 use super::{Inference, Use};
 use crate::elaborate::error::Error;
@@ -17,7 +17,7 @@ impl<'a> Inference<'_, 'a> {
     pub(super) fn walk(&mut self, handlers: &mut [Handler<'a>]) {
         let mut last: Option<(Vec<*const ast::Stmt>, Elided)> = None;
         for handler in handlers {
-            // The sites of one probe have the same statements.
+            // The sites of one probe share their statements.
             let same = |(statements, _): &(Vec<*const ast::Stmt>, Elided)| {
                 statements.iter().copied().eq(handler.body.iter().map(|statement| std::ptr::from_ref(*statement)))
             };
@@ -37,7 +37,7 @@ impl<'a> Inference<'_, 'a> {
         self.infer_functions();
     }
 
-    /// The condition of a probe point reads globals and does nothing else.
+    /// The condition of a probe point reads globals and has no effect.
     fn check_condition(&mut self, condition: &'a ast::Expr) {
         let mut errors = Vec::new();
         visit::in_expression(condition, &mut |expr| {
@@ -118,7 +118,7 @@ impl<'a> Inference<'_, 'a> {
             StmtKind::Break => self.in_loop("break", statement.span),
             StmtKind::Continue => self.in_loop("continue", statement.span),
             StmtKind::Return(value) => match (unit.function, value) {
-                // Refused when the text was read.
+                // Rejected by the parser.
                 (None, _) => {}
                 (Some(index), None) => self.infer_bare_return(index, statement.span),
                 (Some(index), Some(value)) => self.infer_return(unit, index, value),

@@ -2,8 +2,8 @@
 
 //! Types of globals, functions, parameters and locals, found from how they are used.
 //!
-//! Everything that has a type has a [`TypeVar`]; a use equates two of them or gives one a type. A variable remembers
-//! where it got its type, so that a contradiction can show both places.
+//! Everything with a type has a [`TypeVar`]; a use unifies two of them or gives one a type. A variable remembers the place
+//! that determined its type, so that an error can show both places.
 
 use crate::program::{Type, id};
 use spile_source::Span;
@@ -13,14 +13,14 @@ id!(/** A type still to be found: index into [`Types`]. */ TypeVar);
 #[derive(Debug)]
 struct Node {
     parent: TypeVar,
-    /// Only on roots: the type, and the place that decided it.
+    /// Only in roots: the type, and the place that determined it.
     known: Option<(Type, Span)>,
 }
 
-/// Two places that disagree.
+/// A contradiction between two places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The type that was known before, and the place that decided it.
+    /// The type known before, and the place that determined it.
     pub first: (Type, Span),
     /// The type that contradicts it, and where.
     pub second: (Type, Span),
@@ -33,14 +33,14 @@ pub struct Types {
 }
 
 impl Types {
-    /// A variable of which nothing is known.
+    /// A variable without a known type.
     pub fn fresh(&mut self) -> TypeVar {
         let var = TypeVar(self.nodes.len() as u32);
         self.nodes.push(Node { parent: var, known: None });
         var
     }
 
-    /// A variable of a known type, decided at `span`.
+    /// A variable of a known type, determined at `span`.
     pub fn known(&mut self, ty: Type, span: Span) -> TypeVar {
         let var = self.fresh();
         self.nodes[var.index()].known = Some((ty, span));
@@ -52,13 +52,13 @@ impl Types {
         self.decided(var).map(|(ty, _)| ty)
     }
 
-    /// The type and the place that decided it.
+    /// The type and the place that determined it.
     pub fn decided(&mut self, var: TypeVar) -> Option<(Type, Span)> {
         let root = self.root(var);
         self.nodes[root.index()].known
     }
 
-    /// Gives a type; the earlier one stays on a conflict.
+    /// Sets the type; on a conflict the earlier one stays.
     pub fn set(&mut self, var: TypeVar, ty: Type, span: Span) -> Result<(), Conflict> {
         let root = self.root(var);
         match self.nodes[root.index()].known {
@@ -71,7 +71,7 @@ impl Types {
         }
     }
 
-    /// Makes both the same type. Errors: both are known and differ; neither changes then.
+    /// Unifies both types. Error: both are known and differ; then neither changes.
     pub fn equate(&mut self, a: TypeVar, b: TypeVar) -> Result<(), Conflict> {
         let (a, b) = (self.root(a), self.root(b));
         if a == b {
@@ -86,7 +86,7 @@ impl Types {
         Ok(())
     }
 
-    /// What all variables that are the same have in common.
+    /// What all unified variables share.
     pub fn root(&mut self, mut var: TypeVar) -> TypeVar {
         while self.nodes[var.index()].parent != var {
             let grandparent = self.nodes[self.nodes[var.index()].parent.index()].parent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Conditions whose value is known while compiling: the arm not taken is neither typed nor resolved.
+//! Conditions whose value is known at compile time: the branch not taken is neither typed nor resolved.
 
 use super::Lookup;
 use crate::elaborate::unit::Unit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Members of structs and elements of arrays: from an object that was found to one inside it.
+//! Members of structs and elements of arrays: from an object to one inside it.
 
 use super::value::{Scalar, add, binary, debug_error, load, scalar};
 use crate::elaborate::error::Error;
@@ -12,14 +12,14 @@ use spile_source::Span;
 use spile_syntax::ast;
 use std::rc::Rc;
 
-/// The member of an object; also behind a pointer to one.
+/// The member of an object, also through a pointer to one.
 pub(super) fn find_member(base: Found, member: &ast::Name) -> Result<Found, Error> {
     let span = member.span;
     let object = base.object.clone();
     let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
     let type_name = || debug.type_name(base.type_id);
     let (address, container) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
-        // Behind a pointer that is nowhere the object itself may still be somewhere.
+        // A pointer that was optimised out may still point to a known object.
         (_, CType::Pointer(Some(target))) if matches!(base.location, Location::Pointer(_)) => {
             let Location::Pointer(to) = base.location else {
                 return Err(Error::NotAStruct { type_name: type_name(), span });
@@ -90,7 +90,7 @@ pub(super) fn find_element(base: Found, index: LongExpr, span: Span) -> Result<F
         },
         (_, CType::Array { element, counts }) => match &base.location {
             Location::Memory { address, bits: None } => {
-                // One index of a many-dimensional array gives the array of the other dimensions.
+                // One index into a multi-dimensional array gives the array of the remaining dimensions.
                 let rest =
                     debug.array_element(base.type_id, element, &counts).map_err(|error| debug_error(error, span))?;
                 (address.clone(), rest)
@@ -102,7 +102,7 @@ pub(super) fn find_element(base: Found, index: LongExpr, span: Span) -> Result<F
     element_at(object.clone(), address, element, index, span)
 }
 
-/// Element `index` of those that begin at the address.
+/// Element `index` of an array at the address.
 pub(super) fn element_at(
     object: Rc<Object>,
     address: LongExpr,

@@ -2,7 +2,7 @@
 
 //! Target expressions: `$x->f[i]`, `&$x->f`, `@cast(...)->f`, `@var("v")` to objects of the debug information.
 //!
-//! Inference asks whether something is there ([`Lookup::is_defined`]) and what values point to ([`pointee`]), lowering
+//! Inference asks whether something exists ([`Lookup::is_defined`]) and what values point to ([`pointee`]); lowering asks
 //! where it is ([`find`]). [`member`] goes from an object to one inside it, [`value`] from an object to its value.
 
 mod fold;
@@ -25,24 +25,24 @@ use spile_syntax::ast;
 use std::rc::Rc;
 use value::{debug_error, load};
 
-/// A `$$` word or a pretty form whose value is text: `$$vars`, `$$parms$`.
+/// A `$$` word or a pretty-printed form whose value is a string: `$$vars`, `$$parms$`.
 pub(super) fn is_text(name: &str) -> bool {
     name.starts_with("$$")
 }
 
-/// What is needed to find what target expressions mean.
+/// What is needed to find the meaning of target expressions.
 pub(super) struct Lookup<'l, 'a> {
     /// The input and the problems.
     pub env: &'l mut Environment<'a>,
-    /// What scripts and tapset declare.
+    /// The declarations of scripts and tapset.
     pub names: &'l Names<'a>,
-    /// What inference found.
+    /// Results of inference.
     pub typed: &'l mut Typed<'a>,
-    /// Whether a variable is there is asked, and not why not.
+    /// The question is only whether a variable exists, not why it does not.
     only_asked: bool,
 }
 
-/// Where [`find`] has the values of indices and addresses from.
+/// Where [`find`] gets the values of indices and addresses.
 pub(super) trait Operands<'a> {
     fn lookup(&mut self) -> Lookup<'_, 'a>;
 
@@ -50,7 +50,7 @@ pub(super) trait Operands<'a> {
     fn value(&mut self, expr: &ast::Expr) -> Result<LongExpr, Error>;
 }
 
-/// As long as nothing is lowered, all operands are 0: they change neither types nor whether something is there.
+/// While nothing is lowered, all operands are 0: they affect neither types nor whether something exists.
 impl<'a> Operands<'a> for Lookup<'_, 'a> {
     fn lookup(&mut self) -> Lookup<'_, 'a> {
         Lookup { env: self.env, names: self.names, typed: self.typed, only_asked: self.only_asked }
@@ -61,7 +61,7 @@ impl<'a> Operands<'a> for Lookup<'_, 'a> {
     }
 }
 
-/// The object that a target expression or cast names.
+/// The object that a target expression or cast refers to.
 pub(super) fn find<'a>(operands: &mut dyn Operands<'a>, unit: &Unit, target: &ast::Expr) -> Result<Found, Error> {
     let is_element = |operands: &mut dyn Operands<'a>, expr: &ast::Expr| operands.lookup().names.is_element(expr);
     match &target.kind {
@@ -108,7 +108,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
         Lookup { env, names, typed, only_asked: false }
     }
 
-    /// [`find`] with 0 for every operand: for the type, and whether it is there.
+    /// [`find`] with 0 for every operand: for the type, and for whether it exists.
     pub fn find(&mut self, unit: &Unit, target: &ast::Expr) -> Result<Found, Error> {
         find(self, unit, target)
     }
@@ -136,7 +136,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
             return Err(Error::NoContext { name: name.into(), point: None, span });
         };
         let asked = self.only_asked;
-        // Asked for by its name, it has a value, or reading it is a run-time error.
+        // A variable requested by name has a value, or reading it is a run-time error.
         let settled = |mut found: Found| {
             if let Location::KnownCallers(location) = found.location {
                 found.location = *location;
@@ -153,7 +153,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
         let context = unit.at.context.as_ref().ok_or(Error::NoContext { name: name.into(), point: None, span })?;
         found.map(settled).map_err(|error| {
             let names = || -> Vec<String> {
-                // What is optimised out there would be no help.
+                // A variable that is optimised out there as well would not help.
                 if asked {
                     return Vec::new();
                 }
@@ -190,8 +190,8 @@ impl<'l, 'a> Lookup<'l, 'a> {
         })
     }
 
-    /// The variable of the whole kernel or module that the probed code means by a name, `$jiffies`: assembler and inlined
-    /// copies too, which declare none. Not at returns, where a name means what was at the entry.
+    /// The variable of the whole kernel or module that a name refers to in the probed code, `$jiffies`; also in assembler
+    /// and inlined copies, which declare none. Not at returns, where a name refers to the function's entry.
     fn find_external(&mut self, unit: &Unit, name: &str, span: Span) -> Result<Option<Found>, Error> {
         let code = unit.at.context.as_ref().filter(|context| {
             context.has_registers() && matches!(context.variable("return"), Err(ContextError::NotReturn))
@@ -251,7 +251,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
         Err(Error::UnknownGlobal { name: text, objects: searched, span })
     }
 
-    /// The objects whose debug information is meant: those named, else the probe's own and the kernel.
+    /// The objects whose debug information is searched: those named, otherwise the probe's own and the kernel.
     pub(in crate::elaborate) fn objects(
         &mut self,
         unit: &Unit,
@@ -265,7 +265,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
             let kernel = self.env.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok());
             objects.extend(kernel);
         }
-        // Of several the first that has it counts, so one that is missing is passed over.
+        // The first of several that has it counts, so missing ones are skipped.
         let mut missing = None;
         for module in modules.split(':').filter(|module| !module.is_empty()) {
             if module.starts_with('/') {
@@ -325,7 +325,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 continue;
             };
             let pointer = type_name.contains('*') || matches!(debug.resolve(id), Ok((_, CType::Pointer(_))));
-            // `@cast(p, "struct x")` and `@cast(p, "struct x*")` both mean the object that p points to.
+            // `@cast(p, "struct x")` and `@cast(p, "struct x*")` both refer to the object that p points to.
             let type_id = match debug.resolve(id) {
                 Ok((_, CType::Pointer(Some(target)))) if pointer => target,
                 _ => id,
@@ -337,7 +337,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
     }
 }
 
-/// Gives the reads of an expression that debug information has made the place where they are used.
+/// Sets the place of the reads in an expression built from debug information to the place of its use.
 fn place(value: &mut LongExpr, span: Span) {
     value.span = span;
     match &mut value.kind {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which C type the values of variables point to: `x = $file` makes `x->f_path` mean something.
+//! Which C type the values of variables point to: `x = $file` makes `x->f_path` meaningful.
 //!
 //! The types are found by inference (`infer/flow.rs`).
 
@@ -22,15 +22,15 @@ use spile_syntax::ast::{self, ExprKind, Index};
 pub(in crate::elaborate) struct Pointee {
     object: Rc<Object>,
     type_id: TypeId,
-    /// As the object's debug information spells it: types of several objects are the same by their name.
+    /// As the object's debug information spells it: types of different objects are equal if their names are.
     pub(in crate::elaborate) name: String,
 }
 
-/// What is known of variables; None: they disagree.
+/// What is known about variables; None: contradictory.
 pub(in crate::elaborate) type Pointees = HashMap<TypeVar, Option<Pointee>>;
 
 impl Lookup<'_, '_> {
-    /// What the value of an expression points to, as far as is known now.
+    /// What the value of an expression points to, as far as known.
     pub(in crate::elaborate) fn pointee(&mut self, unit: &Unit, expr: &ast::Expr) -> Option<Pointee> {
         match &expr.kind {
             ExprKind::Conditional(_, then, otherwise) => {
@@ -62,7 +62,7 @@ impl Lookup<'_, '_> {
         }
     }
 
-    /// The kernel's type that a builtin's result points to.
+    /// The kernel type that a builtin's result points to.
     fn builtin_pointee(&self, name: &ast::Name, arity: usize) -> Option<&'static str> {
         let own = !self.names.overloads(name.span.file, &name.text, arity).is_empty();
         (!own && name.text == "task_current" && arity == 0).then_some("task_struct")
@@ -113,7 +113,7 @@ pub(super) fn find_pointed(operands: &mut dyn Operands, unit: &Unit, expr: &ast:
     Ok(Found { object: pointee.object, type_id: pointee.type_id, location })
 }
 
-/// `base->member` or `base[i]` on what is neither a target nor a cast: a typed pointer.
+/// `base->member` or `base[i]` on something that is neither a target nor a cast: a typed pointer.
 pub(super) fn is_pointed(expr: &ast::Expr) -> bool {
     matches!(
         expr.kind,
@@ -121,7 +121,7 @@ pub(super) fn is_pointed(expr: &ast::Expr) -> bool {
     )
 }
 
-/// The only index, where there is one and it is no `*`.
+/// The only index, if there is exactly one and it is not `*`.
 pub(super) fn only_index(indices: &[Index], span: Span) -> Result<&ast::Expr, Error> {
     match indices {
         [Index::Expr(number)] => Ok(number),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Objects that were found to what the program does with them: their values, the places of assignments, addresses.
+//! From objects to what the program does with them: values, targets of assignments, addresses.
 
 use crate::elaborate::error::Error;
 use crate::probe::{BitRange, Found, Location};
@@ -21,7 +21,7 @@ pub(in crate::elaborate) fn binary(op: BinaryOp, left: LongExpr, right: LongExpr
     LongExpr::binary(op, left, right, span)
 }
 
-/// The value of a found object as a long.
+/// The value of an object as a long.
 pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<LongExpr, Error> {
     let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
     let shape = scalar(debug, found.type_id, span)?;
@@ -61,7 +61,7 @@ pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<LongExpr, 
     })
 }
 
-/// Where an assignment to a found object goes.
+/// The target of an assignment to an object.
 pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LongPlace, Error> {
     let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
     let Scalar::Number { size, signed } = scalar(debug, found.type_id, span)? else {
@@ -83,7 +83,7 @@ pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LongPl
     }
 }
 
-/// The address of a found object.
+/// The address of an object.
 pub(in crate::elaborate) fn address_of(found: &Found, span: Span) -> Result<LongExpr, Error> {
     match &found.location {
         Location::Memory { address, bits: None } => Ok(address.clone()),
@@ -99,18 +99,18 @@ pub(in crate::elaborate) fn debug_error(error: impl std::fmt::Display, span: Spa
     Error::DebugInfo { message: error.to_string(), span }
 }
 
-/// How a C type is held as a long.
+/// How a C type is represented as a long.
 pub(super) enum Scalar {
     /// 1, 2, 4 or 8 bytes.
     Number { size: u8, signed: bool },
-    /// Stands for its address.
+    /// Represented by its address.
     Array,
 }
 
 pub(super) fn scalar(debug: &spile_debuginfo::DebugInfo, id: TypeId, span: Span) -> Result<Scalar, Error> {
     let (size, signed) = match debug.resolve(id).map_err(|error| debug_error(error, span))?.1 {
         CType::Base { size, encoding, .. } => {
-            // A float's bits are given as they are, for the fp_ functions.
+            // The bits of a float are passed unchanged, for the fp_ functions.
             (size, matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar))
         }
         CType::Pointer(_) => (8, false),
@@ -128,8 +128,8 @@ pub(super) fn scalar(debug: &spile_debuginfo::DebugInfo, id: TypeId, span: Span)
     }
 }
 
-/// Bytes to skip, the bits in the storage that begins there, and its size, so that one read of 1, 2, 4 or 8 bytes has
-/// the whole field; None for one that lies in nine bytes.
+/// Bytes to skip, the bits within the storage that begins there, and its size, so that one read of 1, 2, 4 or 8 bytes
+/// covers the whole field; None for one that spans nine bytes.
 fn storage(range: BitRange) -> Option<(i64, BitField, u8)> {
     let skip = range.first / 8;
     let first = (range.first % 8) as u8;

@@ -101,7 +101,7 @@ impl Lowering<'_, '_> {
         Ok(LongExpr { kind, span }.into())
     }
 
-    /// `delete` of what [`Elaborator::infer_delete`] took.
+    /// `delete` of something that [`Elaborator::infer_delete`] accepted.
     pub(super) fn lower_delete(&mut self, unit: &Unit, expr: &ast::Expr) -> Result<Option<StmtKind>, Error> {
         match &expr.kind {
             ast::ExprKind::Ident(name) => {

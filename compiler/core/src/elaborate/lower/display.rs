@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a session shows at its end by itself: globals of the script that are written and never read.
+//! What a session prints at its end without being asked: globals of the script that are written and never read.
 
 use super::Lowering;
 use super::print::plain;
@@ -111,7 +111,7 @@ fn print(pieces: Vec<PrintPiece>, span: Span) -> Stmt {
     Stmt { kind: StmtKind::Expr(LongExpr { kind, span }.into()), span }
 }
 
-/// `head @count=2 @min=4 @max=8 @sum=12 @avg=6`; of one that saw nothing `head @count=0x0`.
+/// `head @count=2 @min=4 @max=8 @sum=12 @avg=6`; without values `head @count=0x0`.
 fn stats(element: &Element, head: Vec<PrintPiece>, span: Span) -> Stmt {
     let extract = |extractor| LongExpr { kind: LongKind::Extract { aggregate: element.clone(), extractor }, span };
     let mut pieces = head.clone();

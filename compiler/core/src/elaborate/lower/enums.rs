@@ -73,7 +73,7 @@ impl Lowering<'_, '_> {
         Err(Error::NotAnEnum { type_name, span })
     }
 
-    /// A function of the program, beside those of the script, that names values.
+    /// A function of the program, in addition to the script's, that gives the names of values.
     fn naming_function(&mut self, values: Vec<(String, i64)>, span: Span) -> FunctionId {
         let id = FunctionId((self.typed.reached.len() + self.made.len()) as u32);
         let value = LongExpr { kind: LongKind::Variable(Variable::Local(LocalId(0))), span };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Calls and functions: what `next` leads to, and the script functions around embedded C that can ask for it.
+//! Calls and functions: the targets of `next`, and the script functions around embedded C that can execute it.
 
 use super::Lowering;
 use crate::builtin;
 use crate::elaborate::error::Error;
-use crate::elaborate::infer::functions::{Callee, InstanceId, Reached};
-use crate::elaborate::unit::{Local, Unit};
+use crate::elaborate::infer::functions::{Callee, Reached};
+use crate::elaborate::unit::{InstanceId, Local, Unit};
 use crate::program::{
     self, Expr, FunctionBody, FunctionId, LocalId, LongExpr, LongKind, LongPlace, Stmt, StmtKind, StringExpr,
     StringKind, StringPlace, Type, Variable,
@@ -58,7 +58,7 @@ impl Lowering<'_, '_> {
             ast::FunctionBody::EmbeddedC(code) => FunctionBody::EmbeddedC(self.lower_embedded(code)),
         };
         let returns = self.typed.functions[index.index()].returns;
-        // A function that returns only what it calls itself for has no type, and its value is not used.
+        // A function that returns only its own recursive calls has no type, and its value is not used.
         let returns = self.typed.gives_value(index).then(|| self.typed.type_of(returns));
         program::Function {
             name: ast.name.text.clone(),
@@ -71,7 +71,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The overload after one with `next` gets the arguments of the call, whatever was assigned to them since.
+    /// The overload after one with `next` gets the arguments of the call, even if those were assigned to since.
     fn keep_arguments(&mut self, unit: &mut Unit, ast: &ast::Function, body: &ast::Block) -> Vec<Stmt> {
         if !visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next)) {
             return Vec::new();
@@ -116,7 +116,7 @@ impl Lowering<'_, '_> {
         self.go_on(function, arguments, span)
     }
 
-    /// Ends a function with what the next overload gives, or with an error where there is none.
+    /// Ends a function with the result of the next overload, or with an error if there is none.
     fn go_on(&mut self, function: InstanceId, arguments: Vec<Expr>, span: Span) -> StmtKind {
         let next = self.typed.functions[function.index()].next;
         let ending = |value: Expr, returned: bool| {
@@ -139,7 +139,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A function around embedded C: calls it, and goes on with the next overload if it asked for that.
+    /// A function around embedded C: calls it, and continues with the next overload if it executed STAP_NEXT.
     fn lower_wrapper(&mut self, index: InstanceId) -> program::Function {
         let ast = self.typed.functions[index.index()].ast;
         let span = ast.span;
@@ -154,7 +154,7 @@ impl Lowering<'_, '_> {
         let arguments: Vec<Expr> =
             types.iter().enumerate().map(|(id, &ty)| read(LocalId(id as u32), ty, span)).collect();
         let returns = self.typed.functions[index.index()].returns;
-        // A function that returns only what it calls itself for has no type, and its value is not used.
+        // A function that returns only its own recursive calls has no type, and its value is not used.
         let returns = self.typed.gives_value(index).then(|| self.typed.type_of(returns));
         let id = self.typed.functions[index.index()].id.unwrap_or(FunctionId(0));
         let call = Expr::call(id, arguments.clone(), returns.unwrap_or(Type::Long), span);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The last phase: trees to the resolved program, once every type is known.
+//! The last phase: syntax trees to the resolved program, once every type is known.
 
 mod arrays;
 mod display;
-pub(super) mod embedded;
+mod embedded;
 mod enums;
 mod functions;
 mod pretty;
@@ -21,6 +21,7 @@ use super::infer::Typed;
 use super::infer::types::TypeVar;
 use super::lookup::value::place_of;
 use super::lookup::{Lookup, Operands, find};
+use super::mark;
 use super::names::Names;
 use super::unit::{Handler, Unit};
 use crate::probe::Found;
@@ -33,7 +34,7 @@ use spile_source::Span;
 use spile_syntax::ast::{self, AssignOp};
 use std::collections::HashMap;
 
-/// The program of the handlers and of what they reach.
+/// The program of the handlers and of all functions they reach.
 pub(super) fn lower<'a>(
     env: &mut Environment<'a>,
     names: &Names<'a>,
@@ -57,11 +58,11 @@ pub(super) fn lower<'a>(
     lowering.lower_all(scripts, handlers)
 }
 
-/// What a probe site saves at the probed function's entry.
+/// Values that a probe site saves at the probed function's entry.
 #[derive(Default)]
 struct Saved {
     values: Vec<Expr>,
-    /// By the spelling of what they are.
+    /// By spelling.
     names: HashMap<String, SavedId>,
 }
 
@@ -72,17 +73,17 @@ struct Lowering<'e, 'a> {
     typed: Typed<'a>,
     /// By probe site.
     saved: HashMap<u32, Saved>,
-    /// Functions that lowering adds to the script's own: their numbers come after those.
+    /// Functions that lowering adds to the script's: their numbers follow the script's.
     made: Vec<program::Function>,
     regexes: Regexes,
     descriptions: pretty::Descriptions,
     /// An expression that is evaluated at the probed function's entry is being lowered.
     at_entry: bool,
-    /// Of the function with `next` that is being lowered: where the arguments of the call are.
+    /// In a function with `next`: where the arguments of the call are.
     arguments: Vec<(LocalId, TypeVar)>,
 }
 
-/// Operands of a target expression that is being lowered.
+/// Operands of the target expression that is being lowered.
 struct LoweredOperands<'l, 'e, 'a> {
     lowering: &'l mut Lowering<'e, 'a>,
     unit: &'l Unit,
@@ -194,7 +195,7 @@ impl<'a> Lowering<'_, 'a> {
         }
     }
 
-    /// The test of what the site itself asks of a hit. In a block: it is no condition that can be asked without a hit.
+    /// The test of the site's own guard. In a block: it is not a condition that can be evaluated without a hit.
     fn lower_guard(&mut self, unit: &Unit, span: Span) -> Option<Stmt> {
         let mut guard = unit.at.context.as_ref()?.guard()?;
         if let Some(site) = unit.at.site.filter(|_| unit.at.is_return()) {
@@ -346,7 +347,7 @@ impl<'a> Lowering<'_, 'a> {
                 let kind = StringKind::Chart(self.lower_element(unit, aggregate)?);
                 return Ok(StringExpr { kind, span }.into());
             }
-            // A cast alone is its value, with a type.
+            // A cast by itself is its value, with a type.
             Ast::Cast { value, .. } => {
                 self.find_here(unit, expr)?;
                 return self.lower(unit, value);
@@ -432,7 +433,7 @@ impl<'a> Lowering<'_, 'a> {
                 LongKind::Print(Box::new(pieces))
             }
             Ast::EmbeddedC(code) => {
-                let ty = embedded::value_type(code);
+                let ty = mark::value_type(code);
                 return Ok(Expr::embedded(self.lower_embedded_in(unit, code), ty, span));
             }
         };
@@ -508,7 +509,7 @@ impl<'a> Lowering<'_, 'a> {
         Ok(StringExpr { kind, span })
     }
 
-    /// The operator between two operands, for run-time errors: what is left of the text between them.
+    /// The operator between two operands, for run-time errors: the text between them.
     fn operator_span(&self, left: Span, right: Span, whole: Span) -> Span {
         if left.file != right.file || left.via != right.via || left.end > right.start {
             return whole;
@@ -542,7 +543,7 @@ impl<'a> Lowering<'_, 'a> {
         place_of(&found, expr.span)
     }
 
-    /// In a return probe, whether the target expression's root is a variable of the function's entry.
+    /// In a return probe: whether the root of the target expression is a variable of the function's entry.
     fn is_captured(&self, unit: &Unit, expr: &ast::Expr) -> bool {
         let returning = unit.at.is_return();
         let mut root = expr;
@@ -565,7 +566,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 }
 
-/// What must not happen once inference has found no mistake: an expression is not of the type that it was found to have.
+/// Cannot happen once inference has found no error: an expression does not have the type that it was found to have.
 fn not_a(wanted: Type, span: Span) -> Error {
     Error::Internal {
         what: match wanted {

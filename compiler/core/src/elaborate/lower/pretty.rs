@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `$x$` and `$x$$`: the description by which an object is printed, made of its C type.
+//! `$x$` and `$x$$`: the description by which an object is printed, derived from its C type.
 //!
-//! One dollar shows the members, nested structs as `{...}` and arrays as `[...]`; two show everything, every array
-//! element included, or what -D STRUCT_DEPTH leaves of it. The object's bytes are copied when the probe hits and formatted by the loader.
+//! One dollar shows the members, nested structs as `{...}` and arrays as `[...]`; two show everything, including every
+//! array element, up to -D STRUCT_DEPTH. The object's bytes are copied when the probe hits and formatted by the loader.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -16,20 +16,20 @@ use spile_debuginfo::target::Object;
 use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};
 use spile_source::Span;
 
-/// Largest object that is printed: more fits into no record of the default ring.
+/// Largest object that is printed: a larger one fits into no record of the default ring.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Limits of one description: C types of a kernel nest far less.
+/// Limits of one description: C types of a kernel are far below them.
 const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 64, work: 1 << 16, ..USUAL };
 
-/// Object by address, type, and how many levels of members are shown.
+/// Object (by address), type, and the number of levels of members shown.
 type TypeKey = (*const Object, TypeId, usize);
 
-/// The descriptions of a program, each made once and kept once: thousands of sites print the same few types, which have an id of
-/// their own in each compilation unit.
+/// The descriptions of a program, each made and stored once: thousands of sites print the same few types, which have a
+/// different id in each compilation unit.
 #[derive(Default)]
 pub(super) struct Descriptions {
-    /// With the object whose address is part of the key, so that no other one has that address.
+    /// With the object whose address is part of the key, so that the address is not reused.
     by_type: HashMap<TypeKey, (Rc<Object>, Rc<Pretty>)>,
     /// By their bytecode.
     by_content: HashMap<Vec<u8>, Rc<Pretty>>,
@@ -61,7 +61,7 @@ impl Descriptions {
     }
 }
 
-/// The description of an object of the type, with structs and arrays within each other shown `levels` deep: 1 for one dollar.
+/// The description of an object of the type, with `levels` levels of nested structs and arrays: 1 for one dollar.
 fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<Pretty, Error> {
     let size = debug.size_of(id).map_err(|error| debug_error(error, span))?.unwrap_or(0);
     if size > MAX_BYTES {
@@ -87,7 +87,7 @@ struct Describer<'d> {
 }
 
 impl Describer<'_> {
-    /// The result, or which file asks for too much.
+    /// The result, or the file that exceeds a limit.
     fn affordable<T>(&self, result: Result<T, Exceeded>) -> Result<T, Error> {
         result.map_err(|error| Error::DebugInfo {
             message: format!("debug information of {}: {error}", self.debug.path().display()),
@@ -103,7 +103,7 @@ impl Describer<'_> {
         }
     }
 
-    /// The value of a type at `offset`; `bits` for a bit-field, counted from there.
+    /// The value of a type at `offset`; `bits` for a bit-field, relative to that.
     fn value(&mut self, id: TypeId, offset: u64, bits: Option<(u64, u8)>, depth: usize) -> Result<(), Error> {
         self.affordable(self.budget.enter().and_then(|()| self.budget.work(1)))?;
         let described = self.value_within(id, offset, bits, depth);
@@ -121,7 +121,7 @@ impl Describer<'_> {
                 Ok(())
             }
             CType::Base { name, size, encoding } if name == "char" && bits.is_none() && depth > 0 => {
-                // A member `char` may be either; a number where its typedef says so.
+                // A member `char` may be a character or a number; the typedef decides.
                 let signed = matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar);
                 self.integer(offset, size, bits, if signed { PrettyStyle::Signed } else { PrettyStyle::Unsigned });
                 if !self.is_byte(id)? {
@@ -158,7 +158,7 @@ impl Describer<'_> {
         }
     }
 
-    /// Whether a `char` goes by the name of a number: `typedef char int8_t`.
+    /// Whether a `char` has a typedef for numbers: `typedef char int8_t`.
     fn is_byte(&self, mut id: TypeId) -> Result<bool, Error> {
         for _ in 0..LIMITS.depth {
             match self.debug.get(id).map_err(|error| debug_error(error, self.span))? {
@@ -203,7 +203,7 @@ impl Describer<'_> {
         };
         let offset = offset as u32;
         let style = match target {
-            // Names in the kernel are also `const unsigned char *` (struct qstr).
+            // Strings in the kernel may also be `const unsigned char *` (struct qstr).
             Some(CType::Base { name, .. }) if matches!(name.as_str(), "char" | "unsigned char") => {
                 self.ops.push(PrettyOp::StringPointer { offset });
                 return Ok(());
@@ -230,7 +230,7 @@ impl Describer<'_> {
             match &member.name {
                 Some(name) => self.text(&format!(".{name}=")),
                 None => {
-                    // The members of an anonymous struct or union are those of the enclosing one.
+                    // The members of an anonymous struct or union belong to the enclosing one.
                     inner = depth;
                     let resolved = self.debug.resolve(member.type_id).map_err(|error| debug_error(error, self.span))?;
                     let union = matches!(resolved.1, CType::Struct { union: true, .. });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `=~` and `!~`: their patterns, compiled once each.
+//! `=~` and `!~`: their patterns, each compiled once.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::program::{Automaton, Expr, LongExpr, LongKind, Regex, RegexId};
 use spile_source::{SourceMap, Span};
 use spile_syntax::ast;
 
-/// The patterns met so far.
+/// The patterns seen so far.
 #[derive(Default)]
 pub(super) struct Regexes {
     /// By pattern, and whether it has groups.
@@ -30,7 +30,7 @@ impl Lowering<'_, '_> {
         span: Span,
     ) -> Result<Expr, Error> {
         let text = Box::new(self.lower_string(unit, text)?);
-        // `!~` has no groups, and leaves those of the last `=~`.
+        // `!~` sets no groups, and keeps those of the last `=~`.
         let regex = self.regex(pattern, pattern_span, self.typed.groups_asked && !negated)?;
         let matches = LongExpr { kind: LongKind::Matches { regex, text }, span };
         Ok(if negated { LongExpr::not(matches, span) } else { matches }.into())
@@ -53,7 +53,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// What is wrong with a pattern, and where in the source.
+/// The error of a pattern, and its place in the source.
 pub(in crate::elaborate) fn regex_error(
     sources: &SourceMap,
     error: spile_regex::Error,

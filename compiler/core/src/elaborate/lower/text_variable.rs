@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Context variables that hold text, as `$value` of a procfs probe: read and written by builtins, in any mode.
+//! Context variables that are strings, such as `$value` of a procfs probe: read and written by builtins, in any mode.
 
 use crate::builtin;
 use crate::elaborate::error::Error;
@@ -14,7 +14,7 @@ pub(super) fn read_text(variable: TextVariable, span: Span) -> Result<Expr, Erro
     call(variable.read.ok_or(Error::WriteOnly { span })?, Vec::new(), span).map(Expr::String)
 }
 
-/// `$value = text`, `$value .= text`; the value of the whole is the right side's.
+/// `$value = text`, `$value .= text`; the value of the expression is the right side's.
 pub(super) fn write_text(
     variable: TextVariable,
     op: AssignOp,
@@ -30,7 +30,7 @@ pub(super) fn write_text(
 }
 
 fn call(name: &'static str, arguments: Vec<Expr>, span: Span) -> Result<StringExpr, Error> {
-    // SANITY: families name builtins that there are; a test compiles each.
+    // SANITY: families name existing builtins; a test compiles each.
     let builtin = builtin::find(name, arguments.len()).ok_or(Error::NotAssignable { span })?;
     Ok(StringExpr { kind: StringKind::Builtin(builtin, arguments), span })
 }

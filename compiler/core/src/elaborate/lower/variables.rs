@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Context variables and what else target expressions name: their values, and their text where it is asked for.
+//! Context variables and other target expressions: their values, and their text where that is needed.
 
 use super::print::{directive, plain};
 use super::{Lowered, Lowering};
@@ -15,7 +15,7 @@ use spile_source::Span;
 use spile_syntax::ast;
 
 impl Lowering<'_, '_> {
-    /// With `--skip-badvars` what is not there is 0.
+    /// With `--skip-badvars` a missing variable is 0.
     pub(super) fn lower_target(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered {
         let lowered = self.lower_present(unit, expr);
         let number = !matches!(&expr.kind, ast::ExprKind::Pretty(..))
@@ -78,7 +78,7 @@ impl Lowering<'_, '_> {
         Ok(Expr::saved(id, ty, span))
     }
 
-    /// An object as text.
+    /// An object as a string.
     fn pretty(&mut self, found: &Found, dollars: u8, span: Span) -> Lowered<StringExpr> {
         let object = found.object.clone();
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
@@ -97,7 +97,7 @@ impl Lowering<'_, '_> {
         Ok(StringExpr { kind, span })
     }
 
-    /// A value in a register, or a bit-field, as text.
+    /// A value in a register, or a bit-field, as a string.
     fn pretty_number(found: &Found, ctype: &CType, span: Span) -> Lowered<StringExpr> {
         let value = load(found, span)?;
         let signed = match ctype {
@@ -148,7 +148,7 @@ impl Lowering<'_, '_> {
             let space = if index > 0 { " " } else { "" };
             pieces.push(PrintPiece::Literal(format!("{space}{variable}=").into_bytes()));
             let value = match context.variable(variable) {
-                // A list of all is no reason for a handler to fail.
+                // One unreadable variable in a list must not make the handler fail.
                 Ok(Found { location: Location::KnownCallers(_), .. }) => Ok(PrintPiece::Literal(b"?".to_vec())),
                 Ok(found) if dollars > 0 => self.pretty(&found, dollars, span).map(|text| plain(text.into())),
                 Ok(found) => load(&found, span).map(|value| {

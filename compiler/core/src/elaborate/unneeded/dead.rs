@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Code that never runs, as the arm of a condition whose value is known: its names and types are checked like all others,
-//! what it asks of the target is not, for it may be there for another kernel. Nothing is made of it.
+//! Code that never runs, such as a branch of a condition whose value is known. Its names and types are checked as
+//! everywhere; its queries of the target are not, since the code may be meant for another kernel. Nothing is generated for
+//! it.
 //!
-//! The library's own is not looked at: it has arms for functions and types of every kernel.
+//! The library's code is exempt: it has branches for functions and types of every kernel.
 
 use crate::elaborate::infer::Inference;
 use crate::elaborate::infer::types::TypeVar;
@@ -27,8 +28,8 @@ impl<'a> Inference<'_, 'a> {
         self.without_effect(unit, condition.span, |this, unit| this.want(unit, condition, Type::Long));
     }
 
-    /// Infers types from statements that are left out, where nothing else decides them. What is wrong with these
-    /// statements is not reported.
+    /// Infers types from statements that are left out, where nothing else determines them. Errors in these statements are
+    /// not reported.
     pub(in crate::elaborate) fn ask_elided(&mut self, handlers: &mut [Handler<'a>]) {
         let before = self.env.mark();
         let uses: Vec<(bool, bool)> = self.typed.globals.iter().map(|global| (global.read, global.written)).collect();
@@ -61,14 +62,15 @@ impl<'a> Inference<'_, 'a> {
         unit.elided = elided;
     }
 
-    /// What uses nothing: neither functions are reached, nor variables read or written.
+    /// Suppresses uses: no functions are reached, no variables read or written.
     fn without_effect<R>(
         &mut self,
         unit: &mut Unit,
         span: Span,
         infer: impl FnOnce(&mut Self, &mut Unit) -> R,
     ) -> Option<R> {
-        // Where there are context variables, what hangs on them is settled before names are: an arm may be for another kernel.
+        // Where context variables exist, what depends on them is resolved before names are: a branch may be for another
+        // kernel.
         let settled = unit.at.has_variables();
         if settled || self.env.is_library(span.file) {
             return None;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether running a statement can be noticed: does it print, write a global, call what does?
+//! Whether running a statement has an effect: does it print, write a global, or call something that does?
 //!
-//! A local variable that nothing reads is nothing, and a function is what its body does.
+//! Writing a local variable that nothing reads is no effect; a call has the effects of the function's body.
 
 use std::collections::HashSet;
 
-use super::unused::unread_in;
+use super::access::unread_in;
 use crate::builtin;
 use crate::elaborate::names::{DeclaredId, Names};
 use spile_syntax::ast::{AssignOp, BinaryOp, Block, Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};
 use spile_syntax::visit;
 
-/// What is known while looking at one body.
+/// What is known while one body is examined.
 pub(super) struct Effects<'e, 'a> {
-    /// What scripts and tapset declare.
+    /// The declarations of scripts and tapset.
     pub names: &'e Names<'a>,
-    /// Variables that are assigned and never read.
+    /// Variables that are assigned to and never read.
     pub unread: HashSet<&'a str>,
-    /// Functions being looked at, each once.
+    /// Functions being examined, each once.
     pub within: Vec<DeclaredId>,
 }
 
@@ -45,21 +45,21 @@ impl<'a> Effects<'_, 'a> {
             StmtKind::Foreach(foreach) => {
                 foreach.limit.as_ref().is_some_and(|limit| self.changes(limit)) || self.of(&foreach.body)
             }
-            // What the body does not need may still fail, and then the handler runs.
+            // An unneeded statement in the body may still fail and so run the handler.
             StmtKind::Try { body, handler, .. } => {
                 self.any(&body.statements) || (self.may_fail(body) && self.any(&handler.statements))
             }
-            // In a function they are all that it is for.
+            // In a function, returning is the statement's purpose.
             StmtKind::Next => self.within.is_empty(),
             StmtKind::Return(value) => {
                 self.within.is_empty() || value.as_ref().is_some_and(|value| self.changes(value))
             }
-            // As in SystemTap, though it ends nothing but what does nothing.
+            // As in SystemTap, even though it only ends code without effect.
             StmtKind::Break | StmtKind::Delete(_) => true,
         }
     }
 
-    /// Whether the expression does something beside having a value.
+    /// Whether evaluating the expression has an effect.
     pub fn changes(&mut self, expr: &'a Expr) -> bool {
         let mut found = false;
         visit::in_expression(expr, &mut |inner| {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Statements without effect: assignments to local variables that nothing reads, expressions that do nothing but
-//! have a value, conditions between such. Like SystemTap, elaboration leaves them out before it looks at what they ask
-//! for: a variable of a script's alias that a kernel does not have is an error only in the probes that use it, a read
-//! that nothing needs cannot fail. With `-u`, and in the body of `try`, they stay.
+//! Statements without effect: assignments to local variables that nothing reads, expressions that only have a value,
+//! conditions around such statements. Like SystemTap, elaboration removes them before it resolves what they use: a variable
+//! of a script's alias that a kernel lacks is an error only in the probes that use it, and an unneeded read cannot fail.
+//! With `-u`, and in the body of `try`, they stay.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::access::Accesses;
 use super::effect::Effects;
-use super::unused::Accesses;
 use crate::elaborate::environment::Environment;
 use crate::elaborate::names::Names;
 use spile_syntax::ast::{Block, Expr, ExprKind, Stmt, StmtKind};
@@ -26,7 +26,7 @@ impl Elided {
     }
 }
 
-/// What may be left out of the statements of a handler, or of a function of the user's.
+/// The statements that may be left out of a handler, or of a function in the user's scripts.
 pub(in crate::elaborate) fn elided<'a>(env: &Environment<'a>, names: &Names<'a>, statements: &[&'a Stmt]) -> Elided {
     let mut all_used = env.options.unoptimised;
     for statement in statements {
@@ -41,7 +41,7 @@ pub(in crate::elaborate) fn elided<'a>(env: &Environment<'a>, names: &Names<'a>,
     Elided(Rc::new(elision.dead))
 }
 
-/// The same of the body of a function; nothing of the library's.
+/// The same for the body of a function; empty for functions of the library.
 pub(in crate::elaborate) fn elided_of_function<'a>(
     env: &Environment<'a>,
     names: &Names<'a>,
@@ -52,17 +52,17 @@ pub(in crate::elaborate) fn elided_of_function<'a>(
 }
 
 struct Elision<'e, 'a> {
-    /// With the local variables that are given values and read by nothing that stays.
+    /// With the local variables that are assigned to but read by no remaining statement.
     effects: Effects<'e, 'a>,
-    /// Local variables that are given values, and how many statements that stay read them. Not those that are counted up:
-    /// as in SystemTap, they stay.
+    /// Local variables that are assigned to, and the number of remaining statements that read them. Not those that are
+    /// incremented: as in SystemTap, they stay.
     reads: HashMap<&'a str, usize>,
-    /// Statements that give a variable a value.
+    /// Statements that assign to a variable.
     writers: HashMap<&'a str, Vec<&'a Stmt>>,
-    /// The statement around another.
+    /// The enclosing statement.
     enclosing: HashMap<*const Stmt, &'a Stmt>,
     dead: HashSet<*const Stmt>,
-    /// To be looked at, the last first.
+    /// Statements to examine, the last one first.
     open: Vec<&'a Stmt>,
 }
 
@@ -84,7 +84,7 @@ impl<'e, 'a> Elision<'e, 'a> {
         elision
     }
 
-    /// `may_go`: it is in the body of no `try`, which may be there to fail.
+    /// `may_go`: it is not in the body of a `try`, which may be there to fail.
     fn add(&mut self, statement: &'a Stmt, may_go: bool) {
         let names = own(statement);
         for name in names.read {
@@ -128,12 +128,12 @@ impl<'e, 'a> Elision<'e, 'a> {
             }
             // Nothing to catch.
             StmtKind::Try { body, .. } => body.statements.iter().all(|inside| matches!(inside.kind, StmtKind::Empty)),
-            // A loop takes its time, and ends a handler that takes too much.
+            // A loop takes time, and ends a handler that takes too much.
             _ => false,
         }
     }
 
-    /// What the statement has read is read by one less, and so what is inside of it that is still there: a handler of nothing.
+    /// Discounts the reads of the statement and of the remaining statements in it.
     fn bury(&mut self, statement: &'a Stmt) {
         self.dead.insert(statement);
         self.open.extend(self.enclosing.get(&std::ptr::from_ref(statement)));
@@ -158,14 +158,14 @@ impl<'e, 'a> Elision<'e, 'a> {
     }
 }
 
-/// Names in the statement's own expressions, without those of statements inside it.
+/// Names in the statement's own expressions, without those of nested statements.
 fn own(statement: &Stmt) -> Accesses<'_> {
     let mut accesses = Accesses::default();
     accesses.statement(statement, &|other| !std::ptr::eq(other, statement));
     accesses
 }
 
-/// The statements directly inside.
+/// The directly nested statements.
 fn inner(statement: &Stmt) -> Vec<&Stmt> {
     match &statement.kind {
         StmtKind::Block(block) => block.statements.iter().collect(),

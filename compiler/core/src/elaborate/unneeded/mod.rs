@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Code that has no effect: what is left out of the program, and what the user is warned of.
+//! Code without effect: what is left out of the program, and what the user is warned of.
 //!
 //! In the order of the phases:
 //!
-//! 1. [`needed`], while points are expanded: a library alias sets all its variables, and a handler takes only those
-//!    that it uses. This comes first, since every site would otherwise resolve variables that nothing uses.
-//! 2. [`elided`], before types are inferred: statements whose results nothing uses. Before inference, so that what
+//! 1. [`needed`], while points are expanded: a library alias sets all its variables, and a handler takes only those that it
+//! uses. This comes first, since otherwise every site would resolve unused variables.
 //!    they ask of the target need not be there.
 //! 3. [`dead`], during inference: arms of conditions whose value is known. Only then, because `@defined` is among the
 //!    conditions and its answer needs the site's context. Names and types in them are still checked.
 //! 4. [`warn`], at the end, and only for a script without errors: a warning about an unused variable next to an error
 //!    about the same line would mislead.
 //!
-//! [`effect`] answers the question that 2 and 4 share: can running this statement be noticed?
+//! [`effect`] serves 2 and 4: does running this statement have an effect?
 
+mod access;
 mod dead;
 mod effect;
 mod elide;

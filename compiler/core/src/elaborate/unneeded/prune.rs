@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What of an alias's prologue a handler needs: a library alias sets all its variables, a script most often uses one.
+//! What a handler needs of an alias's prologue: a library alias sets all its variables, a script usually uses one.
 //!
-//! What is not used is neither resolved nor run. So a variable costs nothing until it is asked for, and a member that
-//! has another name on some kernel is an error only where it is used.
+//! What is not used is neither resolved nor run. So an unused variable costs nothing, and a member that has another name on
+//! some kernel is an error only where it is used.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use spile_syntax::visit;
 #[derive(Default)]
 struct Used<'a> {
     names: HashSet<&'a str>,
-    /// Embedded C may use any.
+    /// Embedded C may use any variable.
     all: bool,
 }
 
@@ -31,8 +31,8 @@ impl<'a> Used<'a> {
     }
 }
 
-/// The statements of a handler in order: prologues, the body, epilogues; of the library's prologues only what those
-/// after it use.
+/// The statements of a handler in order: prologues, the body, epilogues; of the library's prologues only what later
+/// statements use.
 pub(in crate::elaborate) fn needed<'a>(
     names: &Names<'a>,
     prologues: &[&'a Block],
@@ -57,7 +57,7 @@ pub(in crate::elaborate) fn needed<'a>(
     needed
 }
 
-/// Whether the statement does nothing but give values to local variables, whose names are added.
+/// Whether the statement only assigns to local variables; adds their names.
 fn assigns<'s>(names: &Names, statement: &'s Stmt, assigned: &mut Vec<&'s str>) -> bool {
     match &statement.kind {
         StmtKind::Empty => true,
@@ -78,7 +78,7 @@ fn assigns<'s>(names: &Names, statement: &'s Stmt, assigned: &mut Vec<&'s str>) 
     }
 }
 
-/// Whether evaluating it has no effect; functions that the library calls for a value have none.
+/// Whether evaluating it has no effect; functions that the library calls for a value are assumed to have none.
 fn is_value(expr: &Expr) -> bool {
     let index = |index: &Index| match index {
         Index::Expr(expr) => is_value(expr),

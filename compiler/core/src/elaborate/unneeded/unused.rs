@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Warnings about what has no effect in the user's scripts: assignments that nothing reads, expressions whose value
-//! nothing uses, probes that do nothing. `-u` leaves them out.
+//! Warnings about code without effect in the user's scripts: assignments that nothing reads, expressions whose value is
+//! unused, probes that do nothing. `-u` leaves them out.
 //!
-//! Looks at the trees as they are written, so that one mistake is reported once for all sites of a probe.
+//! Examines the trees as written, so that one mistake is reported once for all sites of a probe.
 
 use std::collections::HashSet;
 
+use super::access::{Accesses, unread_in};
 use super::effect::Effects;
 use crate::elaborate::environment::Environment;
 use crate::elaborate::error::Error;
-use crate::elaborate::lower::embedded::names_argument;
+use crate::elaborate::mark::names_argument;
 use crate::elaborate::names::Names;
 use crate::probe;
 use spile_source::{Origin, Span};
-use spile_syntax::ast::{self, Block, Expr, ExprKind, Index, Item, PrintForm, Stmt, StmtKind};
+use spile_syntax::ast::{self, Block, Expr, ExprKind, Item, PrintForm, Stmt, StmtKind};
 use spile_syntax::{print, visit};
 
-/// Warns of what has no effect in the user's scripts.
+/// Warns of code without effect in the user's scripts.
 pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a>, scripts: &'a [ast::Script]) {
-    // A body's variables are also those of the aliases that it may go with.
+    // A body's variables include those of the aliases that it may be combined with.
     let mut shared = Accesses::default();
     for alias in &names.aliases {
         alias.prologue.iter().chain(&alias.epilogue).for_each(|block| shared.block(block));
@@ -60,7 +61,7 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
     }
 }
 
-/// An overload behind one that never leaves it to the next.
+/// An overload after one that never executes `next`.
 fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Function) {
     let overloads = names.overloads(function.name.span.file, &function.name.text, function.parameters.len());
     let all: Vec<&ast::Function> = overloads.into_iter().map(|index| names.functions[index.index()]).collect();
@@ -75,18 +76,6 @@ fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Funct
         let (name, before) = (function.name.text.clone(), before.name.span);
         env.report(Error::NeverReached { name, number: at + 1, span: function.name.span, before });
     }
-}
-
-/// Locals of a body that it gives values and does not read; `read`: names that are read elsewhere.
-pub(super) fn unread_in<'b>(names: &Names, block: &'b Block, read: Option<&HashSet<&str>>) -> HashSet<&'b str> {
-    let mut accesses = Accesses::default();
-    accesses.block(block);
-    let unread = |(name, span): &(&'b str, Span)| {
-        let elsewhere = read.is_some_and(|read| read.contains(name));
-        let local = !accesses.read.contains(name) && !elsewhere && names.find_global(span.file, name).is_none();
-        local.then_some(*name)
-    };
-    accesses.written.iter().filter_map(unread).collect()
 }
 
 /// `read`: names that are read elsewhere.
@@ -135,100 +124,12 @@ fn codes_in(block: &Block) -> Vec<&str> {
     codes
 }
 
-/// Whether the probe is there for others, which read its counter.
+/// Whether the probe exists for others, which read its counter.
 fn is_counter(point: &ast::ProbePoint) -> bool {
     point.components.last().is_some_and(|last| last.name == "counter")
 }
 
-/// Names of variables that are read, and those that are written with where.
-#[derive(Default)]
-pub(super) struct Accesses<'a> {
-    /// Those whose value is used.
-    pub read: HashSet<&'a str>,
-    /// Those that are assigned to, and where.
-    pub written: Vec<(&'a str, Span)>,
-    /// Of those written, the ones whose new value comes from the old: `+=`, `++`.
-    pub updated: HashSet<&'a str>,
-}
-
-impl<'a> Accesses<'a> {
-    fn block(&mut self, block: &'a Block) {
-        block.statements.iter().for_each(|statement| self.statement(statement, &|_| false));
-    }
-
-    /// Adds those of a statement, without the statements inside it that `skip` selects.
-    pub fn statement(&mut self, statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool) {
-        // What an assignment stores into is met once as its place and once by itself: the second is no reading.
-        let mut places: HashSet<*const Expr> = HashSet::new();
-        each_value(statement, skip, &mut |expr, used| match &expr.kind {
-            ExprKind::Assign(_, place, _) | ExprKind::Step { target: place, .. } => {
-                if let ExprKind::Ident(name) = &place.kind {
-                    places.insert(&**place);
-                    self.written.push((name, place.span));
-                    if !matches!(expr.kind, ExprKind::Assign(ast::AssignOp::Set | ast::AssignOp::Aggregate, ..)) {
-                        self.updated.insert(name);
-                    }
-                    if used {
-                        self.read.insert(name);
-                    }
-                }
-            }
-            ExprKind::Ident(name) if !places.contains(&std::ptr::from_ref(expr)) => {
-                self.read.insert(name);
-            }
-            // It may read any of them.
-            ExprKind::ProbeWrite(name) => {
-                self.read.insert(name);
-            }
-            _ => {}
-        });
-    }
-}
-
-/// Calls `visit` with every expression of a statement, and whether its value is used; without the statements inside it
-/// that `skip` selects.
-fn each_value<'a>(statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool, visit: &mut dyn FnMut(&'a Expr, bool)) {
-    if skip(statement) {
-        return;
-    }
-    let mut within = |expr: &'a Expr, used: bool| {
-        visit::in_expression(expr, &mut |inner| visit(inner, used || !std::ptr::eq(inner, expr)));
-    };
-    match &statement.kind {
-        StmtKind::Empty | StmtKind::Break | StmtKind::Continue | StmtKind::Next => {}
-        StmtKind::Block(block) => block.statements.iter().for_each(|statement| each_value(statement, skip, visit)),
-        StmtKind::Expr(expr) | StmtKind::Delete(expr) => within(expr, false),
-        StmtKind::If { condition, then, otherwise } => {
-            within(condition, true);
-            each_value(then, skip, visit);
-            otherwise.iter().for_each(|otherwise| each_value(otherwise, skip, visit));
-        }
-        StmtKind::While { condition, body } => {
-            within(condition, true);
-            each_value(body, skip, visit);
-        }
-        StmtKind::For { init, condition, step, body } => {
-            init.iter().chain(step).for_each(|expr| within(expr, false));
-            condition.iter().for_each(|expr| within(expr, true));
-            each_value(body, skip, visit);
-        }
-        StmtKind::Foreach(foreach) => {
-            within(&foreach.array, true);
-            let slice = foreach.slice.iter().flatten().filter_map(|index| match index {
-                Index::Expr(expr) => Some(expr),
-                Index::Any(_) => None,
-            });
-            slice.chain(&foreach.limit).for_each(|expr| within(expr, true));
-            each_value(&foreach.body, skip, visit);
-        }
-        StmtKind::Return(value) => value.iter().for_each(|value| within(value, true)),
-        StmtKind::Try { body, handler, .. } => {
-            body.statements.iter().chain(&handler.statements).for_each(|statement| each_value(statement, skip, visit));
-        }
-    }
-}
-
-/// Whether the expression does something beside having a value.
+/// Whether evaluating the expression has an effect.
 fn changes(expr: &Expr) -> bool {
     let mut found = false;
     visit::in_expression(expr, &mut |inner| {
@@ -245,7 +146,7 @@ fn changes(expr: &Expr) -> bool {
     found
 }
 
-/// Places of expressions that stand as statements and change nothing.
+/// Places of expressions that are statements and have no effect.
 fn idle_expressions(statements: &[Stmt], found: &mut Vec<Span>) {
     for statement in statements {
         match &statement.kind {

@@ -10,7 +10,7 @@ use crate::program::BinaryOp;
 /// What an array of a map's keys begins with.
 pub(super) const KEYS: &str = "(const union spile_key[])";
 
-/// C precedence levels, as far as they matter here: what binds looser is put in parentheses.
+/// C precedence levels, as far as they matter here: operands that bind less tightly are put in parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 pub(super) enum Level {
     Any,
@@ -44,7 +44,7 @@ impl Writer<'_> {
         }
     }
 
-    /// C expression for a number; an operator at its top is not in parentheses.
+    /// C expression for a number; its outermost operator is not in parentheses.
     pub(super) fn value(&self, value: &Value) -> String {
         self.value_at(value, Level::Any)
     }
@@ -66,15 +66,15 @@ impl Writer<'_> {
             Value::Negate(operand) => return format!("spile_negate({})", self.value(operand)),
             Value::Not(operand) => return unary("!", operand),
             Value::Complement(operand) => return unary("~", operand),
-            Value::Binary(op, left, right) => match function(*op) {
+            Value::Binary(op, left, right) => match function(op.op()) {
                 Some(name) => return format!("{name}({}, {})", self.value(left), self.value(right)),
                 None => {
-                    // A number is no condition to a compiler that looks for slips.
-                    let side = |side: &Value| match (op, side) {
+                    // Compilers that warn of mistakes want a comparison as a condition.
+                    let side = |side: &Value| match (op.op(), side) {
                         (BinaryOp::And | BinaryOp::Or, Value::Const(value)) => i32::from(*value != 0).to_string(),
                         _ => self.value_at(side, Level::Unary),
                     };
-                    format!("{} {} {}", side(left), op.text(), side(right))
+                    format!("{} {} {}", side(left), op.op().text(), side(right))
                 }
             },
             Value::Compare(op, left, right) => {
@@ -101,7 +101,7 @@ impl Writer<'_> {
         if level == Level::Unary { format!("({spelled})") } else { spelled }
     }
 
-    /// The keys as an array, 0 if there are none.
+    /// The keys as an array; 0 if there are none.
     pub(super) fn keys(&self, keys: &[Key]) -> String {
         if keys.is_empty() {
             return "SPILE_NONE".into();
@@ -128,7 +128,7 @@ pub(in crate::emit) fn number(value: i64) -> String {
     }
 }
 
-/// Operators whose overflow C leaves open are functions of `script.h`.
+/// Operators whose overflow is undefined in C are functions of `script.h`.
 fn function(op: BinaryOp) -> Option<&'static str> {
     Some(match op {
         BinaryOp::Add => "spile_add",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The head and the end of a C function: variables, frame memory, the way out.
+//! Beginning and end of a C function: variables, frame memory, the exit.
 
 use super::Writer;
 use crate::emit::text;
@@ -56,7 +56,7 @@ impl Writer<'_> {
         self.lines.push('\n');
     }
 
-    /// Variables that are in frame memory: of the struct whose address is `f`.
+    /// Variables in frame memory: members of the struct at address `f`.
     fn spilled_members(&mut self) {
         let routine = self.routine;
         self.line("\tspile_long spilled;");
@@ -71,7 +71,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Sets them, and has their names mean those from here on.
+    /// Initialises them, and makes their names refer to those members from here on.
     pub(super) fn spill(&mut self) {
         let routine = self.routine;
         self.line("f->spilled = 0;");

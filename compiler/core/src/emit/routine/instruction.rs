@@ -9,7 +9,7 @@ use crate::plan::code::{
     Argument, BufferId, Callee, Instr, LocationId, NumberAccess, NumberRef, Outcome, TextId, TextRef, Value,
 };
 
-/// MAXSTRINGLEN up to which the bytes of a string are not charged: it takes no longer than other things that a statement does.
+/// Up to this MAXSTRINGLEN the bytes of a string are not charged: they cost no more than other parts of a statement.
 const SHORT: u32 = 4096;
 
 impl Writer<'_> {
@@ -70,7 +70,7 @@ impl Writer<'_> {
             Instr::Match { to, regex, tagged, text } => {
                 let function = if *tagged { "spile_regex_match(c, " } else { "spile_regex_test(" };
                 let call = format!("{function}&regex_{}, {})", regex.0, self.text(text));
-                // A byte takes less where nothing is remembered.
+                // A byte costs less if no groups are recorded.
                 self.line(&format!("spile_debit(c, {}{});", self.length(text), if *tagged { "" } else { " / 8" }));
                 self.line(&format!("{} = {call};", self.long(*to)));
             }
@@ -150,7 +150,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the statements of an inner block, without its braces.
+    /// Writes the statements of a nested block, without its braces.
     pub(super) fn nested(&mut self, code: &[Instr]) {
         self.indent += 1;
         self.instructions(code);
@@ -177,12 +177,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Notes the location that an error of the following statements is reported with.
+    /// Sets the location that errors of the following statements are reported with.
     pub(super) fn locate(&mut self, location: LocationId) {
         self.line(&format!("c->location = {};{}", place(location), self.named(location)));
     }
 
-    /// A comment with what the loader prints for the location; none where each probe has its own.
+    /// A comment with the location as the loader prints it; none where each probe has its own.
     fn named(&self, location: LocationId) -> String {
         match self.plan.meta.locations.get(location.index()) {
             Some(text) if location.as_own().is_none() => format!("\t/* {} */", text::comment(text)),
@@ -190,7 +190,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `call` writes the buffer and gives the length.
+    /// `call` fills the buffer and returns the length.
     pub(super) fn set_text(&mut self, to: TextId, buffer: BufferId, call: &str) {
         let name = self.text_name(to).to_string();
         self.line(&format!("{name}.length = {call};"));

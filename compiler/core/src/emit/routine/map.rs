@@ -69,7 +69,7 @@ impl Writer<'_> {
         self.line(&line);
     }
 
-    /// What is done with an element that is held. Only arrays of numbers and strings are.
+    /// An operation on a held element. Only arrays of numbers and strings are held.
     fn held(&mut self, map: &MapRef, held: u32, op: &MapOp) {
         let element = format!("&c->held[{held}]");
         let what = format!("c, &{}, {element}", map.symbol);
@@ -92,14 +92,14 @@ impl Writer<'_> {
             | MapOp::Extract(..)
             | MapOp::Bucket(..)
             | MapOp::HasBucket(..) => {
-                // The plan has none (InternalError); if one came here the C would not compile.
+                // The plan has none (InternalError); if one occurred here the C would not compile.
                 "_Static_assert(0, \"internal error: not for a held element\");".into()
             }
         };
         self.line(&line);
     }
 
-    /// To the routine's end where the stripe cannot be had.
+    /// Leaves the routine if the stripe cannot be had.
     pub(super) fn hold(&self, held: u32, map: &MapRef, keys: &[Key]) -> String {
         let what = format!("c, &{}, &c->held[{held}]", map.symbol);
         let held = match keys {

@@ -56,7 +56,7 @@ impl Writer<'_> {
         for _ in 0..self.indent {
             self.lines.push('\t');
         }
-        // An array of keys lives as long as the block that it is in: of one of its own, others can have the same place on the stack.
+        // An array of keys lives as long as its block; in a block of its own, it shares its place on the stack with others.
         match text.contains(KEYS) && text.ends_with(';') {
             true => self.lines.push_str(&format!("{{ {text} }}")),
             false => self.lines.push_str(text),
@@ -108,12 +108,12 @@ fn label_name(label: LabelId) -> String {
     if label == OUT { "out".into() } else { format!("label_{}", label.0) }
 }
 
-/// Where a string is written.
+/// Buffer that a string is written to.
 fn memory(buffer: BufferId) -> String {
     if buffer == BufferId::RESULT { "out".into() } else { format!("f->b{}", buffer.0) }
 }
 
-/// Number of a place that an error names.
+/// Number of the location that an error names.
 fn place(location: LocationId) -> String {
     match location.as_own() {
         Some(constant) => format!("SPILE_OWN({constant}).number"),

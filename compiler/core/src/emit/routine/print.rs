@@ -6,11 +6,11 @@ use super::{Writer, memory};
 use crate::plan::code::{BufferId, LocationId, Part, TextId, Value};
 use spile_abi::format::string_part;
 
-/// No ring has room for a record of so many bytes: the runtime, which adds lengths in 32 bits, finds none for it.
+/// No ring has room for a record of this size: the runtime, which adds lengths in 32 bits, will not find any.
 const MOST_RECORD: u64 = 1 << 30;
 
 impl Writer<'_> {
-    /// The bytes that parts can take: constants added up, strings by their length.
+    /// Bytes that parts take: constants added up, strings by their length.
     fn room(&self, parts: &[Part]) -> String {
         let mut fixed: u64 = 0;
         let mut terms = Vec::new();
@@ -59,7 +59,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A record of numbers alone, whose size is known.
+    /// A record of numbers only, whose size is known.
     fn record_of_longs(&mut self, format: u32, values: &[&Value]) {
         let bytes = values.len() * 8;
         self.line("{");
@@ -112,7 +112,7 @@ impl Writer<'_> {
     }
 }
 
-/// The numbers that a payload consists of, if there is nothing else in it.
+/// The numbers of a payload, if it consists of nothing else.
 fn longs(parts: &[Part]) -> Option<Vec<&Value>> {
     let mut values = Vec::new();
     for part in parts {

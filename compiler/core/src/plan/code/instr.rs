@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Instructions and what they are made of.
+//! Instructions and their operands.
 
 use super::{
     BufferId, IteratorId, LabelId, LocationId, LongId, MapRef, NumberRef, TableId, Text, TextId, TextRef, Value,
 };
 use crate::program::{Extractor, Order, RegexId, SortBy};
 
-/// What a call is given.
+/// An argument of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Argument {
     /// A number.
@@ -25,16 +25,16 @@ pub enum Outcome {
     None,
     /// A number.
     Long(LongId),
-    /// The bytes into the buffer, the reference into the variable.
+    /// The bytes are stored in the buffer, the reference in the variable.
     Text(BufferId, TextId),
 }
 
-/// Who is called: decides how results are passed.
+/// The callee: it determines how results are passed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
     /// `spile_fn_NAME` of the runtime; a string is written to a last argument and its length returned.
     Builtin(&'static str),
-    /// A routine of the script, the same way.
+    /// A routine of the script, with the same convention.
     Routine(String),
     /// A function of the embedded unit: results are written through a last argument.
     Embedded(String),
@@ -49,16 +49,16 @@ pub enum Key {
     Text(Text),
     /// `*`.
     Any,
-    /// In place of all keys: the element that the handler holds, by [`Instr::Hold`] with that number.
+    /// Instead of all keys: the element that the handler holds, by the [`Instr::Hold`] of that number.
     Held(u32),
 }
 
-/// What is done with an array or an aggregate.
+/// An operation on an array or an aggregate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MapOp {
-    /// The number of the element, 0 where there is none.
+    /// The number of the element, 0 if there is none.
     Long(LongId),
-    /// Its string, "" where there is none. Copied: it stays when the element changes.
+    /// Its string, "" if there is none. Copied: it stays when the element changes.
     Text(BufferId, TextId),
     /// Whether there is an element.
     Has(LongId),
@@ -66,7 +66,7 @@ pub enum MapOp {
     SetLong(Value),
     /// Sets its string.
     SetText(Text),
-    /// Adds to a long; the new value.
+    /// Adds to a long; result: the new value.
     Add(LongId, Value),
     /// Adds to this CPU's share of a long, of an array with [`MapRef::counted`].
     Count(Value),
@@ -85,7 +85,7 @@ pub enum MapOp {
 }
 
 impl MapOp {
-    /// Whether it can end in a run-time error. What walks over elements is charged, and may be one too many.
+    /// Whether it can end in a run-time error. Operations that walk over elements are charged, and may exceed the limit.
     pub fn fails(&self, keys: &[Key]) -> bool {
         match self {
             MapOp::SetLong(_)
@@ -105,21 +105,21 @@ impl MapOp {
 /// A `foreach`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Loop {
-    /// Of this loop alone.
+    /// Unique to this loop.
     pub iterator: IteratorId,
-    /// What it goes over.
+    /// What it iterates over.
     pub map: MapRef,
     /// The buckets of the histogram of the aggregate with [`Loop::keys`].
     pub histogram: bool,
     /// The slice, or the keys of the aggregate with the histogram.
     pub keys: Vec<Key>,
-    /// None: in the order of the table.
+    /// None: in table order.
     pub sort: Option<(SortBy, Order)>,
-    /// Elements at the most.
+    /// Most elements.
     pub limit: Option<Value>,
-    /// Of the loop: what it takes to list and sort may be too much.
+    /// For the loop: listing and sorting may exceed the limit.
     pub location: LocationId,
-    /// One turn.
+    /// One iteration.
     pub body: Vec<Instr>,
 }
 
@@ -134,9 +134,9 @@ pub enum Part {
     Memory {
         /// Address at run time.
         address: Value,
-        /// How many; a run-time error where it is below 0 or above a page.
+        /// Number of bytes; a run-time error if it is below 0 or above a page.
         bytes: Value,
-        /// Bytes that the record has room for.
+        /// Bytes reserved in the record.
         most: u32,
         /// In the address space of the current process, not the kernel's.
         user: bool,
@@ -147,7 +147,7 @@ pub enum Part {
         table: TableId,
         /// Address of the object at run time.
         address: Value,
-        /// Bytes that the record has room for.
+        /// Bytes reserved in the record.
         most: u32,
     },
     /// Return addresses of a stack.
@@ -213,14 +213,14 @@ pub enum Instr {
         counter: u32,
         /// The global whose counter it is.
         global: NumberRef,
-        /// What is added; wraps around.
+        /// The number added; wraps around.
         value: Value,
     },
-    /// Saves at the probed function's entry, that many bytes into the instance's data.
+    /// Saves that many bytes into the instance's data at the probed function's entry.
     SaveLong(u32, Value),
-    /// The same of a string.
+    /// The same for a string.
     SaveText(u32, Text),
-    /// `/` or `%`; a run-time error where the divisor is 0.
+    /// `/` or `%`; a run-time error if the divisor is 0.
     Divide {
         /// Takes the result.
         to: LongId,
@@ -252,7 +252,7 @@ pub enum Instr {
         to: LongId,
         /// The pattern.
         regex: RegexId,
-        /// The pattern answers where its groups match, too.
+        /// The groups of the match are recorded too.
         tagged: bool,
         /// The string that is searched.
         text: Text,
@@ -325,10 +325,10 @@ pub enum Instr {
         /// What a run-time error names; None: it cannot fail.
         location: Option<LocationId>,
     },
-    /// Holds the stripe of the element to the end of the handler, and finds the element; if it cannot be had, the hit is
-    /// skipped.
+    /// Holds the stripe of the element to the end of the handler, and finds the element; if the stripe cannot be had, the
+    /// hit is skipped.
     Hold {
-        /// Counted from 0 in the handler.
+        /// Numbered from 0 in the handler.
         held: u32,
         /// An array with [`MapRef::striped`].
         map: MapRef,
@@ -339,28 +339,28 @@ pub enum Instr {
     Foreach(Box<Loop>),
     /// Key of the iterator's element; the value where there is no number.
     IteratorLong(LongId, IteratorId, Option<u32>),
-    /// The same of a string, copied to the buffer.
+    /// The same for a string, copied to the buffer.
     IteratorText(BufferId, TextId, IteratorId, Option<u32>),
-    /// For ever, until [`Instr::Goto`] leads out.
+    /// Endless, until [`Instr::Goto`] leaves it.
     Loop(Vec<Instr>),
     /// A jump target.
     Label(LabelId),
     /// A jump.
     Goto(LabelId),
-    /// The probe point's own condition turned the hit away.
+    /// The probe point's own condition rejected the hit.
     Filter,
-    /// What conditions of probe points read may be changed by this run.
+    /// This run may change what conditions of probe points read.
     Rearm,
-    /// To the label if an error is set.
+    /// Jumps to the label if an error is set.
     Check(LabelId),
     /// The same after a call of a script's function: adds the call's place to the error's trace.
     CheckCall {
         /// The call.
         location: LocationId,
-        /// Jumped to if an error is set.
+        /// Target if an error is set.
         failed: LabelId,
     },
-    /// Counts statements against MAXACTION; a run-time error where there are too many.
+    /// Charges statements against MAXACTION; a run-time error if the limit is exceeded.
     Charge {
         /// How many.
         statements: u32,
@@ -373,7 +373,7 @@ pub enum Instr {
         buffer: BufferId,
         /// Refers to the message.
         to: TextId,
-        /// Jumped to if the error cannot be caught.
+        /// Target if the error cannot be caught.
         uncaught: LabelId,
     },
     /// Whether embedded C executed STAP_NEXT; resets that.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a handler or function does, step by step: all that is left is to write it as C.
+//! The steps of a handler or function: all that remains is to write them as C.
 //!
-//! A [`Value`] (a number) or [`Text`] (a string) has no effect and cannot fail; whatever has or can is an [`Instr`] with its
-//! result in a variable. The order of instructions is the order of the language: left to right.
+//! A [`Value`] (a number) or [`Text`] (a string) has no effect and cannot fail; everything else is an [`Instr`] with its
+//! result in a variable. The order of instructions is the language's: left to right.
 //!
 //! Numbers, strings and arrays are different types throughout, so that an instruction cannot take one for the other.
 
@@ -33,12 +33,12 @@ impl BufferId {
 impl LocationId {
     const OWN: u32 = 1 << 31;
 
-    /// A place that each probe has of its own: the number of that constant of the probe.
+    /// A location that differs for each probe: the number of that constant of the probe.
     pub fn own(constant: u32) -> LocationId {
         LocationId(constant | LocationId::OWN)
     }
 
-    /// The constant's number, if the place is the probe's own.
+    /// The constant's number, if the location is a constant of the probe.
     pub fn as_own(self) -> Option<u32> {
         (self.0 & LocationId::OWN != 0).then_some(self.0 & !LocationId::OWN)
     }
@@ -52,11 +52,11 @@ pub const OUT: LabelId = LabelId(0);
 pub struct Routine {
     /// Name in C.
     pub symbol: String,
-    /// What it is, for the reader of the C text; may have several lines.
+    /// What it is, for readers of the C text; may have several lines.
     pub comment: String,
-    /// In the order of the call's arguments.
+    /// In argument order.
     pub parameters: Vec<Parameter>,
-    /// None: nothing.
+    /// None: no result.
     pub returns: Option<Type>,
     /// All longs by [`LongId`], parameters included ([`Variable::parameter`]).
     pub longs: Vec<Variable>,
@@ -70,7 +70,7 @@ pub struct Routine {
     pub frame: Frame,
     /// Its variables are in frame memory too, because the stack has no room for them.
     pub spilled: bool,
-    /// What it does, in order.
+    /// The instructions, in order.
     pub code: Vec<Instr>,
 }
 
@@ -99,10 +99,10 @@ pub enum Parameter {
     Text(TextId),
 }
 
-/// Memory that one `foreach` needs beside the iterator itself.
+/// Memory that one `foreach` needs besides the iterator itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IteratorMemory {
-    /// Element numbers that are sorted or picked out; 0: none.
+    /// Number of elements to sort or select; 0: none.
     pub order: u32,
     /// A histogram's buckets are copied.
     pub buckets: bool,
@@ -123,7 +123,7 @@ pub enum Frame {
     Handler,
     /// A function: checked, and the nesting counted.
     Checked,
-    /// A function without buffers that cannot be nested too deep.
+    /// A function without buffers that cannot nest too deep.
     None,
 }
 
@@ -132,7 +132,7 @@ pub enum Frame {
 pub mod tests {
     use super::*;
 
-    /// A routine of which only its calls matter.
+    /// A routine that consists of calls.
     pub fn routine(symbol: &str, code: Vec<Instr>) -> Routine {
         Routine {
             symbol: symbol.into(),

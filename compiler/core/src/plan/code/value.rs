@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Numbers and strings as instructions use them, and references to globals.
+//! Numbers and strings as operands, and references to globals.
 
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ pub enum NumberAccess {
     Counter(u32),
     /// Without a lock, by single loads and stores.
     Single,
-    /// As any variable: under its lock, if it needs one.
+    /// As an ordinary variable: under its lock, if it needs one.
     Plain,
 }
 
@@ -45,10 +45,37 @@ pub struct MapRef {
     pub id: GlobalId,
     /// Name in C.
     pub symbol: Rc<str>,
-    /// Each CPU counts its numbers by itself.
+    /// Each CPU counts its numbers separately.
     pub counted: bool,
     /// It has a lock for each stripe of elements.
     pub striped: bool,
+}
+
+/// An operator on two numbers that cannot fail: any but `/` and `%`, which are [`super::Instr::Divide`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operator(BinaryOp);
+
+impl Operator {
+    /// `+`
+    pub const ADD: Operator = Operator(BinaryOp::Add);
+    /// `-`
+    pub const SUBTRACT: Operator = Operator(BinaryOp::Subtract);
+    /// `&`
+    pub const BIT_AND: Operator = Operator(BinaryOp::BitAnd);
+    /// `|`
+    pub const BIT_OR: Operator = Operator(BinaryOp::BitOr);
+    /// `<<`
+    pub const SHIFT_LEFT: Operator = Operator(BinaryOp::ShiftLeft);
+
+    /// None: `/` or `%`.
+    pub fn of(op: BinaryOp) -> Option<Operator> {
+        (!matches!(op, BinaryOp::Divide | BinaryOp::Modulo)).then_some(Operator(op))
+    }
+
+    /// The operator of the program.
+    pub fn op(self) -> BinaryOp {
+        self.0
+    }
 }
 
 /// A number.
@@ -56,7 +83,7 @@ pub struct MapRef {
 pub enum Value {
     /// A literal.
     Const(i64),
-    /// A constant of the running probe's own.
+    /// A constant of the running probe.
     Own(u32),
     /// A variable of the routine.
     Long(LongId),
@@ -68,20 +95,20 @@ pub enum Value {
     Not(Box<Value>),
     /// `~x`.
     Complement(Box<Value>),
-    /// No division.
-    Binary(BinaryOp, Box<Value>, Box<Value>),
+    /// `left op right`.
+    Binary(Operator, Box<Value>, Box<Value>),
     /// Comparison of strings, bytewise.
     Compare(Comparison, Box<Text>, Box<Text>),
     /// `condition ? then : otherwise`.
     Conditional(Box<Value>, Box<Value>, Box<Value>),
-    /// A link-time address of the kernel, moved to where it runs or to this CPU's copy.
+    /// A link-time address of the kernel, relocated at run time or to this CPU's copy.
     KernelAddress {
         /// Link-time address.
         address: u64,
         /// It is that of a per-CPU variable.
         per_cpu: bool,
     },
-    /// So many bytes behind a symbol of a module: index into [`super::Plan::module_symbols`].
+    /// That many bytes after a symbol of a module: index into [`super::Plan::module_symbols`].
     ModuleAddress {
         /// Number of the symbol.
         symbol: u32,
@@ -92,9 +119,9 @@ pub enum Value {
     },
     /// Word of struct pt_regs at this byte offset.
     Register(u32),
-    /// Saved at the probed function's entry, this many bytes into the instance's data.
+    /// Saved at the probed function's entry, at this offset in the instance's data.
     Saved(u32),
-    /// The low bits, so many, as a signed number.
+    /// The low bits of the value, that many, as a signed number.
     SignExtend(Box<Value>, u8),
     /// Some bits, zero-extended.
     Bits(Box<Value>, BitField),
@@ -107,7 +134,7 @@ pub enum Value {
 pub enum Text {
     /// These bytes, shorter than MAXSTRINGLEN.
     Literal(Vec<u8>),
-    /// A constant of the running probe's own.
+    /// A constant of the running probe.
     Own(u32),
     /// A variable of the routine.
     Variable(TextId),
@@ -115,4 +142,11 @@ pub enum Text {
     Global(TextRef),
     /// As [`Value::Saved`]: an unsigned length, then the bytes.
     Saved(u32),
+}
+
+impl Value {
+    /// `left op right`.
+    pub fn binary(op: Operator, left: Value, right: Value) -> Value {
+        Value::Binary(op, Box::new(left), Box::new(right))
+    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Questions about code: what it changes, calls and refers to.
+//! Queries about code: what it changes, calls and refers to.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,7 +41,7 @@ pub fn changes_text(code: &[Instr], text: &Text) -> bool {
     }
 }
 
-/// Whether `test` holds for an instruction, nested ones included.
+/// Whether `test` holds for an instruction, including nested ones.
 fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
     code.iter().any(|instr| {
         test(instr)
@@ -97,8 +97,8 @@ fn sets_global(instr: &Instr, id: GlobalId) -> bool {
     })
 }
 
-/// Whether a handler does nothing but add to counters, depending on numbers alone: it cannot fail, ends soon, and needs
-/// nothing of the context but the registers.
+/// Whether a handler only adds to counters, depending only on numbers: it cannot fail, ends soon, and needs nothing of the
+/// context but the registers.
 pub fn only_counts(code: &[Instr]) -> bool {
     code.iter().all(|instr| match instr {
         Instr::Comment(_) | Instr::Label(_) | Instr::Goto(_) => true,
@@ -111,7 +111,7 @@ pub fn only_counts(code: &[Instr]) -> bool {
     })
 }
 
-/// What a handler adds to which counter, if it does nothing else: the counter, and the number.
+/// The counter and the number added to it, if a handler does nothing else.
 pub fn only_adds(code: &[Instr]) -> Option<(u32, i64)> {
     let mut added = None;
     for instr in code {
@@ -126,8 +126,8 @@ pub fn only_adds(code: &[Instr]) -> Option<(u32, i64)> {
     added
 }
 
-/// Whether a routine is not charged for statements or steps, and whatever in it can fail names its location itself, so that a run
-/// need not be set up for that.
+/// Whether a routine is not charged for statements or steps, and everything in it that can fail sets its own location, so
+/// that a run need not be set up for that.
 pub fn is_simple(routine: &Routine) -> bool {
     routine.iterators.is_empty() && is_never_charged(&routine.code)
 }
@@ -165,7 +165,7 @@ fn is_one_element(keys: &[Key]) -> bool {
     !keys.is_empty() && !keys.contains(&Key::Any)
 }
 
-/// An operation on one element that does not go over all CPUs.
+/// An operation on one element that does not visit all CPUs.
 fn touches_one_share(map: &MapRef, op: &MapOp) -> bool {
     match op {
         MapOp::Count(_) | MapOp::Feed(_) | MapOp::Has(_) | MapOp::Delete => true,
@@ -220,7 +220,7 @@ pub fn without_comments(code: &[Instr]) -> Vec<Instr> {
         .collect()
 }
 
-/// Shows each instruction, also those inside others.
+/// Calls `see` for each instruction, including nested ones.
 pub fn each<'c>(code: &'c [Instr], see: &mut dyn FnMut(&'c Instr)) {
     for instr in code {
         see(instr);
@@ -236,7 +236,7 @@ pub fn each<'c>(code: &'c [Instr], see: &mut dyn FnMut(&'c Instr)) {
     }
 }
 
-/// Shows the symbols of the routines that the code calls, as often as it does.
+/// Calls `see` for the symbol of each routine that the code calls, as often as it does.
 pub fn calls<'c>(code: &'c [Instr], see: &mut dyn FnMut(&'c str)) {
     each(code, &mut |instr| {
         if let Instr::Call { callee: Callee::Routine(symbol), .. } = instr {
@@ -245,7 +245,7 @@ pub fn calls<'c>(code: &'c [Instr], see: &mut dyn FnMut(&'c str)) {
     });
 }
 
-/// The aggregates whose least or greatest value is asked for.
+/// The aggregates whose least or greatest value is used.
 pub(in crate::plan) fn asked_for_ends(routines: &[Routine]) -> HashSet<GlobalId> {
     let mut found = HashSet::new();
     for routine in routines {
@@ -258,7 +258,7 @@ pub(in crate::plan) fn asked_for_ends(routines: &[Routine]) -> HashSet<GlobalId>
     found
 }
 
-/// The bytecode that the routines have the module interpret.
+/// The bytecode that the module interprets for the routines.
 pub(in crate::plan) fn interpreted(routines: &[Routine]) -> HashSet<TableId> {
     let mut found = HashSet::new();
     for routine in routines {
@@ -275,7 +275,7 @@ pub(in crate::plan) fn interpreted(routines: &[Routine]) -> HashSet<TableId> {
     found
 }
 
-/// Drops routines that none of the roots calls, itself or by others: those whose calls all became something else.
+/// Drops routines that no root reaches by calls, because those calls were all replaced.
 pub(in crate::plan) fn keep_called(routines: &mut Vec<Routine>, roots: HashSet<String>) {
     let by_symbol: HashMap<&str, &Routine> =
         routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
@@ -342,7 +342,7 @@ mod tests {
         };
         let key = || Key::Long(Value::Const(1));
         assert!(simple(vec![element(vec![key()], MapOp::Count(Value::Const(1))), Instr::Check(LabelId(0))]));
-        // Merges what the CPUs have counted, which is charged.
+        // Merges the counts of the CPUs, which is charged.
         assert!(!simple(vec![element(vec![key()], MapOp::SetLong(Value::Const(1)))]));
         assert!(!simple(vec![element(vec![key(), Key::Any], MapOp::Delete)]));
         let named = |symbol| Instr::Call {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The constants of a routine's code: every number, text and error location that stands in it, in a fixed order.
+//! The constants in a routine's code: every number, string and error location, in a fixed order.
 
 use crate::plan::code::{Argument, Instr, Key, LocationId, MapOp, Part, Text, Value};
 use crate::program::Constant;
 
-/// A constant where it stands in the code.
+/// A constant at its place in the code.
 pub(super) enum Hole<'c> {
     Number(&'c mut Value),
     Text(&'c mut Text),
@@ -13,7 +13,7 @@ pub(super) enum Hole<'c> {
 }
 
 impl Hole<'_> {
-    /// The constant; a placeholder remains, the same for all constants of the kind.
+    /// Takes the constant; a placeholder remains, the same for all constants of the kind.
     pub fn take(self) -> Constant {
         match self {
             Hole::Number(value) => match std::mem::replace(value, Value::Const(0)) {
@@ -28,7 +28,7 @@ impl Hole<'_> {
         }
     }
 
-    /// Makes it the probe's own constant with that number.
+    /// Makes it the probe's constant of that number.
     pub fn put(self, slot: u32) {
         match self {
             Hole::Number(value) => *value = Value::Own(slot),
@@ -40,7 +40,7 @@ impl Hole<'_> {
 
 type Visitor<'v> = dyn FnMut(Hole<'_>) + 'v;
 
-/// Shows all constants to `see`, always in the same order.
+/// Calls `see` for all constants, always in the same order.
 pub(super) fn visit(code: &mut [Instr], see: &mut Visitor) {
     for instr in code {
         visit_instr(instr, see);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Routines that are equal.
+//! Merges equal routines.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use crate::plan::code::Routine;
 /// Routines by what they do.
 #[derive(Default)]
 pub(in crate::plan) struct Identical {
-    /// Index of the routine that does it.
+    /// Index of the routine with this behaviour.
     known: HashMap<Behaviour, usize>,
-    /// By index of a routine: how many more do the same.
+    /// By index of a routine: how many more behave the same.
     more: HashMap<usize, usize>,
 }
 
 impl Identical {
-    /// Adds the routine, unless one that does the same is there. Gives the symbol of the one that is there then.
+    /// Adds the routine, unless one with the same behaviour exists. Gives the symbol of the one to use.
     pub fn add(&mut self, routines: &mut Vec<Routine>, routine: Routine) -> String {
         use std::collections::hash_map::Entry;
         match self.known.entry(Behaviour::of(&routine)) {
@@ -34,7 +34,7 @@ impl Identical {
         }
     }
 
-    /// Says in the routines' comments for how many more sites they are.
+    /// Writes into the routines' comments how many other sites use them.
     pub fn comment(self, routines: &mut [Routine]) {
         for (index, more) in self.more {
             note_more(&mut routines[index], more);

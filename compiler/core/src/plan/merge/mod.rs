@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Routines of several sites that do the same are compiled once: `probe module("nfs").function("*") { ... }` has one handler.
+//! Routines of several sites that behave the same are compiled once: `probe module("nfs").function("*") { ... }` has one
+//! handler.
 //!
 //! [`identical`] merges routines that are equal, [`similar`] those that differ in their constants alone. Names of routines
 //! and comments do not count; names of variables do, because they are emitted.
@@ -15,7 +16,7 @@ pub(super) use similar::{Run, Similar};
 use super::code::{Frame, Instr, IteratorMemory, Parameter, Routine, Variable, without_comments};
 use crate::program::Type;
 
-/// What a routine does: all of it but its symbol and its comments.
+/// The behaviour of a routine: everything except its symbol and its comments.
 #[derive(PartialEq, Eq, Hash)]
 struct Behaviour {
     parameters: Vec<Parameter>,
@@ -45,7 +46,7 @@ impl Behaviour {
     }
 }
 
-/// Says in the routine's comment for how many more sites it is.
+/// Writes into the routine's comment how many other sites use it.
 fn note_more(routine: &mut Routine, more: usize) {
     if more > 0 {
         routine.comment.push_str(&format!(", and {more} more"));

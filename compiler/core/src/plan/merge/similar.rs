@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Handlers that do the same with other constants are one routine: `probe syscall.* { n[name]++ }` has 345 handlers that
-//! differ in the call's name. They are compiled as one routine that finds the name with its probe.
+//! Handlers that differ only in constants are one routine: `probe syscall.* { n[name]++ }` has 345 handlers that differ in
+//! the call's name. They are compiled as one routine that gets the name from its probe.
 //!
-//! Takes the handlers as they are planned one by one. Gives the routines that remain and, for each probe, the routine it
-//! runs and the probe's own constants. A constant is a number, a text, or the place that an error names.
+//! Takes the handlers one by one as they are planned. Gives the routines that remain and, for each probe, its routine and
+//! its constants. A constant is a number, a string, or the location that an error names.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use super::{Behaviour, note_more};
 use crate::plan::code::Routine;
 use crate::program::Constant;
 
-/// Fewer similar handlers than this are compiled each with its own constants: that is faster to run.
+/// Below this number similar handlers are compiled separately, each with its own constants: that is faster to run.
 const FEWEST: usize = 4;
 
-/// What a probe runs.
+/// The handler of a probe.
 pub(in crate::plan) struct Run {
     /// Name in C of the routine.
     pub symbol: String,
@@ -24,7 +24,7 @@ pub(in crate::plan) struct Run {
     pub constants: Vec<Constant>,
 }
 
-/// Handlers by what they do, whatever their constants.
+/// Handlers by behaviour, apart from their constants.
 #[derive(Default)]
 pub(in crate::plan) struct Similar {
     groups: Vec<Group>,
@@ -58,7 +58,7 @@ impl Similar {
         }
     }
 
-    /// Adds the routines that remain, in the order of their first probes; what each probe runs, by its number.
+    /// Adds the routines that remain, in the order of their first probes, and the handler of each probe, by its number.
     pub fn finish(self, routines: &mut Vec<Routine>) -> HashMap<usize, Run> {
         let mut runs = HashMap::new();
         for group in self.groups {
@@ -107,11 +107,11 @@ impl Group {
     }
 }
 
-/// Which of the code's constants are the probe's own.
+/// Which of the code's constants differ between probes.
 struct Slots {
-    /// Of each constant in the order of the code: which of the probe's own it is; None: the same for all.
+    /// For each constant in the order of the code: its number among those that differ; None: the same for all.
     of_hole: Vec<Option<u32>>,
-    /// Of each of the probe's own: the first constant of the code that is it.
+    /// For each of those that differ: the first constant of the code that is it.
     holes: Vec<usize>,
 }
 
@@ -140,12 +140,11 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::code::{Frame, Instr, LocationId, LongId, Value, Variable};
+    use crate::plan::code::{Frame, Instr, LocationId, LongId, Operator, Value, Variable};
 
     fn handler(name: &str, number: i64, place: u32) -> Routine {
         let variable = Variable { name: "t0".into(), parameter: false };
-        let sum =
-            Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Const(number)));
+        let sum = Value::binary(Operator::ADD, Value::Const(7), Value::Const(number));
         let code = vec![
             Instr::SetLong(LongId(0), sum),
             Instr::Divide {
@@ -184,7 +183,7 @@ mod tests {
         // The number is used twice and stored once; 7 is the same for all.
         assert_eq!(runs[&3].constants, [Constant::Long(13), Constant::Long(23)]);
         assert_eq!(runs[&3].symbol, "h0");
-        let sum = Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Own(0)));
+        let sum = Value::binary(Operator::ADD, Value::Const(7), Value::Own(0));
         assert_eq!(routines[0].code[0], Instr::SetLong(LongId(0), sum));
         assert!(
             matches!(&routines[0].code[1], Instr::Divide { left: Value::Own(0), location, .. } if location.as_own() == Some(1))

@@ -38,7 +38,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// The array or aggregate, whose keys these can be: none, or one for each key, of its type.
+    /// The array or aggregate; the keys must be none, or one for each of its keys, with the right types.
     pub(super) fn map_of(&self, id: GlobalId, keys: &[Key], span: Span) -> Planned<MapRef> {
         let types = &self.global(id).keys;
         let fits = |(key, ty): (&Key, &Type)| match key {
@@ -57,8 +57,8 @@ impl Builder<'_, '_> {
         self.map_ref(id, span)
     }
 
-    /// The element that the routine holds, if it is one of that array: then all of the array's elements that it names are that one, by
-    /// keys without effect.
+    /// The element that the routine holds, if it is one of that array: then every element of the array that the routine
+    /// names is that one, by keys without effect.
     fn held_of(&self, id: GlobalId) -> Option<Vec<Key>> {
         let held = self.held.iter().position(|&held| held == id)?;
         Some(vec![Key::Held(held as u32)])
@@ -103,7 +103,7 @@ impl Builder<'_, '_> {
         Ok(keys.collect())
     }
 
-    /// One operation on an array or aggregate, which must have such values.
+    /// One operation on an array or aggregate, whose values must have the right type.
     pub(super) fn map(&mut self, id: GlobalId, keys: Vec<Key>, op: MapOp, span: Span) -> Planned<()> {
         if !fits(&op, self.global(id).holds) {
             return Err(InternalError::new("an operation on values of another type than the array has", span));
@@ -120,13 +120,13 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// The number that an element is.
+    /// The value of an element with numbers.
     pub(super) fn long_element(&mut self, element: &Element, span: Span) -> Planned<Value> {
         let keys = self.keys(element.global, &element.keys)?;
         self.get_long(element.global, keys, span)
     }
 
-    /// The string that an element is.
+    /// The value of an element with strings.
     pub(super) fn text_element(&mut self, element: &Element, span: Span) -> Planned<Text> {
         let keys = self.keys(element.global, &element.keys)?;
         self.get_text(element.global, keys, span)
@@ -165,7 +165,7 @@ impl Builder<'_, '_> {
         Ok(value)
     }
 
-    /// The same of a string.
+    /// The same for a string.
     pub(super) fn assign_text_element(&mut self, element: &Element, text: &StringExpr) -> Planned<Text> {
         let (keys, text) = self.keys_and_text(element.global, &element.keys, text)?;
         self.map(element.global, keys, MapOp::SetText(text.clone()), element.span)?;
@@ -181,7 +181,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Adds to an element that each CPU counts by itself.
+    /// Adds to an element that each CPU counts separately.
     pub(super) fn count_element(&mut self, counted: &Counted) -> Planned<()> {
         let (keys, value) = self.keys_and_long(counted.global, counted.keys, counted.value)?;
         let value = if counted.subtract { Value::Negate(Box::new(value)) } else { value };
@@ -207,19 +207,14 @@ impl Builder<'_, '_> {
         if let Some(delta) = delta {
             let to = self.temporary();
             self.map(map, keys, MapOp::Add(to, delta.clone()), element.span)?;
-            return Ok(if old {
-                Value::Binary(BinaryOp::Subtract, Box::new(Value::Long(to)), Box::new(delta))
-            } else {
-                Value::Long(to)
-            });
+            return Ok(if old { Value::binary(Operator::SUBTRACT, Value::Long(to), delta) } else { Value::Long(to) });
         }
         let keys = self.computed_keys(keys);
         let before = self.get_long(map, keys.clone(), element.span)?;
-        let new = match op {
-            BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, before.clone(), value, span),
-            _ => {
+        let new = match self.operate(op, before.clone(), value, span) {
+            quotient @ Value::Long(_) => quotient,
+            value => {
                 let to = self.temporary();
-                let value = Value::Binary(op, Box::new(before.clone()), Box::new(value));
                 self.push(Instr::SetLong(to, value));
                 Value::Long(to)
             }
@@ -238,7 +233,7 @@ impl Builder<'_, '_> {
         Ok(new)
     }
 
-    /// Keys that are used twice: each computed once.
+    /// Keys that are used twice: each evaluated once.
     fn computed_keys(&mut self, keys: Vec<Key>) -> Vec<Key> {
         keys.into_iter()
             .map(|key| match key {
@@ -270,7 +265,7 @@ impl Builder<'_, '_> {
         let limit = foreach.limit.as_ref().map(|limit| self.value(limit)).transpose()?;
         let order = match foreach.sort {
             _ if histogram => program::MAX_BUCKETS,
-            // Elements that a slice lets through are found first, as those that are sorted.
+            // Elements that match a slice are collected first, like those that are sorted.
             None if foreach.slice.is_empty() && map.striped => STRIPES,
             None if foreach.slice.is_empty() => 0,
             _ => self.global(id).size.unwrap_or(self.analysis.limits.map_entries),
@@ -298,7 +293,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// A key of the iterator's element, or its value, into a variable.
+    /// Copies a key of the iterator's element, or its value, to a variable.
     fn load(&mut self, variable: Variable, iterator: IteratorId, key: Option<u32>, span: Span) -> Planned<()> {
         match self.scalar(variable, span)? {
             Scalar::LocalLong(_) | Scalar::Number(_) => {
@@ -315,7 +310,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Whether the operation can be done to what the array holds.
+/// Whether the operation suits what the array holds.
 fn fits(op: &MapOp, holds: Holds) -> bool {
     match op {
         MapOp::Long(_) | MapOp::SetLong(_) | MapOp::Add(..) | MapOp::Count(_) => holds == Holds::Value(Type::Long),
@@ -327,7 +322,8 @@ fn fits(op: &MapOp, holds: Holds) -> bool {
     }
 }
 
-/// Whether the operation can be done to an element that the handler holds: one of an array of numbers or strings that CPUs share.
+/// Whether the operation can be applied to an element that the handler holds: one of an array of numbers or strings that
+/// CPUs share.
 fn suits_held(op: &MapOp) -> bool {
     match op {
         MapOp::Long(_)

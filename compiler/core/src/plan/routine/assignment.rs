@@ -8,7 +8,7 @@ use crate::plan::error::{InternalError, Planned};
 use crate::program::{self, BinaryOp, BitField, LongExpr, LongPlace, StringExpr, StringPlace};
 use spile_source::Span;
 
-/// What is read and written by one statement, with its address computed once.
+/// A target that one statement reads and writes, with its address evaluated once.
 enum FixedPlace {
     Variable(program::Variable),
     Memory { user: bool, address: Value, size: u8, field: Option<BitField>, signed: bool },
@@ -89,7 +89,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// The same of a string.
+    /// The same for a string.
     pub(super) fn assign_text(&mut self, left: &StringPlace, text: &StringExpr, span: Span) -> Planned<Text> {
         match left {
             StringPlace::Variable(variable) => {
@@ -113,7 +113,7 @@ impl Builder<'_, '_> {
                 let others = and(Value::Long(old), Value::Const(!mask as i64));
                 let shifted = shift_left(value, field.first);
                 let new = and(shifted, Value::Const(mask as i64));
-                Value::Binary(BinaryOp::BitOr, Box::new(others), Box::new(new))
+                Value::binary(Operator::BIT_OR, others, new)
             }
         };
         self.push(Instr::Write { user, address: address.clone(), size, value, location });
@@ -141,14 +141,11 @@ impl Builder<'_, '_> {
                 FixedPlace::Register { offset: *offset, size: *size, signed: *signed }
             }
         };
-        // As in SystemTap, what is there is looked at when the value is known: `c += --c` adds to what is left of c.
+        // As in SystemTap, the old value is read after the right side is evaluated: `c += --c` adds to what is left of c.
         let value = self.value(value)?;
         let before = self.load_place(&place, span)?;
         let before = if old { self.keep(before) } else { before };
-        let new = match op {
-            BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, before.clone(), value, span),
-            _ => Value::Binary(op, Box::new(before.clone()), Box::new(value)),
-        };
+        let new = self.operate(op, before.clone(), value, span);
         let result = self.store_place(place, new, span)?;
         Ok(if old { before } else { result })
     }
@@ -186,7 +183,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Stores the new value; gives what the whole expression is.
+    /// Stores the new value; gives the value of the whole expression.
     fn store_place(&mut self, place: FixedPlace, new: Value, span: Span) -> Planned<Value> {
         match place {
             FixedPlace::Variable(variable) => {
@@ -208,17 +205,17 @@ impl Builder<'_, '_> {
 }
 
 fn and(left: Value, right: Value) -> Value {
-    Value::Binary(BinaryOp::BitAnd, Box::new(left), Box::new(right))
+    Value::binary(Operator::BIT_AND, left, right)
 }
 
 fn shift_left(value: Value, bits: u8) -> Value {
     match bits {
         0 => value,
-        _ => Value::Binary(BinaryOp::ShiftLeft, Box::new(value), Box::new(Value::Const(i64::from(bits)))),
+        _ => Value::binary(Operator::SHIFT_LEFT, value, Value::Const(i64::from(bits))),
     }
 }
 
-/// What `bits` bits hold of a value, as it is read back.
+/// The value that is read back from a field of `bits` bits.
 fn narrowed(value: Value, bits: u8, signed: bool) -> Value {
     match (bits, signed) {
         (64, _) => value,

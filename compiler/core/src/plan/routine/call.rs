@@ -48,7 +48,7 @@ impl Builder<'_, '_> {
         Ok(result)
     }
 
-    /// Where a result of that type goes, and how it is read there.
+    /// Where a result of that type goes, and the value to read it by.
     fn outcome(&mut self, returns: Option<Type>) -> (Outcome, Option<Lowered>) {
         match returns {
             None => (Outcome::None, None),
@@ -77,7 +77,7 @@ impl Builder<'_, '_> {
         let mut arguments = self.arguments(arguments, parameters, span)?;
         for argument in &mut arguments {
             let Argument::Text(text) = argument else { continue };
-            // The callee may change a global that it was given, or (embedded C) the bytes themselves.
+            // The callee may change a global passed to it, or (embedded C) the bytes themselves.
             if embedded || matches!(text, Text::Global(_)) {
                 let (buffer, to) = self.temporary_text();
                 self.push(Instr::Copy { from: text.clone(), buffer, to });

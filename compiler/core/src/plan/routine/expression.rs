@@ -52,7 +52,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Adds to what each CPU counts by itself; false: the expression does something else.
+    /// Adds to what each CPU counts separately; false: the expression does something else.
     fn count(&mut self, expr: &Expr) -> Planned<bool> {
         let Some(counted) = counted(expr) else { return Ok(false) };
         match self.analysis.globals.get(counted.global) {
@@ -70,7 +70,7 @@ impl Builder<'_, '_> {
         Ok(true)
     }
 
-    /// Evaluates in order; what a later one may change is copied to a temporary first.
+    /// Evaluates in order; values that a later expression may change are copied to temporaries.
     pub(super) fn in_order(&mut self, exprs: &[ExprRef]) -> Planned<Vec<Lowered>> {
         let evaluated = self.evaluated(exprs.iter().copied())?;
         Ok(self.unchanged(evaluated))
@@ -89,9 +89,9 @@ impl Builder<'_, '_> {
         Ok(results)
     }
 
-    /// The values as they were evaluated: those that the code after them may change, from temporaries.
+    /// The values as evaluated: from temporaries if the code after them may change them.
     pub(super) fn unchanged(&mut self, evaluated: Vec<(Lowered, usize)>) -> Vec<Lowered> {
-        // From the last to the first, so that the places where temporaries go in stay right.
+        // From the last to the first, so that the positions for temporaries stay valid.
         let mut stable: Vec<Lowered> = Vec::with_capacity(evaluated.len());
         for (result, at) in evaluated.into_iter().rev() {
             stable.push(match result {
@@ -137,7 +137,7 @@ impl Builder<'_, '_> {
         Ok((self.unchanged_text(left, at), right))
     }
 
-    /// The number that the expression is.
+    /// The value of an expression that is a number.
     pub(super) fn value(&mut self, expr: &LongExpr) -> Planned<Value> {
         let span = expr.span;
         Ok(match &expr.kind {
@@ -214,7 +214,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// The string that the expression is.
+    /// The value of an expression that is a string.
     pub(super) fn text(&mut self, expr: &StringExpr) -> Planned<Text> {
         let span = expr.span;
         Ok(match &expr.kind {
@@ -250,7 +250,7 @@ impl Builder<'_, '_> {
     }
 
     pub(super) fn literal(&self, bytes: &[u8]) -> Text {
-        // A literal that does not fit is cut like every string, and at its first NUL.
+        // A literal that is too long is truncated like every string, and at its first NUL.
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         Text::Literal(bytes[..end.min(self.analysis.limits.string_bytes as usize - 1)].to_vec())
     }
@@ -271,7 +271,7 @@ impl Builder<'_, '_> {
         self.tables.module_symbol(target.map(|index| program::TargetId(index as u32)), symbol)
     }
 
-    /// Where a value of that type was saved.
+    /// The saved value with that number, which must have that type.
     fn saved_offset(&self, id: SavedId, ty: Type, span: Span) -> Planned<u32> {
         let missing = InternalError::new("a value that is not saved at the function's entry", span);
         let (saved, offset) = self.saved.get(id.index()).copied().ok_or(missing)?;
@@ -284,7 +284,7 @@ impl Builder<'_, '_> {
     /// The value of a variable.
     pub(super) fn read(&mut self, variable: program::Variable, span: Span) -> Planned<Lowered> {
         Ok(match self.scalar(variable, span)? {
-            // What it is now, whatever other CPUs do.
+            // The present value, whatever other CPUs do.
             Scalar::Number(global) if global.access == NumberAccess::Single => {
                 Lowered::Long(self.keep(Value::Global(global)))
             }
@@ -307,18 +307,19 @@ impl Builder<'_, '_> {
 
     fn binary(&mut self, op: BinaryOp, left: &LongExpr, right: &LongExpr, span: Span) -> Planned<Value> {
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
-            return self.short_circuit(op, left, right);
+            return self.short_circuit(op, left, right, span);
         }
         let (left, right) = self.values(left, right)?;
-        Ok(match op {
-            BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, left, right, span),
-            _ => Value::Binary(op, Box::new(left), Box::new(right)),
-        })
+        Ok(self.operate(op, left, right, span))
     }
 
-    pub(super) fn divide(&mut self, modulo: bool, left: Value, right: Value, span: Span) -> Value {
+    /// `left op right`, both evaluated; a division, which can fail, goes into a temporary.
+    pub(super) fn operate(&mut self, op: BinaryOp, left: Value, right: Value, span: Span) -> Value {
+        if let Some(op) = Operator::of(op) {
+            return Value::binary(op, left, right);
+        }
         let (to, location) = (self.temporary(), self.location(span));
-        self.push(Instr::Divide { to, modulo, left, right, location });
+        self.push(Instr::Divide { to, modulo: op == BinaryOp::Modulo, left, right, location });
         self.check();
         Value::Long(to)
     }
@@ -329,11 +330,11 @@ impl Builder<'_, '_> {
         Text::Variable(to)
     }
 
-    fn short_circuit(&mut self, op: BinaryOp, left: &LongExpr, right: &LongExpr) -> Planned<Value> {
+    fn short_circuit(&mut self, op: BinaryOp, left: &LongExpr, right: &LongExpr, span: Span) -> Planned<Value> {
         let left = self.value(left)?;
         let (right, code) = self.apart(|builder| builder.value(right))?;
         if code.is_empty() {
-            return Ok(Value::Binary(op, Box::new(left), Box::new(right)));
+            return Ok(self.operate(op, left, right, span));
         }
         let to = self.temporary();
         let truth = |value| Value::Not(Box::new(Value::Not(Box::new(value))));

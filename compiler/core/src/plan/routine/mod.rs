@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Handlers and functions to [`Routine`]s: expressions are taken apart where they have effects or can fail.
+//! Handlers and functions to [`Routine`]s: splits expressions where they have effects or can fail.
 //!
-//! A variable, element or function of another type than it was declared with is a mistake of the passes before: an
+//! A variable, element or function used with another type than declared is a mistake of an earlier pass: an
 //! [`InternalError`].
 
 mod array;
@@ -33,29 +33,29 @@ pub(super) struct Builder<'p, 's> {
     texts: Vec<Variable>,
     buffers: Vec<String>,
     iterators: Vec<IteratorMemory>,
-    /// By local: where it is.
+    /// By local: how it is stored.
     locals: Vec<Local>,
-    /// Arrays of which it holds the one element that it uses, in the order of their [`Instr::Hold`].
+    /// Arrays whose one used element it holds, in the order of their [`Instr::Hold`].
     held: Vec<GlobalId>,
     code: Vec<Instr>,
     labels: u32,
-    /// Where an error goes.
+    /// Target of errors.
     failed: LabelId,
     /// Targets of `continue` and `break` of the enclosing loops, innermost last.
     loops: Vec<(LabelId, LabelId)>,
-    /// The line of the script that the last comment shows.
+    /// The script's line that the last comment shows.
     line: Option<Line>,
 }
 
-/// Where a local variable is.
+/// How a local variable is stored.
 #[derive(Clone, Copy)]
 enum Local {
     Long(LongId),
-    /// It has memory from the first time on that bytes are stored.
+    /// It gets memory when bytes are first stored.
     Text(TextId, Option<BufferId>),
 }
 
-/// A variable that is assigned to.
+/// The target of an assignment.
 enum Scalar {
     LocalLong(LongId),
     LocalText(LocalId, TextId),
@@ -103,12 +103,12 @@ impl Lowered {
         }
     }
 
-    /// The number that a call gives; 0 where it gives nothing.
+    /// The number that a call returns; 0 if it returns nothing.
     fn long_result(result: Option<Lowered>, span: Span) -> Planned<Value> {
         result.map_or(Ok(Value::Const(0)), |result| result.long(span))
     }
 
-    /// The string that a call gives; "" where it gives nothing.
+    /// The string that a call returns; "" if it returns nothing.
     fn text_result(result: Option<Lowered>, span: Span) -> Planned<Text> {
         result.map_or(Ok(Text::Literal(Vec::new())), |result| result.text(span))
     }
@@ -139,7 +139,7 @@ impl<'p, 's> Builder<'p, 's> {
         }
     }
 
-    /// Declares the locals; the first `parameters` of them are parameters, which are given back.
+    /// Declares the locals; the first `parameters` of them are parameters, which are returned.
     pub(super) fn declare(&mut self, locals: &[program::Local], parameters: usize) -> Vec<Parameter> {
         let mut declared = Vec::new();
         for (index, local) in locals.iter().enumerate() {
@@ -162,7 +162,7 @@ impl<'p, 's> Builder<'p, 's> {
         declared
     }
 
-    /// The finished routine.
+    /// Returns the finished routine.
     pub(super) fn finish(
         self,
         symbol: String,
@@ -254,7 +254,7 @@ impl<'p, 's> Builder<'p, 's> {
         self.tables.location(span)
     }
 
-    /// Runs `build` and returns what it pushed.
+    /// Runs `build` and returns the instructions that it added.
     fn apart<T>(&mut self, build: impl FnOnce(&mut Self) -> Planned<T>) -> Planned<(T, Vec<Instr>)> {
         let before = std::mem::take(&mut self.code);
         let value = build(self);
@@ -279,7 +279,7 @@ impl<'p, 's> Builder<'p, 's> {
         self.locals.get(id.index()).copied().ok_or(missing)
     }
 
-    /// The scalar that the variable is.
+    /// The scalar of that variable.
     fn scalar(&self, variable: program::Variable, span: Span) -> Planned<Scalar> {
         Ok(match variable {
             program::Variable::Local(id) => match self.local(id, span)? {
@@ -294,7 +294,7 @@ impl<'p, 's> Builder<'p, 's> {
         })
     }
 
-    /// The value in a variable of its own, unless it is a constant.
+    /// Copies the value to a new variable, unless it is a constant.
     fn keep(&mut self, value: Value) -> Value {
         if matches!(value, Value::Const(_)) {
             return value;

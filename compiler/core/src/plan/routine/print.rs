@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Printing: records for the loader to format, and strings made in the module.
+//! Printing: records for the loader to format, and strings formatted in the module.
 
 use super::array::key;
 use super::{Builder, ExprRef};
@@ -15,14 +15,14 @@ use spile_source::Span;
 /// Most bytes of one memory dump: a page.
 const MAX_DUMP: u32 = 4096;
 
-/// Who makes text of a format.
+/// Whether the loader or the module formats the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reader {
     Loader,
     Module,
 }
 
-/// `%s` with nothing else: its argument's text stands in the format as it is.
+/// A plain `%s`: its argument's text replaces it in the format.
 pub(in crate::plan) fn is_plain(piece: &PrintPiece) -> bool {
     matches!(piece, PrintPiece::Directive { directive, .. } if *directive == tables::plain_string())
 }
@@ -34,7 +34,7 @@ impl Builder<'_, '_> {
             return Ok(());
         }
         let format = self.tables.format(&pieces);
-        // Memory that cannot be read, an aggregate without values.
+        // May fail: memory that cannot be read, an aggregate without values.
         let may_fail = parts.iter().any(|part| matches!(part, Part::Memory { .. } | Part::Histogram { .. }));
         let location = may_fail.then(|| self.location(span));
         self.push(Instr::Record { format, parts, location });
@@ -44,7 +44,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// The text of a format as a value.
+    /// The formatted text as a value.
     pub(super) fn format(&mut self, print: &program::Print, span: Span) -> Planned<Text> {
         let (pieces, parts) = self.pieces(print, Reader::Module, span)?;
         match pieces.as_slice() {
@@ -65,7 +65,7 @@ impl Builder<'_, '_> {
         Ok(Text::Variable(to))
     }
 
-    /// The bytecode's pieces and the payload's parts, nested formats and objects put in place.
+    /// The bytecode's pieces and the payload's parts, with nested formats and objects expanded in place.
     fn pieces(&mut self, print: &program::Print, reader: Reader, span: Span) -> Planned<(Vec<Piece>, Vec<Part>)> {
         let program = self.analysis.program;
         let mut flat = Vec::new();

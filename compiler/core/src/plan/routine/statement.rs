@@ -69,7 +69,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Notes the script's line, unless the statement before it is on the same.
+    /// Emits a comment with the script's line, unless the previous statement is on the same one.
     fn comment(&mut self, span: Span) {
         let line = self.tables.line(span);
         if self.line != Some(line) {
@@ -88,11 +88,12 @@ impl Builder<'_, '_> {
         self.locals.iter().any(|local| matches!(local, Local::Text(id, _) if *id == text))
     }
 
-    /// Strings that are made only to be returned are made in the caller's memory.
+    /// Strings that are only made to be returned are written to the caller's memory.
     fn return_text(&mut self, text: Text) {
         if let Text::Variable(made) = text
             && let Some(last) = self.buffers.len().checked_sub(1)
-            // An error's half of a string must not stay there when a `catch` of this function goes on without a result.
+            // After an error, a partial string must not stay there when a `catch` of this function continues without a
+            // result.
             && self.failed == OUT
             && !self.is_local(made)
             && let Some(places) = written(&mut self.code, (BufferId(last as u32), made))
@@ -129,13 +130,13 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Statements of one turn of a loop, charged at its head.
+    /// Statements of one iteration, charged at the start of the loop.
     pub(super) fn charge_loop(&mut self, body: &Stmt, location: LocationId) {
         self.push(Instr::Charge { statements: 1 + count_one(body), location });
         self.check();
     }
 
-    /// The body of a loop; `continue` leads to its end.
+    /// The body of a loop; `continue` jumps to its end.
     pub(super) fn in_loop(&mut self, again: LabelId, out: LabelId, body: &Stmt) -> Planned<()> {
         self.loops.push((again, out));
         self.statement(body)?;
@@ -175,7 +176,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Where the last instruction writes its string, if it is that one: a place for each branch.
+/// The buffer operand of the last instruction, if that one makes the string: one for each branch.
 fn written(code: &mut [Instr], string: (BufferId, TextId)) -> Option<Vec<&mut BufferId>> {
     let end = code.iter().rposition(|instr| !matches!(instr, Instr::CheckCall { .. } | Instr::Check(_)))?;
     match code.get_mut(end)? {
@@ -198,7 +199,7 @@ fn written(code: &mut [Instr], string: (BufferId, TextId)) -> Option<Vec<&mut Bu
     }
 }
 
-/// Statements outside loops, which charge for themselves.
+/// Statements outside loops, which are charged one by one.
 pub(super) fn count(statements: &[Stmt]) -> u32 {
     statements.iter().map(count_one).sum()
 }

@@ -5,6 +5,7 @@
 use super::{Evaluated, error};
 use crate::model::tree::{Size, Value};
 
+/// An array of a script.
 pub struct Array<T> {
     elements: Vec<(Vec<Value>, T)>,
     entries: usize,
@@ -12,10 +13,12 @@ pub struct Array<T> {
 }
 
 impl<T> Array<T> {
+    /// Empty; it takes `entries` elements at most.
     pub fn new(entries: usize, size: Size) -> Array<T> {
         Array { elements: Vec::new(), entries, size }
     }
 
+    /// The element with these keys, if there is one.
     pub fn get(&self, keys: &[Value]) -> Option<&T> {
         self.elements.iter().find(|(own, _)| own == keys).map(|(_, element)| element)
     }
@@ -46,6 +49,7 @@ impl<T> Array<T> {
         }
     }
 
+    /// Keys and values of all elements, oldest first.
     pub fn elements(&self) -> &[(Vec<Value>, T)] {
         &self.elements
     }
@@ -55,11 +59,13 @@ impl<T> Array<T> {
         self.elements.retain(|(own, _)| !agree(own, keys));
     }
 
+    /// Removes all elements.
     pub fn clear(&mut self) {
         self.elements.clear();
     }
 }
 
+/// Whether an element's keys match; None matches any key.
 pub fn agree(own: &[Value], keys: &[Option<Value>]) -> bool {
     own.iter().zip(keys).all(|(own, key)| key.as_ref().is_none_or(|key| own == key))
 }

@@ -4,6 +4,7 @@
 
 use crate::model::tree::{Atom, Pattern, Repeat};
 
+/// Whether the pattern matches somewhere in the text.
 pub fn is_found(pattern: &Pattern, text: &[u8]) -> bool {
     let starts = if pattern.from_start { 0..=0 } else { 0..=text.len() };
     starts.into_iter().any(|start| {

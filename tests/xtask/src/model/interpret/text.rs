@@ -4,6 +4,7 @@
 
 use super::{Evaluated, error};
 
+/// At most `length` bytes from `start` on, counted from 0; empty if there are none.
 pub fn substr(text: &[u8], start: i64, length: i64) -> Vec<u8> {
     match usize::try_from(start) {
         Ok(start) if start < text.len() && length > 0 => {
