@@ -197,8 +197,11 @@ static __always_inline u32 state_of(const struct lock *lock, const struct wanted
 	return wanted ? state + (u32)((unsigned long)READ_ONCE(wanted->stripe->holder) >> 6) : state;
 }
 
-/* Changes while a handler makes progress: with each operation that may fail, each turn of a loop. */
-static u64 progress_in(const struct spile_context *c)
+/*
+ * Changes while a handler makes progress: with each operation that may fail, each turn of a loop.
+ * The handler's CPU writes them as its own: an old value only makes the waiter look again.
+ */
+static __no_kcsan u64 progress_in(const struct spile_context *c)
 {
 	return (u64)(u32)READ_ONCE(c->actions) + ((u64)READ_ONCE(c->steps) << 20) +
 	       ((u64)READ_ONCE(c->location) << 40);

@@ -94,8 +94,14 @@ run_test() {
 	done
 	rm -f $results.*
 	cd /root
-	# It takes up the guest's memory.
-	rm -rf "/root/t/$1" /tmp/*
+	# It takes up the guest's memory. Programs that are probed are where the host has them, which may be in /tmp.
+	rm -rf "/root/t/$1"
+	for file in /tmp/*; do
+		case $(readlink /usr/bin/user) in
+		"$file"/*) ;;
+		*) rm -rf "$file" ;;
+		esac
+	done
 	# So do approved modules and services, which the next test would find.
 	rm -rf "/lib/modules/$(uname -r)/spile" /etc/spile
 }
