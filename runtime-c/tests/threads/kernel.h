@@ -123,7 +123,7 @@ static inline void cpu_relax(void)
 #endif
 
 #define data_race(value) (value)
-#define __no_kcsan __attribute__((no_sanitize("thread"), noinline))
+#define __no_kcsan __attribute__((no_sanitize("thread"), __noinline__))
 #define READ_ONCE(place) shim_load(&(place), __ATOMIC_RELAXED)
 #define WRITE_ONCE(place, value) shim_store(&(place), (__typeof__(place))(value), __ATOMIC_RELAXED)
 #define smp_load_acquire(at) shim_load(at, __ATOMIC_ACQUIRE)

@@ -130,13 +130,13 @@ file == 1 {
 	if (his != ours) { print "result of " $0 ": strace has " his; different++ }
 	a = arguments(strace_list[name, n], left)
 	b = arguments(list, right)
-	# clone's arguments have another order there, _llseek's halves are shown here, and the arguments of an executed program are
+	# The arguments of clone have another order there, the halves of _llseek are shown here, and the arguments of an executed program are
 	# shown differently.
 	if (name == "clone" || name == "execve" || name == "_llseek") a = 0
 	if (name == "execveat" && a > 2) a = 2
 	for (i = 1; i <= a && i <= b; i++) {
 		his = left[i]; ours = plain(right[i])
-		# Results through pointers are not shown here; adjtimex's argument is shown there as changed by the call; a name there may
+		# Results through pointers are not shown here; the argument of adjtimex is shown there as changed by the call; a name there may
 		# be a number here.
 		if (his ~ /^[{\["]/ && ours !~ /^["{\[]/) continue
 		if (ours ~ /^[{\[]/) {
