@@ -9,6 +9,7 @@
 #include <linux/mm_types.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
+#include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -39,6 +40,23 @@ enum { MAPS_MOST_DEPTH = 64, PATH_MOST_DEPTH = 32 };
 	} while (0)
 
 #ifdef SPILE_HAVE_MAPLE_TREE_MAPS
+/*
+ * Whether somebody changes the tree: the task itself, interrupted or probed while it does, or
+ * one that has been preempted. Before 6.5 nodes are marked dead before others take their place, and
+ * a reader that meets one starts again, for as long as that takes.
+ */
+static bool is_being_changed(struct mm_struct *mm)
+{
+#ifdef CONFIG_PREEMPT_RT
+	return rwsem_is_locked(&mm->mmap_lock);
+#else
+	enum { READER_OWNED = 1 };	/* of kernel/locking/rwsem.c */
+	long owner = atomic_long_read(&mm->mmap_lock.owner);
+
+	return owner && !(owner & READER_OWNED);
+#endif
+}
+
 /* The area at the address, or, with `next`, else the one after it. */
 static const struct vm_area_struct *area_at(struct mm_struct *mm, unsigned long address, bool next)
 {
@@ -47,6 +65,8 @@ static const struct vm_area_struct *area_at(struct mm_struct *mm, unsigned long 
 
 	/* A tree of early 6.1 kernels, whose nodes may be freed under the reader. */
 	if (!mt_in_rcu(&mm->mm_mt) && atomic_read(&mm->mm_users) > 1)
+		return NULL;
+	if (is_being_changed(mm))
 		return NULL;
 	rcu_read_lock();
 	area = next ? mas_find(&place, ULONG_MAX) : mas_walk(&place);
