@@ -53,7 +53,11 @@ killed $holder
 unloaded ticks
 echo "the killed one's module goes when the lock is free"
 
-mount -o remount,ro /sys
+# While something of the system writes there, it is busy.
+for tenth in $(seq 300); do
+	! mount -o remount,ro /sys 2>/dev/null || break
+	sleep 0.1
+done
 spilerun "$here/ticks.ko" -T 0.1 >/dev/null
 gone ticks
 echo "read-only: a user may not lock it: $(status no hold /run/spile), mode $(stat -c %a /run/spile)"

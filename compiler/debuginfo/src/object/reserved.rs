@@ -43,8 +43,24 @@ const SECTIONS: [&str; 2] = [".kprobes.text", ".noinstr.text"];
 /// Functions that are missing in the list although handlers run through them (kernel/sched/core.c): parts of
 /// preempt_count_add() and preempt_count_sub(), which are in it, where the compiler has made them functions of their own;
 /// and the end of the preempt_disable_notrace() under which ftrace calls handlers, the twin of preempt_schedule(), which is
-/// in it.
-const UNLISTED: [&str; 3] = ["preempt_latency_start", "preempt_latency_stop", "preempt_schedule_notrace"];
+/// in it. And what a CPU runs when it comes up, before it has its own memory and its table of exceptions
+/// (arch/x86/kernel/head_64.S, cpu_init_exception_handling()): a probe there resets the machine.
+const UNLISTED: [&str; 14] = [
+    "preempt_latency_start",
+    "preempt_latency_stop",
+    "preempt_schedule_notrace",
+    "early_setup_idt",
+    "startup_64_load_idt",
+    "set_bringup_idt_handler",
+    "start_secondary",
+    "load_percpu_segment",
+    "cr4_init",
+    "cpu_init_exception_handling",
+    "cpu_init_fred_exceptions",
+    "setup_getcpu",
+    "tss_setup_ist",
+    "load_current_idt",
+];
 /// Layouts of `struct bug_entry`: with file and line or without, and with a format since 6.18.
 const BUG_STRIDES: [u64; 3] = [12, 16, 8];
 const BUG_TABLE: &str = "__bug_table";
