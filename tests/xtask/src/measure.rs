@@ -3,6 +3,7 @@
 //! Measures commands: elapsed time, and processor time including that of reaped children. A busy machine affects the
 //! former but hardly the latter.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::process::{Command, ExitStatus};
@@ -51,9 +52,9 @@ pub fn output(command: &mut Command) -> Result<Measured> {
 }
 
 /// A command with lower priority than guests, whose CPUs are measured by this machine's clock.
-pub fn giving_way(program: &str) -> Command {
+pub fn giving_way(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("nice");
-    command.args(["-n", "10", program]);
+    command.args(["-n", "10"]).arg(program);
     command
 }
 

@@ -18,7 +18,6 @@ use super::timings::{Part, Timings};
 use crate::family::Family;
 use crate::fixtures::{Fixture, LUSTRE, PTLRPC};
 use crate::measure;
-use crate::parallel;
 use crate::place::Place;
 
 /// What all compilations share.
@@ -122,7 +121,7 @@ impl Workshop {
 
     /// Everything of a test that is done on the host: for a test in the guest its modules, as an error if that fails;
     /// for another the whole of it. With the processor time that it took.
-    pub fn run(&self, test: &Test) -> Result<(Observed, Duration)> {
+    fn run(&self, test: &Test) -> Result<(Observed, Duration)> {
         match test.kind {
             Kind::Script => {
                 let script = script_of(test);
@@ -161,26 +160,17 @@ impl Workshop {
         }
     }
 
-    /// [`Workshop::run`] for these of the tests, on as many threads as there are CPUs; `done` is told each, in any order. Whether
-    /// each of them went well.
-    pub fn run_all(
-        &self,
-        tests: &[(usize, &Test)],
-        timings: &Timings,
-        done: &(dyn Fn(usize, &Result<Observed>) + Sync),
-    ) -> Vec<bool> {
-        parallel::map(tests.len(), |index| {
-            let (number, test) = tests[index];
-            let began = Instant::now();
-            let (result, processor) = match self.run(test) {
-                Ok((observed, processor)) => (Ok(observed), processor),
-                Err(error) => (Err(error), Duration::ZERO),
-            };
-            let part = if test.kind == Kind::HostShell { Part::HostTest } else { Part::Scripts };
-            timings.add(part, &test.name, began, processor);
-            done(number, &result);
-            result.is_ok_and(|observed| observed.exit == 0)
-        })
+    /// [`Workshop::run`], with its time. Whether it went well.
+    pub fn run_timed(&self, test: &Test, timings: &Timings, done: &dyn Fn(&Result<Observed>)) -> bool {
+        let began = Instant::now();
+        let (result, processor) = match self.run(test) {
+            Ok((observed, processor)) => (Ok(observed), processor),
+            Err(error) => (Err(error), Duration::ZERO),
+        };
+        let part = if test.kind == Kind::HostShell { Part::HostTest } else { Part::Scripts };
+        timings.add(part, &test.name, began, processor);
+        done(&result);
+        result.is_ok_and(|observed| observed.exit == 0)
     }
 }
 

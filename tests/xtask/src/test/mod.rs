@@ -4,11 +4,11 @@
 //! against a model of the language (`cargo xtask model`), the life cycle of a service in guests with systemd (`cargo
 //! xtask systemd`), and the demonstration (`cargo xtask demo`).
 //!
-//! Everything is built once, first. Then as many guests run in parallel as there are CPUs, and beside them as many host
-//! tests, those with the longest limits first; when no guest is left to start, twice as many host tests. Last come the
-//! tests that run alone. One line is printed for each test, the last line is `N passed, N failed`. A busy
-//! machine may be too slow for a test, so a few failed tests are run once more, each alone; those that pass then are
-//! listed at the end.
+//! Everything is built once, first. Then one guest more than there are CPUs runs at a time (guests sleep part of theirs), and
+//! as many host tests, those with the longest limits first; when no guest is left to start, its place is another host
+//! test's. Last come the tests that run alone, beside the unit tests on one thread. One line is printed for each test, the
+//! last line is `N passed, N failed`. A busy machine may be too slow for a test, so a few failed tests are run once
+//! more, each alone; those that pass then are listed at the end.
 
 mod all;
 mod alone;
@@ -21,6 +21,7 @@ mod report;
 mod results;
 mod share;
 mod timings;
+mod units;
 mod whole;
 
 pub use all::{commit, output_of};
@@ -43,7 +44,7 @@ pub use judge::trouble;
 use report::Report;
 use timings::{Part, Timings};
 
-use crate::parallel::{self, Job};
+use crate::parallel::{self, Job, Queue};
 use crate::place::Place;
 use crate::programs::build_programs;
 
@@ -88,11 +89,12 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
     let timings = Timings::new();
     let alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
-    if whole {
-        whole::build(&root, &timings)?;
+    let units = if whole {
+        units::build(&root, &timings)?
     } else {
         build_programs(&root)?;
-    }
+        Vec::new()
+    };
     let (mut tests, others): (Vec<Test>, Vec<Test>) =
         find::find(&root, &options.names)?.into_iter().partition(|test| suits(test, &place));
     ensure!(
@@ -113,24 +115,24 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let workshop = Workshop::open(&root, place, options.kbuild, options.all)?;
     timings.add(Part::Fixtures, "all", began, Duration::ZERO);
     let run = Run { workshop: &workshop, report: &report, timings: &timings, keep: options.keep };
-    // Guests take by far the longest: start them first.
-    let (mut beside, mut on_host) = (Vec::new(), Vec::new());
-    if whole {
-        if options.kernel.is_none() && workshop.place.is_here() {
-            on_host.push(whole::unit_tests(&root, &report, &timings));
-        }
-        if options.kernel.is_none() && workshop.place.is_here() && !options.quick {
-            on_host.push(whole::threads(&report, &timings));
-            beside.push(whole::systemd(&report, &timings));
-            beside.push(whole::attack(&report, &timings));
-            beside.push(whole::demo(&report, &timings));
-            beside.push(whole::smp(&report, &timings));
-        }
+    let is_usual = whole && options.kernel.is_none() && workshop.place.is_here();
+    let mut jobs = Jobs::default();
+    if is_usual && !options.quick {
+        jobs.on_host.push(whole::threads(&report, &timings));
+        jobs.guests.push(whole::attack(&report, &timings));
+        jobs.guests.push(whole::systemd(&report, &timings));
+        jobs.guests.push(whole::demo(&report, &timings));
+        jobs.guests.push(whole::smp(&report, &timings));
     }
     if whole && !options.quick {
-        beside.push(whole::model(&workshop.place, options.kernel.as_deref(), &report, &timings));
+        jobs.guests.push(whole::model(&workshop.place, options.kernel.as_deref(), &report, &timings));
     }
-    let failed = script_tests(&run, tests, beside, on_host)?;
+    if is_usual && !options.quick && parallel::cpus() > 1 {
+        jobs.beside_alone = units::jobs(&units, 1, &report, &timings);
+    } else if is_usual {
+        jobs.on_host.extend(units::jobs(&units, parallel::cpus(), &report, &timings));
+    }
+    let failed = script_tests(&run, tests, jobs)?;
     let by_chance = run_again(&run, failed)?;
     if let Err(error) = timings.write(&root.join("target/test-timings.json")) {
         println!("the timings are not kept: {error:#}");
@@ -198,15 +200,25 @@ fn run_again(run: &Run, failed: Vec<Test>) -> Result<Vec<String>> {
             fs::remove_dir_all(&directory).with_context(|| format!("emptying {}", directory.display()))?;
         }
         run.report.take_back();
-        if script_tests(run, vec![test], Vec::new(), Vec::new())?.is_empty() {
+        if script_tests(run, vec![test], Jobs::default())?.is_empty() {
             by_chance.push(name);
         }
     }
     Ok(by_chance)
 }
 
-/// Runs the tests, with `beside` in separate guests and `on_host`. Returns the failed tests.
-fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_host: Vec<Job<'a>>) -> Result<Vec<Test>> {
+/// What runs beside the tests that are scripts.
+#[derive(Default)]
+struct Jobs<'a> {
+    /// With guests of their own.
+    guests: Vec<Job<'a>>,
+    on_host: Vec<Job<'a>>,
+    /// Jobs of one thread, which run one after the other while the tests that are alone run in a guest.
+    beside_alone: Vec<Job<'a>>,
+}
+
+/// Runs the tests. Returns the failed ones.
+fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Vec<Test>> {
     let Run { workshop, report, timings, keep } = *run;
     let failed = Mutex::new(HashSet::new());
     let tell = |test: &Test, faults: &[String], observed: &Observed| {
@@ -223,30 +235,27 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_hos
         tell(test, &faults, observed);
     };
     // On the host: host tests are complete; of a guest test only a failure to compile counts.
-    let prepared = |index: usize, result: &Result<Observed>| {
-        let test = &tests[index];
-        match result {
+    let prepare = |test: &Test| {
+        workshop.run_timed(test, timings, &|result| match result {
             Ok(observed) if !test.runs_in_guest() => finish(test, observed),
             Ok(observed) if observed.exit != 0 => {
                 tell(test, &["does not compile".to_string()], observed);
             }
             Ok(_) => {}
             Err(error) => tell(test, &[format!("{error:#}")], &Observed::default()),
-        }
+        })
     };
-    let (shells, scripts): (Vec<_>, Vec<_>) =
-        tests.iter().enumerate().partition(|(_, test)| test.kind == find::Kind::HostShell);
-    let compiled = workshop.run_all(&scripts, timings, &prepared);
-    let in_guests: Vec<(usize, &Test)> = scripts
-        .into_iter()
-        .zip(compiled)
-        .filter(|((_, test), well)| test.runs_in_guest() && *well)
-        .map(|(numbered, _)| numbered)
-        .collect();
-    let (alone, together): (Vec<_>, Vec<_>) = in_guests.into_iter().partition(|(_, test)| test.header.alone);
+    let compiled = parallel::Results::new(tests.len());
+    let compile = |number: usize, test: &Test| compiled.set(number, prepare(test));
     let in_guest = |share: &[(usize, &Test)]| {
-        batch::run(workshop, share, timings, &|number, observed| finish(&tests[number], &observed))
+        let ready: Vec<_> =
+            share.iter().copied().filter(|(number, _)| compiled.wait_for(*number) == Some(true)).collect();
+        batch::run(workshop, &ready, timings, &|number, observed| finish(&tests[number], &observed))
     };
+    let numbered = tests.iter().enumerate();
+    let (shells, scripts): (Vec<_>, Vec<_>) = numbered.partition(|(_, test)| test.kind == find::Kind::HostShell);
+    let in_guests: Vec<_> = scripts.iter().copied().filter(|(_, test)| test.runs_in_guest()).collect();
+    let (alone, together): (Vec<_>, Vec<_>) = in_guests.into_iter().partition(|(_, test)| test.header.alone);
     let (shells_alone, mut shells): (Vec<_>, Vec<_>) = shells.into_iter().partition(|(_, test)| test.header.alone);
     // A long one that begins last keeps one CPU busy and leaves the other idle.
     shells.sort_by_key(|(_, test)| std::cmp::Reverse(test.header.limit));
@@ -255,26 +264,35 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_hos
         let count: usize = shares.iter().map(Vec::len).sum();
         println!("booting {} guests of {} for {count} tests", shares.len(), workshop.place.kernel.release);
     }
-    let mut guests = beside;
+    // Guests take by far the longest: start them first.
+    let mut guests = jobs.guests;
     guests.extend(shares.iter().map(|share| -> Job { Box::new(|| in_guest(share)) }));
-    let on_shell = |numbered: (usize, &Test)| {
-        workshop.run_all(&[numbered], timings, &prepared);
-    };
-    let mut host: Vec<Job> = on_host;
-    let on_shell = &on_shell;
-    host.extend(shells.into_iter().map(|numbered| -> Job {
-        Box::new(move || {
-            on_shell(numbered);
+    let mut host: Vec<Job> = Vec::new();
+    for (number, test) in scripts {
+        let compile = &compile;
+        host.push(Box::new(move || {
+            compile(number, test);
             Ok(())
-        })
-    }));
-    parallel::queues(vec![guests, host])?;
+        }));
+    }
+    host.extend(jobs.on_host);
+    for (_, test) in shells {
+        let prepare = &prepare;
+        host.push(Box::new(move || {
+            prepare(test);
+            Ok(())
+        }));
+    }
+    // Guests sleep part of the time, and tests on the host give way to them.
+    let threads = parallel::cpus() + 1;
+    parallel::queues(vec![Queue { threads, jobs: guests }, Queue { threads, jobs: host }])?;
     if !alone.is_empty() {
         println!("booting a guest of {} for {} tests that are to be alone", workshop.place.kernel.release, alone.len());
-        in_guest(&alone)?;
     }
-    for numbered in shells_alone {
-        on_shell(numbered);
+    let in_alone: Job = Box::new(|| if alone.is_empty() { Ok(()) } else { in_guest(&alone) });
+    parallel::queues(vec![Queue { threads: 1, jobs: vec![in_alone] }, Queue { threads: 1, jobs: jobs.beside_alone }])?;
+    for (_, test) in shells_alone {
+        prepare(test);
     }
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(tests.into_iter().filter(|test| failed.contains(&test.name)).collect())

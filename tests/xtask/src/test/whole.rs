@@ -1,75 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The other parts of the whole suite: the build, the unit tests, the random programs, the attack, the life cycle of a
-//! service with systemd, the demonstration. The last four are the tasks of those names, which can be run by hand.
+//! The other parts of the whole suite: the random programs, the attack, the life cycle of a service with systemd, the
+//! demonstration, hits on several CPUs. They are the tasks of those names, which can be run by hand.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::report::Report;
 use super::timings::{Part, Timings};
+use super::units::passed_and_failed;
 use crate::measure;
 use crate::parallel::Job;
 use crate::place::Place;
-use crate::programs::cargo;
 
 /// New random programs, two modules of them.
 const DAILY: u64 = 24;
-
-/// The programs and the unit tests, at once: nothing is compiled again later.
-pub fn build(root: &Path, timings: &Timings) -> Result<()> {
-    let mut command = Command::new(cargo());
-    command.args(["test", "--workspace", "--no-run"]).current_dir(root).stdin(Stdio::null());
-    println!("building the programs and the unit tests");
-    let built = measure::output(&mut command)?;
-    timings.add(Part::Building, "cargo test --workspace --no-run", built.began, built.processor);
-    ensure!(built.status.success(), "the programs or their unit tests do not build:\n{}", built.stderr);
-    Ok(())
-}
-
-/// Runs `cargo test`, with its output, and counts.
-pub fn unit_tests<'a>(root: &'a Path, report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || {
-        let mut command = measure::giving_way(&cargo());
-        command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(root).stdin(Stdio::null());
-        let ran = measure::output(&mut command)?;
-        timings.add(Part::UnitTests, "cargo test --workspace", ran.began, ran.processor);
-        let counted: Vec<_> = ran.stdout.lines().filter_map(counts).collect();
-        let failed: usize = counted.iter().map(|(_, failed)| failed).sum();
-        report.add(counted.iter().map(|(passed, _)| passed).sum(), failed);
-        report.print(ran.stdout.trim_end());
-        if failed > 0 {
-            report.print_failure(&failures(&ran.stdout));
-            report.print(ran.stderr.trim_end());
-        }
-        ensure!(ran.status.success() || failed > 0, "cargo test failed ({}):\n{}", ran.status, ran.stderr);
-        Ok(())
-    })
-}
-
-/// Of the output of `cargo test`: what failed and what it said, from "failures:" to the counts.
-fn failures(output: &str) -> String {
-    let mut is_inside = false;
-    let lines = output.lines().filter(|line| {
-        is_inside = (is_inside || *line == "failures:") && !line.starts_with("test result: ");
-        is_inside
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// From "test result: ok. 14 passed; 0 failed; 0 ignored; ...".
-fn counts(line: &str) -> Option<(usize, usize)> {
-    passed_and_failed(line.strip_prefix("test result: ")?)
-}
-
-/// The first two numbers.
-fn passed_and_failed(text: &str) -> Option<(usize, usize)> {
-    let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
-    Some((numbers.next()?, numbers.next()?))
-}
 
 /// The command of another task of this program.
 fn task(arguments: &[&str]) -> Result<Command> {
@@ -170,31 +117,4 @@ pub fn demo<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
         report.tell_one("demo", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
         Ok(())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_of_cargo() {
-        let line = "test result: FAILED. 14 passed; 2 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.02s";
-        assert_eq!(counts(line), Some((14, 2)));
-        assert_eq!(counts("running 3 tests"), None);
-    }
-
-    #[test]
-    fn failures_of_cargo() {
-        let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nwhy\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed\n\nrunning 0 tests\n";
-        assert_eq!(
-            failures(output).split_whitespace().collect::<Vec<_>>().join(" "),
-            "failures: ---- b stdout ---- why failures: b"
-        );
-    }
-
-    #[test]
-    fn counts_of_the_story() {
-        assert_eq!(passed_and_failed("61 passed, 1 failed"), Some((61, 1)));
-        assert_eq!(passed_and_failed("boot"), None);
-    }
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The workspace's unit tests: built at once with the programs, then one job for each test program. `cargo test` runs
+//! them one after the other, and many have fewer tests than there are CPUs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, ensure};
+
+use super::report::Report;
+use super::timings::{Part, Timings};
+use crate::measure;
+use crate::parallel::Job;
+use crate::programs::cargo;
+
+/// Tests that are run by one command, in the directory of their crate.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unit {
+    name: String,
+    tests: Tests,
+    directory: PathBuf,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Tests {
+    /// A compiled test program.
+    Program(PathBuf),
+    /// The examples in the documentation of a package.
+    Examples(String),
+}
+
+/// Builds the programs and the unit tests: nothing is compiled again later, except examples in the documentation.
+pub fn build(root: &Path, timings: &Timings) -> Result<Vec<Unit>> {
+    let mut command = Command::new(cargo());
+    command.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
+    command.current_dir(root).stdin(Stdio::null());
+    println!("building the programs and the unit tests");
+    let built = measure::output(&mut command)?;
+    timings.add(Part::Building, "cargo test --workspace --no-run", built.began, built.processor);
+    ensure!(built.status.success(), "the programs or their unit tests do not build:\n{}", built.stderr);
+    let units: Vec<Unit> = built.stdout.lines().filter_map(|message| unit(message, root)).collect();
+    ensure!(!units.is_empty(), "cargo has built no test program");
+    Ok(units)
+}
+
+/// From a message of cargo with the reason "compiler-artifact" (the Cargo Book, External Tools). Only crates below `root`.
+fn unit(message: &str, root: &Path) -> Option<Unit> {
+    let message: serde_json::Value = serde_json::from_str(message).ok()?;
+    let directory = Path::new(message["manifest_path"].as_str()?).parent().filter(|path| path.starts_with(root))?;
+    let (crate_name, directory_name) = (message["target"]["name"].as_str()?, directory.file_name()?.to_str()?);
+    let (name, tests) = if message["profile"]["test"] == true {
+        (format!("{crate_name} of {directory_name}"), Tests::Program(message["executable"].as_str()?.into()))
+    } else if message["target"]["doctest"] == true {
+        // "path+file:///DIRECTORY#NAME@VERSION", without the name if the directory has it (cargo help pkgid).
+        let id = message["package_id"].as_str()?.rsplit_once('#')?.1;
+        let package = id.split_once('@').map_or(directory_name, |(name, _)| name);
+        (format!("examples of {package}"), Tests::Examples(package.to_string()))
+    } else {
+        return None;
+    };
+    Some(Unit { name, tests, directory: directory.into() })
+}
+
+/// A job for each of the units, which runs its tests on at most `threads` threads.
+pub fn jobs<'a>(units: &'a [Unit], threads: usize, report: &'a Report, timings: &'a Timings) -> Vec<Job<'a>> {
+    let job = |unit: &'a Unit| -> Job<'a> { Box::new(move || run(unit, threads, report, timings)) };
+    units.iter().map(job).collect()
+}
+
+fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Result<()> {
+    let mut command = match &unit.tests {
+        Tests::Program(program) => measure::giving_way(program),
+        Tests::Examples(_) => measure::giving_way(cargo()),
+    };
+    match &unit.tests {
+        Tests::Program(_) => command.env("CARGO_MANIFEST_DIR", &unit.directory),
+        Tests::Examples(package) => command.args(["test", "--doc", "--package", package]),
+    };
+    command.env("RUST_TEST_THREADS", threads.to_string()).current_dir(&unit.directory).stdin(Stdio::null());
+    let ran = measure::output(&mut command)?;
+    timings.add(Part::UnitTests, &unit.name, ran.began, ran.processor);
+    let counted: Vec<_> = ran.stdout.lines().filter_map(counts).collect();
+    let failed: usize = counted.iter().map(|(_, failed)| failed).sum();
+    report.add(counted.iter().map(|(passed, _)| passed).sum(), failed);
+    report.print(&format!("{}:\n{}", unit.name, ran.stdout.trim_end()));
+    if failed > 0 {
+        report.print_failure(&format!("{}:\n{}", unit.name, failures(&ran.stdout)));
+        report.print(ran.stderr.trim_end());
+    }
+    let said = [ran.stdout, ran.stderr].concat();
+    ensure!(ran.status.success() || failed > 0, "{}: its tests ended with {}:\n{said}", unit.name, ran.status);
+    Ok(())
+}
+
+/// Of the output of tests: what failed and what it said, from "failures:" to the counts.
+fn failures(output: &str) -> String {
+    let mut is_inside = false;
+    let lines = output.lines().filter(|line| {
+        is_inside = (is_inside || *line == "failures:") && !line.starts_with("test result: ");
+        is_inside
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// From "test result: ok. 14 passed; 0 failed; 0 ignored; ...".
+fn counts(line: &str) -> Option<(usize, usize)> {
+    passed_and_failed(line.strip_prefix("test result: ")?)
+}
+
+/// The first two numbers.
+pub fn passed_and_failed(text: &str) -> Option<(usize, usize)> {
+    let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_a_test_program() {
+        let line = "test result: FAILED. 14 passed; 2 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.02s";
+        assert_eq!(counts(line), Some((14, 2)));
+        assert_eq!(counts("running 3 tests"), None);
+    }
+
+    #[test]
+    fn failures_of_a_test_program() {
+        let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nwhy\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed\n\nrunning 0 tests\n";
+        assert_eq!(
+            failures(output).split_whitespace().collect::<Vec<_>>().join(" "),
+            "failures: ---- b stdout ---- why failures: b"
+        );
+    }
+
+    #[test]
+    fn counts_of_the_story() {
+        assert_eq!(passed_and_failed("61 passed, 1 failed"), Some((61, 1)));
+        assert_eq!(passed_and_failed("boot"), None);
+    }
+
+    #[test]
+    fn units_of_cargo() {
+        let message = |directory: &str, rest: &str| {
+            let text = format!(
+                r#"{{"manifest_path":"{directory}/Cargo.toml","package_id":"path+file://{directory}#n@1.0.0",{rest}}}"#
+            );
+            unit(&text, Path::new("/s"))
+        };
+        let test = r#""target":{"name":"t","doctest":true},"profile":{"test":true},"executable":"/s/t-1""#;
+        let library = r#""target":{"name":"l","doctest":true},"profile":{"test":false},"executable":null"#;
+        let other = r#""target":{"name":"l","doctest":false},"profile":{"test":false},"executable":"/s/l""#;
+        let found = |name: &str, tests: Tests| Some(Unit { name: name.into(), tests, directory: "/s/loader".into() });
+        assert_eq!(message("/s/loader", test), found("t of loader", Tests::Program("/s/t-1".into())));
+        assert_eq!(message("/s/loader", library), found("examples of n", Tests::Examples("n".into())));
+        assert_eq!(message("/s/loader", other), None);
+        assert_eq!(message("/registry/n", library), None);
+        assert_eq!(unit("warning", Path::new("/s")), None);
+    }
+}
