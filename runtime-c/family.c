@@ -6,8 +6,13 @@
 
 #include "family.h"
 
+/*
+ * What is referred to here alone is left out of a module, and its entry is null
+ * (kbuild/src/prune).
+ */
 #define SPILE_FAMILY_ENTRY(name) &spile_##name##_family,
-const struct spile_family *const spile_families[SPILE_FAMILY_COUNT] = {
+const struct spile_family *const spile_families[SPILE_FAMILY_COUNT]
+	__section(".rodata.spile_families") = {
 	SPILE_FAMILIES(SPILE_FAMILY_ENTRY)
 };
 #undef SPILE_FAMILY_ENTRY
@@ -17,7 +22,7 @@ const struct spile_family *spile_family_of(enum spile_probe_kind kind)
 	unsigned int i;
 
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
-		if (spile_families[i]->kind == kind)
+		if (spile_families[i] && spile_families[i]->kind == kind)
 			return spile_families[i];
 	return NULL;
 }
@@ -27,7 +32,7 @@ void spile_families_arm_rest(void)
 	unsigned int i;
 
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
-		if (spile_families[i]->arm_rest)
+		if (spile_families[i] && spile_families[i]->arm_rest)
 			spile_families[i]->arm_rest();
 }
 
@@ -35,7 +40,7 @@ void spile_families_arm_rest(void)
 static void exit_families(unsigned int count)
 {
 	while (count--)
-		if (spile_families[count]->exit)
+		if (spile_families[count] && spile_families[count]->exit)
 			spile_families[count]->exit();
 }
 
@@ -45,7 +50,9 @@ int spile_families_init(void)
 	int error;
 
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++) {
-		error = spile_families[i]->init ? spile_families[i]->init() : 0;
+		if (!spile_families[i] || !spile_families[i]->init)
+			continue;
+		error = spile_families[i]->init();
 		if (error) {
 			exit_families(i);
 			return error;

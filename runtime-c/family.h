@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Probe families: how the sites of one kind of probe are attached. Each is a
- * record in a file of its own and a line in SPILE_FAMILIES; site.c, condition.c,
+ * record in a file of its own, a line in SPILE_FAMILIES, and one in script.h, by which
+ * a script holds the families of its probes (SPILE_USES()); site.c, condition.c,
  * budget.c and main.c go by the table and name none of them.
  */
 #ifndef SPILE_FAMILY_H
@@ -81,7 +82,7 @@ enum {
 	SPILE_FAMILY_COUNT
 };
 
-/* The table, in the order of SPILE_FAMILIES. */
+/* The table, in the order of SPILE_FAMILIES; NULL for one that the script does not use. */
 extern const struct spile_family *const spile_families[SPILE_FAMILY_COUNT];
 
 /* The family of a kind; NULL for begin, end, error and never, which are not attached. */

@@ -169,6 +169,33 @@ enum spile_probe_kind {
 	SPILE_PROBE_NETFILTER,		/* skb, in, out, hook, verdict; the verdict is read back */
 };
 
+/*
+ * A script holds the families of its probes by name. A module has no others: what
+ * nothing refers to is left out of it (kbuild/src/prune).
+ */
+#define SPILE_USES(kind) \
+	static const void *const spile_uses_##kind __attribute__((used)) = SPILE_FAMILY_##kind
+#define SPILE_FAMILY_SPILE_PROBE_BEGIN SPILE_NONE
+#define SPILE_FAMILY_SPILE_PROBE_END SPILE_NONE
+#define SPILE_FAMILY_SPILE_PROBE_ERROR SPILE_NONE
+#define SPILE_FAMILY_SPILE_PROBE_NEVER SPILE_NONE
+#define SPILE_FAMILY_SPILE_PROBE_KPROBE &spile_kprobe_family
+#define SPILE_FAMILY_SPILE_PROBE_KRETPROBE &spile_kretprobe_family
+#define SPILE_FAMILY_SPILE_PROBE_TIMER &spile_timer_family
+#define SPILE_FAMILY_SPILE_PROBE_JIFFIES &spile_jiffies_family
+#define SPILE_FAMILY_SPILE_PROBE_PERF &spile_perf_family
+#define SPILE_FAMILY_SPILE_PROBE_PROCFS &spile_procfs_family
+#define SPILE_FAMILY_SPILE_PROBE_WATCH &spile_watch_family
+#define SPILE_FAMILY_SPILE_PROBE_UPROBE &spile_uprobe_family
+#define SPILE_FAMILY_SPILE_PROBE_URETPROBE &spile_uretprobe_family
+#define SPILE_FAMILY_SPILE_PROBE_TRACEPOINT &spile_tracepoint_family
+#define SPILE_FAMILY_SPILE_PROBE_SYSCALL &spile_syscall_family
+#define SPILE_FAMILY_SPILE_PROBE_NETFILTER &spile_netfilter_family
+extern const struct spile_family spile_kprobe_family, spile_kretprobe_family, spile_timer_family,
+	spile_jiffies_family, spile_perf_family, spile_procfs_family, spile_watch_family,
+	spile_uprobe_family, spile_uretprobe_family, spile_tracepoint_family,
+	spile_syscall_family, spile_netfilter_family;
+
 /* Whether a probe's regs are words of its own kind and no struct pt_regs. */
 #define SPILE_REGS_ARE_WORDS(kind) ((kind) >= SPILE_PROBE_TRACEPOINT)
 

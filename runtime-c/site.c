@@ -205,7 +205,8 @@ void spile_sites_disarm(int target)
 
 	WRITE_ONCE(spile_session.arming, true);
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
-		disarm_family(spile_families[i], target);
+		if (spile_families[i])
+			disarm_family(spile_families[i], target);
 	WRITE_ONCE(spile_session.arming, false);
 }
 

@@ -18,6 +18,7 @@ mod error;
 pub mod finished;
 mod make;
 mod modpost;
+mod prune;
 mod recipe;
 mod record;
 mod replay;
@@ -84,7 +85,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
     let Some(recipe) = recipe else {
         built.notes.push("without a cache, the runtime is compiled with each script".into());
         let started = Instant::now();
-        built.module = by_kbuild(request, &runtime, &compiler, None, work)?;
+        built.module = by_kbuild(request, &runtime, &compiler, None, work, &mut built.notes)?;
         built.stages.push(("kbuild".into(), started.elapsed()));
         built.stack = stack_usage(&work.join(APART));
         return Ok(built);
@@ -98,12 +99,20 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
                     embedded: request.sources.embedded.as_ref().map(String::as_bytes),
                 };
                 let objects_cache = ObjectCache { cache, key: &key };
-                match replay::follow_with(steps, &recipe.plain, &source, &runtime, request, work, Some(&objects_cache))
-                {
+                match replay::follow_with(
+                    steps,
+                    Some(&recipe.plain),
+                    &source,
+                    &runtime,
+                    request,
+                    work,
+                    Some(&objects_cache),
+                ) {
                     Ok(made) => {
                         if made.embedded_cached {
                             built.notes.push("embedded C: cached".into());
                         }
+                        built.notes.extend(made.whole.map(|reason| format!("{WHOLE}: {reason}")));
                         built.inputs = made.headers;
                         built.module = made.module;
                         built.stages.extend(made.stages);
@@ -122,12 +131,13 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
         }
     }
     let started = Instant::now();
-    built.module = by_kbuild(request, &runtime, &compiler, Some(&recipe.plain), work)?;
+    built.module = by_kbuild(request, &runtime, &compiler, Some(&recipe.plain), work, &mut built.notes)?;
     built.stages.push(("kbuild".into(), started.elapsed()));
     built.stack = stack_usage(&work.join(APART));
     Ok(built)
 }
 
+const WHOLE: &str = "the module has the whole runtime";
 /// Where Kbuild works, below the work directory.
 const APART: &str = "kbuild";
 
@@ -177,7 +187,7 @@ fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
 }
 
 /// Version of the entries' contents and of how a recipe is recorded.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The recipe for the request's kernel, from the cache or recorded now. None if there is no cache: recording takes as
 /// long as a build by Kbuild.
@@ -223,18 +233,29 @@ fn by_kbuild(
     compiler: &Compiler,
     plain: Option<&[u8]>,
     work: &Path,
+    notes: &mut Vec<String>,
 ) -> Result<PathBuf, BuildError> {
     let apart = work.join(APART);
     runtime.unpack(&apart)?;
     make::write(&apart.join("script.c"), request.sources.script.as_bytes())?;
     let mut variables = vec![format!("SPILE_MODULE={}", request.module)];
+    let mut units = vec!["script.o"];
     if let Some(embedded) = &request.sources.embedded {
         make::write(&apart.join("embedded.c"), embedded.as_bytes())?;
         variables.push("SPILE_EMBEDDED=1".into());
+        units.push("embedded.o");
     }
     if let Some(plain) = plain {
-        make::write(&apart.join("spile_plain.o_shipped"), plain)?;
+        let shipped = apart.join("spile_plain.o_shipped");
+        make::write(&shipped, plain)?;
         variables.push("SPILE_PREBUILT=1".into());
+        // What these use of the runtime is known when they are compiled; the second run of make leaves them as they are.
+        make::run(request, compiler, &apart, &variables, &units)?;
+        let left = replay::write_used(plain, &apart, units.len() > 1)
+            .and_then(|()| std::fs::rename(apart.join(replay::PLAIN), &shipped).map_err(|error| error.to_string()));
+        if let Err(reason) = left {
+            notes.push(format!("{WHOLE}: {reason}"));
+        }
     }
     make::run(request, compiler, &apart, &variables, &["modules"])?;
     let made = apart.join(format!("{}.ko", request.module));

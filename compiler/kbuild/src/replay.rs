@@ -13,7 +13,10 @@ use super::embed::Runtime;
 use super::embedded;
 use super::recipe::{self, Steps};
 use super::workplace::{Complaint, Failure, ObjectCache, Workplace, run_all};
-use super::{Request, Stage, make, modpost};
+use super::{Request, Stage, make, modpost, prune};
+
+/// The runtime's object in a work directory.
+pub(super) const PLAIN: &str = "spile_plain.o";
 
 /// The C of one module, and its name.
 pub(super) struct Source<'a> {
@@ -22,7 +25,7 @@ pub(super) struct Source<'a> {
     pub(super) embedded: Option<&'a [u8]>,
 }
 
-/// Makes the module in `work`, which must exist. Nothing is cached.
+/// Makes the module in `work`, which must exist, with the whole runtime. Nothing is cached.
 pub(super) fn follow(
     steps: &Steps,
     plain: &[u8],
@@ -31,7 +34,8 @@ pub(super) fn follow(
     request: &Request,
     work: &Path,
 ) -> Result<PathBuf, Failure> {
-    follow_with(steps, plain, source, runtime, request, work, None).map(|made| made.module)
+    make::write(&work.join(PLAIN), plain)?;
+    follow_with(steps, None, source, runtime, request, work, None).map(|made| made.module)
 }
 
 /// The result.
@@ -41,13 +45,16 @@ pub(super) struct Made {
     pub(super) embedded_cached: bool,
     /// Headers that the embedded unit includes.
     pub(super) headers: Vec<PathBuf>,
+    /// Why it has the whole runtime, if it has.
+    pub(super) whole: Option<String>,
     pub(super) stages: Vec<Stage>,
 }
 
-/// As [`follow`], with the embedded unit's object taken from or stored in the objects_cache.
+/// As [`follow`], with what the module uses of the runtime `plain` alone (None: it is in the work directory), and the
+/// embedded unit's object taken from or stored in the objects_cache.
 pub(super) fn follow_with(
     steps: &Steps,
-    plain: &[u8],
+    plain: Option<&[u8]>,
     source: &Source,
     runtime: &Runtime,
     request: &Request,
@@ -58,7 +65,6 @@ pub(super) fn follow_with(
     for (file, bytes) in &steps.files {
         make::write(&work.join(file), bytes)?;
     }
-    make::write(&work.join("spile_plain.o"), plain)?;
     make::write(&work.join("script.c"), source.script)?;
     let directory = if steps.in_work { work } else { &request.build_dir };
     let workplace = Workplace {
@@ -83,7 +89,16 @@ pub(super) fn follow_with(
     let object = |name: &str| work.join(name).display().to_string();
     let mut objects = vec![object("script.o")];
     objects.extend(embedded.is_some().then(|| object("embedded.o")));
-    objects.push(object("spile_plain.o"));
+    let mut whole = None;
+    if let Some(plain) = plain {
+        let started = Instant::now();
+        whole = write_used(plain, work, embedded.is_some()).err();
+        if whole.is_some() {
+            make::write(&work.join(PLAIN), plain)?;
+        }
+        workplace.took("used parts of the runtime", started);
+    }
+    objects.push(object(PLAIN));
     let list: String = objects.iter().map(|object| format!("{object}\n")).collect();
     make::write(&work.join(format!("{}.mod", source.name)), list.as_bytes())?;
     let unable = |complaint: Complaint| Failure::Unable(format!("{}: {}", complaint.program, complaint.text));
@@ -103,7 +118,16 @@ pub(super) fn follow_with(
     }
     let (embedded_cached, headers) = embedded.map_or((false, Vec::new()), |made| (made.cached, made.headers));
     let stages = workplace.stages.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(Made { module, embedded_cached, headers, stages })
+    Ok(Made { module, embedded_cached, headers, whole, stages })
+}
+
+/// Writes what the objects in `work` use of the runtime's object.
+pub(super) fn write_used(plain: &[u8], work: &Path, embedded: bool) -> Result<(), String> {
+    let objects = ["script.o", "embedded.o"].into_iter().take(if embedded { 2 } else { 1 });
+    let read = |object: &str| make::read(&work.join(object)).map_err(|error| error.to_string());
+    let objects = objects.map(read).collect::<Result<Vec<_>, _>>()?;
+    let used = prune::prune(plain, &objects)?;
+    make::write(&work.join(PLAIN), &used).map_err(|error| error.to_string())
 }
 
 /// The same length as modpost's own.

@@ -20,6 +20,15 @@
 #include "../../builtins.h"
 #include "threads.h"
 
+/* What a script holds of the runtime by name (SPILE_USES()). Here hits are calls. */
+struct spile_family {
+	char unused;
+};
+const struct spile_family spile_kprobe_family, spile_kretprobe_family, spile_timer_family,
+	spile_jiffies_family, spile_perf_family, spile_procfs_family, spile_watch_family,
+	spile_uprobe_family, spile_uretprobe_family, spile_tracepoint_family,
+	spile_syscall_family, spile_netfilter_family;
+
 __thread unsigned int this_cpu;
 unsigned int shim_cpus = 1;
 

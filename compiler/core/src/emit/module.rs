@@ -2,6 +2,8 @@
 
 //! The script's unit: the context of its template, taken from the plan.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use spile_abi::escape;
 
@@ -35,6 +37,8 @@ struct Unit<'p> {
     prototypes: Vec<String>,
     routines: Vec<String>,
     probes: Vec<Probe<'p>>,
+    /// Kinds of the probes.
+    kinds: BTreeSet<&'static str>,
     targets: Vec<Target<'p>>,
     programs: Vec<UserProgram<'p>>,
     module_symbols: Vec<ModuleSymbol<'p>>,
@@ -278,6 +282,7 @@ fn unit(plan: &Plan) -> Unit<'_> {
         prototypes: plan.routines.iter().map(routine::prototype).collect(),
         routines: plan.routines.iter().map(|item| routine::emit(plan, item)).collect(),
         probes: plan.probes.iter().enumerate().map(|(index, item)| probe(index, item)).collect(),
+        kinds: plan.probes.iter().map(|probe| probe.attachment.mechanism.kind).collect(),
         targets: plan.targets.iter().map(target).collect(),
         programs: plan.programs.iter().map(user_program).collect(),
         module_symbols: plan.module_symbols.iter().map(module_symbol).collect(),

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Leaves out of the runtime's object what a module does not use: less memory in the kernel, less that could be attacked,
+//! faster links.
+//!
+//! The runtime is compiled with a section for each function and each variable. The linker's own collection of unused
+//! sections (`ld --gc-sections`) is of no use to a kernel module: the kernel's tables (unwind data, alternatives,
+//! exceptions, places of retpolines and returns, ...) have one section for the whole object, refer to every function and
+//! would hold all of them. Here an entry of such a table belongs to the function that it is about, and goes with it.
+//!
+//! The walk begins with what the kernel's loader looks at (init and exit code, parameters, information) and with the
+//! symbols that the script's own objects refer to. What is not understood is kept, with all that it refers to.
+
+mod strings;
+mod tables;
+
+use std::collections::HashSet;
+
+use object::build::Id;
+use object::build::elf::{Builder, Relocation, Section, SectionData, SectionId, SymbolId};
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object, ObjectSymbol, elf};
+
+use tables::Table;
+
+/// The object without what neither the kernel nor an object of `users` needs. Err: why it has to stay as it is.
+pub(super) fn prune(object: &[u8], users: &[Vec<u8>]) -> Result<Vec<u8>, String> {
+    let mut wanted = HashSet::new();
+    for user in users {
+        wanted.extend(undefined(user)?);
+    }
+    let mut builder = Builder::read64(object).map_err(|error| format!("reading the runtime's object: {error}"))?;
+    let graph = Graph::of(&builder);
+    let kept = graph.reached(&builder, &wanted);
+    graph.leave_out(&mut builder, &kept)?;
+    let mut out = Vec::with_capacity(object.len());
+    builder.write(&mut out).map_err(|error| format!("writing the runtime's object: {error}"))?;
+    Ok(out)
+}
+
+/// Symbols that the object expects in another one.
+fn undefined(object: &[u8]) -> Result<Vec<String>, String> {
+    let file =
+        ElfFile64::<Endianness>::parse(object).map_err(|error| format!("reading an object of the script: {error}"))?;
+    let names = file.symbols().filter(|symbol| symbol.is_undefined()).filter_map(|symbol| symbol.name().ok());
+    Ok(names.map(str::to_string).collect())
+}
+
+/// What a section is to the walk.
+#[derive(Debug)]
+enum Role {
+    /// A function or variable: kept if something that is kept refers to it.
+    Unit,
+    /// One, whose own references hold nothing: they become null if what they refer to is left out (family.c).
+    Weak,
+    /// Its entries go with what they are about.
+    Table(Table),
+    /// Kept, and all that it refers to: the kernel looks at it, or nobody knows who does.
+    Root,
+    /// Not loaded.
+    Aside,
+}
+
+/// Sections by their numbers, and how they refer to each other.
+struct Graph {
+    roles: Vec<Role>,
+    /// Relocations of each section.
+    relocations: Vec<Vec<Relocation>>,
+    /// The section with them.
+    relocated_by: Vec<Option<SectionId>>,
+    /// Where each symbol is.
+    places: Vec<Option<SectionId>>,
+}
+
+/// Sections with a part for each function or variable (gcc, -ffunction-sections and -fdata-sections).
+fn is_unit(name: &str) -> bool {
+    [".text", ".rodata", ".data", ".bss"]
+        .iter()
+        .any(|kind| name.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+}
+
+/// The table of families in runtime-c/family.c.
+const WEAK: &str = ".rodata.spile_families";
+
+impl Graph {
+    fn of(builder: &Builder) -> Graph {
+        let places: Vec<Option<SectionId>> =
+            all(builder.symbols.iter(), |symbol| symbol.id().index(), |symbol| symbol.section);
+        let count = builder.sections.iter().map(|section| section.id().index() + 1).max().unwrap_or(0);
+        let mut graph =
+            Graph { roles: Vec::new(), relocations: vec![Vec::new(); count], relocated_by: vec![None; count], places };
+        for section in &builder.sections {
+            let SectionData::Relocation(relocations) = &section.data else { continue };
+            let Some(target) = section.sh_info_section.map(|id| id.index()) else { continue };
+            if let Some(place) = graph.relocations.get_mut(target) {
+                place.clone_from(relocations);
+                place.sort_by_key(|relocation| relocation.r_offset);
+            }
+            if let Some(place) = graph.relocated_by.get_mut(target) {
+                *place = Some(section.id());
+            }
+        }
+        let mut roles = Vec::with_capacity(count);
+        for section in &builder.sections {
+            let id = section.id().index();
+            roles.resize_with(id, || Role::Aside);
+            roles.push(graph.role(section, builder));
+        }
+        graph.roles = roles;
+        graph.without_tables_that_are_referred_to();
+        graph
+    }
+
+    fn role(&self, section: &Section, builder: &Builder) -> Role {
+        let name = String::from_utf8_lossy(&section.name);
+        let loaded = section.sh_flags.contains(elf::SHF_ALLOC);
+        match &*name {
+            WEAK => Role::Weak,
+            name if loaded && is_unit(name) => Role::Unit,
+            name if loaded || name.starts_with(".discard.") => {
+                Table::of(section, self.relocations_of(section.id()), builder).map_or(Role::Root, Role::Table)
+            }
+            _ => Role::Aside,
+        }
+    }
+
+    fn relocations_of(&self, id: SectionId) -> &[Relocation] {
+        self.relocations.get(id.index()).map_or(&[], Vec::as_slice)
+    }
+
+    fn target(&self, relocation: &Relocation) -> Option<SectionId> {
+        self.places.get(relocation.symbol?.index()).copied().flatten()
+    }
+
+    /// The entries of a table move, which nobody who points to one would notice.
+    fn without_tables_that_are_referred_to(&mut self) {
+        let targets: Vec<usize> = self
+            .relocations
+            .iter()
+            .flatten()
+            .filter_map(|relocation| self.target(relocation))
+            .map(|id| id.index())
+            .collect();
+        for target in targets {
+            if let Some(role @ Role::Table(_)) = self.roles.get_mut(target) {
+                *role = Role::Root;
+            }
+        }
+    }
+
+    /// Which sections are kept.
+    fn reached(&self, builder: &Builder, wanted: &HashSet<String>) -> Vec<bool> {
+        let mut walk = Walk { kept: vec![false; self.roles.len()], waiting: Vec::new() };
+        let mut held = vec![Vec::new(); self.roles.len()];
+        for (id, role) in self.roles.iter().enumerate() {
+            match role {
+                Role::Root => walk.reach(id),
+                Role::Table(table) => {
+                    for entry in &table.entries {
+                        let targets = entry.relocations.iter().filter_map(|relocation| self.target(relocation));
+                        let targets = targets.map(|id| id.index());
+                        match self.owner(entry) {
+                            Some(owner) => {
+                                held.get_mut(owner).into_iter().for_each(|held| held.extend(targets.clone()))
+                            }
+                            None => targets.for_each(|target| walk.reach(target)),
+                        }
+                    }
+                }
+                Role::Unit | Role::Weak | Role::Aside => (),
+            }
+        }
+        for symbol in &builder.symbols {
+            let named = std::str::from_utf8(&symbol.name).is_ok_and(|name| wanted.contains(name));
+            if let Some(section) = symbol.section.filter(|_| named && symbol.st_bind() != elf::STB_LOCAL) {
+                walk.reach(section.index());
+            }
+        }
+        while let Some(id) = walk.waiting.pop() {
+            let weak = matches!(self.roles.get(id), Some(Role::Weak));
+            let own = self.relocations.get(id).into_iter().flatten().filter(|_| !weak);
+            own.filter_map(|relocation| self.target(relocation)).for_each(|target| walk.reach(target.index()));
+            held.get(id).into_iter().flatten().for_each(|target| walk.reach(*target));
+        }
+        // A table has the entries that are left, and what is not loaded costs nothing.
+        for (kept, role) in walk.kept.iter_mut().zip(&self.roles) {
+            *kept |= matches!(role, Role::Table(_) | Role::Aside);
+        }
+        walk.kept
+    }
+
+    /// The function or variable that an entry of a table is about.
+    fn owner(&self, entry: &tables::Entry) -> Option<usize> {
+        self.target(entry.relocations.first()?).map(|id| id.index())
+    }
+
+    /// Deletes what is not kept.
+    fn leave_out(&self, builder: &mut Builder, kept: &[bool]) -> Result<(), String> {
+        let is_kept = |id: Option<SectionId>| id.is_none_or(|id| kept.get(id.index()).copied().unwrap_or(true));
+        for section in &mut builder.sections {
+            let relocated =
+                matches!(section.data, SectionData::Relocation(_)).then_some(section.sh_info_section).flatten();
+            section.delete = !is_kept(Some(section.id())) || !is_kept(relocated);
+        }
+        for role in &self.roles {
+            let Role::Table(table) = role else { continue };
+            let left = table
+                .entries
+                .iter()
+                .filter(|entry| self.owner(entry).is_none_or(|owner| kept.get(owner).copied().unwrap_or(true)));
+            table.rewrite(
+                builder,
+                self.relocated_by.get(table.section.index()).copied().flatten(),
+                &left.collect::<Vec<_>>(),
+            );
+        }
+        for (id, by) in self.relocated_by.iter().enumerate() {
+            let lenient = matches!(self.roles.get(id), Some(Role::Weak | Role::Aside));
+            let Some(by) = by.filter(|by| !builder.sections.get(*by).delete) else { continue };
+            let SectionData::Relocation(relocations) = &mut builder.sections.get_mut(by).data else { continue };
+            let before = relocations.len();
+            relocations.retain(|relocation| is_kept(self.target(relocation)));
+            if relocations.len() != before && !lenient {
+                return Err("what is kept refers to what is left out".into());
+            }
+        }
+        strings::shorten(builder, |relocation| self.target(relocation))?;
+        let is_in_table = |id: SectionId| matches!(self.roles.get(id.index()), Some(Role::Table(_)));
+        delete_symbols(builder, |id| !is_kept(Some(id)), is_in_table);
+        Ok(())
+    }
+}
+
+/// Deletes the symbols in what is left out, those of entries of tables, which nothing refers to, and those of the kernel
+/// that nothing refers to any more.
+fn delete_symbols(
+    builder: &mut Builder,
+    is_left_out: impl Fn(SectionId) -> bool,
+    is_in_table: impl Fn(SectionId) -> bool,
+) {
+    let relocations = builder.sections.iter().filter_map(|section| match &section.data {
+        SectionData::Relocation(relocations) => Some(relocations),
+        _ => None,
+    });
+    let used: Vec<SymbolId> = relocations.flatten().filter_map(|relocation| relocation.symbol).collect();
+    let count = used.iter().map(|id| id.index() + 1).max().unwrap_or(0);
+    let mut is_used = vec![false; count];
+    for id in used {
+        if let Some(used) = is_used.get_mut(id.index()) {
+            *used = true;
+        }
+    }
+    for symbol in &mut builder.symbols {
+        let used = is_used.get(symbol.id().index()).copied().unwrap_or(false);
+        symbol.delete = match symbol.section {
+            Some(section) => is_left_out(section) || symbol.st_type() != elf::STT_SECTION && is_in_table(section),
+            None => symbol.st_shndx == elf::SHN_UNDEF && !used,
+        };
+    }
+}
+
+/// Sections that are kept, and those whose references were not looked at yet.
+struct Walk {
+    kept: Vec<bool>,
+    waiting: Vec<usize>,
+}
+
+impl Walk {
+    fn reach(&mut self, id: usize) {
+        if let Some(kept @ false) = self.kept.get_mut(id) {
+            *kept = true;
+            self.waiting.push(id);
+        }
+    }
+}
+
+/// A vector by numbers of the items.
+fn all<T, V: Clone>(
+    items: impl Iterator<Item = T>,
+    number: impl Fn(&T) -> usize,
+    value: impl Fn(&T) -> Option<V>,
+) -> Vec<Option<V>> {
+    let mut values = Vec::new();
+    for item in items {
+        let at = number(&item);
+        if values.len() <= at {
+            values.resize(at + 1, None);
+        }
+        if let Some(place) = values.get_mut(at) {
+            *place = value(&item);
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests;
