@@ -28,6 +28,7 @@ mod portable;
 #[doc(hidden)]
 pub mod raw;
 mod source;
+mod stored;
 mod symbols;
 mod tables;
 pub mod target;

@@ -6,7 +6,8 @@
 use super::store::Die;
 use crate::facts::{Body, Function, FunctionId, InlinedInstance, TypeId};
 use crate::object::Elf;
-use crate::tables::{TableBytes, Tables, Writer, cached, halves};
+use crate::stored;
+use crate::tables::{TableBytes, Tables, Writer, halves};
 use spile_base::cache::Cache;
 
 /// Entry, name, file, line, external, return type + 1, first body, first inlined instance; sorted by entry. The last row
@@ -27,13 +28,13 @@ pub(super) struct FunctionTable(Tables);
 
 impl FunctionTable {
     pub fn find(elf: &Elf, cache: Option<&Cache>) -> Option<FunctionTable> {
-        Tables::open(cached::find(elf, cache, WHAT)?, &COLUMNS).map(FunctionTable)
+        Tables::open(stored::find(elf, cache, WHAT)?, &COLUMNS).map(FunctionTable)
     }
 
     /// Makes the tables and stores them; `ids` are those of the functions, sorted. None: an address is in no section.
     pub fn make(elf: &Elf, cache: Option<&Cache>, ids: &[FunctionId], functions: &[Function]) -> Option<FunctionTable> {
         let bytes = written(elf, ids, functions)?;
-        cached::keep(elf, cache, WHAT, &bytes);
+        stored::keep(elf, cache, WHAT, &bytes);
         Tables::open(TableBytes::Made(bytes), &COLUMNS).map(FunctionTable)
     }
 

@@ -14,7 +14,7 @@ use super::store::{Bytes, Damage, Die, Entry, Store, Unit, flag, number};
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
 use crate::object::{Address, Symbol};
-use crate::tables::cached;
+use crate::stored;
 use spile_base::glob;
 
 /// From this many functions in one query on, all are read and the table is stored.
@@ -109,7 +109,7 @@ impl Dwarf {
 
     /// Reads all functions where that pays off; they are stored for the next run.
     fn read_all(&self) -> Result<(), Error> {
-        if self.function_table().is_some() || !cached::is_large(&self.elf) {
+        if self.function_table().is_some() || !stored::is_large(&self.elf) {
             return Ok(());
         }
         let mut ids: Vec<FunctionId> = self.index()?.functions().map(|function| FunctionId::of(function.die)).collect();
@@ -273,9 +273,10 @@ impl Of for Vec<(Die, Die)> {
 /// All inlined instances of a unit.
 fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
     let slot = store.slot(slot)?;
-    let abbreviations = store.sections(Die(slot.start)).abbreviations(&slot.header)?;
+    let header = store.header(slot)?;
+    let abbreviations = store.sections(Die(slot.start)).abbreviations(header)?;
     let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
-    let mut raw = slot.header.entries_raw(&abbreviations, None).map_err(failed)?;
+    let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
     let mut found = UnitInstances::default();
     // Of the subprogram that the entries are in, if they are in one.
     let mut around: Option<isize> = None;

@@ -6,7 +6,8 @@ use super::scan::{NamedFunction, Names};
 use super::store::{Damage, Die, Store};
 use crate::facts::TypeTag;
 use crate::object::Elf;
-use crate::tables::{TableBytes, Tables, Writer, cached};
+use crate::stored;
+use crate::tables::{TableBytes, Tables, Writer};
 use spile_base::cache::Cache;
 
 /// Name, entry, DW_AT_decl_file; by name, then entry.
@@ -33,11 +34,11 @@ pub(super) struct Index {
 impl Index {
     /// From the cache, or else made and stored there.
     pub fn open(store: &Store, elf: &Elf, cache: Option<&Cache>) -> Result<Index, Damage> {
-        if let Some(index) = cached::find(elf, cache, WHAT).and_then(Index::of) {
+        if let Some(index) = stored::find(elf, cache, WHAT).and_then(Index::of) {
             return Ok(index);
         }
         let bytes = written(&Names::read(store)?);
-        cached::keep(elf, cache, WHAT, &bytes);
+        stored::keep(elf, cache, WHAT, &bytes);
         Index::of(TableBytes::Made(bytes))
             .ok_or_else(|| Damage { die: None, message: "more names than an index can have".into() })
     }

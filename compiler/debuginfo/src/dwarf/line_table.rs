@@ -19,7 +19,8 @@ use rayon::prelude::*;
 use super::Dwarf;
 use super::lines::{Row, read_rows};
 use crate::error::Error;
-use crate::tables::{Tables, Writer, cached};
+use crate::stored;
+use crate::tables::{Tables, Writer};
 
 /// Rows of a block: what one search reads through.
 const BLOCK: usize = 64;
@@ -40,7 +41,7 @@ impl Dwarf {
     /// The packed table, from the cache or else made and stored there.
     pub(super) fn packed_lines(&self) -> Result<Vec<u8>, Error> {
         if let Some(tables) =
-            cached::find(&self.elf, self.cache.as_deref(), WHAT).and_then(|bytes| Tables::open(bytes, &COLUMNS))
+            stored::find(&self.elf, self.cache.as_deref(), WHAT).and_then(|bytes| Tables::open(bytes, &COLUMNS))
         {
             return Ok(tables.text(tables.get(0, 0, 0)).to_vec());
         }
@@ -48,7 +49,7 @@ impl Dwarf {
         let mut writer = Writer::new(&COLUMNS);
         let at = writer.text(&table);
         writer.row(0, &[at]);
-        cached::keep(&self.elf, self.cache.as_deref(), WHAT, &writer.finish());
+        stored::keep(&self.elf, self.cache.as_deref(), WHAT, &writer.finish());
         Ok(table)
     }
 

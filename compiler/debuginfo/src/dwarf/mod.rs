@@ -41,6 +41,7 @@ use store::{Damage, Die, Store};
 use crate::error::Error;
 use crate::facts::{FunctionId, InlinedCode, TypeId};
 use crate::object::Elf;
+use crate::stored;
 
 /// The DWARF of one object.
 pub(crate) struct Dwarf {
@@ -61,7 +62,8 @@ pub(crate) struct Dwarf {
 impl Dwarf {
     /// Fails with [`Error::NoDwarf`] where the object has none. `cache`: where tables are stored between runs.
     pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>) -> Result<Dwarf, Error> {
-        let store = Store::new(&elf)?;
+        let store = Store::new(&elf, cache.as_deref())?;
+        stored::symbols(&elf, cache.as_deref());
         let units = store.slots.len();
         Ok(Dwarf {
             store,

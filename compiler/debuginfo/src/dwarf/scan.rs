@@ -101,7 +101,7 @@ struct Seen {
 
 fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage> {
     let slot = store.slot(index)?;
-    let header = &slot.header;
+    let header = store.header(slot)?;
     let abbreviations = store.sections(Die(slot.start)).abbreviations(header)?;
     let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
     let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;

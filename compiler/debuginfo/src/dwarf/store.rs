@@ -15,6 +15,9 @@ use super::shared;
 use crate::error::Error;
 use crate::facts::MAX_CHAIN;
 use crate::object::{Contents, Elf};
+use crate::stored;
+use crate::tables::{Tables, Writer};
+use spile_base::cache::Cache;
 
 /// Bytes of a section. `'static` is true only as long as the [`Store`] that gave them lives: it must not get out of
 /// `debuginfo`, whose public values are all owned.
@@ -31,14 +34,18 @@ pub(super) struct Die(pub u32);
 /// Bytes read of a name or path: thousands of entries may refer to one string of a megabyte.
 const MAX_TEXT: usize = 4096;
 
-/// One unit's header, and the unit when it has been parsed.
+/// Where one unit is; its header and the unit when they have been parsed.
 pub(super) struct Slot {
-    pub header: gimli::UnitHeader<Bytes>,
     /// Its range in `.debug_info`.
     pub start: u32,
     pub end: u32,
+    header: OnceLock<Result<gimli::UnitHeader<Bytes>, gimli::Error>>,
     unit: OnceLock<Result<Unit, gimli::Error>>,
 }
+
+/// Start and end of each unit: the headers of thousands are a page each of a large file.
+const UNITS: [usize; 1] = [2];
+const WHAT: &str = "units";
 
 /// What may be used from several threads at once.
 pub(super) struct Store {
@@ -82,8 +89,8 @@ impl Damage {
 }
 
 impl Store {
-    /// The caller keeps `elf` for as long as the store.
-    pub fn new(elf: &Arc<Elf>) -> Result<Store, Error> {
+    /// The caller keeps `elf` for as long as the store. `cache`: where the places of the units are stored between runs.
+    pub fn new(elf: &Arc<Elf>, cache: Option<&Cache>) -> Result<Store, Error> {
         if !elf.has_section(".debug_info") {
             return Err(Error::NoDwarf { path: elf.path().into() });
         }
@@ -116,8 +123,25 @@ impl Store {
             shared_start,
             _owned: owned,
         };
-        store.slots = store.read_headers().map_err(|damage| damaged(elf, damage))?;
+        // What is shared may be in another file the next time.
+        let cache = cache.filter(|_| store.shared.is_none());
+        store.slots = match stored::find(elf, cache, WHAT).and_then(|bytes| Tables::open(bytes, &UNITS)) {
+            Some(tables) => {
+                let cell = |row, column| tables.get(0, row, column);
+                (0..tables.rows(0)).map(|row| Slot::at(cell(row, 0), cell(row, 1))).collect()
+            }
+            None => store.find_units(elf, cache).map_err(|damage| damaged(elf, damage))?,
+        };
         Ok(store)
+    }
+
+    /// Where the units are, by their headers; stored for the next run.
+    fn find_units(&self, elf: &Elf, cache: Option<&Cache>) -> Result<Vec<Slot>, Damage> {
+        let slots = self.read_headers()?;
+        let mut writer = Writer::new(&UNITS);
+        slots.iter().for_each(|slot| writer.row(0, &[slot.start, slot.end]));
+        stored::keep(elf, cache, WHAT, &writer.finish());
+        Ok(slots)
     }
 
     fn read_headers(&self) -> Result<Vec<Slot>, Damage> {
@@ -178,9 +202,16 @@ impl Store {
         self.slots.get(index).ok_or_else(|| Damage { die: None, message: "no such unit".into() })
     }
 
+    pub fn header<'s>(&self, slot: &'s Slot) -> Result<&'s gimli::UnitHeader<Bytes>, Damage> {
+        let offset = DebugInfoOffset(slot.start as usize);
+        let read = || self.sections(Die(slot.start)).debug_info.header_from_offset(offset);
+        slot.header.get_or_init(read).as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
+    }
+
     pub fn unit(&self, slot: usize) -> Result<&Unit, Damage> {
         let slot = self.slot(slot)?;
-        let unit = slot.unit.get_or_init(|| self.sections(Die(slot.start)).unit(slot.header));
+        let header = *self.header(slot)?;
+        let unit = slot.unit.get_or_init(|| self.sections(Die(slot.start)).unit(header));
         unit.as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
     }
 
@@ -294,7 +325,13 @@ fn slot(header: gimli::UnitHeader<Bytes>) -> Result<Option<Slot>, Damage> {
     if header.address_size() != 8 {
         return Err(Damage::at(Die(start), format!("a unit with addresses of {} bytes", header.address_size())));
     }
-    Ok(Some(Slot { header, start, end, unit: OnceLock::new() }))
+    Ok(Some(Slot { header: Ok(header).into(), ..Slot::at(start, end) }))
+}
+
+impl Slot {
+    fn at(start: u32, end: u32) -> Slot {
+        Slot { start, end, header: OnceLock::new(), unit: OnceLock::new() }
+    }
 }
 
 /// A section's bytes after `before` zero bytes; what is not in the file itself is added to `owned`.

@@ -19,13 +19,14 @@ use object::{
     RelocationTarget, SectionFlags, SymbolKind,
 };
 
-use rayon::prelude::*;
 use spile_abi::budget::{Budget, Limits, USUAL};
 
 use super::demangle::{demangled, fits};
 use super::file::{self, Bytes};
 use super::narrow;
+use super::symbol_table::{Row, SymbolTable};
 use crate::error::Error;
+use crate::tables::TableBytes;
 
 /// The machine that objects are for. A port to another one changes this and [`crate::facts::registers`].
 const MACHINE: object::Architecture = object::Architecture::X86_64;
@@ -116,27 +117,9 @@ pub struct Elf {
     sections: Vec<Section>,
     build_id: Vec<u8>,
     build_id_at: Option<u64>,
-    symbols: OnceLock<Result<Symbols, Error>>,
+    symbols: OnceLock<Result<SymbolTable, Error>>,
     /// Bytes of sections that have been unpacked or copied.
     unpacked: AtomicUsize,
-}
-
-#[derive(Debug)]
-struct Symbols {
-    /// Sorted by address, then name.
-    all: Vec<Row>,
-    /// Hash of the name, and index into `all`; sorted. See `names()`.
-    by_name: OnceLock<Vec<(u32, u32)>>,
-}
-
-/// A symbol, with its name as a range of the file's bytes.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    at: u64,
-    size: u64,
-    name: (u32, u32),
-    global: bool,
-    function: bool,
 }
 
 impl Elf {
@@ -435,11 +418,11 @@ impl Elf {
         self.sections.iter().find(|section| section.id == id)
     }
 
-    fn symbols(&self) -> Result<&Symbols, Error> {
+    fn symbols(&self) -> Result<&SymbolTable, Error> {
         self.symbols.get_or_init(|| self.read_symbols()).as_ref().map_err(Clone::clone)
     }
 
-    fn read_symbols(&self) -> Result<Symbols, Error> {
+    fn read_symbols(&self) -> Result<SymbolTable, Error> {
         let elf = self.parse()?;
         let mut all = Vec::new();
         // What strip has left is what the dynamic linker needs.
@@ -454,18 +437,19 @@ impl Elf {
             let function = symbol.kind() == SymbolKind::Text;
             all.push(Row { at, size, name: (start, name.len() as u32), global, function });
         }
-        all.par_sort_unstable_by(|a, b| a.at.cmp(&b.at).then_with(|| self.name(a).cmp(self.name(b))));
-        Ok(Symbols { all, by_name: OnceLock::new() })
+        SymbolTable::make(all, |row| self.name(row)).ok_or_else(|| self.wrong("too many symbols".into()))
     }
 
-    /// Hash of the name and index of each symbol, sorted: made when first needed.
-    fn names<'s>(&self, symbols: &'s Symbols) -> &'s [(u32, u32)] {
-        symbols.by_name.get_or_init(|| {
-            let mut names: Vec<(u32, u32)> =
-                symbols.all.par_iter().enumerate().map(|(at, row)| (hash(self.name(row)), at as u32)).collect();
-            names.par_sort_unstable();
-            names
-        })
+    /// The symbols as they can be stored for [`Elf::adopt_symbols`].
+    pub(crate) fn symbol_tables(&self) -> Result<&[u8], Error> {
+        self.symbols().map(SymbolTable::bytes)
+    }
+
+    /// Takes the symbols of this file from what an earlier run has stored, unless they have been read.
+    pub(crate) fn adopt_symbols(&self, bytes: TableBytes) {
+        if let Some(table) = SymbolTable::of(bytes) {
+            let _ = self.symbols.set(Ok(table));
+        }
     }
 
     fn name(&self, row: &Row) -> &[u8] {
@@ -483,12 +467,14 @@ impl Elf {
 
     /// All symbols of code and data, sorted by address.
     pub(crate) fn all_symbols(&self) -> Result<impl Iterator<Item = Symbol<'_>>, Error> {
-        Ok(self.symbols()?.all.iter().map(|row| self.symbol(row)))
+        let symbols = self.symbols()?;
+        Ok((0..symbols.count()).map(|row| self.symbol(&symbols.row(row))))
     }
 
     /// The symbol of that number in the order of [`Elf::all_symbols`].
     pub(crate) fn symbol_numbered(&self, number: u32) -> Result<Option<Symbol<'_>>, Error> {
-        Ok(self.symbols()?.all.get(number as usize).map(|row| self.symbol(row)))
+        let (symbols, number) = (self.symbols()?, number as usize);
+        Ok((number < symbols.count()).then(|| self.symbol(&symbols.row(number))))
     }
 
     /// Names of functions whose code begins at the address.
@@ -519,18 +505,14 @@ impl Elf {
 
     /// The symbols of this name.
     pub fn symbols_named<'e>(&'e self, name: &'e str) -> Result<impl Iterator<Item = Symbol<'e>>, Error> {
-        let symbols = self.symbols()?;
-        let (names, wanted) = (self.names(symbols), hash(name.as_bytes()));
-        let from = names.partition_point(|(hash, _)| *hash < wanted);
-        let same = names.iter().skip(from).take_while(move |(hash, _)| *hash == wanted);
-        let found = same.filter_map(|(_, index)| symbols.all.get(*index as usize)).map(|row| self.symbol(row));
+        let found = self.symbols()?.maybe_named(name.as_bytes()).map(|row| self.symbol(&row));
         Ok(found.filter(move |symbol| symbol.name == name))
     }
 
     /// The symbols at or before the address, nearest first.
     pub(crate) fn symbols_before(&self, at: u64) -> Result<impl Iterator<Item = Symbol<'_>>, Error> {
-        let all = &self.symbols()?.all;
-        Ok(all.iter().take(all.partition_point(|row| row.at <= at)).rev().map(|row| self.symbol(row)))
+        let symbols = self.symbols()?;
+        Ok((0..symbols.up_to(at)).rev().map(|row| self.symbol(&symbols.row(row))))
     }
 
     /// The function's symbol at or nearest before the address, and the distance from it.
@@ -716,11 +698,6 @@ fn named(elf: &File, bytes: &[u8]) -> Result<(), String> {
         budget.bytes(length).map_err(|error| error.to_string())?;
     }
     Ok(())
-}
-
-/// FNV-1a.
-fn hash(name: &[u8]) -> u32 {
-    name.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 /// A debug section's contents.

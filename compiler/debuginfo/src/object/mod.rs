@@ -17,6 +17,7 @@ mod narrow;
 mod patched;
 mod reserved;
 pub(crate) mod skeleton;
+mod symbol_table;
 
 pub use demangle::{demangled, last_part};
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};

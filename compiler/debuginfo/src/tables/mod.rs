@@ -9,8 +9,6 @@
 //! All numbers are little-endian. A string is referred to by its offset among the strings, and begins with its length.
 //! Reads out of range give 0 or an empty string: numbers from a file are never trusted.
 
-pub(crate) mod cached;
-
 use std::collections::HashMap;
 use std::ops::Deref;
 
@@ -22,6 +20,7 @@ const MAX_TABLES: usize = 64;
 const FIXED: usize = MAGIC.len() + 8;
 
 /// The bytes of tables.
+#[derive(Debug)]
 pub(crate) enum TableBytes {
     Made(Vec<u8>),
     Mapped(Mapped),
@@ -39,6 +38,7 @@ impl Deref for TableBytes {
 }
 
 /// Tables of 32-bit numbers and a heap of texts, checked when they are opened.
+#[derive(Debug)]
 pub(crate) struct Tables {
     bytes: TableBytes,
     /// Of each table: where it begins, columns, rows.
@@ -99,6 +99,11 @@ impl Tables {
             start = start.checked_add(columns.checked_mul(rows)?.checked_mul(4)?)?;
         }
         (start <= bytes.len()).then_some(Tables { bytes, tables, texts: start })
+    }
+
+    /// As they are stored.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     pub fn rows(&self, table: usize) -> usize {

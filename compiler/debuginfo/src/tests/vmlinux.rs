@@ -159,8 +159,16 @@ fn tables_in_the_cache() {
         let entries = std::fs::read_dir(directory.path().join("index")).expect("is there");
         entries.map(|entry| entry.expect("an entry").path()).collect()
     };
-    assert_eq!(stored().len(), 2);
+    assert_eq!(stored().len(), 4, "names, functions, units, symbols");
+    let read = Elf::open(&path).expect("an ELF file");
     let check = |debug: &Dwarf| {
+        let symbols = |elf: &Elf| -> Vec<(String, u64, u64)> {
+            let some = elf.all_symbols().expect("symbols").step_by(97);
+            some.map(|symbol| (symbol.name.to_string(), symbol.at, symbol.size)).collect()
+        };
+        assert_eq!(symbols(debug.elf()), symbols(&read));
+        let named = |elf: &Elf, name| elf.symbol_address(name).expect("symbols");
+        assert_eq!(named(debug.elf(), "vfs_read"), named(&read, "vfs_read"));
         assert_eq!(debug.find_functions(&all).expect("an index"), first);
         assert!(debug.has_function_table());
         for id in first.iter().step_by(211) {

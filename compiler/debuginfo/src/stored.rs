@@ -4,8 +4,8 @@
 
 use sha2::{Digest, Sha256};
 
-use super::TableBytes;
 use crate::object::Elf;
+use crate::tables::{self, TableBytes};
 use spile_base::cache::{Cache, Entry, Key, Kind};
 
 /// Version of the stored format: to be raised with every change of it.
@@ -42,7 +42,7 @@ fn key(elf: &Elf, what: &str) -> Option<Key> {
 /// The tables called `what` of the file, mapped from the cache; `None` if they are not there.
 pub(crate) fn find(elf: &Elf, cache: Option<&Cache>, what: &str) -> Option<TableBytes> {
     let key = key(elf, what)?;
-    cache?.map(Kind::Index, &key, PART, super::is_whole).map(TableBytes::Mapped)
+    cache?.map(Kind::Index, &key, PART, tables::is_whole).map(TableBytes::Mapped)
 }
 
 /// Stores the tables called `what` of the file in the cache.
@@ -50,4 +50,22 @@ pub(crate) fn keep(elf: &Elf, cache: Option<&Cache>, what: &str, bytes: &[u8]) {
     let (Some(key), Some(cache)) = (key(elf, what), cache) else { return };
     let about = format!("{what} of {}", elf.path().display());
     cache.put(Kind::Index, &key, &Entry::new(&about).with(PART, bytes));
+}
+
+const SYMBOLS: &str = "symbols";
+
+/// Has the file's symbols in order: from the cache, or else sorted now and stored there.
+pub(crate) fn symbols(elf: &Elf, cache: Option<&Cache>) {
+    if key(elf, SYMBOLS).is_none() || cache.is_none() {
+        return;
+    }
+    match find(elf, cache, SYMBOLS) {
+        Some(bytes) => elf.adopt_symbols(bytes),
+        None => {
+            // A file whose symbols cannot be read says so when it is asked for one.
+            if let Ok(bytes) = elf.symbol_tables() {
+                keep(elf, cache, SYMBOLS, bytes);
+            }
+        }
+    }
 }
