@@ -245,19 +245,30 @@ fn by_kbuild(
         variables.push("SPILE_EMBEDDED=1".into());
         units.push("embedded.o");
     }
+    let shipped = apart.join("spile_plain.o_shipped");
+    let mut left = Err(String::new());
     if let Some(plain) = plain {
-        let shipped = apart.join("spile_plain.o_shipped");
         make::write(&shipped, plain)?;
         variables.push("SPILE_PREBUILT=1".into());
         // What these use of the runtime is known when they are compiled; the second run of make leaves them as they are.
         make::run(request, compiler, &apart, &variables, &units)?;
-        let left = replay::write_used(plain, &apart, units.len() > 1)
+        left = replay::write_used(plain, &apart, units.len() > 1)
             .and_then(|()| std::fs::rename(apart.join(replay::PLAIN), &shipped).map_err(|error| error.to_string()));
-        if let Err(reason) = left {
+        if let Err(reason) = &left {
             notes.push(format!("{WHOLE}: {reason}"));
         }
     }
-    make::run(request, compiler, &apart, &variables, &["modules"])?;
+    match (make::run(request, compiler, &apart, &variables, &["modules"]), plain) {
+        // This kernel's tools may look for something in the object that is not known here.
+        (Err(BuildError::Failed { log }), Some(plain)) if left.is_ok() => {
+            notes.push(format!("{WHOLE}: without the rest it does not build: {}", first_lines(&log)));
+            make::write(&shipped, plain)?;
+            make::run(request, compiler, &apart, &variables, &["modules"])?;
+        }
+        (made, _) => {
+            made?;
+        }
+    }
     let made = apart.join(format!("{}.ko", request.module));
     let module = work.join(format!("{}.ko", request.module));
     match std::fs::rename(&made, &module) {

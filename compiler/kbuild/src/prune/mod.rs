@@ -79,6 +79,9 @@ fn is_unit(name: &str) -> bool {
         .any(|kind| name.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }
 
+/// Says which entries of tables are which, for tools that make live patches (objtool's klp, 6.19): of no use here, and
+/// wrong once entries have moved.
+const ANNOTATIONS: &str = ".discard.annotate_data";
 /// The table of families in runtime-c/family.c.
 const WEAK: &str = ".rodata.spile_families";
 
@@ -107,7 +110,7 @@ impl Graph {
             roles.push(graph.role(section, builder));
         }
         graph.roles = roles;
-        graph.without_tables_that_are_referred_to();
+        graph.without_tables_that_are_referred_to(builder);
         graph
     }
 
@@ -116,6 +119,8 @@ impl Graph {
         let loaded = section.sh_flags.contains(elf::SHF_ALLOC);
         match &*name {
             WEAK => Role::Weak,
+            // Nothing refers to it.
+            ANNOTATIONS => Role::Unit,
             name if loaded && is_unit(name) => Role::Unit,
             name if loaded || name.starts_with(".discard.") => {
                 Table::of(section, self.relocations_of(section.id()), builder).map_or(Role::Root, Role::Table)
@@ -133,11 +138,15 @@ impl Graph {
     }
 
     /// The entries of a table move, which nobody who points to one would notice.
-    fn without_tables_that_are_referred_to(&mut self) {
+    fn without_tables_that_are_referred_to(&mut self, builder: &Builder) {
+        let annotations = builder.sections.iter().find(|section| *section.name == *ANNOTATIONS.as_bytes());
+        let annotations = annotations.map(|section| section.id().index());
         let targets: Vec<usize> = self
             .relocations
             .iter()
-            .flatten()
+            .enumerate()
+            .filter(|(id, _)| annotations != Some(*id))
+            .flat_map(|(_, relocations)| relocations)
             .filter_map(|relocation| self.target(relocation))
             .map(|id| id.index())
             .collect();

@@ -149,6 +149,15 @@ fn a_table_of_unknown_form_is_kept_with_all_it_refers_to() {
 }
 
 #[test]
+fn annotations_of_entries_hold_nothing() {
+    let annotated = format!("{RUNTIME}\n\t.section .discard.annotate_data,\"a\"\n\t.long __ex_table - ., 1\n");
+    let left = contents(&prune(&assembled(&annotated), &[assembled("call below\n")]).unwrap());
+    assert!(find(&left, ".discard.annotate_data").is_none());
+    assert!(find(&left, ".text.unused").is_none());
+    assert_eq!(find(&left, "__ex_table").unwrap().1.len(), 12);
+}
+
+#[test]
 fn what_is_no_object_is_an_error() {
     assert!(prune(b"junk", &[]).is_err());
     assert!(prune(&assembled(RUNTIME), &[b"junk".to_vec()]).is_err());
