@@ -213,15 +213,16 @@ impl Graph {
         }
         for role in &self.roles {
             let Role::Table(table) = role else { continue };
-            let left = table
-                .entries
-                .iter()
-                .filter(|entry| self.owner(entry).is_none_or(|owner| kept.get(owner).copied().unwrap_or(true)));
-            table.rewrite(
-                builder,
-                self.relocated_by.get(table.section.index()).copied().flatten(),
-                &left.collect::<Vec<_>>(),
-            );
+            let is_left =
+                |entry: &&tables::Entry| self.owner(entry).is_none_or(|owner| kept.get(owner).copied().unwrap_or(true));
+            let left: Vec<&tables::Entry> = table.entries.iter().filter(is_left).collect();
+            let by = self.relocated_by.get(table.section.index()).copied().flatten();
+            table.rewrite(builder, by, &left);
+            // Compilers link a table to the first function of the object (SHF_LINK_ORDER).
+            let first = left.first().and_then(|entry| self.target(entry.relocations.first()?));
+            if let Some(link) = &mut builder.sections.get_mut(table.section).sh_link_section {
+                *link = first.unwrap_or(*link);
+            }
         }
         for (id, by) in self.relocated_by.iter().enumerate() {
             let lenient = matches!(self.roles.get(id), Some(Role::Weak | Role::Aside));

@@ -10,7 +10,7 @@ use object::build::elf::{Builder, Relocation, Section, SectionData, SectionId};
 /// Sections that are such tables, and how many bytes an entry may have: where all fields are relocated, the pattern is that
 /// of single fields too, and a few relocations without any pattern could be one large entry. In other sections, entries
 /// could be counted by something else, or found by their place.
-const NAMES: [(&str, RangeInclusive<usize>); 14] = [
+const NAMES: [(&str, RangeInclusive<usize>); 15] = [
     (".orc_unwind_ip", 4..=4),
     (".altinstructions", 12..=16),
     (".parainstructions", 12..=16),
@@ -25,6 +25,7 @@ const NAMES: [(&str, RangeInclusive<usize>); 14] = [
     (".ibt_endbr_seal", 4..=4),
     (".static_call_sites", 8..=8),
     (".cfi_sites", 4..=4),
+    ("__patchable_function_entries", 8..=8),
 ];
 /// Places in the code that objtool reads about, and what else it reads of each.
 const DISCARDED: (&str, RangeInclusive<usize>) = (".discard.", 4..=8);

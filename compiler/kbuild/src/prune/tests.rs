@@ -30,6 +30,8 @@ const RUNTIME: &str = r#"
 	.long 1b - ., 2b - ., 3
 	.section .static_call_sites,"a",@progbits
 	.long 1b - ., key_\name - .
+	.section __patchable_function_entries,"awo",@progbits,.text.used
+	.quad .text.\name
 	.section .orc_unwind_ip,"a",@progbits
 	.long 1b - .
 	.section .orc_unwind,"a",@progbits
@@ -114,6 +116,15 @@ fn unwind_data_goes_with_its_places() {
     let data = &find(&left, ".orc_unwind").unwrap().1;
     assert_eq!(data.len(), 32);
     assert!(data.starts_with(b"\0\x01\x02\x03\x04used") && data[16..].starts_with(b"\0\x01\x02\x03\x04below"));
+}
+
+#[test]
+fn a_table_is_linked_to_a_function_that_is_there() {
+    let left = prune(&assembled(RUNTIME), &[assembled("call below\n")]).unwrap();
+    assert_eq!(find(&contents(&left), "__patchable_function_entries").unwrap().2, ["0 .text.below"]);
+    let built = Builder::read64(&*left).unwrap();
+    let table = built.sections.iter().find(|section| *section.name == *b"__patchable_function_entries").unwrap();
+    assert_eq!(*built.sections.get(table.sh_link_section.unwrap()).name, *b".text.below");
 }
 
 #[test]
