@@ -2,30 +2,41 @@
 # stderr: ^Array started: a lock for each of 64 stripes\.$
 # stderr: ^Array names: a lock for each of 64 stripes\.$
 # stderr: ^Array sums: a lock for each of 64 stripes\.$
+# stderr: ^Array by_local: a lock for each of 64 stripes\.$
+# stderr: ^Array by_task: a lock for each of 64 stripes\.$
 # stderr: ^Array counted: values on each CPU\.$
 # stderr: ^Array fed: values on each CPU\.$
 # stderr: ^Array constant: no lock: nothing changes it while probes are armed\.$
 # stderr: ^Array listed: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses more than single elements at .*locks\.stp:7:22\.$
-# stderr: ^Array computed: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:10:25\.$
-# stderr: ^Array two: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a second element at .*locks\.stp:11:22\.$
+# stderr: ^Array computed: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:13:25\.$
+# stderr: ^Array assigned_twice: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:8:19\.$
+# stderr: ^Array before: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:9:16\.$
+# stderr: ^Array perhaps: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:10:44\.$
+# stderr: ^Array two: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a second element at .*locks\.stp:14:22\.$
 # stderr: ^Array called: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) calls a function that uses it\.$
 # stderr: ^Array wrapping: one lock for all of it: it wraps \(%\)\.$
 # stderr: ^Array started: one lock for all of it: -D WHOLE_LOCKS\.$
 # stdout: ^1 SPILE_LOCK_WRITE$
 
 cat >locks.stp <<'END'
-global started, names, sums, counted, fed, constant, listed, computed, two, called, wrapping%[8]
+global started, names, sums, counted, fed, constant, listed, computed, two, called, wrapping%[8], by_local, by_task, assigned_twice, before, perhaps
 function next_of(x) { return called[x]++ }
 probe begin { constant[1] = 2 }
 probe kernel.function("vfs_read") {
   started[tid()] = constant[1]; names[execname()] = tid(); sums[tid() + 1, cpu()] = 1
   counted[pid()]++; fed[pid()] <<< 1; wrapping[pid()] = 1
   listed[pid()] = 1; foreach (t in listed) println(t)
+  t3 = tid(); if (assigned_twice[t3] == 1) assigned_twice[t3] = 2; t3 = 1
+  before[late] = 1; late = tid(); before[late] = 2
+  if (pid() > 1) t5 = cpu(); perhaps[t5] = perhaps[t5] + 1
 }
 probe kernel.function("vfs_write") {
   computed[computed[1]] = 1
   two[1] = 5; two[2] = 6
   next_of(1)
+}
+probe kernel.function("vfs_open") {
+  t2 = tid() % 100; task = execname(); if (t2 in by_local) { u = t2 + 1; by_task[task, u] = by_local[t2]; delete by_local[t2] } else by_local[tid() % 100] = 1
 }
 END
 "$SPILE" -r "$RELEASE" -v -p3 locks.stp >locks.c

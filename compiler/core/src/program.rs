@@ -9,6 +9,7 @@ mod attachment;
 pub mod command_text;
 pub mod commands;
 mod expression;
+pub mod known_locals;
 pub mod same_key;
 pub mod uses;
 

@@ -20,9 +20,15 @@ enum Fixed {
     SignExtend(Box<Fixed>, u8),
     Bits(Box<Fixed>, u8, u8),
     Negate(Box<Fixed>),
+    Not(Box<Fixed>),
     Complement(Box<Fixed>),
     Binary(BinaryOp, Box<Fixed>, Box<Fixed>),
     Compare(Comparison, Box<Fixed>, Box<Fixed>),
+}
+
+/// Whether the expression has the same value throughout a run, cannot fail and has no effect.
+pub fn is_fixed(expr: &Expr) -> bool {
+    Fixed::of(expr).is_some()
 }
 
 impl Fixed {
@@ -50,8 +56,14 @@ impl Fixed {
             LongKind::SignExtend(inner, bits) => Some(Fixed::SignExtend(Box::new(Fixed::of_long(inner)?), *bits)),
             LongKind::Bits { value, first, bits } => Some(Fixed::Bits(Box::new(Fixed::of_long(value)?), *first, *bits)),
             LongKind::Negate(inner) => Some(Fixed::Negate(Box::new(Fixed::of_long(inner)?))),
+            LongKind::Not(inner) => Some(Fixed::Not(Box::new(Fixed::of_long(inner)?))),
             LongKind::Complement(inner) => Some(Fixed::Complement(Box::new(Fixed::of_long(inner)?))),
-            LongKind::Binary(BinaryOp::Divide | BinaryOp::Modulo, ..) => None,
+            // By anything else it might fail.
+            LongKind::Binary(BinaryOp::Divide | BinaryOp::Modulo, _, right)
+                if !matches!(right.kind, LongKind::Const(1..)) =>
+            {
+                None
+            }
             LongKind::Binary(op, left, right) => {
                 Some(Fixed::Binary(*op, Box::new(Fixed::of_long(left)?), Box::new(Fixed::of_long(right)?)))
             }
@@ -66,8 +78,8 @@ impl Fixed {
         (builtin.plain && builtin.pure && arguments.is_empty()).then_some(Fixed::Builtin(builtin.symbol))
     }
 
-    fn all(keys: &[&Expr]) -> Option<Vec<Fixed>> {
-        keys.iter().map(|key| Fixed::of(key)).collect()
+    fn all(keys: &[Expr]) -> Option<Vec<Fixed>> {
+        keys.iter().map(Fixed::of).collect()
     }
 }
 
@@ -100,17 +112,22 @@ impl SameKeys {
     }
 
     /// The code uses this element, at that place.
-    pub fn element(&mut self, array: GlobalId, keys: &[&Expr], span: Span) {
-        let Some(fixed) = Fixed::all(keys) else {
+    pub fn element(&mut self, array: GlobalId, keys: Vec<Expr>, span: Span) {
+        let Some(fixed) = Fixed::all(&keys) else {
             return self.more(array, More::Computed(span));
         };
         match self.0.get(&array) {
             None => {
-                self.0.insert(array, Ok(keys.iter().map(|&key| key.clone()).collect()));
+                self.0.insert(array, Ok(keys));
             }
-            Some(Ok(before)) if Fixed::all(&before.iter().collect::<Vec<_>>()) == Some(fixed) => {}
+            Some(Ok(before)) if Fixed::all(before) == Some(fixed) => {}
             Some(_) => self.more(array, More::Another(span)),
         }
+    }
+
+    /// Whether some keys are not known when the code begins.
+    pub fn has_computed(&self) -> bool {
+        self.0.values().any(|keys| matches!(keys, Err(More::Computed(_))))
     }
 
     /// The probed registers may change.

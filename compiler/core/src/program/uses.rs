@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::command_text::Text;
-use super::same_key::{More, SameKeys};
+use super::known_locals::KnownLocals;
+use super::same_key::{More, SameKeys, is_fixed};
 use super::{
     BinaryOp, Element, EmbeddedC, Expr, FunctionBody, FunctionId, GlobalId, Iterated, LongExpr, LongKind, LongPlace,
     PrintPiece, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Variable,
@@ -85,6 +86,8 @@ pub struct Walk {
     pub embedded: Vec<GlobalId>,
     /// Arrays of which it uses a single element.
     same_keys: SameKeys,
+    /// Locals that stand for keys.
+    locals: KnownLocals,
     /// Whether it may change the probed registers.
     sets_registers: bool,
     /// The commands that it makes the loader run.
@@ -101,6 +104,11 @@ impl Walk {
     pub fn of(statements: &[Stmt]) -> Walk {
         let mut walk = Walk::default();
         statements.iter().for_each(|statement| walk.statement(statement));
+        // Once more with what is known of locals then.
+        if walk.same_keys.has_computed() {
+            walk = Walk { locals: walk.locals.again(), ..Walk::default() };
+            statements.iter().for_each(|statement| walk.statement(statement));
+        }
         walk.calls.sort_unstable();
         walk.calls.dedup();
         walk
@@ -188,9 +196,9 @@ impl Walk {
     /// Both branches of a condition, of which a run takes one. Functions called in both count together if they differ.
     fn branches(&mut self, then: impl FnOnce(&mut Walk), otherwise: impl FnOnce(&mut Walk)) {
         let before = (self.touches.clone(), self.called.clone());
-        then(self);
+        self.perhaps(then);
         let taken = (std::mem::replace(&mut self.touches, before.0), std::mem::replace(&mut self.called, before.1));
-        otherwise(self);
+        self.perhaps(otherwise);
         at_least(&mut self.touches, taken.0);
         at_least(&mut self.called, taken.1);
     }
@@ -198,8 +206,15 @@ impl Walk {
     /// Code that may run repeatedly.
     fn repeated(&mut self, walk: impl FnOnce(&mut Walk)) {
         let outer = std::mem::replace(&mut self.in_loop, true);
-        walk(self);
+        self.perhaps(walk);
         self.in_loop = outer;
+    }
+
+    /// Code that may not run, or not to its end, before the code after it.
+    fn perhaps(&mut self, walk: impl FnOnce(&mut Walk)) {
+        let known = self.locals.here();
+        walk(self);
+        self.locals.back_to(known);
     }
 
     fn global(&mut self, id: GlobalId, access: Access, span: Span) {
@@ -208,6 +223,7 @@ impl Walk {
     }
 
     fn one_of(&mut self, id: GlobalId, keys: &[&Expr], access: Access, span: Span) {
+        let keys: Vec<Expr> = keys.iter().map(|key| self.locals.resolved(key)).collect();
         self.same_keys.element(id, keys, span);
         self.touch(id, access, span);
     }
@@ -231,8 +247,10 @@ impl Walk {
     }
 
     fn variable(&mut self, variable: Variable, access: Access, span: Span) {
-        if let Variable::Global(id) = variable {
-            self.global(id, access, span);
+        match variable {
+            Variable::Global(id) => self.global(id, access, span),
+            Variable::Local(local) if access != Access::Read => self.locals.written(local),
+            Variable::Local(_) => {}
         }
     }
 
@@ -272,7 +290,10 @@ impl Walk {
         let span = statement.span;
         match &statement.kind {
             StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
-            StmtKind::Expr(expr) => self.effect(expr),
+            StmtKind::Expr(expr) => {
+                self.effect(expr);
+                self.locals.statement(expr, is_fixed);
+            }
             StmtKind::If { condition, then, otherwise } => {
                 self.long(condition);
                 self.branches(
@@ -287,7 +308,8 @@ impl Walk {
             }),
             StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
             StmtKind::Try { body, message, handler } => {
-                body.iter().chain(handler).for_each(|statement| self.statement(statement));
+                self.perhaps(|walk| body.iter().for_each(|statement| walk.statement(statement)));
+                self.perhaps(|walk| handler.iter().for_each(|statement| walk.statement(statement)));
                 message.iter().for_each(|&variable| self.variable(variable, Access::Write, span));
             }
             StmtKind::Delete(variable) => self.variable(*variable, Access::Write, span),
