@@ -18,6 +18,11 @@ typedef unsigned long long spile_ulong;
 #define SPILE_LOCAL __attribute__((unused))	/* a variable that may be set and never looked at */
 /* A number that is used without a lock: by one load or store. */
 #define spile_single(x) (*(volatile spile_long *)&(x))
+/*
+ * The store is visible to other CPUs before this one goes on, as one under a lock: of two CPUs
+ * that store and then look at what the other one has stored, at least one sees it.
+ */
+#define spile_set_single(x, value) ((void)__atomic_exchange_n(&(x), (spile_long)(value), __ATOMIC_SEQ_CST))
 #define spile_unlikely(x) __builtin_expect(!!(x), 0)
 #define spile_likely(x) __builtin_expect(!!(x), 1)
 

@@ -212,8 +212,8 @@ fn is_lone(body: &str) -> bool {
         "global n\nfunction get() {{ return n }}\nfunction put(value) {{ n = value }}\n\
          function deep(left) {{ if (left > 0) deep(left - 1) n = left }}\nprobe timer.s(9) {{ n = 7 }}\nprobe timer.s(1) {{ {body} }}"
     ));
-    assert_ne!(text.contains("spile_single("), text.contains("<< 2 | SPILE_LOCK_"), "{body}: {text}");
-    text.contains("spile_single(")
+    assert_ne!(text.contains("_single("), text.contains("<< 2 | SPILE_LOCK_"), "{body}: {text}");
+    text.contains("_single(")
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Writer<'_> {
                 let value = self.value(value);
                 self.line(&match access {
                     NumberAccess::Counter(counter) => format!("spile_counter_set({counter}, &{name}, {value});"),
-                    NumberAccess::Single => format!("spile_single({name}) = {value};"),
+                    NumberAccess::Single => format!("spile_set_single({name}, {value});"),
                     NumberAccess::Plain => format!("{name} = {value};"),
                 });
             }
