@@ -6,12 +6,15 @@
 //! the handlers are tried: counters, numbers, arrays, aggregates, rings, locks, returns. Every total must be exact, nothing skipped.
 //!
 //!     cargo xtask smp                       # as cargo xtask test
-//!     cargo xtask smp --seconds 600         # ten minutes of load for each script
+//!     cargo xtask smp --seconds 86 --record # ten minutes of load, told in docs/smp-runs.md
 //!
 //!     cargo xtask smp --many                # 64 CPUs of 512 that are possible, in turns; some go off and come back
 //!
 //! A CPU of the guest is a thread here, which others of this machine may interrupt in the middle of a handler: locks are waited for
 //! longer than by default (TRYLOCKDELAY).
+
+mod record;
+mod scripts;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -23,6 +26,7 @@ use spile_guest::{Acceleration, End, Guest, Streams};
 
 use crate::fixtures;
 use crate::place::Place;
+use scripts::{SCRIPTS, Script};
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -35,85 +39,13 @@ pub struct Options {
     /// 64 CPUs, and 512 possible ones, of which three go off and come back meanwhile; they run in turns
     #[arg(long)]
     many: bool,
+    /// Writes docs/smp-runs.md if nothing was wrong
+    #[arg(long, conflicts_with = "many")]
+    record: bool,
     /// Kernel release or line, as for `test`
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
 }
-
-struct Script {
-    name: &'static str,
-    text: &'static str,
-}
-
-/// Each prints `NAME COUNT SUM WRONG` for some of its globals: of all calls, of their arguments, and 0.
-const SCRIPTS: [Script; 4] = [
-    Script {
-        name: "globals",
-        text: r#"
-global n, sum, a, b, s, by, x, y, torn
-probe kernel.function("__x64_sys_getsid") {
-	k = $regs->di
-	n++
-	sum += k
-	a[k]++
-	s <<< k
-	by[execname(), k % 4] <<< k
-	b[tid()] += k
-	x += k
-	y += 3 * k
-	if (y != 3 * x) torn++
-}
-probe end {
-	printf("numbers %d %d %d\n", n, sum, torn + x - sum)
-	foreach (k in a) { count += a[k]; keys += k * a[k] }
-	printf("array %d %d 0\n", count, keys)
-	foreach (t in b) threads += b[t]
-	printf("array-of-threads %d %d 0\n", n, threads)
-	printf("aggregate %d %d %d\n", @count(s), @sum(s), @min(s) + 63 - @max(s))
-	foreach ([e, k] in by) { fed += @count(by[e, k]); total += @sum(by[e, k]) }
-	printf("aggregates %d %d 0\n", fed, total)
-}
-"#,
-    },
-    Script {
-        name: "latency",
-        text: r#"
-global start, lost, latency, arguments, returned
-probe kernel.function("__x64_sys_getsid") { start[tid()] = gettimeofday_ns(); arguments <<< $regs->di }
-probe kernel.function("__x64_sys_getsid").return {
-	returned <<< @entry($regs->di)
-	if (tid() in start) { latency <<< gettimeofday_ns() - start[tid()]; delete start[tid()] } else lost++
-}
-probe end {
-	foreach (t in start) left++
-	printf("start-and-stop %d %d %d\n", @count(latency), @sum(arguments), lost + left)
-	printf("returns %d %d 0\n", @count(returned), @sum(returned))
-}
-"#,
-    },
-    Script {
-        name: "readers",
-        text: r#"
-global a, s, seen, sum, torn, listed
-probe kernel.function("__x64_sys_getsid") { a[$regs->di]++; a[-1 - $regs->di]--; s <<< $regs->di }
-probe kernel.function("__x64_sys_getsid").return {
-	if (@entry($regs->di) == 7) { total = 0; foreach (k in a) total += a[k]; if (total) torn++; listed++ }
-	if (@entry($regs->di) == 9) { seen += @count(s); sum += @sum(s); delete s }
-}
-probe end {
-	foreach (k in a) if (k >= 0) { count += a[k]; keys += a[k] * k } else { down -= a[k] }
-	printf("array %d %d %d\n", count, keys, torn + count - down + !listed)
-	printf("aggregate %d %d 0\n", seen + @count(s), sum + @sum(s))
-}
-"#,
-    },
-    Script {
-        name: "records",
-        text: r#"
-probe kernel.function("__x64_sys_getsid") { printf("%d\n", $regs->di) }
-"#,
-    },
-];
 
 /// Runs scripts in a guest whose CPUs run at the same time, and checks their totals.
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -137,12 +69,12 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     for script in &SCRIPTS {
         let module = compile(&place, directory.path(), script)?;
         guest.copy(&module, format!("/root/{}.ko", script.name))?;
-        commands += &guest_commands(script.name);
+        commands += &guest_commands(script);
         if options.many {
             commands += &guest_commands_of_many(script.name);
         }
     }
-    let seconds = 120 + 4 * options.seconds + if options.many { 600 } else { 0 };
+    let seconds = 120 + SCRIPTS.len() as u64 * options.seconds + if options.many { 600 } else { 0 };
     guest.script(&commands).time_limit(Duration::from_secs(seconds) * crate::measure::busy());
     let outcome = guest.start(Streams::discard())?.wait()?;
     if outcome.end != End::Exited(0) {
@@ -151,7 +83,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let file = |name: &str| {
         outcome.files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
     };
-    let mut good = true;
+    let (mut good, mut calls) = (true, Vec::new());
     for script in &SCRIPTS {
         if options.many {
             print!("{}", file(&format!("{}.memory", script.name)));
@@ -159,7 +91,10 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         let runs = if options.many { &["", ".going"][..] } else { &[""] };
         for run in runs.iter().map(|run| format!("{}{run}", script.name)) {
             match judge(&file(&format!("{run}.out")), &file(&format!("{run}.err"))) {
-                Ok(turns) => println!("ok      {run}: {turns} calls, all totals exact"),
+                Ok(turns) => {
+                    println!("ok      {run}: {turns} calls, all totals exact");
+                    calls.push(turns);
+                }
                 Err(error) => {
                     good = false;
                     println!("FAILED  {run}: {error:#}");
@@ -171,7 +106,20 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let complaints: Vec<&str> =
         log.lines().filter(|line| ["WARNING:", "BUG:", "Oops"].iter().any(|word| line.contains(word))).collect();
     complaints.iter().for_each(|line| println!("FAILED  the kernel's log: {line}"));
-    Ok(if good && complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let good = good && complaints.is_empty();
+    if good && options.record {
+        let (commit, date) = (said(&root, "git", &["rev-parse", "--short", "HEAD"])?, said(&root, "date", &["+%F"])?);
+        let page = record::page(&place.kernel.release, &commit, &date, options.seconds, &calls);
+        std::fs::write(root.join(record::PATH), page).with_context(|| format!("writing {}", record::PATH))?;
+        println!("wrote {}", record::PATH);
+    }
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The line that a program prints.
+fn said(root: &Path, program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(arguments).current_dir(root).stdin(Stdio::null()).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
 fn compile(place: &Place, directory: &Path, script: &Script) -> Result<PathBuf> {
@@ -191,9 +139,13 @@ fn compile(place: &Place, directory: &Path, script: &Script) -> Result<PathBuf> 
 }
 
 /// What records hold is added up in the guest: there are millions.
-fn guest_commands(name: &str) -> String {
+fn guest_commands(script: &Script) -> String {
+    let name = script.name;
+    // It is no part of a hit; what it does meanwhile is done when it goes on.
+    let stops = "sleep 0.4; for time in 1 2; do kill -STOP $(pidof spilerun); sleep 0.4; kill -CONT $(pidof spilerun); sleep 0.2; done";
+    let stops = if script.loader_stops { format!("({stops}) >/dev/null 2>&1 &\n") } else { String::new() };
     format!(
-        "spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
+        "{stops}spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
 if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
 give /tmp/load {name}.out; give /tmp/err {name}.err; rm -f /tmp/printed\n"
     )

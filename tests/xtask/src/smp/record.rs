@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! docs/smp-runs.md: the last long run.
+
+use super::scripts::SCRIPTS;
+
+/// Below the tree.
+pub const PATH: &str = "docs/smp-runs.md";
+
+/// The page. `calls`: of each script.
+pub fn page(kernel: &str, commit: &str, date: &str, seconds: u64, calls: &[u64]) -> String {
+    let row = |(script, calls): (&super::scripts::Script, &u64)| {
+        format!("| `{}` | {} | {calls} |\n", script.name, script.tries)
+    };
+    let rows: String = SCRIPTS.iter().zip(calls).map(row).collect();
+    format!(
+        "# Hits on CPUs that run at the same time
+
+Written by `cargo xtask smp --record`: the last run in which all totals were exact, nothing was skipped or lost and the kernel reported
+nothing. Kernel {kernel} with two CPUs in a qemu that runs them in parallel, commit {commit}, {date}; {seconds} s of load for each
+script, {} s together. The load calls one system call from a process on each CPU; each call is a hit, or two where
+the return is probed as well.
+
+| script (`tests/xtask/src/smp/scripts.rs`) | globals | calls |
+|---|---|---|
+{rows}",
+        seconds * SCRIPTS.len() as u64
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn each_script_has_a_row() {
+        let page = super::page("6.1", "abc", "2026-01-02", 86, &[7; super::SCRIPTS.len()]);
+        assert_eq!(page.matches(" | 7 |\n").count(), super::SCRIPTS.len());
+        assert!(page.contains("86 s of load for each\nscript, 602 s together"));
+    }
+}
