@@ -100,13 +100,35 @@ static inline size_t array_size(size_t number, size_t bytes)
 #ifdef SPILE_TESTS_EXPLORE
 #include "explore.h"
 #else
-#define shim_load(at, order) __atomic_load_n(at, order)
-#define shim_store(at, value, order) __atomic_store_n(at, value, order)
-#define shim_exchange(at, value, order) __atomic_exchange_n(at, value, order)
-#define shim_add(at, value, order) __atomic_add_fetch(at, value, order)
+#ifdef SPILE_TESTS_PAUSES
+/* Before each access that others may see: now and then another thread gets on meanwhile. */
+static inline __attribute__((no_sanitize("thread"))) void shim_pause(void)
+{
+	static __thread u64 state;
+	unsigned int turns;
+
+	if (!state)
+		state = (uintptr_t)&state * 0x9e3779b97f4a7c15ull | 1;
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	if (state % 128 == 0)
+		for (turns = state >> 32 & 255; turns; turns--)
+			__builtin_ia32_pause();
+	if (state % 4096 == 1)
+		sched_yield();
+}
+#else
+#define shim_pause() ((void)0)
+#endif
+#define shim_load(at, order) ({ shim_pause(); __atomic_load_n(at, order); })
+#define shim_store(at, value, order) ({ shim_pause(); __atomic_store_n(at, value, order); })
+#define shim_exchange(at, value, order) ({ shim_pause(); __atomic_exchange_n(at, value, order); })
+#define shim_add(at, value, order) ({ shim_pause(); __atomic_add_fetch(at, value, order); })
 #define shim_fence(order) __atomic_thread_fence(order)
 #define shim_cmpxchg(at, old, new, order) ({ \
 		__typeof__(*(at)) seen_ = (old); \
+		shim_pause(); \
 		__atomic_compare_exchange_n(at, &seen_, new, false, order, __ATOMIC_RELAXED); \
 		seen_; \
 	})

@@ -7,7 +7,31 @@
 #include "../../context.c"
 #include "../../guard.c"
 #include "../../actions.c"
+#ifdef SPILE_TESTS_UNLOCKED
+/* Whether tests notice. Stripes are locked as ever. */
+#define spile_lock_all lock_all
+#define spile_unlock_all unlock_all
+static bool lock_all(const unsigned int *locks, unsigned int count);
+static void unlock_all(const unsigned int *locks, unsigned int count);
+#endif
 #include "../../lock.c"
+#ifdef SPILE_TESTS_UNLOCKED
+#undef spile_lock_all
+#undef spile_unlock_all
+bool spile_lock_all(const unsigned int *locks, unsigned int count)
+{
+	(void)lock_all;
+	(void)locks;
+	(void)count;
+	return true;
+}
+
+void spile_unlock_all(const unsigned int *locks, unsigned int count)
+{
+	(void)locks;
+	(void)count;
+}
+#endif
 #include "../../ring.c"
 #include "../../record.c"
 #include "../../arithmetic.c"
@@ -16,6 +40,8 @@
 #include "../../format.c"
 #include "../../histogram.c"
 #include "../../pretty.c"
+#include "../../regex.c"
+#include "../../builtin_string.c"
 
 #include "../../builtins.h"
 #include "threads.h"
@@ -247,6 +273,11 @@ void shim_load_script(u32 ring_bytes)
 		exit(2);
 	/* Threads that share a CPU are not overloaded. */
 	spile_untimed = ULONG_MAX;
+	shim_begin_script();
+}
+
+void shim_begin_script(void)
+{
 	run_all(SPILE_PROBE_BEGIN, SPILE_STATE_STARTING);
 	if (spile_session_state == SPILE_STATE_STARTING)
 		spile_session_state = SPILE_STATE_RUNNING;
@@ -330,6 +361,13 @@ unsigned int spile_fn_execname(struct spile_context *c, char *out)
 
 spile_long spile_fn_gettimeofday_ns(struct spile_context *c)
 {
+#ifdef SPILE_TESTS_PAUSES
+	static __thread unsigned int turns;
+
+	/* As if it took long, for what is not to happen meanwhile. */
+	if (++turns % 7 == 0)
+		sched_yield();
+#endif
 	(void)c;
 	return ktime_get_real_fast_ns();
 }

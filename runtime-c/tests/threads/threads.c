@@ -18,18 +18,7 @@
 #include <pthread.h>
 
 #include "threads.h"
-
-/* Single loads and stores of numbers (spile_single) are no races: called for volatile accesses. */
-#define VOLATILE_ACCESSES(bytes) \
-	void __tsan_volatile_read##bytes(void *at) { (void)at; } \
-	void __tsan_volatile_write##bytes(void *at) { (void)at; } \
-	void __tsan_unaligned_volatile_read##bytes(void *at) { (void)at; } \
-	void __tsan_unaligned_volatile_write##bytes(void *at) { (void)at; }
-VOLATILE_ACCESSES(1)
-VOLATILE_ACCESSES(2)
-VOLATILE_ACCESSES(4)
-VOLATILE_ACCESSES(8)
-VOLATILE_ACCESSES(16)
+#include "volatile.h"
 
 static unsigned int threads = 4, keys = 64;
 static unsigned long hits = 10000;

@@ -15,6 +15,8 @@ extern spile_long shim_target;
 
 /* Allocates everything for shim_cpus and runs the begin probes. */
 void shim_load_script(u32 ring_bytes);
+/* Runs the begin probes once more, after shim_end_script(). */
+void shim_begin_script(void);
 /* Runs the end probes, when no other thread hits any more. */
 void shim_end_script(void);
 /* A hit of the script's probe with that number, on this_cpu. */

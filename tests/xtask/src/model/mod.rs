@@ -5,10 +5,12 @@
 //!
 //!     cargo xtask model --seed 5000 --count 1000
 //!     cargo xtask model --seed 5017 --count 1 --show     # one of them, with what it should print
+//!     cargo xtask model --parallel --rounds 100000       # handlers at the same time, in user space (concurrent.rs)
 //!
 //! A program depends only on its seed. Several share a module, to save time; each has its own names. Programs that
 //! differ are reduced as long as they still differ, and saved in target/model.
 
+mod concurrent;
 mod generate;
 mod interpret;
 mod run;
@@ -34,8 +36,14 @@ pub struct Options {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// How many programs
-    #[arg(long, default_value_t = USUAL)]
+    #[arg(long, default_value_t = USUAL, default_value_if("parallel", "true", "24"))]
     count: u64,
+    /// Programs whose handlers run at the same time, in user space: their results are those of some order
+    #[arg(long)]
+    parallel: bool,
+    /// With --parallel: how often each runs; under ThreadSanitizer a tenth
+    #[arg(long, default_value_t = 3000)]
+    rounds: u64,
     /// Prints the scripts and what they should print, and runs nothing
     #[arg(long)]
     show: bool,
@@ -63,6 +71,9 @@ pub struct Subject {
 
 /// Runs random programs, and reports those whose output differs from the model's.
 pub fn run(options: &Options) -> Result<ExitCode> {
+    if options.parallel {
+        return concurrent::run(options);
+    }
     let subjects: Vec<Subject> = (options.seed..options.seed + options.count).map(subject).collect();
     if options.show {
         for subject in &subjects {

@@ -115,6 +115,8 @@ pub struct Function {
 pub enum When {
     Begin,
     Event,
+    /// As an event, but the compiler expects it rarely.
+    Timer,
     End,
 }
 

@@ -26,7 +26,11 @@ pub fn script(programs: &[(usize, &Program)]) -> String {
 }
 
 fn one(number: usize, program: &Program) -> String {
-    let mut writer = Writer { number, program, locals: &[], text: String::new(), depth: 0 };
+    written(number, program, EVENT).text
+}
+
+fn written<'a>(number: usize, program: &'a Program, event: &'a str) -> Writer<'a> {
+    let mut writer = Writer { number, program, event, locals: &[], text: String::new(), depth: 0 };
     writer.globals();
     for (index, function) in program.functions.iter().enumerate() {
         writer.function(index, function);
@@ -34,6 +38,32 @@ fn one(number: usize, program: &Program) -> String {
     for (index, handler) in program.handlers.iter().enumerate() {
         writer.handler(index, handler);
     }
+    writer
+}
+
+/// A script of handlers that are hit in user space (`cargo xtask threads`). A begin probe, which may run again and again,
+/// gives the globals their first values; an end probe says with log() what has become of them, as
+/// [`super::interpret::interleaved`] does.
+pub fn concurrent_script(program: &Program) -> String {
+    let mut writer = written(0, program, "timer.profile");
+    writer.line("probe begin {");
+    for (index, global) in program.globals.iter().enumerate() {
+        let name = writer.global(index);
+        writer.line(&match &global.kind {
+            GlobalKind::Scalar { kind, initial, .. } => {
+                let first = initial.clone().unwrap_or(Value::unset(*kind));
+                format!("  {name} = {};", literal(&first))
+            }
+            _ => format!("  delete {name};"),
+        });
+    }
+    writer.line("}");
+    writer.line("probe end {");
+    for (index, global) in program.globals.iter().enumerate() {
+        let line = writer.state(index, global);
+        writer.line(&line);
+    }
+    writer.line("}");
     writer.text
 }
 
@@ -45,6 +75,8 @@ pub fn global_name(number: usize, index: usize) -> String {
 struct Writer<'a> {
     number: usize,
     program: &'a Program,
+    /// The probe point of events.
+    event: &'a str,
     locals: &'a [Type],
     text: String,
     depth: usize,
@@ -141,7 +173,8 @@ impl<'a> Writer<'a> {
         let order = self.number * 10 + index;
         let point = match handler.when {
             When::Begin => format!("begin({order})"),
-            When::Event => EVENT.to_string(),
+            When::Event => self.event.to_string(),
+            When::Timer => "timer.s(1)".to_string(),
             When::End => format!("end({order})"),
         };
         self.line(&format!("probe {point} {{"));
@@ -156,6 +189,37 @@ impl<'a> Writer<'a> {
             self.inner(&handler.body.statements);
         }
         self.line("}");
+    }
+
+    /// A statement that logs a global: lines of its number, its keys in brackets and its value.
+    fn state(&self, index: usize, global: &Global) -> String {
+        let name = self.global(index);
+        let directive = |kind: &Type| if *kind == Type::Long { "%d" } else { "%s" };
+        let keys: Vec<String> = (0..global.keys().len()).map(|key| format!("key{index}_{key}")).collect();
+        let directives: Vec<&str> = global.keys().iter().map(directive).collect();
+        let (head, list) = (directives.join(","), keys.join(", "));
+        let element = format!("{name}[{list}]");
+        let summary = |of: &str, at: &str, arguments: &str| {
+            format!(
+                "log(sprintf(\"{index}{at} %d %d %d %d\"{arguments}, @count({of}), @sum({of}), @min({of}), @max({of})));"
+            )
+        };
+        match (&global.kind, keys.is_empty()) {
+            (GlobalKind::Scalar { kind, .. }, _) => {
+                format!("  log(sprintf(\"{index} {}\", {name}));", directive(kind))
+            }
+            (GlobalKind::Aggregate { .. }, true) => {
+                format!("  if (@count({name})) {{ {} }}", summary(&name, "", ""))
+            }
+            (GlobalKind::Aggregate { .. }, false) => {
+                let line = summary(&element, &format!("[{head}]"), &format!(", {list}"));
+                format!("  foreach ([{list}] in {name}) {{ {line} }}")
+            }
+            (GlobalKind::Array { kind, .. }, _) => {
+                let text = format!("{index}[{head}] {}", directive(kind));
+                format!("  foreach ([{list}] in {name}) {{ log(sprintf(\"{text}\", {list}, {element})); }}")
+            }
+        }
     }
 
     fn inner(&mut self, statements: &[Statement]) {

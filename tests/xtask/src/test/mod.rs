@@ -119,6 +119,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let mut jobs = Jobs::default();
     if is_usual && !options.quick {
         jobs.on_host.push(whole::threads(&report, &timings));
+        jobs.on_host.push(whole::parallel_model(&report, &timings));
         jobs.guests.push(whole::attack(&report, &timings));
         jobs.guests.push(whole::systemd(&report, &timings));
         jobs.guests.push(whole::demo(&report, &timings));

@@ -89,6 +89,21 @@ pub fn threads<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     })
 }
 
+/// Random programs whose handlers run at the same time, in user space.
+pub fn parallel_model<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
+    Box::new(move || {
+        let seed = seed_of_the_day().to_string();
+        let ran = measure::output(&mut task(&["model", "--parallel", "--seed", &seed])?)?;
+        timings.add(Part::Model, "cargo xtask model --parallel", ran.began, ran.processor);
+        report.tell_one(
+            &format!("model: random programs on several threads, --parallel --seed {seed}"),
+            ran.status.success(),
+            &format!("{}{}", ran.stdout, ran.stderr),
+        );
+        Ok(())
+    })
+}
+
 /// Hits on CPUs that run at the same time.
 pub fn smp<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {

@@ -14,14 +14,22 @@ pub enum Sanitizer {
     None,
     /// ThreadSanitizer; in front of count.c only its calls, which count.c has functions of its own for.
     Thread,
+    /// None, and the runtime takes no locks of whole globals: what is to be noticed.
+    Unlocked,
 }
 
 /// The script's C, in `directory`, as NAME.c. A lock is waited for as long as it takes: threads share processors.
 pub fn translate(root: &Path, directory: &Path, name: &str, text: &str) -> Result<PathBuf> {
+    translate_with(root, directory, name, text, &[])
+}
+
+/// The same with further options of the compiler.
+pub fn translate_with(root: &Path, directory: &Path, name: &str, text: &str, options: &[String]) -> Result<PathBuf> {
     let script = directory.join(format!("{name}.stp"));
     fs::write(&script, text)?;
     let output = Command::new(root.join("target/debug/spile"))
         .args(["-p3", "-DTRYLOCKDELAY=1000000", "-DSTP_NO_OVERLOAD", "-DMAXACTION=1000000"])
+        .args(options)
         .arg(&script)
         .stdin(Stdio::null())
         .output()
@@ -62,6 +70,12 @@ fn building(root: &Path, c: &Path, program: &Path, main: &str, sanitizer: Saniti
     if sanitizer == Sanitizer::Thread {
         // Barriers are not known to it: what they order is accessed by single loads and stores. Volatile accesses are such.
         command.args(["-fsanitize=thread", "-Wno-tsan", "--param=tsan-distinguish-volatile=1"]);
+    }
+    if sanitizer == Sanitizer::Unlocked {
+        command.arg("-DSPILE_TESTS_UNLOCKED");
+    }
+    if main == "rounds.c" {
+        command.arg("-DSPILE_TESTS_PAUSES");
     }
     command
 }

@@ -166,6 +166,7 @@ impl Generator {
         let is_one = |index: &usize| {
             matches!(self.program.globals[*index].kind, GlobalKind::Scalar { kind: own, .. } if own == kind)
                 && !(writable && self.constants.contains(index))
+                && !self.hidden.contains(index)
         };
         locals.chain((0..self.program.globals.len()).filter(is_one).map(Variable::Global)).collect()
     }
@@ -175,6 +176,7 @@ impl Generator {
         let globals = self.program.globals.iter().enumerate();
         globals
             .filter(|(index, global)| !global.keys().is_empty() && suits(*index, global))
+            .filter(|(index, _)| !self.hidden.contains(index))
             .map(|(index, _)| index)
             .collect()
     }
@@ -349,6 +351,7 @@ impl Generator {
         let globals = self.program.globals.iter().enumerate();
         let found: Vec<usize> = globals
             .filter(|(index, global)| global.is_aggregate() && suits(*index, global))
+            .filter(|(index, _)| !self.hidden.contains(index))
             .map(|(index, _)| index)
             .collect();
         let index = *self.random.choose(&found)?;

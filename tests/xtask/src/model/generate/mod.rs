@@ -2,6 +2,7 @@
 
 //! Generates random programs: valid, terminating, and with output fully specified by the language.
 
+pub mod concurrent;
 mod expression;
 mod print;
 mod statement;
@@ -22,6 +23,8 @@ pub fn program(seed: u64) -> Program {
         constants: BTreeSet::new(),
         spread: BTreeSet::new(),
         events,
+        silent: false,
+        hidden: BTreeSet::new(),
     };
     generator.globals();
     for _ in 0..generator.random.below(4) {
@@ -45,6 +48,10 @@ struct Generator {
     spread: BTreeSet<usize>,
     /// Handlers of events are among the handlers.
     events: bool,
+    /// Nothing prints, and arrays are iterated over in the order of a key.
+    silent: bool,
+    /// Globals that statements do not use, but those that are made for them.
+    hidden: BTreeSet<usize>,
 }
 
 struct Facts {

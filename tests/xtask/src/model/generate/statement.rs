@@ -61,6 +61,10 @@ impl Generator {
     }
 
     fn print_line(&mut self, scope: &mut Scope) -> Statement {
+        if self.silent {
+            let kind = self.kind();
+            return Statement::Do(self.change(scope, kind, 2));
+        }
         let mut print = self.print(scope, 3);
         match &mut print.form {
             Form::Formatted(pieces) if !self.random.one_in(6) => pieces.push(Piece::Text(b"\n".to_vec())),
@@ -127,7 +131,10 @@ impl Generator {
             GlobalKind::Array { kind, .. } if self.random.one_in(2) => Some(scope.new_local(kind)),
             _ => None,
         };
-        let sort = self.sort(&global, value.is_some());
+        let sort = match self.silent {
+            true => Some(Sort { by: SortBy::Key(0), descending: self.random.one_in(2) }),
+            false => self.sort(&global, value.is_some()),
+        };
         let slice = (keys.len() > 1 && self.random.one_in(3)).then(|| self.pure_slice(scope, array));
         let limit = self.random.one_in(3).then(|| Expression::Number(self.random.between(0, 4), false));
         let newly = scope.frozen.insert(array);
@@ -135,7 +142,9 @@ impl Generator {
         if newly {
             scope.frozen.remove(&array);
         }
-        body.insert(0, show_visited(array, &keys, value, scope));
+        if !self.silent {
+            body.insert(0, show_visited(array, &keys, value, scope));
+        }
         Statement::Foreach(Box::new(Foreach { array, keys, value, sort, slice, limit, body }))
     }
 
@@ -179,7 +188,9 @@ impl Generator {
         let body = self.inner(scope, 3);
         let caught = self.random.one_in(2).then(|| scope.new_local(Type::Text));
         let mut handling = self.inner(scope, 1);
-        if let Some(caught) = caught {
+        if let Some(caught) = caught
+            && !self.silent
+        {
             handling.insert(0, show_error(caught));
         }
         Statement::Try(body, caught, handling)
@@ -187,7 +198,8 @@ impl Generator {
 
     fn delete(&mut self, scope: &mut Scope) -> Statement {
         let writable: Vec<usize> = (0..self.program.globals.len())
-            .filter(|index| !self.constants.contains(index) && !scope.frozen.contains(index))
+            .filter(|index| !self.constants.contains(index) && !self.hidden.contains(index))
+            .filter(|index| !scope.frozen.contains(index))
             .collect();
         let Some(index) = self.random.choose(&writable).copied() else {
             return self.print_line(scope);
@@ -235,6 +247,9 @@ impl Generator {
     }
 
     fn chart(&mut self, scope: &mut Scope) -> Statement {
+        if self.silent {
+            return self.print_line(scope);
+        }
         let spread = self.spread.clone();
         if self.random.one_in(2)
             && let Some(place) = self.aggregate(scope, 1, |index, _| spread.contains(&index))

@@ -10,6 +10,7 @@ mod aggregate;
 mod array;
 mod expression;
 mod format;
+pub mod interleaved;
 mod pattern;
 mod statement;
 mod text;

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Programs whose handlers run on several threads at once. Each global is used in a way for which the compiler has a lock of
+//! its own: by anything, or by events only in that way and by timers in any.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Generator, Scope};
+use crate::model::tree::*;
+use crate::random::Random;
+
+/// A program, and who runs its handlers.
+pub struct Concurrent {
+    /// Its handlers: those of the first thread, those of the second, and so on.
+    pub program: Program,
+    /// Number of threads.
+    pub threads: usize,
+    /// Handlers of each.
+    pub hits: usize,
+}
+
+/// How events use a global.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Any,
+    /// Numbers that are only added to.
+    Added,
+    /// One element in each handler.
+    OneKey,
+    /// A number that a handler reads or writes once, and no other one of them.
+    Once,
+    /// An aggregate that is only fed.
+    Fed,
+}
+
+/// The program for a seed.
+pub fn program(seed: u64) -> Concurrent {
+    let mut random = Random::new(seed ^ 0x5ca1e);
+    let (threads, hits) = random.pick([(2, 2), (2, 3), (2, 4), (3, 2), (4, 1)]);
+    let generator = Generator {
+        random,
+        program: Program::default(),
+        facts: Vec::new(),
+        constants: BTreeSet::new(),
+        spread: BTreeSet::new(),
+        events: true,
+        silent: true,
+        hidden: BTreeSet::new(),
+    };
+    let mut maker = Maker { generator, uses: Vec::new() };
+    maker.globals();
+    maker.functions();
+    for index in 0..threads * hits {
+        maker.handler(index);
+    }
+    Concurrent { program: maker.generator.program, threads, hits }
+}
+
+struct Maker {
+    generator: Generator,
+    /// By global.
+    uses: Vec<Use>,
+}
+
+/// A handler that is being made.
+struct Making {
+    scope: Scope,
+    /// The keys that it uses, of arrays of which it uses one element.
+    keys: BTreeMap<usize, Expression>,
+    once: bool,
+}
+
+impl Maker {
+    fn global(&mut self, kind: GlobalKind, size: Size, by: Use) {
+        self.generator.global(kind, size);
+        self.uses.push(by);
+    }
+
+    fn globals(&mut self) {
+        let scalar = |kind, initial| GlobalKind::Scalar { kind, initial, given: Given::InText };
+        self.global(scalar(Type::Long, None), Size::default(), Use::Any);
+        self.global(scalar(Type::Text, Some(Value::Text(b"x".to_vec()))), Size::default(), Use::Any);
+        for _ in 0..1 + self.generator.random.below(3) {
+            let (first, by) =
+                (self.generator.random.between(0, 3), self.generator.random.pick([Use::Any, Use::Added, Use::Once]));
+            self.global(scalar(Type::Long, Some(Value::Long(first))), Size::default(), by);
+        }
+        for _ in 0..1 + self.generator.random.below(3) {
+            let by = self.generator.random.pick([Use::Any, Use::Added, Use::OneKey, Use::OneKey]);
+            let kind = if by == Use::Added { Type::Long } else { self.generator.kind() };
+            // What a full array does while others delete is not determined but under one lock.
+            let size = match by {
+                Use::Any if self.generator.random.one_in(2) => {
+                    Size { entries: Some(2 + self.generator.random.below(3)), wraps: self.generator.random.one_in(2) }
+                }
+                _ => Size::default(),
+            };
+            let keys = vec![self.generator.kind()];
+            self.global(GlobalKind::Array { keys, kind }, size, by);
+        }
+        for _ in 0..self.generator.random.below(3) {
+            let keys = if self.generator.random.one_in(3) { Vec::new() } else { vec![self.generator.kind()] };
+            let by = self.generator.random.pick([Use::Any, Use::Fed]);
+            self.global(GlobalKind::Aggregate { keys, histogram: None }, Size::default(), by);
+        }
+    }
+
+    fn of(&self, by: Use) -> Vec<usize> {
+        (0..self.uses.len()).filter(|index| self.uses[*index] == by).collect()
+    }
+
+    /// Globals that the statements of no event use.
+    fn special(&self) -> BTreeSet<usize> {
+        (0..self.uses.len()).filter(|index| self.uses[*index] != Use::Any).collect()
+    }
+
+    fn functions(&mut self) {
+        self.generator.hidden = self.special();
+        for _ in 0..self.generator.random.below(3) {
+            self.generator.function();
+        }
+    }
+
+    /// An error in it ends it, and what it has done by then stays.
+    fn handler(&mut self, index: usize) {
+        let timer = self.generator.random.one_in(5);
+        // Timers may not use those of which a run uses one either.
+        self.generator.hidden = if timer { self.of(Use::Once).into_iter().collect() } else { self.special() };
+        let mut making = Making { scope: Scope::default(), keys: BTreeMap::new(), once: false };
+        let mut first = Vec::new();
+        for kind in [Type::Long, Type::Long, Type::Text] {
+            let local = Variable::Local(making.scope.new_local(kind));
+            let literal = Box::new(self.generator.literal(kind));
+            first.push(Statement::Do(Expression::Assign(local, literal)));
+        }
+        let mut statements = Vec::new();
+        if index == 0 {
+            statements.extend(self.second_elements());
+        }
+        for _ in 0..1 + self.generator.random.below(4) {
+            let special = match self.generator.random.one_in(3) {
+                true => None,
+                false => self.special_statement(&mut making, timer),
+            };
+            statements.push(match special {
+                Some(special) => special,
+                None => self.generator.statement(&mut making.scope),
+            });
+        }
+        first.extend(making.keys.values().filter_map(|key| self.local_key(key)));
+        first.push(Statement::Try(statements, None, Vec::new()));
+        let body = Body { locals: making.scope.locals, statements: first };
+        let when = if timer { When::Timer } else { When::Event };
+        self.generator.program.handlers.push(Handler { when, guarded: false, body });
+    }
+
+    /// Two elements of each array with a size, so that it has one lock.
+    fn second_elements(&mut self) -> Vec<Statement> {
+        let globals = self.generator.program.globals.clone();
+        let sized = globals.iter().enumerate().filter(|(_, global)| global.size.entries.is_some());
+        let mut statements = Vec::new();
+        for (index, global) in sized {
+            let GlobalKind::Array { keys, kind } = &global.kind else { continue };
+            let element = |number| Variable::Element(index, vec![literal_key(keys[0], number)]);
+            let value = self.generator.literal(*kind);
+            statements.push(Statement::Do(Expression::Assign(element(0), Box::new(value))));
+            statements.push(Statement::Do(Expression::Assign(element(1), Box::new(Expression::Read(element(0))))));
+        }
+        statements
+    }
+
+    /// The assignment to a local, if the key is one.
+    fn local_key(&mut self, key: &Expression) -> Option<Statement> {
+        match key {
+            Expression::Read(Variable::Local(local)) => {
+                let number = Expression::Number(self.generator.random.between(0, 2), false);
+                Some(Statement::Do(Expression::Assign(Variable::Local(*local), Box::new(number))))
+            }
+            _ => None,
+        }
+    }
+
+    /// Uses a global in the one way that its kind of use allows. None if there is none, or no more of it may be used.
+    fn special_statement(&mut self, making: &mut Making, timer: bool) -> Option<Statement> {
+        let special: Vec<usize> = self.special().into_iter().collect();
+        let global = *self.generator.random.choose(&special)?;
+        match self.uses[global] {
+            Use::Added => Some(Statement::Do(self.adding(global))),
+            Use::OneKey => Some(self.one_key(making, global)),
+            Use::Once if making.once || timer => None,
+            Use::Once => {
+                making.once = true;
+                Some(Statement::Do(self.once(global)))
+            }
+            Use::Fed | Use::Any => {
+                let place = self.few_keys(global);
+                let number = Box::new(Expression::Number(self.generator.random.between(0, 9), false));
+                Some(Statement::Do(Expression::Feed(place, number)))
+            }
+        }
+    }
+
+    /// The global, or one of a few elements of it.
+    fn few_keys(&mut self, global: usize) -> Variable {
+        match self.generator.program.globals[global].keys() {
+            [] => Variable::Global(global),
+            &[kind, ..] => Variable::Element(global, vec![literal_key(kind, self.generator.random.between(0, 2))]),
+        }
+    }
+
+    fn adding(&mut self, global: usize) -> Expression {
+        let place = self.few_keys(global);
+        let operator = self.generator.random.pick([Binary::Add, Binary::Subtract]);
+        match self.generator.random.below(3) {
+            0 => Expression::Step(self.generator.random.pick([Step::PreIncrement, Step::PostDecrement]), place),
+            _ => {
+                let number = self.generator.random.between(0, 9);
+                Expression::Update(operator, place, Box::new(Expression::Number(number, false)))
+            }
+        }
+    }
+
+    fn once(&mut self, global: usize) -> Expression {
+        let place = Variable::Global(global);
+        if self.generator.random.one_in(2) {
+            Expression::Assign(Variable::Local(0), Box::new(Expression::Read(place)))
+        } else {
+            let number = self.generator.random.between(0, 9);
+            Expression::Assign(place, Box::new(Expression::Number(number, false)))
+        }
+    }
+
+    fn one_key(&mut self, making: &mut Making, array: usize) -> Statement {
+        let global = self.generator.program.globals[array].clone();
+        let GlobalKind::Array { keys, kind } = &global.kind else { return Statement::Block(Vec::new()) };
+        let key = making.keys.entry(array).or_insert_with(|| match keys[0] {
+            Type::Long if self.generator.random.one_in(2) => {
+                let local = making.scope.new_local(Type::Long);
+                making.scope.fixed.insert(local);
+                Expression::Read(Variable::Local(local))
+            }
+            key => literal_key(key, self.generator.random.between(0, 2)),
+        });
+        let (key, place) = (key.clone(), Variable::Element(array, vec![key.clone()]));
+        let local = Variable::Local(if *kind == Type::Long { 0 } else { 2 });
+        let read = |place: &Variable| Box::new(Expression::Read(place.clone()));
+        let scope = &mut making.scope;
+        let value = self.generator.boxed(scope, *kind, 1);
+        match self.generator.random.below(7) {
+            0 => Statement::Do(Expression::Assign(place, value)),
+            1 => {
+                let operator = if *kind == Type::Long { Binary::Add } else { Binary::Concat };
+                Statement::Do(Expression::Update(operator, place, value))
+            }
+            2 => Statement::Do(Expression::Assign(local, read(&place))),
+            3 => {
+                let taken =
+                    vec![Statement::Do(Expression::Assign(local, read(&place))), Statement::Delete(place.clone())];
+                let made = vec![Statement::Do(Expression::Assign(place, value))];
+                Statement::If(Expression::In(vec![Some(key)], array), taken, made)
+            }
+            4 => Statement::Delete(place),
+            5 if *kind == Type::Long => {
+                let step =
+                    Expression::Step(self.generator.random.pick([Step::PreIncrement, Step::PostDecrement]), place);
+                Statement::Do(Expression::Assign(local, Box::new(step)))
+            }
+            _ => {
+                let scalar = Variable::Global(if *kind == Type::Long { 0 } else { 1 });
+                Statement::Do(Expression::Assign(scalar, read(&place)))
+            }
+        }
+    }
+}
+
+fn literal_key(kind: Type, number: i64) -> Expression {
+    match kind {
+        Type::Long => Expression::Number(number, false),
+        Type::Text => Expression::Text(vec![b'a' + number as u8]),
+    }
+}
