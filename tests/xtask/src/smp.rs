@@ -6,7 +6,7 @@
 //! the handlers are tried: counters, numbers, arrays, aggregates, rings, locks, returns. Every total must be exact, nothing skipped.
 //!
 //!     cargo xtask smp                       # as cargo xtask test
-//!     cargo xtask smp --seconds 86 --record # ten minutes of load, told in docs/smp-runs.md
+//!     cargo xtask smp --seconds 75 --record # ten minutes of load, told in docs/smp-runs.md
 //!
 //!     cargo xtask smp --many                # 64 CPUs of 512 that are possible, in turns; some go off and come back
 //!

@@ -15,7 +15,7 @@ pub struct Script {
 }
 
 /// Each prints `NAME COUNT SUM WRONG` for some of its globals: of all calls, of their arguments, and 0.
-pub const SCRIPTS: [Script; 7] = [
+pub const SCRIPTS: [Script; 8] = [
     Script {
         name: "globals",
         tries: "numbers, a number read by another handler, two numbers that belong together, counted arrays, aggregates, arrays of aggregates",
@@ -128,6 +128,41 @@ probe end {
         tries: "arrays with stripes of numbers and strings, three in a handler, keys in locals, iterated over, sorted and deleted by timers",
         text: r#"
 global from, to, name, count, sum, torn, listed
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	from[k] = from[k] - k - 1
+	to[k] = to[k] + k + 1
+	if (k in name && name[k] != sprintf("%d=%d", k, 7 * k)) torn++
+	name[k] = sprintf("%d=%d", k, 7 * k)
+}
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	if (from[k] + to[k]) torn++
+	if (k in name && name[k] != sprintf("%d=%d", k, 7 * k)) torn++
+	delete name[k]
+}
+probe timer.ms(20) {
+	foreach (k in from) total += from[k] + to[k]
+	before = 0
+	foreach (k+ in to limit 70) { count += to[k] / (k + 1); sum += to[k] / (k + 1) * k; if (k < before) torn++; before = k }
+	delete to
+	delete from
+	foreach (k in name) if (name[k] != sprintf("%d=%d", k, 7 * k)) torn++
+	if (total) torn++
+	listed++
+}
+probe end {
+	foreach (k in to) { if (from[k] + to[k]) torn++; count += to[k] / (k + 1); sum += to[k] / (k + 1) * k }
+	printf("stripes %d %d %d\n", count, sum, torn + !listed)
+}
+"#,
+        loader_stops: true,
+    },
+    Script {
+        name: "timers",
+        tries: "arrays of numbers and strings with one lock, three in a handler, iterated over, sorted and deleted by timers",
+        text: r#"
+global from, to, name, count, sum, torn, listed
 probe kernel.function("__x64_sys_getsid") {
 	k = $regs->di
 	from[k] = from[k] - k - 1
@@ -153,7 +188,7 @@ probe timer.ms(20) {
 }
 probe end {
 	foreach (k in to) { if (from[k] + to[k]) torn++; count += to[k] / (k + 1); sum += to[k] / (k + 1) * k }
-	printf("stripes %d %d %d\n", count, sum, torn + !listed)
+	printf("timers %d %d %d\n", count, sum, torn + !listed)
 }
 "#,
         loader_stops: true,
