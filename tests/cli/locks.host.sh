@@ -2,19 +2,19 @@
 # stderr: ^Array started: a lock for each of 64 stripes\.$
 # stderr: ^Array names: a lock for each of 64 stripes\.$
 # stderr: ^Array sums: a lock for each of 64 stripes\.$
-# stderr: ^Array by_local: a lock for each of 64 stripes\.$
-# stderr: ^Array by_task: a lock for each of 64 stripes\.$
 # stderr: ^Array counted: values on each CPU\.$
 # stderr: ^Array fed: values on each CPU\.$
 # stderr: ^Array constant: no lock: nothing changes it while probes are armed\.$
 # stderr: ^Array listed: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses more than single elements at .*locks\.stp:7:22\.$
 # stderr: ^Array computed: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:13:25\.$
-# stderr: ^Array assigned_twice: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:8:19\.$
-# stderr: ^Array before: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:9:16\.$
-# stderr: ^Array perhaps: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:10:44\.$
 # stderr: ^Array two: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a second element at .*locks\.stp:14:22\.$
 # stderr: ^Array called: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) calls a function that uses it\.$
 # stderr: ^Array wrapping: one lock for all of it: it wraps \(%\)\.$
+# stderr: ^Array by_local: a lock for each of 64 stripes\.$
+# stderr: ^Array by_task: a lock for each of 64 stripes\.$
+# stderr: ^Array assigned_twice: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:8:19\.$
+# stderr: ^Array before: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:9:16\.$
+# stderr: ^Array perhaps: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:10:44\.$
 # stderr: ^Array started: one lock for all of it: -D WHOLE_LOCKS\.$
 # stdout: ^1 SPILE_LOCK_WRITE$
 
