@@ -39,7 +39,9 @@ if [ "$script" = + ]; then
 	exit
 fi
 made="$program.script.o"
-compile "$@" -Wno-unused -c -o "$program.script.o" "$script"
+# Random scripts say things that a compiler wonders about.
+[ "$MAIN" != rounds.c ] || quiet=-w
+compile "$@" -Wno-unused $quiet -c -o "$program.script.o" "$script"
 if [ -z "$SHARED" ]; then
 	rest "$program" "$@"
 	made="$made $program.runtime.o $program.main.o"
