@@ -49,6 +49,17 @@ void spile_embedded_say(const char *format, ...)
 	spile_ring_text(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, cpu->message, length);
 }
 
+/* Sets what embedded C reads of the context by SystemTap's names: registers, and which of them were hit. */
+void spile_embedded_registers(struct spile_context *c)
+{
+	struct pt_regs *regs = spile_registers(c);
+	bool user = regs && user_mode(regs);
+
+	c->user_mode_p = user;
+	c->kregs = user ? NULL : regs;
+	c->uregs = user ? regs : current->mm ? task_pt_regs(current) : NULL;
+}
+
 /* If `to` is NULL the bytes are only read, a page and a half at most, in pieces. */
 bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes,
 			 bool user)

@@ -59,6 +59,7 @@ bool spile_embedded_read(struct spile_context *c, void *to, const volatile void 
 void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from,
 			  size_t bytes, bool user);
 __printf(1, 2) void spile_embedded_say(const char *format, ...);
+void spile_embedded_registers(struct spile_context *c);
 bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes,
 			 bool user);
 

@@ -11,6 +11,8 @@
 #ifndef SPILE_SCRIPT_H
 #define SPILE_SCRIPT_H
 
+struct pt_regs;			/* the kernel's; a script's unit does not look into it */
+
 typedef long long spile_long;			/* the language's long */
 typedef unsigned long long spile_ulong;
 
@@ -72,6 +74,7 @@ struct spile_held {
 	union spile_key keys[SPILE_MAX_KEYS];
 };
 
+enum { SPILE_ERROR_BUFFER = 256 };	/* bytes */
 enum { SPILE_MOST_HELD = 4 };		/* stripes of arrays in one run */
 
 /*
@@ -127,6 +130,11 @@ struct spile_context {
 	/* embedded C's own way to fail: its function clears it, and looks at it in the end */
 	const char *last_error;
 	struct spile_held held[SPILE_MOST_HELD];
+	/* for embedded C that names them: set before it runs (spile_embedded_registers()) */
+	struct pt_regs *kregs;		/* where the kernel was hit; 0 where it was not */
+	struct pt_regs *uregs;		/* the program's; 0 for a kernel thread */
+	int user_mode_p;		/* a program was hit */
+	char error_buffer[SPILE_ERROR_BUFFER];	/* for text that last_error points to */
 };
 
 enum spile_stale {

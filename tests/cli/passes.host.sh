@@ -1,6 +1,6 @@
 # Shows: each pass can be printed; -v reports the passes on standard error; the output goes to standard output.
 # stdout: ^probe begin
-# stdout: ^begin$
+# stdout: ^begin /\* <- begin \*/$
 # stdout: #include "script.h"
 # stdout: ^looked\.ko$
 # stdout: ^1$

@@ -82,9 +82,7 @@ impl Checked {
             (script, wrong) = syntax::parse(&mut self.sources, self.file, &environment, &macros);
         }
         self.parses = !any_error(&wrong);
-        if !guru {
-            wrong.extend(elaborate::needs_guru(&script));
-        }
+        wrong.extend(elaborate::shown_by_text(&script, guru));
         self.diagnostics = wrong;
         let scripts = vec![script];
         let wanted = Wanted { scripts: &scripts, points: &[], all: false };
@@ -108,7 +106,9 @@ impl Checked {
         let of_headers = scripts.first().map(casts_of_headers).unwrap_or_default();
         self.diagnostics.extend(found.into_iter().filter(|diagnostic| {
             let of_the_kernel = diagnostic.code.0.starts_with("E02") || OF_THE_KERNEL.contains(&diagnostic.code.0);
-            (self.parses || of_the_kernel) && !is_within(diagnostic, &of_headers)
+            // Format strings were looked at above.
+            let told = diagnostic.code.0 == "E0133";
+            (self.parses || of_the_kernel) && !told && !is_within(diagnostic, &of_headers)
         }));
     }
 }

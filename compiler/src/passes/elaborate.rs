@@ -123,20 +123,29 @@ fn described_global(global: &Global) -> String {
     };
     let keys: Vec<&str> = global.keys.iter().map(|key| key.name()).collect();
     let keys = if keys.is_empty() { String::new() } else { format!(" [{}]", keys.join(", ")) };
-    format!("{}:{holds}{keys}", global.name)
+    let wrap = if global.wrap { "%" } else { "" };
+    let size = global.size.map_or(String::new(), |size| format!("[{size}]"));
+    format!("{}{wrap}{size}:{holds}{keys}", global.name)
 }
 
 fn described_function(function: &Function) -> String {
-    let typed = |local: &Local| format!("{}:{}", local.name, local.ty.name());
-    let parameters: Vec<String> = function.locals.iter().take(function.parameters).map(typed).collect();
+    let (parameters, locals) = function.locals.split_at(function.parameters.min(function.locals.len()));
+    let parameters: Vec<String> = parameters.iter().map(typed).collect();
     let returns = function.returns.map_or("unknown", Type::name);
-    format!("{}:{returns} ({})", function.name, parameters.join(", "))
+    format!("{}:{returns} ({}){}", function.name, parameters.join(", "), described_locals(locals))
 }
 
 fn described_probe(probe: &Probe) -> String {
-    let from =
-        if probe.point == probe.script_point { String::new() } else { format!(" /* <- {} */", probe.script_point) };
-    let locals: Vec<String> =
-        probe.locals.iter().map(|local| format!("\n  # {}:{}", local.name, local.ty.name())).collect();
-    format!("{}{from}{}", probe.point, locals.concat())
+    format!("{} /* <- {} */{}", probe.point, probe.script_point, described_locals(&probe.locals))
+}
+
+fn typed(local: &Local) -> String {
+    format!("{}:{}", local.name, local.ty.name())
+}
+
+/// Further lines, each with a newline before it; none without locals.
+fn described_locals(locals: &[Local]) -> String {
+    let lines = locals.iter().map(|local| format!("\n  {}", typed(local)));
+    let title = if locals.is_empty() { None } else { Some("\n  # locals".to_string()) };
+    title.into_iter().chain(lines).collect()
 }

@@ -55,9 +55,7 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
     for file in files {
         let (script, wrong) = syntax::parse(&mut session.sources, file, environment, &macros);
         problems.extend(wrong);
-        if !environment.guru {
-            problems.extend(elaborate::needs_guru(&script));
-        }
+        problems.extend(elaborate::shown_by_text(&script, environment.guru));
         scripts.push(script);
     }
     let points = session.options.ask.listing().map_or_else(Vec::new, |listing| {

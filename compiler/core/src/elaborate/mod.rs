@@ -19,6 +19,7 @@ mod counter;
 mod environment;
 mod error;
 mod expand;
+mod first;
 mod format;
 mod guru;
 mod infer;
@@ -33,7 +34,7 @@ pub mod survey;
 mod unit;
 mod unneeded;
 
-pub use guru::needs_guru;
+pub use first::shown_by_text;
 pub use listing::{Listed, list, sites};
 
 use std::rc::Rc;

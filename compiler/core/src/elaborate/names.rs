@@ -12,6 +12,7 @@ use crate::library::Offered;
 use crate::program::{GlobalId, id};
 use spile_source::{FileId, SourceMap};
 use spile_syntax::ast::{self, Index};
+use spile_syntax::visit;
 
 id!(/** A declared function: index into [`Names::functions`]. */ DeclaredId);
 
@@ -42,11 +43,23 @@ pub(super) fn declare<'a>(env: &mut Environment<'a>, scripts: &'a [ast::Script])
                 ast::Item::Function(function) => names.declare_function(env, script.file, function),
                 ast::Item::Alias(alias) => names.declare_alias(env, alias),
                 ast::Item::EmbeddedC(code) => guru::check_embedded(env, code),
-                ast::Item::Probe(probe) => guru::check_block(env, &probe.body),
+                ast::Item::Probe(probe) => {
+                    guru::check_block(env, &probe.body);
+                    refuse_probewrite(env, &probe.body);
+                }
             }
         }
     }
     names
+}
+
+/// `@probewrite(name)` asks about the body of the probe that uses an alias, so it belongs in the alias.
+fn refuse_probewrite(env: &mut Environment, block: &ast::Block) {
+    visit::expressions(block, &mut |expr| {
+        if matches!(expr.kind, ast::ExprKind::ProbeWrite(_)) {
+            env.report(Error::ProbeWriteOutsideAlias { span: expr.span });
+        }
+    });
 }
 
 impl<'a> Names<'a> {
@@ -74,7 +87,10 @@ impl<'a> Names<'a> {
     fn declare_function(&mut self, env: &mut Environment<'a>, file: FileId, function: &'a ast::Function) {
         match &function.body {
             ast::FunctionBody::EmbeddedC(code) => guru::check_embedded(env, code),
-            ast::FunctionBody::Script(block) => guru::check_block(env, block),
+            ast::FunctionBody::Script(block) => {
+                guru::check_block(env, block);
+                refuse_probewrite(env, block);
+            }
         }
         let key = (function.private.then_some(file), function.name.text.as_str());
         self.function_names.entry(key).or_default().push(DeclaredId(self.functions.len() as u32));

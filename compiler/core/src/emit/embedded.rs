@@ -135,7 +135,7 @@ fn emit_global(unit: &mut String, global: &Global) {
 }
 
 /// Arguments and result as members of `THIS`, for code older than the STAP_ macros, which it may use too; and for code that
-/// reports errors through `CONTEXT->last_error`.
+/// reads registers or reports errors through CONTEXT.
 fn emit_unmangled(unit: &mut String, function: &EmbeddedFunction) {
     let member = |ty: Type| if ty == Type::Long { "spile_long " } else { "char *" };
     let symbol = &function.symbol;
@@ -168,8 +168,12 @@ fn emit_unmangled(unit: &mut String, function: &EmbeddedFunction) {
     if function.returns == Some(Type::String) {
         unit.push_str("\t\t.__retvalue = spile_result,\n");
     }
+    unit.push_str("\t};\n\n");
+    if CONTEXT_REGISTERS.iter().any(|member| has_word(&function.code.text, member)) {
+        unit.push_str("\tspile_embedded_registers(CONTEXT);\n");
+    }
     unit.push_str(&format!(
-        "\t}};\n\n\tCONTEXT->last_error = NULL;\n\t{symbol}_text(CONTEXT, &spile_this);\n\
+        "\tCONTEXT->last_error = NULL;\n\t{symbol}_text(CONTEXT, &spile_this);\n\
          \tif (CONTEXT->last_error)\n\t\tspile_embedded_error(CONTEXT, \"%s\", CONTEXT->last_error);\n"
     ));
     if function.returns == Some(Type::Long) {
@@ -196,13 +200,17 @@ fn define_result(unit: &mut String, returns: Option<Type>, long: &str, text: &st
     names.extend(["STAP_RETVALUE".to_string(), "STAP_RETURN".to_string()]);
 }
 
+/// Members of CONTEXT that are set for functions that name them.
+const CONTEXT_REGISTERS: [&str; 3] = ["kregs", "uregs", "user_mode_p"];
+
 /// Whether a C text contains the name.
 fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|found| found == word)
 }
 
 fn emit_function(unit: &mut String, function: &EmbeddedFunction) {
-    if function.unmangled || has_word(&function.code.text, "THIS") || has_word(&function.code.text, "last_error") {
+    let of_the_context = ["THIS", "last_error"].iter().chain(&CONTEXT_REGISTERS);
+    if function.unmangled || of_the_context.into_iter().any(|word| has_word(&function.code.text, word)) {
         return emit_unmangled(unit, function);
     }
     let mut names: Vec<String> = Vec::new();

@@ -15,8 +15,15 @@ impl Dwarf {
     /// The variable that matches; an external one comes before a static one.
     pub(super) fn find_global(&self, GlobalPattern { name, file, external }: GlobalPattern) -> Result<Found, Error> {
         let found = self.find_named_global(name, file, external).map_err(|damage| self.failed(damage))?;
-        if found != Err(Unavailable::Unknown) || file.is_some() {
+        if found != Err(Unavailable::Unknown) {
             return Ok(found);
+        }
+        if let Some(file) = file {
+            // The file may only declare it: `jiffies` of kernel/time/timer.c, which the linker defines.
+            return match self.is_declared_in(name, file).map_err(|damage| self.failed(damage))? {
+                true => self.find_global(GlobalPattern { name, file: None, external: true }),
+                false => Ok(found),
+            };
         }
         // A name that the linker gave a variable besides its own (`jiffies = jiffies_64;` in vmlinux.lds.S).
         for other in self.same_place(name)? {
@@ -35,6 +42,30 @@ impl Dwarf {
         };
         let there = self.elf.symbols_before(symbol.at)?.take_while(|other| other.at == symbol.at);
         Ok(there.map(|other| other.name.to_string()).filter(|other| other != name).collect())
+    }
+
+    /// Whether a unit whose path fits has a variable of that name outside functions, be it without a place.
+    fn is_declared_in(&self, name: &str, file: &str) -> Result<bool, Damage> {
+        for slot in 0..self.store.slots.len() {
+            let unit = self.store.unit(slot)?;
+            let path = unit.name.as_ref().map(|name| String::from_utf8_lossy(name.slice()).into_owned());
+            if !path.is_some_and(|path| path_fits(file, &path)) {
+                continue;
+            }
+            let mut tree = unit.entries_tree(None)?;
+            let mut children = tree.root()?.children();
+            while let Some(child) = children.next()? {
+                let entry = child.entry();
+                if entry.tag() != gimli::DW_TAG_variable {
+                    continue;
+                }
+                let Some(value) = entry.attr_value(gimli::DW_AT_name) else { continue };
+                if self.store.string(unit, value) == Some(name.as_bytes()) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// `only`: no static variable.

@@ -68,6 +68,10 @@ pub enum Error {
         ty: Type,
         span: Span,
     },
+    /// `@probewrite` in a probe or a function.
+    ProbeWriteOutsideAlias {
+        span: Span,
+    },
     /// `@perf` of a counter that no probe defines; `known`: the counters that exist.
     UnknownCounter {
         name: String,

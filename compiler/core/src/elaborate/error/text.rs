@@ -319,6 +319,9 @@ impl Error {
                     false => diagnostic.note(format!("there is: {}", known.join(", "))),
                 }
             }
+            Error::ProbeWriteOutsideAlias { span } => error("E0167", "unexpected @probewrite".into())
+                .at(*span, "this is no alias")
+                .note("it tells the statements of an alias whether the probe that uses the alias assigns to a variable"),
             Error::AliasArgument { name, span } => error("E0164", format!("alias component `{name}` has an argument"))
                 .at(*span, "")
                 .note("aliases are names alone: probe a.b = ...; what follows the name where it is used goes to the points it stands for"),

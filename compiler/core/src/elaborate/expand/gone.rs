@@ -37,46 +37,10 @@ const GONE: &[(&str, &str)] = &[
         "ioscheduler_trace.unplug_timer",
         "kernels since 2.6.39 have no such tracepoint: ioscheduler_trace.unplug_io sees all of them",
     ),
-    ("nfs.fop.aio_read", "kernels since 3.16 read through nfs.fop.read_iter"),
-    ("nfs.fop.aio_write", "kernels since 3.16 write through nfs.fop.write_iter"),
-    ("nfs.fop.read", "kernels since 3.16 read through nfs.fop.read_iter"),
-    ("nfs.fop.write", "kernels since 3.16 write through nfs.fop.write_iter"),
     ("nfs.fop.sendfile", "kernels since 2.6.23 send through generic.fop.splice_read"),
-    (
-        "nfs.proc.read",
-        "kernels since 2.6.21 have no such function: nfs.proc.read_setup and nfs.proc.read_done see a read's two ends",
-    ),
-    (
-        "nfs.proc.write",
-        "kernels since 2.6.21 have no such function: nfs.proc.write_setup and nfs.proc.write_done see a write's two ends",
-    ),
-    (
-        "nfs.proc2.read",
-        "kernels since 2.6.21 have no such function: nfs.proc2.read_setup and nfs.proc2.read_done see a read's two ends",
-    ),
-    (
-        "nfs.proc2.write",
-        "kernels since 2.6.21 have no such function: nfs.proc2.write_setup and nfs.proc2.write_done see a write's two ends",
-    ),
-    (
-        "nfs.proc3.read",
-        "kernels since 2.6.21 have no such function: nfs.proc3.read_setup and nfs.proc3.read_done see a read's two ends",
-    ),
-    (
-        "nfs.proc3.write",
-        "kernels since 2.6.21 have no such function: nfs.proc3.write_setup and nfs.proc3.write_done see a write's two ends",
-    ),
     (
         "nfs.proc3.commit",
         "kernels since 2.6.21 have no such function: nfs.proc3.commit_setup and nfs.proc3.commit_done see a commit's two ends",
-    ),
-    (
-        "nfs.proc4.read",
-        "kernels since 2.6.21 have no such function: nfs.proc4.read_setup and nfs.proc4.read_done see a read's two ends",
-    ),
-    (
-        "nfs.proc4.write",
-        "kernels since 2.6.21 have no such function: nfs.proc4.write_setup and nfs.proc4.write_done see a write's two ends",
     ),
     ("nfsd.proc2.", "this kernel's server has no version 2 (CONFIG_NFSD_V2): nfsd.proc3 and nfsd.proc4 are there"),
     (
@@ -89,8 +53,6 @@ const GONE: &[(&str, &str)] = &[
         "vfs.block_sync_page",
         "kernels since 2.6.39 have no such function: ioscheduler_trace.unplug_io sees when requests are let go",
     ),
-    ("vfs.do_sync_read", "kernels since 4.1 have no such function: vfs.read sees all reads"),
-    ("vfs.do_sync_write", "kernels since 4.1 have no such function: vfs.write sees all writes"),
     ("stap.", "the translator has no such markers: --time-report says what each pass took"),
     (
         "staprun.",
@@ -148,7 +110,7 @@ mod tests {
 
     #[test]
     fn entry_and_return_of_every_family() {
-        assert_eq!(instead_of("vfs.do_sync_read.return"), instead_of("vfs.do_sync_read"));
+        assert_eq!(instead_of("generic.fop.read.return"), instead_of("generic.fop.read"));
         assert!(instead_of("nd_syscall.sysctl.return").is_some_and(|text| text.contains("/proc/sys")));
         assert!(instead_of("stap.pass1.end").is_some());
         assert!(instead_of("vfs.read").is_none() && instead_of("nfs.fop.read_iter").is_none());

@@ -159,6 +159,11 @@ impl<'a> Expansion<'_, 'a> {
         let before = self.env.mark();
         for base in &alias.points {
             let mut components = base.components.clone();
+            // The library's `.call` leaves out inlined copies; SystemTap's aliases have none, and take `.return`.
+            let calls = components.last().is_some_and(|last| last.name == "call" && last.argument.is_none());
+            if calls && !suffix.is_empty() && self.env.is_library(alias.span.file) {
+                components.pop();
+            }
             components.extend_from_slice(suffix);
             let here = self.expand_point(&components, base, &inner, found);
             present |= here;
@@ -208,8 +213,9 @@ impl<'a> Expansion<'_, 'a> {
     }
 }
 
-/// The aliases whose names are prefixes of the components, each with that name and the remaining components; only those
-/// with the fewest remaining: `a.return.maxactive(5)` is the alias `a.return` with a suffix, not `a` with two.
+/// The aliases whose names are prefixes of the components, each with that name and the remaining components. Not those
+/// that another one continues: `a.return.maxactive(5)` is the alias `a.return` with a suffix, not `a` with two; and where
+/// `a.*.return` matches an alias `a.b.return`, it is not `a.b` with a suffix.
 fn matching_aliases<'a>(
     names: &Names<'a>,
     components: &[ast::Component],
@@ -223,8 +229,17 @@ fn matching_aliases<'a>(
         }
     }
     let fewest = matching.iter().map(|(_, _, rest)| rest.len()).min();
-    matching.retain(|(_, _, rest)| Some(rest.len()) == fewest);
+    if matching.iter().any(|(_, _, rest)| Some(rest.len()) != fewest) {
+        let longer: Vec<&[ast::Component]> = matching.iter().map(|(_, name, _)| *name).collect();
+        matching.retain(|(_, name, _)| !longer.iter().any(|other| continues(other, name)));
+    }
     matching
+}
+
+/// Whether a name begins with another one and goes on.
+fn continues(name: &[ast::Component], beginning: &[ast::Component]) -> bool {
+    let same = |(a, b): (&ast::Component, &ast::Component)| a.name == b.name && a.argument == b.argument;
+    name.len() > beginning.len() && name.iter().zip(beginning).all(same)
 }
 
 /// Whether the components begin with the name of an alias.
