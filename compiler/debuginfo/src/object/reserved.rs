@@ -9,6 +9,7 @@
 //! entry code, which are excluded as a whole (vmlinux has symbols around them); a part of a function with a suffix is
 //! refused with the function; jump labels, static calls and `BUG()`s have tables, see patched.rs.
 
+use super::bring_up;
 use super::elf::{Address, Elf};
 use super::patched::{Extent, Reader, absolute, relative};
 
@@ -43,24 +44,8 @@ const SECTIONS: [&str; 2] = [".kprobes.text", ".noinstr.text"];
 /// Functions that are missing in the list although handlers run through them (kernel/sched/core.c): parts of
 /// preempt_count_add() and preempt_count_sub(), which are in it, where the compiler has made them functions of their own;
 /// and the end of the preempt_disable_notrace() under which ftrace calls handlers, the twin of preempt_schedule(), which is
-/// in it. And what a CPU runs when it comes up, before it has its own memory and its table of exceptions
-/// (arch/x86/kernel/head_64.S, cpu_init_exception_handling()): a probe there resets the machine.
-const UNLISTED: [&str; 14] = [
-    "preempt_latency_start",
-    "preempt_latency_stop",
-    "preempt_schedule_notrace",
-    "early_setup_idt",
-    "startup_64_load_idt",
-    "set_bringup_idt_handler",
-    "start_secondary",
-    "load_percpu_segment",
-    "cr4_init",
-    "cpu_init_exception_handling",
-    "cpu_init_fred_exceptions",
-    "setup_getcpu",
-    "tss_setup_ist",
-    "load_current_idt",
-];
+/// in it. Those that a CPU runs without its table of exceptions are missing too, see bring_up.rs.
+const UNLISTED: [&str; 3] = ["preempt_latency_start", "preempt_latency_stop", "preempt_schedule_notrace"];
 /// Layouts of `struct bug_entry`: with file and line or without, and with a format since 6.18.
 const BUG_STRIDES: [u64; 3] = [12, 16, 8];
 const BUG_TABLE: &str = "__bug_table";
@@ -182,6 +167,7 @@ fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
             .map(super::elf::Section::range),
     );
     let mut listed: Vec<u64> = UNLISTED.iter().filter_map(|name| symbol((*name).to_string())).collect();
+    listed.extend(bring_up::functions(elf, reader));
     for name in ["_kprobe_blacklist", "kprobe_blacklist"] {
         let Some(contents) = reader.contents(name) else { continue };
         listed.extend(reader.places(&contents, &absolute(name, 8, Extent::Bytes(0))).into_iter().map(|(at, _)| at));
