@@ -2,10 +2,12 @@
 
 //! Names of C++ and Rust functions as the source has them, from those in symbol tables.
 
+use std::fmt::{self, Write as _};
+
 use cpp_demangle::{DemangleOptions, Symbol};
 use spile_base::glob;
 
-/// Longer ones are left as they are: nothing that people write has them.
+/// Longer ones, mangled or not, are left as they are: nothing that people write has them.
 const MOST: usize = 4096;
 
 /// `ns::Class::method`, without parameters and return type; None for a name that is not mangled.
@@ -13,11 +15,30 @@ pub fn demangled(name: &str) -> Option<String> {
     if name.len() > MOST || !(name.starts_with("_Z") || name.starts_with("_R")) {
         return None;
     }
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return Some(format!("{rust:#}"));
+    let mut short = Short(String::new());
+    match rustc_demangle::try_demangle(name) {
+        Ok(rust) => write!(short, "{rust:#}"),
+        Err(_) => {
+            let options = DemangleOptions::new().no_params().no_return_type();
+            Symbol::new(name).ok()?.structured_demangle(&mut short, &options)
+        }
     }
-    let options = DemangleOptions::new().no_params().no_return_type();
-    Symbol::new(name).ok()?.demangle_with_options(&options).ok()
+    .ok()?;
+    Some(short.0)
+}
+
+/// Text that is as long as a name may be: a mangled one of some bytes can stand for gigabytes, as each part may repeat what was
+/// before it twice.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 /// The last part of a qualified name, without template arguments: what debug information has as the function's name.

@@ -442,6 +442,8 @@ impl Elf {
     fn read_symbols(&self) -> Result<Symbols, Error> {
         let elf = self.parse()?;
         let mut all = Vec::new();
+        let names = Limits { bytes: (self.bytes.len() as u64).saturating_mul(NAMES_RATIO).max(1 << 20), ..USUAL };
+        let names = Budget::new("names of symbols", names);
         // What strip has left is what the dynamic linker needs.
         let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
         for symbol in symbols {
@@ -450,6 +452,7 @@ impl Elf {
                 .checked_sub(self.bytes.as_ptr() as usize)
                 .and_then(|start| u32::try_from(start).ok());
             let Some(start) = place.filter(|_| !name.is_empty()) else { continue };
+            names.bytes(name.len()).map_err(|error| self.wrong(error.to_string()))?;
             let (size, global) = (symbol.size(), symbol.is_global());
             let function = symbol.kind() == SymbolKind::Text;
             all.push(Row { at, size, name: (start, name.len() as u32), global, function });
@@ -696,6 +699,10 @@ impl Elf {
         self.sections.iter().find(|section| section.name == name).map(|section| section.start)
     }
 }
+
+/// All names of symbols are at most so many times as long as the file: a linker lets a name be the end of another one, which
+/// a symbol for each byte of a long one would be too.
+const NAMES_RATIO: u64 = 8;
 
 /// Sections of one file. Names are compared one by one in each search.
 const SECTIONS: Limits = Limits { bytes: 4 << 20, width: 1 << 16, ..USUAL };
