@@ -5,6 +5,7 @@
 //! An entry (DIE) is known by its offset in `.debug_info`, [`Die`]. gimli's values borrow the sections' bytes; here they
 //! are stored together with those bytes, in one value that threads can share.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gimli::{AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset};
@@ -30,6 +31,9 @@ pub(super) struct Die(pub u32);
 
 /// Bytes read of a name or path: thousands of entries may refer to one string of a megabyte.
 const MAX_TEXT: usize = 4096;
+/// All names that are listed are at most so many times as long as the entries and the strings: a name may be the end of another
+/// one, which an entry for each byte of a long one would be too.
+const NAMES_RATIO: u64 = 8;
 
 /// One unit's header, and the unit when it has been parsed.
 pub(super) struct Slot {
@@ -52,6 +56,9 @@ pub(super) struct Store {
     shared: Option<(Arc<gimli::Dwarf<Bytes>>, Arc<Elf>)>,
     /// The number of the first shared entry.
     shared_start: usize,
+    /// Bytes of names that were listed, and how many may be.
+    listed: AtomicU64,
+    most_listed: u64,
     /// What `Bytes` point into, apart from the files themselves.
     _owned: Vec<Vec<u8>>,
 }
@@ -114,8 +121,14 @@ impl Store {
             slots: Vec::new(),
             shared,
             shared_start,
+            listed: AtomicU64::new(0),
+            most_listed: 0,
             _owned: owned,
         };
+        let all = [Some(&store.dwarf), store.shared.as_ref().map(|(sections, _)| &**sections)];
+        let lengths =
+            all.into_iter().flatten().map(|dwarf| dwarf.debug_info.reader().len() + dwarf.debug_str.reader().len());
+        store.most_listed = (lengths.sum::<usize>() as u64).saturating_mul(NAMES_RATIO).max(16 << 20);
         store.slots = store.read_headers().map_err(|damage| damaged(elf, damage))?;
         Ok(store)
     }
@@ -216,6 +229,15 @@ impl Store {
         let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
         let text = sections.attr_string(unit, value).ok()?.slice();
         Some(text.get(..MAX_TEXT).unwrap_or(text))
+    }
+
+    /// Charges a name that is listed.
+    pub fn list(&self, name: &[u8]) -> Result<(), Damage> {
+        let listed = self.listed.fetch_add(name.len() as u64, Ordering::Relaxed).saturating_add(name.len() as u64);
+        match listed > self.most_listed {
+            true => Err(Damage { die: None, message: format!("names of more than {} bytes", self.most_listed) }),
+            false => Ok(()),
+        }
     }
 
     /// The entry's own DW_AT_name.
