@@ -9,6 +9,8 @@ use spile_base::glob;
 
 /// Longer ones, mangled or not, are left as they are: nothing that people write has them.
 const MOST: usize = 4096;
+/// Parts of a qualified name that are compared with a pattern.
+const MOST_PARTS: usize = 64;
 
 /// `ns::Class::method`, without parameters and return type; None for a name that is not mangled.
 pub fn demangled(name: &str) -> Option<String> {
@@ -66,8 +68,25 @@ pub(super) fn fits(pattern: &str, qualified: &str) -> bool {
     if let Some(whole) = pattern.strip_prefix("::") {
         return glob::matches(whole, qualified);
     }
-    let tails = qualified.match_indices("::").filter_map(|(at, _)| qualified.get(at + 2..));
+    if !glob::is_pattern(pattern) {
+        return qualified.strip_suffix(pattern).is_some_and(|before| before.is_empty() || before.ends_with("::"));
+    }
+    let tails = parts(qualified).take(MOST_PARTS).filter_map(|at| qualified.get(at..));
     std::iter::once(qualified).chain(tails).any(|tail| glob::matches(pattern, tail))
+}
+
+/// Where the parts of a qualified name begin behind the first one; those of template arguments are none.
+fn parts(qualified: &str) -> impl Iterator<Item = usize> {
+    let mut depth = 0usize;
+    qualified.bytes().enumerate().filter_map(move |(at, byte)| {
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && qualified.as_bytes().get(at + 1) == Some(&b':') => return Some(at + 2),
+            _ => {}
+        }
+        None
+    })
 }
 
 #[cfg(test)]
@@ -89,5 +108,6 @@ mod tests {
         assert!(fits("Class::method", "ns::Class::method") && fits("meth*", "ns::Class::method"));
         assert!(fits("::ns::*", "ns::Class::method") && !fits("::Class::method", "ns::Class::method"));
         assert!(!fits("ass::method", "ns::Class::method"));
+        assert!(fits("push", "ns::Box<a::b>::push") && fits("pu*", "ns::Box<a::b>::push") && !fits("b*", "ns::Box<a::b>::push"));
     }
 }
