@@ -649,3 +649,21 @@ fn entries_whose_names_are_ends_of_one_another() {
     let error = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap_err().to_string();
     assert!(error.contains("names of more than"), "{error}");
 }
+
+/// Units of 30 bytes that take 6 KB each when they are parsed.
+#[test]
+fn units_of_nothing() {
+    let tree = Tree::new();
+    let object = tree.object();
+    let unit = |bytes: &[u8]| {
+        let at = bytes.windows(4).position(|word| word == b"x.c\0").unwrap();
+        // The header of 11 bytes, and the code of the abbreviation, are before the name.
+        bytes[at - 12..at + 4].to_vec()
+    };
+    let units = unit(&object).repeat(70_000);
+    let abbreviations = [1, tag::UNIT as u8, 0, at::NAME as u8, 8, 0, 0, 0].to_vec();
+    let section = targets::elf::Section::plain;
+    let object = targets::elf::executable(vec![section(".debug_info", units), section(".debug_abbrev", abbreviations)]);
+    let error = open(object).err().expect("too many").to_string();
+    assert!(error.contains("more than the 65536 units"), "{error}");
+}

@@ -360,7 +360,7 @@ fn is_inside_function(entry: &Entry) -> bool {
 /// The entry's ranges that are not empty. gimli's own way adds without looking for overflow.
 pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
     /// No function has so many parts. More are not looked at: any number of entries can have the same long list.
-    const MAX_RANGES: usize = 1 << 12;
+    const MAX_RANGES: usize = 1 << 10;
     let mut ranges = Vec::new();
     let address = |value: AttributeValue<Bytes>| store.dwarf.attr_address(unit, value);
     if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {

@@ -35,6 +35,9 @@ const MAX_TEXT: usize = 4096;
 /// one, which an entry for each byte of a long one would be too.
 const NAMES_RATIO: u64 = 8;
 
+/// Units of a file: each takes 6 KB when it is parsed, and may be 30 bytes in the file. Large programs have some ten thousand.
+const MAX_UNITS: usize = 1 << 16;
+
 /// One unit's header, and the unit when it has been parsed.
 pub(super) struct Slot {
     pub header: gimli::UnitHeader<Bytes>,
@@ -42,6 +45,13 @@ pub(super) struct Slot {
     pub start: u32,
     pub end: u32,
     unit: OnceLock<Result<Unit, gimli::Error>>,
+}
+
+fn check_count(slots: &[Slot]) -> Result<(), Damage> {
+    match slots.len() > MAX_UNITS {
+        true => Err(Damage { die: None, message: format!("more than the {MAX_UNITS} units that are allowed") }),
+        false => Ok(()),
+    }
 }
 
 /// What may be used from several threads at once.
@@ -138,6 +148,7 @@ impl Store {
         let mut headers = self.dwarf.units();
         while let Some(header) = headers.next()? {
             slots.extend(slot(header)?);
+            check_count(&slots)?;
         }
         if let Some((sections, _)) = &self.shared {
             let (mut at, end) = (self.shared_start, sections.debug_info.reader().len());
@@ -145,6 +156,7 @@ impl Store {
                 let header = sections.debug_info.header_from_offset(DebugInfoOffset(at))?;
                 at = at.saturating_add(header.length_including_self()).max(at + 1);
                 slots.extend(slot(header)?);
+                check_count(&slots)?;
             }
         }
         Ok(slots)

@@ -108,6 +108,10 @@ mod tests {
         assert!(fits("Class::method", "ns::Class::method") && fits("meth*", "ns::Class::method"));
         assert!(fits("::ns::*", "ns::Class::method") && !fits("::Class::method", "ns::Class::method"));
         assert!(!fits("ass::method", "ns::Class::method"));
-        assert!(fits("push", "ns::Box<a::b>::push") && fits("pu*", "ns::Box<a::b>::push") && !fits("b*", "ns::Box<a::b>::push"));
+        assert!(
+            fits("push", "ns::Box<a::b>::push")
+                && fits("pu*", "ns::Box<a::b>::push")
+                && !fits("b*", "ns::Box<a::b>::push")
+        );
     }
 }
