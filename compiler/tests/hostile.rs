@@ -626,9 +626,11 @@ fn symbols_whose_names_are_ends_of_one_another() {
     };
     let symbols: Vec<u8> = (0..1 << 16).flat_map(symbol).collect();
     let object = targets::elf::executable_with(symbols, strings, Vec::new());
-    let error =
-        Elf::of_bytes(std::path::Path::new("x.ko"), object).unwrap().symbol_address("f").unwrap_err().to_string();
-    assert!(error.contains("names of symbols: more than") && error.contains("x.ko"), "{error}");
+    let elf = Elf::of_bytes(std::path::Path::new("x.ko"), object).unwrap();
+    for error in [elf.symbol_address("f").err(), elf.symbols_named("f").err()] {
+        let error = error.expect("too much").to_string();
+        assert!(error.contains("names of symbols: more than") && error.contains("x.ko"), "{error}");
+    }
 }
 
 /// The same by entries of DWARF, which refer to one string of a megabyte.

@@ -107,6 +107,8 @@ impl Store {
         let mut owned = Vec::new();
         let mut load = |section: SectionId| load(elf, section, 0, &mut owned);
         let mut dwarf = gimli::Dwarf::load(&mut load)?;
+        // Any number of units can have the same long table.
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
         let mut debug_frame = gimli::DebugFrame::from(load(SectionId::DebugFrame)?);
         let mut eh_frame = gimli::EhFrame::from(load(SectionId::EhFrame)?);
         debug_frame.set_address_size(8);

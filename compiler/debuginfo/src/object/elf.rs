@@ -442,8 +442,7 @@ impl Elf {
     fn read_symbols(&self) -> Result<Symbols, Error> {
         let elf = self.parse()?;
         let mut all = Vec::new();
-        let names = Limits { bytes: (self.bytes.len() as u64).saturating_mul(NAMES_RATIO).max(1 << 20), ..USUAL };
-        let names = Budget::new("names of symbols", names);
+        let names = self.names_budget();
         // What strip has left is what the dynamic linker needs.
         let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
         for symbol in symbols {
@@ -558,8 +557,21 @@ impl Elf {
     fn scan_for(&self, name: &str) -> Result<Option<u64>, Error> {
         let elf = self.parse()?;
         let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
-        let named = symbols.filter(|symbol| symbol.name_bytes() == Ok(name.as_bytes()));
-        Ok(named.filter_map(|symbol| self.symbol_start(&symbol)).min())
+        let (names, mut first) = (self.names_budget(), None);
+        for symbol in symbols {
+            let Ok(found) = symbol.name_bytes() else { continue };
+            names.bytes(found.len()).map_err(|error| self.wrong(error.to_string()))?;
+            if found == name.as_bytes() {
+                first = self.symbol_start(&symbol).into_iter().chain(first).min();
+            }
+        }
+        Ok(first)
+    }
+
+    /// For all names of symbols together.
+    fn names_budget(&self) -> Budget {
+        let bytes = (self.bytes.len() as u64).saturating_mul(NAMES_RATIO).max(1 << 20);
+        Budget::new("names of symbols", Limits { bytes, ..USUAL })
     }
 
     /// The place of a symbol of the kinds considered, in the object's one address space.
