@@ -4,12 +4,14 @@
 #include <linux/kernel.h>
 #include <linux/kern_levels.h>
 #include <linux/printk.h>
+#include <linux/sched.h>
 #include <linux/time64.h>
 
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
 #include "features.h"
+#include "gate.h"
 #include "guard.h"
 #include "ring.h"
 #include "session.h"
@@ -92,7 +94,8 @@ void spile_fn_ftrace(struct spile_context *c, struct spile_string text)
 
 void spile_fn_panic(struct spile_context *c, struct spile_string text)
 {
-	panic("%.*s", (int)text.length, text.text);
+	if (spile_gate_passes(c, SPILE_GATE_PANIC, task_tgid_nr(current), 0, 1))
+		panic("%.*s", (int)text.length, text.text);
 }
 
 /* In pieces: udelay() overflows for long delays. */

@@ -9,6 +9,7 @@
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
+#include "gate.h"
 #include "guard.h"
 #include "memory.h"
 #include "ring.h"
@@ -289,24 +290,17 @@ static void write_bytes(struct spile_context *c, spile_long address, const void 
 				address);
 }
 
-/*
- * To the current process. A kernel thread has no memory of its own and runs on that of
- * the previous task. In an NMI the page tables may be between two processes.
- * copy_to_user_nofault() checks the range; pages that are not resident are not faulted
- * in.
- */
-
-static bool write_user(spile_long address, const void *from, unsigned int bytes)
+/* To the current process. */
+static bool write_user(struct spile_context *c, spile_long address, const void *from,
+		       unsigned int bytes)
 {
-	if (!current->mm || in_nmi())
-		return false;
-	return !bytes || !copy_to_user_nofault((void __user *)(unsigned long)address, from, bytes);
+	return !bytes || !spile_gate_write_user(c, address, from, bytes);
 }
 
 static void write_user_bytes(struct spile_context *c, spile_long address, const void *from,
 			     unsigned int bytes, const char *type)
 {
-	if (!write_user(address, from, bytes))
+	if (!write_user(c, address, from, bytes))
 		spile_fail_text(c, "user %s copy fault at 0x%llx [man error::fault]", type,
 				address);
 }
@@ -354,6 +348,6 @@ SET_VALUES(user, write_user_bytes)
 void spile_fn_set_user_string_arg(struct spile_context *c, spile_long address,
 				  struct spile_string value)
 {
-	if (!write_user(address, value.text, value.length + 1))
+	if (!write_user(c, address, value.text, value.length + 1))
 		warn_of_fault(c, "string", address);
 }

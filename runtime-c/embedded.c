@@ -7,6 +7,7 @@
 
 #include "embedded.h"
 #include "context.h"
+#include "gate.h"
 #include "guard.h"
 #include "memory.h"
 #include "ring.h"
@@ -89,18 +90,7 @@ bool spile_embedded_read(struct spile_context *c, void *to, const volatile void 
 void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from,
 			  size_t bytes, bool user)
 {
-	long error;
-
-	u64 after = 0;
-
-	memcpy(&after, from, min(bytes, sizeof(after)));
-	if (!user)
-		error = spile_gate_write(c, (unsigned long)to, from, bytes);
-	else if (!spile_gate_passes(c, SPILE_GATE_USER_MEMORY, (unsigned long)to, 0, after))
-		error = 0;
-	else
-		error = current->mm ?
-			copy_to_user_nofault((void __user *)to, from, bytes) : -EFAULT;
-	if (error)
+	if (user ? spile_gate_write_user(c, (unsigned long)to, from, bytes) :
+		   spile_gate_write(c, (unsigned long)to, from, bytes))
 		spile_fail(c, SPILE_E_WRITE_FAULT, (unsigned long)to);
 }

@@ -156,6 +156,9 @@ static void name_place(char *out, size_t bytes, enum spile_gate_place what, u64 
 	case SPILE_GATE_SIGNAL:
 		scnprintf(out, bytes, "signal to process %llu", place);
 		break;
+	case SPILE_GATE_PANIC:
+		scnprintf(out, bytes, "panic() by process %llu", place);
+		break;
 	default:
 		name = spile_register_name(place);
 		scnprintf(out, bytes, "%sregister %s",
@@ -208,6 +211,11 @@ int spile_gate_write(struct spile_context *c, spile_ulong address, const void *f
 	return spile_memory_write(address, from, bytes);
 }
 
+/*
+ * A kernel thread has no memory of its own and runs on that of the previous task. In an
+ * NMI the page tables may be between two processes. copy_to_user_nofault() checks the
+ * range; pages that are not resident are not faulted in.
+ */
 int spile_gate_write_user(struct spile_context *c, spile_ulong address, const void *from,
 			  size_t bytes)
 {
@@ -215,9 +223,9 @@ int spile_gate_write_user(struct spile_context *c, spile_ulong address, const vo
 	u64 before = 0, after = 0;
 
 	memcpy(&after, from, shown);
-	if (in_nmi() || spile_memory_read(&before, address, shown, true))
+	if (!current->mm || in_nmi() || spile_memory_read(&before, address, shown, true))
 		return -EFAULT;
-	if (!spile_gate_passes(c, SPILE_GATE_MEMORY, address, before, after))
+	if (!spile_gate_passes(c, SPILE_GATE_USER_MEMORY, address, before, after))
 		return 0;
 	return copy_to_user_nofault((void __user *)(unsigned long)address, from, bytes);
 }

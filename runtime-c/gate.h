@@ -23,6 +23,7 @@ enum spile_gate_place {
 	SPILE_GATE_RETURN_VALUE,	/* a register too */
 	SPILE_GATE_ARGUMENT,
 	SPILE_GATE_SIGNAL,
+	SPILE_GATE_PANIC,
 };
 
 /*

@@ -19,4 +19,6 @@ mod passes;
 pub mod peer;
 mod reporter;
 mod session;
+/// A stack that is large enough.
+pub mod stack;
 mod target;

@@ -589,3 +589,83 @@ fn sections_of_nothing_much() {
         "{error}"
     );
 }
+
+/// Seconds of this thread's processor time that the script takes.
+fn cost(script: &str) -> f64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let now = || {
+        let usage = getrusage(UsageWho::RUSAGE_THREAD).unwrap();
+        [usage.user_time(), usage.system_time()]
+            .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6)
+            .iter()
+            .sum::<f64>()
+    };
+    let before = now();
+    assert!(compile(script.as_bytes()), "refused");
+    now() - before
+}
+
+/// Each was compared with all others: 60,000 warnings of variables that are not read, and 10,000 aliases.
+#[test]
+fn many_warnings_and_many_aliases_cost_in_proportion() {
+    let all = |count: usize, one: &dyn Fn(usize) -> String| (0..count).map(one).collect::<String>();
+    let locals = cost(&format!("probe begin {{ {} println(l7) }}", all(60_000, &|at| format!("l{at} = {at}\n"))));
+    let alias = |at: usize| format!("probe a{at} = begin {{ v = {at} }} probe a{at} {{ println(v) }}\n");
+    let aliases = cost(&all(10_000, &alias));
+    assert!(locals < 8.0 && aliases < 8.0, "locals {locals} s, aliases {aliases} s");
+}
+
+/// A symbol for each byte of a name of a megabyte: the names are 32 GB.
+#[test]
+fn symbols_whose_names_are_ends_of_one_another() {
+    let strings = [&[0][..], &[b'a'; 1 << 20], &[0]].concat();
+    // st_name, st_info (a global function), st_other, st_shndx (.text), st_value, st_size.
+    let symbol = |at: u32| {
+        let code = targets::elf::CODE.0 + u64::from(at % 4096);
+        [&(1 + at).to_le_bytes()[..], &[0x12, 0, 1, 0], &code.to_le_bytes(), &1u64.to_le_bytes()].concat()
+    };
+    let symbols: Vec<u8> = (0..1 << 16).flat_map(symbol).collect();
+    let object = targets::elf::executable_with(symbols, strings, Vec::new());
+    let elf = Elf::of_bytes(std::path::Path::new("x.ko"), object).unwrap();
+    for error in [elf.symbol_address("f").err(), elf.symbols_named("f").err()] {
+        let error = error.expect("too much").to_string();
+        assert!(error.contains("names of symbols: more than") && error.contains("x.ko"), "{error}");
+    }
+}
+
+/// The same by entries of DWARF, which refer to one string of a megabyte.
+#[test]
+fn entries_whose_names_are_ends_of_one_another() {
+    let strings = [&[b'a'; 1 << 20][..], &[0]].concat();
+    let mut tree = Tree::new();
+    for number in 0..40_000u64 {
+        let code = targets::elf::CODE.0 + number % 4096;
+        let attributes = vec![
+            (at::NAME, Value::Place(number as u32)),
+            (at::LOW_PC, Value::Address(code)),
+            (at::HIGH_PC, Value::Number(1)),
+        ];
+        tree.add(0, tag::FUNCTION, attributes);
+    }
+    let debug = open(tree.object_with(vec![targets::elf::Section::plain(".debug_str", strings)])).unwrap();
+    let error = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap_err().to_string();
+    assert!(error.contains("names of more than"), "{error}");
+}
+
+/// Units of 30 bytes that take 6 KB each when they are parsed.
+#[test]
+fn units_of_nothing() {
+    let tree = Tree::new();
+    let object = tree.object();
+    let unit = |bytes: &[u8]| {
+        let at = bytes.windows(4).position(|word| word == b"x.c\0").unwrap();
+        // The header of 11 bytes, and the code of the abbreviation, are before the name.
+        bytes[at - 12..at + 4].to_vec()
+    };
+    let units = unit(&object).repeat(70_000);
+    let abbreviations = [1, tag::UNIT as u8, 0, at::NAME as u8, 8, 0, 0, 0].to_vec();
+    let section = targets::elf::Section::plain;
+    let object = targets::elf::executable(vec![section(".debug_info", units), section(".debug_abbrev", abbreviations)]);
+    let error = open(object).err().expect("too many").to_string();
+    assert!(error.contains("more than the 65536 units"), "{error}");
+}

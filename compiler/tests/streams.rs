@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Standard streams that cannot be written, and limits for files, end in a status and a message, never in a panic or a signal.
+//! Standard streams that cannot be written, and limits for files and for the stack, end in a status and a message, never in a panic or a signal.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 
@@ -41,4 +41,15 @@ fn a_limit_for_files() {
     let (status, said) = status(RIGHT, "ulimit -f 0; exec >out;");
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("writing standard output: File too large"), "{said}");
+}
+
+#[test]
+fn a_limit_for_the_stack() {
+    // The deepest expression that is accepted.
+    let deep = format!("-p3 -e 'probe begin {{ println({}1{}) }}'", "(".repeat(200), ")".repeat(200));
+    for words in [RIGHT, &deep, "--help"] {
+        let (status, said) = status(words, "ulimit -s 64; exec >/dev/null;");
+        assert_eq!(status, Some(0), "{said}");
+    }
+    assert_eq!(status(WRONG, "ulimit -s 64;").0, Some(1));
 }

@@ -4,11 +4,16 @@
 # script: ticks ticks.stp
 # script: shell shell.stp
 # limit: 200
-# stdout: ^spile-root: uid 0 0 0 0, gid 0 0 0 0, seccomp 2, no new privileges 1$
-# stdout: ^spile-guard: uid 0 0 0 0, gid 0 0 0 0, seccomp 2, no new privileges 1$
-# stdout: ^suid: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 1, capabilities 0000000000000000 0000000000000000 0000000000000000$
-# stdout: ^spile-start: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
-# stdout: ^busyboxparts: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
+# stdout: ^spile-root: uid 0 0 0 0, gid 0 0 0 0, groups none, seccomp 2, no new privileges 1$
+# stdout: ^spile-guard: uid 0 0 0 0, gid 0 0 0 0, groups none, seccomp 2, no new privileges 1$
+# stdout: ^suid: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, groups (5001 601|601 5001|601), seccomp 0, no new privileges 1, capabilities 0000000000000000 0000000000000000 0000000000000000$
+# stdout: ^spile-start: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, groups (5001 601|601 5001|601), seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
+# stdout: ^busyboxparts: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, groups (5001 601|601 5001|601), seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
+# stdout: ^spile-root: environment 1, memory 1, descriptors 1$
+# stdout: ^spile-guard: environment 1, memory 1, descriptors 1$
+# stdout: ^suid: environment 1, memory 1, descriptors 1$
+# stdout: ^spile-start: environment 1, memory 1, descriptors 1$
+# stdout: ^spile-start: a line, no device, no module$
 # stdout: ^signals to those with root's rights: 1 1$
 # stdout: ^command: reads root:, writes elsewhere, status 3: 1$
 # stdout: ^killed spile-root: its module goes, the session says so, status [1-9]$
@@ -40,12 +45,27 @@ as usr 'suid ticks -o mine -c "busyboxparts sleep 1000"' >/dev/null 2>err &
 session=$!
 wait_for mine tick || { cat err; exit 1; }
 for tenth in $(seq 50); do [ -n "$(named busyboxparts)" ] && break; sleep 0.1; done
-ids() { echo "$1: uid $(field "$2" Uid), gid $(field "$2" Gid), seccomp $(field "$2" Seccomp), no new privileges $(field "$2" NoNewPrivs)"; }
+groups_of() { groups=$(field "$1" Groups | sed "s/ *$//"); echo "${groups:-none}"; }
+ids() { echo "$1: uid $(field "$2" Uid), gid $(field "$2" Gid), groups $(groups_of "$2"), seccomp $(field "$2" Seccomp), no new privileges $(field "$2" NoNewPrivs)"; }
 for name in spile-root spile-guard; do ids $name "$(named $name)"; done
 for name in suid spile-start busyboxparts; do
 	process=$(named $name | tail -n 1)
 	echo "$(ids $name "$process"), capabilities $(field "$process" CapPrm) $(field "$process" CapEff) $(field "$process" CapInh)"
 done
+# What a debugger reads: /proc asks the same question as ptrace(2) does.
+for name in spile-root spile-guard suid spile-start; do
+	process=$(named $name | tail -n 1)
+	environment=$(status usr "cat /proc/$process/environ")
+	memory=$(status usr "dd if=/proc/$process/mem of=/dev/null count=0")
+	echo "$name: environment $environment, memory $memory, descriptors $(status usr "ls /proc/$process/fd/")"
+done
+# It has the caller's rights, so it must hold nothing that the caller could not get.
+held=$(ls -l "/proc/$(named spile-start)/fd" | sed -n 's/.* -> //p' | sort -u | tr '\n' ' ')
+case $held in
+*/dev/spile* | *memfd:*) echo "spile-start holds $held" ;;
+*socket:*) echo 'spile-start: a line, no device, no module' ;;
+*) echo "spile-start holds $held" ;;
+esac
 echo "signals to those with root's rights: $(status usr kill -s STOP "$(named spile-root)") $(status usr kill -s KILL "$(named spile-guard)")"
 kill -s INT $(named suid)
 wait $session || true

@@ -1,8 +1,10 @@
 # Shows: records of some bytes that are printed as megabytes, on a full disk: the session ends soon, although what is left in its
-# rings would be hundreds of gigabytes of text, and says what was not read.
+# rings would be hundreds of gigabytes of text, and says what was not read; the same after a single interruption if
+# something reads it all.
 # script: wide -DMAXACTION=10000000 -DMAXACTION_INTERRUPTIBLE=10000000 -DSTP_NO_OVERLOAD wide_and_full.stp
 # limit: 90
 # stdout: ^status 8, some records not read$
+# stdout: ^interrupted once: some hundreds of megabytes, the end is told$
 
 mkdir -p /tmp/full
 mount -t tmpfs -o size=30m none /tmp/full
@@ -13,3 +15,16 @@ gone wide
 grep -q 'No space left on device' err
 grep -q '[1-9][0-9]* bytes of records were not read: nothing can be written any more' err
 echo "status $status, some records not read"
+
+spilerun wide.ko -s 4 2>err | wc -c >count &
+reader=$!
+armed wide
+begun=$(date +%s)
+kill -s INT $(named spilerun)
+wait $reader
+gone wide
+[ $(($(date +%s) - begun)) -lt $((30 * PATIENCE)) ]
+grep -q 'interrupted: [1-9][0-9]* bytes of records were not read, as 256 MB of text' err
+[ "$(cat count)" -lt 4000000000 ]
+grep -q 'the end of it' err
+echo "interrupted once: some hundreds of megabytes, the end is told"

@@ -9,6 +9,8 @@ use super::elf::{self, Section};
 pub enum Value {
     Number(u64),
     Text(&'static str),
+    /// One in `.debug_str`, by its place there.
+    Place(u32),
     /// The entry of that number; one that there is not leads anywhere.
     Entry(usize),
     Expression(Vec<u8>),
@@ -178,7 +180,7 @@ impl Writer<'_> {
         leb(u64::from(entry.tag), &mut self.abbreviations);
         self.abbreviations.push(u8::from(!entry.children.is_empty()));
         for (name, value) in &entry.attributes {
-            // DW_FORM_udata, string, ref4, exprloc, flag_present, addr.
+            // DW_FORM_udata, string, strp, ref4, exprloc, flag_present, addr.
             let form = match value {
                 Value::Number(number) => {
                     leb(*number, &mut self.info);
@@ -187,6 +189,10 @@ impl Writer<'_> {
                 Value::Text(text) => {
                     self.info.extend(text.bytes().chain([0]));
                     0x08
+                }
+                Value::Place(place) => {
+                    self.info.extend(place.to_le_bytes());
+                    0x0e
                 }
                 Value::Entry(entry) => {
                     self.references.push((self.info.len(), *entry));

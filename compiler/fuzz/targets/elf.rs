@@ -32,17 +32,15 @@ pub fn executable(more: Vec<Section>) -> Vec<u8> {
         symbols.extend((CODE.0 + offset).to_le_bytes());
         symbols.extend(0x100u64.to_le_bytes());
     }
+    executable_with(symbols, b"\0f\0register_kprobe\0".to_vec(), more)
+}
+
+/// The same with other symbols, and the strings with their names.
+pub fn executable_with(symbols: Vec<u8>, strings: Vec<u8>, more: Vec<Section>) -> Vec<u8> {
     let mut sections = vec![
         Section { name: "", kind: 0, flags: 0, address: 0, contents: Vec::new(), link: 0 },
         Section { name: ".text", kind: 1, flags: 6, address: CODE.0, contents: vec![0x90; CODE.1 as usize], link: 0 },
-        Section {
-            name: ".strtab",
-            kind: 3,
-            flags: 0,
-            address: 0,
-            contents: b"\0f\0register_kprobe\0".to_vec(),
-            link: 0,
-        },
+        Section { name: ".strtab", kind: 3, flags: 0, address: 0, contents: strings, link: 0 },
         Section { name: ".symtab", kind: 2, flags: 0, address: 0, contents: symbols, link: 2 },
     ];
     sections.extend(more);

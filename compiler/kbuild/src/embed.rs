@@ -42,7 +42,7 @@ impl Runtime {
             let files = files.map(|(path, bytes)| (path, bytes.to_vec())).collect();
             return Ok(Runtime { files, makefile: MAKEFILE.to_vec() });
         };
-        let failed = |path: &Path, error: std::io::Error| BuildError::File {
+        let failed = |path: &Path, error: std::io::Error| BuildError::Runtime {
             path: path.to_path_buf(),
             error: error.to_string(),
         };

@@ -54,6 +54,14 @@ pub enum BuildError {
         /// Its output.
         log: String,
     },
+    /// The directory of `-R` has no runtime.
+    #[error("{}: {error}", path.display())]
+    Runtime {
+        /// The file or directory of it that cannot be read.
+        path: PathBuf,
+        /// The system's error.
+        error: String,
+    },
     /// A file could not be read or written.
     #[error("{}: {error}", path.display())]
     File {
@@ -82,6 +90,9 @@ impl BuildError {
                 .chain(["--sign-key FILE --sign-cert FILE name others; mokutil --import CERTIFICATE makes one known to the kernel".into()])
                 .collect(),
             BuildError::Sign { log } => log.lines().map(str::to_string).collect(),
+            BuildError::Runtime { .. } => vec![
+                "-R takes the directory runtime-c of spile's sources, with Makefile.kbuild beside it; without -R the built-in one is used".into(),
+            ],
             BuildError::File { .. } => vec!["is the disk full? TMPDIR and SPILE_CACHE_DIR choose other places".into()],
         }
     }

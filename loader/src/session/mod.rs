@@ -276,7 +276,7 @@ impl Session<'_> {
                 Phase::Draining if is_empty => break,
                 Phase::Emptying if is_empty && self.output.sinks.is_empty() => {
                     self.phase = Phase::Stopping;
-                    self.reading.open();
+                    self.reading.open(&self.output.sinks);
                     self.calls.make(Device::stop);
                 }
                 _ => {}
@@ -566,6 +566,9 @@ impl Session<'_> {
     fn look_at_signals(&mut self) {
         let received = self.signals.read();
         let is_impatient = self.ending.count_signals(received.stops);
+        if received.stops > 0 {
+            self.reading.interrupt(&self.output.sinks);
+        }
         self.ending.leave |= received.detach;
         if received.rotate {
             self.output.sinks.rotate();

@@ -26,6 +26,10 @@ const MAX_PASS: u64 = 100_000_000;
 /// Nanoseconds for what is left in the rings at the session's end, if there was something that is no record, or if nothing
 /// can be written any more: a record of some bytes may be printed as megabytes.
 const MAX_VAIN_END: u64 = 500_000_000;
+/// After an interruption, bytes of text that are printed in any case, and bytes for each byte of records beyond that. A width can
+/// make megabytes of a record of some bytes, and terabytes of a ring, which nobody waits for.
+const MAX_WIDE_END: u64 = 256 << 20;
+const USUAL_WIDTH: u64 = 64;
 
 impl AsMut<Ring> for MappedRing {
     fn as_mut(&mut self) -> &mut Ring {
@@ -46,6 +50,27 @@ pub struct Found {
     pub stop: bool,
 }
 
+/// Bytes of records read, and of text printed, up to some time.
+#[derive(Clone, Copy, Debug)]
+struct Amounts {
+    read: u64,
+    printed: u64,
+}
+
+impl Amounts {
+    fn of(rings: &[MappedRing], sinks: &Sinks) -> Amounts {
+        let read = rings.iter().map(|mapped| mapped.ring.read_up_to()).fold(0, u64::wrapping_add);
+        Amounts { read, printed: sinks.pushed().fold(0, u64::wrapping_add) }
+    }
+
+    /// More text than records usually make has been printed since the earlier ones.
+    fn is_too_wide_since(self, before: Amounts) -> bool {
+        let printed = self.printed.wrapping_sub(before.printed);
+        let read = self.read.wrapping_sub(before.read);
+        printed > MAX_WIDE_END && printed / USUAL_WIDTH > read
+    }
+}
+
 /// The rings, and how far they are read.
 pub struct Reading<'s> {
     rings: Vec<MappedRing>,
@@ -60,6 +85,8 @@ pub struct Reading<'s> {
     read_up_to: u64,
     /// The time when the module had stopped writing.
     closed: Option<u64>,
+    /// What there was when a signal asked for the end, or when the module began to write again after it.
+    interrupted: Option<Amounts>,
     losses: Losses,
     /// Time of the last report of losses; 0: none.
     losses_reported: u64,
@@ -84,6 +111,7 @@ impl<'s> Reading<'s> {
             held_back: false,
             read_up_to: 0,
             closed: None,
+            interrupted: None,
             losses: Losses::default(),
             losses_reported: 0,
             repeated: 0,
@@ -113,13 +141,26 @@ impl<'s> Reading<'s> {
     }
 
     /// The module writes again, by its end probes.
-    pub fn open(&mut self) {
+    pub fn open(&mut self, sinks: &Sinks) {
         self.closed = None;
+        self.interrupted = self.interrupted.map(|_| Amounts::of(&self.rings, sinks));
         self.rings.iter_mut().for_each(|mapped| mapped.ring.open());
+    }
+
+    /// A signal has asked for the end.
+    pub fn interrupt(&mut self, sinks: &Sinks) {
+        self.interrupted.get_or_insert_with(|| Amounts::of(&self.rings, sinks));
+    }
+
+    /// After an interruption, what is left in the rings has been far more text than usual.
+    fn is_too_wide(&self, sinks: &Sinks) -> bool {
+        let since = self.interrupted.filter(|_| self.closed.is_some());
+        since.is_some_and(|before| Amounts::of(&self.rings, sinks).is_too_wide_since(before))
     }
 
     /// Drops everything in the rings.
     fn drop_all(&mut self, dispatcher: &mut Dispatcher) -> Found {
+        let is_too_wide = self.is_too_wide(&dispatcher.sinks);
         let left = self.rings.iter_mut().map(|mapped| {
             mapped.ring.refresh();
             mapped.ring.skip()
@@ -130,6 +171,11 @@ impl<'s> Reading<'s> {
             dispatcher.sinks.message(&format!("ERROR: {bytes} bytes of damaged buffers were not read"));
         } else if bytes > 0 && matches!(dispatcher.sinks.ended(), Some(Ended::Failed(_))) {
             dispatcher.warn(&format!("{bytes} bytes of records were not read: nothing can be written any more"));
+        } else if bytes > 0 && is_too_wide {
+            dispatcher.warn(&format!(
+                "interrupted: {bytes} bytes of records were not read, as {} MB of text were made of the last ones",
+                MAX_WIDE_END >> 20
+            ));
         }
         Found { is_empty: true, failed, ..Found::default() }
     }
@@ -143,7 +189,7 @@ impl<'s> Reading<'s> {
     /// Reads and dispatches records that are old enough. `all`: no running handler can write an older record.
     pub fn read(&mut self, all: bool, dispatcher: &mut Dispatcher) -> Found {
         let now = clock::now();
-        if self.is_in_vain(now, dispatcher) {
+        if self.is_in_vain(now, dispatcher) || self.is_too_wide(&dispatcher.sinks) {
             return self.drop_all(dispatcher);
         }
         // After reading the clock: the records to read are from before it.
@@ -267,5 +313,19 @@ impl<'s> Reading<'s> {
             true => merge::HOLD_BACK,
             false => GATHER,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_too_wide_if_it_is_much_and_of_few_records() {
+        let before = Amounts { read: u64::MAX - 10, printed: 1000 };
+        let after = |read: u64, printed: u64| Amounts { read: before.read.wrapping_add(read), printed: 1000 + printed };
+        assert!(!after(24, 8 << 20).is_too_wide_since(before), "a single wide record");
+        assert!(!after(1 << 30, 40 << 30).is_too_wide_since(before), "many usual records");
+        assert!(after(24 * 33, 33 * (8 << 20)).is_too_wide_since(before));
     }
 }

@@ -3,7 +3,9 @@
 //! What is needed of an ELF file. It is read piece by piece, never mapped: a file that somebody shortens meanwhile gives an error, not
 //! a SIGBUS.
 
+use std::cell::Cell;
 use std::fs::File;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use nix::libc;
@@ -11,8 +13,16 @@ use object::read::elf::{ElfFile64, ProgramHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{LittleEndian, Object, ObjectSection, elf};
 
-/// Larger sections are not read, in bytes.
-const MAX_SECTION: u64 = 512 << 20;
+/// Larger sections are not read, in bytes; nor are those that are as large when they are unpacked.
+const MAX_SECTION: u64 = 256 << 20;
+/// Bytes that one look at a file reads: a file with holes says that it has any number of them.
+const MAX_READ: u64 = 384 << 20;
+/// Symbols of a table, and bytes of all their names: one name can be the end of another, and so on for each of its bytes.
+const MAX_SYMBOLS: usize = 4 << 20;
+const MAX_NAMES: usize = 96 << 20;
+/// Entries of a dynamic section with one tag, and bytes of the text of one.
+const MAX_DYNAMIC: usize = 1024;
+const MAX_TEXT: usize = 4096;
 
 /// A file, or the memory of the vDSO.
 #[derive(Debug)]
@@ -96,9 +106,40 @@ impl Image {
     /// Calls with the file, if it is one for this processor.
     pub fn with<T>(&self, run: impl FnOnce(&dyn Elf) -> T) -> Option<T> {
         match self {
-            Image::File(cache) => Some(run(&parse(cache)?)),
+            Image::File(cache) => Some(run(&parse(Limited { cache, left: &Cell::new(MAX_READ) })?)),
             Image::Vdso(bytes) => Some(run(&parse(*bytes)?)),
         }
+    }
+}
+
+/// What is read of a file is at most so much.
+#[derive(Clone, Copy)]
+struct Limited<'f> {
+    cache: &'f ReadCache<File>,
+    left: &'f Cell<u64>,
+}
+
+impl Limited<'_> {
+    fn charge(self, bytes: u64) -> Result<(), ()> {
+        self.left.set(self.left.get().checked_sub(bytes).ok_or(())?);
+        Ok(())
+    }
+}
+
+impl<'f> ReadRef<'f> for Limited<'f> {
+    fn len(self) -> Result<u64, ()> {
+        self.cache.len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'f [u8], ()> {
+        self.charge(size)?;
+        self.cache.read_bytes_at(offset, size)
+    }
+
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'f [u8], ()> {
+        let text = self.cache.read_bytes_at_until(range, delimiter)?;
+        self.charge(text.len() as u64)?;
+        Ok(text)
     }
 }
 
@@ -132,7 +173,8 @@ impl<'d, R: ReadRef<'d>> Elf for ElfFile64<'d, LittleEndian, R> {
 
     fn section(&self, name: &str) -> Option<Section> {
         let section = self.section_by_name(name).filter(|section| section.size() <= MAX_SECTION)?;
-        let data = section.uncompressed_data().ok().filter(|data| !data.is_empty())?;
+        let data = section.compressed_data().ok().filter(|data| data.uncompressed_size <= MAX_SECTION)?;
+        let data = data.decompress().ok().filter(|data| !data.is_empty())?;
         Some(Section { address: section.address(), data: data.into_owned() })
     }
 
@@ -140,19 +182,24 @@ impl<'d, R: ReadRef<'d>> Elf for ElfFile64<'d, LittleEndian, R> {
         use object::read::elf::Sym;
         let table = if dynamic { self.elf_dynamic_symbol_table() } else { self.elf_symbol_table() };
         let endian = LittleEndian;
-        let named = table.iter().filter_map(|symbol| {
+        let mut left = MAX_NAMES;
+        let named = table.iter().take(MAX_SYMBOLS).map_while(|symbol| {
             let kind = symbol.st_type();
             let is_code = matches!(kind, elf::STT_FUNC | elf::STT_NOTYPE | elf::STT_OBJECT | elf::STT_GNU_IFUNC);
             let is_here = symbol.st_shndx(endian) != elf::SHN_UNDEF && symbol.st_value(endian) != 0;
-            let name = symbol.name(endian, table.strings()).ok()?;
-            (is_code && is_here && !name.is_empty()).then(|| Symbol {
+            if !is_code || !is_here {
+                return Some(None);
+            }
+            let Ok(name) = symbol.name(endian, table.strings()) else { return Some(None) };
+            left = left.checked_sub(name.len())?;
+            Some((!name.is_empty()).then(|| Symbol {
                 address: symbol.st_value(endian),
                 bytes: symbol.st_size(endian),
                 is_global: symbol.st_bind() != elf::STB_LOCAL,
                 name: name.to_vec(),
-            })
+            }))
         });
-        named.collect()
+        named.flatten().collect()
     }
 
     fn build_id(&self) -> Vec<u8> {
@@ -167,10 +214,11 @@ impl<'d, R: ReadRef<'d>> Elf for ElfFile64<'d, LittleEndian, R> {
             let at = u64::from_le_bytes(*value.first_chunk()?);
             (i64::from_le_bytes(*found) == tag).then(|| {
                 let text = usize::try_from(at).ok().and_then(|at| strings.data.get(at..));
-                text.and_then(|text| text.split(|byte| *byte == 0).next()).unwrap_or_default().to_vec()
+                let text = text.and_then(|text| text.split(|byte| *byte == 0).next()).unwrap_or_default();
+                text.iter().take(MAX_TEXT).copied().collect()
             })
         });
-        entries.collect()
+        entries.take(MAX_DYNAMIC).collect()
     }
 
     fn interpreter(&self) -> Option<PathBuf> {
@@ -207,5 +255,55 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, b"\x7fELF\x02\x01 and no more").unwrap();
         assert!(Image::of(file).with(|_| ()).is_none());
+    }
+
+    /// ELF of this many bytes whose section headers are these: type, offset, size, link.
+    fn file_of(length: u64, sections: &[(u32, u64, u64, u32)], parts: &[(u64, &[u8])]) -> File {
+        use std::os::unix::fs::FileExt;
+        let mut header = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+        header.resize(64, 0);
+        header[40] = 64;
+        header[52] = 64;
+        header[58] = 64;
+        // The last section has the names, which are all empty: the first byte of the header's padding.
+        (header[60], header[62]) = (sections.len() as u8 + 2, sections.len() as u8 + 1);
+        header.extend([0; 64]);
+        for (kind, offset, size, link) in sections.iter().chain([&(elf::SHT_STRTAB.0, 15, 1, 0)]) {
+            let mut section = [0; 64];
+            section[4..8].copy_from_slice(&kind.to_le_bytes());
+            section[24..32].copy_from_slice(&offset.to_le_bytes());
+            section[32..40].copy_from_slice(&size.to_le_bytes());
+            section[40..44].copy_from_slice(&link.to_le_bytes());
+            section[56] = 24;
+            header.extend(section);
+        }
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&header, 0).unwrap();
+        parts.iter().for_each(|(at, bytes)| file.write_all_at(bytes, *at).unwrap());
+        file.set_len(length).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_file_with_holes_is_not_read_as_a_whole() {
+        // A table of symbols of 60 GB, nearly all of it a hole.
+        let size = (60 << 30) / 24 * 24;
+        let file = file_of((60 << 30) + 4096, &[(elf::SHT_SYMTAB.0, 4096, size, 2)], &[]);
+        assert!(Image::of(file).with(|elf| elf.symbols(false).len()).is_none());
+        let small = file_of(8192, &[(elf::SHT_SYMTAB.0, 4096, 24, 2)], &[]);
+        assert_eq!(Image::of(small).with(|elf| elf.symbols(false).len()), Some(0));
+    }
+
+    #[test]
+    fn names_that_are_ends_of_one_another_are_bounded() {
+        // st_name, st_info (a global function), st_other, st_shndx, st_value, st_size.
+        let symbol = |at: u32| [&(1 + at % 4000).to_le_bytes()[..], &[0x12, 0, 1, 0], &[1; 16]].concat();
+        let symbols: Vec<u8> = (0..100_000).flat_map(symbol).collect();
+        let strings = [&[0][..], &[b'a'; 4090], &[0]].concat();
+        let places = [(elf::SHT_SYMTAB.0, 8192, symbols.len() as u64, 2), (elf::SHT_STRTAB.0, 4096, 4092, 0)];
+        let file = file_of(8 << 20, &places, &[(4096, &strings), (8192, &symbols)]);
+        let read = Image::of(file).with(|elf| elf.symbols(false)).unwrap();
+        let bytes: usize = read.iter().map(|symbol| symbol.name.len()).sum();
+        assert!(bytes <= MAX_NAMES && read.len() > 1000, "{} symbols, {bytes} bytes", read.len());
     }
 }

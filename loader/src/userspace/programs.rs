@@ -3,6 +3,7 @@
 //! Names of frames of user space.
 
 use std::collections::HashMap;
+use std::fmt::{self, Write as _};
 
 use crate::records::user::{Found, Frame, Names};
 use crate::userspace::files::Files;
@@ -13,6 +14,8 @@ use crate::userspace::symbols::Table;
 
 /// Symbols of all files that are kept; then all are read again.
 const MOST_SYMBOLS: usize = 4 << 20;
+/// Bytes of a name, mangled and not, that is shown as in the source.
+const MOST_NAME: usize = 4096;
 
 #[derive(Debug)]
 struct Program {
@@ -125,18 +128,42 @@ impl Names for Programs<'_> {
     }
 }
 
-/// As in the source; names that are not mangled as they are. C++ only with the feature `source`.
+/// As in the source; names that are not mangled, or too long, as they are. C++ only with the feature `source`.
 fn demangled(name: &[u8]) -> Vec<u8> {
-    let Ok(text) = std::str::from_utf8(name) else { return name.to_vec() };
-    if let Ok(rust) = rustc_demangle::try_demangle(text) {
-        return format!("{rust:#}").into_bytes();
-    }
-    cxx(text).map_or_else(|| name.to_vec(), String::into_bytes)
+    let text = std::str::from_utf8(name).ok().filter(|text| text.len() <= MOST_NAME);
+    let found = text.and_then(|text| match rustc_demangle::try_demangle(text) {
+        Ok(rust) => Short::of(|short| write!(short, "{rust:#}")),
+        Err(_) => cxx(text),
+    });
+    found.map_or_else(|| name.to_vec(), String::into_bytes)
 }
 
 #[cfg(feature = "source")]
 fn cxx(name: &str) -> Option<String> {
-    name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten()
+    let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten()?;
+    Short::of(|short| symbol.structured_demangle(short, &cpp_demangle::DemangleOptions::new()))
+}
+
+/// Text that is as long as a name may be: a mangled one of some bytes can stand for gigabytes, as each part may repeat what was
+/// before it twice.
+struct Short(String);
+
+impl Short {
+    fn of(write: impl FnOnce(&mut Short) -> fmt::Result) -> Option<String> {
+        let mut short = Short(String::new());
+        write(&mut short).ok()?;
+        Some(short.0)
+    }
+}
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST_NAME {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 #[cfg(not(feature = "source"))]
@@ -158,5 +185,8 @@ mod tests {
         assert_eq!(shown("_RNvC6_123foo3bar"), "123foo::bar");
         assert_eq!(shown("_Zx!"), "_Zx!");
         assert_eq!(shown("write"), "write");
+        let doubled = |most| (0..most).map(|at: u8| format!("S{}_S{}_", char::from(b'0' + at), char::from(b'0' + at)));
+        let long = format!("_Z1f1pIiiE{}", doubled(10).map(|twice| format!("S_I{twice}E")).collect::<String>());
+        assert!(shown(&long).len() <= MOST_NAME);
     }
 }

@@ -10,7 +10,9 @@ use crate::userspace::locate;
 /// Where distributions put separate debug files.
 const DEBUG: &str = "/usr/lib/debug";
 /// Largest `.gnu_debugdata` that is unpacked, in bytes.
-const MAX_DEBUGDATA: u64 = 256 << 20;
+const MAX_DEBUGDATA: u64 = 64 << 20;
+/// KiB that its decoder may use.
+const MAX_DICTIONARY: u32 = 64 << 10;
 
 /// A symbol that an address is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +119,10 @@ pub fn debug_file(elf: &dyn Elf, path: &Path) -> Option<std::fs::File> {
 fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(packed, false).take(MAX_DEBUGDATA).read_to_end(&mut bytes).ok()?;
+    lzma_rust2::XzReader::new_mem_limit(packed, false, MAX_DICTIONARY)
+        .take(MAX_DEBUGDATA)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(bytes)
 }
 

@@ -2,11 +2,13 @@
 
 //! What every phase uses and none owns: the sources, the options, the target, and the list of problems.
 
+use std::collections::HashMap;
+
 use super::Options;
 use super::error::Error;
 use crate::probe::Resolver;
-use spile_source::diagnostic::{Diagnostic, Severity};
-use spile_source::{FileId, Origin, SourceMap};
+use spile_source::diagnostic::{Code, Diagnostic, Severity};
+use spile_source::{FileId, Origin, SourceMap, Span};
 
 /// Codes of errors about things that a kernel's BTF lacks and its DWARF may have.
 const ABSENT: &[&str] = &["E0121", "E0122", "E0204", "E0205", "E0207"];
@@ -22,6 +24,8 @@ pub(super) struct Environment<'a> {
     /// How many aliases have been expanded.
     pub expansions: u32,
     problems: Vec<Diagnostic>,
+    /// Where in the list those of a code and a place were put; some may have been forgotten since.
+    known: HashMap<(Code, Option<Span>), Vec<usize>>,
     failed: bool,
 }
 
@@ -35,7 +39,15 @@ pub(super) struct Mark {
 impl<'a> Environment<'a> {
     /// With an empty list of problems.
     pub fn new(sources: &'a SourceMap, options: &Options, resolver: &'a mut Resolver<'a>) -> Environment<'a> {
-        Environment { sources, options: options.clone(), resolver, expansions: 0, problems: Vec::new(), failed: false }
+        Environment {
+            sources,
+            options: options.clone(),
+            resolver,
+            expansions: 0,
+            problems: Vec::new(),
+            known: HashMap::new(),
+            failed: false,
+        }
     }
 
     /// Whether an error was reported.
@@ -61,7 +73,10 @@ impl<'a> Environment<'a> {
             None => diagnostic,
         };
         self.failed |= diagnostic.severity == Severity::Error;
-        if !self.problems.contains(&diagnostic) {
+        let place = diagnostic.labels.first().map(|label| label.span);
+        let known = self.known.entry((diagnostic.code, place)).or_default();
+        if known.iter().all(|at| self.problems.get(*at) != Some(&diagnostic)) {
+            known.push(self.problems.len());
             self.problems.push(diagnostic);
         }
     }

@@ -56,10 +56,11 @@ pub fn sites<'a>(
     let mut names = Names::new(sources);
     names.offered = offered;
     let items = || library.iter().flat_map(|script| &script.items);
-    names.aliases.extend(items().filter_map(|item| match item {
-        Item::Alias(alias) => Some(alias),
-        _ => None,
-    }));
+    for item in items() {
+        if let Item::Alias(alias) = item {
+            names.add_alias(alias);
+        }
+    }
     let texts = Texts {
         functions: items()
             .filter_map(|item| match item {

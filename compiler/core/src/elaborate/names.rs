@@ -10,6 +10,7 @@ use super::error::Error;
 use super::guru;
 use crate::library::Offered;
 use crate::program::{GlobalId, id};
+use spile_base::glob;
 use spile_source::{FileId, SourceMap};
 use spile_syntax::ast::{self, Index};
 use spile_syntax::visit;
@@ -26,8 +27,10 @@ pub(super) struct Names<'a> {
     /// By [`DeclaredId`].
     pub functions: Vec<&'a ast::Function>,
     function_names: HashMap<(Option<FileId>, &'a str), Vec<DeclaredId>>,
-    /// All probe aliases, in the order of the files.
-    pub aliases: Vec<&'a ast::Alias>,
+    /// In the order of the files.
+    aliases: Vec<&'a ast::Alias>,
+    /// The same by the first component of a name, with the number of that name.
+    alias_places: HashMap<&'a str, Vec<(usize, usize)>>,
     /// Names of library files that no script needs: for suggestions.
     pub offered: Rc<Offered>,
 }
@@ -72,6 +75,7 @@ impl<'a> Names<'a> {
             functions: Vec::new(),
             function_names: HashMap::new(),
             aliases: Vec::new(),
+            alias_places: HashMap::new(),
             offered: Rc::default(),
         }
     }
@@ -81,7 +85,37 @@ impl<'a> Names<'a> {
             env.report(Error::AliasArgument { name: component.name.clone(), span: component.span });
         }
         alias.prologue.iter().chain(&alias.epilogue).for_each(|block| guru::check_block(env, block));
+        self.add_alias(alias);
+    }
+
+    /// Declares an alias that has been checked.
+    pub fn add_alias(&mut self, alias: &'a ast::Alias) {
+        for (number, name) in alias.names.iter().enumerate() {
+            if let Some(first) = name.first() {
+                self.alias_places.entry(&first.name).or_default().push((self.aliases.len(), number));
+            }
+        }
         self.aliases.push(alias);
+    }
+
+    /// All probe aliases, in the order of the files.
+    pub fn aliases(&self) -> &[&'a ast::Alias] {
+        &self.aliases
+    }
+
+    /// Aliases and their names that may fit a point whose first component has this name, in the order of the files.
+    pub fn aliases_like(&self, first: &str) -> Vec<(&'a ast::Alias, &'a [ast::Component])> {
+        if glob::is_pattern(first) {
+            let all = self.aliases.iter();
+            return all.flat_map(|alias| alias.names.iter().map(|name| (*alias, name.as_slice()))).collect();
+        }
+        let places = self.alias_places.get(first).into_iter().flatten();
+        places
+            .filter_map(|(at, number)| {
+                let alias = *self.aliases.get(*at)?;
+                Some((alias, alias.names.get(*number)?.as_slice()))
+            })
+            .collect()
     }
 
     fn declare_function(&mut self, env: &mut Environment<'a>, file: FileId, function: &'a ast::Function) {

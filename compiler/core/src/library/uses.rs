@@ -2,7 +2,7 @@
 
 //! The names that scripts mention, and whether a library file is needed for one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use spile_base::glob;
 use spile_syntax::ast::{Block, Component, ExprKind, FunctionBody, Item, ProbePoint, Script};
@@ -14,8 +14,9 @@ use spile_syntax::visit;
 pub struct Uses {
     /// Variables and functions.
     names: HashSet<String>,
-    /// Names of the components of probe points, including wildcards.
-    points: HashSet<Vec<String>>,
+    /// Names of the components of probe points, including wildcards; by the first one, those with a wildcard there apart.
+    points: HashMap<String, HashSet<Vec<String>>>,
+    wild: HashSet<Vec<String>>,
 }
 
 impl Uses {
@@ -44,7 +45,11 @@ impl Uses {
     /// Adds the names that probe points and their conditions mention.
     pub fn points(&mut self, points: &[ProbePoint]) {
         for point in points {
-            self.points.insert(point.components.iter().map(|component| component.name.clone()).collect());
+            let names: Vec<String> = point.components.iter().map(|component| component.name.clone()).collect();
+            match names.first().filter(|first| !glob::is_pattern(first)) {
+                Some(first) => self.points.entry(first.clone()).or_default().insert(names),
+                None => self.wild.insert(names),
+            };
             if let Some(condition) = &point.condition {
                 visit::in_expression(condition, &mut |expr| note(&mut self.names, &expr.kind));
             }
@@ -81,7 +86,8 @@ impl Uses {
     }
 
     fn needs_alias<S: AsRef<str>>(&self, alias: &[S]) -> bool {
-        self.points.iter().any(|point| leads_to(point, alias))
+        let same = alias.first().and_then(|first| self.points.get(first.as_ref()));
+        same.into_iter().flatten().chain(&self.wild).any(|point| leads_to(point, alias))
     }
 }
 

@@ -360,8 +360,8 @@ fn is_inside_function(entry: &Entry) -> bool {
 
 /// The entry's ranges that are not empty. gimli's own way adds without looking for overflow.
 pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
-    /// No function has so many parts.
-    const MAX_RANGES: usize = 1 << 16;
+    /// No function has so many parts. More are not looked at: any number of entries can have the same long list.
+    const MAX_RANGES: usize = 1 << 10;
     let mut ranges = Vec::new();
     let address = |value: AttributeValue<Bytes>| store.dwarf.attr_address(unit, value);
     if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
@@ -377,10 +377,12 @@ pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<V
             list = store.dwarf.ranges(unit, gimli::RangeListsOffset(offset.0.saturating_add(pair)))?;
             first = list.next()?;
         }
-        while let Some(range) = first {
-            if range.begin < range.end && ranges.len() < MAX_RANGES {
+        let mut read = 0;
+        while let Some(range) = first.filter(|_| read < MAX_RANGES) {
+            if range.begin < range.end {
                 ranges.push(range.begin..range.end);
             }
+            read += 1;
             first = list.next()?;
         }
         return Ok(ranges);

@@ -262,7 +262,7 @@ fn add(
 
 /// The name; the unit need not be parsed as a whole where the form is an offset of a string.
 fn text(store: &Store, index: usize, seen: &Seen) -> Result<Option<Text>, Damage> {
-    Ok(match seen.name {
+    let name = match seen.name {
         Some(AttributeValue::DebugStrRef(offset)) => {
             store.sections(Die(store.slot(index)?.start)).string(offset).ok().map(|text| text.slice())
         }
@@ -272,7 +272,9 @@ fn text(store: &Store, index: usize, seen: &Seen) -> Result<Option<Text>, Damage
             store.string(unit, value)
         }
         None => None,
-    })
+    };
+    name.map_or(Ok(()), |name| store.list(name))?;
+    Ok(name)
 }
 
 fn skip_children(raw: &mut gimli::EntriesRaw<Bytes>) -> gimli::Result<()> {

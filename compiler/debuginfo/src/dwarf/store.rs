@@ -5,9 +5,11 @@
 //! An entry (DIE) is known by its offset in `.debug_info`, [`Die`]. gimli's values borrow the sections' bytes; here they
 //! are stored together with those bytes, in one value that threads can share.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gimli::{AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset};
+use gimli::{Abbreviations, AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset};
 
 use spile_abi::budget::Exceeded;
 
@@ -33,6 +35,12 @@ pub(super) struct Die(pub u32);
 
 /// Bytes read of a name or path: thousands of entries may refer to one string of a megabyte.
 const MAX_TEXT: usize = 4096;
+/// All names that are listed are at most so many times as long as the entries and the strings: a name may be the end of another
+/// one, which an entry for each byte of a long one would be too.
+const NAMES_RATIO: u64 = 8;
+
+/// Units of a file: each takes 6 KB when it is parsed, and may be 30 bytes in the file. Large programs have some ten thousand.
+const MAX_UNITS: usize = 1 << 16;
 
 /// Where one unit is; its header and the unit when they have been parsed.
 pub(super) struct Slot {
@@ -47,6 +55,13 @@ pub(super) struct Slot {
 const UNITS: [usize; 1] = [2];
 const WHAT: &str = "units";
 
+fn check_count(slots: &[Slot]) -> Result<(), Damage> {
+    match slots.len() > MAX_UNITS {
+        true => Err(Damage { die: None, message: format!("more than the {MAX_UNITS} units that are allowed") }),
+        false => Ok(()),
+    }
+}
+
 /// What may be used from several threads at once.
 pub(super) struct Store {
     pub dwarf: gimli::Dwarf<Bytes>,
@@ -54,11 +69,16 @@ pub(super) struct Store {
     pub eh_frame: gimli::EhFrame<Bytes>,
     pub eh_frame_start: Option<u64>,
     pub slots: Vec<Slot>,
+    /// Tables of abbreviations, by whether they are the shared file's, and their offset in its section.
+    abbreviations: Mutex<HashMap<(bool, usize), Arc<Abbreviations>>>,
     /// Entries shared by several files are in another file (`.gnu_debugaltlink`): its sections, and the file. Its entries
     /// are numbered as if they followed this file's own.
     shared: Option<(Arc<gimli::Dwarf<Bytes>>, Arc<Elf>)>,
     /// The number of the first shared entry.
     shared_start: usize,
+    /// Bytes of names that were listed, and how many may be.
+    listed: AtomicU64,
+    most_listed: u64,
     /// What `Bytes` point into, apart from the files themselves.
     _owned: Vec<Vec<u8>>,
 }
@@ -121,8 +141,15 @@ impl Store {
             slots: Vec::new(),
             shared,
             shared_start,
+            abbreviations: Mutex::default(),
+            listed: AtomicU64::new(0),
+            most_listed: 0,
             _owned: owned,
         };
+        let all = [Some(&store.dwarf), store.shared.as_ref().map(|(sections, _)| &**sections)];
+        let lengths =
+            all.into_iter().flatten().map(|dwarf| dwarf.debug_info.reader().len() + dwarf.debug_str.reader().len());
+        store.most_listed = (lengths.sum::<usize>() as u64).saturating_mul(NAMES_RATIO).max(16 << 20);
         // What is shared may be in another file the next time.
         let cache = cache.filter(|_| store.shared.is_none());
         store.slots = match stored::find(elf, cache, WHAT).and_then(|bytes| Tables::open(bytes, &UNITS)) {
@@ -149,6 +176,7 @@ impl Store {
         let mut headers = self.dwarf.units();
         while let Some(header) = headers.next()? {
             slots.extend(slot(header)?);
+            check_count(&slots)?;
         }
         if let Some((sections, _)) = &self.shared {
             let (mut at, end) = (self.shared_start, sections.debug_info.reader().len());
@@ -156,6 +184,7 @@ impl Store {
                 let header = sections.debug_info.header_from_offset(DebugInfoOffset(at))?;
                 at = at.saturating_add(header.length_including_self()).max(at + 1);
                 slots.extend(slot(header)?);
+                check_count(&slots)?;
             }
         }
         Ok(slots)
@@ -211,8 +240,31 @@ impl Store {
     pub fn unit(&self, slot: usize) -> Result<&Unit, Damage> {
         let slot = self.slot(slot)?;
         let header = *self.header(slot)?;
-        let unit = slot.unit.get_or_init(|| self.sections(Die(slot.start)).unit(header));
+        let parse = || {
+            let sections = self.sections(Die(slot.start));
+            gimli::Unit::new_with_abbreviations(sections, header, self.abbreviations_of(slot, sections, &header)?)
+        };
+        let unit = slot.unit.get_or_init(parse);
         unit.as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
+    }
+
+    /// The unit's table of abbreviations; parsed once, for any number of units can have the same long one.
+    fn abbreviations_of(
+        &self,
+        slot: &Slot,
+        sections: &gimli::Dwarf<Bytes>,
+        header: &gimli::UnitHeader<Bytes>,
+    ) -> Result<Arc<Abbreviations>, gimli::Error> {
+        let key = (slot.start as usize >= self.shared_start, header.debug_abbrev_offset().0);
+        let parsed = |all: &Mutex<HashMap<_, Arc<Abbreviations>>>| {
+            all.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+        };
+        if let Some(abbreviations) = parsed(&self.abbreviations) {
+            return Ok(abbreviations);
+        }
+        let abbreviations = sections.abbreviations(header)?;
+        let mut all = self.abbreviations.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(all.entry(key).or_insert(abbreviations).clone())
     }
 
     pub fn unit_of(&self, die: Die) -> Result<&Unit, Damage> {
@@ -247,6 +299,15 @@ impl Store {
         let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
         let text = sections.attr_string(unit, value).ok()?.slice();
         Some(text.get(..MAX_TEXT).unwrap_or(text))
+    }
+
+    /// Charges a name that is listed.
+    pub fn list(&self, name: &[u8]) -> Result<(), Damage> {
+        let listed = self.listed.fetch_add(name.len() as u64, Ordering::Relaxed).saturating_add(name.len() as u64);
+        match listed > self.most_listed {
+            true => Err(Damage { die: None, message: format!("names of more than {} bytes", self.most_listed) }),
+            false => Ok(()),
+        }
     }
 
     /// The entry's own DW_AT_name.

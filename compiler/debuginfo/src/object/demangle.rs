@@ -2,22 +2,45 @@
 
 //! Names of C++ and Rust functions as the source has them, from those in symbol tables.
 
+use std::fmt::{self, Write as _};
+
 use cpp_demangle::{DemangleOptions, Symbol};
 use spile_base::glob;
 
-/// Longer ones are left as they are: nothing that people write has them.
+/// Longer ones, mangled or not, are left as they are: nothing that people write has them.
 const MOST: usize = 4096;
+/// Parts of a qualified name that are compared with a pattern.
+const MOST_PARTS: usize = 64;
 
 /// `ns::Class::method`, without parameters and return type; None for a name that is not mangled.
 pub fn demangled(name: &str) -> Option<String> {
     if name.len() > MOST || !(name.starts_with("_Z") || name.starts_with("_R")) {
         return None;
     }
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return Some(format!("{rust:#}"));
+    let mut short = Short(String::new());
+    match rustc_demangle::try_demangle(name) {
+        Ok(rust) => write!(short, "{rust:#}"),
+        Err(_) => {
+            let options = DemangleOptions::new().no_params().no_return_type();
+            Symbol::new(name).ok()?.structured_demangle(&mut short, &options)
+        }
     }
-    let options = DemangleOptions::new().no_params().no_return_type();
-    Symbol::new(name).ok()?.demangle_with_options(&options).ok()
+    .ok()?;
+    Some(short.0)
+}
+
+/// Text that is as long as a name may be: a mangled one of some bytes can stand for gigabytes, as each part may repeat what was
+/// before it twice.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 /// The last part of a qualified name, without template arguments: what debug information has as the function's name.
@@ -45,8 +68,25 @@ pub(super) fn fits(pattern: &str, qualified: &str) -> bool {
     if let Some(whole) = pattern.strip_prefix("::") {
         return glob::matches(whole, qualified);
     }
-    let tails = qualified.match_indices("::").filter_map(|(at, _)| qualified.get(at + 2..));
+    if !glob::is_pattern(pattern) {
+        return qualified.strip_suffix(pattern).is_some_and(|before| before.is_empty() || before.ends_with("::"));
+    }
+    let tails = parts(qualified).take(MOST_PARTS).filter_map(|at| qualified.get(at..));
     std::iter::once(qualified).chain(tails).any(|tail| glob::matches(pattern, tail))
+}
+
+/// Where the parts of a qualified name begin behind the first one; those of template arguments are none.
+fn parts(qualified: &str) -> impl Iterator<Item = usize> {
+    let mut depth = 0usize;
+    qualified.bytes().enumerate().filter_map(move |(at, byte)| {
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && qualified.as_bytes().get(at + 1) == Some(&b':') => return Some(at + 2),
+            _ => {}
+        }
+        None
+    })
 }
 
 #[cfg(test)]
@@ -68,5 +108,10 @@ mod tests {
         assert!(fits("Class::method", "ns::Class::method") && fits("meth*", "ns::Class::method"));
         assert!(fits("::ns::*", "ns::Class::method") && !fits("::Class::method", "ns::Class::method"));
         assert!(!fits("ass::method", "ns::Class::method"));
+        assert!(
+            fits("push", "ns::Box<a::b>::push")
+                && fits("pu*", "ns::Box<a::b>::push")
+                && !fits("b*", "ns::Box<a::b>::push")
+        );
     }
 }

@@ -425,6 +425,7 @@ impl Elf {
     fn read_symbols(&self) -> Result<SymbolTable, Error> {
         let elf = self.parse()?;
         let mut all = Vec::new();
+        let names = self.names_budget();
         // What strip has left is what the dynamic linker needs.
         let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
         for symbol in symbols {
@@ -433,6 +434,7 @@ impl Elf {
                 .checked_sub(self.bytes.as_ptr() as usize)
                 .and_then(|start| u32::try_from(start).ok());
             let Some(start) = place.filter(|_| !name.is_empty()) else { continue };
+            names.bytes(name.len()).map_err(|error| self.wrong(error.to_string()))?;
             let (size, global) = (symbol.size(), symbol.is_global());
             let function = symbol.kind() == SymbolKind::Text;
             all.push(Row { at, size, name: (start, name.len() as u32), global, function });
@@ -537,8 +539,21 @@ impl Elf {
     fn scan_for(&self, name: &str) -> Result<Option<u64>, Error> {
         let elf = self.parse()?;
         let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
-        let named = symbols.filter(|symbol| symbol.name_bytes() == Ok(name.as_bytes()));
-        Ok(named.filter_map(|symbol| self.symbol_start(&symbol)).min())
+        let (names, mut first) = (self.names_budget(), None);
+        for symbol in symbols {
+            let Ok(found) = symbol.name_bytes() else { continue };
+            names.bytes(found.len()).map_err(|error| self.wrong(error.to_string()))?;
+            if found == name.as_bytes() {
+                first = self.symbol_start(&symbol).into_iter().chain(first).min();
+            }
+        }
+        Ok(first)
+    }
+
+    /// For all names of symbols together.
+    fn names_budget(&self) -> Budget {
+        let bytes = (self.bytes.len() as u64).saturating_mul(NAMES_RATIO).max(1 << 20);
+        Budget::new("names of symbols", Limits { bytes, ..USUAL })
     }
 
     /// The place of a symbol of the kinds considered, in the object's one address space.
@@ -678,6 +693,10 @@ impl Elf {
         self.sections.iter().find(|section| section.name == name).map(|section| section.start)
     }
 }
+
+/// All names of symbols are at most so many times as long as the file: a linker lets a name be the end of another one, which
+/// a symbol for each byte of a long one would be too.
+const NAMES_RATIO: u64 = 8;
 
 /// Sections of one file. Names are compared one by one in each search.
 const SECTIONS: Limits = Limits { bytes: 4 << 20, width: 1 << 16, ..USUAL };

@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::ops::Deref;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use spile_abi::budget::Budget;
@@ -42,7 +43,8 @@ impl Deref for Bytes {
 
 /// The file's contents; `.xz`, `.gz` and `.zst` are known by their first bytes, whatever the name says.
 pub fn open(path: &Path) -> Result<Bytes, Error> {
-    let file = File::open(path).map_err(Error::read(path))?;
+    // Opening a pipe would wait for its writer: a program can name one as its debug file (.gnu_debuglink).
+    let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(Error::read(path))?;
     let metadata = file.metadata().map_err(Error::read(path))?;
     if !metadata.is_file() {
         return Err(Error::Elf { path: path.into(), message: "not a regular file".into() });
@@ -109,6 +111,14 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe.debug");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(open(&pipe).err().expect("no file").to_string().contains("not a regular file"));
+    }
 
     fn written(bytes: &[u8]) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");

@@ -6,6 +6,7 @@
 //! The tables of an ELF file are read with the `object` crate, here and nowhere else in this crate.
 
 mod boot_image;
+mod bring_up;
 mod demangle;
 mod dynamic;
 mod elf;

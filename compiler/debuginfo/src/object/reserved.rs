@@ -9,6 +9,7 @@
 //! entry code, which are excluded as a whole (vmlinux has symbols around them); a part of a function with a suffix is
 //! refused with the function; jump labels, static calls and `BUG()`s have tables, see patched.rs.
 
+use super::bring_up;
 use super::elf::{Address, Elf};
 use super::patched::{Extent, Reader, absolute, relative};
 
@@ -43,8 +44,8 @@ const SECTIONS: [&str; 2] = [".kprobes.text", ".noinstr.text"];
 /// Functions that are missing in the list although handlers run through them (kernel/sched/core.c): parts of
 /// preempt_count_add() and preempt_count_sub(), which are in it, where the compiler has made them functions of their own;
 /// and the end of the preempt_disable_notrace() under which ftrace calls handlers, the twin of preempt_schedule(), which is
-/// in it. And what a CPU runs when it comes up, before it has its own memory and its table of exceptions
-/// (arch/x86/kernel/head_64.S, cpu_init_exception_handling()): a probe there resets the machine.
+/// in it. And what a CPU runs before it has its own memory and its table of exceptions, for files without code; bring_up.rs finds
+/// these and others in the code.
 const UNLISTED: [&str; 14] = [
     "preempt_latency_start",
     "preempt_latency_stop",
@@ -182,6 +183,7 @@ fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
             .map(super::elf::Section::range),
     );
     let mut listed: Vec<u64> = UNLISTED.iter().filter_map(|name| symbol((*name).to_string())).collect();
+    listed.extend(bring_up::functions(elf, reader));
     for name in ["_kprobe_blacklist", "kprobe_blacklist"] {
         let Some(contents) = reader.contents(name) else { continue };
         listed.extend(reader.places(&contents, &absolute(name, 8, Extent::Bytes(0))).into_iter().map(|(at, _)| at));

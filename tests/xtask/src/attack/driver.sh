@@ -12,6 +12,8 @@ load() {
 		cat /proc/interrupts /proc/vmstat >/dev/null
 		ping -c 1 -W 1 127.0.0.1 >/dev/null
 		sh -c 'kill -9 $$' 2>/dev/null
+		{ user fork; user_O0 thread; user_fixed jump; user_stripped; user_split; bash -c 'echo x | while read y; do :; done'; } >/dev/null 2>&1
+		for way in chain signal library made; do stacks $way >/dev/null 2>&1; done
 		# On emulated CPUs that are always busy, each second of a session costs one of the host's.
 		usleep 400000
 	done

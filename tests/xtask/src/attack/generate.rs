@@ -3,7 +3,8 @@
 //! Generates hostile scripts from a grammar: none needs guru mode, all are as expensive, deep, wild and large as the
 //! language allows.
 
-use super::points::points;
+use super::points;
+use super::run::Disturbance;
 use super::script::{Function, Probe, Script};
 use crate::random::Random;
 
@@ -112,7 +113,7 @@ pub fn script(seed: u64, functions: &[Function]) -> Script {
     let count = random.pick([1, 1, 2, 2, 3, 4]);
     let mut probes: Vec<Probe> = (0..count)
         .map(|_| Probe {
-            points: points(random),
+            points: points::points(random),
             statements: (0..1 + random.below(5)).map(|_| guarded(random, functions)).collect(),
         })
         .collect();
@@ -124,6 +125,14 @@ pub fn script(seed: u64, functions: &[Function]) -> Script {
             "kernel.function(\"vfree\") ?, kernel.function(\"free_module\") ?",
         ]);
         probes.push(Probe { points: vec![point.to_string()], statements: vec!["freed = pointer_arg(1)".to_string()] });
+    }
+    // By the seed alone, so that it does not change what else a script has.
+    if Disturbance::of(seed).changes_machine() {
+        probes.push(Probe { points: points::changes(random), statements: vec!["n++".to_string()] });
+    }
+    if seed % 3 == 2 {
+        let statements = (0..1 + random.below(4)).map(|_| in_user_space(random, functions)).collect();
+        probes.push(Probe { points: points::programs(random), statements });
     }
     let locals =
         format!("{}x = {};", (0..90).map(|at| format!("l{at} = x + {at}; ")).collect::<String>(), sum_of_locals());
@@ -254,6 +263,33 @@ fn statement(random: &mut Random, functions: &[Function]) -> String {
         ),
         _ => call(random, functions, 2).unwrap_or_else(|| "n--".to_string()),
     }
+}
+
+/// What reads the memory and the stack of the process.
+fn in_user_space(random: &mut Random, functions: &[Function]) -> String {
+    const PLACES: [&str; 8] = [
+        "register(\"rsp\")",
+        "register(\"rdi\")",
+        "uaddr()",
+        "user_long(register(\"rsp\"))",
+        "user_long(user_long(register(\"rsp\") + n % 4096))",
+        "(register(\"rsp\") + 0x7ffff000)",
+        "(0 - n * 8)",
+        "0x7fffffffeff8",
+    ];
+    let place = random.pick(PLACES);
+    let statement = match random.below(9) {
+        0 => "by[sprint_ubacktrace()] = text".to_string(),
+        1 => "print_ubacktrace()".to_string(),
+        2 => "text = ubacktrace(); n += strlen(text)".to_string(),
+        3 => format!("println(user_string_n({place}, {}))", random.pick(NUMBERS)),
+        4 => format!("n += user_long({place}); text = user_string_quoted({place})"),
+        5 => format!("println(@cast({place}, \"task_struct\", \"kernel\")->parent->comm, $$vars)"),
+        6 => "println($$parms$$, $$locals$, $$return)".to_string(),
+        7 => format!("printf(\"%100M %s\", {place}, usymname({place}))"),
+        _ => statement(random, functions),
+    };
+    format!("try {{ {statement} }} catch (problem) {{ m++; last = problem }}")
 }
 
 /// An expression that is hundreds of levels deep.

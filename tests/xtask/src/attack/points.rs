@@ -176,6 +176,74 @@ const COMES_AND_GOES: [&str; 6] = [
     "module(\"*\").function(\"*exit*\").return",
 ];
 
+/// What runs when a CPU goes or comes, the machine sleeps and wakes up, or a module is loaded: by files.
+const CHANGES: [&str; 18] = [
+    "arch/x86/kernel/*.c",
+    "arch/x86/kernel/smpboot.c",
+    "arch/x86/kernel/cpu/*.c",
+    "arch/x86/kernel/idt.c",
+    "arch/x86/kernel/acpi/*.c",
+    "arch/x86/kernel/apic/*.c",
+    "arch/x86/power/*.c",
+    "arch/x86/mm/*.c",
+    "kernel/cpu.c",
+    "kernel/smpboot.c",
+    "kernel/smp.c",
+    "kernel/stop_machine.c",
+    "kernel/sched/*.c",
+    "kernel/time/*.c",
+    "kernel/power/*.c",
+    "drivers/base/power/*.c",
+    "drivers/acpi/*.c",
+    "kernel/module/*.c",
+];
+
+/// Programs that `driver.sh` runs all the time, at the same path in the guest; and libc, which is all of theirs.
+const PROGRAMS: [&str; 9] = [
+    "/usr/bin/bash",
+    "user",
+    "user_O0",
+    "user_fixed",
+    "user_stripped",
+    "user_split",
+    "/lib/x86_64-linux-gnu/libc.so.6",
+    "/lib64/ld-linux-x86-64.so.2",
+    "/usr/bin/strace",
+];
+
+/// For a script that runs while CPUs or modules come and go, or the machine sleeps: a group of what runs then.
+pub fn changes(random: &mut Random) -> Vec<String> {
+    let file = random.pick(CHANGES);
+    if random.one_in(4) {
+        return vec![format!("kernel.statement(\"*@{file}:*\") ?")];
+    }
+    (0..random.pick([1, 2])).map(|_| format!("kernel.function(\"*@{file}\"){} ?", kind(random))).collect()
+}
+
+/// In programs.
+pub fn programs(random: &mut Random) -> Vec<String> {
+    let count = random.pick([1, 1, 2, 3]);
+    (0..count).map(|_| in_program(random)).collect()
+}
+
+fn in_program(random: &mut Random) -> String {
+    let program = random.pick(PROGRAMS);
+    let some =
+        if random.one_in(3) { "*".to_string() } else { format!("{}*", char::from(b'a' + random.below(26) as u8)) };
+    let form = match random.below(12) {
+        0..=2 => format!("function(\"{some}\")"),
+        3 | 4 => format!("function(\"{some}\").return"),
+        5 => "statement(\"*@*:*\")".to_string(),
+        6 => format!("plt(\"{some}\")"),
+        7 => format!("plt(\"{some}\").return"),
+        8 => "mark(\"*\")".to_string(),
+        9 => random.pick(["syscall", "syscall.return"]).to_string(),
+        10 => random.pick(["begin", "end", "thread.begin", "thread.end"]).to_string(),
+        _ => return random.pick(["process.syscall ?", "process.begin ?", "process.end ?"]).to_string(),
+    };
+    format!("process(\"{program}\").{form} ?")
+}
+
 /// The points of one probe; all are optional, because kernels differ.
 pub fn points(random: &mut Random) -> Vec<String> {
     let count = random.pick([1, 1, 1, 2, 3]);

@@ -19,6 +19,22 @@ use crate::{guest, measure, parallel};
 const DRIVER: &str = include_str!("driver.sh");
 /// Ways in which `driver.sh` disturbs a session, the first of them none.
 const DISTURBANCES: u64 = 12;
+
+/// The number of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disturbance(u64);
+
+impl Disturbance {
+    /// Of the script with this seed.
+    pub fn of(seed: u64) -> Disturbance {
+        Disturbance(seed % DISTURBANCES)
+    }
+
+    /// CPUs or modules come and go, or the machine sleeps.
+    pub fn changes_machine(self) -> bool {
+        matches!(self.0, 4 | 7 | 8)
+    }
+}
 /// Kernel parameters that make a guest panic at the first fault, so that nothing after it hides it.
 const PARAMETERS: [&str; 4] = ["panic_on_warn=1", "softlockup_panic=1", "hung_task_panic=1", "oops=panic"];
 /// Time limits in seconds for compiling one script; and for running one.
@@ -167,7 +183,7 @@ fn one_guest(ground: &Ground, scripts: &[Script], open: &[usize]) -> Result<(BTr
     let mut text = String::from("cd /root\n. /root/driver.sh\n");
     for index in open {
         guest.copy(module(directory, *index), format!("/root/attack_{index}.ko"))?;
-        text.push_str(&format!("attack {index} {} {seconds} {patience}\n", scripts[*index].seed % DISTURBANCES));
+        text.push_str(&format!("attack {index} {} {seconds} {patience}\n", Disturbance::of(scripts[*index].seed).0));
     }
     text.push_str("touch /tmp/over\n");
     guest.memory_mib(2048).script(&text).time_limit(RUNNING * patience * u32::try_from(open.len()).unwrap_or(u32::MAX));

@@ -220,14 +220,11 @@ fn matching_aliases<'a>(
     names: &Names<'a>,
     components: &[ast::Component],
 ) -> Vec<(&'a ast::Alias, &'a [ast::Component], Vec<ast::Component>)> {
-    let mut matching = Vec::new();
-    for alias in &names.aliases {
-        for name in &alias.names {
-            if let Some(rest) = after_alias(name, components) {
-                matching.push((*alias, name.as_slice(), rest.to_vec()));
-            }
-        }
-    }
+    let Some(first) = components.first() else { return Vec::new() };
+    let fits = |(alias, name): (&'a ast::Alias, &'a [ast::Component])| {
+        after_alias(name, components).map(|rest| (alias, name, rest.to_vec()))
+    };
+    let mut matching: Vec<_> = names.aliases_like(&first.name).into_iter().filter_map(fits).collect();
     let fewest = matching.iter().map(|(_, _, rest)| rest.len()).min();
     if matching.iter().any(|(_, _, rest)| Some(rest.len()) != fewest) {
         let longer: Vec<&[ast::Component]> = matching.iter().map(|(_, name, _)| *name).collect();

@@ -22,7 +22,7 @@ use spile_syntax::{print, visit};
 pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a>, scripts: &'a [ast::Script]) {
     // A body's variables include those of the aliases that it may be combined with.
     let mut shared = Accesses::default();
-    for alias in &names.aliases {
+    for alias in names.aliases() {
         alias.prologue.iter().chain(&alias.epilogue).for_each(|block| shared.block(block));
     }
     let (mut does_something, mut first) = (false, None);

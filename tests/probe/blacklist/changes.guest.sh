@@ -1,0 +1,25 @@
+# Shows: CPUs go and come with a probe at the entry, the return and each line of what brings them up, as far as it is not refused; and
+# Shows: the machine sleeps and wakes up with one at each entry and return.
+# script: changes -DMAXSKIPPED=1000000 changes.stp lines
+# script: entries -DMAXSKIPPED=1000000 changes.stp entries
+# limit: 150
+# stdout: ^CPU 1 came back 3 times$
+# stdout: ^at entries [1-9][0-9]{2,}, at lines [1-9][0-9]{2,}$
+# stdout: ^back from suspend$
+# stdout: ^at entries [1-9][0-9]{2,}, at lines 0$
+
+start_armed changes ready -s 1
+for turn in 1 2 3; do
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	[ "$(cat /sys/devices/system/cpu/cpu1/online)" = 1 ]
+done
+echo "CPU 1 came back $turn times"
+stop
+cat changes.out
+start_armed entries ready -s 1
+echo +3 >/sys/class/rtc/rtc0/wakealarm
+echo mem >/sys/power/state
+echo back from suspend
+stop
+cat entries.out
