@@ -6,7 +6,7 @@
 //! The tables of an ELF file are read with the `object` crate, here and nowhere else in this crate.
 
 mod boot_image;
-mod demangle;
+pub(crate) mod demangle;
 mod dynamic;
 mod elf;
 pub(crate) mod file;
