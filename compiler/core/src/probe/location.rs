@@ -78,7 +78,7 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
     match location {
         debuginfo::Location::Register(number) => match registers::pt_regs_offset(*number) {
             Some(offset) => Ok(Location::Register { offset }),
-            None => Err(format!("it is in register {number}, which a probe does not see")),
+            None => Err(format!("it is in {}, which a probe does not see", registers::unseen(*number))),
         },
         debuginfo::Location::Memory(ops) => Ok(Location::Memory { address: evaluate(ops, object)?, bits: None }),
         debuginfo::Location::Value(ops) => Ok(Location::Value(evaluate(ops, object)?)),
@@ -298,7 +298,9 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
         Op::Const(value) => LongKind::Const(*value),
         Op::Register(number) => match registers::pt_regs_offset(*number) {
             Some(offset) => LongKind::Register { offset },
-            None => return Err(format!("its address is in register {number}, which a probe does not see")),
+            None => {
+                return Err(format!("its address is in {}, which a probe does not see", registers::unseen(*number)));
+            }
         },
         Op::Address(address) if object.is_kernel() => {
             LongKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) }
