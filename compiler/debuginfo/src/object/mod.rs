@@ -12,6 +12,7 @@ mod elf;
 pub(crate) mod file;
 mod flow;
 mod imports;
+mod indirect;
 mod markers;
 mod narrow;
 mod patched;

@@ -265,6 +265,16 @@ impl Object {
         names
     }
 
+    /// Where the implementations of an indirect function of a program begin; None: no such function is there.
+    pub fn implementations(&self, address: Address) -> Option<Vec<Address>> {
+        self.mapped().implementations(address)
+    }
+
+    /// Whether it is a program that Go's compiler has made, or has code of one.
+    pub fn is_go(&self) -> bool {
+        [".go.buildinfo", ".gopclntab", ".note.go.buildid"].iter().any(|name| self.mapped().has_section(name))
+    }
+
     /// The debug information, opened when first asked for.
     pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
         let base = self.base.as_ref().map(|base| &*base.elf);
