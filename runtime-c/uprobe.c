@@ -13,6 +13,8 @@
 #include <linux/ptrace.h>
 #include <linux/uprobes.h>
 
+#include <asm/fsgsbase.h>
+
 #include "builtins.h"
 #include "context.h"
 #include "family.h"
@@ -134,4 +136,10 @@ const struct spile_family spile_uprobe_family = {
 spile_long spile_fn___program_address(struct spile_context *c, spile_long address)
 {
 	return address + spile_cpu_of(c)->program_slide;
+}
+
+/* The kernel leaves it in the register while it runs for the task. */
+spile_long spile_fn___thread_pointer(struct spile_context *c)
+{
+	return x86_fsbase_read_cpu();
 }

@@ -8,7 +8,7 @@ use super::{ContextError, Location, Part, beyond, registers};
 use crate::builtin;
 use crate::program::{BinaryOp, Comparison, LongExpr, LongKind};
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{self as debuginfo, Address, Op, Unavailable};
+use spile_debuginfo::{self as debuginfo, Address, Op, ThreadBlock, Unavailable};
 use spile_source::{FileId, Span};
 
 /// Why a variable has no value, for the user.
@@ -325,6 +325,7 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
             let user = object.is_program();
             return stack.unary(|address| LongKind::Read { address, size: *size, user });
         }
+        Op::InThread => return in_thread(stack, object),
         Op::Neg => return stack.unary(LongKind::Negate),
         Op::Not => return stack.unary(LongKind::Complement),
         Op::Dup => return stack.copy(0),
@@ -349,6 +350,30 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
         }
     };
     stack.push(leaf, [(0, 0); 2])
+}
+
+/// The top, an offset in the program's block of variables of each thread, becomes the address of the current one's.
+fn in_thread(stack: &mut Stack, object: &Object) -> Result<(), String> {
+    const NOWHERE: &str = "it is a variable of each thread, and nothing tells where a thread has it";
+    let block = object.thread_block().filter(|_| object.is_program()).ok_or(NOWHERE)?;
+    let pointer = builtin::find("__thread_pointer", 0).ok_or(NOWHERE)?;
+    let pointer = || expr(LongKind::Builtin(pointer, Vec::new()));
+    let word = |at| program_address(at).map(|at| read(at, 8, object)).ok_or(NOWHERE);
+    let start = match block {
+        ThreadBlock::Below(bytes) => binary(BinaryOp::Subtract, pointer(), long(bytes as i64)),
+        ThreadBlock::Linked { word: at, variable } => {
+            let there = binary(BinaryOp::Add, pointer(), word(at)?);
+            binary(BinaryOp::Subtract, there, long(variable as i64))
+        }
+        // The thread's vector has two words for each object (glibc, sysdeps/generic/dl-dtv.h).
+        ThreadBlock::Numbered(at) => {
+            let vector = read(binary(BinaryOp::Add, pointer(), long(8)), 8, object);
+            let entry = binary(BinaryOp::Multiply, word(at)?, long(16));
+            read(binary(BinaryOp::Add, vector, entry), 8, object)
+        }
+    };
+    let Counted { expr: offset, nodes, levels } = stack.pop()?;
+    stack.push(LongKind::Binary(BinaryOp::Add, Box::new(start), Box::new(offset)), [(nodes, levels), (8, 6)])
 }
 
 fn operator(op: &Op) -> Option<BinaryOp> {

@@ -19,6 +19,7 @@ mod patched;
 mod reserved;
 pub(crate) mod skeleton;
 mod symbol_table;
+mod thread_local;
 
 pub use demangle::{demangled, last_part};
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
@@ -27,3 +28,4 @@ pub(crate) use flow::{Edges, Flow};
 pub use markers::{Marker, MarkerArgument, Operand};
 pub use patched::{FunctionCode, Patched};
 pub use reserved::{Reason, Reserved};
+pub use thread_local::ThreadBlock;
