@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/uprobes.h>
 
-static bool filter(struct uprobe_consumer *self, struct mm_struct *mm)
+bool probe_uprobe_filter_mm(struct uprobe_consumer *consumer, struct mm_struct *mm);
+bool probe_uprobe_filter_mm(struct uprobe_consumer *consumer, struct mm_struct *mm)
 {
-	return true;
+	return consumer->filter(consumer, mm);
 }
-
-struct uprobe_consumer feature = { .filter = filter };
