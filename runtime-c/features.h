@@ -208,6 +208,19 @@ static __always_inline void spile_event_ends(void)
 #endif
 
 /*
+ * SPILE_HAVE_UPROBE_FILTER_MM: the filter of a uprobe is not told what is done:
+ * 59da880afed2 ("uprobes: get rid of enum uprobe_filter_ctx in uprobe filter
+ * callbacks"), first in 6.12. Can go when 6.1 has.
+ */
+#ifdef SPILE_HAVE_UPROBE_FILTER_MM
+#define SPILE_UPROBE_FILTER(name) bool name(struct uprobe_consumer *self, struct mm_struct *mm)
+#else
+#define SPILE_UPROBE_FILTER(name) \
+	bool name(struct uprobe_consumer *self, enum uprobe_filter_ctx unused, \
+		  struct mm_struct *mm)
+#endif
+
+/*
  * SPILE_HAVE_UPROBE_HANDLE: uprobe_register() gives a handle, by which it is unregistered
  * without waiting: 3c83a9ad0295 ("uprobes: make uprobe_register() return struct uprobe
  * *"), first in 6.12. Can go when 6.1 has.

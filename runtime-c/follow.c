@@ -5,6 +5,8 @@
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -32,6 +34,42 @@ bool spile_follows_current(spile_long pid)
 		return task_tgid_nr(current) == pid;
 	/* Without a process of its own, a session is for all. */
 	return !spile_session.target || (followed && test_bit(task_tgid_nr(current), followed));
+}
+
+/* A process may live on when its first thread has ended. */
+static bool has_mm(struct task_struct *process, struct mm_struct *mm)
+{
+	struct task_struct *thread;
+
+	for_each_thread(process, thread)
+		if (READ_ONCE(thread->mm) == mm)
+			return true;
+	return false;
+}
+
+bool spile_follows_mm(spile_long pid, struct mm_struct *mm)
+{
+	struct task_struct *process;
+	bool found = false;
+
+	if (!pid || (pid < 0 && !spile_session.target))
+		return true;
+	/* What a process with the same memory descends from, this one does too. */
+	if (current->mm == mm && (pid < 0 || spile_follows_current(pid)))
+		return spile_follows_current(pid);
+	rcu_read_lock();
+	if (pid > 0) {
+		process = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_TGID);
+		found = process && has_mm(process, mm);
+	} else if (followed) {
+		for_each_process(process)
+			if (test_bit(process->tgid, followed) && has_mm(process, mm)) {
+				found = true;
+				break;
+			}
+	}
+	rcu_read_unlock();
+	return found;
 }
 
 static void handle_fork(void *data, struct task_struct *parent, struct task_struct *child)

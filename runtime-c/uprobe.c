@@ -13,6 +13,8 @@
 #include <linux/ptrace.h>
 #include <linux/uprobes.h>
 
+#include <asm/fsgsbase.h>
+
 #include "builtins.h"
 #include "context.h"
 #include "family.h"
@@ -20,6 +22,19 @@
 #include "run.h"
 #include "site.h"
 #include "uprobe.h"
+
+/* Which processes get the breakpoint; others are not slowed down. */
+static SPILE_UPROBE_FILTER(is_for_mm)
+{
+	struct spile_site *site = container_of(self, struct spile_site, uprobe.consumer);
+
+	return spile_follows_mm(site->probe->uprobe.pid, mm);
+}
+
+int spile_uprobe_unwanted(const struct spile_probe *probe)
+{
+	return spile_follows_mm(probe->uprobe.pid, current->mm) ? 0 : UPROBE_HANDLER_REMOVE;
+}
 
 static int handle_program_hit(struct uprobe_consumer *self, struct pt_regs *regs
 			      SPILE_UPROBE_DATA)
@@ -29,7 +44,7 @@ static int handle_program_hit(struct uprobe_consumer *self, struct pt_regs *regs
 	unsigned long slide = instruction_pointer(regs) - probe->uprobe.address;
 
 	if (!spile_follows_current(probe->uprobe.pid))
-		return 0;
+		return spile_uprobe_unwanted(probe);
 	if (probe->ahead)
 		spile_fault_in(site, probe->ahead, slide, (unsigned long *)regs, NULL);
 	preempt_disable();
@@ -47,6 +62,8 @@ int spile_uprobe_register(struct spile_site *site)
 
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
+	if (at->pid)
+		site->uprobe.consumer.filter = is_for_mm;
 	error = spile_uprobe_add(inode, at->offset, at->counted, &site->uprobe.consumer,
 				 &site->uprobe.handle);
 	site->uprobe.inode = inode;
@@ -60,13 +77,31 @@ static int arm_uprobe(struct spile_site *site)
 	return spile_uprobe_register(site);
 }
 
+static void remove_uprobe(struct spile_site *site)
+{
+	spile_uprobe_remove(site->uprobe.inode, site->probe->uprobe.offset,
+			    &site->uprobe.consumer, site->uprobe.handle);
+}
+
+void spile_uprobe_turn(struct spile_site *site, bool on)
+{
+	if (!on) {
+		remove_uprobe(site);
+		/* Before the consumer may be registered again. */
+		spile_uprobe_wait();
+	} else if (spile_uprobe_register(site)) {
+		/* no memory: tried again when the condition is looked at */
+		WRITE_ONCE(site->off, true);
+	}
+}
+
 void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count)
 {
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		spile_uprobe_remove(sites[i]->uprobe.inode, sites[i]->probe->uprobe.offset,
-				    &sites[i]->uprobe.consumer, sites[i]->uprobe.handle);
+		if (!sites[i]->off)
+			remove_uprobe(sites[i]);
 		cond_resched();
 	}
 	spile_uprobe_wait();
@@ -93,6 +128,7 @@ const struct spile_family spile_uprobe_family = {
 	.init = spile_follow_init,
 	.exit = exit_uprobes,
 	.arm = arm_uprobe,
+	.turn = spile_uprobe_turn,
 	.disarm = spile_uprobes_disarm,
 	.missed = spile_uprobe_missed,
 };
@@ -100,4 +136,10 @@ const struct spile_family spile_uprobe_family = {
 spile_long spile_fn___program_address(struct spile_context *c, spile_long address)
 {
 	return address + spile_cpu_of(c)->program_slide;
+}
+
+/* The kernel leaves it in the register while it runs for the task. */
+spile_long spile_fn___thread_pointer(struct spile_context *c)
+{
+	return x86_fsbase_read_cpu();
 }

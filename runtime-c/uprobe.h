@@ -11,8 +11,15 @@
 #include "context.h"
 #include "site.h"
 
+/*
+ * What a handler returns whose process is not followed: it needs no breakpoint, unless
+ * it shares its memory with one that is (vfork).
+ */
+int spile_uprobe_unwanted(const struct spile_probe *probe);
 /* Registers site->uprobe.consumer at the site's place. Process context. */
 int __must_check spile_uprobe_register(struct spile_site *site);
+/* spile_family.turn of both: the breakpoint is removed or put back. */
+void spile_uprobe_turn(struct spile_site *site, bool on);
 /* spile_family.disarm of both. */
 void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count);
 /* spile_family.missed of both. */
@@ -36,6 +43,8 @@ bool spile_program_is_refused(const struct spile_site *site);
  * or one that descends from it; 0: any.
  */
 bool spile_follows_current(spile_long pid);
+/* Whether a process that it is for has that memory. */
+bool spile_follows_mm(spile_long pid, struct mm_struct *mm);
 int __must_check spile_follow_init(void);
 void spile_follow_exit(void);
 /* Before probes are armed: the session's process is known. Under spile_session.lock. */

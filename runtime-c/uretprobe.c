@@ -31,6 +31,8 @@ static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *re
 	bool fine;
 
 	if (!spile_follows_current(probe->uprobe.pid))
+		return spile_uprobe_unwanted(probe);
+	if (!probe->entry_handler)
 		return 0;
 	if (probe->entry_ahead)
 		spile_fault_in(site, probe->entry_ahead, slide, (unsigned long *)regs, NULL);
@@ -85,7 +87,7 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 static int arm_uretprobe(struct spile_site *site)
 {
 	memset(&site->uprobe, 0, sizeof(site->uprobe));
-	if (site->probe->entry_handler)
+	if (site->probe->entry_handler || site->probe->uprobe.pid)
 		site->uprobe.consumer.handler = handle_program_entry;
 	site->uprobe.consumer.ret_handler = handle_program_return;
 	return spile_uprobe_register(site);
@@ -98,6 +100,7 @@ const struct spile_family spile_uretprobe_family = {
 	.init = spile_uprobe_entry_init,
 	.exit = spile_uprobe_entry_exit,
 	.arm = arm_uretprobe,
+	.turn = spile_uprobe_turn,
 	.disarm = spile_uprobes_disarm,
 	.missed = spile_uprobe_missed,
 };

@@ -37,7 +37,7 @@ mod tests;
 
 pub use self::object::{
     Address, Anchor, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved, Section, SectionId,
-    Symbol, demangled, last_part,
+    Symbol, ThreadBlock, demangled, last_part,
 };
 pub use debug_info::DebugInfo;
 pub use error::Error;

@@ -7,6 +7,7 @@ mod btf;
 mod compiled;
 mod damaged;
 mod interpreter;
+mod scopes;
 mod shared;
 pub(super) mod vmlinux;
 

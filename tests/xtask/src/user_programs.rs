@@ -23,11 +23,14 @@ const VARIANTS: [(&str, &[&str]); 6] = [
 
 const LIBRARY: &str = "libuser.so";
 
-/// Name of the file with the debug information of `user_split`.
-const SPLIT: &str = "user_split.debug";
-
 /// A program of 32 bits, without libraries.
 const NARROW: &str = "user32";
+
+/// A program in C++, and gcc's options.
+const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
+
+/// One in Rust; its debug information, with that of the standard library, is in a file that guests need not have.
+const BANK: &str = "bank";
 
 /// Where the programs are.
 pub fn directory(root: &Path) -> PathBuf {
@@ -36,15 +39,15 @@ pub fn directory(root: &Path) -> PathBuf {
 
 /// Names of all programs.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    VARIANTS.iter().map(|(name, _)| *name).chain([NARROW])
+    VARIANTS.iter().map(|(name, _)| *name).chain(SHAPES.map(|(name, _)| name)).chain([NARROW, BANK])
 }
 
 /// Builds what is missing, or all when a source has changed. Gives the directory.
 pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
-    let texts = ["user.c", "library.c", "narrow.c"].map(|name| fs::read(source.join(name)));
+    let texts = ["user.c", "library.c", "narrow.c", "shapes.cc", "bank.rs"].map(|name| fs::read(source.join(name)));
     let mut parts = texts.into_iter().collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
-    parts.push(format!("{VARIANTS:?}").into_bytes());
+    parts.push(format!("{VARIANTS:?}{SHAPES:?}").into_bytes());
     let key = format!("{:016x}", fingerprint(&parts));
     let directory = directory(root);
     let stamp = directory.join("key");
@@ -66,8 +69,23 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     narrow.args(options).args(["-static", "-Wl,--build-id=sha1", "-o"]).arg(directory.join(NARROW));
     run(narrow.arg(source.join("narrow.c")))?;
     let objcopy = |options: &[&str]| run(Command::new("objcopy").args(options).current_dir(&directory));
-    objcopy(&["--only-keep-debug", "user_split", SPLIT])?;
-    objcopy(&["--strip-all", &format!("--add-gnu-debuglink={SPLIT}"), "user_split"])?;
+    for (name, level) in SHAPES {
+        let mut cxx = Command::new("g++");
+        cxx.args(["-g", level, "-Wl,--build-id=sha1", "-o", name]).arg(source.join("shapes.cc"));
+        run(cxx.current_dir(&directory))?;
+    }
+    let mut rustc = Command::new("rustc");
+    rustc
+        .args(["-g", "-O", "--edition=2021", "-Clink-arg=-Wl,--build-id=sha1", "-o", BANK])
+        .arg(source.join("bank.rs"));
+    run(rustc.current_dir(&directory))?;
+    let split = |name: &str| -> Result<()> {
+        let debug = format!("{name}.debug");
+        objcopy(&["--only-keep-debug", name, &debug])?;
+        objcopy(&["--strip-all", &format!("--add-gnu-debuglink={debug}"), name])
+    };
+    split("user_split")?;
+    split(BANK)?;
     objcopy(&["--strip-all", "user_stripped"])?;
     fs::write(&stamp, key)?;
     Ok(directory)

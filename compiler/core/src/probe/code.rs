@@ -119,6 +119,10 @@ fn in_program(
     address: Address,
     counted: u64,
 ) -> Result<Attachment, &'static str> {
+    const MOVED: &str = "it is of a program in Go, which moves its stacks and is killed by the address that a return probe puts there: probe entries, or the lines where it returns";
+    if std::ptr::eq(mechanism, &URETPROBE) && object.is_go() {
+        return Err(MOVED);
+    }
     let offset = object.file_offset(address).ok_or("its code is not in the file")?;
     let members = vec![
         Value::Number(program.0),

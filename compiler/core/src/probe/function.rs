@@ -8,16 +8,14 @@ use std::rc::Rc;
 use super::code::{self, Code};
 use super::lines::{Beginnings, Lines, covers, parse};
 use super::location::{self, locate};
-use super::process::{Prologue, passed, prologue};
-use super::{
-    CodePlace, Context, ContextError, Form, Found, Location, Part, Point, PointError, ProbeFamily, Resolver, Site,
-    registers,
-};
-use crate::program::{Attachment, LongExpr, Place, TargetId};
+use super::passing::{passed, returned};
+use super::process::{Prologue, prologue};
+use super::{CodePlace, Context, ContextError, Form, Found, Point, PointError, ProbeFamily, Resolver, Site};
+use crate::program::{Attachment, Place, TargetId};
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Reason, Type, TypeId};
+use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Reason};
+use spile_source::Span;
 use spile_source::diagnostic::suggest;
-use spile_source::{FileId, Span};
 
 /// The family of `kernel.function`, `module().function`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
@@ -206,7 +204,10 @@ pub(super) fn nothing(
         return PointError::NoMatch { component, pattern: text.to_string(), object: object.to_string() };
     }
     let names = debug.function_names().unwrap_or_default();
-    let near = suggest::suggest(&pattern.name, names.iter().map(String::as_str));
+    // Names are without their scopes and parameters.
+    let last = pattern.name.rsplit("::").next().unwrap_or_default();
+    let wanted = last.split('(').next().filter(|wanted| !wanted.is_empty()).unwrap_or(&pattern.name);
+    let near = suggest::suggest(wanted, names.iter().map(String::as_str));
     let near = near.into_iter().map(str::to_string).collect();
     PointError::NoFunction { component, name: pattern.name.clone(), object: object.to_string(), near }
 }
@@ -370,35 +371,9 @@ impl FunctionContext {
             self.debug()?.function(self.function).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let type_id = function.return_type.ok_or(ContextError::Void)?;
         let location = returned(self.debug()?, type_id).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
+        let location = location.map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(Found { object: self.object.clone(), type_id, location })
     }
-}
-
-/// Where a value of the type is returned (System V ABI, AMD64 supplement, 3.2.3, without floating point): in rax; a struct
-/// of up to 16 bytes in rax and rdx; a larger one, or one with unaligned members, in memory at rax.
-fn returned(debug: &DebugInfo, type_id: TypeId) -> Result<Location, spile_debuginfo::Error> {
-    let low = Location::Register { offset: registers::RETURN_VALUE };
-    let (_, Type::Struct { size, members, .. }) = debug.resolve(type_id)? else { return Ok(low) };
-    let mut aligned = true;
-    for member in &members {
-        let bytes = debug.size_of(member.type_id)?.unwrap_or(0);
-        let offset = member.offset;
-        aligned &= !matches!(bytes, 1 | 2 | 4 | 8) || member.bits.is_some() || offset.is_multiple_of(bytes);
-    }
-    Ok(match size {
-        0..=8 if aligned => low,
-        9..=16 if aligned => {
-            let high = Location::Register { offset: registers::RETURN_VALUE_HIGH };
-            Location::Parts(vec![
-                Part { location: Some(low), bits: 64 },
-                Part { location: Some(high), bits: (size - 8) * 8 },
-            ])
-        }
-        _ => {
-            let address = LongExpr::register(registers::RETURN_VALUE, Span::new(FileId(0), 0, 0));
-            Location::Memory { address, bits: None }
-        }
-    })
 }
 
 impl Context for FunctionContext {
@@ -414,9 +389,11 @@ impl Context for FunctionContext {
         if self.returning
             && self.object.is_program()
             && prologue(debug, self.function, self.address) != Prologue::None
-            && let Some(passed) = passed(debug, self.function, name)
+            && self.parameters().iter().any(|parameter| parameter == name)
         {
-            found.location = passed;
+            let late = "its value is put where the debug information has it only after the function's entry";
+            let passed = passed(debug, self.function, name);
+            found.location = passed.ok_or_else(|| ContextError::NoValue(vec![late.into()]))?;
         }
         let location = locate(&found.location, &self.object).map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(Found { object: self.object.clone(), type_id: found.type_id, location })

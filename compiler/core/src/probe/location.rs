@@ -8,7 +8,7 @@ use super::{ContextError, Location, Part, beyond, registers};
 use crate::builtin;
 use crate::program::{BinaryOp, Comparison, LongExpr, LongKind};
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{self as debuginfo, Address, Op, Unavailable};
+use spile_debuginfo::{self as debuginfo, Address, Op, ThreadBlock, Unavailable};
 use spile_source::{FileId, Span};
 
 /// Why a variable has no value, for the user.
@@ -78,7 +78,7 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
     match location {
         debuginfo::Location::Register(number) => match registers::pt_regs_offset(*number) {
             Some(offset) => Ok(Location::Register { offset }),
-            None => Err(format!("it is in register {number}, which a probe does not see")),
+            None => Err(format!("it is in {}, which a probe does not see", registers::unseen(*number))),
         },
         debuginfo::Location::Memory(ops) => Ok(Location::Memory { address: evaluate(ops, object)?, bits: None }),
         debuginfo::Location::Value(ops) => Ok(Location::Value(evaluate(ops, object)?)),
@@ -298,7 +298,9 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
         Op::Const(value) => LongKind::Const(*value),
         Op::Register(number) => match registers::pt_regs_offset(*number) {
             Some(offset) => LongKind::Register { offset },
-            None => return Err(format!("its address is in register {number}, which a probe does not see")),
+            None => {
+                return Err(format!("its address is in {}, which a probe does not see", registers::unseen(*number)));
+            }
         },
         Op::Address(address) if object.is_kernel() => {
             LongKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) }
@@ -323,6 +325,7 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
             let user = object.is_program();
             return stack.unary(|address| LongKind::Read { address, size: *size, user });
         }
+        Op::InThread => return in_thread(stack, object),
         Op::Neg => return stack.unary(LongKind::Negate),
         Op::Not => return stack.unary(LongKind::Complement),
         Op::Dup => return stack.copy(0),
@@ -347,6 +350,30 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
         }
     };
     stack.push(leaf, [(0, 0); 2])
+}
+
+/// The top, an offset in the program's block of variables of each thread, becomes the address of the current one's.
+fn in_thread(stack: &mut Stack, object: &Object) -> Result<(), String> {
+    const NOWHERE: &str = "it is a variable of each thread, and nothing tells where a thread has it";
+    let block = object.thread_block().filter(|_| object.is_program()).ok_or(NOWHERE)?;
+    let pointer = builtin::find("__thread_pointer", 0).ok_or(NOWHERE)?;
+    let pointer = || expr(LongKind::Builtin(pointer, Vec::new()));
+    let word = |at| program_address(at).map(|at| read(at, 8, object)).ok_or(NOWHERE);
+    let start = match block {
+        ThreadBlock::Below(bytes) => binary(BinaryOp::Subtract, pointer(), long(bytes as i64)),
+        ThreadBlock::Linked { word: at, variable } => {
+            let there = binary(BinaryOp::Add, pointer(), word(at)?);
+            binary(BinaryOp::Subtract, there, long(variable as i64))
+        }
+        // The thread's vector has two words for each object (glibc, sysdeps/generic/dl-dtv.h).
+        ThreadBlock::Numbered(at) => {
+            let vector = read(binary(BinaryOp::Add, pointer(), long(8)), 8, object);
+            let entry = binary(BinaryOp::Multiply, word(at)?, long(16));
+            read(binary(BinaryOp::Add, vector, entry), 8, object)
+        }
+    };
+    let Counted { expr: offset, nodes, levels } = stack.pop()?;
+    stack.push(LongKind::Binary(BinaryOp::Add, Box::new(start), Box::new(offset)), [(nodes, levels), (8, 6)])
 }
 
 fn operator(op: &Op) -> Option<BinaryOp> {

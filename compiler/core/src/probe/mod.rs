@@ -19,6 +19,7 @@ mod lines;
 mod location;
 mod netfilter;
 mod parts;
+mod passing;
 mod perf;
 mod process;
 mod procfs;

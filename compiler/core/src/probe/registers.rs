@@ -12,6 +12,17 @@ pub fn pt_regs_offset(register: u16) -> Option<u32> {
     OFFSETS.get(register as usize).copied()
 }
 
+/// DWARF's number of xmm0; the others follow.
+pub const FIRST_VECTOR: u16 = 17;
+
+/// A register that is not in the struct, for messages.
+pub fn unseen(register: u16) -> String {
+    match register.checked_sub(FIRST_VECTOR) {
+        Some(number @ 0..16) => format!("vector register xmm{number}"),
+        _ => format!("register {register}"),
+    }
+}
+
 /// Word that holds a function's integer return value.
 pub const RETURN_VALUE: u32 = 80;
 

@@ -13,6 +13,7 @@ use super::scan::NamedFunction;
 use super::store::{Bytes, Damage, Die, Entry, Store, Unit, flag, number};
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
+use crate::object::demangle::{split_parameters, split_scope, takes};
 use crate::object::{Address, Symbol};
 use crate::stored;
 use spile_base::glob;
@@ -64,16 +65,43 @@ impl Instances {
 }
 
 impl Dwarf {
-    /// Functions that match, sorted by name and then by unit.
+    /// Functions that match, sorted by name and then by unit. A name may be qualified, or be the end of a qualified one, and may
+    /// have the types of the parameters behind it: `Class::method(int)`.
     pub(super) fn functions_like(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
+        let found = self.functions_named_like(pattern)?;
+        let (_, Some(parameters)) = split_parameters(&pattern.name) else { return Ok(found) };
+        let taking = |id: &FunctionId| -> Result<bool, Damage> {
+            let chain = self.store.origins(id.die())?;
+            let linked = chain.iter().find_map(|(_, unit, entry)| {
+                let value = entry.attr_value(gimli::DW_AT_linkage_name);
+                self.store.string(unit, value.or_else(|| entry.attr_value(gimli::DW_AT_MIPS_linkage_name))?)
+            });
+            let linked = linked.and_then(|name| std::str::from_utf8(name).ok());
+            Ok(linked.is_some_and(|linked| takes(parameters, linked)))
+        };
+        let mut fit = Vec::new();
+        for id in found {
+            if taking(&id).map_err(|damage| self.failed(damage))? {
+                fit.push(id);
+            }
+        }
+        Ok(fit)
+    }
+
+    fn functions_named_like(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
         let index = self.index()?;
-        let named: Vec<NamedFunction> = if glob::is_pattern(&pattern.name) {
-            let fits = |function: &NamedFunction| {
-                std::str::from_utf8(function.name).is_ok_and(|name| glob::matches(&pattern.name, name))
-            };
+        let (wanted, _) = split_parameters(&pattern.name);
+        let fits = |function: &NamedFunction| function.fits(wanted);
+        let named: Vec<NamedFunction> = if glob::is_pattern(wanted) {
             index.functions().filter(fits).collect()
         } else {
-            index.functions_named(pattern.name.as_bytes()).collect()
+            let last = split_scope(wanted).map_or(wanted, |(_, last)| last);
+            let exact: Vec<NamedFunction> = index.functions_named(last.as_bytes()).filter(fits).collect();
+            match exact.is_empty() && !last.contains('<') {
+                // The instances of a template.
+                true => index.functions_beginning(format!("{last}<").as_bytes()).filter(fits).collect(),
+                false => exact,
+            }
         };
         if named.len() >= MANY {
             self.read_all()?;

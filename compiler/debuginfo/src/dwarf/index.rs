@@ -6,21 +6,22 @@ use super::scan::{NamedFunction, Names};
 use super::store::{Damage, Die, Store};
 use crate::facts::TypeTag;
 use crate::object::Elf;
+use crate::object::demangle::{scope_fits, split_scope};
 use crate::stored;
 use crate::tables::{TableBytes, Tables, Writer};
 use spile_base::cache::Cache;
 
-/// Name, entry, DW_AT_decl_file; by name, then entry.
+/// Name, entry, DW_AT_decl_file, scope; by name, then entry.
 const FUNCTIONS: usize = 0;
 /// Origin, copy.
 const COPIES: usize = 1;
-/// Tag, name, entry; by tag, then name.
+/// Tag, name, entry, scope; by tag, then name, then entry.
 const TYPES: usize = 2;
-/// Name, entry; by name, then entry.
+/// Name, entry, scope; by name, then entry.
 const VARIABLES: usize = 3;
 /// One row: whether copies cross units.
 const FACTS: usize = 4;
-const COLUMNS: [usize; 5] = [3, 2, 3, 2, 1];
+const COLUMNS: [usize; 5] = [4, 2, 4, 3, 1];
 
 const WHAT: &str = "names";
 
@@ -56,7 +57,15 @@ impl Index {
 
     fn function(&self, row: usize) -> NamedFunction<'_> {
         let cell = |column| self.tables.get(FUNCTIONS, row, column);
-        NamedFunction { name: self.tables.text(cell(0)), die: Die(cell(1)), file: cell(2) }
+        let [name, scope] = [cell(0), cell(3)].map(|at| self.tables.text(at));
+        NamedFunction { name, die: Die(cell(1)), file: cell(2), scope }
+    }
+
+    /// Functions whose name begins so.
+    pub fn functions_beginning(&self, beginning: &[u8]) -> impl Iterator<Item = NamedFunction<'_>> {
+        let start = self.tables.first(FUNCTIONS, |row| self.function(row).name < beginning);
+        let rest = (start..self.tables.rows(FUNCTIONS)).map(|row| self.function(row));
+        rest.take_while(move |function| function.name.starts_with(beginning))
     }
 
     pub fn functions_named(&self, name: &[u8]) -> impl Iterator<Item = NamedFunction<'_>> {
@@ -65,12 +74,15 @@ impl Index {
         same.take_while(move |function| function.name == name)
     }
 
-    /// The first full definition of the type.
+    /// The first full definition of the type; of a qualified name, `ns::Type`, or its end.
     pub fn type_named(&self, tag: TypeTag, name: &[u8]) -> Option<Die> {
+        let (scope, last) = split(name);
         let key = |row| (self.tables.get(TYPES, row, 0), self.tables.text(self.tables.get(TYPES, row, 1)));
-        let wanted = (tag as u32, name);
-        let row = self.tables.first(TYPES, |row| key(row) < wanted);
-        (row < self.tables.rows(TYPES) && key(row) == wanted).then(|| Die(self.tables.get(TYPES, row, 2)))
+        let wanted = (tag as u32, last);
+        let start = self.tables.first(TYPES, |row| key(row) < wanted);
+        let mut same = (start..self.tables.rows(TYPES)).take_while(|row| key(*row) == wanted);
+        let row = same.find(|row| is_in(scope, self.tables.text(self.tables.get(TYPES, *row, 3))))?;
+        Some(Die(self.tables.get(TYPES, row, 2)))
     }
 
     /// Definitions, by tag and then name.
@@ -98,31 +110,44 @@ impl Index {
         same.map(|row| Die(self.tables.get(COPIES, row, 1)))
     }
 
-    /// Definitions of variables outside functions.
-    pub fn variables_named(&self, name: &[u8]) -> impl Iterator<Item = Die> {
-        let text = |row| self.tables.text(self.tables.get(VARIABLES, row, 0));
-        let start = self.tables.first(VARIABLES, |row| text(row) < name);
-        let same = (start..self.tables.rows(VARIABLES)).take_while(move |row| text(*row) == name);
-        same.map(|row| Die(self.tables.get(VARIABLES, row, 1)))
+    /// Definitions of variables outside functions; of a qualified name, `ns::Class::variable`, or its end.
+    pub fn variables_named<'n>(&'n self, name: &'n [u8]) -> impl Iterator<Item = Die> + 'n {
+        let (scope, last) = split(name);
+        let text = |row, column| self.tables.text(self.tables.get(VARIABLES, row, column));
+        let start = self.tables.first(VARIABLES, |row| text(row, 0) < last);
+        let same = (start..self.tables.rows(VARIABLES)).take_while(move |row| text(*row, 0) == last);
+        same.filter(move |row| is_in(scope, text(*row, 2))).map(|row| Die(self.tables.get(VARIABLES, row, 1)))
     }
+}
+
+/// The scope and the last part of a name.
+fn split(name: &[u8]) -> (Option<&str>, &[u8]) {
+    match std::str::from_utf8(name).ok().and_then(split_scope) {
+        Some((scope, last)) => (Some(scope), last.as_bytes()),
+        None => (None, name),
+    }
+}
+
+fn is_in(wanted: Option<&str>, scope: &[u8]) -> bool {
+    wanted.is_none_or(|wanted| std::str::from_utf8(scope).is_ok_and(|scope| scope_fits(wanted, scope)))
 }
 
 fn written(names: &Names) -> Vec<u8> {
     let mut writer = Writer::new(&COLUMNS);
     for function in &names.functions {
-        let name = writer.text(function.name);
-        writer.row(FUNCTIONS, &[name, function.die.0, function.file]);
+        let (name, scope) = (writer.text(function.name), writer.text(names.scope(function.die)));
+        writer.row(FUNCTIONS, &[name, function.die.0, function.file, scope]);
     }
     for (origin, copy) in &names.copies {
         writer.row(COPIES, &[origin.0, copy.0]);
     }
     for (tag, name, die) in &names.types {
-        let name = writer.text(name);
-        writer.row(TYPES, &[*tag as u32, name, die.0]);
+        let (name, scope) = (writer.text(name), writer.text(names.scope(*die)));
+        writer.row(TYPES, &[*tag as u32, name, die.0, scope]);
     }
     for (name, die) in &names.variables {
-        let name = writer.text(name);
-        writer.row(VARIABLES, &[name, die.0]);
+        let (name, scope) = (writer.text(name), writer.text(names.scope(*die)));
+        writer.row(VARIABLES, &[name, die.0, scope]);
     }
     writer.row(FACTS, &[u32::from(names.crosses_units)]);
     writer.finish()

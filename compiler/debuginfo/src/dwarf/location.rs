@@ -297,7 +297,7 @@ impl Translator<'_, '_> {
                 let value = gimli::AttributeValue::DebugInfoRef(value);
                 return Ok(Partial::Done(self.implicit_pointer(value, byte_offset)?));
             }
-            Operation::TLS => return Err(missing("it is a variable of each thread")),
+            Operation::TLS => self.unary(Op::InThread)?,
             Operation::Bra { .. } | Operation::Skip { .. } => {
                 return Err(missing("its location depends on a condition"));
             }

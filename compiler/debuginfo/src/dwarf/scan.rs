@@ -2,15 +2,19 @@
 
 //! Names of an object's functions, types and variables, from the top-level entries of all units.
 //!
-//! One pass, in parallel over the units, that skips everything nested (`DW_AT_sibling`). Strings are not copied.
+//! One pass, in parallel over the units, that skips everything nested (`DW_AT_sibling`), except that in languages with
+//! namespaces those and types are searched too. Strings are not copied.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use gimli::{AttributeValue, DwTag, UnitOffset};
 use rayon::prelude::*;
 
 use super::store::{Bytes, Damage, Die, Slot, Store, Unit};
 use crate::facts::TypeTag;
+use crate::object::demangle::fits;
+use spile_base::glob;
 
 /// A name in a section, without its NUL.
 pub(super) type Text = &'static [u8];
@@ -23,6 +27,23 @@ pub(super) struct NamedFunction<'n> {
     pub die: Die,
     /// DW_AT_decl_file, 0 if there is none.
     pub file: u32,
+    /// Namespaces and types around it: `ns::Class`; empty while [`Names`] are collected, which have them by entry.
+    pub scope: &'n [u8],
+}
+
+impl NamedFunction<'_> {
+    /// Whether a shell pattern fits its name; one with `::` the qualified name or its end. The instances of a template fit without
+    /// their arguments.
+    pub fn fits(&self, pattern: &str) -> bool {
+        let Ok(name) = std::str::from_utf8(self.name) else { return false };
+        let plain = name.split_once('<').map(|(plain, _)| plain).filter(|plain| !plain.starts_with("operator"));
+        let names = std::iter::once(name).chain(plain);
+        match (pattern.contains("::"), std::str::from_utf8(self.scope)) {
+            (false, _) | (_, Err(_)) => glob::matches(pattern, name) || names.skip(1).any(|name| name == pattern),
+            (true, Ok("")) => names.into_iter().any(|name| fits(pattern, name)),
+            (true, Ok(scope)) => names.into_iter().any(|name| fits(pattern, &format!("{scope}::{name}"))),
+        }
+    }
 }
 
 /// All that was found.
@@ -35,6 +56,8 @@ pub(super) struct Names {
     pub types: Vec<(TypeTag, Text, Die)>,
     /// Definitions of variables outside functions, sorted.
     pub variables: Vec<(Text, Die)>,
+    /// Namespaces and types around those that have any.
+    pub scopes: HashMap<Die, Arc<str>>,
     /// A function's copies may be in other units than itself (link-time optimisation).
     pub crosses_units: bool,
 }
@@ -45,12 +68,18 @@ pub(super) struct Names {
 struct Partial {
     functions: Vec<NamedFunction<'static>>,
     copies: Vec<(Die, Die)>,
-    types: HashMap<(TypeTag, usize), (Text, Die)>,
+    types: HashMap<(TypeTag, usize, Option<Arc<str>>), (Text, Die)>,
     variables: Vec<(Text, Die)>,
+    scopes: HashMap<Die, Arc<str>>,
     crosses_units: bool,
 }
 
 impl Names {
+    /// Namespaces and types around an entry; empty if there are none.
+    pub fn scope(&self, die: Die) -> &[u8] {
+        self.scopes.get(&die).map_or(&[], |scope| scope.as_bytes())
+    }
+
     pub fn read(store: &Store) -> Result<Names, Damage> {
         let one = |mut partial: Partial, slot: usize| -> Result<Partial, Damage> {
             scan(store, slot, &mut partial)?;
@@ -58,15 +87,15 @@ impl Names {
         };
         let slots = (0..store.slots.len()).into_par_iter();
         let all = slots.try_fold(Partial::default, one).try_reduce(Partial::default, |a, b| Ok(a.merge(b)))?;
-        let Partial { mut functions, mut copies, types, mut variables, crosses_units } = all;
+        let Partial { mut functions, mut copies, types, mut variables, scopes, crosses_units } = all;
         functions.par_sort_unstable_by(|a, b| (a.name, a.die).cmp(&(b.name, b.die)));
         copies.par_sort_unstable();
         variables.par_sort_unstable();
         let mut types: Vec<(TypeTag, Text, Die)> =
-            types.into_iter().map(|((tag, _), (name, die))| (tag, name, die)).collect();
+            types.into_iter().map(|((tag, ..), (name, die))| (tag, name, die)).collect();
         types.par_sort_unstable();
-        types.dedup_by_key(|(tag, name, _)| (*tag, *name));
-        Ok(Names { functions, copies, types, variables, crosses_units })
+        types.dedup_by_key(|(tag, name, die)| (*tag, *name, scopes.get(&*die)));
+        Ok(Names { functions, copies, types, variables, scopes, crosses_units })
     }
 }
 
@@ -78,6 +107,7 @@ impl Partial {
         self.functions.append(&mut other.functions);
         self.copies.append(&mut other.copies);
         self.variables.append(&mut other.variables);
+        self.scopes.extend(other.scopes);
         self.crosses_units |= other.crosses_units;
         for (key, (name, die)) in other.types {
             let (_, first) = self.types.entry(key).or_insert((name, die));
@@ -99,6 +129,26 @@ struct Seen {
     file: u32,
 }
 
+/// Nesting of namespaces and types that is followed.
+const MOST_SCOPES: usize = 32;
+
+const MOST_SCOPE_BYTES: usize = 4096;
+
+/// What is known of a unit while it is read.
+struct Reading<'s> {
+    store: &'s Store,
+    slot: &'s Slot,
+    index: usize,
+    /// Its language has namespaces or methods.
+    nests: bool,
+    /// Those that are being read, innermost last, each with those around it.
+    scopes: Vec<Arc<str>>,
+    /// Scopes of declarations, which definitions refer to.
+    declared: HashMap<Die, Arc<str>>,
+    /// Definitions before what declares them, as clang writes variables: (definition, declaration).
+    early: Vec<(Die, Die)>,
+}
+
 fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage> {
     let slot = store.slot(index)?;
     let header = store.header(slot)?;
@@ -108,7 +158,15 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage
     let Some(root) = raw.read_abbreviation().map_err(failed)? else {
         return Ok(());
     };
-    raw.skip_attributes(root.attributes()).map_err(failed)?;
+    let mut nests = false;
+    for spec in root.attributes() {
+        let value = raw.read_attribute(*spec).map_err(failed)?.value();
+        if let AttributeValue::Language(language) = value {
+            nests = is_nesting(language);
+        }
+    }
+    let mut reading =
+        Reading { store, slot, index, nests, scopes: Vec::new(), declared: HashMap::new(), early: Vec::new() };
     // A unit shared by several others: functions from it may be inlined anywhere.
     partial.crosses_units |= root.tag() == gimli::DW_TAG_partial_unit;
     if !root.has_children() {
@@ -118,10 +176,14 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage
     while !raw.is_empty() {
         let offset = raw.next_offset();
         let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
-            break;
+            match reading.scopes.pop() {
+                Some(_) => continue,
+                None => break,
+            }
         };
         let tag = abbreviation.tag();
-        let wanted = is_wanted(tag);
+        let enters = abbreviation.has_children() && reading.enters(tag);
+        let wanted = is_wanted(tag) || enters || reading.nests && tag == gimli::DW_TAG_member;
         let mut seen = Seen::default();
         let specs = abbreviation.attributes();
         let mut skipped = 0;
@@ -138,9 +200,11 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage
         }
         raw.skip_attributes(specs.get(skipped..).unwrap_or_default()).map_err(failed)?;
         if wanted {
-            add(store, slot, index, tag, offset, &seen, partial)?;
+            reading.add(tag, offset, &seen, partial)?;
         }
-        if abbreviation.has_children() {
+        if enters {
+            reading.enter(&seen)?;
+        } else if abbreviation.has_children() {
             match seen.sibling {
                 // Only forward: a backward reference would never end.
                 Some(sibling) if sibling > raw.next_offset().0 => {
@@ -150,7 +214,16 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage
             }
         }
     }
+    for (definition, declaration) in &reading.early {
+        partial.scopes.extend(reading.declared.get(declaration).map(|scope| (*definition, scope.clone())));
+    }
     Ok(())
+}
+
+/// Languages whose functions and types may be inside namespaces and types.
+fn is_nesting(language: gimli::DwLang) -> bool {
+    !matches!(language, gimli::DW_LANG_C | gimli::DW_LANG_C89 | gimli::DW_LANG_C99 | gimli::DW_LANG_C11)
+        && language != gimli::DW_LANG_Mips_Assembler
 }
 
 fn is_wanted(tag: DwTag) -> bool {
@@ -159,7 +232,7 @@ fn is_wanted(tag: DwTag) -> bool {
 
 fn type_tag(tag: DwTag) -> Option<TypeTag> {
     Some(match tag {
-        gimli::DW_TAG_structure_type => TypeTag::Struct,
+        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => TypeTag::Struct,
         gimli::DW_TAG_union_type => TypeTag::Union,
         gimli::DW_TAG_enumeration_type => TypeTag::Enum,
         gimli::DW_TAG_typedef | gimli::DW_TAG_base_type => TypeTag::Plain,
@@ -203,61 +276,86 @@ impl Seen {
     }
 }
 
-fn add(
-    store: &Store,
-    slot: &Slot,
-    index: usize,
-    tag: DwTag,
-    offset: UnitOffset,
-    seen: &Seen,
-    partial: &mut Partial,
-) -> Result<(), Damage> {
-    let die = Die(slot.start.saturating_add(offset.0 as u32));
-    if tag == gimli::DW_TAG_subprogram {
-        let origin = match (seen.origin, seen.specification) {
-            (Some(origin), _) => origin,
-            // Another entry has declared it, and has the name.
-            (None, Some(_)) => {
-                let chain = store.origins(die)?;
-                let name =
-                    chain.iter().find_map(|(_, unit, entry)| store.string(unit, entry.attr_value(gimli::DW_AT_name)?));
-                let Some(name) = name else { return Ok(()) };
-                partial.functions.push(NamedFunction { name, die, file: seen.file });
-                return Ok(());
-            }
-            (None, None) => {
-                if let (Some(name), false) = (text(store, index, seen)?, seen.declaration) {
-                    partial.functions.push(NamedFunction { name, die, file: seen.file });
-                }
-                return Ok(());
-            }
+impl Reading<'_> {
+    /// Whether the children of such an entry are read.
+    fn enters(&self, tag: DwTag) -> bool {
+        let has_names = matches!(
+            tag,
+            gimli::DW_TAG_namespace
+                | gimli::DW_TAG_structure_type
+                | gimli::DW_TAG_class_type
+                | gimli::DW_TAG_union_type
+                | gimli::DW_TAG_interface_type
+        );
+        self.nests && has_names && self.scopes.len() < MOST_SCOPES
+    }
+
+    fn enter(&mut self, seen: &Seen) -> Result<(), Damage> {
+        let name = text(self.store, self.index, seen)?;
+        let name = name.map_or("(anonymous namespace)".into(), String::from_utf8_lossy);
+        let scope = match self.scopes.last() {
+            // No name that people write is so long.
+            Some(around) if around.len() > MOST_SCOPE_BYTES => around.to_string(),
+            Some(around) => format!("{around}::{name}"),
+            None => name.into_owned(),
         };
-        let target = store.target(Die(slot.start), origin);
-        partial.crosses_units |= target.is_some_and(|(_, leaves)| leaves);
-        partial.copies.extend(target.map(|(origin, _)| (origin, die)));
-        return Ok(());
+        self.scopes.push(scope.into());
+        Ok(())
     }
-    if seen.declaration {
-        return Ok(());
-    }
-    if tag == gimli::DW_TAG_variable && !seen.located {
-        return Ok(());
-    }
-    let name = match (seen.name, seen.specification) {
-        (None, Some(_)) => {
-            let chain = store.origins(die)?;
-            chain.iter().find_map(|(_, unit, entry)| store.string(unit, entry.attr_value(gimli::DW_AT_name)?))
+
+    /// The scope of an entry that is read: its own, or that of the one that declares it.
+    fn scope_of(&mut self, die: Die, seen: &Seen) -> Option<Arc<str>> {
+        let declared = seen.specification.and_then(|at| self.store.target(Die(self.slot.start), at));
+        let Some((declaration, _)) = declared else { return self.scopes.last().cloned() };
+        let scope = self.declared.get(&declaration).cloned();
+        if scope.is_none() {
+            self.early.push((die, declaration));
         }
-        _ => text(store, index, seen)?,
-    };
-    let Some(name) = name else { return Ok(()) };
-    match type_tag(tag) {
-        Some(tag) => {
-            partial.types.entry((tag, name.as_ptr() as usize)).or_insert((name, die));
-        }
-        None => partial.variables.push((name, die)),
+        scope
     }
-    Ok(())
+
+    fn add(&mut self, tag: DwTag, offset: UnitOffset, seen: &Seen, partial: &mut Partial) -> Result<(), Damage> {
+        let die = Die(self.slot.start.saturating_add(offset.0 as u32));
+        let scope = if self.nests { self.scope_of(die, seen) } else { None };
+        if let Some(scope) = &scope
+            && (seen.declaration || tag == gimli::DW_TAG_member)
+        {
+            self.declared.insert(die, scope.clone());
+        }
+        if !is_wanted(tag) {
+            return Ok(());
+        }
+        if let Some(origin) = seen.origin.filter(|_| tag == gimli::DW_TAG_subprogram) {
+            let target = self.store.target(Die(self.slot.start), origin);
+            partial.crosses_units |= target.is_some_and(|(_, leaves)| leaves);
+            partial.copies.extend(target.map(|(origin, _)| (origin, die)));
+            return Ok(());
+        }
+        if seen.declaration || tag == gimli::DW_TAG_variable && !seen.located {
+            return Ok(());
+        }
+        let Some(name) = self.name_of(die, seen)? else { return Ok(()) };
+        partial.scopes.extend(scope.iter().map(|scope| (die, scope.clone())));
+        match type_tag(tag) {
+            Some(tag) => {
+                partial.types.entry((tag, name.as_ptr() as usize, scope)).or_insert((name, die));
+            }
+            None if tag == gimli::DW_TAG_subprogram => {
+                partial.functions.push(NamedFunction { name, die, file: seen.file, scope: &[] });
+            }
+            None => partial.variables.push((name, die)),
+        }
+        Ok(())
+    }
+
+    /// The name of an entry; it may be that of the one that declares it.
+    fn name_of(&self, die: Die, seen: &Seen) -> Result<Option<Text>, Damage> {
+        if seen.specification.is_none() || seen.name.is_some() {
+            return text(self.store, self.index, seen);
+        }
+        let chain = self.store.origins(die)?;
+        Ok(chain.iter().find_map(|(_, unit, entry)| self.store.string(unit, entry.attr_value(gimli::DW_AT_name)?)))
+    }
 }
 
 /// The name; the unit need not be parsed as a whole where the form is an offset of a string.

@@ -27,7 +27,10 @@ impl Dwarf {
         let target = || self.type_of(unit, &entry);
         Ok(match entry.tag() {
             gimli::DW_TAG_base_type => base(name, &entry),
-            gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type => Type::Pointer(target()?),
+            gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
+                Type::Pointer(target()?)
+            }
+            gimli::DW_TAG_ptr_to_member_type => self.member_pointer(unit, &entry)?,
             gimli::DW_TAG_typedef => Type::Typedef { name: name.unwrap_or_default(), target: target()? },
             gimli::DW_TAG_const_type => Type::Const(target()?),
             gimli::DW_TAG_volatile_type => Type::Volatile(target()?),
@@ -110,7 +113,13 @@ impl Dwarf {
     fn members(&self, die: Die) -> Result<Vec<Member>, Damage> {
         let (unit, children) = self.children(die)?;
         let mut members = Vec::new();
-        for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_member) {
+        for entry in &children {
+            let base = entry.tag() == gimli::DW_TAG_inheritance;
+            let is_member = entry.tag() == gimli::DW_TAG_member && !is_static(entry);
+            // Where a virtual base is only the object says.
+            if !(is_member || base && member_location(unit, entry).is_ok()) {
+                continue;
+            }
             let Some(type_id) = self.type_of(unit, entry)? else {
                 continue;
             };
@@ -119,6 +128,16 @@ impl Dwarf {
             members.push(Member { name, type_id, offset, bits });
         }
         Ok(members)
+    }
+
+    /// A pointer to a member: an offset, or for a function two words (Itanium C++ ABI, 2.3).
+    fn member_pointer(&self, unit: &Unit, entry: &Entry) -> Result<Type, Damage> {
+        let of_function = match self.type_of(unit, entry)? {
+            Some(of) => self.store.entry(of.die())?.1.tag() == gimli::DW_TAG_subroutine_type,
+            None => false,
+        };
+        let size = if of_function { 16 } else { 8 };
+        Ok(Type::Base { name: "pointer to member".into(), size, encoding: BaseEncoding::Unsigned })
     }
 
     fn member_place(&self, unit: &Unit, entry: &Entry, type_id: TypeId) -> Result<(u64, Option<MemberBits>), Damage> {
@@ -220,6 +239,11 @@ impl Dwarf {
         let variadic = children.iter().any(|entry| entry.tag() == gimli::DW_TAG_unspecified_parameters);
         Ok(Type::Function { returns: self.type_of(unit, &entry)?, parameters, variadic })
     }
+}
+
+/// A static member, as DWARF 4 has it (5.5.6): a declaration of a variable.
+fn is_static(entry: &Entry) -> bool {
+    flag(entry, gimli::DW_AT_declaration) || flag(entry, gimli::DW_AT_external)
 }
 
 /// DW_AT_data_member_location: a number, or in DWARF 2 an expression that adds one. 0 if absent, as in unions.

@@ -27,6 +27,9 @@ pub enum Op {
     Mod,
     /// The top with its sign inverted.
     Neg,
+    /// The top is an offset in the object's block of variables that each thread has; the current thread's address of it
+    /// (DW_OP_form_tls_address).
+    InThread,
     /// The top with all bits inverted.
     Not,
     /// Bitwise and.

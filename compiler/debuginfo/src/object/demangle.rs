@@ -64,7 +64,7 @@ pub fn last_part(qualified: &str) -> &str {
 
 /// Whether a shell pattern fits a qualified name: the whole of it, or its end behind a `::`. A pattern that begins with `::` is for
 /// the whole.
-pub(super) fn fits(pattern: &str, qualified: &str) -> bool {
+pub(crate) fn fits(pattern: &str, qualified: &str) -> bool {
     if let Some(whole) = pattern.strip_prefix("::") {
         return glob::matches(whole, qualified);
     }
@@ -87,6 +87,65 @@ fn parts(qualified: &str) -> impl Iterator<Item = usize> {
         }
         None
     })
+}
+
+/// The scope and the last part of a qualified name: `ns::Box<a::b>` and `push`. An empty scope is that of what is in none. None: it
+/// is not qualified.
+pub(crate) fn split_scope(name: &str) -> Option<(&str, &str)> {
+    let mut depth = 0usize;
+    let mut last = None;
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'{' => depth += 1,
+            b'>' | b')' | b'}' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && name.get(at..).is_some_and(|rest| rest.starts_with("::")) => last = Some(at),
+            _ => {}
+        }
+    }
+    last.and_then(|at| Some((name.get(..at)?, name.get(at + 2..)?)))
+}
+
+/// Whether a scope is the wanted one, or ends in it; one that is wanted with `::` before it is the whole.
+pub(crate) fn scope_fits(wanted: &str, scope: &str) -> bool {
+    if wanted.is_empty() || scope.is_empty() {
+        return wanted == scope;
+    }
+    fits(wanted, scope)
+}
+
+/// A pattern without the types of parameters behind it, and those.
+pub(crate) fn split_parameters(pattern: &str) -> (&str, Option<&str>) {
+    let split = pattern.strip_suffix(')').and_then(|inner| inner.rsplit_once('('));
+    match split.filter(|(name, _)| !name.is_empty() && !name.ends_with("operator")) {
+        Some((name, parameters)) => (name, Some(parameters)),
+        None => (pattern, None),
+    }
+}
+
+/// Whether a mangled name is of a function whose parameters have these types.
+pub(crate) fn takes(parameters: &str, mangled: &str) -> bool {
+    let spelled = |options| {
+        let mut short = Short(String::new());
+        Symbol::new(mangled.get(..MOST).unwrap_or(mangled)).ok()?.structured_demangle(&mut short, &options).ok()?;
+        Some(short.0)
+    };
+    let options = || DemangleOptions::new().no_return_type();
+    let Some((whole, name)) = spelled(options()).zip(spelled(options().no_params())) else { return false };
+    let list = whole.strip_prefix(&name).and_then(|rest| rest.strip_prefix('('));
+    let list = list.and_then(|list| list.rsplit_once(')')).map(|(list, _)| list);
+    list.is_some_and(|list| canonical(list) == canonical(parameters))
+}
+
+/// Types without blanks; `const char*` and `char const*` are the same.
+fn canonical(parameters: &str) -> Vec<String> {
+    let each = parameters.split(',').map(|parameter| {
+        let parameter = parameter.trim();
+        match parameter.strip_prefix("const ").map(|rest| rest.split_at(rest.find(['*', '&']).unwrap_or(rest.len()))) {
+            Some((named, rest)) => format!("{named} const{rest}").replace(' ', ""),
+            None => parameter.replace(' ', ""),
+        }
+    });
+    each.filter(|parameter| !parameter.is_empty() && parameter != "void").collect()
 }
 
 #[cfg(test)]
@@ -113,5 +172,16 @@ mod tests {
                 && fits("pu*", "ns::Box<a::b>::push")
                 && !fits("b*", "ns::Box<a::b>::push")
         );
+    }
+
+    #[test]
+    fn scopes_and_parameters() {
+        assert_eq!(split_scope("ns::Box<a::b>::push"), Some(("ns::Box<a::b>", "push")));
+        assert_eq!((split_scope("::f"), split_scope("f")), (Some(("", "f")), None));
+        assert!(scope_fits("Class", "ns::Class") && !scope_fits("", "ns") && !scope_fits("lass", "ns::Class"));
+        assert_eq!(split_parameters("ns::f(int, char*)"), ("ns::f", Some("int, char*")));
+        assert_eq!(split_parameters("operator()"), ("operator()", None));
+        assert!(takes("int", "_ZN3geo4overEi") && takes("const char *", "_ZN3geo4overEPKc"));
+        assert!(!takes("long", "_ZN3geo4overEi") && takes("", "_ZN3geo4noneEv"));
     }
 }

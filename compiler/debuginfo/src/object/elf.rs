@@ -21,7 +21,7 @@ use object::{
 
 use spile_abi::budget::{Budget, Limits, USUAL};
 
-use super::demangle::{demangled, fits};
+use super::demangle::{demangled, fits, split_parameters, takes};
 use super::file::{self, Bytes};
 use super::narrow;
 use super::symbol_table::{Row, SymbolTable};
@@ -488,11 +488,15 @@ impl Elf {
     }
 
     /// Where functions of a name that fits the shell pattern begin, by the symbol table alone: name and place, each once. The name
-    /// may be one of C++ or Rust, or the end of one.
+    /// may be one of C++ or Rust, or the end of one, with the types of the parameters behind it.
     pub fn functions_like(&self, pattern: &str) -> Vec<(String, Address)> {
+        let (pattern, parameters) = split_parameters(pattern);
         let all = self.all_symbols().into_iter().flatten();
         let code = all.filter(|symbol| symbol.function && self.is_code(symbol.at));
         let fits = code.filter_map(|symbol| {
+            if parameters.is_some_and(|parameters| !takes(parameters, symbol.name)) {
+                return None;
+            }
             if spile_base::glob::matches(pattern, symbol.name) {
                 return Some((symbol.name.to_string(), self.address(symbol.at)?));
             }

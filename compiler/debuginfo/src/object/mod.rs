@@ -7,18 +7,20 @@
 
 mod boot_image;
 mod bring_up;
-mod demangle;
+pub(crate) mod demangle;
 mod dynamic;
 mod elf;
 pub(crate) mod file;
 mod flow;
 mod imports;
+mod indirect;
 mod markers;
 mod narrow;
 mod patched;
 mod reserved;
 pub(crate) mod skeleton;
 mod symbol_table;
+mod thread_local;
 
 pub use demangle::{demangled, last_part};
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
@@ -27,3 +29,4 @@ pub(crate) use flow::{Edges, Flow};
 pub use markers::{Marker, MarkerArgument, Operand};
 pub use patched::{FunctionCode, Patched};
 pub use reserved::{Reason, Reserved};
+pub use thread_local::ThreadBlock;

@@ -125,7 +125,7 @@ impl dyn Source {
         // A name without a keyword means the typedef or base type, or if there is none the struct.
         let any = [TypeTag::Plain, TypeTag::Struct, TypeTag::Union, TypeTag::Enum];
         let (tags, rest) = match words.as_slice() {
-            ["struct", rest @ ..] => (&[TypeTag::Struct][..], rest),
+            ["struct" | "class", rest @ ..] => (&[TypeTag::Struct][..], rest),
             ["union", rest @ ..] => (&[TypeTag::Union][..], rest),
             ["enum", rest @ ..] => (&[TypeTag::Enum][..], rest),
             rest => (&any[..], rest),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::object::{Edges, Flow};
-use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved};
+use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, ThreadBlock};
 use spile_base::cache::Cache;
 
 /// What an object is part of.
@@ -263,6 +263,21 @@ impl Object {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// Where the implementations of an indirect function of a program begin; None: no such function is there.
+    pub fn implementations(&self, address: Address) -> Option<Vec<Address>> {
+        self.mapped().implementations(address)
+    }
+
+    /// Where the variables of a program are that each thread has its own of.
+    pub fn thread_block(&self) -> Option<ThreadBlock> {
+        self.mapped().thread_block()
+    }
+
+    /// Whether it is a program that Go's compiler has made, or has code of one.
+    pub fn is_go(&self) -> bool {
+        [".go.buildinfo", ".gopclntab", ".note.go.buildid"].iter().any(|name| self.mapped().has_section(name))
     }
 
     /// The debug information, opened when first asked for.

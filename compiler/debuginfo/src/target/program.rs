@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -99,10 +100,13 @@ impl Programs {
         below.map_or_else(|| path.to_path_buf(), |below| Path::new("/").join(below))
     }
 
-    /// What a running process runs.
+    /// What a running process runs: its path; where that is not the file for us (it has been deleted or replaced, has no name,
+    /// or is in another mount namespace), the link by which the kernel leads to it.
     pub fn of_process(&self, pid: i64) -> Result<PathBuf, TargetError> {
-        let link = format!("/proc/{pid}/exe");
-        fs::read_link(&link).map_err(|error| TargetError::NoSuchProcess { pid, message: format!("{link}: {error}") })
+        let link = PathBuf::from(format!("/proc/{pid}/exe"));
+        let failed = |error| TargetError::NoSuchProcess { pid, message: format!("{}: {error}", link.display()) };
+        let path = fs::read_link(&link).map_err(failed)?;
+        Ok(if is_same_file(&path, &link) { path } else { link })
     }
 
     /// The libraries of a program that fit `name`, a path or a shell pattern for a file name or path; of a running process those
@@ -110,7 +114,10 @@ impl Programs {
     pub fn libraries(&self, program: &Object, pid: Option<i64>, name: &str) -> Result<Vec<PathBuf>, TargetError> {
         let all = match pid {
             Some(pid) => mapped_by(pid)?,
-            None => libraries::of_program(program.path(), program.mapped(), &self.root()),
+            None => {
+                let inside = in_root_of_process(program.path()).map(|(root, _)| Root(Some(root)));
+                libraries::of_program(program.path(), program.mapped(), &inside.unwrap_or_else(|| self.root()))
+            }
         };
         let fits = |path: &&PathBuf| {
             let file = path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
@@ -261,9 +268,60 @@ impl Programs {
     }
 }
 
-/// Without symbolic links, as far as they lead somewhere.
+/// Symbolic links that are followed in one path (MAXSYMLINKS of the kernel).
+const MOST_LINKS: usize = 40;
+
+/// Without symbolic links, as far as they lead somewhere; below the root directory of a process as that sees them.
 fn canonical(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.into())
+    match in_root_of_process(path) {
+        Some((root, inside)) => resolved(&root, &inside),
+        None => fs::canonicalize(path).unwrap_or_else(|_| path.into()),
+    }
+}
+
+/// `/proc/PID/root` and the rest, of a path that begins with that.
+fn in_root_of_process(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut parts = path.components();
+    let begins = parts.next() == Some(Component::RootDir) && parts.next()? == Component::Normal("proc".as_ref());
+    let Component::Normal(process) = parts.next()? else { return None };
+    let is_process = process.to_str().is_some_and(|name| name == "self" || name.parse::<u32>().is_ok());
+    let is_root = parts.next()? == Component::Normal("root".as_ref());
+    let root = Path::new("/proc").join(process).join("root");
+    (begins && is_process && is_root).then(|| (root, parts.as_path().to_path_buf()))
+}
+
+/// A path below a directory that stands for `/`, without symbolic links.
+fn resolved(root: &Path, inside: &Path) -> PathBuf {
+    let reversed = |path: &Path| -> Vec<PathBuf> {
+        let parts = path.components().filter(|part| !matches!(part, Component::RootDir | Component::CurDir));
+        let mut parts: Vec<PathBuf> = parts.map(|part| PathBuf::from(part.as_os_str())).collect();
+        parts.reverse();
+        parts
+    };
+    let (mut at, mut left, mut links) = (PathBuf::new(), reversed(inside), 0);
+    while let Some(part) = left.pop() {
+        if part == Path::new("..") {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&part);
+        match fs::read_link(root.join(&next)) {
+            Ok(target) if links < MOST_LINKS => {
+                links += 1;
+                if target.is_absolute() {
+                    at = PathBuf::new();
+                }
+                left.extend(reversed(&target));
+            }
+            _ => at = next,
+        }
+    }
+    root.join(at)
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let (Ok(one), Ok(other)) = (fs::metadata(one), fs::metadata(other)) else { return false };
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 fn is_elf(path: &Path) -> bool {
@@ -298,15 +356,26 @@ fn expand(directory: &Path, parts: &[&str], found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Files that a process has mapped as code.
+/// Files that a process has mapped as code: their paths, for one that has another path for us those below the process's root
+/// directory, for one that has been deleted the link of the mapping.
 fn mapped_by(pid: i64) -> Result<Vec<PathBuf>, TargetError> {
     let maps = format!("/proc/{pid}/maps");
     let failed = |error| TargetError::NoSuchProcess { pid, message: format!("{maps}: {error}") };
     let text = fs::read_to_string(&maps).map_err(failed)?;
     // 7f0-7f1 r-xp 00001000 08:01 1234   /path
-    let paths = text.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.contains('x')));
-    let mut paths: Vec<PathBuf> =
-        paths.filter_map(|line| line.find('/').and_then(|at| line.get(at..))).map(PathBuf::from).collect();
+    let lines = text.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.contains('x')));
+    let mut paths: Vec<PathBuf> = lines
+        .filter_map(|line| {
+            let path = line.find('/').and_then(|at| line.get(at..))?;
+            let mapping = PathBuf::from(format!("/proc/{pid}/map_files/{}", line.split(' ').next()?));
+            let below = Path::new(&format!("/proc/{pid}/root")).join(path.trim_start_matches('/'));
+            let places = [PathBuf::from(path), below];
+            // Without the right to look at mappings, the path has to do.
+            let is_visible = fs::metadata(&mapping).is_ok();
+            let found = places.iter().find(|place| !is_visible || is_same_file(place, &mapping)).cloned();
+            Some(found.unwrap_or(mapping))
+        })
+        .collect();
     paths.sort();
     paths.dedup();
     Ok(paths)
@@ -361,6 +430,37 @@ mod tests {
         let found = programs.find("/usr/bin/daemon").expect("is there");
         assert_eq!(programs.installed(&found), Path::new("/usr/bin/daemon"));
         assert!(matches!(programs.of_process(i64::MAX), Err(TargetError::NoSuchProcess { .. })));
+    }
+
+    #[test]
+    fn the_program_of_a_process_that_has_been_deleted() {
+        let root = tempfile::tempdir().expect("a directory");
+        let copy = root.path().join("sleeper");
+        fs::copy("/bin/sleep", &copy).expect("copied");
+        let mut child = std::process::Command::new(&copy).arg("100").spawn().expect("runs");
+        let (programs, pid) = (Programs::new(SearchOptions::default()), i64::from(child.id()));
+        let before = programs.of_process(pid).expect("is there");
+        fs::remove_file(&copy).expect("removed");
+        let after = programs.of_process(pid).expect("is there");
+        let opened = programs.open(&after).map(|object| object.build_id().to_vec());
+        child.kill().expect("ends");
+        child.wait().expect("ends");
+        assert_eq!((before, after), (copy, PathBuf::from(format!("/proc/{pid}/exe"))));
+        assert_eq!(opened.expect("is an ELF file"), Elf::open(Path::new("/bin/sleep")).expect("one").build_id());
+    }
+
+    #[test]
+    fn links_below_the_root_of_a_process_lead_below_it() {
+        let root = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(root.path().join("usr/lib")).expect("made");
+        std::os::unix::fs::symlink("/usr/lib", root.path().join("lib")).expect("made");
+        std::os::unix::fs::symlink("../lib/y", root.path().join("usr/x")).expect("made");
+        let found = |path: &str| resolved(root.path(), Path::new(path));
+        assert_eq!(found("lib/z"), root.path().join("usr/lib/z"));
+        assert_eq!(found("usr/x"), root.path().join("usr/lib/y"));
+        let split = in_root_of_process(Path::new("/proc/12/root/usr/bin/x"));
+        assert_eq!(split, Some((PathBuf::from("/proc/12/root"), PathBuf::from("usr/bin/x"))));
+        assert_eq!(in_root_of_process(Path::new("/proc/cpuinfo")), None);
     }
 
     #[test]

@@ -8,9 +8,9 @@ use crate::elaborate::error::Error;
 use crate::elaborate::lookup::is_text;
 use crate::elaborate::lookup::value::{address_of, debug_error, load};
 use crate::elaborate::unit::Unit;
-use crate::probe::{Found, Location};
+use crate::probe::{Found, Location, beyond};
 use crate::program::{Expr, LongExpr, Print, PrintPiece, SavedId, StringExpr, StringKind};
-use spile_debuginfo::{BaseEncoding, Type as CType};
+use spile_debuginfo::{BaseEncoding, Member, Type as CType};
 use spile_source::Span;
 use spile_syntax::ast;
 
@@ -88,6 +88,7 @@ impl Lowering<'_, '_> {
                 (load(found, span)?, target)
             }
             (_, Location::Memory { address, bits: None }) => (address.clone(), found.type_id),
+            (CType::Struct { members, .. }, _) => return self.pretty_members(found, &members, dollars, span),
             (ctype, _) => return Self::pretty_number(found, &ctype, span),
         };
         let levels =
@@ -95,6 +96,48 @@ impl Lowering<'_, '_> {
         let description = self.descriptions.of(&object, type_id, levels, span)?;
         let kind = StringKind::Pretty { address: Box::new(address), description };
         Ok(StringExpr { kind, span })
+    }
+
+    /// A struct that is in registers, at most two, as a string: as the loader writes one that is in memory.
+    fn pretty_members(&mut self, found: &Found, members: &[Member], dollars: u8, span: Span) -> Lowered<StringExpr> {
+        let mut pieces = Vec::with_capacity(2 * members.len() + 1);
+        for (index, member) in members.iter().enumerate() {
+            let before = if index > 0 { ", " } else { "{" };
+            let name = member.name.as_ref().map_or(String::new(), |name| format!(".{name}="));
+            pieces.push(PrintPiece::Literal(format!("{before}{name}").into_bytes()));
+            pieces.push(match self.pretty_member(found, member, dollars, span) {
+                Ok(Some(text)) => plain(text.into()),
+                Ok(None) => PrintPiece::Literal(b"{...}".to_vec()),
+                Err(_) => PrintPiece::Literal(b"?".to_vec()),
+            });
+        }
+        pieces.push(PrintPiece::Literal(if members.is_empty() { b"{}".to_vec() } else { b"}".to_vec() }));
+        Ok(StringExpr::format(Print { pieces }, span))
+    }
+
+    /// One of its members; None: a struct or array that is not shown.
+    fn pretty_member(
+        &mut self,
+        found: &Found,
+        member: &Member,
+        dollars: u8,
+        span: Span,
+    ) -> Lowered<Option<StringExpr>> {
+        let gone = || Error::NoAddress { span, why: "the compiler has optimised it out" };
+        let bits = member.bits.map(|bits| (bits.first, bits.bits));
+        let first = member.offset.saturating_mul(8).saturating_add(bits.map_or(0, |(first, _)| first));
+        let location = beyond(&found.location, first).ok_or_else(gone)?;
+        let part = Found { object: found.object.clone(), type_id: member.type_id, location };
+        let debug = part.object.debug().map_err(|error| debug_error(error, span))?;
+        let (_, ctype) = debug.resolve(member.type_id).map_err(|error| debug_error(error, span))?;
+        match (ctype, bits) {
+            (CType::Struct { members, .. }, _) if dollars > 1 => {
+                self.pretty_members(&part, &members, dollars, span).map(Some)
+            }
+            (CType::Struct { .. } | CType::Array { .. }, _) => Ok(None),
+            (CType::Base { encoding: BaseEncoding::Float, .. }, _) | (_, Some(_)) => Err(gone()),
+            (ctype, None) => Self::pretty_number(&part, &ctype, span).map(Some),
+        }
     }
 
     /// A value in a register, or a bit-field, as a string.

@@ -3,7 +3,7 @@
 //! Functions that were compiled without optimisation: their variables live on the stack alone, so that they have no value before
 //! the function's first instructions have put it there.
 
-use spile_debuginfo::{Address, BaseEncoding, DebugInfo, FunctionId, Location, Op, Type, TypeId, parameter_register};
+use spile_debuginfo::{Address, DebugInfo, FunctionId, Location, Op};
 
 /// DWARF's numbers of the frame pointer and the stack pointer.
 const FRAME_POINTER: u16 = 6;
@@ -33,23 +33,6 @@ pub(in crate::probe) fn prologue(debug: &DebugInfo, id: FunctionId, entry: Addre
     match after.filter(|at| at.section == entry.section && *at > entry).min() {
         Some(at) => Prologue::Until(at),
         None => Prologue::None,
-    }
-}
-
-/// Where a parameter is at a function's first instruction by the calling convention (System V ABI, AMD64 supplement, 3.2.3); None
-/// where it or one before it is no number or pointer, or it is passed on the stack.
-pub(in crate::probe) fn passed(debug: &DebugInfo, id: FunctionId, name: &str) -> Option<Location> {
-    let parameters = debug.parameters(id).ok()?;
-    let index = parameters.iter().position(|parameter| parameter.name == name)?;
-    let words = parameters.get(..=index)?.iter().all(|parameter| is_word(debug, parameter.type_id));
-    words.then(|| parameter_register(index)).flatten().map(Location::Register)
-}
-
-fn is_word(debug: &DebugInfo, id: TypeId) -> bool {
-    match debug.resolve(id) {
-        Ok((_, Type::Base { encoding, size, .. })) => encoding != BaseEncoding::Float && size <= 8,
-        Ok((_, Type::Pointer(_) | Type::Enum { .. })) => true,
-        _ => false,
     }
 }
 

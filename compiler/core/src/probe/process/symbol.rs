@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Functions of programs that debug information does not have under the name asked for: by the symbol table. Where it has the
-//! code under another name, as glibc's `malloc` under `__libc_malloc`, the handler has the variables of that one.
+//! code under another name, as glibc's `malloc` under `__libc_malloc`, the handler has the variables of that one. An indirect
+//! function is all that its name may stand for.
 
 use std::rc::Rc;
 
@@ -10,6 +11,8 @@ use crate::probe::function::{FunctionContext, owner_of};
 use crate::probe::{Context, ContextError, Found, Point, PointError, Resolver, Site};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, FunctionId, FunctionPattern, demangled, last_part};
+
+const UNSHOWN: &str = "it is chosen when the program is loaded (an indirect function), and its resolver does not show among which: name one of its implementations";
 
 /// `otherwise`: the error where no symbol has the name either.
 pub(super) fn resolve_in(
@@ -29,7 +32,15 @@ pub(super) fn resolve_in(
     }
     let code = Code::of(point, object, resolver)?;
     let (mut sites, mut refused) = (Vec::new(), None);
+    let mut places: Vec<(String, Address)> = Vec::new();
     for (symbol, address) in found {
+        match object.implementations(address) {
+            None => places.push((symbol, address)),
+            Some(all) if all.is_empty() => refused = Some(UNSHOWN),
+            Some(all) => places.extend(all.into_iter().map(|each| (symbol.clone(), each))),
+        }
+    }
+    for (symbol, address) in places {
         match site(point, object, code, &symbol, address) {
             Ok(site) => sites.push(site),
             Err(why) => refused = Some(why),

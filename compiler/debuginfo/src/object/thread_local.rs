@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Where a thread has the variables of a program or library that each thread has its own of (Drepper, ELF Handling For
+//! Thread-Local Storage, 3.4.6 and variant II of 3.3).
+
+use object::elf::{R_X86_64_DTPMOD64, R_X86_64_TPOFF64};
+use object::{Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _};
+use object::{RelocationFlags, RelocationTarget};
+
+use super::elf::{Address, Elf};
+
+/// DT_FLAGS_1 and its bit of position-independent executables.
+const DT_FLAGS_1: u64 = 0x6fff_fffb;
+const DF_1_PIE: u64 = 0x0800_0000;
+
+/// The block of such variables of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadBlock {
+    /// It begins so many bytes below the thread pointer: that of the program itself.
+    Below(u64),
+    /// The word, which the dynamic linker writes, is the distance of a variable from the thread pointer; the variable is so far
+    /// behind the beginning of the block.
+    Linked {
+        /// Link-time address.
+        word: Address,
+        /// Bytes.
+        variable: u64,
+    },
+    /// The word is the number of the object, by which the thread's vector of blocks is indexed.
+    Numbered(Address),
+}
+
+impl Elf {
+    /// How a thread's block is found; None: the object has none, or nothing in it tells.
+    pub fn thread_block(&self) -> Option<ThreadBlock> {
+        let elf = self.parse().ok()?;
+        let mut block = None;
+        let mut align = 1;
+        for section in [".tdata", ".tbss"].iter().filter_map(|name| elf.section_by_name(name)) {
+            let (start, end) = block.unwrap_or((section.address(), 0u64));
+            block = Some((start.min(section.address()), end.max(section.address().checked_add(section.size())?)));
+            align = align.max(section.align());
+        }
+        let (start, end) = block?;
+        let is_program = elf.kind() == ObjectKind::Executable || self.flags_1() & DF_1_PIE != 0;
+        if is_program {
+            return end.checked_sub(start)?.checked_next_multiple_of(align).map(ThreadBlock::Below);
+        }
+        let symbols = elf.dynamic_symbol_table();
+        for (at, relocation) in elf.dynamic_relocations().into_iter().flatten() {
+            let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+            let own = match relocation.target() {
+                RelocationTarget::Symbol(index) => {
+                    let symbol = symbols.as_ref().and_then(|symbols| symbols.symbol_by_index(index).ok());
+                    // Another object may have it.
+                    symbol.filter(|symbol| !symbol.is_undefined()).map(|symbol| symbol.address())
+                }
+                _ => Some(0),
+            };
+            let Some((value, word)) = own.zip(self.address(at)) else { continue };
+            if r_type == R_X86_64_DTPMOD64 {
+                return Some(ThreadBlock::Numbered(word));
+            }
+            if r_type == R_X86_64_TPOFF64 {
+                let variable = value.wrapping_add(relocation.addend() as u64);
+                return Some(ThreadBlock::Linked { word, variable });
+            }
+        }
+        None
+    }
+
+    fn flags_1(&self) -> u64 {
+        let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or_default();
+        let table = self.section_bytes(".dynamic").unwrap_or_default();
+        let mut entries = table.chunks_exact(16).map(|entry| entry.split_at(8));
+        entries.find(|(kind, _)| word(kind) == DT_FLAGS_1).map_or(0, |(_, value)| word(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    const TEXT: &str = "__thread long first = 1; __thread int each = 7; int get(void) { return each + (int)first; }
+        int main(void) { return get(); }";
+
+    fn block(options: &[&str]) -> Option<ThreadBlock> {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("t.c"), TEXT).expect("written");
+        let mut gcc = Command::new("gcc");
+        let gcc = gcc.current_dir(directory.path()).args(["-O1", "t.c", "-o", "t"]).args(options).status();
+        assert!(gcc.expect("gcc runs").success());
+        Elf::open_program(&directory.path().join("t")).expect("an object").thread_block()
+    }
+
+    #[test]
+    fn blocks_of_programs_and_libraries() {
+        assert_eq!(block(&["-pie", "-fPIE"]), Some(ThreadBlock::Below(16)));
+        assert_eq!(block(&["-no-pie"]), Some(ThreadBlock::Below(16)));
+        assert!(matches!(block(&["-shared", "-fPIC"]), Some(ThreadBlock::Numbered(_))));
+        let linked = block(&["-shared", "-fPIC", "-ftls-model=initial-exec"]);
+        assert!(matches!(linked, Some(ThreadBlock::Linked { .. })), "{linked:?}");
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What is in namespaces and types of C++: functions, types and variables by qualified names, members of base classes.
+
+use super::*;
+
+const TEXT: &str = "
+    namespace geo {
+    struct Base { int id; struct Inner { long deep; } inner; };
+    class Circle : public Base { public: long radius; static int made; int area(int by); int grow(); };
+    int Circle::made = 4;
+    int Circle::area(int by) { return radius * by; }
+    int Circle::grow() { return ++radius; }
+    int over(int a) { return a; }
+    int over(const char *text) { return *text; }
+    template <typename T> __attribute__((noinline)) T most(T a, T b) { return a > b ? a : b; }
+    int uses(int a, long b) { return most<int>(a, 2) + most<long>(b, 3); }
+    }
+    namespace other { struct Circle { char small; }; int area(int a) { return a; } }
+    geo::Circle circle; other::Circle another; geo::Base::Inner inner;";
+
+#[test]
+fn names_in_scopes() {
+    for options in [&["-x", "c++", "-gdwarf-5"], &["-x", "c++", "-gdwarf-4"]] {
+        let compiled = Compiled::new(TEXT, options);
+        let debug = compiled.open();
+        let found = |name: &str, file: Option<&str>| {
+            let pattern = FunctionPattern { name: name.into(), file: file.map(Into::into) };
+            debug.find_functions(&pattern).expect("an index").len()
+        };
+        assert_eq!(found("area", None), 2);
+        assert_eq!(found("geo::Circle::area", None), 1);
+        assert_eq!(found("Circle::area", Some("test.c")), 1);
+        assert_eq!(found("other::area", None), 1);
+        assert_eq!((found("::area", None), found("geo::area", None), found("ircle::area", None)), (0, 0, 0));
+        assert_eq!(found("geo::Circle::*", None), 2);
+        assert_eq!((found("over", None), found("geo::over(int)", None), found("over(long)", None)), (2, 1, 0));
+        assert_eq!(found("over(const char *)", None), 1);
+        assert_eq!((found("geo::most", None), found("most<long int>", None)), (2, 1));
+        let circle = type_named(&debug, "geo::Circle");
+        assert!(debug.find_type("class other::Circle").expect("an index").is_some_and(|other| other != circle));
+        assert!(debug.find_type("geo::Missing").expect("an index").is_none());
+        assert_eq!(debug.member(circle, "id").expect("is one").offset, 0);
+        assert!(debug.member(circle, "made").is_err(), "a static member has no place");
+        assert!(debug.member(type_named(&debug, "Base::Inner"), "deep").is_ok());
+        assert!(debug.global("geo::Circle::made", None).expect("an index").is_ok());
+        assert!(debug.global("other::made", None).expect("an index").is_err());
+    }
+}
