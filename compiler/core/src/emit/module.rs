@@ -8,6 +8,7 @@ use spile_abi::escape;
 use super::attachment::{self, Field};
 use super::text::{Bytes, Comment, Hex, Literal, Long};
 use super::{embedded, regex, routine};
+use crate::plan::code::OwnConstant;
 use crate::plan::{self, LockMode, Plan, Storage};
 use crate::program::{self, Constant, Histogram, Holds, Place, Registers, Type};
 
@@ -40,7 +41,8 @@ struct Unit<'p> {
     module_symbols: Vec<ModuleSymbol<'p>>,
     fingerprints: Vec<Fingerprint<'p>>,
     lines: Vec<Lines<'p>>,
-    meta: Bytes<'p>,
+    meta: Literal<'p>,
+    meta_bytes: usize,
     script: Script<'p>,
     modinfo: Vec<Literal<'p>>,
 }
@@ -169,6 +171,7 @@ struct Lock {
 enum ProbeConstant<'p> {
     Number { value: String },
     Text { bytes: Literal<'p>, length: usize },
+    Table { id: u32 },
 }
 
 #[derive(Serialize)]
@@ -252,6 +255,7 @@ fn literal(text: &str) -> Literal<'_> {
 
 fn unit(plan: &Plan) -> Unit<'_> {
     let naming = &plan.naming;
+    let meta = plan.meta.encode();
     let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_)));
     Unit {
         title: Comment(&naming.title),
@@ -280,7 +284,8 @@ fn unit(plan: &Plan) -> Unit<'_> {
             .iter()
             .map(|(target, table)| Lines { target: literal(target), bytes: Literal::from(&table[..]) })
             .collect(),
-        meta: Bytes::from(plan.meta.encode()),
+        meta_bytes: meta.len(),
+        meta: Literal::from(meta),
         script: script(plan),
         modinfo: modinfo(plan),
     }
@@ -396,10 +401,11 @@ fn lock(&(index, mode): &(u32, LockMode)) -> Lock {
 }
 
 /// What a shared routine gets from each probe that runs it.
-fn constant(constant: &Constant) -> ProbeConstant<'_> {
+fn constant(constant: &OwnConstant) -> ProbeConstant<'_> {
     match constant {
-        Constant::Long(value) => ProbeConstant::Number { value: routine::number(*value) },
-        Constant::String(bytes) => ProbeConstant::Text { bytes: Literal::from(&bytes[..]), length: bytes.len() },
+        OwnConstant::Long(value) => ProbeConstant::Number { value: routine::number(*value) },
+        OwnConstant::Table(table) => ProbeConstant::Table { id: table.0 },
+        OwnConstant::Text(bytes) => ProbeConstant::Text { bytes: Literal::from(&bytes[..]), length: bytes.len() },
     }
 }
 
