@@ -62,3 +62,4 @@ modprobe fam18
 stop INT
 grep '^both ways' held.out
 sed -n 's/^ *0x[0-9a-f]* : \(fam18_f0001.*\)/stack \1/p' held.out | head -n 1
+unload_family
