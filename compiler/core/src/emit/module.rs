@@ -41,8 +41,7 @@ struct Unit<'p> {
     module_symbols: Vec<ModuleSymbol<'p>>,
     fingerprints: Vec<Fingerprint<'p>>,
     lines: Vec<Lines<'p>>,
-    meta: Literal<'p>,
-    meta_bytes: usize,
+    meta: Bytes<'p>,
     script: Script<'p>,
     modinfo: Vec<Literal<'p>>,
 }
@@ -255,7 +254,6 @@ fn literal(text: &str) -> Literal<'_> {
 
 fn unit(plan: &Plan) -> Unit<'_> {
     let naming = &plan.naming;
-    let meta = plan.meta.encode();
     let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_)));
     Unit {
         title: Comment(&naming.title),
@@ -284,8 +282,7 @@ fn unit(plan: &Plan) -> Unit<'_> {
             .iter()
             .map(|(target, table)| Lines { target: literal(target), bytes: Literal::from(&table[..]) })
             .collect(),
-        meta_bytes: meta.len(),
-        meta: Literal::from(meta),
+        meta: Bytes::from(plan.meta.encode()),
         script: script(plan),
         modinfo: modinfo(plan),
     }
