@@ -42,6 +42,7 @@ struct Unit<'p> {
     fingerprints: Vec<Fingerprint<'p>>,
     lines: Vec<Lines<'p>>,
     meta: Bytes<'p>,
+    meta_length: usize,
     script: Script<'p>,
     modinfo: Vec<Literal<'p>>,
 }
@@ -107,6 +108,7 @@ struct Setting<'p> {
 struct Table<'p> {
     id: u32,
     bytes: Bytes<'p>,
+    length: usize,
 }
 
 #[derive(Serialize)]
@@ -255,6 +257,7 @@ fn literal(text: &str) -> Literal<'_> {
 fn unit(plan: &Plan) -> Unit<'_> {
     let naming = &plan.naming;
     let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_)));
+    let meta = plan.meta.encode();
     Unit {
         title: Comment(&naming.title),
         release: Comment(&naming.kernel_release),
@@ -268,7 +271,11 @@ fn unit(plan: &Plan) -> Unit<'_> {
         globals: plan.globals.iter().map(|item| global(item, plan.embedded.globals.contains(&item.id))).collect(),
         maps: maps.map(|global| global.symbol.as_str()).collect(),
         settings: plan.settings().map(setting).collect(),
-        tables: plan.tables.iter().map(|(id, bytes)| Table { id: id.0, bytes: Bytes::from(&bytes[..]) }).collect(),
+        tables: plan
+            .tables
+            .iter()
+            .map(|(id, bytes)| Table { id: id.0, bytes: Bytes::from(&bytes[..]), length: bytes.len() })
+            .collect(),
         regexes: plan.regexes.iter().enumerate().map(|(index, item)| regex::emit(index, item)).collect(),
         prototypes: plan.routines.iter().map(routine::prototype).collect(),
         routines: plan.routines.iter().map(|item| routine::emit(plan, item)).collect(),
@@ -282,7 +289,8 @@ fn unit(plan: &Plan) -> Unit<'_> {
             .iter()
             .map(|(target, table)| Lines { target: literal(target), bytes: Literal::from(&table[..]) })
             .collect(),
-        meta: Bytes::from(plan.meta.encode()),
+        meta_length: meta.len(),
+        meta: Bytes::from(meta),
         script: script(plan),
         modinfo: modinfo(plan),
     }

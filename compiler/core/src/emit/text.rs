@@ -50,16 +50,16 @@ pub(super) fn comment(text: &str) -> String {
     text
 }
 
-/// Bytes as the initialiser of an array, several to a line.
+/// Bytes as the initialiser of an array that has room for them alone, several to a line. A literal: compilers read one
+/// fifteen times as fast as a list of numbers, and the description of thousands of probes is megabytes of C.
 pub(super) fn bytes(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 6);
-    for (index, byte) in bytes.iter().enumerate() {
-        if index % 16 == 0 {
-            text.push_str("\n\t");
-        }
-        text.push_str(&format!("{byte:#04x},"));
+    const EACH: usize = 64;
+    let mut text = String::with_capacity(bytes.len() * 3);
+    for line in bytes.chunks(EACH) {
+        text.push_str("\n\t");
+        text.push_str(&literal(line));
     }
-    text
+    if text.is_empty() { "\"\"".into() } else { text }
 }
 
 /// A number of 64 bits, as an initialiser.
