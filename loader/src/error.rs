@@ -158,6 +158,15 @@ pub enum Error {
         /// What is wrong with it.
         error: FormatError,
     },
+    /// A description of an object in the module's file cannot be decoded.
+    Description {
+        /// Path of the module's file.
+        path: PathBuf,
+        /// Index of the description.
+        index: usize,
+        /// What is wrong with it.
+        error: FormatError,
+    },
     /// The checksum that spile put into the file is wrong or missing: the file was changed, or another version built it.
     Changed {
         /// Path of the module's file.
@@ -418,6 +427,7 @@ impl Error {
             | Error::NotOurs { .. }
             | Error::Meta { .. }
             | Error::Format { .. }
+            | Error::Description { .. }
             | Error::Changed { .. }
             | Error::NoService { .. }
             | Error::BadName { .. } => Exit::File,
@@ -489,6 +499,9 @@ impl fmt::Display for Error {
             }
             Error::Format { path, index, error } => {
                 write!(f, "{}: format {index}: {error}; build it again with this version of spile", path.display())
+            }
+            Error::Description { path, index, error } => {
+                write!(f, "{}: description {index}: {error}; build it again with this version of spile", path.display())
             }
             Error::BadName { path, name } => {
                 write!(f, "{}: '{name}' is not a valid name of a module or a kernel release", path.display())

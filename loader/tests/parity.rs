@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use spile_abi::format::{Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size, decode, encode};
 use spilerun::records::format::render;
@@ -113,7 +114,7 @@ impl Random {
             0 => Piece::Literal(self.bytes(10)),
             1 => {
                 let size = self.below(40) as u32;
-                Piece::Pretty(Pretty { size, ops: self.ops(size, 0), ..Pretty::default() })
+                Piece::Pretty(Arc::new(Pretty { size, ops: self.ops(size, 0), ..Pretty::default() }))
             }
             _ => Piece::Directive(self.directive()),
         }
@@ -252,7 +253,7 @@ fn loader_and_runtime_write_the_same() {
             let pieces: Vec<Piece> = (0..1 + random.below(4)).map(|_| random.piece()).collect();
             let payload = random.payload(&pieces);
             // As the loader has them: empty literals are not encoded.
-            let pieces = decode(&encode(&pieces)).expect("what was encoded");
+            let pieces = decode(&encode(&pieces), &[]).expect("what was encoded");
             Case { pieces, payload, room: random.one_of(&[1, 2, 9, 64, 512, 4096]) }
         })
         .collect();

@@ -525,6 +525,11 @@ enum spile_format_op {
 	 * does not apply
 	 */
 	SPILE_FORMAT_PRETTY = 3,
+	/*
+	 * u32 number of the description in the metadata: otherwise as PRETTY. Only in
+	 * formats for the loader
+	 */
+	SPILE_FORMAT_DESCRIBED = 5,
 };
 /*
  * Conversions of addresses to text: only in the loader, which looks up symbols

@@ -52,7 +52,7 @@ probe module("nfs").function("nfs_file_read") { println($iocb, $$vars, @var("nfs
 EOF
 # Except for the metadata, which contain file names.
 for kernel in -r"$RELEASE" --index=kernel.index; do
-  "$SPILE" "$kernel" -p3 -m same compiled.stp | grep -v '^	0x' >"code$kernel"
+  "$SPILE" "$kernel" -p3 -m same compiled.stp | grep -v '^static const unsigned char meta\|^	"' >"code$kernel"
 done
 cmp "./code-r$RELEASE" ./code--index=kernel.index && echo "C alike: $(wc -l <"./code-r$RELEASE")"
 

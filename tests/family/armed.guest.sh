@@ -18,3 +18,4 @@ grep -n 'NOTICE: [0-9]* of 24002 probes are prepared after' err | head -n 1 | cu
 cat out
 grep -v 'become kprobes one by one' err >&2 || true
 echo "kprobes left: $(wc -l </sys/kernel/debug/kprobes/list)"
+unload_family

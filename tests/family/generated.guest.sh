@@ -17,3 +17,4 @@ first=$(note)
 rmmod fam19
 insmod /root/variant/fam19.ko
 [ "$(note)" != "$first" ] && echo another build
+unload_family

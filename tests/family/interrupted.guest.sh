@@ -42,3 +42,4 @@ grep -q 'in use by another spilerun' refused && echo "-d: $took, in use"
 stop INT
 gone calls
 echo "left: $(wc -l </sys/kernel/debug/kprobes/list) kprobes, $(wc -l </sys/kernel/debug/tracing/enabled_functions) functions"
+unload_family

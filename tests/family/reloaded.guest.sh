@@ -34,3 +34,4 @@ echo "the same again: $(($(probed) - 1))"
 stop INT
 cat functions.err >&2
 echo "left: $(probed)"
+unload_family

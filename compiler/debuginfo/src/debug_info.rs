@@ -206,6 +206,12 @@ impl DebugInfo {
         self.0.resolve(id)
     }
 
+    /// [`DebugInfo::resolve`] without a struct's members and an enumeration's constants, for what kind of type it is: of a
+    /// large struct that is a small part of the work.
+    pub fn resolve_outline(&self, id: TypeId) -> Result<Type, Error> {
+        self.0.resolve_outline(id)
+    }
+
     /// Size of the type in bytes; None for functions, incomplete types and arrays without a count.
     pub fn size_of(&self, id: TypeId) -> Result<Option<u64>, Error> {
         self.0.size_of(id)

@@ -3,6 +3,7 @@
 //! What the loader reads: a module's description, records, and a service's configuration.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use spile_abi::format::{self, Directive, Flags, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::meta::{Meta, Probe, Setting, Target};
@@ -39,7 +40,7 @@ fn formats() -> Vec<Vec<Piece>> {
             directive(b'b', Size::Fixed(4), Size::None),
             directive(b'p', Size::Star, Size::None),
         ],
-        vec![Piece::Pretty(Pretty { size: 16, ops, ..Pretty::default() })],
+        vec![Piece::Pretty(Arc::new(Pretty { size: 16, ops, ..Pretty::default() }))],
     ]
 }
 
@@ -50,7 +51,8 @@ fn description() -> Meta {
         kernel_release: "6.1.0".into(),
         targets: vec![Target { name: "ext4".into(), build_id: vec![1; 20], path: "/x".into() }],
         probes: vec![Probe { point: "begin".into(), ..Probe::default() }],
-        formats: formats().iter().map(|pieces| format::encode(pieces)).collect(),
+        formats: formats().iter().map(|pieces| format::encode_numbered(pieces, |_| 0)).collect(),
+        descriptions: vec![Pretty::default().encode()],
         locations: vec!["operator '/' at <input>:1:53".into()],
         settings: vec![Setting { name: "g".into(), string_bytes: 0 }],
         ..Meta::default()
@@ -66,7 +68,7 @@ pub fn meta(bytes: &[u8]) {
     let _ = (
         spilerun::elf::section(bytes, ".spile.meta"),
         spilerun::elf::note(bytes, b"GNU", 3),
-        format::decode(bytes),
+        format::decode(bytes, &[Arc::new(Pretty::default())]),
         Pretty::decode(bytes),
     );
 }

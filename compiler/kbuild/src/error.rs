@@ -15,6 +15,22 @@ pub enum BuildError {
         /// The directory that is missing.
         looked: PathBuf,
     },
+    /// The headers are not here, and what was kept of them does not do for this script.
+    #[error("kernel {release} has no headers here, which C in a script (%{{ %}}) and --kbuild need")]
+    NeedsHeaders {
+        /// The kernel's release.
+        release: String,
+    },
+    /// The headers are not here, and the compiler is not the one that the kept runtime was compiled by.
+    #[error("kernel {release} has no headers here, and its runtime was compiled by another compiler")]
+    OtherCompiler {
+        /// The kernel's release.
+        release: String,
+        /// What the runtime was compiled by.
+        recorded: String,
+        /// What is here.
+        version: String,
+    },
     /// make is not installed.
     #[error("no make to build modules with")]
     NoMake,
@@ -77,8 +93,18 @@ impl BuildError {
     pub fn notes(&self) -> Vec<String> {
         match self {
             BuildError::NoHeaders { release, looked } => {
-                vec![format!("looked at {}", looked.display()), format!("Debian's package is linux-headers-{release}")]
+                vec![
+                    format!("looked at {}", looked.display()),
+                    format!("Debian's package is linux-headers-{release}"),
+                    "a script is compiled without them if the cache has the runtime of this kernel, from when they were here"
+                        .into(),
+                ]
             }
+            BuildError::NeedsHeaders { release } => vec![format!("Debian's package is linux-headers-{release}")],
+            BuildError::OtherCompiler { release, recorded, version } => vec![
+                format!("the runtime was compiled by {recorded}, here is {version}"),
+                format!("Debian's package of the headers is linux-headers-{release}"),
+            ],
             BuildError::NoMake => vec!["Debian's package is make".into()],
             BuildError::NoCompiler { wanted } => vec![format!("Debian's package is {wanted}")],
             BuildError::Compile { lines } => lines.clone(),

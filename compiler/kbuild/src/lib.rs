@@ -16,6 +16,7 @@ mod embed;
 mod embedded;
 mod error;
 pub mod finished;
+mod kept;
 mod make;
 mod modpost;
 mod prune;
@@ -65,7 +66,8 @@ pub struct Built {
 pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<Built, BuildError> {
     let looked = request.build_dir.join("Makefile");
     if !looked.exists() {
-        return Err(BuildError::NoHeaders { release: request.release.clone(), looked });
+        let without = kept::build(request, work, cache, say);
+        return without.unwrap_or_else(|| Err(BuildError::NoHeaders { release: request.release.clone(), looked }));
     }
     let compiler = compiler::choose(&request.build_dir)?;
     let runtime = Runtime::read(request.runtime.as_deref())?;
@@ -176,14 +178,22 @@ fn tree(build_dir: &Path) -> String {
 
 fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
     let mut hash = runtime.digest();
-    let environment = ["ARCH", "CROSS_COMPILE"].map(|name| std::env::var(name).unwrap_or_default());
     let facts = format!(
-        "{FORMAT}\n{}\n{}\n{:?}\n{:?}\n{environment:?}\n",
-        request.release, compiler.identity, compiler.make, request.make
+        "{FORMAT}\n{}\n{}\n{:?}\n{:?}\n{:?}\n",
+        request.release,
+        compiler.identity,
+        compiler.make,
+        request.make,
+        environment()
     );
     sha2::Digest::update(&mut hash, facts);
     sha2::Digest::update(&mut hash, tree(&request.build_dir));
     Key::new(hash)
+}
+
+/// Variables of this process that change what Kbuild does.
+fn environment() -> [String; 2] {
+    ["ARCH", "CROSS_COMPILE"].map(|name| std::env::var(name).unwrap_or_default())
 }
 
 /// Version of the entries' contents and of how a recipe is recorded.
@@ -222,6 +232,7 @@ fn recipe(
     let recipe = record::record(request, runtime, compiler, &apart)?;
     let about = format!("runtime for {} by {}", request.release, compiler.make.join(" "));
     cache.put(Kind::Runtime, key, &recipe.to_entry(&about));
+    kept::keep(request, runtime, &recipe, cache);
     notes.push("runtime: built".into());
     Ok(Some(recipe))
 }

@@ -3,9 +3,10 @@
 //! The module's file: its path, and its section `.spile.meta`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use spile_abi::budget;
-use spile_abi::format::Piece;
+use spile_abi::format::{Piece, Pretty};
 use spile_abi::meta::{self, Meta};
 use spile_abi::seal;
 
@@ -19,7 +20,7 @@ use spile_abi::escape;
 pub struct Description {
     /// Everything except the formats of prints.
     pub meta: Meta,
-    /// Decoded [`Meta::formats`].
+    /// Decoded [`Meta::formats`], with the descriptions of their objects.
     pub formats: Vec<Vec<Piece>>,
 }
 
@@ -145,8 +146,14 @@ impl Description {
         {
             return Err(Error::BadName { path: path(), name: meta.name });
         }
+        let described = meta.descriptions.iter().enumerate().map(|(index, description)| {
+            let decoded = Pretty::decode(description).map(Arc::new);
+            decoded.map_err(|error| Error::Description { path: path(), index, error })
+        });
+        let descriptions = described.collect::<Result<Vec<_>, _>>()?;
         let decoded = meta.formats.iter().enumerate().map(|(index, format)| {
-            spile_abi::format::decode(format).map_err(|error| Error::Format { path: path(), index, error })
+            let decoded = spile_abi::format::decode(format, &descriptions);
+            decoded.map_err(|error| Error::Format { path: path(), index, error })
         });
         let formats = decoded.collect::<Result<_, _>>()?;
         Ok(Description { meta, formats })
@@ -271,6 +278,8 @@ pub(crate) mod tests {
         }
         let format = Meta { name: "x".into(), formats: vec![vec![0], vec![9]], ..Meta::default() };
         assert!(matches!(parse_meta(&format), Err(Error::Format { index: 1, .. })));
+        let description = Meta { name: "x".into(), descriptions: vec![vec![0; 4]], ..Meta::default() };
+        assert!(matches!(parse_meta(&description), Err(Error::Description { index: 0, .. })));
     }
 
     #[test]

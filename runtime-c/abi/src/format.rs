@@ -3,6 +3,8 @@
 //! Bytecode of formats and object descriptions (abi.h, SPILE_FORMAT_* and SPILE_PRETTY_*), which describe a record's
 //! payload. The compiler encodes, the loader decodes; runtime-c interprets the same bytes for sprintf.
 
+use std::sync::Arc;
+
 /// A piece of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
@@ -11,7 +13,7 @@ pub enum Piece {
     /// A value, printed as printf does.
     Directive(Directive),
     /// An object, printed by its description.
-    Pretty(Pretty),
+    Pretty(Arc<Pretty>),
     /// A histogram. Payload: the counts of its buckets, u64 each, as one memory part.
     Histogram(Histogram),
 }
@@ -234,6 +236,8 @@ pub enum FormatError {
     Unknown(u8),
     /// Repeats nest deeper than [`MAX_NESTING`].
     TooDeep,
+    /// There is no description of that number.
+    NoDescription(u32),
 }
 
 impl std::fmt::Display for FormatError {
@@ -242,6 +246,7 @@ impl std::fmt::Display for FormatError {
             FormatError::Truncated => write!(f, "a format ends inside an operation"),
             FormatError::Unknown(byte) => write!(f, "a format has an unknown operation or value {byte}"),
             FormatError::TooDeep => write!(f, "a format's repeats nest deeper than {MAX_NESTING}"),
+            FormatError::NoDescription(number) => write!(f, "a format's object has no description {number}"),
         }
     }
 }
@@ -331,8 +336,26 @@ fn literals(op: u8, text: &[u8], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Bytecode of a format.
+/// Bytecode of a format that the module interprets: with the descriptions of its objects.
 pub fn encode(pieces: &[Piece]) -> Vec<u8> {
+    encode_objects(pieces, &mut |pretty, bytes| {
+        let description = pretty.encode();
+        bytes.push(3);
+        bytes.extend((description.len() as u32).to_le_bytes());
+        bytes.extend(description);
+    })
+}
+
+/// Bytecode of a format that the loader interprets: its objects have the numbers of their descriptions, which are in
+/// [`crate::meta::Meta::descriptions`]. `number` gives them.
+pub fn encode_numbered(pieces: &[Piece], mut number: impl FnMut(&Arc<Pretty>) -> u32) -> Vec<u8> {
+    encode_objects(pieces, &mut |pretty, bytes| {
+        bytes.push(5);
+        bytes.extend(number(pretty).to_le_bytes());
+    })
+}
+
+fn encode_objects(pieces: &[Piece], object: &mut dyn FnMut(&Arc<Pretty>, &mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = Vec::new();
     for piece in pieces {
         match piece {
@@ -347,12 +370,7 @@ pub fn encode(pieces: &[Piece]) -> Vec<u8> {
                 bytes.extend(width.to_le_bytes());
                 bytes.extend(precision.to_le_bytes());
             }
-            Piece::Pretty(pretty) => {
-                let description = pretty.encode();
-                bytes.push(3);
-                bytes.extend((description.len() as u32).to_le_bytes());
-                bytes.extend(description);
-            }
+            Piece::Pretty(pretty) => object(pretty, &mut bytes),
             Piece::Histogram(histogram) => {
                 let (kind, numbers) = match *histogram {
                     Histogram::Linear { low, high, width } => (1, [low, high, width]),
@@ -436,8 +454,8 @@ fn encode_ops(ops: &[PrettyOp], bytes: &mut Vec<u8>) {
     bytes.push(0);
 }
 
-/// Decodes a format's bytecode; invalid bytes give an error.
-pub fn decode(bytes: &[u8]) -> Result<Vec<Piece>, FormatError> {
+/// Decodes a format's bytecode; invalid bytes give an error. `descriptions`: by the numbers that its objects have.
+pub fn decode(bytes: &[u8], descriptions: &[Arc<Pretty>]) -> Result<Vec<Piece>, FormatError> {
     let mut reader = Reader { bytes };
     let mut pieces = Vec::new();
     loop {
@@ -459,7 +477,12 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Piece>, FormatError> {
             }
             3 => {
                 let length = reader.u32()? as usize;
-                Piece::Pretty(Pretty::decode(reader.take(length)?)?)
+                Piece::Pretty(Arc::new(Pretty::decode(reader.take(length)?)?))
+            }
+            5 => {
+                let number = reader.u32()?;
+                let description = descriptions.get(number as usize).ok_or(FormatError::NoDescription(number))?;
+                Piece::Pretty(Arc::clone(description))
             }
             4 => {
                 let kind = reader.u8()?;
@@ -588,7 +611,7 @@ mod tests {
         vec![
             Piece::Literal(b"a=".to_vec()),
             Piece::Directive(Directive { conversion: b'x', flags, width: Size::Fixed(16), precision: Size::Star }),
-            Piece::Pretty(Pretty {
+            Piece::Pretty(Arc::new(Pretty {
                 size: 40,
                 user: true,
                 ops: vec![
@@ -605,7 +628,7 @@ mod tests {
                     PrettyOp::Chars { offset: 8, length: 16 },
                     PrettyOp::Unknown,
                 ],
-            }),
+            })),
             Piece::Histogram(Histogram::Linear { low: -10, high: 100, width: 10 }),
             Piece::Histogram(Histogram::Log),
         ]
@@ -613,12 +636,22 @@ mod tests {
 
     #[test]
     fn what_is_encoded_is_decoded() {
-        assert_eq!(decode(&encode(&sample())), Ok(sample()));
+        assert_eq!(decode(&encode(&sample()), &[]), Ok(sample()));
+    }
+
+    #[test]
+    fn objects_have_the_description_of_their_number() {
+        let descriptions = [8, 16].map(|size| Arc::new(Pretty { size, ..Pretty::default() }));
+        let pieces = vec![Piece::Pretty(Arc::clone(&descriptions[1])); 2];
+        let bytes = encode_numbered(&pieces, |pretty| u32::from(pretty.size == 16));
+        assert_eq!(bytes.len(), 2 * 5 + 1);
+        assert_eq!(decode(&bytes, &descriptions), Ok(pieces));
+        assert_eq!(decode(&bytes, &descriptions[..1]), Err(FormatError::NoDescription(1)));
     }
 
     #[test]
     fn long_literals_are_split() {
-        let pieces = decode(&encode(&[Piece::Literal(vec![b'x'; 70_000])])).unwrap();
+        let pieces = decode(&encode(&[Piece::Literal(vec![b'x'; 70_000])]), &[]).unwrap();
         let lengths: Vec<usize> =
             pieces.iter().map(|piece| if let Piece::Literal(text) = piece { text.len() } else { 0 }).collect();
         assert_eq!(lengths, [65_535, 4_465]);
@@ -634,7 +667,7 @@ mod tests {
     fn damaged_bytes_are_errors() {
         let bytes = encode(&sample());
         for end in 0..bytes.len() {
-            assert!(decode(&bytes[..end]).is_err(), "{end}");
+            assert!(decode(&bytes[..end], &[]).is_err(), "{end}");
         }
         let mut seed = 1u64;
         for _ in 0..20_000 {
@@ -642,7 +675,7 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let at = (seed >> 33) as usize % damaged.len();
             damaged[at] ^= 1 << (seed >> 60 & 7);
-            let _ = decode(&damaged);
+            let _ = decode(&damaged, &[]);
         }
     }
 }

@@ -33,6 +33,9 @@ pub struct Meta {
     pub probes: Vec<Probe>,
     /// By format id: bytecode as in abi.h (SPILE_FORMAT_*).
     pub formats: Vec<Vec<u8>>,
+    /// Descriptions of objects, which formats refer to by number (SPILE_FORMAT_DESCRIBED): bytecode as in abi.h
+    /// (SPILE_PRETTY_*). Thousands of probes print the same few types.
+    pub descriptions: Vec<Vec<u8>>,
     /// By location id: `operator '/' at FILE:LINE:COLUMN`; an error reads "MESSAGE near LOCATION in probe POINT".
     pub locations: Vec<String>,
     /// Globals that can be set before the script starts, by the index of SPILE_SET.
@@ -107,7 +110,7 @@ pub fn parse_number(text: &str) -> Option<i64> {
 const MAGIC: &[u8; 8] = b"SPILEMET";
 
 /// Version of the encoding.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Why bytes are not a valid [`Meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,8 +166,10 @@ impl Meta {
                 put_bytes(&mut bytes, text.as_bytes());
             }
         }
-        put_count(&mut bytes, self.formats.len());
-        self.formats.iter().for_each(|format| put_bytes(&mut bytes, format));
+        for codes in [&self.formats, &self.descriptions] {
+            put_count(&mut bytes, codes.len());
+            codes.iter().for_each(|code| put_bytes(&mut bytes, code));
+        }
         put_count(&mut bytes, self.locations.len());
         self.locations.iter().for_each(|location| put_bytes(&mut bytes, location.as_bytes()));
         put_count(&mut bytes, self.settings.len());
@@ -195,6 +200,7 @@ impl Meta {
             programs: reader.list(Reader::target)?,
             probes: reader.list(Reader::probe)?,
             formats: reader.list(|reader| Ok(reader.counted()?.to_vec()))?,
+            descriptions: reader.list(|reader| Ok(reader.counted()?.to_vec()))?,
             locations: reader.list(Reader::text)?,
             settings: reader.list(Reader::setting)?,
             ungated: reader.list(Reader::text)?,
@@ -307,6 +313,7 @@ mod tests {
                 programs: self.list(|r| Target { name: r.text(), build_id: r.bytes(), path: r.text() }),
                 probes: self.list(|r| Probe { point: r.text(), script_point: r.text(), place: r.text() }),
                 formats: self.list(Random::bytes),
+                descriptions: self.list(Random::bytes),
                 locations: self.list(Random::text),
                 settings: self.list(|r| Setting { name: r.text(), string_bytes: r.below(1 << 16) as u32 }),
                 ungated: self.list(Random::text),
@@ -350,8 +357,8 @@ mod tests {
     #[test]
     fn counts_beyond_the_bytes_take_no_memory() {
         let mut bytes = Meta::default().encode();
-        // The last five lists' counts are the last 20 bytes.
-        let lists = bytes.len() - 20;
+        // The last six lists' counts are the last 24 bytes.
+        let lists = bytes.len() - 24;
         for list in (lists..bytes.len()).step_by(4) {
             let before = bytes[list..list + 4].to_vec();
             bytes[list..list + 4].fill(0xff);

@@ -10,6 +10,7 @@ use std::fmt::Write;
 use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use spile_abi::device::{
     self, Counters, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol, Unwind,
@@ -197,7 +198,8 @@ fn bytecode() -> Pairs {
         ("SPILE_FORMAT_END", u64::from(format::encode(&[])[0])),
         ("SPILE_FORMAT_LITERAL", u64::from(format::encode(&[Piece::Literal(vec![b'x'])])[0])),
         ("SPILE_FORMAT_DIRECTIVE", fixed[0]),
-        ("SPILE_FORMAT_PRETTY", u64::from(format::encode(&[Piece::Pretty(Pretty::default())])[0])),
+        ("SPILE_FORMAT_PRETTY", u64::from(format::encode(&[Piece::Pretty(Arc::default())])[0])),
+        ("SPILE_FORMAT_DESCRIBED", u64::from(format::encode_numbered(&[Piece::Pretty(Arc::default())], |_| 0)[0])),
         ("SPILE_FORMAT_HISTOGRAM", u64::from(format::encode(&[Piece::Histogram(Histogram::Log)])[0])),
         ("SPILE_FLAG_ZERO", flag(Flags { zero: true, ..plain })),
         ("SPILE_FLAG_PLUS", flag(Flags { plus: true, ..plain })),

@@ -5,8 +5,8 @@
 //!
 //! `fam00` to `fam19` have functions `famNN_f0000` to `famNN_f0799`, in two source files each. Every second one has a copy of
 //! `fam_mix`. `echo 1 >/sys/module/famNN/parameters/run` calls each function of famNN once; the parameter then reads as the number
-//! of calls so far. fam01 to fam09 depend on fam00, fam10 to fam19 on fam01 and so on. `changed/fam19.ko` is another build of
-//! fam19: a struct has one more member (`fam_t03`), a function comes before the others.
+//! of calls so far. It also calls `famNN_ways` twice, each time on another way to line 1000 of famNN_main.c. fam01 to fam09
+//! depend on fam00, fam10 to fam19 on fam01 and so on. `changed/fam19.ko` is another build of fam19: a struct has one more member (`fam_t03`), a function comes before the others.
 //!
 //! They are built once and kept in `target/fixtures/family-KEY/`, as the other test modules are (`fixtures.rs`).
 
@@ -271,6 +271,24 @@ noinline long {name}_ran(long more)
 EXPORT_SYMBOL_GPL({name}_ran);
 "
     );
+    let _ = write!(
+        text,
+        "
+static int way;
+
+static noinline __noclone void {name}_ways(long n)
+{{
+	if (unlikely(n & 1)) {{
+#line 1000
+		WRITE_ONCE(way, n);
+	}} else {{
+#line 1000
+		WRITE_ONCE(way, 3 * n);
+	}}
+#line 1010
+}}
+"
+    );
     let parent = parent(module).map(module_name);
     if let Some(parent) = &parent {
         let _ = write!(text, "\nlong {parent}_ran(long calls);\n");
@@ -282,6 +300,7 @@ EXPORT_SYMBOL_GPL({name}_ran);
     if let Some(parent) = &parent {
         let _ = writeln!(text, "\t{parent}_ran({FUNCTIONS});");
     }
+    let _ = writeln!(text, "\t{name}_ways(1);\n\t{name}_ways(2);");
     text.push_str(
         "	return 0;
 }
@@ -305,7 +324,10 @@ fn functions_file(module: usize, file: usize, numbers: std::ops::Range<usize>) -
     let name = module_name(module);
     let mut text = String::from("// SPDX-License-Identifier: GPL-2.0-or-later\n#include \"fam.h\"\n\n");
     for kind in 0..STRUCTS {
-        let _ = writeln!(text, "static struct fam_t{kind:02} t{kind:02} = {{ .head.name = \"{name}\" }};");
+        let _ = writeln!(
+            text,
+            "static struct fam_t{kind:02} t{kind:02} = {{ .head = {{ .state = FAM_DONE, .name = \"{name}\" }}, .m03 = \"{name}\", .m09 = -7 }};"
+        );
     }
     text.push_str(
         "

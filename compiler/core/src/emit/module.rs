@@ -10,6 +10,7 @@ use spile_abi::escape;
 use super::attachment::{self, Field};
 use super::text::{Bytes, Comment, Hex, Literal, Long};
 use super::{embedded, regex, routine};
+use crate::plan::code::OwnConstant;
 use crate::plan::{self, LockMode, Plan, Storage};
 use crate::program::{self, Constant, Histogram, Holds, Place, Registers, Type};
 
@@ -175,6 +176,7 @@ struct Lock {
 enum ProbeConstant<'p> {
     Number { value: String },
     Text { bytes: Literal<'p>, length: usize },
+    Table { id: u32 },
 }
 
 #[derive(Serialize)]
@@ -409,10 +411,11 @@ fn lock(&(index, mode): &(u32, LockMode)) -> Lock {
 }
 
 /// What a shared routine gets from each probe that runs it.
-fn constant(constant: &Constant) -> ProbeConstant<'_> {
+fn constant(constant: &OwnConstant) -> ProbeConstant<'_> {
     match constant {
-        Constant::Long(value) => ProbeConstant::Number { value: routine::number(*value) },
-        Constant::String(bytes) => ProbeConstant::Text { bytes: Literal::from(&bytes[..]), length: bytes.len() },
+        OwnConstant::Long(value) => ProbeConstant::Number { value: routine::number(*value) },
+        OwnConstant::Table(table) => ProbeConstant::Table { id: table.0 },
+        OwnConstant::Text(bytes) => ProbeConstant::Text { bytes: Literal::from(&bytes[..]), length: bytes.len() },
     }
 }
 

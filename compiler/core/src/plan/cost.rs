@@ -128,11 +128,11 @@ fn map(keys: &[Key], op: &MapOp) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::code::tests::routine;
-    use super::super::code::{Outcome, Value};
+    use super::super::code::{FormatId, Outcome, Value};
     use super::*;
 
     fn record() -> Instr {
-        Instr::Record { format: 0, parts: Vec::new(), location: None }
+        Instr::Record { format: FormatId(0), parts: Vec::new(), objects: Value::Const(0), location: None }
     }
 
     #[test]

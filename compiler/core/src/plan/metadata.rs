@@ -52,6 +52,7 @@ pub(super) fn plan(
             })
             .collect(),
         formats: std::mem::take(&mut tables.formats),
+        descriptions: std::mem::take(&mut tables.descriptions),
         locations: std::mem::take(&mut tables.locations),
         settings: storage::settable(globals)
             .map(|global| storage::setting(global, naming.limits.string_bytes))

@@ -29,7 +29,7 @@ mod storage;
 mod tables;
 
 use analysis::Analysis;
-use code::{Routine, TableId};
+use code::{OwnConstant, Routine, TableId};
 pub use embedded::{Embedded, EmbeddedFunction, Located};
 pub use error::InternalError;
 use functions::Functions;
@@ -41,7 +41,7 @@ pub use tables::{EmbeddedExpression, ModuleSymbol};
 
 use std::collections::{HashMap, HashSet};
 
-use crate::program::{Attachment, Automaton, Constant, GlobalId, Program};
+use crate::program::{Attachment, Automaton, GlobalId, Program};
 use spile_abi::meta::Meta;
 use spile_source::SourceMap;
 
@@ -134,8 +134,8 @@ pub struct Probe {
     pub attachment: Attachment,
     /// Name in C of the routine that a hit runs.
     pub handler: String,
-    /// Values that differ between the probes that share a handler: indexed by [`code::Value::Own`] and [`code::Text::Own`].
-    pub constants: Vec<Constant>,
+    /// Values that differ between the probes that share a handler: indexed by [`code::Value::Own`] and the like.
+    pub constants: Vec<OwnConstant>,
     /// Name in C of the routine that runs at the function's entry, for a return probe that saves values.
     pub entry_handler: Option<String>,
     /// Name in C of the routine that reads what the handler is going to read of the process's memory, where that may be waited
@@ -210,7 +210,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
         lines: program.lines.clone(),
         defers_names: tables.defers_names,
         user_stacks: tables.user_stacks,
-        tables: interpreted(&routines, &mut tables),
+        tables: interpreted(&routines, &probes, &mut tables),
         routines,
         probes,
         regexes: program.regexes.clone(),
@@ -250,9 +250,14 @@ fn roots(probes: &[Probe]) -> HashSet<String> {
     probes.iter().flat_map(of).flatten().collect()
 }
 
-/// The bytecode that the module interprets for routines.
-fn interpreted(routines: &[Routine], tables: &mut Tables) -> Vec<(TableId, Vec<u8>)> {
-    let interpreted = code::interpreted(routines);
+/// The bytecode that the module interprets for routines, and for probes that share one.
+fn interpreted(routines: &[Routine], probes: &[Probe], tables: &mut Tables) -> Vec<(TableId, Vec<u8>)> {
+    let mut interpreted = code::interpreted(routines);
+    let constants = probes.iter().flat_map(|probe| &probe.constants);
+    interpreted.extend(constants.filter_map(|constant| match constant {
+        OwnConstant::Table(table) => Some(*table),
+        OwnConstant::Long(_) | OwnConstant::Text(_) => None,
+    }));
     let all = (0..).map(TableId).zip(std::mem::take(&mut tables.tables));
     all.filter(|(id, _)| interpreted.contains(id)).collect()
 }

@@ -3,8 +3,9 @@
 //! What routines refer to by number: formats and locations for the loader, bytecode for the module, embedded C.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::code::{LocationId, TableId};
+use super::code::{FormatId, LocationId, TableId};
 use crate::program::{EmbeddedC, TargetId, Type};
 use spile_abi::format::{self, Directive, Flags, Piece, Pretty, Size};
 use spile_source::{FileId, SourceMap, Span};
@@ -46,13 +47,27 @@ pub(super) struct Line {
 /// Characters of a script's line that comments show.
 const SHOWN: usize = 100;
 
+/// The description of an object.
+#[derive(Clone, Copy)]
+pub(super) struct Described {
+    /// For the module.
+    pub(super) table: TableId,
+    /// Bytes of a record that the object takes at most.
+    pub(super) most: u32,
+}
+
 pub(super) struct Tables<'s> {
     sources: &'s SourceMap,
     /// For each file used so far: where its lines begin.
     line_starts: HashMap<FileId, Vec<usize>>,
     pub(super) module_symbols: Vec<ModuleSymbol>,
     pub(super) formats: Vec<Vec<u8>>,
-    format_ids: HashMap<Vec<u8>, u32>,
+    format_ids: HashMap<Vec<u8>, FormatId>,
+    pub(super) descriptions: Vec<Vec<u8>>,
+    /// Of those that the loader needs: index into `descriptions`.
+    description_numbers: HashMap<TableId, u32>,
+    /// Objects that were described before, by the address of their description, which is kept for that.
+    described: HashMap<*const Pretty, (Arc<Pretty>, Described)>,
     pub(super) tables: Vec<Vec<u8>>,
     table_ids: HashMap<Vec<u8>, TableId>,
     pub(super) locations: Vec<String>,
@@ -75,6 +90,9 @@ impl<'s> Tables<'s> {
             module_symbols: Vec::new(),
             formats: Vec::new(),
             format_ids: HashMap::new(),
+            descriptions: Vec::new(),
+            description_numbers: HashMap::new(),
+            described: HashMap::new(),
             tables: Vec::new(),
             table_ids: HashMap::new(),
             locations: Vec::new(),
@@ -88,9 +106,9 @@ impl<'s> Tables<'s> {
     }
 
     /// The number of a format that the loader interprets.
-    pub(super) fn format(&mut self, pieces: &[Piece]) -> u32 {
-        let bytes = format::encode(pieces);
-        let next = self.formats.len() as u32;
+    pub(super) fn format(&mut self, pieces: &[Piece]) -> FormatId {
+        let bytes = format::encode_numbered(pieces, |description| self.description_number(description));
+        let next = FormatId(self.formats.len() as u32);
         let id = *self.format_ids.entry(bytes.clone()).or_insert(next);
         if id == next {
             self.formats.push(bytes);
@@ -104,8 +122,26 @@ impl<'s> Tables<'s> {
         self.table(format::encode(pieces))
     }
 
-    pub(super) fn pretty_table(&mut self, description: &Pretty) -> TableId {
-        self.table(description.encode())
+    /// Where the description of an object is. It is encoded once, however many records have such an object.
+    pub(super) fn described(&mut self, description: &Arc<Pretty>) -> Described {
+        if let Some((_, described)) = self.described.get(&Arc::as_ptr(description)) {
+            return *described;
+        }
+        let most = description.max_payload(self.string_bytes);
+        let described = Described { table: self.table(description.encode()), most };
+        self.described.insert(Arc::as_ptr(description), (Arc::clone(description), described));
+        described
+    }
+
+    /// Index into the metadata's descriptions.
+    fn description_number(&mut self, description: &Arc<Pretty>) -> u32 {
+        let table = self.described(description).table;
+        let next = self.descriptions.len() as u32;
+        let number = *self.description_numbers.entry(table).or_insert(next);
+        if number == next {
+            self.descriptions.push(description.encode());
+        }
+        number
     }
 
     /// The number of a module's symbol.

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::PointError;
+use super::lines::Beginnings;
 use crate::program::{ProgramId, Target, TargetId, UserProgram};
 use spile_debuginfo::target::{Kernel, Object, Programs, TargetError};
+use spile_debuginfo::{DebugInfo, FunctionPattern};
 
 /// Answers queries about the target kernel, and collects the objects that probes are in.
 pub struct Resolver<'k> {
@@ -33,6 +35,8 @@ pub struct Resolver<'k> {
     pub(in crate::probe) left_out: Vec<String>,
     /// The kernel's debug information, if available.
     at_hand: OnceCell<Option<Rc<Object>>>,
+    /// Where functions begin, by object and pattern of their files. The object is kept so that its address stays its own.
+    beginnings: HashMap<(*const Object, Option<String>), (Rc<Object>, Rc<Beginnings>)>,
 }
 
 impl<'k> Resolver<'k> {
@@ -52,6 +56,7 @@ impl<'k> Resolver<'k> {
             any_caller: false,
             left_out: Vec::new(),
             at_hand: OnceCell::new(),
+            beginnings: HashMap::new(),
         }
     }
 
@@ -241,6 +246,22 @@ impl<'k> Resolver<'k> {
             tables.extend(table.map(|table| (name, table)));
         }
         tables
+    }
+
+    /// Where the functions of the pattern's files begin. A listing asks for each function of a file.
+    pub(in crate::probe) fn beginnings(
+        &mut self,
+        object: &Rc<Object>,
+        debug: &DebugInfo,
+        pattern: &FunctionPattern,
+    ) -> Result<Rc<Beginnings>, spile_debuginfo::Error> {
+        let key = (Rc::as_ptr(object), pattern.file.clone());
+        if let Some((_, known)) = self.beginnings.get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let beginnings = Rc::new(Beginnings::new(debug, pattern)?);
+        self.beginnings.insert(key, (Rc::clone(object), Rc::clone(&beginnings)));
+        Ok(beginnings)
     }
 
     /// Records that no probe is possible at `what`: a line for `-v`.

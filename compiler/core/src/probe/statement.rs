@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use super::code::Code;
 use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of};
-use super::lines::{Beginnings, Lines, asked_line, parse, wanted_lines};
+use super::lines::{Lines, asked_line, parse, wanted_lines};
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
@@ -68,7 +68,7 @@ pub(super) fn resolve_in(
         return Err(nothing(debug, pattern, text, component, &described(object)));
     }
     let code = Code::of(point, object, resolver)?;
-    let beginnings = Beginnings::new(debug, pattern).map_err(|error| debug_failed(&error))?;
+    let beginnings = resolver.beginnings(object, debug, pattern).map_err(|error| debug_failed(&error))?;
     let mut sites = Vec::new();
     let mut near = Vec::new();
     let mut refused = None;

@@ -234,7 +234,7 @@ pub enum StringKind {
         /// Address of the object at run time.
         address: Box<LongExpr>,
         /// Layout of the object, and how it is printed.
-        description: std::rc::Rc<spile_abi::format::Pretty>,
+        description: std::sync::Arc<spile_abi::format::Pretty>,
     },
     /// The value of an element; "" if it is absent.
     Element(Element),

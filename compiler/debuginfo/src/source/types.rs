@@ -19,6 +19,11 @@ impl dyn Source {
         self.resolve_as(id, Extent::Whole)
     }
 
+    /// The same, without a struct's members and an enumeration's constants.
+    pub fn resolve_outline(&self, id: TypeId) -> Result<Type, Error> {
+        self.resolve_as(id, Extent::Outline).map(|(_, found)| found)
+    }
+
     fn resolve_as(&self, id: TypeId, extent: Extent) -> Result<(TypeId, Type), Error> {
         let mut at = id;
         for _ in 0..MAX_CHAIN {

@@ -18,8 +18,8 @@ pub struct KernelOptions {
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
 
-    /// Use an index file written by --export-index instead of the kernel's debug information; compiling also takes the kernel's headers. --kernel takes one too
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "sysroot", "check"])]
+    /// Use an index file written by --export-index instead of the kernel's debug information; compiling also takes the kernel's headers (of --sysroot), or the runtime in the cache that was compiled when they were here. --kernel takes one too
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "check"])]
     pub index: Option<PathBuf>,
 
     /// File of a module that is not one of the kernel's own; module("NAME") finds it

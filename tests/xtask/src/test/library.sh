@@ -74,6 +74,13 @@ as_user() { su user -c "$*"; }
 # mount_lustre: the file system lustre, with a file, on /mnt.
 mount_lustre() { modprobe lustre && mount -t lustre none /mnt; }
 
+# unload_family: removes the generated modules, each before the one that it depends on.
+unload_family() {
+	for number in $(seq -w 19 -1 0); do
+		[ ! -d "/sys/module/fam$number" ] || rmmod "fam$number"
+	done
+}
+
 # fail_with ERRNO: the error of reading an attribute on it; 0 for none.
 fail_with() { echo "$1" >/sys/module/lustre/parameters/fail_errno; }
 

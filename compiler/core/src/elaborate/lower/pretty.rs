@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::elaborate::error::Error;
 use crate::elaborate::lookup::value::debug_error;
@@ -30,9 +31,9 @@ type TypeKey = (*const Object, TypeId, usize);
 #[derive(Default)]
 pub(super) struct Descriptions {
     /// With the object whose address is part of the key, so that the address is not reused.
-    by_type: HashMap<TypeKey, (Rc<Object>, Rc<Pretty>)>,
+    by_type: HashMap<TypeKey, (Rc<Object>, Arc<Pretty>)>,
     /// By their bytecode.
-    by_content: HashMap<Vec<u8>, Rc<Pretty>>,
+    by_content: HashMap<Vec<u8>, Arc<Pretty>>,
 }
 
 impl Descriptions {
@@ -43,21 +44,21 @@ impl Descriptions {
         id: TypeId,
         levels: usize,
         span: Span,
-    ) -> Result<Rc<Pretty>, Error> {
+    ) -> Result<Arc<Pretty>, Error> {
         let key = (Rc::as_ptr(object), id, levels);
         if let Some((_, known)) = self.by_type.get(&key) {
-            return Ok(Rc::clone(known));
+            return Ok(Arc::clone(known));
         }
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
         let mut description = describe(debug, id, levels, span)?;
         description.user = object.is_program();
         let description = self.shared(description);
-        self.by_type.insert(key, (Rc::clone(object), Rc::clone(&description)));
+        self.by_type.insert(key, (Rc::clone(object), Arc::clone(&description)));
         Ok(description)
     }
 
-    fn shared(&mut self, description: Pretty) -> Rc<Pretty> {
-        Rc::clone(self.by_content.entry(description.encode()).or_insert_with(|| Rc::new(description)))
+    fn shared(&mut self, description: Pretty) -> Arc<Pretty> {
+        Arc::clone(self.by_content.entry(description.encode()).or_insert_with(|| Arc::new(description)))
     }
 }
 
@@ -198,7 +199,7 @@ impl Describer<'_> {
 
     fn pointer(&mut self, target: Option<TypeId>, offset: u64) -> Result<(), Error> {
         let target = match target {
-            Some(target) => Some(self.debug.resolve(target).map_err(|error| debug_error(error, self.span))?.1),
+            Some(target) => Some(self.debug.resolve_outline(target).map_err(|error| debug_error(error, self.span))?),
             None => None,
         };
         let offset = offset as u32;
@@ -232,8 +233,9 @@ impl Describer<'_> {
                 None => {
                     // The members of an anonymous struct or union belong to the enclosing one.
                     inner = depth;
-                    let resolved = self.debug.resolve(member.type_id).map_err(|error| debug_error(error, self.span))?;
-                    let union = matches!(resolved.1, CType::Struct { union: true, .. });
+                    let resolved =
+                        self.debug.resolve_outline(member.type_id).map_err(|error| debug_error(error, self.span))?;
+                    let union = matches!(resolved, CType::Struct { union: true, .. });
                     self.text(if union { "<union>=" } else { "<class>=" });
                 }
             }
@@ -259,7 +261,7 @@ impl Describer<'_> {
     ) -> Result<(), Error> {
         let failed = |error| debug_error(error, self.span);
         let count = counts.first().copied().flatten().unwrap_or(0);
-        let base = self.debug.resolve(element).map_err(failed)?.1;
+        let base = self.debug.resolve_outline(element).map_err(failed)?;
         let is_char = matches!(&base, CType::Base { name, .. } if name == "char");
         if counts.len() == 1 && is_char && !self.is_byte(element)? {
             self.ops.push(PrettyOp::Chars { offset: offset as u32, length: count as u32 });
@@ -292,8 +294,8 @@ mod tests {
         let mut descriptions = Descriptions::default();
         let of = |size| Pretty { size, ops: vec![PrettyOp::Literal(b"{}".to_vec())], ..Pretty::default() };
         let (first, other) = (descriptions.shared(of(8)), descriptions.shared(of(16)));
-        assert!(Rc::ptr_eq(&first, &descriptions.shared(of(8))));
-        assert!(!Rc::ptr_eq(&first, &other));
+        assert!(Arc::ptr_eq(&first, &descriptions.shared(of(8))));
+        assert!(!Arc::ptr_eq(&first, &other));
         assert_eq!(*other, of(16));
     }
 }

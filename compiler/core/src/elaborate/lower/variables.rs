@@ -82,11 +82,10 @@ impl Lowering<'_, '_> {
     fn pretty(&mut self, found: &Found, dollars: u8, span: Span) -> Lowered<StringExpr> {
         let object = found.object.clone();
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
-        let resolve = |id| debug.resolve(id).map_err(|error| debug_error(error, span));
-        let (address, type_id) = match (resolve(found.type_id)?.1, &found.location) {
-            (CType::Pointer(Some(target)), _) if matches!(resolve(target)?.1, CType::Struct { .. }) => {
-                (load(found, span)?, target)
-            }
+        let failed = |error| debug_error(error, span);
+        let is_struct = |id| debug.resolve_outline(id).map(|found| matches!(found, CType::Struct { .. }));
+        let (address, type_id) = match (debug.resolve(found.type_id).map_err(failed)?.1, &found.location) {
+            (CType::Pointer(Some(target)), _) if is_struct(target).map_err(failed)? => (load(found, span)?, target),
             (_, Location::Memory { address, bits: None }) => (address.clone(), found.type_id),
             (CType::Struct { members, .. }, _) => return self.pretty_members(found, &members, dollars, span),
             (ctype, _) => return Self::pretty_number(found, &ctype, span),

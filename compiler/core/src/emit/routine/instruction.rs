@@ -107,9 +107,9 @@ impl Writer<'_> {
                 let call = Self::iterated(iterator.0, *key, "text", "value_text");
                 self.set_text(*to, *buffer, &format!("spile_string_copy({}, {call})", memory(*buffer)));
             }
-            Instr::Record { format, parts, location } => self.record(*format, parts, *location),
+            Instr::Record { format, parts, objects, location } => self.record(*format, parts, objects, *location),
             Instr::Format { table, parts, buffer, to, location } => {
-                self.format(table.0, parts, *buffer, *to, *location);
+                self.format(*table, parts, *buffer, *to, *location);
             }
             Instr::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
             Instr::Loop(body) => {

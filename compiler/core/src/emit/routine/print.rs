@@ -3,7 +3,7 @@
 //! Records for the loader, and text that is formatted in the module.
 
 use super::{Writer, memory};
-use crate::plan::code::{BufferId, LocationId, Part, TextId, Value};
+use crate::plan::code::{BufferId, FormatId, LocationId, Part, TableId, TextId, Value};
 use spile_abi::format::string_part;
 
 /// No ring has room for a record of this size: the runtime, which adds lengths in 32 bits, will not find any.
@@ -11,15 +11,19 @@ const MOST_RECORD: u64 = 1 << 30;
 
 impl Writer<'_> {
     /// Bytes that parts take: constants added up, strings by their length.
-    fn room(&self, parts: &[Part]) -> String {
+    fn room(&self, parts: &[Part], objects: &Value) -> String {
         let mut fixed: u64 = 0;
         let mut terms = Vec::new();
+        match objects {
+            Value::Const(bytes) => fixed += bytes.unsigned_abs(),
+            own => terms.push(format!("(unsigned int){}", self.value(own))),
+        }
         for part in parts {
             match part {
                 Part::Long(_) => fixed += 8,
                 Part::Text(text) => terms.push(format!("SPILE_STRING_PART({})", self.length(text))),
                 Part::Memory { most, .. } => fixed += u64::from(string_part(*most)),
-                Part::Pretty { most, .. } => fixed += u64::from(*most),
+                Part::Pretty { .. } => {}
                 Part::UserStack => fixed += u64::from(string_part(spile_abi::format::STACK_FRAMES * 16)),
                 Part::UserFrame(_) => fixed += u64::from(string_part(16)),
                 Part::Stack { .. } => fixed += u64::from(string_part(spile_abi::format::STACK_FRAMES * 8)),
@@ -50,9 +54,8 @@ impl Writer<'_> {
                 Part::Histogram { map, keys, .. } => {
                     format!("spile_put_histogram(c, at, &{}, {})", map.symbol, self.keys(keys))
                 }
-                Part::Pretty { table, address, .. } => {
-                    let table = table.0;
-                    format!("spile_put_pretty(c, at, table_{table}, sizeof(table_{table}), {})", self.value(address))
+                Part::Pretty { table, address } => {
+                    format!("spile_put_pretty(c, at, {}, {})", bytecode(*table), self.value(address))
                 }
             };
             self.line(&format!("at = {call};"));
@@ -60,7 +63,8 @@ impl Writer<'_> {
     }
 
     /// A record of numbers only, whose size is known.
-    fn record_of_longs(&mut self, format: u32, values: &[&Value]) {
+    fn record_of_longs(&mut self, format: FormatId, values: &[&Value]) {
+        let format = number_of(format);
         let bytes = values.len() * 8;
         self.line("{");
         self.indent += 1;
@@ -78,13 +82,19 @@ impl Writer<'_> {
     }
 
     /// Writes a print record; `may_fail_at` is the location of errors while its parts are evaluated.
-    pub(super) fn record(&mut self, format: u32, parts: &[Part], may_fail_at: Option<LocationId>) {
+    pub(super) fn record(
+        &mut self,
+        format: FormatId,
+        parts: &[Part],
+        objects: &Value,
+        may_fail_at: Option<LocationId>,
+    ) {
         if let Some(values) = longs(parts) {
             return self.record_of_longs(format, &values);
         }
         self.line("{");
         self.indent += 1;
-        let room = self.room(parts);
+        let (format, room) = (number_of(format), self.room(parts, objects));
         self.line(&format!("char *at = spile_record_begin(c, SPILE_PRINT, {format}, {room});"));
         self.lines.push('\n');
         may_fail_at.into_iter().for_each(|location| self.locate(location));
@@ -98,17 +108,42 @@ impl Writer<'_> {
     }
 
     /// Formats the parts by a table of the module into a buffer: `sprintf`.
-    pub(super) fn format(&mut self, table: u32, parts: &[Part], buffer: BufferId, to: TextId, location: LocationId) {
+    pub(super) fn format(
+        &mut self,
+        table: TableId,
+        parts: &[Part],
+        buffer: BufferId,
+        to: TextId,
+        location: LocationId,
+    ) {
         self.line("{");
         self.indent += 1;
         self.line("char *at = spile_scratch(c);");
         self.lines.push('\n');
         self.locate(location);
         self.put(parts);
-        let call = format!("spile_format(c, table_{table}, sizeof(table_{table}), at, {})", memory(buffer));
+        let call = format!("spile_format(c, {}, at, {})", bytecode(table), memory(buffer));
         self.set_text(to, buffer, &call);
         self.indent -= 1;
         self.line("}");
+    }
+}
+
+/// The number of a format.
+fn number_of(format: FormatId) -> String {
+    match format.as_own() {
+        Some(constant) => format!("SPILE_OWN({constant}).number"),
+        None => format.0.to_string(),
+    }
+}
+
+/// Bytecode, as two arguments: where it is and how many bytes it has.
+fn bytecode(table: TableId) -> String {
+    match table.as_own() {
+        Some(constant) => {
+            format!("(const unsigned char *)SPILE_OWN({constant}).text.text, SPILE_OWN({constant}).text.length")
+        }
+        None => format!("table_{0}, sizeof(table_{0})", table.0),
     }
 }
 

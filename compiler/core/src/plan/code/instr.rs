@@ -3,7 +3,8 @@
 //! Instructions and their operands.
 
 use super::{
-    BufferId, IteratorId, LabelId, LocationId, LongId, MapRef, NumberRef, TableId, Text, TextId, TextRef, Value,
+    BufferId, FormatId, IteratorId, LabelId, LocationId, LongId, MapRef, NumberRef, TableId, Text, TextId, TextRef,
+    Value,
 };
 use crate::program::{Extractor, Order, RegexId, SortBy};
 
@@ -147,8 +148,6 @@ pub enum Part {
         table: TableId,
         /// Address of the object at run time.
         address: Value,
-        /// Bytes reserved in the record.
-        most: u32,
     },
     /// Return addresses of a stack.
     Stack {
@@ -285,10 +284,12 @@ pub enum Instr {
     },
     /// A record for the loader to format. If a part fails, no record is written.
     Record {
-        /// Index into the metadata's formats.
-        format: u32,
+        /// How it is printed.
+        format: FormatId,
         /// The payload, in order.
         parts: Vec<Part>,
+        /// Bytes that the objects among the parts take at most.
+        objects: Value,
         /// What a run-time error names; None: no part can fail.
         location: Option<LocationId>,
     },

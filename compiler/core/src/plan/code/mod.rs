@@ -23,6 +23,7 @@ id!(/** MAXSTRINGLEN bytes of the routine's frame: index into [`Routine::buffers
 id!(/** A `foreach` of the routine: its iterator, and what that needs of the frame: index into [`Routine::iterators`]. */ IteratorId);
 id!(/** A jump target of the routine. */ LabelId);
 id!(/** A place that a run-time error names: index into the metadata's locations. */ LocationId);
+id!(/** How the loader prints a record: index into the metadata's formats. */ FormatId);
 id!(/** Bytecode that the module itself interprets: index into [`super::Plan::tables`]. */ TableId);
 
 impl BufferId {
@@ -30,19 +31,26 @@ impl BufferId {
     pub const RESULT: BufferId = BufferId(u32::MAX);
 }
 
-impl LocationId {
-    const OWN: u32 = 1 << 31;
+/// Set in an id that differs for each probe.
+const OWN: u32 = 1 << 31;
 
-    /// A location that differs for each probe: the number of that constant of the probe.
-    pub fn own(constant: u32) -> LocationId {
-        LocationId(constant | LocationId::OWN)
-    }
+macro_rules! own_ids {
+    ($($id:ident)*) => {$(
+        impl $id {
+            /// One that differs for each probe: the number of that constant of the probe.
+            pub fn own(constant: u32) -> $id {
+                $id(constant | OWN)
+            }
 
-    /// The constant's number, if the location is a constant of the probe.
-    pub fn as_own(self) -> Option<u32> {
-        (self.0 & LocationId::OWN != 0).then_some(self.0 & !LocationId::OWN)
-    }
+            /// The constant's number, if this is a constant of the probe.
+            pub fn as_own(self) -> Option<u32> {
+                (self.0 & OWN != 0).then_some(self.0 & !OWN)
+            }
+        }
+    )*};
 }
+
+own_ids! { LocationId FormatId TableId }
 
 /// Leaves the routine: releases its frame and returns.
 pub const OUT: LabelId = LabelId(0);

@@ -4,8 +4,19 @@
 
 use std::rc::Rc;
 
-use super::{LongId, TextId};
+use super::{LongId, TableId, TextId};
 use crate::program::{BinaryOp, BitField, Comparison, GlobalId};
+
+/// What a routine of several probes finds with the one that was hit.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum OwnConstant {
+    /// A number; a format or location is one.
+    Long(i64),
+    /// The bytes of a string.
+    Text(Vec<u8>),
+    /// Bytecode that the module interprets.
+    Table(TableId),
+}
 
 /// A global that holds a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -295,7 +295,7 @@ pub(in crate::plan) fn keep_called(routines: &mut Vec<Routine>, roots: HashSet<S
 #[cfg(test)]
 mod tests {
     use super::super::tests::routine;
-    use super::super::{BufferId, LabelId, LocationId, NumberAccess, NumberRef};
+    use super::super::{BufferId, FormatId, LabelId, LocationId, NumberAccess, NumberRef};
     use super::*;
 
     fn count(value: Value) -> Instr {
@@ -323,7 +323,12 @@ mod tests {
     #[test]
     fn what_is_charged_or_fails_without_a_location_is_not_simple() {
         let simple = |code| is_simple(&routine("probe_0", code));
-        let record = |location| Instr::Record { format: 0, parts: vec![Part::Long(Value::Const(1))], location };
+        let record = |location| Instr::Record {
+            format: FormatId(0),
+            parts: vec![Part::Long(Value::Const(1))],
+            objects: Value::Const(0),
+            location,
+        };
         assert!(simple(vec![record(None)]));
         assert!(!simple(vec![record(Some(LocationId(1)))]));
         assert!(!simple(vec![Instr::Charge { statements: 1, location: LocationId(1) }]));

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The constants in a routine's code: every number, string and error location, in a fixed order.
+//! The constants in a routine's code: every number, string, error location, format and description, in a fixed order.
 
-use crate::plan::code::{Argument, Instr, Key, LocationId, MapOp, Part, Text, Value};
-use crate::program::Constant;
+use crate::plan::code::{Argument, FormatId, Instr, Key, LocationId, MapOp, OwnConstant, Part, TableId, Text, Value};
 
 /// A constant at its place in the code.
 pub(super) enum Hole<'c> {
     Number(&'c mut Value),
     Text(&'c mut Text),
     Location(&'c mut LocationId),
+    Format(&'c mut FormatId),
+    Table(&'c mut TableId),
 }
 
 impl Hole<'_> {
     /// Takes the constant; a placeholder remains, the same for all constants of the kind.
-    pub fn take(self) -> Constant {
+    pub fn take(self) -> OwnConstant {
         match self {
             Hole::Number(value) => match std::mem::replace(value, Value::Const(0)) {
-                Value::Const(number) => Constant::Long(number),
-                _ => Constant::Long(0),
+                Value::Const(number) => OwnConstant::Long(number),
+                _ => OwnConstant::Long(0),
             },
             Hole::Text(text) => match std::mem::replace(text, Text::Literal(Vec::new())) {
-                Text::Literal(bytes) => Constant::String(bytes),
-                _ => Constant::String(Vec::new()),
+                Text::Literal(bytes) => OwnConstant::Text(bytes),
+                _ => OwnConstant::Text(Vec::new()),
             },
-            Hole::Location(location) => Constant::Long(std::mem::replace(location, LocationId(0)).0.into()),
+            Hole::Location(location) => OwnConstant::Long(std::mem::replace(location, LocationId(0)).0.into()),
+            Hole::Format(format) => OwnConstant::Long(std::mem::replace(format, FormatId(0)).0.into()),
+            Hole::Table(table) => OwnConstant::Table(std::mem::replace(table, TableId(0))),
         }
     }
 
@@ -34,6 +37,8 @@ impl Hole<'_> {
             Hole::Number(value) => *value = Value::Own(slot),
             Hole::Text(text) => *text = Text::Own(slot),
             Hole::Location(location) => *location = LocationId::own(slot),
+            Hole::Format(format) => *format = FormatId::own(slot),
+            Hole::Table(table) => *table = TableId::own(slot),
         }
     }
 }
@@ -89,11 +94,14 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
             }
             location.iter_mut().for_each(|location| see(Hole::Location(location)));
         }
-        Instr::Record { parts, location, .. } => {
+        Instr::Record { format, parts, objects, location } => {
+            see(Hole::Format(format));
             visit_parts(parts, see);
+            visit_value(objects, see);
             location.iter_mut().for_each(|location| see(Hole::Location(location)));
         }
-        Instr::Format { parts, location, .. } => {
+        Instr::Format { table, parts, location, .. } => {
+            see(Hole::Table(table));
             visit_parts(parts, see);
             see(Hole::Location(location));
         }
@@ -159,7 +167,11 @@ fn visit_keys(keys: &mut [Key], see: &mut Visitor) {
 fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
     for part in parts {
         match part {
-            Part::Long(value) | Part::Pretty { address: value, .. } => visit_value(value, see),
+            Part::Long(value) => visit_value(value, see),
+            Part::Pretty { table, address } => {
+                see(Hole::Table(table));
+                visit_value(address, see);
+            }
             Part::Text(text) => visit_text(text, see),
             Part::Memory { address, bytes, .. } => {
                 visit_value(address, see);

@@ -4,14 +4,15 @@
 //! the call's name. They are compiled as one routine that gets the name from its probe.
 //!
 //! Takes the handlers one by one as they are planned. Gives the routines that remain and, for each probe, its routine and
-//! its constants. A constant is a number, a string, or the location that an error names.
+//! its constants. A constant is a number, a string, the location that an error names, the format of a record, or the
+//! description of an object: `probe module("nfs").function("*") { println($$vars$$) }` has a routine for functions whose
+//! arguments are of the same kinds, whatever they point to.
 
 use std::collections::HashMap;
 
 use super::constants::visit;
 use super::{Behaviour, note_more};
-use crate::plan::code::Routine;
-use crate::program::Constant;
+use crate::plan::code::{OwnConstant, Routine};
 
 /// Below this number similar handlers are compiled separately, each with its own constants: that is faster to run.
 const FEWEST: usize = 4;
@@ -21,7 +22,7 @@ pub(in crate::plan) struct Run {
     /// Name in C of the routine.
     pub symbol: String,
     /// Values of its constants for this probe.
-    pub constants: Vec<Constant>,
+    pub constants: Vec<OwnConstant>,
 }
 
 /// Handlers by behaviour, apart from their constants.
@@ -33,7 +34,7 @@ pub(in crate::plan) struct Similar {
 
 struct Group {
     /// Of each handler that was added: the number of its probe, and its constants in the order of the code.
-    members: Vec<(usize, Vec<Constant>)>,
+    members: Vec<(usize, Vec<OwnConstant>)>,
     /// The first with each set of constants, as it would be compiled alone; [`FEWEST`] at most.
     routines: Vec<Routine>,
 }
@@ -72,7 +73,7 @@ impl Group {
     fn finish(self, routines: &mut Vec<Routine>, runs: &mut HashMap<usize, Run>) {
         let first = routines.len();
         if self.routines.len() < FEWEST {
-            let mut sets: Vec<&Vec<Constant>> = Vec::new();
+            let mut sets: Vec<&Vec<OwnConstant>> = Vec::new();
             let mut counts = vec![0usize; self.routines.len()];
             routines.extend(self.routines);
             for (probe, constants) in &self.members {
@@ -116,12 +117,12 @@ struct Slots {
 }
 
 impl Slots {
-    fn of(members: &[(usize, Vec<Constant>)]) -> Slots {
+    fn of(members: &[(usize, Vec<OwnConstant>)]) -> Slots {
         let count = members.first().map_or(0, |(_, constants)| constants.len());
         let mut slots = Slots { of_hole: Vec::with_capacity(count), holes: Vec::new() };
-        let mut known: HashMap<Vec<&Constant>, u32> = HashMap::new();
+        let mut known: HashMap<Vec<&OwnConstant>, u32> = HashMap::new();
         for hole in 0..count {
-            let column: Vec<&Constant> = members.iter().filter_map(|(_, constants)| constants.get(hole)).collect();
+            let column: Vec<&OwnConstant> = members.iter().filter_map(|(_, constants)| constants.get(hole)).collect();
             if column.windows(2).all(|pair| pair[0] == pair[1]) {
                 slots.of_hole.push(None);
                 continue;
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!(routines.len(), 1);
         assert_eq!(routines[0].comment, "h0, and 4 more");
         // The number is used twice and stored once; 7 is the same for all.
-        assert_eq!(runs[&3].constants, [Constant::Long(13), Constant::Long(23)]);
+        assert_eq!(runs[&3].constants, [OwnConstant::Long(13), OwnConstant::Long(23)]);
         assert_eq!(runs[&3].symbol, "h0");
         let sum = Value::binary(Operator::ADD, Value::Const(7), Value::Own(0));
         assert_eq!(routines[0].code[0], Instr::SetLong(LongId(0), sum));
@@ -197,7 +198,7 @@ mod tests {
         (0..200_000).for_each(|probe| similar.add(probe, handler("h", probe as i64, 5)));
         assert_eq!(similar.groups.iter().map(|group| group.routines.len()).sum::<usize>(), FEWEST);
         let mut routines = Vec::new();
-        assert_eq!(similar.finish(&mut routines)[&199_999].constants, [Constant::Long(199_999)]);
+        assert_eq!(similar.finish(&mut routines)[&199_999].constants, [OwnConstant::Long(199_999)]);
         assert_eq!(routines.len(), 1);
     }
 

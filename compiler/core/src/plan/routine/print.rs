@@ -2,6 +2,8 @@
 
 //! Printing: records for the loader to format, and strings formatted in the module.
 
+use std::sync::Arc;
+
 use super::array::key;
 use super::{Builder, ExprRef};
 use crate::plan::code::*;
@@ -22,6 +24,19 @@ enum Reader {
     Module,
 }
 
+/// No ring has room for a record of this size: the runtime, which adds lengths in 32 bits, will not find any.
+const MOST_RECORD: u32 = 1 << 30;
+
+/// What a print consists of.
+struct Pieces {
+    /// Of its format.
+    pieces: Vec<Piece>,
+    /// Of its payload.
+    parts: Vec<Part>,
+    /// Bytes that the objects among the parts take at most.
+    objects: u32,
+}
+
 /// A plain `%s`: its argument's text replaces it in the format.
 pub(in crate::plan) fn is_plain(piece: &PrintPiece) -> bool {
     matches!(piece, PrintPiece::Directive { directive, .. } if *directive == tables::plain_string())
@@ -29,7 +44,7 @@ pub(in crate::plan) fn is_plain(piece: &PrintPiece) -> bool {
 
 impl Builder<'_, '_> {
     pub(super) fn print(&mut self, print: &program::Print, span: Span) -> Planned<()> {
-        let (pieces, parts) = self.pieces(print, Reader::Loader, span)?;
+        let Pieces { pieces, parts, objects } = self.pieces(print, Reader::Loader, span)?;
         if pieces.is_empty() {
             return Ok(());
         }
@@ -37,7 +52,8 @@ impl Builder<'_, '_> {
         // May fail: memory that cannot be read, an aggregate without values.
         let may_fail = parts.iter().any(|part| matches!(part, Part::Memory { .. } | Part::Histogram { .. }));
         let location = may_fail.then(|| self.location(span));
-        self.push(Instr::Record { format, parts, location });
+        let objects = Value::Const(objects.min(MOST_RECORD).into());
+        self.push(Instr::Record { format, parts, objects, location });
         if may_fail {
             self.check();
         }
@@ -46,7 +62,7 @@ impl Builder<'_, '_> {
 
     /// The formatted text as a value.
     pub(super) fn format(&mut self, print: &program::Print, span: Span) -> Planned<Text> {
-        let (pieces, parts) = self.pieces(print, Reader::Module, span)?;
+        let Pieces { pieces, parts, .. } = self.pieces(print, Reader::Module, span)?;
         match pieces.as_slice() {
             [] => return Ok(Text::Literal(Vec::new())),
             [Piece::Literal(bytes)] => return Ok(self.literal(bytes)),
@@ -66,7 +82,7 @@ impl Builder<'_, '_> {
     }
 
     /// The bytecode's pieces and the payload's parts, with nested formats and objects expanded in place.
-    fn pieces(&mut self, print: &program::Print, reader: Reader, span: Span) -> Planned<(Vec<Piece>, Vec<Part>)> {
+    fn pieces(&mut self, print: &program::Print, reader: Reader, span: Span) -> Planned<Pieces> {
         let program = self.analysis.program;
         let mut flat = Vec::new();
         deferred::flatten(program, &print.pieces, &mut flat);
@@ -93,6 +109,7 @@ impl Builder<'_, '_> {
         let mut next = move || results.next().ok_or(InternalError::new("a print without an argument", span));
         let mut pieces: Vec<Piece> = Vec::new();
         let mut parts = Vec::new();
+        let mut objects: u32 = 0;
         for piece in &flat {
             match piece {
                 PrintPiece::Literal(bytes) => match pieces.last_mut() {
@@ -105,10 +122,10 @@ impl Builder<'_, '_> {
                     ..
                 } if is_plain(piece) => {
                     let address = next()?.long(span)?;
-                    let most = description.max_payload(self.analysis.limits.string_bytes);
-                    let table = self.tables.pretty_table(description);
-                    pieces.push(Piece::Pretty((**description).clone()));
-                    parts.push(Part::Pretty { table, address, most });
+                    let described = self.tables.described(description);
+                    pieces.push(Piece::Pretty(Arc::clone(description)));
+                    objects = objects.saturating_add(described.most);
+                    parts.push(Part::Pretty { table: described.table, address });
                 }
                 PrintPiece::Directive {
                     argument: Expr::String(StringExpr { kind: StringKind::Chart(aggregate), .. }),
@@ -166,6 +183,6 @@ impl Builder<'_, '_> {
                 }
             }
         }
-        Ok((pieces, parts))
+        Ok(Pieces { pieces, parts, objects })
     }
 }
