@@ -22,6 +22,7 @@ mod parts;
 mod perf;
 mod process;
 mod procfs;
+mod prologue;
 pub mod registers;
 mod resolver;
 mod session;

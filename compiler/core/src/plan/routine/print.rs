@@ -5,7 +5,7 @@
 use super::array::key;
 use super::{Builder, ExprRef};
 use crate::plan::code::*;
-use crate::plan::deferred::{self, NamesOf};
+use crate::plan::deferred::{self, NamesOf, is_plain};
 use crate::plan::error::{InternalError, Planned};
 use crate::plan::tables;
 use crate::program::{self, Expr, PrintPiece, StringExpr, StringKind};
@@ -20,11 +20,6 @@ const MAX_DUMP: u32 = 4096;
 enum Reader {
     Loader,
     Module,
-}
-
-/// A plain `%s`: its argument's text replaces it in the format.
-pub(in crate::plan) fn is_plain(piece: &PrintPiece) -> bool {
-    matches!(piece, PrintPiece::Directive { directive, .. } if *directive == tables::plain_string())
 }
 
 impl Builder<'_, '_> {

@@ -11,7 +11,7 @@ const STACK_POINTER: u16 = 7;
 
 /// What a function does before its first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::probe) enum Prologue {
+pub(super) enum Prologue {
     /// Nothing that a probe would have to wait for.
     None,
     /// It puts its parameters where the debug information has them; then comes this instruction.
@@ -19,7 +19,7 @@ pub(in crate::probe) enum Prologue {
 }
 
 /// By whether parameters at the first instruction are said to be in a frame that is not there yet.
-pub(in crate::probe) fn prologue(debug: &DebugInfo, id: FunctionId, entry: Address) -> Prologue {
+pub(super) fn prologue(debug: &DebugInfo, id: FunctionId, entry: Address) -> Prologue {
     let parameters = debug.parameters(id).unwrap_or_default();
     let early = parameters.iter().any(|parameter| {
         let found = debug.variable(id, entry, &parameter.name);
@@ -38,7 +38,7 @@ pub(in crate::probe) fn prologue(debug: &DebugInfo, id: FunctionId, entry: Addre
 
 /// Where a parameter is at a function's first instruction by the calling convention (System V ABI, AMD64 supplement, 3.2.3); None
 /// where it or one before it is no number or pointer, or it is passed on the stack.
-pub(in crate::probe) fn passed(debug: &DebugInfo, id: FunctionId, name: &str) -> Option<Location> {
+pub(super) fn passed(debug: &DebugInfo, id: FunctionId, name: &str) -> Option<Location> {
     let parameters = debug.parameters(id).ok()?;
     let index = parameters.iter().position(|parameter| parameter.name == name)?;
     let words = parameters.get(..=index)?.iter().all(|parameter| is_word(debug, parameter.type_id));
