@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 /// Longest wait for an answer, on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The arguments of `cargo xtask converse`.
 #[derive(clap::Args)]
 pub struct Options {
     /// The conversation

@@ -24,6 +24,7 @@ use spile_guest::{Acceleration, End, Guest, Streams};
 use crate::fixtures;
 use crate::place::Place;
 
+/// The arguments of `cargo xtask smp`.
 #[derive(clap::Args)]
 pub struct Options {
     /// How long each script has load; 0: once
