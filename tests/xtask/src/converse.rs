@@ -37,6 +37,7 @@ pub struct Options {
     script: PathBuf,
 }
 
+/// Runs the conversation; the exit code is 0 if all answers are as expected.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let text =
         std::fs::read_to_string(&options.script).with_context(|| format!("reading {}", options.script.display()))?;

@@ -58,6 +58,7 @@ impl Index {
         NamedFunction { name: self.tables.text(cell(0)), die: Die(cell(1)), file: cell(2) }
     }
 
+    /// The functions with that name.
     pub fn functions_named(&self, name: &[u8]) -> impl Iterator<Item = NamedFunction<'_>> {
         let start = self.tables.first(FUNCTIONS, |row| self.function(row).name < name);
         let same = (start..self.tables.rows(FUNCTIONS)).map(|row| self.function(row));

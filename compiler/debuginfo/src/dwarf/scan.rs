@@ -51,6 +51,7 @@ struct Partial {
 }
 
 impl Names {
+    /// Reads all units, on all CPUs.
     pub fn read(store: &Store) -> Result<Names, Damage> {
         let one = |mut partial: Partial, slot: usize| -> Result<Partial, Damage> {
             scan(store, slot, &mut partial)?;

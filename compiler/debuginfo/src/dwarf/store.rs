@@ -76,6 +76,7 @@ impl From<Exceeded> for Damage {
 }
 
 impl Damage {
+    /// Damage of this entry.
     pub fn at(die: Die, message: impl Into<String>) -> Damage {
         Damage { die: Some(die), message: message.into() }
     }
@@ -178,12 +179,14 @@ impl Store {
         self.slots.get(index).ok_or_else(|| Damage { die: None, message: "no such unit".into() })
     }
 
+    /// The unit with that number in the object, parsed when it is first used.
     pub fn unit(&self, slot: usize) -> Result<&Unit, Damage> {
         let slot = self.slot(slot)?;
         let unit = slot.unit.get_or_init(|| self.sections(Die(slot.start)).unit(slot.header));
         unit.as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
     }
 
+    /// The unit that has the entry.
     pub fn unit_of(&self, die: Die) -> Result<&Unit, Damage> {
         self.unit(self.slot_of(die)?)
     }
@@ -208,10 +211,12 @@ impl Store {
         }
     }
 
+    /// The entry that an attribute refers to; None: there is no such attribute.
     pub fn reference_attr(&self, unit: &Unit, entry: &Entry, name: DwAt) -> Result<Option<Die>, Damage> {
         entry.attr_value(name).map_or(Ok(None), |value| self.reference(unit, value))
     }
 
+    /// The text of an attribute, at most MAX_TEXT bytes of it.
     pub fn string(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Option<&'static [u8]> {
         let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
         let text = sections.attr_string(unit, value).ok()?.slice();
