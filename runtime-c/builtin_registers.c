@@ -115,7 +115,8 @@ static u64 read_register(struct spile_context *c, struct spile_string name, unsi
 	for (i = 0; i < ARRAY_SIZE(register_names); i++) {
 		const struct register_name *known = &register_names[i];
 
-		if (strlen(known->name) == name.length && !memcmp(known->name, name.text, name.length)) {
+		if (strlen(known->name) == name.length &&
+		    !memcmp(known->name, name.text, name.length)) {
 			u64 value = *(const unsigned long *)((const char *)regs + known->offset);
 
 			*bytes = known->bytes;
@@ -148,8 +149,9 @@ spile_long spile_fn_u_register(struct spile_context *c, struct spile_string name
 spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 {
 	static const u8 words[] = {
-		offsetof(struct pt_regs, di), offsetof(struct pt_regs, si), offsetof(struct pt_regs, dx),
-		offsetof(struct pt_regs, cx), offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
+		offsetof(struct pt_regs, di), offsetof(struct pt_regs, si),
+		offsetof(struct pt_regs, dx), offsetof(struct pt_regs, cx),
+		offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
 	};
 	enum { MOST = 64 };	/* no function has more arguments */
 	const struct pt_regs *regs = spile_registers(c);
@@ -158,9 +160,11 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 	unsigned long at;
 
 	if (!regs) {
-		if (c->probe->kind == SPILE_PROBE_TRACEPOINT && number >= 1 && number <= c->probe->tracepoint.arguments)
+		if (c->probe->kind == SPILE_PROBE_TRACEPOINT && number >= 1 &&
+		    number <= c->probe->tracepoint.arguments)
 			return c->regs[number - 1];
-		if (c->probe->kind == SPILE_PROBE_SYSCALL && number >= 1 && number <= SPILE_SYSCALL_RESULT)
+		if (c->probe->kind == SPILE_PROBE_SYSCALL && number >= 1 &&
+		    number <= SPILE_SYSCALL_RESULT)
 			return c->regs[number - 1];
 		spile_fail_text(c, "cannot get argument %lld: no registers available", number);
 		return 0;
@@ -186,8 +190,9 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_long value)
 {
 	static const u8 words[] = {
-		offsetof(struct pt_regs, di), offsetof(struct pt_regs, si), offsetof(struct pt_regs, dx),
-		offsetof(struct pt_regs, cx), offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
+		offsetof(struct pt_regs, di), offsetof(struct pt_regs, si),
+		offsetof(struct pt_regs, dx), offsetof(struct pt_regs, cx),
+		offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
 	};
 	struct pt_regs *regs = spile_registers(c);
 	unsigned long *place;
@@ -209,13 +214,15 @@ void spile_fn_print_regs(struct spile_context *c)
 
 	if (!regs)
 		return;
-	length = scnprintf(text, sizeof(text),
+	length = scnprintf(
+		text, sizeof(text),
 		"RIP: %016lx\nRSP: %016lx  EFLAGS: %08lx\n"
 		"RAX: %016lx RBX: %016lx RCX: %016lx\nRDX: %016lx RSI: %016lx RDI: %016lx\n"
 		"RBP: %016lx R08: %016lx R09: %016lx\nR10: %016lx R11: %016lx R12: %016lx\n"
 		"R13: %016lx R14: %016lx R15: %016lx\nCS: %04x SS: %04x ORIG_RAX: %016lx\n",
-		regs->ip, regs->sp, regs->flags, regs->ax, regs->bx, regs->cx, regs->dx, regs->si, regs->di,
-		regs->bp, regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15,
+		regs->ip, regs->sp, regs->flags, regs->ax, regs->bx, regs->cx, regs->dx, regs->si,
+		regs->di, regs->bp, regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13,
+		regs->r14, regs->r15,
 		/* 16 bits wide since 6.9. */
 		(u16)regs->cs, (u16)regs->ss, regs->orig_ax);
 	spile_ring_text(spile_cpu_of(c), SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, text, length);
@@ -267,7 +274,8 @@ spile_long spile_fn_stack_used(struct spile_context *c)
 {
 	const struct pt_regs *regs = spile_registers(c);
 	unsigned long at = regs && !user_mode((struct pt_regs *)regs) ?
-		kernel_stack_pointer((struct pt_regs *)regs) : (unsigned long)__builtin_frame_address(0);
+				   kernel_stack_pointer((struct pt_regs *)regs) :
+				   (unsigned long)__builtin_frame_address(0);
 	unsigned long end = (unsigned long)task_stack_page(current) + THREAD_SIZE;
 
 	return end - at < THREAD_SIZE ? end - at : 0;

@@ -131,11 +131,9 @@ static unsigned int part_of_stack(struct spile_context *c, spile_long first, spi
 				  const unsigned long **frames)
 {
 	unsigned int count = frames_of(c, frames);
-	unsigned int from = clamp_t(spile_long, first, 0, count);
 
-	*frames += from;
-	count -= from;
-	return most < 0 ? count : min_t(spile_long, most, count);
+	*frames += spile_stack_part(first, most, &count);
+	return count;
 }
 
 unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long first, spile_long most,

@@ -40,11 +40,9 @@ static unsigned int part_of_user_stack(struct spile_context *c, spile_long first
 				       const struct spile_user_frame **frames)
 {
 	unsigned int count = user_frames(c, frames);
-	unsigned int from = clamp_t(spile_long, first, 0, count);
 
-	*frames += from;
-	count -= from;
-	return most < 0 ? count : min_t(spile_long, most, count);
+	*frames += spile_stack_part(first, most, &count);
+	return count;
 }
 
 spile_long spile_fn___user_stack_at(struct spile_context *c, spile_long depth)

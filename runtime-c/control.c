@@ -194,7 +194,7 @@ static long take_unwind(void __user *argument)
 	if (copy_from_user(&unwind, argument, sizeof(unwind)))
 		return -EFAULT;
 	error = spile_user_files_unwind(&unwind);
-	/* Its number is told in any case. */
+	/* Its number is returned in any case. */
 	return copy_to_user(argument, &unwind, sizeof(unwind)) ? -EFAULT : error;
 }
 

@@ -19,7 +19,8 @@ static noinline void begin_share(struct spile_share *share, __u64 generation)
 static __always_inline void add_to_share(struct spile_context *c, const struct spile_table *table,
 					 struct spile_found found, spile_long delta)
 {
-	struct spile_share *share = (struct spile_share *)(spile_map_values(c) + table->local) + found.number;
+	struct spile_share *share =
+		(struct spile_share *)(spile_map_values(c) + table->local) + found.number;
 
 	if (spile_unlikely(share->generation != found.generation))
 		begin_share(share, found.generation);

@@ -13,7 +13,8 @@
 
 /* SPILE_E_MESSAGE with a text of its own, unless an error is set already. */
 __printf(2, 3) void spile_fail_text(struct spile_context *c, const char *format, ...);
-__printf(2, 0) void spile_fail_text_of(struct spile_context *c, const char *format, va_list arguments);
+__printf(2, 0) void spile_fail_text_of(struct spile_context *c, const char *format,
+				       va_list arguments);
 
 /*
  * The run ended with context.error set: writes the record, counts, ends the

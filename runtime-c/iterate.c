@@ -203,7 +203,8 @@ static unsigned int list_elements(struct spile_context *c, const struct spile_ta
 	unsigned int number, count = 0, i;
 
 	for (i = 0; i < stripes; i++) {
-		for (number = table->stripes[i].oldest; number; number = spile_element(table, number)->newer) {
+		for (number = table->stripes[i].oldest; number;
+		     number = spile_element(table, number)->newer) {
 			if (!spile_charge_steps(c, spile_map_match_steps(table, keys)))
 				return 0;
 			if (spile_map_matches(table, spile_element(table, number), keys, any))
@@ -214,7 +215,8 @@ static unsigned int list_elements(struct spile_context *c, const struct spile_ta
 }
 
 /* The first element of each stripe: the oldest of all is one of them. */
-static void begin_stripes(struct spile_iterator *it, const struct spile_table *table, unsigned int *heads)
+static void begin_stripes(struct spile_iterator *it, const struct spile_table *table,
+			  unsigned int *heads)
 {
 	unsigned int i;
 
@@ -225,7 +227,8 @@ static void begin_stripes(struct spile_iterator *it, const struct spile_table *t
 }
 
 /* Takes the oldest of them; its stripe's next one takes its place. */
-static unsigned int next_of_stripes(const struct spile_iterator *it, const struct spile_table *table)
+static unsigned int next_of_stripes(const struct spile_iterator *it,
+				    const struct spile_table *table)
 {
 	__u64 least = ~0ull;
 	unsigned int first = 0, i;

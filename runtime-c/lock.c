@@ -194,7 +194,8 @@ static __always_inline u32 state_of(const struct lock *lock, const struct wanted
 	/* Readers do not count turns; stripes are handed on from one CPU to another. */
 	u32 state = READ_ONCE(lock->turns) + atomic_read(&lock->holders);
 
-	return wanted ? state + (u32)((unsigned long)READ_ONCE(wanted->stripe->holder) >> 6) : state;
+	return wanted ? state + (u32)((unsigned long)READ_ONCE(wanted->stripe->holder) >> 6) :
+			state;
 }
 
 /*
@@ -236,12 +237,13 @@ static bool try_again(unsigned int index, unsigned int mode, bool *claimed, stru
 		return try_lock(index, mode, claimed);
 	/* Who has claimed the array need not look at this stripe again and again. */
 	return !atomic_read(&all_locks[index].holders) &&
-	       spile_stripe_try(wanted->context, &wanted->stripe->holder, &all_locks[index].holders.counter);
+	       spile_stripe_try(wanted->context, &wanted->stripe->holder,
+				&all_locks[index].holders.counter);
 }
 
 /* The lock is busy. wanted: ONE_STRIPE. */
-static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claimed, struct waited *waited,
-			      struct wanted *wanted)
+static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claimed,
+			      struct waited *waited, struct wanted *wanted)
 {
 	const u32 least_polls = spile_script.lock_wait / MOST_POLL_TIME;
 	const u64 most = (u64)spile_script.lock_wait * MOST_WAITS;
@@ -294,7 +296,8 @@ static noinline bool lock_rest(const unsigned int *locks, unsigned int count, un
 		enum spile_lock_mode mode = locks[at] & 3;
 		bool claimed = false;
 
-		if (try_lock(index, mode, &claimed) || wait_for(index, mode, &claimed, &waited, NULL))
+		if (try_lock(index, mode, &claimed) ||
+		    wait_for(index, mode, &claimed, &waited, NULL))
 			continue;
 		spile_unlock_all(locks, at);
 		return false;
@@ -302,7 +305,8 @@ static noinline bool lock_rest(const unsigned int *locks, unsigned int count, un
 	return true;
 }
 
-bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table, struct spile_stripe *stripe)
+bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
+		       struct spile_stripe *stripe)
 {
 	struct wanted wanted = { .context = c, .stripe = stripe };
 	struct waited waited = { };

@@ -207,7 +207,8 @@ static int notify(struct notifier_block *block, unsigned long event, void *data)
 
 	if (spile_script.defers_names)
 		spile_past_code_event(event, module);
-	if (event == MODULE_STATE_LIVE && spile_script.fingerprint_count && is_livepatch_module(module))
+	if (event == MODULE_STATE_LIVE && spile_script.fingerprint_count &&
+	    is_livepatch_module(module))
 		live_patch_comes(module);
 	for (i = 0; i < spile_script.target_count; i++) {
 		const char *name = spile_script.targets[i].name;

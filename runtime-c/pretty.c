@@ -197,7 +197,8 @@ static void write_integer(struct spile_text *text, const char *at, const unsigne
 	spile_text_number(text, value >> (64 - bits), 16);
 }
 
-static void write_enum(struct spile_text *text, const char *at, const struct spile_pretty_item *item)
+static void write_enum(struct spile_text *text, const char *at,
+		       const struct spile_pretty_item *item)
 {
 	const unsigned char *entry = item->operands + 10, *end = entry + item->length;
 	unsigned int bits;

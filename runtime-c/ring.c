@@ -271,7 +271,8 @@ void spile_ring_error(struct spile_cpu *cpu, const char *text, unsigned int leng
 {
 	struct spile_context *c = &cpu->context;
 	struct spile_string calls = { (const char *)cpu->called_from,
-				      clamp(cpu->calls, 0, (int)SPILE_CALLS_REPORTED) * sizeof(u32) };
+				      clamp(cpu->calls, 0, (int)SPILE_CALLS_REPORTED) *
+					      sizeof(u32) };
 	char *at = spile_record_begin(c, SPILE_RECORD_ERROR, c->location,
 				      SPILE_STRING_PART(length) + SPILE_STRING_PART(calls.length));
 

@@ -48,16 +48,21 @@ TAKES(5, (void *data, W a, W b, W c, W d, W e), NAMES(a, b, c, d, e))
 TAKES(6, (void *data, W a, W b, W c, W d, W e, W f), NAMES(a, b, c, d, e, f))
 TAKES(7, (void *data, W a, W b, W c, W d, W e, W f, W g), NAMES(a, b, c, d, e, f, g))
 TAKES(8, (void *data, W a, W b, W c, W d, W e, W f, W g, W h), NAMES(a, b, c, d, e, f, g, h))
-TAKES(9, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i), NAMES(a, b, c, d, e, f, g, h, i))
-TAKES(10, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j), NAMES(a, b, c, d, e, f, g, h, i, j))
-TAKES(11, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j, W k), NAMES(a, b, c, d, e, f, g, h, i, j, k))
-TAKES(12, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j, W k, W l), NAMES(a, b, c, d, e, f, g, h, i, j, k, l))
+TAKES(9, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i),
+      NAMES(a, b, c, d, e, f, g, h, i))
+TAKES(10, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j),
+      NAMES(a, b, c, d, e, f, g, h, i, j))
+TAKES(11, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j, W k),
+      NAMES(a, b, c, d, e, f, g, h, i, j, k))
+TAKES(12, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j, W k, W l),
+      NAMES(a, b, c, d, e, f, g, h, i, j, k, l))
 #undef NAMES
 #undef TAKES
 #undef W
 
 static void *const takers[] = {
-	take_0, take_1, take_2, take_3, take_4, take_5, take_6, take_7, take_8, take_9, take_10, take_11, take_12,
+	take_0, take_1, take_2, take_3, take_4, take_5, take_6, take_7,
+	take_8, take_9, take_10, take_11, take_12,
 };
 
 /* The handler only counts, and looks at no argument. */
@@ -120,7 +125,8 @@ static void disarm_tracepoints(struct spile_site *const *sites, unsigned int cou
 
 	for (i = 0; i < count; i++)
 		WARN_ON_ONCE(!sites[i]->off &&
-			     tracepoint_probe_unregister(sites[i]->tracepoint, taker_of(sites[i]), sites[i]));
+			     tracepoint_probe_unregister(sites[i]->tracepoint, taker_of(sites[i]),
+							 sites[i]));
 	tracepoint_synchronize_unregister();
 }
 

@@ -308,7 +308,7 @@ static void walk_frames(struct user_walk *walk)
 	walk->known = cpu->walk_mappings;
 	pagefault_disable();
 	executable = locate(walk);
-	/* The innermost is told wherever it is. */
+	/* The innermost frame is reported wherever it is. */
 	add_frame(walk);
 	while (executable && cpu->stack_count < SPILE_STACK_FRAMES && step(walk)) {
 		walk->regs = NULL;

@@ -485,6 +485,18 @@ fn a_location_that_divides_by_zero() {
     emitted(tree.object());
 }
 
+/// A `.debug_frame` of the code whose frame address is that expression.
+fn frame_that_is(expression: &[u8]) -> targets::elf::Section {
+    let (start, length) = targets::elf::CODE;
+    // CIE: id, version, augmentation, alignments, return address; DW_CFA_def_cfa_expression. FDE: CIE, range.
+    let rule = [0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16, 0x0f, expression.len() as u8];
+    let cie = [&rule[..], expression].concat();
+    let fde = [&[0; 4][..], &start.to_le_bytes(), &length.to_le_bytes()].concat();
+    let entries = [cie, fde];
+    let frame = entries.iter().flat_map(|entry| [&(entry.len() as u32).to_le_bytes()[..], entry].concat()).collect();
+    targets::elf::Section::plain(".debug_frame", frame)
+}
+
 /// The class of CVE-2011-1781: the rule for a frame's address divides by zero (DW_CFA_def_cfa_expression). It stays a division of
 /// the location, which [`a_location_that_divides_by_zero`] shows to be checked; nothing divides here.
 #[test]
@@ -494,12 +506,7 @@ fn a_frame_that_divides_by_zero() {
         let of = int(&mut tree);
         // DW_OP_call_frame_cfa
         tree.add_function(of, vec![0x9c]);
-        let (start, length) = targets::elf::CODE;
-        let cie = [&[0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16, 0x0f, 3][..], &division].concat();
-        let fde = [&[0; 4][..], &start.to_le_bytes(), &length.to_le_bytes()].concat();
-        let frame: Vec<u8> =
-            [cie, fde].iter().flat_map(|entry| [&(entry.len() as u32).to_le_bytes()[..], entry].concat()).collect();
-        let object = tree.object_with(vec![targets::elf::Section::plain(".debug_frame", frame)]);
+        let object = tree.object_with(vec![frame_that_is(&division)]);
         let debug = open(object).unwrap();
         let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
         let mut at = debug.function(id).unwrap().bodies[0].entry;
@@ -516,13 +523,7 @@ fn a_frame_that_is_found_by_itself() {
     let mut tree = Tree::new();
     let of = int(&mut tree);
     tree.add_function(of, vec![0x9c]);
-    let (start, length) = targets::elf::CODE;
-    // CIE: id, version, augmentation, alignments, return address; DW_CFA_def_cfa_expression of one byte. FDE: CIE, range.
-    let cie = [&[0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16, 0x0f, 1, 0x9c][..]].concat();
-    let fde = [&[0; 4][..], &start.to_le_bytes(), &length.to_le_bytes()].concat();
-    let frame: Vec<u8> =
-        [cie, fde].iter().flat_map(|entry| [&(entry.len() as u32).to_le_bytes()[..], entry].concat()).collect();
-    let object = tree.object_with(vec![targets::elf::Section::plain(".debug_frame", frame)]);
+    let object = tree.object_with(vec![frame_that_is(&[0x9c])]);
     let debug = open(object).unwrap();
     let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
     // Where the function begins it is known where its frame is.

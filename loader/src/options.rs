@@ -214,6 +214,7 @@ struct Arguments {
     #[arg(value_name = "GLOBAL=VALUE")]
     settings: Vec<String>,
 
+    /// Options that spile has as well
     #[command(flatten)]
     session: SessionOptions,
 
@@ -362,7 +363,9 @@ pub fn wants_color(when: &str) -> bool {
 enum Action {
     /// Show the status of the session: errors, skipped hits, rewrites, probes
     Status {
+        /// Name of the module
         name: String,
+        /// As JSON
         #[arg(long, conflicts_with = "prometheus")]
         json: bool,
         /// In Prometheus' text format, for node_exporter's textfile collector
@@ -371,6 +374,7 @@ enum Action {
     },
     /// Stop rewriting: only count and report what the script would rewrite
     Observe {
+        /// Name of the module
         name: String,
         /// Allow embedded C that is not marked /* pure */, because you know that it does no harm
         #[arg(long)]
@@ -378,6 +382,7 @@ enum Action {
     },
     /// Start rewriting
     Enforce {
+        /// Name of the module
         name: String,
         /// Stop rewriting at this time: after 90s, 30m, 72h, 7d, or at a date (2027-01-31T18:00)
         #[arg(long, value_name = "WHEN", value_parser = gate::parse_expiry)]

@@ -16,7 +16,8 @@
 
 static int failures;
 
-static void expect(const char *name, const char *got, unsigned int length, const char *want, unsigned int want_length)
+static void expect(const char *name, const char *got, unsigned int length, const char *want,
+		   unsigned int want_length)
 {
 	if (length == want_length && !memcmp(got, want, length) && !got[length])
 		return;
@@ -61,7 +62,8 @@ static void compile(struct bytes *code, const char *format)
 
 	code->count = 0;
 	while (*format) {
-		unsigned int n = 0, flags = 0, width = 0, precision = 0, width_kind = 0, precision_kind = 0;
+		unsigned int n = 0, flags = 0, width = 0, precision = 0, width_kind = 0,
+			     precision_kind = 0;
 
 		while (*format && *format != '%')
 			literal[n++] = *format++;
@@ -125,7 +127,8 @@ static void run(const char *name, const struct bytes *code, const struct bytes *
 		failures++, printf("%s: wrote behind its end\n", name);
 }
 
-static void numbers(const char *format, int64_t a, int64_t b, const char *want, unsigned int want_length)
+static void numbers(const char *format, int64_t a, int64_t b, const char *want,
+		    unsigned int want_length)
 {
 	struct bytes code = { .count = 0 }, payload = { .count = 0 };
 
@@ -219,8 +222,8 @@ static void extremes(void)
 	run("hugely negative width", &code, &payload, 5, "7   ", 4);
 }
 
-static void add_integer(struct bytes *code, unsigned int offset, unsigned int size, unsigned int first,
-			unsigned int bits, unsigned int style)
+static void add_integer(struct bytes *code, unsigned int offset, unsigned int size,
+			unsigned int first, unsigned int bits, unsigned int style)
 {
 	add(code, SPILE_PRETTY_INTEGER, 1);
 	add(code, offset, 4);
@@ -230,7 +233,8 @@ static void add_integer(struct bytes *code, unsigned int offset, unsigned int si
 	add(code, style, 1);
 }
 
-static void render(const char *name, const struct bytes *description, const struct bytes *payload, const char *want)
+static void render(const char *name, const struct bytes *description, const struct bytes *payload,
+		   const char *want)
 {
 	struct bytes code = { .count = 0 };
 

@@ -47,6 +47,7 @@ struct Arguments {
     /// One-line description
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
+    /// Maintainer field of the packages
     #[arg(long, value_name = "NAME <ADDRESS>", default_value = "root <root@localhost>")]
     maintainer: String,
     /// Install the files only; enable the service later with spilerun service enable NAME

@@ -16,6 +16,7 @@ const MAX_STEPS: usize = 20_000;
 /// Index into [`Nfa::steps`].
 pub type StepId = usize;
 
+/// A step of the automaton, with the steps that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Takes a byte of the set.
@@ -35,6 +36,7 @@ pub enum Step {
     Accept,
 }
 
+/// A nondeterministic automaton.
 #[derive(Debug)]
 pub struct Nfa {
     pub steps: Vec<Step>,

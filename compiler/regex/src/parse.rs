@@ -15,6 +15,7 @@ pub const MAX_COUNT: u32 = 12_344;
 /// Maximum nesting of groups and repetitions: bounds the recursion over the tree.
 const MAX_DEPTH: usize = 200;
 
+/// A node of a pattern's tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     Empty,
@@ -42,6 +43,7 @@ pub struct Pattern {
     pub groups: u32,
 }
 
+/// Parses a pattern in POSIX extended syntax. Error: what is wrong, and where.
 pub fn parse(pattern: &[u8]) -> Result<Pattern, Error> {
     let mut parser = Parser { pattern, at: 0, groups: 0, depth: 0 };
     let node = parser.alternation()?;

@@ -30,6 +30,7 @@ pub const DEAD: u16 = 0;
 /// The state in which the string has matched, whatever follows.
 pub const MATCHED: u16 = 1;
 
+/// Builds the deterministic automaton that only says whether a string matches. Error: it would be too large.
 pub fn build(nfa: &Nfa) -> Result<Plain, ErrorKind> {
     let sets: Vec<_> =
         nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();

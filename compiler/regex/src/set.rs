@@ -7,31 +7,39 @@
 pub struct ByteSet([u64; 4]);
 
 impl ByteSet {
+    /// No byte.
     pub const EMPTY: ByteSet = ByteSet([0; 4]);
+    /// Every byte.
     pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
 
+    /// The bytes for which the test holds.
     pub fn of(test: impl Fn(u8) -> bool) -> ByteSet {
         let mut set = ByteSet::EMPTY;
         (0..=255).filter(|&byte| test(byte)).for_each(|byte| set.insert(byte));
         set
     }
 
+    /// Adds a byte.
     pub fn insert(&mut self, byte: u8) {
         self.0[usize::from(byte / 64)] |= 1 << (byte % 64);
     }
 
+    /// Adds the bytes from `first` to `last`, both included.
     pub fn insert_range(&mut self, first: u8, last: u8) {
         (first..=last).for_each(|byte| self.insert(byte));
     }
 
+    /// Whether the byte is in the set.
     pub fn contains(self, byte: u8) -> bool {
         self.0[usize::from(byte / 64)] >> (byte % 64) & 1 != 0
     }
 
+    /// The bytes of either set.
     pub fn union(self, other: ByteSet) -> ByteSet {
         ByteSet(std::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
+    /// The bytes that are not in the set.
     pub fn complement(self) -> ByteSet {
         ByteSet(self.0.map(|word| !word))
     }

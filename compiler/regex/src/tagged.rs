@@ -64,6 +64,7 @@ impl Tagged {
     }
 }
 
+/// Builds the deterministic automaton that also finds the groups. Error: it would be too large.
 pub fn build(nfa: &Nfa) -> Result<Tagged, ErrorKind> {
     let sets: Vec<_> =
         nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();

@@ -7,6 +7,7 @@
 
 use clap::{Arg, ArgAction, ArgMatches};
 
+/// The note about `--prologue-searching`.
 pub const PROLOGUE: &str = "not needed: parameters are read where debug information says they are; in code compiled without optimisation probe \
 the line behind the prologue: .statement(\"function@file.c:LINE\")";
 

@@ -7,7 +7,9 @@
 
 use clap::{Arg, ArgAction, ArgMatches};
 
+/// What to do instead of choosing another runtime.
 pub const ONE_RUNTIME: &str = "scripts run in the kernel alone; leave the option out";
+/// What to do instead of asking for a lower privilege.
 pub const PRIVILEGE: &str = "modules are loaded by root; compile with -p4 -m NAME and let root run spilerun NAME.ko";
 const SERVER: &str =
     "there is no compile server: compile with -p4 -m NAME on a build host and copy NAME.ko, which spilerun runs";

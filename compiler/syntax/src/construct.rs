@@ -43,6 +43,7 @@ pub struct Alternative {
 }
 
 impl Alternative {
+    /// An alternative of one component.
     pub fn new(component: Component) -> Alternative {
         Alternative { components: vec![component], optional: false, sufficient: false }
     }
@@ -56,6 +57,7 @@ impl Alternative {
     }
 }
 
+/// How a grammar action fails.
 pub type Fail = ParseError<usize, Terminal, SyntaxError>;
 
 /// `+` or `-` after the sort key of a foreach.
@@ -81,6 +83,7 @@ pub struct ForeachHead {
     pub limit: Option<Deep<Expr>>,
 }
 
+/// Builds the syntax tree: its functions are the actions of the grammar. `left` and `right` are numbers of tokens, the second one behind the last.
 pub struct Builder<'s> {
     sources: &'s SourceMap,
     tokens: &'s [Token],
@@ -94,6 +97,7 @@ pub struct Builder<'s> {
 type Made<T> = Result<Deep<T>, Fail>;
 
 impl<'s> Builder<'s> {
+    /// Without problems so far; `tokens` are those of one item.
     pub fn new(sources: &'s SourceMap, tokens: &'s [Token]) -> Builder<'s> {
         Builder {
             sources,
@@ -156,6 +160,7 @@ impl<'s> Builder<'s> {
 
     // ---- top level
 
+    /// A probe, or an alias if `heads` are not empty.
     pub fn probe(
         &self,
         left: usize,
@@ -202,10 +207,12 @@ impl<'s> Builder<'s> {
         priority
     }
 
+    /// Declarations of globals.
     pub fn globals(&self, variables: Vec<Global>, private: bool) -> Vec<Item> {
         variables.into_iter().map(|variable| Item::Global(Global { private, ..variable })).collect()
     }
 
+    /// One variable of a declaration.
     pub fn variable(
         &self,
         left: usize,
@@ -227,6 +234,7 @@ impl<'s> Builder<'s> {
 
     // ---- probe points
 
+    /// Each head followed by each tail: what braces expand to.
     pub fn product(
         &self,
         left: usize,
@@ -249,6 +257,7 @@ impl<'s> Builder<'s> {
         paths
     }
 
+    /// Probe points of these paths, with the same condition.
     pub fn points(
         &self,
         left: usize,
@@ -270,17 +279,20 @@ impl<'s> Builder<'s> {
 
     // ---- statements
 
+    /// A statement; `parts`: the depths of what it contains.
     pub fn stmt(&self, left: usize, right: usize, kind: StmtKind, parts: &[u16]) -> Made<Stmt> {
         let span = self.span(left, right);
         Ok(Deep { depth: self.depth(span, parts)?, node: Stmt { kind, span } })
     }
 
+    /// A block.
     pub fn block(&self, left: usize, right: usize, statements: Vec<Deep<Stmt>>) -> Deep<Block> {
         let depth = statements.iter().map(|statement| statement.depth).max().unwrap_or(0);
         let statements = statements.into_iter().map(|statement| statement.node).collect();
         Deep { node: Block { statements, span: self.span(left, right) }, depth }
     }
 
+    /// An `if`.
     pub fn if_(
         &self,
         left: usize,
@@ -295,11 +307,13 @@ impl<'s> Builder<'s> {
         self.stmt(left, right, kind, &depths)
     }
 
+    /// A `while`.
     pub fn while_(&self, left: usize, right: usize, condition: Deep<Expr>, body: Deep<Stmt>) -> Made<Stmt> {
         let depths = [condition.depth, body.depth];
         self.stmt(left, right, StmtKind::While { condition: condition.node, body: Box::new(body.node) }, &depths)
     }
 
+    /// A `for`.
     pub fn for_(
         &self,
         left: usize,
@@ -316,6 +330,7 @@ impl<'s> Builder<'s> {
         self.stmt(left, right, kind, &depths)
     }
 
+    /// A `foreach`.
     pub fn foreach(&self, left: usize, right: usize, head: ForeachHead, body: Deep<Stmt>) -> Made<Stmt> {
         let sort = self.sort(&head);
         let ForeachHead { value, keys, array, slice, limit, .. } = head;
@@ -360,6 +375,7 @@ impl<'s> Builder<'s> {
         found.first().copied()
     }
 
+    /// A `delete`.
     pub fn delete(&self, left: usize, right: usize, target: Deep<Expr>) -> Made<Stmt> {
         let bucket =
             matches!(&target.node.kind, ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Histogram { .. }));
@@ -374,19 +390,23 @@ impl<'s> Builder<'s> {
 
     // ---- expressions
 
+    /// An expression; `parts`: the depths of what it contains.
     pub fn expr(&self, left: usize, right: usize, kind: ExprKind, parts: &[u16]) -> Made<Expr> {
         let span = self.span(left, right);
         Ok(Deep { depth: self.depth(span, parts)?, node: Expr { kind, span } })
     }
 
+    /// An index that is an expression.
     pub fn index(&self, expr: Deep<Expr>) -> Deep<Index> {
         Deep { node: Index::Expr(expr.node), depth: expr.depth }
     }
 
+    /// The index `*`.
     pub fn any(&self, left: usize, right: usize) -> Deep<Index> {
         Deep { node: Index::Any(self.span(left, right)), depth: 0 }
     }
 
+    /// An assignment.
     pub fn assign(&self, left: usize, right: usize, target: Deep<Expr>, op: AssignOp, value: Deep<Expr>) -> Made<Expr> {
         let hint = match &target.node.kind {
             ExprKind::Binary(BinaryOp::Multiply, left, _) if is_declaration(left) => Some(foreign::NO_DECLARATIONS),
@@ -398,6 +418,7 @@ impl<'s> Builder<'s> {
         self.expr(left, right, ExprKind::Assign(op, Box::new(target.node), Box::new(value.node)), &depths)
     }
 
+    /// `++` or `--`.
     pub fn step(&self, left: usize, right: usize, delta: i64, prefix: bool, target: Deep<Expr>) -> Made<Expr> {
         let sign = if delta > 0 { "with `++`" } else { "with `--`" };
         let hint = "`++` and `--` belong to the operand before them, even over a newline; put a `;` between";
@@ -421,6 +442,7 @@ impl<'s> Builder<'s> {
         }
     }
 
+    /// `a ? b : c`.
     pub fn conditional(
         &self,
         left: usize,
@@ -434,20 +456,24 @@ impl<'s> Builder<'s> {
         self.expr(left, right, kind, &depths)
     }
 
+    /// A binary operator.
     pub fn binary(&self, left: usize, right: usize, a: Deep<Expr>, op: BinaryOp, b: Deep<Expr>) -> Made<Expr> {
         let depths = [a.depth, b.depth];
         self.expr(left, right, ExprKind::Binary(op, Box::new(a.node), Box::new(b.node)), &depths)
     }
 
+    /// A unary operator.
     pub fn unary(&self, left: usize, right: usize, op: UnaryOp, operand: Deep<Expr>) -> Made<Expr> {
         self.expr(left, right, ExprKind::Unary(op, Box::new(operand.node)), &[operand.depth])
     }
 
+    /// `[keys] in array`.
     pub fn in_(&self, left: usize, right: usize, keys: Vec<Deep<Index>>, array: Deep<Expr>) -> Made<Expr> {
         let (keys, depth) = undo_deep(keys);
         self.expr(left, right, ExprKind::In(keys, Box::new(array.node)), &[depth, array.depth])
     }
 
+    /// `=~` or `!~`.
     pub fn matches(
         &self,
         left: usize,
@@ -461,15 +487,18 @@ impl<'s> Builder<'s> {
         self.expr(left, right, kind, &[operand.depth])
     }
 
+    /// `&operand`.
     pub fn address_of(&self, left: usize, right: usize, operand: Deep<Expr>) -> Made<Expr> {
         self.expr(left, right, ExprKind::AddressOf(Box::new(operand.node)), &[operand.depth])
     }
 
+    /// `base->member`.
     pub fn member(&self, left: usize, right: usize, base: Deep<Expr>, member: Name) -> Made<Expr> {
         self.require_not_pretty(&base.node, member.span);
         self.expr(left, right, ExprKind::Member(Box::new(base.node), member), &[base.depth])
     }
 
+    /// `base[indexes]`.
     pub fn element(&self, left: usize, right: usize, base: Deep<Expr>, indexes: Vec<Deep<Index>>) -> Made<Expr> {
         self.require_not_pretty(&base.node, base.node.span);
         self.take_histogram(&base.node);
@@ -483,6 +512,7 @@ impl<'s> Builder<'s> {
         self.expr(left, right, ExprKind::Index(Box::new(base.node), indexes), &[base.depth, depth])
     }
 
+    /// `base$` or `base$$`.
     pub fn pretty(&self, left: usize, right: usize, base: Deep<Expr>, dollars: u8) -> Made<Expr> {
         self.require_not_pretty(&base.node, base.node.span);
         self.expr(left, right, ExprKind::Pretty(Box::new(base.node), dollars), &[base.depth])
@@ -501,6 +531,7 @@ impl<'s> Builder<'s> {
         }
     }
 
+    /// A name: a variable, or a call without parentheses.
     pub fn identifier(&self, left: usize, right: usize, name: String) -> Made<Expr> {
         if operators::is_print(&name) {
             self.note(SyntaxError::PrintWithoutArguments { span: self.span(left, right), name: name.clone() });

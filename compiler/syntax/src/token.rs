@@ -9,12 +9,14 @@ use super::ast::Extractor;
 use super::error::LexicalError;
 use spile_source::Span;
 
+/// A token and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
     pub kind: Kind,
     pub span: Span,
 }
 
+/// What a token is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Ident(String),
@@ -60,12 +62,15 @@ macro_rules! words {
         pub enum $name { $($variant),* }
 
         impl $name {
+            /// All of them.
             pub const ALL: &[$name] = &[$($name::$variant),*];
 
+            /// As a script spells it.
             pub fn text(self) -> &'static str {
                 match self { $($name::$variant => $text),* }
             }
 
+            /// The word with that spelling.
             pub fn from_text(text: &str) -> Option<$name> {
                 match text { $($text => Some($name::$variant),)* _ => None }
             }
@@ -119,6 +124,7 @@ pub enum AtOperator {
 }
 
 impl AtOperator {
+    /// All of them.
     pub const ALL: &[(&str, AtOperator)] = &[
         ("cast", AtOperator::Cast),
         ("defined", AtOperator::Defined),

@@ -3,6 +3,7 @@
 //! The host's interfaces: accounts, capabilities, clocks, names, places. Does not depend on the rest of the loader.
 
 pub mod accounts;
+pub mod assignments;
 pub mod beneath;
 pub mod capability;
 pub mod channel;

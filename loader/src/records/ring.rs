@@ -348,6 +348,7 @@ pub(crate) mod tests {
     const HEADER: usize = size_of::<RingHeader>();
 
     impl Fake {
+        /// An empty ring.
         pub fn new(cpu: u32, size: usize) -> Fake {
             let mut memory = vec![0u64; (HEADER + size) / 8].into_boxed_slice();
             let start = NonNull::new(memory.as_mut_ptr().cast()).unwrap();
@@ -360,6 +361,7 @@ pub(crate) mod tests {
             self.memory.as_mut_ptr().cast()
         }
 
+        /// Writes bytes at a position of the ring.
         pub fn poke(&mut self, count: u64, bytes: &[u8]) {
             let at = HEADER + count as usize % self.size;
             assert!(at + bytes.len() <= HEADER + self.size);
@@ -369,6 +371,7 @@ pub(crate) mod tests {
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         }
 
+        /// As the module does when it has written.
         pub fn set_head(&mut self, head: u64) {
             self.head = head;
             // SAFETY: the first word of `memory`, which is aligned.
@@ -382,6 +385,7 @@ pub(crate) mod tests {
             unsafe { Ring::new(self.ring.cpu, start, HEADER, self.size) }
         }
 
+        /// How far the reader has read.
         pub fn tail(&mut self) -> u64 {
             // SAFETY: inside of the header.
             let tail = unsafe { self.base().add(64) };
@@ -389,6 +393,7 @@ pub(crate) mod tests {
             unsafe { AtomicU64::from_ptr(tail.cast()) }.load(Ordering::Acquire)
         }
 
+        /// The header of a record.
         pub fn header(bytes: u32, kind: u16, time: u64) -> Vec<u8> {
             let mut header = bytes.to_le_bytes().to_vec();
             header.extend(kind.to_le_bytes());

@@ -298,6 +298,7 @@ pub(crate) mod tests {
         }
     }
 
+    /// The part of a record that has these addresses.
     pub fn part(addresses: &[u64]) -> Vec<u8> {
         let mut part = (addresses.len() as u32 * 8).to_le_bytes().to_vec();
         part.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));

@@ -218,6 +218,7 @@ pub(crate) mod tests {
         }
     }
 
+    /// The part of a record that has these frames: address and place.
     pub fn part(frames: &[(u64, u64)]) -> Vec<u8> {
         let mut part = (frames.len() as u32 * 16).to_le_bytes().to_vec();
         part.extend(frames.iter().flat_map(|(address, place)| [address.to_le_bytes(), place.to_le_bytes()].concat()));

@@ -50,7 +50,7 @@ pub fn missed(all: &[Counters]) -> Option<String> {
     let missed: Vec<String> =
         sums.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} ({what})")).collect();
     (!missed.is_empty())
-        .then(|| format!("of {hits} hits were missed: {}; --stats tells of which probes", missed.join(", ")))
+        .then(|| format!("of {hits} hits were missed: {}; --stats shows which probes missed them", missed.join(", ")))
 }
 
 /// The name of the attachment mechanism; empty if the probe was not attached.
@@ -189,7 +189,7 @@ mod tests {
     fn what_was_missed_is_one_line() {
         assert_eq!(missed(&[Counters { hits: 5, handled: 4, filtered: 1, ..Counters::default() }]), None);
         let expected = "of 14 hits were missed: 2 (another handler was running on that CPU), \
-                        3 (returns missed, see .maxactive()); --stats tells of which probes";
+                        3 (returns missed, see .maxactive()); --stats shows which probes missed them";
         assert_eq!(missed(&counters()).as_deref(), Some(expected));
     }
 

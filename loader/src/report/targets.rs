@@ -8,6 +8,8 @@ use std::path::Path;
 
 use spile_abi::meta::Target;
 
+use crate::error::Hex;
+
 /// ELF notes: sizes of name and description, type, then both, each padded to 4 bytes.
 const NOTE_HEADER: usize = 12;
 const BUILD_ID: u32 = 3;
@@ -30,13 +32,13 @@ fn why(target: &Target, modules: &Path) -> Option<String> {
     }
     let notes = fs::read_dir(directory.join("notes")).ok()?.flatten();
     let found = notes.filter_map(|note| build_id(&fs::read(note.path()).ok()?)).next();
-    let expected = hex(&target.build_id);
+    let expected = Hex(&target.build_id).to_string();
     match found {
         Some(found) if found == target.build_id => None,
         Some(found) => Some(format!(
             "module {name} is another build: the script was compiled for build-id {expected} ({}), loaded is {}",
             target.path,
-            hex(&found)
+            Hex(&found)
         )),
         None => Some(format!(
             "module {name} is another build: the script was compiled for build-id {expected} ({}), what is loaded has none",
@@ -58,10 +60,6 @@ fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
         }
         notes = notes.get(start.checked_add(size.checked_next_multiple_of(4)?)?..)?;
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

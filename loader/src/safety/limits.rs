@@ -8,6 +8,7 @@
 use spile_abi::device::{Info, Owner, RANK_ROOT, State};
 
 use crate::error::Error;
+use crate::host::assignments::assignments;
 use crate::module::device::Device;
 use crate::module::load;
 use crate::safety::privilege::Rank;
@@ -53,19 +54,15 @@ impl Limits {
     /// Parses the file; `memory`: of the machine, in bytes. The error says where the text is wrong.
     pub fn parse(text: &str, memory: u64) -> Result<Limits, String> {
         let mut limits = Limits { user_bytes: memory / 16, all_bytes: memory / 4, user_sessions: 16, keep: None };
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let wrong = |why: &str| format!("line {}: {why}: {line}", index + 1);
-            let (key, value) = line.split_once('=').ok_or_else(|| wrong("expected KEY=VALUE"))?;
-            let value = value.trim();
+        for assignment in assignments(text) {
+            let assignment = assignment?;
+            let value = assignment.value;
+            let wrong = |why: &str| assignment.wrong(why);
             let bytes = || {
                 amount(value, memory)
                     .ok_or_else(|| wrong("expected a fraction of the memory (1/16) or a number of megabytes (512M)"))
             };
-            match key.trim() {
+            match assignment.key {
                 "USER_MEMORY" => limits.user_bytes = bytes()?,
                 "ALL_MEMORY" => limits.all_bytes = bytes()?,
                 "USER_SESSIONS" => limits.user_sessions = value.parse().map_err(|_| wrong("expected a number"))?,

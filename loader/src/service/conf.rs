@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use spile_abi::meta::Meta;
 
+use crate::host::assignments::assignments;
 use crate::module::setting;
 use crate::options::{Options, Task};
 use crate::safety::privilege::Rank;
@@ -79,21 +80,17 @@ pub fn default(name: &str) -> String {
 /// Parses a configuration. The error names the wrong line.
 pub fn parse(text: &str) -> Result<Conf, String> {
     let mut conf = Conf::default();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let wrong = |why: &str| format!("line {}: {why}: {line}", index + 1);
-        let (key, value) = line.split_once('=').ok_or_else(|| wrong("expected KEY=VALUE"))?;
-        let value = value.trim();
+    for assignment in assignments(text) {
+        let assignment = assignment?;
+        let value = assignment.value;
+        let wrong = |why: &str| assignment.wrong(why);
         let words = || value.split_whitespace().map(String::from).collect();
         let text = || Some(value.to_string()).filter(|value| !value.is_empty());
         let path = || match value.is_empty() || value.starts_with('/') {
             true => Ok(PathBuf::from(value)),
             false => Err(wrong("expected an absolute path")),
         };
-        match key.trim() {
+        match assignment.key {
             "OPTIONS" => conf.options = words(),
             "GLOBALS" => conf.globals = words(),
             "OUTPUT" => conf.output = text(),

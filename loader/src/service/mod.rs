@@ -64,15 +64,19 @@ pub struct Service {
     /// A directory that holds the system's files as / does
     #[arg(long, value_name = "DIR", default_value = "/")]
     root: PathBuf,
+    /// The action
     #[command(subcommand)]
     action: Action,
 }
 
+/// What can be done with services.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 enum Action {
     /// Put modules (one for each kernel) in their places, with a configuration and the unit
     Install {
+        /// Name of the service
         name: String,
+        /// Module files, one for each kernel
         #[arg(required = true)]
         modules: Vec<PathBuf>,
         /// Start it only after this unit
@@ -434,7 +438,7 @@ impl Service {
         let is_there = self.has_module(name, release)
             || conf.missing == Missing::Rebuild
                 && self.path("").join(&conf.script).is_file()
-                && search::is_in_path("spile")
+                && search::in_path("spile").is_some()
             || conf.missing == Missing::Fetch && fetched_from(&conf, name, release).exists();
         if !is_there {
             stderr::say(&format!(

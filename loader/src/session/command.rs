@@ -233,7 +233,7 @@ fn words(command: &str) -> Vec<String> {
 
 /// Whether there is a file for it: shell builtins (`exit`) have none.
 fn is_program(word: &str) -> bool {
-    word.contains('/') || search::is_in_path(word)
+    word.contains('/') || search::in_path(word).is_some()
 }
 
 /// pidfd_open(2), Linux 5.3.

@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::host::search;
 use crate::userspace::image::{Elf, Image};
 use crate::userspace::locate;
 
@@ -39,8 +40,7 @@ fn program(word: &str) -> Option<PathBuf> {
     if word.contains('/') {
         return Some(PathBuf::from(word)).filter(|path| path.is_file());
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|directory| directory.join(word)).find(|path| path.is_file())
+    search::in_path(word)
 }
 
 /// The program and what it maps, in the order in which it is found.

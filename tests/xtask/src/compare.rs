@@ -7,9 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 
+/// The arguments of `cargo xtask compare`.
 #[derive(clap::Args)]
 pub struct Options {
+    /// A module, as make built it
     one: PathBuf,
+    /// The same module, as replaying the recorded commands built it
     other: PathBuf,
 }
 

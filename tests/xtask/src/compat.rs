@@ -26,6 +26,7 @@ use class::Class;
 
 use crate::parallel;
 
+/// The arguments of `cargo xtask compat`.
 #[derive(clap::Args, Clone)]
 pub struct Options {
     /// The suite: a directory that holds parseok, semko, systemtap.examples and the like, or has a testsuite that does
@@ -110,25 +111,15 @@ fn measure(options: &Options) -> Result<(String, usize)> {
 
 /// Searches PATH like a shell; absolute, because cases run in other directories.
 fn find_program(name: &str) -> Result<PathBuf> {
-    let runs =
-        |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
-    if name.contains('/') {
-        let path = Path::new(name).canonicalize().with_context(|| format!("looking at {name}"))?;
-        ensure!(runs(&path), "{name} is no program");
-        return Ok(path);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| runs(path));
-    found.with_context(|| {
-        format!("there is no program {name} in $PATH: give its path, as --command target/release/spile")
-    })
+    which::which(name)
+        .with_context(|| format!("there is no program {name}: give its path, as --command target/release/spile"))
 }
 
 /// Cases call it `stap`.
 fn wrapper_text(program: &Path, words: &[String]) -> String {
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
-    let options: String = words.iter().skip(1).map(|word| format!(" {}", quoted(word))).collect();
-    format!("#!/bin/sh\nexec {}{options} \"$@\"\n", quoted(&program.display().to_string()))
+    let program = program.display().to_string();
+    let command = std::iter::once(&program).chain(words.iter().skip(1));
+    format!("#!/bin/sh\nexec {} \"$@\"\n", shell_words::join(command))
 }
 
 /// Runs one case in the temporary directory `work`.

@@ -30,12 +30,14 @@ use serde_json::{Value, json};
 /// Longest wait for an answer, on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The arguments of `cargo xtask converse`.
 #[derive(clap::Args)]
 pub struct Options {
     /// The conversation
     script: PathBuf,
 }
 
+/// Runs the conversation; the exit code is 0 if all answers are as expected.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let text =
         std::fs::read_to_string(&options.script).with_context(|| format!("reading {}", options.script.display()))?;

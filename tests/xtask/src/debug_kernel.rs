@@ -26,6 +26,7 @@ const TOOLS: [(&str, &str); 6] = [
     ("/usr/bin/xz", "xz-utils"),
 ];
 
+/// The arguments of `cargo xtask debug-kernel`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Only the tests whose name contains one of these

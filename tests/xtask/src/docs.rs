@@ -20,6 +20,7 @@ const BOOK: &str = "docs";
 const OTHER_PAGES: [&str; 6] =
     ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md"];
 
+/// The arguments of `cargo xtask docs`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Write the scripts of all pages to this directory instead, PAGE-LINE.stp and PAGE-LINE.options, for the test that compiles them

@@ -32,6 +32,7 @@ const MEMBERS: usize = 40;
 /// The module that there is another build of.
 const CHANGED: usize = MODULES - 1;
 
+/// The arguments of `cargo xtask family`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Kernel release or line, as for `test`

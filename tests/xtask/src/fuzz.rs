@@ -23,6 +23,7 @@ use sha2::{Digest, Sha256};
 
 use targets::{Random, TARGETS, Target};
 
+/// The arguments of `cargo xtask fuzz`.
 #[derive(clap::Args)]
 pub struct Options {
     /// The readers; all of them if none is named. Or `device`: random calls of a module's device, for ten minutes each as root and

@@ -16,6 +16,7 @@ use crate::measure;
 use crate::place::Place;
 use crate::trusting;
 
+/// The arguments of `cargo xtask guest`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Shell commands

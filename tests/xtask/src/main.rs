@@ -57,13 +57,16 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use tree::root;
 
+/// The command line.
 #[derive(Parser)]
 #[command(about = "Setup, demonstration and tests of the project", bin_name = "cargo xtask")]
 struct Arguments {
+    /// The task
     #[command(subcommand)]
     task: Task,
 }
 
+/// The tasks, in the order of `--help`.
 #[derive(Subcommand)]
 enum Task {
     /// Installs the Debian packages that are missing, with apt-get

@@ -9,6 +9,7 @@ use spile_guest::Kernel;
 
 use crate::place;
 
+/// The arguments of `cargo xtask matrix`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Only these lines or releases [default: 5.10, the installed kernel and its full flavour, 6.12, backports]

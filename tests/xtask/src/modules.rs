@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! The modules at the top level of each crate must not depend on each other in a cycle, so that each can be read,
-//! tested and moved with only its dependencies.
+//! tested and moved with only its dependencies. Nor must those inside a module of the core, the largest crate: its passes
+//! consist of phases, such as `elaborate::infer` and `elaborate::lookup`.
 //!
 //! The crate's root counts as a module: one that uses definitions of the root, and that the root uses, makes a cycle
-//! too. Dependencies are taken from the text of the sources: paths that start with `crate` or with enough `super` to
+//! too. The file of a module that has others inside does not: it declares what they share. Dependencies are taken from the text of the sources: paths that start with `crate` or with enough `super` to
 //! leave the module. A name that the crate's root re-exports counts as its module's. Uses in tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +27,19 @@ fn no_cycle_between_modules_of_a_crates_top_level() {
     for source in source_directories() {
         let crate_name = source.strip_prefix(crate::root()).unwrap_or(&source).display().to_string();
         let graph = graph_of(&source);
-        let cycles = cycles(&graph);
-        wrong.extend(cycles.iter().map(|cycle| format!("{crate_name}: {}", shown(&graph, cycle))));
+        wrong.extend(cycles(&graph).iter().map(|cycle| format!("{crate_name}: {}", shown(&graph, cycle))));
+    }
+    assert!(wrong.is_empty(), "modules that depend on each other:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_cycle_inside_the_modules_of_the_core() {
+    let source = crate::root().join("compiler/core/src");
+    let mut wrong = Vec::new();
+    let entries = fs::read_dir(&source).expect("a crate's sources").flatten().map(|entry| entry.path());
+    for module in entries.filter(|path| path.is_dir()) {
+        let graph = graph_inside(&source, &module_path(&source, &module));
+        wrong.extend(cycles(&graph).iter().map(|cycle| format!("{}: {}", module.display(), shown(&graph, cycle))));
     }
     assert!(wrong.is_empty(), "modules that depend on each other:\n{}", wrong.join("\n"));
 }
@@ -57,12 +69,17 @@ fn shown(graph: &Graph, cycle: &[String]) -> String {
 fn graph_of(source: &Path) -> Graph {
     let files: Vec<(Vec<String>, String)> =
         files_below(source, &[".rs"]).iter().map(|file| (module_path(source, file), code_of(file))).collect();
+    graph_of_files(&files)
+}
+
+/// From the path and the text of each file.
+fn graph_of_files(files: &[(Vec<String>, String)]) -> Graph {
     let tops: BTreeSet<String> = files.iter().filter_map(|(path, _)| path.first().cloned()).collect();
     let exported = files.iter().filter(|(path, _)| path.is_empty()).flat_map(|(_, text)| root_names(text, &tops));
     let exported: BTreeMap<String, String> = exported.collect();
     let mut graph: Graph = tops.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
     graph.insert(ROOT.into(), BTreeSet::new());
-    for (path, text) in &files {
+    for (path, text) in files {
         let own = path.first().map_or(ROOT, String::as_str);
         for name in names_of_root(path, text) {
             let used = match exported.get(&name) {
@@ -76,6 +93,26 @@ fn graph_of(source: &Path) -> Graph {
         }
     }
     graph
+}
+
+/// As [`graph_of`], of the modules inside the one with that path.
+fn graph_inside(source: &Path, outer: &[String]) -> Graph {
+    let directory = outer.iter().fold(source.to_path_buf(), |path, name| path.join(name));
+    let mut files = files_below(&directory, &[".rs"]);
+    files.extend(Some(directory.with_extension("rs")).filter(|path| path.is_file()));
+    let files: Vec<(Vec<String>, String)> = files
+        .iter()
+        .map(|file| (module_path(source, file).split_off(outer.len()), as_root(&code_of(file), outer)))
+        .collect();
+    let mut graph = graph_of_files(&files);
+    graph.remove(ROOT);
+    graph
+}
+
+/// The text with the module in the place of the crate's root: `crate::elaborate::infer` is `crate::infer`.
+fn as_root(text: &str, outer: &[String]) -> String {
+    let path = format!("{ROOT}::{}::", outer.join("::"));
+    text.replace(&path, &format!("{ROOT}::"))
 }
 
 /// `src/a/b.rs` and `src/a/b/mod.rs` are `[a, b]`; the root has no name.

@@ -27,6 +27,7 @@ const SYSTEM: [(&str, &str, u32); 8] = [
 
 const RELOAD: &str = "[ ! -d /run/systemd/system ] || systemctl daemon-reload || :\n";
 
+/// The arguments of `cargo xtask package`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Only the loader's

@@ -21,6 +21,7 @@ const MARGIN: usize = 20;
 /// Height of the window's title bar.
 const BAR: usize = 30;
 
+/// The arguments of `cargo xtask picture`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Run the commands of docs/session.txt again, with the programs in target/debug, and record what they print

@@ -28,6 +28,7 @@ use crate::fixtures;
 use crate::place::Place;
 use scripts::{SCRIPTS, Script};
 
+/// The arguments of `cargo xtask smp`.
 #[derive(clap::Args)]
 pub struct Options {
     /// How long each script has load; 0: once

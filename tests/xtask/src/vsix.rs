@@ -17,6 +17,7 @@ const TYPES: &str = r#"<?xml version="1.0" encoding="utf-8"?>
 <Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension=".json" ContentType="application/json"/><Default Extension=".js" ContentType="application/javascript"/><Default Extension=".md" ContentType="text/markdown"/><Default Extension=".txt" ContentType="text/plain"/><Default Extension=".vsixmanifest" ContentType="text/xml"/></Types>
 "#;
 
+/// Writes the package of the VS Code extension.
 pub fn run(root: &Path) -> Result<ExitCode> {
     let directory = root.join("target/packages");
     std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;

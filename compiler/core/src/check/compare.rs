@@ -290,7 +290,7 @@ fn line(point: &str) -> Option<i64> {
 
 /// Why something is not known about a kernel.
 const NO_DWARF: &str =
-    "no debug information there: BTF tells neither of inlined functions, .isra parts and lines nor of local variables";
+    "no debug information there: BTF does not describe inlined functions, .isra parts, lines or local variables";
 
 /// Whether that is why the point lacks this function: BTF does not list it, so it may be inlined, or BTF lists it, but not
 /// the place in it.

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | [`names::declare`] | [`names::Names`]: all declarations |
 //! | [`expand::expand`] | a [`unit::Handler`] for each site of each probe point |
-//! | [`infer::infer`] | [`infer::Typed`]: types of all that the handlers reach |
+//! | [`infer::infer`] | [`typed::Typed`]: types of all that the handlers reach |
 //! | [`lower::lower`] | the [`Program`] |
 //!
 //! All phases use the [`environment::Environment`]: sources, options, the target, and the list of problems. They continue
@@ -31,6 +31,8 @@ mod lower;
 mod mark;
 mod names;
 pub mod survey;
+mod typed;
+mod types;
 mod unit;
 mod unneeded;
 
@@ -129,7 +131,7 @@ fn pass<'a>(
     (program, globals, env.into_problems())
 }
 
-fn inferred(names: &Names, typed: &mut infer::Typed) -> Vec<Inferred> {
+fn inferred(names: &Names, typed: &mut typed::Typed) -> Vec<Inferred> {
     let ids = (0..names.globals.len() as u32).map(GlobalId);
     ids.zip(&names.globals)
         .map(|(id, global)| {

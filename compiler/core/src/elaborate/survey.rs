@@ -8,10 +8,10 @@
 use super::Options;
 use super::environment::Environment;
 use super::expand;
-use super::infer::functions::Reached;
-use super::infer::{self, Typed};
+use super::infer;
 use super::lookup::{Lookup, is_text};
 use super::names::{self, Names};
+use super::typed::{Reached, Typed};
 use super::unit::{Handler, Unit};
 use crate::probe::{Found, Resolver, Site};
 use spile_debuginfo::target::Object;

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::infer::types::TypeVar;
 use super::names::Names;
+use super::types::TypeVar;
 use super::unneeded::Elided;
 use crate::probe::{Context, Site, TextVariable};
 use crate::program::{LocalId, Variable, id};

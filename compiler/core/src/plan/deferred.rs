@@ -5,7 +5,7 @@
 
 use spile_abi::format::Named;
 
-use super::routine::is_plain;
+use super::tables;
 use crate::program::{
     Expr, FunctionBody, FunctionId, LongExpr, LongKind, PrintPiece, Program, Stmt, StmtKind, StringExpr, StringKind,
     Variable,
@@ -37,6 +37,11 @@ pub(super) enum NamesOf {
     UserStack,
     /// Those in the text that the first expression is.
     Text,
+}
+
+/// A plain `%s`: its argument's text replaces it in the format.
+pub(super) fn is_plain(piece: &PrintPiece) -> bool {
+    matches!(piece, PrintPiece::Directive { directive, .. } if *directive == tables::plain_string())
 }
 
 /// The pieces, with formats that are the argument of a plain `%s` expanded in place.

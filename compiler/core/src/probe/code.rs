@@ -4,11 +4,10 @@
 
 use std::rc::Rc;
 
-use super::function::place_in;
 use super::{Point, PointError, Resolver};
 use crate::program::{Attachment, Label, Mechanism, Place, ProgramId, Registers, TargetId, Value};
-use spile_debuginfo::Address;
 use spile_debuginfo::target::Object;
+use spile_debuginfo::{Address, Reason};
 use spile_syntax::ast::Literal;
 
 /// How probes are attached to the code of one object.
@@ -167,4 +166,30 @@ fn by_name(symbol: Option<String>, address: u64, returning: bool, maxactive: u32
         None => attachment,
     };
     attachment.with("address", Value::Address(address)).with("maxactive", Value::Number(maxactive))
+}
+
+/// How the running kernel finds an address; or why no probe is possible there: in a module's code without a symbol near it,
+/// in kernel code that is freed after boot (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT), in code that kprobes themselves use,
+/// and at an instruction that the kernel rewrites.
+fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place, &'static str> {
+    const NOWHERE: &str = "it is in code that is discarded after initialisation, or has no symbol near it";
+    let symbol = if object.is_kernel() {
+        let freed =
+            object.section_name(address).is_some_and(|name| name.starts_with(".init") || name.starts_with(".exit"));
+        if freed { Err(NOWHERE) } else { Ok((None, address.offset)) }
+    } else {
+        object.anchor(address).map(|anchor| (Some(anchor.symbol), anchor.offset)).ok_or(NOWHERE)
+    };
+    let (symbol, offset) = symbol?;
+    match object.reserved(address) {
+        None => Ok(Place { target, symbol, address: offset }),
+        Some(Reason::Blacklisted) => Err(
+            "kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be",
+        ),
+        Some(Reason::JumpLabel) => Err("the kernel rewrites the instruction there as it runs (a jump label)"),
+        Some(Reason::StaticCall) => Err("the kernel rewrites the instruction there as it runs (a static call)"),
+        Some(Reason::Bug) => {
+            Err("the instruction there stands for a BUG() or WARN(), which the kernel finds by its address")
+        }
+    }
 }

@@ -23,6 +23,15 @@ pub struct Site {
     pub context: Rc<dyn Context>,
 }
 
+/// `$$name` and `$$system` of an event that the kernel lists below that name.
+pub(super) fn event_text(word: &str, system: &str, event: &str) -> Option<String> {
+    match word {
+        "$$name" => Some(event.to_string()),
+        "$$system" => Some(system.to_string()),
+        _ => None,
+    }
+}
+
 /// A value or an object in the probed program, with its C type.
 #[derive(Clone)]
 pub struct Found {

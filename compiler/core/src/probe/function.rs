@@ -54,18 +54,27 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let first = point.span();
     let objects = objects(point, resolver)?;
-    let mut sites = Vec::new();
-    for object in &objects {
-        match resolve_in(point, object, resolver) {
-            Ok(found) => sites.extend(found),
-            Err(error) if objects.len() == 1 => return Err(error),
-            // Not every one of many modules has the function.
-            Err(_) => {}
-        }
-    }
+    let sites = in_each(&objects, |object| resolve_in(point, object, resolver))?;
     if sites.is_empty() {
         let (pattern, component) = point.string("function").unwrap_or((String::new(), first));
         return Err(PointError::NoMatch { component, pattern, object: "any of the modules".into() });
+    }
+    Ok(sites)
+}
+
+/// The sites that `resolve` finds in the objects. Of several objects not each must have what the point names: an error counts only
+/// where there is one.
+pub(super) fn in_each(
+    objects: &[Rc<Object>],
+    mut resolve: impl FnMut(&Rc<Object>) -> Result<Vec<Site>, PointError>,
+) -> Result<Vec<Site>, PointError> {
+    let mut sites = Vec::new();
+    for object in objects {
+        match resolve(object) {
+            Ok(found) => sites.extend(found),
+            Err(error) if objects.len() == 1 => return Err(error),
+            Err(_) => {}
+        }
     }
     Ok(sites)
 }
@@ -311,32 +320,6 @@ impl Finder<'_> {
             attachment,
             context: Rc::new(context),
         });
-    }
-}
-
-/// How the running kernel finds an address; or why no probe is possible there: in a module's code without a symbol near it,
-/// in kernel code that is freed after boot (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT), in code that kprobes themselves use,
-/// and at an instruction that the kernel rewrites.
-pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place, &'static str> {
-    const NOWHERE: &str = "it is in code that is discarded after initialisation, or has no symbol near it";
-    let symbol = if object.is_kernel() {
-        let freed =
-            object.section_name(address).is_some_and(|name| name.starts_with(".init") || name.starts_with(".exit"));
-        if freed { Err(NOWHERE) } else { Ok((None, address.offset)) }
-    } else {
-        object.anchor(address).map(|anchor| (Some(anchor.symbol), anchor.offset)).ok_or(NOWHERE)
-    };
-    let (symbol, offset) = symbol?;
-    match object.reserved(address) {
-        None => Ok(Place { target, symbol, address: offset }),
-        Some(Reason::Blacklisted) => Err(
-            "kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be",
-        ),
-        Some(Reason::JumpLabel) => Err("the kernel rewrites the instruction there as it runs (a jump label)"),
-        Some(Reason::StaticCall) => Err("the kernel rewrites the instruction there as it runs (a static call)"),
-        Some(Reason::Bug) => {
-            Err("the instruction there stands for a BUG() or WARN(), which the kernel finds by its address")
-        }
     }
 }
 

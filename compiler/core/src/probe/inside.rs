@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::callees::{Callees, Wanted};
 use super::code::Code;
 use super::error::Failed;
-use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of};
+use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of};
 use super::lines::parse;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use spile_base::glob;
@@ -84,15 +84,8 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     {
         return Err(PointError::Range { component, low: 1, high: MAX_DEPTH });
     }
-    let mut sites = Vec::new();
     let objects = objects(point, resolver)?;
-    for object in &objects {
-        match resolve_in(point, object, resolver) {
-            Ok(found) => sites.extend(found),
-            Err(error) if objects.len() == 1 => return Err(error),
-            Err(_) => {}
-        }
-    }
+    let sites = in_each(&objects, |object| resolve_in(point, object, resolver))?;
     if sites.is_empty() {
         let component = point.components.last().map_or(point.span(), |component| component.span);
         return Err(PointError::NoMatch { component, pattern: point.spelling(), object: "any of the modules".into() });

@@ -306,7 +306,7 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
             LongKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) }
         }
         Op::Address(address) if object.is_program() => {
-            program_address(*address).ok_or("nothing tells where the program is loaded")?.kind
+            program_address(*address).ok_or("the load address of the program is not known there")?.kind
         }
         Op::Address(address) => match object.data_anchor(*address) {
             Some(anchor) => LongKind::ModuleAddress {

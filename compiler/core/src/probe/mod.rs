@@ -23,6 +23,7 @@ mod passing;
 mod perf;
 mod process;
 mod procfs;
+mod prologue;
 pub mod registers;
 mod resolver;
 mod session;

@@ -192,7 +192,7 @@ impl<'k> Resolver<'k> {
         let programs = self.programs.map(Programs::without_debug_info).unwrap_or_default();
         if !programs.is_empty() {
             return Some(format!(
-                "there is no debug information of {}, and its symbols tell only where functions begin: install its debug package (PACKAGE-dbgsym or -dbg), or let $DEBUGINFOD_URLS name servers",
+                "there is no debug information of {}, and its symbols have only the addresses of functions: install its debug package (PACKAGE-dbgsym or -dbg), or let $DEBUGINFOD_URLS name servers",
                 programs.join(", ")
             ));
         }
@@ -201,7 +201,7 @@ impl<'k> Resolver<'k> {
         let hints: String = kernel.how_to_get_dwarf().iter().map(|hint| format!("; {hint}")).collect();
         (!objects.is_empty()).then(|| {
             let objects = objects.join(", ");
-            format!("there is no debug information of {objects}, and BTF tells neither of inlined functions, .isra parts and lines nor of local variables{hints}")
+            format!("there is no debug information of {objects}, and BTF does not describe inlined functions, .isra parts, lines or local variables{hints}")
         })
     }
 

@@ -38,14 +38,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let (text, component) = point.string("statement").unwrap_or((String::new(), point.span()));
     let (pattern, lines) = parse(&text).ok_or_else(|| no_place(&text, component))?;
     let objects = objects(point, resolver)?;
-    let mut sites = Vec::new();
-    for object in &objects {
-        match resolve_in(point, object, &pattern, &lines, &text, component, resolver) {
-            Ok(found) => sites.extend(found),
-            Err(error) if objects.len() == 1 => return Err(error),
-            Err(_) => {}
-        }
-    }
+    let sites = in_each(&objects, |object| resolve_in(point, object, &pattern, &lines, &text, component, resolver))?;
     if sites.is_empty() {
         return Err(PointError::NoMatch { component, pattern: text, object: "any of the modules".into() });
     }
@@ -151,7 +144,9 @@ fn site(
     let owner = owner_of(object);
     let place = match alike {
         1 => format!("{name} ({file}:{line})"),
-        _ => format!("{name} ({file}:{line}), one of the line's {alike} addresses: @defined() tells which have it"),
+        _ => format!(
+            "{name} ({file}:{line}), one of the line's {alike} addresses: @defined() is 1 at those that have it"
+        ),
     };
     let context = FunctionContext { object: object.clone(), function: id, place, address, returning: false };
     Site {

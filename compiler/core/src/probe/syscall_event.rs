@@ -9,6 +9,7 @@
 
 use std::rc::Rc;
 
+use super::context::event_text;
 use super::syscall::{ARGUMENTS, attachment, native_number, word};
 use super::{Context, ContextError, Found, Location, PointError, Resolver, Site};
 use crate::program::LongExpr;
@@ -137,11 +138,7 @@ impl Context for EventContext {
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        match name {
-            "$$name" => Some(self.event.clone()),
-            "$$system" => Some(SYSTEM.to_string()),
-            _ => None,
-        }
+        event_text(name, SYSTEM, &self.event)
     }
 
     fn has_variables(&self) -> bool {

@@ -9,6 +9,7 @@
 
 use std::rc::Rc;
 
+use super::context::event_text;
 use super::syscall_event;
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, LongExpr, Mechanism, Place, Registers, TargetId, Value};
@@ -343,11 +344,7 @@ impl Context for TraceContext {
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        match name {
-            "$$name" => Some(self.name.clone()),
-            "$$system" => Some(self.system.clone()),
-            _ => None,
-        }
+        event_text(name, &self.system, &self.name)
     }
 
     fn has_variables(&self) -> bool {

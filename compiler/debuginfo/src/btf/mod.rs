@@ -131,6 +131,7 @@ impl Btf {
         Some(btf)
     }
 
+    /// BTF without a base, for tests; None: it is damaged.
     #[cfg(test)]
     pub fn of_bytes(bytes: Vec<u8>) -> Option<Btf> {
         Btf::parse(bytes, None)
@@ -172,6 +173,7 @@ impl Btf {
         Some(String::from_utf8_lossy(bytes.get(..end)?).into_owned())
     }
 
+    /// The name of a type or function; None: it has none, or there is no such id.
     pub fn name(&self, id: u32) -> Option<String> {
         let (part, head) = self.part(id)?;
         part.text(head.name)
@@ -182,6 +184,7 @@ impl Btf {
         self.functions.iter().filter_map(|id| Some((*id, self.name(*id)?)))
     }
 
+    /// Ids of the functions with that name.
     pub fn functions_named(&self, name: &str) -> impl Iterator<Item = u32> {
         let start = self.functions.partition_point(|id| self.name(*id).as_deref() < Some(name));
         self.functions.iter().skip(start).take_while(move |id| self.name(**id).as_deref() == Some(name)).copied()
@@ -327,6 +330,7 @@ impl Btf {
         self.find(kinds, name).map(TypeId::new)
     }
 
+    /// The value of an enumerator, of this object or of its base.
     pub fn enumerator(&self, name: &str) -> Option<i64> {
         let own = self.types.iter().find_map(|at| {
             let head = self.head_at(*at as usize).filter(|head| matches!(head.kind, ENUM | ENUM64))?;

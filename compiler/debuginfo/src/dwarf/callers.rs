@@ -30,6 +30,7 @@ struct Calls {
 }
 
 impl Callers {
+    /// Nothing read yet, for so many units.
     pub fn new(units: usize) -> Callers {
         Callers((0..units).map(|_| OnceLock::new()).collect())
     }
@@ -48,6 +49,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
+    /// What the register held at the function's entry, by this call site; None: it does not say.
     pub fn value(&self, register: u16) -> Option<Vec<Op>> {
         self.values.iter().find(|(number, _)| *number == register).map(|(_, ops)| ops.clone())
     }

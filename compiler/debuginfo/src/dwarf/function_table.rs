@@ -27,6 +27,7 @@ const WHAT: &str = "functions";
 pub(super) struct FunctionTable(Tables);
 
 impl FunctionTable {
+    /// The tables from the cache, or None.
     pub fn find(elf: &Elf, cache: Option<&Cache>) -> Option<FunctionTable> {
         Tables::open(stored::find(elf, cache, WHAT)?, &COLUMNS).map(FunctionTable)
     }
@@ -48,6 +49,7 @@ impl FunctionTable {
         std::str::from_utf8(self.0.text(self.0.get(FUNCTIONS, self.row(die)?, 2))).ok()
     }
 
+    /// The function; None: it is not in the table.
     pub fn function(&self, elf: &Elf, id: FunctionId) -> Option<Function> {
         let row = self.row(id.die())?;
         let cell = |column| self.0.get(FUNCTIONS, row, column);

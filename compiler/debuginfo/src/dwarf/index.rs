@@ -68,6 +68,7 @@ impl Index {
         rest.take_while(move |function| function.name.starts_with(beginning))
     }
 
+    /// The functions with that name.
     pub fn functions_named(&self, name: &[u8]) -> impl Iterator<Item = NamedFunction<'_>> {
         let start = self.tables.first(FUNCTIONS, |row| self.function(row).name < name);
         let same = (start..self.tables.rows(FUNCTIONS)).map(|row| self.function(row));

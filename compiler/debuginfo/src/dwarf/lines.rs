@@ -25,6 +25,7 @@ pub(super) struct Row {
 pub(super) struct Lines(Vec<OnceLock<Vec<Row>>>);
 
 impl Lines {
+    /// Nothing read yet, for so many units.
     pub fn new(units: usize) -> Lines {
         Lines((0..units).map(|_| OnceLock::new()).collect())
     }

@@ -93,6 +93,7 @@ enum Kind {
 }
 
 impl Place<'_> {
+    /// The location that the expression computes at this place; the fault if it cannot be computed in a handler.
     pub fn translate(&self, expression: Expression<Bytes>) -> Result<Location, Fault> {
         let _level = self.budget.deeper()?;
         let mut translator =

@@ -103,6 +103,7 @@ impl From<Exceeded> for Damage {
 }
 
 impl Damage {
+    /// Damage of this entry.
     pub fn at(die: Die, message: impl Into<String>) -> Damage {
         Damage { die: Some(die), message: message.into() }
     }
@@ -291,10 +292,12 @@ impl Store {
         }
     }
 
+    /// The entry that an attribute refers to; None: there is no such attribute.
     pub fn reference_attr(&self, unit: &Unit, entry: &Entry, name: DwAt) -> Result<Option<Die>, Damage> {
         entry.attr_value(name).map_or(Ok(None), |value| self.reference(unit, value))
     }
 
+    /// The text of an attribute, at most MAX_TEXT bytes of it.
     pub fn string(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Option<&'static [u8]> {
         let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
         let text = sections.attr_string(unit, value).ok()?.slice();

@@ -114,10 +114,12 @@ impl Portable {
         self.tables.text(self.tables.get(FUNCTIONS, function, 0))
     }
 
+    /// Names of all functions.
     pub fn names(&self) -> impl Iterator<Item = String> {
         (0..self.count()).map(|function| String::from_utf8_lossy(self.name(function)).into_owned())
     }
 
+    /// The functions that match.
     pub fn find(&self, pattern: &FunctionPattern) -> Vec<FunctionId> {
         let wild = glob::is_pattern(&pattern.name);
         let first = match wild {
@@ -135,6 +137,7 @@ impl Portable {
         filed.map(|row| FunctionId(row as u32)).collect()
     }
 
+    /// The function; None: no such id, or the tables are damaged.
     pub fn describe(&self, id: FunctionId) -> Option<Function> {
         let row = id.0 as usize;
         if row >= self.count() {
@@ -161,6 +164,7 @@ impl Portable {
         })
     }
 
+    /// The labels of a function.
     pub fn labels_of(&self, id: FunctionId) -> Vec<Label> {
         let label = |row| {
             let address = self.elf.address(self.tables.get_wide(LABELS, row, 2))?;
@@ -184,10 +188,12 @@ impl Portable {
         calls
     }
 
+    /// Calls in the function itself, without those in inlined copies.
     pub fn calls_in_bodies(&self, id: FunctionId) -> Vec<Call> {
         self.calls_at(self.ends(id.0 as usize, 10))
     }
 
+    /// Calls in an inlined copy.
     pub fn calls_in_copy(&self, copy: InlinedCode) -> Vec<Call> {
         self.calls_at(self.inside(copy.0 as usize))
     }
@@ -213,6 +219,7 @@ impl Portable {
         rows.filter_map(call).collect()
     }
 
+    /// Places where no probe may be.
     pub fn reserved_places(&self) -> Reserved {
         let row = |row| {
             (
@@ -224,6 +231,7 @@ impl Portable {
         Reserved::from_rows((0..self.tables.rows(RESERVED)).map(row))
     }
 
+    /// The parameters of a function, in order.
     pub fn parameters_of(&self, id: FunctionId) -> Vec<Variable> {
         let rows = self.ends(id.0 as usize, 7);
         rows.map(|row| Variable {
@@ -252,6 +260,7 @@ impl Portable {
         }
     }
 
+    /// The local variables that are visible at the address.
     pub fn locals_at(&self, id: FunctionId, at: Address) -> Vec<Variable> {
         let rows = self.set(id, at).filter(|row| self.tables.get(VARIABLES, *row, 3) == 0);
         rows.map(|row| Variable {
@@ -261,6 +270,7 @@ impl Portable {
         .collect()
     }
 
+    /// A variable by its name, as visible at the address; otherwise an external one.
     pub fn variable_at(&self, id: FunctionId, at: Address, name: &str) -> Result<FoundVariable, Unavailable> {
         let named = |row: &usize| self.tables.text(self.tables.get(VARIABLES, *row, 0)) == name.as_bytes();
         match self.set(id, at).rev().find(named) {
@@ -269,6 +279,7 @@ impl Portable {
         }
     }
 
+    /// A variable of the whole object.
     pub fn find_global(
         &self,
         GlobalPattern { name, file, external }: GlobalPattern,
@@ -326,6 +337,7 @@ impl Portable {
         self.sets.contains_key(&flat) || self.calls_by_address().contains_key(&flat) || begins()
     }
 
+    /// The definition of a type.
     pub fn type_named(&self, tag: TypeTag, name: &[u8]) -> Option<TypeId> {
         let key = |row| (self.tables.get(NAMED, row, 0), self.tables.text(self.tables.get(NAMED, row, 1)));
         let wanted = (tag as u32, name);
@@ -333,6 +345,7 @@ impl Portable {
         (row < self.tables.rows(NAMED) && key(row) == wanted).then(|| self.type_at(NAMED, row, 2))
     }
 
+    /// The value of an enumerator of any enumeration.
     pub fn enumerator_value(&self, name: &str) -> Option<i64> {
         (0..self.tables.rows(TYPES))
             .filter(|row| matches!(self.kind(*row), Some(Kind::Enum | Kind::SignedEnum)))

@@ -16,6 +16,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
+    /// The facts that the symbol table of this file gives.
     pub fn new(elf: Arc<Elf>) -> Symbols {
         Symbols { elf }
     }

@@ -110,6 +110,7 @@ impl Tables {
         self.tables.get(table).map_or(0, |table| table.2)
     }
 
+    /// A number; 0: there is no such place.
     pub fn get(&self, table: usize, row: usize, column: usize) -> u32 {
         match self.tables.get(table) {
             Some((start, columns, rows)) if row < *rows && column < *columns => {
@@ -124,6 +125,7 @@ impl Tables {
         u64::from(self.get(table, row, column)) | u64::from(self.get(table, row, column + 1)) << 32
     }
 
+    /// The text stored at that offset; empty: there is none.
     pub fn text(&self, at: u32) -> &[u8] {
         let start = self.texts.saturating_add(at as usize);
         let length = number(&self.bytes, start) as usize;
@@ -154,6 +156,7 @@ pub(crate) struct Writer<'t> {
 }
 
 impl<'t> Writer<'t> {
+    /// Empty tables, with so many columns each.
     pub fn new(columns: &[usize]) -> Writer<'t> {
         Writer {
             columns: columns.to_vec(),
@@ -170,6 +173,7 @@ impl<'t> Writer<'t> {
         }
     }
 
+    /// Stores a text, once; returns its offset.
     pub fn text(&mut self, text: &'t [u8]) -> u32 {
         let texts = &mut self.texts;
         *self.known.entry(text).or_insert_with(|| {
@@ -180,11 +184,13 @@ impl<'t> Writer<'t> {
         })
     }
 
+    /// Number of rows of a table.
     pub fn rows(&self, table: usize) -> u32 {
         let width = self.columns.get(table).map_or(1, |columns| columns * 4);
         self.tables.get(table).map_or(0, |table| table.len() / width) as u32
     }
 
+    /// The bytes, for [`Tables::open`].
     pub fn finish(self) -> Vec<u8> {
         let mut rest = Vec::with_capacity(self.tables.iter().map(Vec::len).sum::<usize>() + self.texts.len() + 256);
         rest.extend((self.columns.len() as u32).to_le_bytes());

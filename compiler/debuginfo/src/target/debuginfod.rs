@@ -340,7 +340,7 @@ mod tests {
         std::fs::read_dir(directory.join("cache/debug")).unwrap().count()
     }
 
-    /// What is wrong with each answer is told, none is kept; the next server is asked.
+    /// A wrong answer is reported and not kept; the next server is asked.
     #[test]
     fn answers_that_are_no_debug_information() {
         let directory = tempfile::tempdir().unwrap();

@@ -27,6 +27,7 @@ pub(super) struct Modules {
 const MAX_DEPTH: usize = 24;
 
 impl Modules {
+    /// The modules below `dir` of a release; `build`: its build tree, `debug`: directories of debug files.
     pub fn new(dir: PathBuf, build: Option<PathBuf>, debug: Vec<PathBuf>) -> Modules {
         Modules { dir, build, debug, given: Default::default(), files: OnceCell::new() }
     }
@@ -57,6 +58,7 @@ impl Modules {
         names
     }
 
+    /// Names of the installed modules.
     pub fn names(&self) -> Vec<String> {
         self.files().keys().cloned().collect()
     }

@@ -36,6 +36,7 @@ pub(super) struct Packed {
 }
 
 impl Packed {
+    /// Opens an index file. Error: it is none, or damaged.
     pub fn open(path: &Path) -> Result<Packed, TargetError> {
         let wrong = |message: &str| TargetError::NoIndex { path: path.into(), message: message.into() };
         // Opening a pipe would wait for its writer, and a device may never end.
@@ -51,14 +52,17 @@ impl Packed {
         }
     }
 
+    /// The kernel release that it describes.
     pub fn release(&self) -> &str {
         self.entry.text(RELEASE).unwrap_or_default()
     }
 
+    /// The text of the kernel's configuration.
     pub fn config(&self) -> &str {
         self.entry.text(CONFIG).unwrap_or_default()
     }
 
+    /// Names of the modules that it describes.
     pub fn modules(&self) -> Vec<String> {
         self.entry.below(MODULE).map(|(name, _)| name.to_string()).collect()
     }

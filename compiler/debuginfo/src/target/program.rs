@@ -192,6 +192,8 @@ impl Programs {
         opened.iter().flat_map(|(path, object)| [path.clone(), object.debug_path().to_path_buf()]).collect()
     }
 
+    /// Those of PATH below the system's root. Not the crate `which`, which searches the running system, and only for what this
+    /// user may execute.
     fn path_directories(&self) -> Vec<PathBuf> {
         let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/sbin:/usr/bin:/sbin:/bin".into());
         path.split(':')

@@ -8,7 +8,7 @@ use clap::Args;
 
 /// Questions about probe points.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Questions, for which nothing is compiled")]
+#[command(next_help_heading = "Queries (nothing is compiled)")]
 pub struct AskOptions {
     /// List the probe points that match PROBE; may be repeated
     #[arg(short = 'l', value_name = "PROBE", conflicts_with_all = ["text", "more", "variables", "last_pass"])]

@@ -55,6 +55,7 @@ pub(super) fn is_print(name: &str) -> bool {
 }
 
 impl Builder<'_> {
+    /// A call, or a print function.
     pub fn call(&self, left: usize, right: usize, name: Name, arguments: Vec<Deep<Expr>>) -> Made<Expr> {
         let (arguments, depth) = undo_deep(arguments);
         let kind = match PRINTS.iter().find(|word| word.name == name.text) {
@@ -113,6 +114,7 @@ impl Builder<'_> {
         Ok(made)
     }
 
+    /// An `@` operator with its arguments.
     pub fn at(&self, left: usize, right: usize, operator: AtOperator, arguments: Vec<Deep<Expr>>) -> Made<Expr> {
         let (arguments, depth) = undo_deep(arguments);
         let span = self.span(left, right);

@@ -27,6 +27,7 @@ use crate::place::Place;
 use run::{Ground, Outcome};
 use script::{Function, Script};
 
+/// The arguments of `cargo xtask attack`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Of the first script; the others have the numbers after it

@@ -11,6 +11,7 @@ use regex::Regex;
 
 use crate::place::Place;
 
+/// The arguments of `cargo xtask bench build` and `bench debuginfo`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Runs of each case

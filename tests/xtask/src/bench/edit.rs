@@ -25,6 +25,7 @@ machine they are larger than usual, and elapsed times much larger.
 |---|---|---|---|---|---|---|
 ";
 
+/// The arguments of `cargo xtask bench edit`.
 #[derive(clap::Args)]
 pub struct Options {
     /// The checkout to measure, for example of an older commit; this one by default

@@ -14,12 +14,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
+/// The arguments of `cargo xtask bench`.
 #[derive(clap::Args)]
 pub struct Options {
+    /// The measurement
     #[command(subcommand)]
     what: What,
 }
 
+/// What can be measured.
 #[derive(Subcommand)]
 enum What {
     /// From script to module: docs/bench-build.md

@@ -18,6 +18,7 @@ use spile_guest::{Acceleration, Guest, Streams};
 use crate::fixtures::BARE;
 use crate::place::Place;
 
+/// The arguments of `cargo xtask bench runtime`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Measures only cases whose name has this in it, and leaves docs/bench-runtime.md as it is

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::threads::build::{self, Sanitizer};
 
+/// The arguments of `cargo xtask bench scale`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Measures only rows whose name has this in it, and leaves docs/bench-scale.md as it is

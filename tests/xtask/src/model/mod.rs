@@ -30,6 +30,7 @@ use interpret::Limits;
 use run::{Module, Outcome};
 use tree::Program;
 
+/// The arguments of `cargo xtask model`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Of the first program; the others have the numbers after it

@@ -38,6 +38,7 @@ const DISK_BYTES: &str = "2500M";
 /// Not needed to boot, and would only be copied.
 const LEFT_OUT: [&str; 4] = ["usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt"];
 
+/// The arguments of `cargo xtask systemd`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Kernel release or line, as for `test`

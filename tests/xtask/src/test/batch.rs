@@ -168,7 +168,7 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
     let header = &test.header;
     let command = match test.kind {
         Kind::Script => {
-            let run = header.run.as_ref().map(|run| format!(" -c {}", quoted(run))).unwrap_or_default();
+            let run = header.run.as_ref().map(|run| format!(" -c {}", shell_words::quote(run))).unwrap_or_default();
             format!("exec spilerun {}.ko{run}\n", script_of(test).name)
         }
         _ => {
@@ -245,11 +245,6 @@ fn lock(progress: &Mutex<Progress>) -> std::sync::MutexGuard<'_, Progress> {
     progress.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One word for a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 fn tail(text: &str, lines: usize) -> String {
     let all: Vec<&str> = text.lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")
@@ -276,10 +271,5 @@ mod tests {
         assert_eq!(limit_with(30, |_| None), 30);
         assert_eq!(limit_with(30, |variable| (variable == VOLUME).then_some(100)), 90);
         assert_eq!(limit_with(30, |variable| (variable == SECONDS).then_some(600)), 1230);
-    }
-
-    #[test]
-    fn quotes_within_a_word() {
-        assert_eq!(quoted("echo 'a b'"), r"'echo '\''a b'\'''");
     }
 }

@@ -48,6 +48,7 @@ use crate::parallel::{self, Job, Queue};
 use crate::place::Place;
 use crate::programs::build_programs;
 
+/// The arguments of `cargo xtask test`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Only the tests whose name contains one of these; without the unit tests

@@ -46,10 +46,12 @@ impl Report {
         self.failed.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Number of tests that passed.
     pub fn passed(&self) -> usize {
         self.passed.load(Ordering::Relaxed)
     }
 
+    /// Number of tests that failed.
     pub fn failed(&self) -> usize {
         self.failed.load(Ordering::Relaxed)
     }

@@ -20,6 +20,7 @@ use anyhow::{Context, Result, ensure};
 use build::Sanitizer;
 use scripts::{SCRIPTS, Script};
 
+/// The arguments of `cargo xtask threads`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Only scripts whose name has this in it

@@ -8,7 +8,7 @@
 mod text;
 
 use super::format::FormatErrorKind;
-use super::infer::types::Conflict;
+use super::types::Conflict;
 use crate::program::Type;
 use spile_regex as regex;
 use spile_source::Span;

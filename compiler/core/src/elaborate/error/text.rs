@@ -4,7 +4,7 @@
 
 use super::Error;
 use crate::elaborate::format::FormatErrorKind;
-use crate::elaborate::infer::types::Conflict;
+use crate::elaborate::types::Conflict;
 use crate::program::Type;
 use spile_source::diagnostic::foreign::{self, Use};
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
@@ -198,7 +198,7 @@ impl Error {
             }
             Error::TooManyKeys { name, given, span } => error("E0141", format!("array `{name}` has {given} keys"))
                 .at(*span, "")
-                .note(format!("an array has at most {} keys", crate::elaborate::infer::MAX_KEYS)),
+                .note(format!("an array has at most {} keys", crate::elaborate::types::MAX_KEYS)),
             Error::AnyKey { span } => error("E0142", "`*` names no single element".into())
                 .at(*span, "one key is needed here")
                 .note("`*` stands in `delete a[k, *]`, `[k, *] in a` and `foreach (... in a[k, *])`"),

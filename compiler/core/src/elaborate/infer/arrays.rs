@@ -5,31 +5,13 @@
 //! Only globals can be arrays or aggregates. The shape of a global (a scalar, an array with so many keys, an aggregate)
 //! follows from its uses, as its types do; every use is recorded, and [`Inference::check_globals`] reports contradictions.
 
-use super::types::TypeVar;
 use super::{Inference, Use};
 use crate::elaborate::error::Error;
+use crate::elaborate::types::{MAX_KEYS, TypeVar};
 use crate::elaborate::unit::Unit;
 use crate::program::{GlobalId, Histogram, MAX_BUCKETS, Stats, Type};
 use spile_source::Span;
 use spile_syntax::ast::{self, Index};
-
-/// Most keys of an array, as in SystemTap.
-pub(in crate::elaborate) const MAX_KEYS: usize = 9;
-
-/// What the uses of a global show about its shape, each with the first place that shows it.
-#[derive(Default)]
-pub(in crate::elaborate) struct Shape {
-    /// Used as a plain value.
-    pub scalar: Option<Span>,
-    /// Used with keys.
-    pub keys: Option<(Vec<TypeVar>, Span)>,
-    /// Used with `<<<` or an extractor.
-    pub stats: Option<(Stats, Span)>,
-    /// A loop variable that is to take the value of an element.
-    pub(super) looped: Option<Span>,
-    histogram: Option<Span>,
-    shift: Option<(u8, Span)>,
-}
 
 impl<'a> Inference<'_, 'a> {
     fn infer_keys(&mut self, unit: &mut Unit, id: GlobalId, indices: &'a [Index], span: Span, any: bool) {

@@ -3,9 +3,9 @@
 //! The end of inference: contradictory uses of globals, and everything without a type.
 
 use super::Inference;
-use super::functions::Reached;
-use super::types::TypeVar;
 use crate::elaborate::error::Error;
+use crate::elaborate::typed::Reached;
+use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::{Handler, InstanceId};
 use crate::program::Type;
 use spile_source::Span;

@@ -2,12 +2,12 @@
 
 //! Expressions: the type of each, and the types it requires of its operands.
 
-use super::types::{Conflict, TypeVar};
 use super::{Inference, Use};
 use crate::elaborate::error::Error;
 use crate::elaborate::format::{self, Piece};
 use crate::elaborate::lookup::is_text;
 use crate::elaborate::lower::regex;
+use crate::elaborate::types::{Conflict, TypeVar};
 use crate::elaborate::unit::Unit;
 use crate::elaborate::{guru, literal, mark};
 use crate::program::Type;

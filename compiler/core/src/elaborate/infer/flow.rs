@@ -7,7 +7,7 @@
 //! such type.
 
 use super::Inference;
-use super::types::TypeVar;
+use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::{Handler, InstanceId, Unit};
 use spile_syntax::ast::{self, ExprKind};
 

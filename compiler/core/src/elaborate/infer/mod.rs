@@ -4,110 +4,24 @@
 
 mod arrays;
 mod check;
+mod dead;
 mod expressions;
 mod flow;
-pub(super) mod functions;
+mod functions;
 mod statements;
-pub(super) mod types;
 
 use super::counter::Counters;
 use super::environment::Environment;
 use super::error::Error;
 use super::lookup::Lookup;
-use super::lookup::pointee::Pointees;
-use super::names::{DeclaredId, Names};
-use super::unit::{Handler, InstanceId, Local, Unit};
-use crate::program::{GlobalId, Holds, Type};
-pub(super) use arrays::MAX_KEYS;
-use arrays::Shape;
+use super::names::Names;
+use super::typed::Typed;
+use super::types::{Conflict, TypeVar};
+use super::unit::{Handler, Local, Unit};
+use crate::program::Type;
 use flow::Flow;
-use functions::Function;
 use spile_source::Span;
 use spile_syntax::ast;
-use std::collections::HashMap;
-use types::{Conflict, TypeVar, Types};
-
-/// Results of inference, besides the local variables of each [`Unit`].
-pub(super) struct Typed<'a> {
-    /// Types of all variables and results.
-    pub types: Types,
-    /// By [`GlobalId`].
-    pub globals: Vec<Global>,
-    /// Those of [`Names::functions`] in their order, and copies for probe sites.
-    pub functions: Vec<Function<'a>>,
-    /// By declared function and site.
-    copies: HashMap<(DeclaredId, u32), InstanceId>,
-    /// Functions reached, in order; those not yet inferred come last.
-    pub reached: Vec<functions::Reached>,
-    /// What variables point to.
-    pub pointees: Pointees,
-    /// The program uses the groups of a match.
-    pub groups_asked: bool,
-    /// Source lines are needed.
-    pub lines_asked: bool,
-}
-
-/// What is known of a global.
-pub(super) struct Global {
-    /// Type of the value or, for an array, of its elements.
-    pub ty: TypeVar,
-    /// Scalar, array or aggregate, and the keys.
-    pub shape: Shape,
-    /// Its value is used somewhere.
-    pub read: bool,
-    /// It is assigned to somewhere.
-    pub written: bool,
-}
-
-impl<'a> Typed<'a> {
-    /// With the declared types only.
-    fn new(names: &Names<'a>) -> Typed<'a> {
-        let mut typed = Typed {
-            types: Types::default(),
-            globals: Vec::new(),
-            functions: Vec::new(),
-            copies: HashMap::new(),
-            reached: Vec::new(),
-            pointees: HashMap::new(),
-            groups_asked: false,
-            lines_asked: false,
-        };
-        for global in &names.globals {
-            let ty = match &global.initial {
-                None => typed.types.fresh(),
-                Some((ast::Literal::Number(_), span)) => typed.types.known(Type::Long, *span),
-                Some((ast::Literal::String(_), span)) => typed.types.known(Type::String, *span),
-            };
-            typed.globals.push(Global { ty, shape: Shape::default(), read: false, written: false });
-        }
-        for function in &names.functions {
-            typed.copy_function(function, Unit::default());
-        }
-        typed
-    }
-
-    /// The type of a variable or result; `long` where no use determines it.
-    pub fn type_of(&mut self, var: TypeVar) -> Type {
-        self.types.get(var).unwrap_or(Type::Long)
-    }
-
-    /// The shape of a global, once all uses are known.
-    pub fn holds(&mut self, id: GlobalId) -> Holds {
-        let global = &self.globals[id.index()];
-        match global.shape.stats {
-            Some((stats, _)) => Holds::Stats(stats),
-            // One that is never used has no type and takes no memory.
-            None => Holds::Value(self.type_of(global.ty)),
-        }
-    }
-
-    /// The types of an array's keys; empty for anything else.
-    pub fn key_types(&mut self, id: GlobalId) -> Vec<Type> {
-        let keys = self.globals[id.index()].shape.keys.as_ref();
-        let vars = keys.map(|(vars, _)| vars.clone()).unwrap_or_default();
-        vars.into_iter().map(|var| self.type_of(var)).collect()
-    }
-}
 
 /// The traversal of all code.
 pub(super) struct Inference<'e, 'a> {

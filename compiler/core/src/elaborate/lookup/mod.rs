@@ -12,8 +12,8 @@ pub(super) mod value;
 
 use super::environment::Environment;
 use super::error::Error;
-use super::infer::Typed;
 use super::names::Names;
+use super::typed::Typed;
 use super::unit::Unit;
 use crate::probe::{ContextError, Found, Location};
 use crate::program::{LongExpr, LongKind};

@@ -4,30 +4,18 @@
 //!
 //! The types are found by inference (`infer/flow.rs`).
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{Lookup, Operands};
 use crate::elaborate::error::Error;
-use crate::elaborate::infer::types::TypeVar;
+use crate::elaborate::typed::Pointee;
+use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::Unit;
 use crate::probe::{Found, Location};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Type as CType, TypeId};
 use spile_source::Span;
 use spile_syntax::ast::{self, ExprKind, Index};
-
-/// What a value points to.
-#[derive(Clone)]
-pub(in crate::elaborate) struct Pointee {
-    object: Rc<Object>,
-    type_id: TypeId,
-    /// As the object's debug information spells it: types of different objects are equal if their names are.
-    pub(in crate::elaborate) name: String,
-}
-
-/// What is known about variables; None: contradictory.
-pub(in crate::elaborate) type Pointees = HashMap<TypeVar, Option<Pointee>>;
 
 impl Lookup<'_, '_> {
     /// What the value of an expression points to, as far as known.

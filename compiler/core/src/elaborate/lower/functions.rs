@@ -5,7 +5,7 @@
 use super::Lowering;
 use crate::builtin;
 use crate::elaborate::error::Error;
-use crate::elaborate::infer::functions::{Callee, Reached};
+use crate::elaborate::typed::{Callee, Reached};
 use crate::elaborate::unit::{InstanceId, Local, Unit};
 use crate::program::{
     self, Expr, FunctionBody, FunctionId, LocalId, LongExpr, LongKind, LongPlace, Stmt, StmtKind, StringExpr,

@@ -17,12 +17,12 @@ mod variables;
 use super::counter::Counters;
 use super::environment::Environment;
 use super::error::Error;
-use super::infer::Typed;
-use super::infer::types::TypeVar;
 use super::lookup::value::place_of;
 use super::lookup::{Lookup, Operands, find};
 use super::mark;
 use super::names::Names;
+use super::typed::Typed;
+use super::types::TypeVar;
 use super::unit::{Handler, Unit};
 use crate::probe::Found;
 use crate::program::{

@@ -21,6 +21,7 @@ pub(super) struct Accesses<'a> {
 }
 
 impl<'a> Accesses<'a> {
+    /// Adds those of all statements of the block.
     pub fn block(&mut self, block: &'a Block) {
         block.statements.iter().for_each(|statement| self.statement(statement, &|_| false));
     }

@@ -5,17 +5,17 @@
 //! In the order of the phases:
 //!
 //! 1. [`needed`], while points are expanded: a library alias sets all its variables, and a handler takes only those that it
-//! uses. This comes first, since otherwise every site would resolve unused variables.
-//!    they ask of the target need not be there.
-//! 3. [`dead`], during inference: arms of conditions whose value is known. Only then, because `@defined` is among the
-//!    conditions and its answer needs the site's context. Names and types in them are still checked.
+//!    uses. This comes first, since otherwise every site would resolve unused variables.
+//! 2. [`elided`], before types are inferred: statements whose results nothing uses. Before inference, so that what they ask
+//!    of the target need not be there.
+//! 3. `infer/dead.rs`, during inference: arms of conditions whose value is known. Only then, because `@defined` is among
+//!    the conditions and its answer needs the site's context. Names and types in them are still checked.
 //! 4. [`warn`], at the end, and only for a script without errors: a warning about an unused variable next to an error
 //!    about the same line would mislead.
 //!
 //! [`effect`] serves 2 and 4: does running this statement have an effect?
 
 mod access;
-mod dead;
 mod effect;
 mod elide;
 mod prune;

@@ -12,8 +12,6 @@ mod expression;
 mod print;
 mod statement;
 
-pub(super) use print::is_plain;
-
 use super::analysis::Analysis;
 use super::code::*;
 use super::error::{InternalError, Planned};

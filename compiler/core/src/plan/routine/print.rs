@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::array::key;
 use super::{Builder, ExprRef};
 use crate::plan::code::*;
-use crate::plan::deferred::{self, NamesOf};
+use crate::plan::deferred::{self, NamesOf, is_plain};
 use crate::plan::error::{InternalError, Planned};
 use crate::plan::tables;
 use crate::program::{self, Expr, PrintPiece, StringExpr, StringKind};

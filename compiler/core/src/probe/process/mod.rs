@@ -9,7 +9,6 @@
 pub(super) mod event;
 mod mark;
 mod plt;
-mod prologue;
 mod symbol;
 mod words;
 
@@ -76,15 +75,7 @@ pub(super) static CODE: [ProbeFamily; 6] = [
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let objects = objects(point, resolver)?;
-    let mut sites = Vec::new();
-    for object in &objects {
-        match resolve_in(point, object, resolver) {
-            Ok(found) => sites.extend(found),
-            Err(error) if objects.len() == 1 => return Err(error),
-            // Of many programs not each has the function.
-            Err(_) => {}
-        }
-    }
+    let sites = function::in_each(&objects, |object| resolve_in(point, object, resolver))?;
     if sites.is_empty() {
         let component = point.components.last().map_or(point.span(), |component| component.span);
         return Err(PointError::NoMatch { component, pattern: point.spelling(), object: "any of the programs".into() });

@@ -8,6 +8,9 @@
 use crate::program::{Type, id};
 use spile_source::Span;
 
+/// Most keys of an array, as in SystemTap.
+pub const MAX_KEYS: usize = 9;
+
 id!(/** A type still to be found: index into [`Types`]. */ TypeVar);
 
 #[derive(Debug)]

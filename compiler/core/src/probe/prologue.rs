@@ -11,7 +11,7 @@ const STACK_POINTER: u16 = 7;
 
 /// What a function does before its first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::probe) enum Prologue {
+pub(super) enum Prologue {
     /// Nothing that a probe would have to wait for.
     None,
     /// It puts its parameters where the debug information has them; then comes this instruction.
@@ -19,7 +19,7 @@ pub(in crate::probe) enum Prologue {
 }
 
 /// By whether parameters at the first instruction are said to be in a frame that is not there yet.
-pub(in crate::probe) fn prologue(debug: &DebugInfo, id: FunctionId, entry: Address) -> Prologue {
+pub(super) fn prologue(debug: &DebugInfo, id: FunctionId, entry: Address) -> Prologue {
     let parameters = debug.parameters(id).unwrap_or_default();
     let early = parameters.iter().any(|parameter| {
         let found = debug.variable(id, entry, &parameter.name);

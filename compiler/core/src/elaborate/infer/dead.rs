@@ -6,31 +6,31 @@
 //!
 //! The library's code is exempt: it has branches for functions and types of every kernel.
 
-use crate::elaborate::infer::Inference;
-use crate::elaborate::infer::types::TypeVar;
+use super::Inference;
+use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::{Handler, Unit};
 use crate::program::Type;
 use spile_source::Span;
 use spile_syntax::ast;
 
 impl<'a> Inference<'_, 'a> {
-    pub(in crate::elaborate) fn infer_dead_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt) {
+    pub(super) fn infer_dead_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt) {
         self.without_effect(unit, statement.span, |this, unit| this.infer_statement(unit, statement));
     }
 
     /// The type of an expression that is not evaluated; None in the library.
-    pub(in crate::elaborate) fn infer_dead(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> Option<TypeVar> {
+    pub(super) fn infer_dead(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> Option<TypeVar> {
         self.without_effect(unit, expr.span, |this, unit| this.infer(unit, expr))
     }
 
     /// The condition whose value is known.
-    pub(in crate::elaborate) fn infer_dead_condition(&mut self, unit: &mut Unit, condition: &'a ast::Expr) {
+    pub(super) fn infer_dead_condition(&mut self, unit: &mut Unit, condition: &'a ast::Expr) {
         self.without_effect(unit, condition.span, |this, unit| this.want(unit, condition, Type::Long));
     }
 
     /// Infers types from statements that are left out, where nothing else determines them. Errors in these statements are
     /// not reported.
-    pub(in crate::elaborate) fn ask_elided(&mut self, handlers: &mut [Handler<'a>]) {
+    pub(super) fn ask_elided(&mut self, handlers: &mut [Handler<'a>]) {
         let before = self.env.mark();
         let uses: Vec<(bool, bool)> = self.typed.globals.iter().map(|global| (global.read, global.written)).collect();
         for handler in handlers {

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Functions: which ones a call refers to, and the copies of those that use context variables.
+//!
+//! A function that uses context variables, directly or through what it calls, is copied for each probe that calls it.
+
+use super::Typed;
+use crate::builtin::{self, Builtin};
+use crate::elaborate::error::Error;
+use crate::elaborate::names::{DeclaredId, Names};
+use crate::elaborate::types::{TypeVar, Types};
+use crate::elaborate::unit::{InstanceId, Local, Surroundings, Unit};
+use crate::program::{FunctionId, Type};
+use spile_source::Span;
+use spile_syntax::{ast, visit};
+
+/// A declared function, or a copy of one for a probe.
+pub(in crate::elaborate) struct Function<'a> {
+    /// The declaration.
+    pub ast: &'a ast::Function,
+    /// Local variables and results of inference for the body.
+    pub unit: Unit,
+    /// Types of the parameters, in order.
+    pub parameters: Vec<TypeVar>,
+    /// Type of the result.
+    pub returns: TypeVar,
+    /// There is a `return` with a value, or the type is declared.
+    pub has_value: bool,
+    /// There is a `return` without one.
+    pub bare_return: Option<Span>,
+    /// Reached from a probe; numbered in the order of being reached.
+    pub id: Option<FunctionId>,
+    /// The target of `next`, once known.
+    pub next: Option<InstanceId>,
+    /// It is embedded C that can execute `next`: calls go to a script function around it, with this number.
+    pub wrapper: Option<FunctionId>,
+    /// It uses context variables, directly or through what it calls; None: not determined yet.
+    contextual: Option<bool>,
+}
+
+/// What is numbered as a function of the program.
+#[derive(Clone, Copy)]
+pub(in crate::elaborate) enum Reached {
+    Function(InstanceId),
+    /// The script function around embedded C with `STAP_NEXT`.
+    Wrapper(InstanceId),
+}
+
+/// What a name called with some arguments refers to.
+pub(in crate::elaborate) enum Callee {
+    Function(InstanceId),
+    Builtin(&'static Builtin),
+}
+
+impl<'a> Typed<'a> {
+    /// Adds a function with the text of `ast`; `unit` has its surroundings.
+    pub(super) fn copy_function(&mut self, ast: &'a ast::Function, mut unit: Unit) -> InstanceId {
+        let returns = declared(&mut self.types, ast.returns, ast.name.span);
+        let mut parameters = Vec::new();
+        for parameter in &ast.parameters {
+            let ty = declared(&mut self.types, parameter.type_name, parameter.name.span);
+            parameters.push(ty);
+            let name = parameter.name.text.clone();
+            unit.add(Local { name, ty, span: parameter.name.span, assigned: true, read: true });
+        }
+        self.functions.push(Function {
+            ast,
+            unit,
+            parameters,
+            returns,
+            has_value: ast.returns.is_some() || embedded_gives_value(ast),
+            bare_return: None,
+            id: None,
+            next: None,
+            wrapper: None,
+            contextual: None,
+        });
+        InstanceId(self.functions.len() as u32 - 1)
+    }
+
+    /// What a call refers to. A script's function takes precedence over a builtin of its name.
+    pub fn find_callee(
+        &mut self,
+        names: &Names<'a>,
+        at: &Surroundings,
+        name: &ast::Name,
+        arity: usize,
+    ) -> Result<Callee, Error> {
+        if let Some(&index) = names.overloads(name.span.file, &name.text, arity).first() {
+            return Ok(Callee::Function(self.in_context(names, index, at)));
+        }
+        match builtin::find(&name.text, arity) {
+            Some(builtin) => Ok(Callee::Builtin(builtin)),
+            None => Err(no_callee(names, name, arity)),
+        }
+    }
+
+    /// The function as called from there: itself, or its copy for the probe.
+    pub fn in_context(&mut self, names: &Names<'a>, declared: DeclaredId, at: &Surroundings) -> InstanceId {
+        // The declared functions come first, in order.
+        let itself = InstanceId(declared.0);
+        let Some(site) = at.site else { return itself };
+        if !self.is_contextual(names, declared) {
+            return itself;
+        }
+        if let Some(&copy) = self.copies.get(&(declared, site)) {
+            return copy;
+        }
+        let copy = self.copy_function(names.functions[declared.index()], Unit::new(at.clone()));
+        self.copies.insert((declared, site), copy);
+        copy
+    }
+
+    /// Whether a declared function uses context variables, directly or through what it calls.
+    fn is_contextual(&mut self, names: &Names<'a>, declared: DeclaredId) -> bool {
+        if let Some(known) = self.functions[declared.index()].contextual {
+            return known;
+        }
+        // In a cycle of functions any one that uses a variable decides for all: the function asked about first is decided
+        // last.
+        self.functions[declared.index()].contextual = Some(false);
+        let ast = self.functions[declared.index()].ast;
+        let ast::FunctionBody::Script(body) = &ast.body else { return false };
+        let mut calls = Vec::new();
+        let mut contextual = false;
+        visit::expressions(body, &mut |expr| match &expr.kind {
+            ast::ExprKind::Target(_)
+            | ast::ExprKind::Entry(_)
+            | ast::ExprKind::Var { .. }
+            | ast::ExprKind::Register { .. }
+            | ast::ExprKind::Cast { module: None, .. } => contextual = true,
+            ast::ExprKind::Call(name, arguments) => calls.push((name, arguments.len())),
+            _ => {}
+        });
+        for (name, arity) in calls {
+            if contextual {
+                break;
+            }
+            for callee in names.overloads(name.span.file, &name.text, arity) {
+                contextual |= self.is_contextual(names, callee);
+            }
+        }
+        if visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next))
+            && let Some(next) = names.overload_after(ast)
+        {
+            contextual |= self.is_contextual(names, next);
+        }
+        self.functions[declared.index()].contextual = Some(contextual);
+        contextual
+    }
+
+    /// The type of the result of a call; None for a builtin, or an unknown name.
+    pub fn result_type(&mut self, names: &Names<'a>, unit: &Unit, name: &ast::Name, arity: usize) -> Option<TypeVar> {
+        match self.find_callee(names, &unit.at, name, arity) {
+            Ok(Callee::Function(index)) => Some(self.functions[index.index()].returns),
+            _ => None,
+        }
+    }
+
+    /// Whether the function returns a value, itself or through the overloads that it continues with.
+    pub fn gives_value(&self, index: InstanceId) -> bool {
+        let mut at = Some(index);
+        while let Some(index) = at {
+            if self.functions[index.index()].has_value {
+                return true;
+            }
+            at = self.functions[index.index()].next;
+        }
+        false
+    }
+}
+
+/// Why a call has no meaning: another number of arguments, or no function of the name.
+fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
+    let functions = names.functions_named(name.span.file, &name.text);
+    let declared = functions.first().map(|&index| names.functions[index.index()].name.span);
+    let mut takes: Vec<usize> =
+        functions.iter().map(|&index| names.functions[index.index()].parameters.len()).collect();
+    takes.extend(builtin::arities(&name.text));
+    if !takes.is_empty() {
+        takes.sort_unstable();
+        takes.dedup();
+        return Error::Arity { name: name.text.clone(), takes, given: arity, span: name.span, declared };
+    }
+    let mut near: Vec<String> = names.function_names().map(String::from).collect();
+    near.extend(builtin::all().map(|builtin| builtin.name.to_string()));
+    near.extend(spile_syntax::print_words().map(String::from));
+    near.extend(names.offered.functions.iter().cloned());
+    near.sort();
+    near.dedup();
+    Error::UnknownFunction { name: name.text.clone(), span: name.span, near }
+}
+
+/// Whether a function's C sets its result. The calls determine its type.
+fn embedded_gives_value(function: &ast::Function) -> bool {
+    match &function.body {
+        ast::FunctionBody::EmbeddedC(code) => {
+            ["STAP_RETVALUE", "STAP_RETURN", "__retvalue"].iter().any(|word| code.text.contains(word))
+        }
+        ast::FunctionBody::Script(_) => false,
+    }
+}
+
+fn declared(types: &mut Types, declared: Option<ast::TypeName>, span: Span) -> TypeVar {
+    match declared {
+        None => types.fresh(),
+        Some(ast::TypeName::Long) => types.known(Type::Long, span),
+        Some(ast::TypeName::String) => types.known(Type::String, span),
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What inference finds: types of globals and functions, shapes of globals, and what variables point to. Lookup and
+//! lowering read it.
+
+mod functions;
+
+use super::names::{DeclaredId, Names};
+use super::types::{TypeVar, Types};
+use super::unit::{InstanceId, Unit};
+use crate::program::{GlobalId, Holds, Stats, Type};
+pub(super) use functions::{Callee, Function, Reached};
+use spile_debuginfo::TypeId;
+use spile_debuginfo::target::Object;
+use spile_source::Span;
+use spile_syntax::ast;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Results of inference, besides the local variables of each [`Unit`].
+pub(super) struct Typed<'a> {
+    /// Types of all variables and results.
+    pub types: Types,
+    /// By [`GlobalId`].
+    pub globals: Vec<Global>,
+    /// Those of [`Names::functions`] in their order, and copies for probe sites.
+    pub functions: Vec<Function<'a>>,
+    /// By declared function and site.
+    copies: HashMap<(DeclaredId, u32), InstanceId>,
+    /// Functions reached, in order; those not yet inferred come last.
+    pub reached: Vec<Reached>,
+    /// What variables point to.
+    pub pointees: Pointees,
+    /// The program uses the groups of a match.
+    pub groups_asked: bool,
+    /// Source lines are needed.
+    pub lines_asked: bool,
+}
+
+/// What is known of a global.
+pub(super) struct Global {
+    /// Type of the value or, for an array, of its elements.
+    pub ty: TypeVar,
+    /// Scalar, array or aggregate, and the keys.
+    pub shape: Shape,
+    /// Its value is used somewhere.
+    pub read: bool,
+    /// It is assigned to somewhere.
+    pub written: bool,
+}
+
+impl<'a> Typed<'a> {
+    /// With the declared types only.
+    pub fn new(names: &Names<'a>) -> Typed<'a> {
+        let mut typed = Typed {
+            types: Types::default(),
+            globals: Vec::new(),
+            functions: Vec::new(),
+            copies: HashMap::new(),
+            reached: Vec::new(),
+            pointees: HashMap::new(),
+            groups_asked: false,
+            lines_asked: false,
+        };
+        for global in &names.globals {
+            let ty = match &global.initial {
+                None => typed.types.fresh(),
+                Some((ast::Literal::Number(_), span)) => typed.types.known(Type::Long, *span),
+                Some((ast::Literal::String(_), span)) => typed.types.known(Type::String, *span),
+            };
+            typed.globals.push(Global { ty, shape: Shape::default(), read: false, written: false });
+        }
+        for function in &names.functions {
+            typed.copy_function(function, Unit::default());
+        }
+        typed
+    }
+
+    /// The type of a variable or result; `long` where no use determines it.
+    pub fn type_of(&mut self, var: TypeVar) -> Type {
+        self.types.get(var).unwrap_or(Type::Long)
+    }
+
+    /// The shape of a global, once all uses are known.
+    pub fn holds(&mut self, id: GlobalId) -> Holds {
+        let global = &self.globals[id.index()];
+        match global.shape.stats {
+            Some((stats, _)) => Holds::Stats(stats),
+            // One that is never used has no type and takes no memory.
+            None => Holds::Value(self.type_of(global.ty)),
+        }
+    }
+
+    /// The types of an array's keys; empty for anything else.
+    pub fn key_types(&mut self, id: GlobalId) -> Vec<Type> {
+        let keys = self.globals[id.index()].shape.keys.as_ref();
+        let vars = keys.map(|(vars, _)| vars.clone()).unwrap_or_default();
+        vars.into_iter().map(|var| self.type_of(var)).collect()
+    }
+}
+
+/// What the uses of a global show about its shape, each with the first place that shows it.
+#[derive(Default)]
+pub(super) struct Shape {
+    /// Used as a plain value.
+    pub scalar: Option<Span>,
+    /// Used with keys.
+    pub keys: Option<(Vec<TypeVar>, Span)>,
+    /// Used with `<<<` or an extractor.
+    pub stats: Option<(Stats, Span)>,
+    /// A loop variable that is to take the value of an element.
+    pub looped: Option<Span>,
+    /// Printed as a histogram.
+    pub histogram: Option<Span>,
+    /// The first `@...(x, N)`.
+    pub shift: Option<(u8, Span)>,
+}
+
+/// What a value points to.
+#[derive(Clone)]
+pub(super) struct Pointee {
+    /// Whose debug information has the type.
+    pub object: Rc<Object>,
+    /// The type, in that object.
+    pub type_id: TypeId,
+    /// As the object's debug information spells it: types of different objects are equal if their names are.
+    pub name: String,
+}
+
+/// What is known about variables; None: contradictory.
+pub(super) type Pointees = HashMap<TypeVar, Option<Pointee>>;
