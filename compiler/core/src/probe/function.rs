@@ -9,11 +9,11 @@ use super::code::{self, Code};
 use super::lines::{Beginnings, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
-use super::process::{Prologue, prologue};
+use super::prologue::{Prologue, prologue};
 use super::{CodePlace, Context, ContextError, Form, Found, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::{Attachment, Place, TargetId};
+use crate::program::Attachment;
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Reason};
+use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
 use spile_source::Span;
 use spile_source::diagnostic::suggest;
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::code::Code;
-use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of};
+use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of};
 use super::lines::{Lines, asked_line, parse, wanted_lines};
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::Attachment;

@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gimli::{Abbreviations, AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset};
+use gimli::{
+    Abbreviations, AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset,
+};
 
 use spile_abi::budget::Exceeded;
 

@@ -37,11 +37,6 @@ struct Pieces {
     objects: u32,
 }
 
-/// A plain `%s`: its argument's text replaces it in the format.
-pub(in crate::plan) fn is_plain(piece: &PrintPiece) -> bool {
-    matches!(piece, PrintPiece::Directive { directive, .. } if *directive == tables::plain_string())
-}
-
 impl Builder<'_, '_> {
     pub(super) fn print(&mut self, print: &program::Print, span: Span) -> Planned<()> {
         let Pieces { pieces, parts, objects } = self.pieces(print, Reader::Loader, span)?;

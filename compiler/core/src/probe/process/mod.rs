@@ -18,7 +18,6 @@ use std::rc::Rc;
 use super::code::Scope;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use super::{address, function, inside, lines, statement};
-pub(super) use prologue::{Prologue, prologue};
 use spile_base::glob;
 use spile_debuginfo::target::{Object, Programs};
 use spile_syntax::ast::Literal;
