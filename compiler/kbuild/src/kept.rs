@@ -13,10 +13,11 @@ use std::time::Instant;
 
 use spile_base::cache::{Cache, Key, Kind};
 
+use super::built::{Built, stack_usage};
 use super::embed::Runtime;
-use super::recipe::{Recipe, Steps, Words};
+use super::recipe::{FORMAT, Recipe, Steps, Words, environment};
 use super::workplace::Failure;
-use super::{BuildError, Built, FORMAT, Request, Say, environment, replay, stack_usage};
+use super::{BuildError, Request, Say, replay};
 
 /// Where the files are, below the work directory.
 const DIRECTORY: &str = "kept";

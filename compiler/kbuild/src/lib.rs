@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
+mod built;
 mod compare;
 mod compiler;
 mod embed;
@@ -33,6 +34,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+pub use built::Built;
 pub use compare::differences;
 pub use error::BuildError;
 pub use request::{Request, Say, Sources, Stage};
@@ -44,23 +46,6 @@ use recipe::Recipe;
 use workplace::{Failure, ObjectCache};
 
 use spile_base::cache::{Cache, Key, Kind};
-
-/// A module, and how it was built.
-#[derive(Clone, Debug)]
-pub struct Built {
-    /// `NAME.ko` in the work directory.
-    pub module: PathBuf,
-    /// Messages for `-v`.
-    pub notes: Vec<String>,
-    /// Warnings for the user, a line each.
-    pub warnings: Vec<String>,
-    /// Input files outside the work directory that became known during the build.
-    pub inputs: Vec<PathBuf>,
-    /// The stack usage of the script's functions (GCC manual, -fstack-usage), if the compiler reports it.
-    pub stack: Option<String>,
-    /// Steps and their times; programs that ran in parallel both count in full.
-    pub stages: Vec<Stage>,
-}
 
 /// Builds in `work`, which must exist and be private.
 pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<Built, BuildError> {
@@ -89,7 +74,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
         let started = Instant::now();
         built.module = by_kbuild(request, &runtime, &compiler, None, work, &mut built.notes)?;
         built.stages.push(("kbuild".into(), started.elapsed()));
-        built.stack = stack_usage(&work.join(APART));
+        built.stack = built::stack_usage(&work.join(APART));
         return Ok(built);
     };
     if !request.kbuild {
@@ -118,7 +103,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
                         built.inputs = made.headers;
                         built.module = made.module;
                         built.stages.extend(made.stages);
-                        built.stack = stack_usage(work);
+                        built.stack = built::stack_usage(work);
                         return Ok(built);
                     }
                     Err(Failure::Refused(error)) => return Err(error),
@@ -135,18 +120,13 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
     let started = Instant::now();
     built.module = by_kbuild(request, &runtime, &compiler, Some(&recipe.plain), work, &mut built.notes)?;
     built.stages.push(("kbuild".into(), started.elapsed()));
-    built.stack = stack_usage(&work.join(APART));
+    built.stack = built::stack_usage(&work.join(APART));
     Ok(built)
 }
 
 const WHOLE: &str = "the module has the whole runtime";
 /// Where Kbuild works, below the work directory.
 const APART: &str = "kbuild";
-
-/// Beside the script's object. None: the compiler does not write it.
-fn stack_usage(directory: &Path) -> Option<String> {
-    std::fs::read_to_string(directory.join("script.su")).ok()
-}
 
 /// Everything known before building that the runtime's object and the recipe depend on.
 pub fn identity(build_dir: &Path, runtime: Option<&Path>) -> Result<String, BuildError> {
@@ -179,25 +159,18 @@ fn tree(build_dir: &Path) -> String {
 fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
     let mut hash = runtime.digest();
     let facts = format!(
-        "{FORMAT}\n{}\n{}\n{:?}\n{:?}\n{:?}\n",
+        "{}\n{}\n{}\n{:?}\n{:?}\n{:?}\n",
+        recipe::FORMAT,
         request.release,
         compiler.identity,
         compiler.make,
         request.make,
-        environment()
+        recipe::environment()
     );
     sha2::Digest::update(&mut hash, facts);
     sha2::Digest::update(&mut hash, tree(&request.build_dir));
     Key::new(hash)
 }
-
-/// Variables of this process that change what Kbuild does.
-fn environment() -> [String; 2] {
-    ["ARCH", "CROSS_COMPILE"].map(|name| std::env::var(name).unwrap_or_default())
-}
-
-/// Version of the entries' contents and of how a recipe is recorded.
-const FORMAT: u32 = 3;
 
 /// The recipe for the request's kernel, from the cache or recorded now. None if there is no cache: recording takes as
 /// long as a build by Kbuild.

@@ -142,6 +142,14 @@ pub(super) fn is_modules(word: &str, suffix: &str, in_work: bool) -> bool {
     below_work(word, in_work).and_then(|path| path.strip_prefix(NAME)) == Some(suffix)
 }
 
+/// Variables of this process that change what Kbuild does.
+pub(super) fn environment() -> [String; 2] {
+    ["ARCH", "CROSS_COMPILE"].map(|name| std::env::var(name).unwrap_or_default())
+}
+
+/// Version of the entries' contents and of how a recipe is recorded.
+pub(super) const FORMAT: u32 = 3;
+
 #[cfg(test)]
 mod tests {
     use super::*;
