@@ -40,7 +40,13 @@ struct spile_family {
 	/* handlers only observe, so hits can be left out (budget.c) */
 	bool may_be_sampled;
 
-	/* At load, before anything is armed, whether or not the script has such probes; or NULL. */
+	/*
+	 * The family whose init(), exit() and arm_rest() serve these probes too, or NULL: a
+	 * module with this one has that one (SPILE_USES() in script.h).
+	 */
+	const struct spile_family *with;
+
+	/* At load, before anything is armed; or NULL. */
 	int (*init)(void);
 	/* At unload, when all is disarmed and no handler runs; or NULL. */
 	void (*exit)(void);

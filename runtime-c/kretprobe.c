@@ -232,6 +232,7 @@ static u32 return_mechanism(const struct spile_site *site)
 
 const struct spile_family spile_kretprobe_family = {
 	.kind = SPILE_PROBE_KRETPROBE,
+	.with = &spile_kprobe_family,
 	.type = "kretprobe",
 	.runs = SPILE_RUNS_AT_RETURN,
 	.may_be_sampled = true,

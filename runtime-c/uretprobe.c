@@ -95,6 +95,7 @@ static int arm_uretprobe(struct spile_site *site)
 
 const struct spile_family spile_uretprobe_family = {
 	.kind = SPILE_PROBE_URETPROBE,
+	.with = &spile_uprobe_family,
 	.type = "uprobe",
 	.by = SPILE_BY_URETPROBE,
 	.init = spile_uprobe_entry_init,

@@ -27,8 +27,11 @@ impl Scratch {
     pub fn below(place: &Path) -> std::io::Result<Scratch> {
         remove_strays(place);
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
-        let lock = File::create(directory.path().join(LOCK)).ok();
+        // It appears locked: others take one that nobody holds for a dead run's.
+        let unnamed = directory.path().join(format!("{LOCK}.new"));
+        let lock = File::create(&unnamed).ok();
         let lock = lock.and_then(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).ok());
+        let lock = lock.filter(|_| std::fs::rename(&unnamed, directory.path().join(LOCK)).is_ok());
         Ok(Scratch { directory, _lock: lock })
     }
 

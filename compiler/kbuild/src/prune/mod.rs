@@ -42,7 +42,7 @@ pub(super) fn prune(object: &[u8], users: &[Vec<u8>]) -> Result<Vec<u8>, String>
 fn undefined(object: &[u8]) -> Result<Vec<String>, String> {
     let file =
         ElfFile64::<Endianness>::parse(object).map_err(|error| format!("reading an object of the script: {error}"))?;
-    let names = file.symbols().filter(|symbol| symbol.is_undefined()).filter_map(|symbol| symbol.name().ok());
+    let names = file.symbols().filter(object::ObjectSymbol::is_undefined).filter_map(|symbol| symbol.name().ok());
     Ok(names.map(str::to_string).collect())
 }
 
@@ -170,7 +170,7 @@ impl Graph {
                         let targets = targets.map(|id| id.index());
                         match self.owner(entry) {
                             Some(owner) => {
-                                held.get_mut(owner).into_iter().for_each(|held| held.extend(targets.clone()))
+                                held.get_mut(owner).into_iter().for_each(|held| held.extend(targets.clone()));
                             }
                             None => targets.for_each(|target| walk.reach(target)),
                         }
