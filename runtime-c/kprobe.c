@@ -15,6 +15,7 @@
  * enabled when it is registered, thousands would take minutes.
  */
 #include <linux/module.h>
+#include <linux/uaccess.h>
 
 #include "arming.h"
 #include "attach.h"
@@ -37,10 +38,22 @@ static int handle_hit(struct kprobe *kprobe, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(handle_hit);
 
+/*
+ * A kprobe with one is not optimised to a jump (kernel/kprobes.c, optimize_kprobe()). The
+ * kernel looks for jumps into the five bytes of that jump in the code of one symbol: not
+ * in that of a function's cold part, nor for targets of jump labels that are off. Who
+ * came in by such a jump would run the rest of it as instructions.
+ */
+static void stay_breakpoint(struct kprobe *kprobe, struct pt_regs *regs, unsigned long flags)
+{
+}
+NOKPROBE_SYMBOL(stay_breakpoint);
+
 static void prepare(struct spile_site *site)
 {
 	spile_attach_place(&site->kprobe, site);
 	site->kprobe.pre_handler = handle_hit;
+	site->kprobe.post_handler = site->probe->stays_breakpoint ? stay_breakpoint : NULL;
 	site->registered = false;
 }
 
@@ -51,6 +64,20 @@ static bool arm_kprobe_by_ftrace(struct spile_site *site)
 	return spile_entry_is_plain(site) && spile_entry_add(site);
 }
 
+/*
+ * A call with a prefix ("cs call"), of six bytes: since 5.13 the kernel executes a call for
+ * a kprobe and then returns behind its fifth byte (int3_emulate_call()). The compiler
+ * leaves out those that it sees.
+ */
+static bool is_prefixed_call(const struct kprobe *kprobe)
+{
+	u8 second;
+
+	return kprobe->opcode == 0x2e &&
+	       !copy_from_kernel_nofault(&second, (const u8 *)kprobe->addr + 1, sizeof(second)) &&
+	       second == 0xe8;
+}
+
 static int arm_kprobe_site(struct spile_site *site)
 {
 	int error;
@@ -58,6 +85,10 @@ static int arm_kprobe_site(struct spile_site *site)
 	prepare(site);
 	site->kprobe.flags = KPROBE_FLAG_DISABLED;
 	error = register_kprobe(&site->kprobe);
+	if (!error && is_prefixed_call(&site->kprobe)) {
+		unregister_kprobe(&site->kprobe);
+		error = -EILSEQ;
+	}
 	site->registered = !error;
 	if (!error)
 		spile_kprobe_serve(site);

@@ -299,6 +299,8 @@ struct spile_probe {
 	union {				/* by kind */
 		spile_long order;		/* BEGIN, END, ERROR: ascending */
 		unsigned int maxactive;		/* KRETPROBE: 0 for the runtime's default */
+		/* KPROBE: code jumps to where a jump in its place would reach */
+		unsigned int stays_breakpoint;
 		struct spile_timer timer;	/* TIMER, JIFFIES */
 		struct spile_tracepoint tracepoint;
 		struct spile_perf perf;

@@ -66,7 +66,17 @@ impl Code {
     /// At an instruction; or why no probe can be there.
     pub fn at(self, object: &Object, address: Address) -> Result<Attachment, &'static str> {
         match self {
-            Code::Kernel(target) => Ok(kprobe(place_in(object, target, address)?)),
+            Code::Kernel(target) => {
+                const PREFIXED: &str = "the instruction there is a call with a prefix, after which the kernel would go on in its middle: a breakpoint there crashes it";
+                if object.is_prefixed_call(address) == Some(true) {
+                    return Err(PREFIXED);
+                }
+                let attachment = kprobe(place_in(object, target, address)?);
+                Ok(match object.is_entered_under_jump(address) {
+                    Some(true) => attachment.with("stays_breakpoint", Value::Number(1)),
+                    _ => attachment,
+                })
+            }
             Code::Program(program, scope) => in_program(&UPROBE, object, program, scope, address, 0),
         }
     }

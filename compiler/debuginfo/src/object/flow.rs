@@ -7,6 +7,9 @@
 //!
 //! Besides what instructions show, jump labels jump to the targets in `__jump_table` (include/linux/jump_label.h), and faults
 //! continue at those in `__ex_table` (arch/x86/include/asm/extable.h: three distances from themselves, the last is a type).
+//!
+//! And where a jump of five bytes must not replace code, which the kernel decides by the instructions of one symbol alone
+//! (arch/x86/kernel/kprobes/opt.c, can_optimize()).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,6 +32,8 @@ const TARGET: u64 = 4;
 /// fields.
 pub(crate) struct Edges {
     hidden: Vec<(u64, u64)>,
+    /// The targets of the hidden ones, sorted.
+    hidden_targets: Vec<u64>,
     relocated: HashMap<u64, Option<u64>>,
 }
 
@@ -56,7 +61,9 @@ impl Edges {
                 relocated.insert(start + offset, target);
             }
         }
-        Some(Edges { hidden, relocated })
+        let mut hidden_targets: Vec<u64> = hidden.iter().map(|(_, target)| *target).collect();
+        hidden_targets.sort_unstable();
+        Some(Edges { hidden, hidden_targets, relocated })
     }
 }
 
@@ -68,6 +75,56 @@ pub(crate) struct Flow {
     before: Vec<Vec<u32>>,
     /// Reached from elsewhere: by a call, or in an unknown way.
     entered: Vec<bool>,
+    /// Direct calls that are not of the usual five bytes, sorted.
+    prefixed_calls: Vec<u64>,
+}
+
+/// Where the code of one symbol is entered, other than by its own jumps.
+pub(crate) struct Entrances {
+    /// The symbol's code.
+    code: std::ops::Range<u64>,
+    /// Sorted.
+    at: Vec<u64>,
+    prefixed_calls: Vec<u64>,
+}
+
+impl Entrances {
+    /// Of the symbol that has the place; None where it is in none, or the code cannot be read.
+    pub(crate) fn of(elf: &Elf, edges: &Edges, place: u64) -> Option<Entrances> {
+        let symbol = function_at(elf, place)?;
+        let code = symbol.at..symbol.at.checked_add(symbol.size)?;
+        let flow = Flow::of(elf, edges, &[place])?;
+        let is_elsewhere = |from: &u32| flow.at.get(*from as usize).is_none_or(|from| !code.contains(from));
+        let steps = flow.at.iter().zip(&flow.before).zip(&flow.entered).filter(|((at, _), _)| code.contains(at));
+        let entered = steps.filter(|((_, before), entered)| **entered || before.iter().any(is_elsewhere));
+        let mut at: Vec<u64> = entered.map(|((at, _), _)| *at).collect();
+        let first = edges.hidden_targets.partition_point(|target| *target < code.start);
+        at.extend(edges.hidden_targets.iter().skip(first).take_while(|target| code.contains(target)));
+        at.sort_unstable();
+        Some(Entrances { code, at, prefixed_calls: flow.prefixed_calls })
+    }
+
+    /// Whether the instruction at the place is a direct call with a prefix (`cs call __x86_indirect_thunk_rax`).
+    pub(crate) fn has_prefixed_call_at(&self, place: u64) -> bool {
+        self.prefixed_calls.binary_search(&place).is_ok()
+    }
+
+    /// Where the symbol's code begins.
+    pub(crate) fn start(&self) -> u64 {
+        self.code.start
+    }
+
+    /// Whether the place is in the symbol's code.
+    pub(crate) fn has(&self, place: u64) -> bool {
+        self.code.contains(&place)
+    }
+
+    /// Whether there is one within what a jump of five bytes at the place would replace, behind its first byte.
+    pub(crate) fn are_under_jump_at(&self, place: u64) -> bool {
+        const JUMP: u64 = 5;
+        let first = self.at.partition_point(|at| *at <= place);
+        self.at.get(first).is_some_and(|at| *at < place.saturating_add(JUMP))
+    }
 }
 
 /// What an instruction does.
@@ -88,6 +145,7 @@ impl Flow {
             edges,
             reader: Reader { elf, file: &file },
             steps: BTreeMap::new(),
+            prefixed_calls: Vec::new(),
             done: BTreeSet::new(),
             bytes: 0,
         };
@@ -148,6 +206,7 @@ struct Code<'e, 'f> {
     edges: &'e Edges,
     reader: Reader<'e, 'f>,
     steps: BTreeMap<u64, Step>,
+    prefixed_calls: Vec<u64>,
     done: BTreeSet<u64>,
     bytes: u64,
 }
@@ -179,6 +238,9 @@ impl Code<'_, '_> {
                     | FlowControl::Interrupt
             );
             targets.extend(target);
+            if flow == FlowControl::Call && instruction.op0_kind() == OpKind::NearBranch64 && instruction.len() != 5 {
+                self.prefixed_calls.push(at);
+            }
             let fills = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
             self.steps.insert(at, Step { next: goes_on.then_some(next), target, fills });
             if is_piece && !goes_on {
@@ -209,7 +271,8 @@ impl Code<'_, '_> {
         Some((target, MAX_PIECE.min(start + size - target)))
     }
 
-    fn finish(self) -> Flow {
+    fn finish(mut self) -> Flow {
+        self.prefixed_calls.sort_unstable();
         let at: Vec<u64> = self.steps.keys().copied().collect();
         let mut before = vec![Vec::new(); at.len()];
         let mut edge = |from: u32, to: u64| {
@@ -229,7 +292,7 @@ impl Code<'_, '_> {
         let unknown = |before: &Vec<u32>, step: &Step| before.is_empty() && !step.fills;
         let places = at.iter().zip(&before).zip(self.steps.values());
         let entered = places.map(|((at, before), step)| unknown(before, step) || is_called(*at)).collect();
-        Flow { at, before, entered }
+        Flow { at, before, entered, prefixed_calls: self.prefixed_calls }
     }
 }
 
@@ -262,7 +325,8 @@ g:      ret
         nopl 0(%rax)
 d:      xor %eax, %eax
         call external
-        jne f.cold
+        cs call external
+k:      jne f.cold
 h:      mov %eax, %ecx
         jmp external
         .size f, . - f
@@ -284,6 +348,22 @@ i:      xor %eax, %eax
         assert!(built.success());
         let elf = Elf::open(&directory.path().join("f.o")).unwrap();
         (directory, elf)
+    }
+
+    #[test]
+    fn places_that_a_jump_must_not_replace() {
+        let (_directory, elf) = assembled();
+        let edges = Edges::of(&elf).expect("tables");
+        let at = |name: &str| elf.symbols_named(name).unwrap().next().expect(name).at;
+        let under = |place: u64| Entrances::of(&elf, &edges, place).expect("code").are_under_jump_at(place);
+        assert!(under(at("e")), "the target of a jump label is behind it");
+        assert!(under(at("h") - 4), "the cold part comes back behind it");
+        assert!(!under(at("h")), "a jump may begin where it comes back");
+        assert!(!under(at("b")), "the kernel sees a function's own jumps");
+        assert!(!under(at("f.cold")), "its second instruction is reached from the first alone");
+        let all = Entrances::of(&elf, &edges, at("e")).expect("code");
+        assert!(all.has(at("g")) && !all.has(at("f.cold")));
+        assert!(all.has_prefixed_call_at(at("k") - 6) && !all.has_prefixed_call_at(at("k") - 11));
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 //! vmlinux, one module or one program: the file that is loaded, and the one with its debug information.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::object::{Edges, Flow};
+use crate::object::{Edges, Entrances, Flow};
 use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, ThreadBlock};
 use spile_base::cache::Cache;
 
@@ -37,6 +38,8 @@ pub struct Object {
     reserved: OnceCell<Option<Reserved>>,
     /// The file that has the code, and jumps that its instructions do not show; None: no file has it.
     edges: OnceCell<Option<(Arc<Elf>, Edges)>>,
+    /// Of the functions asked for so far, by the addresses of their symbols.
+    entrances: RefCell<BTreeMap<u64, Entrances>>,
     /// Of a program, the file that is mapped, where another one has the debug information.
     mapped: Option<Arc<Elf>>,
 }
@@ -62,6 +65,7 @@ impl Object {
             code: OnceCell::new(),
             reserved: OnceCell::new(),
             edges: OnceCell::new(),
+            entrances: RefCell::default(),
             mapped: None,
         }
     }
@@ -204,15 +208,48 @@ impl Object {
     /// through another one is left out, unless it is in a loop that the other is not in. None if no file here has the code,
     /// or it cannot be read.
     pub fn first_reached(&self, places: &[Address]) -> Option<Vec<Address>> {
-        let read = || {
-            let elf = self.open_code(*places.first()?)?;
-            let edges = Edges::of(&elf)?;
-            Some((elf, edges))
-        };
-        let (elf, edges) = self.edges.get_or_init(read).as_ref()?;
+        let (elf, edges) = self.edges(*places.first()?)?;
         let flat = places.iter().map(|place| elf.flat(self.same_in(elf, *place)?)).collect::<Option<Vec<u64>>>()?;
         let first = Flow::of(elf, edges, &flat)?.first_reached(&flat);
         Some(places.iter().zip(&flat).filter(|(_, at)| first.contains(at)).map(|(place, _)| *place).collect())
+    }
+
+    /// Whether code is entered in the middle of what a jump of five bytes at the address would replace, by jumps that the kernel
+    /// does not look at when it optimises a kprobe to a jump: those between a function and its cold part, of jump labels
+    /// that are off, and where faults continue. None if no file here has the code, or it cannot be read.
+    pub fn is_entered_under_jump(&self, address: Address) -> Option<bool> {
+        self.of_function(address, Entrances::are_under_jump_at)
+    }
+
+    /// Whether the instruction at the address is a direct call with a prefix. Kernels since 5.13 that execute it for a kprobe
+    /// return to the sixth byte, which is its last one (arch/x86/include/asm/text-patching.h, int3_emulate_call()). None
+    /// as above.
+    pub fn is_prefixed_call(&self, address: Address) -> Option<bool> {
+        self.of_function(address, Entrances::has_prefixed_call_at)
+    }
+
+    fn of_function(&self, address: Address, ask: impl Fn(&Entrances, u64) -> bool) -> Option<bool> {
+        let (elf, edges) = self.edges(address)?;
+        let flat = elf.flat(self.same_in(elf, address)?)?;
+        let mut known = self.entrances.borrow_mut();
+        let near = known.range(..=flat).next_back().filter(|(_, entrances)| entrances.has(flat));
+        if let Some((_, entrances)) = near {
+            return Some(ask(entrances, flat));
+        }
+        let entrances = Entrances::of(elf, edges, flat)?;
+        let answer = ask(&entrances, flat);
+        known.insert(entrances.start(), entrances);
+        Some(answer)
+    }
+
+    /// The file that has the code at the address, and the jumps in it that instructions do not show.
+    fn edges(&self, address: Address) -> Option<&(Arc<Elf>, Edges)> {
+        let read = || {
+            let elf = self.open_code(address)?;
+            let edges = Edges::of(&elf)?;
+            Some((elf, edges))
+        };
+        self.edges.get_or_init(read).as_ref()
     }
 
     /// The address in the file that has the code.

@@ -137,7 +137,7 @@ impl Graph {
         self.places.get(relocation.symbol?.index()).copied().flatten()
     }
 
-    /// The entries of a table move, which nobody who points to one would notice.
+    /// The entries of a table move, which nobody who points to one would notice. Debug information may describe one where it was.
     fn without_tables_that_are_referred_to(&mut self, builder: &Builder) {
         let annotations = builder.sections.iter().find(|section| *section.name == *ANNOTATIONS.as_bytes());
         let annotations = annotations.map(|section| section.id().index());
@@ -145,7 +145,7 @@ impl Graph {
             .relocations
             .iter()
             .enumerate()
-            .filter(|(id, _)| annotations != Some(*id))
+            .filter(|(id, _)| annotations != Some(*id) && !matches!(self.roles.get(*id), Some(Role::Aside)))
             .flat_map(|(_, relocations)| relocations)
             .filter_map(|relocation| self.target(relocation))
             .map(|id| id.index())
