@@ -325,7 +325,8 @@ g:      ret
         nopl 0(%rax)
 d:      xor %eax, %eax
         call external
-        cs call external
+        .byte 0x2e
+        call external
 k:      jne f.cold
 h:      mov %eax, %ecx
         jmp external
