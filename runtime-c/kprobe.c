@@ -87,6 +87,10 @@ static int arm_kprobe_site(struct spile_site *site)
 	error = register_kprobe(&site->kprobe);
 	if (!error && is_prefixed_call(&site->kprobe)) {
 		unregister_kprobe(&site->kprobe);
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"probe %s: a call with a prefix is there, after which the kernel would go on in its middle: a breakpoint would crash it",
+			site->probe->point);
 		error = -EILSEQ;
 	}
 	site->registered = !error;
