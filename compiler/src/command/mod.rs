@@ -2,6 +2,7 @@
 
 //! The commands, one file for each subject. [`Command`] says which one is meant.
 
+mod bpftrace;
 mod cache;
 mod check;
 mod compile;
@@ -37,6 +38,7 @@ enum Simple {
     Completion(clap_complete::Shell),
     ManPage,
     Format,
+    FromBpftrace(String),
     LanguageServer,
     ProbeTypes,
     Cache(cli::cache::Action),
@@ -55,6 +57,8 @@ impl Simple {
             Some(Simple::ManPage)
         } else if options.message.fmt {
             Some(Simple::Format)
+        } else if let Some(program) = &options.message.from_bpftrace {
+            Some(Simple::FromBpftrace(program.clone()))
         } else if options.message.language_server {
             Some(Simple::LanguageServer)
         } else if options.ask.dump_probe_types {
@@ -72,6 +76,7 @@ impl Simple {
             Simple::Completion(shell) => describe::completion(shell),
             Simple::ManPage => describe::man_page(&session.reporter),
             Simple::Format => format::format(session),
+            Simple::FromBpftrace(program) => bpftrace::translate(session, &program),
             Simple::LanguageServer => language_server::serve(session),
             Simple::ProbeTypes => list::probe_types(),
             Simple::Cache(action) => cache::perform(session, action),

@@ -43,6 +43,10 @@ pub struct MessageOptions {
     #[arg(long)]
     pub fmt: bool,
 
+    /// Print the script that does what a bpftrace program does: its text, its file, or - for standard input
+    #[arg(long, value_name = "PROGRAM", allow_hyphen_values = true)]
+    pub from_bpftrace: Option<String>,
+
     /// Serve an editor by the Language Server Protocol on standard input and output
     #[arg(long)]
     pub language_server: bool,

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The syntax tree of a bpftrace program.
+
+use spile_source::Span;
+
+/// A probe with its points.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    pub points: Vec<Point>,
+    pub filter: Option<Expr>,
+    pub body: Vec<Statement>,
+}
+
+/// One probe point, as written: `kprobe:vfs_read`.
+#[derive(Clone, Debug)]
+pub struct Point {
+    pub text: String,
+    pub span: Span,
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub enum Statement {
+    /// `target op value;`, where op is `=`, `+=` and so on.
+    Assign {
+        target: Expr,
+        op: &'static str,
+        value: Expr,
+    },
+    Expr(Expr),
+    If {
+        condition: Expr,
+        then: Vec<Statement>,
+        otherwise: Option<Vec<Statement>>,
+        negated: bool,
+    },
+    While {
+        condition: Expr,
+        body: Vec<Statement>,
+    },
+    /// `for ($x : from..to)`, without `to`.
+    Range {
+        variable: String,
+        from: Expr,
+        to: Expr,
+        body: Vec<Statement>,
+    },
+    /// `for ($x : @map)`.
+    Each {
+        variable: String,
+        map: Expr,
+        body: Vec<Statement>,
+    },
+    Unroll {
+        times: Expr,
+        body: Vec<Statement>,
+    },
+    Break,
+    Continue,
+    /// A value has no meaning in a probe.
+    Return,
+    /// `let $x`: no value.
+    Declare,
+}
+
+/// An expression and where it stands.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    pub kind: ExprKind,
+    pub span: Span,
+}
+
+/// The forms of expressions.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    Number(String),
+    /// With its quotes and escapes, which are C's in both languages.
+    Text(String),
+    /// `$1`
+    Parameter(u32),
+    /// `$#`
+    ParameterCount,
+    /// `$x`
+    Variable(String),
+    /// `@x[keys]`; the name is empty for `@`.
+    Map {
+        name: String,
+        keys: Vec<Expr>,
+    },
+    /// `comm`
+    Name(String),
+    Call {
+        name: String,
+        arguments: Vec<Expr>,
+    },
+    /// `base.name` and `base->name`
+    Member {
+        base: Box<Expr>,
+        name: String,
+    },
+    /// `base.0`
+    Field {
+        base: Box<Expr>,
+        number: usize,
+    },
+    Index {
+        base: Box<Expr>,
+        index: Box<Expr>,
+    },
+    Unary {
+        op: &'static str,
+        operand: Box<Expr>,
+    },
+    /// `++` and `--`
+    Step {
+        op: &'static str,
+        before: bool,
+        operand: Box<Expr>,
+    },
+    Binary {
+        op: &'static str,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    Ternary {
+        condition: Box<Expr>,
+        then: Box<Expr>,
+        otherwise: Box<Expr>,
+    },
+    Cast {
+        to: Type,
+        operand: Box<Expr>,
+    },
+    SizeOf(Type),
+    OffsetOf(Type, String),
+    Tuple(Vec<Expr>),
+}
+
+/// A type as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Type {
+    /// `struct sock`, `uint64`.
+    pub name: String,
+    /// The number of `*`.
+    pub pointers: usize,
+}
+
+impl Type {
+    /// Whether it is a struct or union rather than a number.
+    pub fn is_struct(&self) -> bool {
+        self.name.starts_with("struct ") || self.name.starts_with("union ")
+    }
+}
+
+impl Expr {
+    /// The keys that it is between `[` and `]`: a tuple is as many as it has fields.
+    pub fn into_keys(self) -> Vec<Expr> {
+        match self.kind {
+            ExprKind::Tuple(fields) => fields,
+            _ => vec![self],
+        }
+    }
+}

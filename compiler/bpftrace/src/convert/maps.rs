@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Maps: which global variable each is, and how it is printed.
+
+use super::value::Kind;
+
+/// The function that a map collects values with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Collects {
+    /// Plain values, counts and sums.
+    Values(Kind),
+    Average,
+    Least,
+    Greatest,
+    /// Count, average and sum.
+    Statistics,
+    Histogram,
+    /// With its lower bound, upper bound and step.
+    Linear(String, String, String),
+}
+
+/// What is known of a map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map {
+    /// In the program, without `@`.
+    pub name: String,
+    /// The global variable.
+    pub global: String,
+    /// One of each key; none for a single value.
+    pub keys: Vec<Kind>,
+    /// `None` if nothing assigns to it.
+    pub collects: Option<Collects>,
+}
+
+impl Map {
+    /// Whether its values are collected by `<<<`.
+    pub fn is_aggregate(&self) -> bool {
+        !matches!(self.collects, None | Some(Collects::Values(_)))
+    }
+
+    /// The names of keys in a loop: a handler may have loops over several maps, with keys of different types.
+    pub fn key_names(&self) -> Vec<String> {
+        match self.keys.len() {
+            1 => vec![format!("{}_key", self.global)],
+            count => (1..=count).map(|number| format!("{}_key{number}", self.global)).collect(),
+        }
+    }
+
+    /// The element with these keys.
+    pub fn element(&self, keys: &[String]) -> String {
+        if keys.is_empty() { self.global.clone() } else { format!("{}[{}]", self.global, keys.join(", ")) }
+    }
+
+    /// The head of a loop over it; `order`: of the values.
+    pub fn foreach(&self, keys: &[String], order: &str, limit: Option<&str>) -> String {
+        let keys = match keys {
+            [only] => only.clone(),
+            _ => format!("[{}]", keys.join(", ")),
+        };
+        let order = match &self.collects {
+            None | Some(Collects::Values(Kind::KernelStack | Kind::UserStack)) => String::new(),
+            Some(Collects::Values(_)) => order.to_string(),
+            Some(Collects::Average) => format!(" @avg{order}"),
+            Some(Collects::Least) => format!(" @min{order}"),
+            Some(Collects::Greatest) => format!(" @max{order}"),
+            Some(Collects::Statistics | Collects::Histogram | Collects::Linear(..)) => format!(" @count{order}"),
+        };
+        let limit = limit.map(|limit| format!(" limit {limit}")).unwrap_or_default();
+        format!("foreach ({keys} in {}{order}{limit})", self.global)
+    }
+
+    /// The value of an element as a number or text; `element` is from [`Map::element`].
+    pub fn value(&self, element: &str) -> String {
+        match &self.collects {
+            None | Some(Collects::Values(_)) => element.to_string(),
+            Some(Collects::Average) => format!("@avg({element})"),
+            Some(Collects::Least) => format!("@min({element})"),
+            Some(Collects::Greatest) => format!("@max({element})"),
+            Some(Collects::Statistics | Collects::Histogram | Collects::Linear(..)) => format!("@count({element})"),
+        }
+    }
+
+    /// Statements that print the whole map as bpftrace does: in the order of values, or (with `limit`) the greatest first.
+    pub fn print(&self, limit: Option<&str>, divisor: Option<&str>) -> Vec<String> {
+        if self.keys.is_empty() {
+            let print = self.print_element(&[], divisor);
+            return match self.is_aggregate() {
+                true => guarded(&format!("if (@count({}))", self.global), print),
+                false => print,
+            };
+        }
+        let keys = self.key_names();
+        let head = self.foreach(&keys, if limit.is_some() { "-" } else { "+" }, limit);
+        guarded(&head, self.print_element(&keys, divisor))
+    }
+
+    /// Statements that print one element.
+    pub fn print_element(&self, keys: &[String], divisor: Option<&str>) -> Vec<String> {
+        let element = self.element(keys);
+        let divided = |value: &str| divisor.map_or(value.to_string(), |divisor| format!("{value} / {divisor}"));
+        let mut line = Line::default();
+        line.text(&format!("@{}", self.name));
+        for (index, key) in keys.iter().enumerate() {
+            line.text(if index == 0 { "[" } else { ", " });
+            line.value(key, self.keys.get(index).copied().unwrap_or(Kind::Unknown));
+        }
+        line.text(if keys.is_empty() { ": " } else { "]: " });
+        match &self.collects {
+            None => line.value(&element, Kind::Unknown),
+            Some(Collects::Values(kind @ (Kind::KernelStack | Kind::UserStack))) => line.value(&element, *kind),
+            Some(Collects::Values(kind)) => line.value(&divided(&element), *kind),
+            Some(Collects::Average | Collects::Least | Collects::Greatest) => {
+                line.value(&divided(&self.value(&element)), Kind::Number);
+            }
+            Some(Collects::Statistics) => {
+                for (word, operator) in [("count ", "@count"), (", average ", "@avg"), (", total ", "@sum")] {
+                    line.text(word);
+                    line.value(&format!("{operator}({element})"), Kind::Number);
+                }
+            }
+            Some(Collects::Histogram) => line.block(&format!("print(@hist_log({element}))")),
+            Some(Collects::Linear(low, high, step)) => {
+                line.block(&format!("print(@hist_linear({element}, {low}, {high}, {step}))"));
+            }
+        }
+        line.statements()
+    }
+}
+
+/// A statement, or several as a block, after `head`.
+fn guarded(head: &str, body: Vec<String>) -> Vec<String> {
+    match body.as_slice() {
+        [only] => vec![head.to_string(), format!("\t{only}")],
+        _ => {
+            let body = body.iter().map(|line| format!("\t{line}"));
+            std::iter::once(format!("{head} {{")).chain(body).chain(std::iter::once("}".to_string())).collect()
+        }
+    }
+}
+
+/// A line of output under construction: texts and values are printed by one call as far as possible.
+#[derive(Default)]
+struct Line {
+    done: Vec<String>,
+    pieces: Vec<String>,
+    /// At the end of `pieces`.
+    text: String,
+    /// The line ended with a block that ends its own lines.
+    closed: bool,
+}
+
+impl Line {
+    fn text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn value(&mut self, text: &str, kind: Kind) {
+        match kind {
+            Kind::KernelStack => self.stack(&format!("print_stack({text})")),
+            Kind::UserStack => self.stack(&format!("print_ustack({text})")),
+            Kind::Number | Kind::Text | Kind::Unknown => {
+                self.end_text();
+                self.pieces.push(text.to_string());
+            }
+        }
+    }
+
+    /// A stack begins on a line of its own.
+    fn stack(&mut self, statement: &str) {
+        let kept = self.text.trim_end_matches(' ').len();
+        self.text.truncate(kept);
+        self.text("\\n");
+        self.flush();
+        self.done.push(statement.to_string());
+    }
+
+    fn block(&mut self, statement: &str) {
+        self.stack(statement);
+        self.closed = true;
+    }
+
+    fn end_text(&mut self) {
+        if !self.text.is_empty() {
+            self.pieces.push(format!("\"{}\"", std::mem::take(&mut self.text)));
+        }
+    }
+
+    fn flush(&mut self) {
+        self.end_text();
+        if !self.pieces.is_empty() {
+            self.done.push(format!("print({})", self.pieces.join(", ")));
+            self.pieces.clear();
+        }
+    }
+
+    fn statements(mut self) -> Vec<String> {
+        if !self.closed {
+            self.text("\\n");
+        }
+        self.flush();
+        self.done
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+use super::*;
+
+/// The script, or the messages.
+fn translated(program: &str) -> String {
+    let mut sources = spile_source::SourceMap::new();
+    let file = sources.add("<program>", program.as_bytes().to_vec(), spile_source::Origin::User);
+    match translate(file, program, &|name| (name == "libc").then(|| "/usr/lib/libc.so.6".to_string())) {
+        Ok(script) => script,
+        Err(problems) => {
+            problems.iter().map(|problem| spile_source::diagnostic::render::render(&sources, problem, false)).collect()
+        }
+    }
+}
+
+#[test]
+fn one_liners() {
+    let programs = [
+        "BEGIN { printf(\"hello world\\n\"); }",
+        "tracepoint:syscalls:sys_enter_openat { printf(\"%s %s\\n\", comm, str(args.filename)); }",
+        "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }",
+        "tracepoint:syscalls:sys_exit_read /pid == 18644/ { @bytes = hist(args.ret); }",
+        "kretprobe:vfs_read { @bytes = lhist(retval, 0, 2000, 200); }",
+        "kprobe:vfs_read { @start[tid] = nsecs; }\n\
+         kretprobe:vfs_read /@start[tid]/ { @ns[comm] = hist(nsecs - @start[tid]); delete(@start[tid]); }",
+        "tracepoint:sched:sched* { @[probe] = count(); } interval:s:5 { exit(); }",
+        "profile:hz:99 { @[kstack] = count(); }",
+        "profile:hz:99 { @[ustack(5), kstack(perf, 3), comm] = count(); }",
+        "kprobe:tcp_v4_connect { $sk = (struct sock *)arg0; $d = $sk->__sk_common.skc_daddr;\n\
+         printf(\"%-16s %d %s\\n\", comm, $sk->__sk_common.skc_num, ntop($d)); }",
+        "kfunc:vfs_open { printf(\"open path: %s\\n\", str(args->path->dentry->d_name.name)); }",
+        "uprobe:/bin/bash:readline { printf(\"%d\\n\", arg0); } uretprobe:/bin/bash:readline { printf(\"%s\\n\", str(retval)); }",
+        "usdt:/usr/sbin/mysqld:mysql:query__start { printf(\"%s\\n\", str(arg0)); }",
+        "i:s:1 { print(@x, 5); print(@x, 5, 1000); clear(@x); time(\"%H:%M:%S  \"); } k:a,k:b { @x[func] = sum(arg2); }",
+        "software:faults:1 { @[comm] = count(); } hardware:cache-misses:1000000 { @[comm, pid] = count(); }",
+        "uprobe:libc:malloc, uprobe:libnone:f { @[comm] = count(); } k:vfs_*,k:ksys_read { @n[comm] = count(); }",
+        "watchpoint:0xffffffff81000000:8:w { printf(\"hit\\n\"); }",
+        "k:f { @a = avg(arg0); @b = min(arg0); @c = max(arg0); @d[cpu] = stats(arg0); }",
+        "END { clear(@start); } k:f { @start[arg0, comm] = nsecs; @last = comm; @where[pid] = kstack; }",
+    ];
+    let all: Vec<String> = programs.iter().map(|program| format!("{program}\n----\n{}", translated(program))).collect();
+    insta::assert_snapshot!(all.join("\n========\n"));
+}
+
+#[test]
+fn statements_and_operators() {
+    let program = r#"
+#!/usr/bin/env bpftrace
+#include <linux/sched.h>
+#define MINE 0x10
+struct mine { int a; };
+config = { max_map_keys = 100 }
+/* loops */
+kprobe:f /comm == "dd" && (arg0 & 0xf0) != 0x10/ {
+  let $unset;
+  $i = 0;
+  while ($i < 5) { $i++; if ($i == 3) { continue } }
+  for ($j : 0..10) { @n[$j] += $j; }
+  unroll(3) { printf("%llu %5d %-8s|%%|%r\n", arg1, $i, comm, buf(arg2, 16)); }
+  $p = (uint32 *)arg1;
+  @v = *$p + $p[2] + *(uint8 *)arg2;
+  @narrow = (uint16)arg0 + (int32)arg1;
+  $t = (struct task_struct *)arg3;
+  if ($t->pid > 1 || (*$t).tgid < 2) { @tids[$t->comm] = count(); } else if (!arg0) { @none++; } else { return; }
+  @name = arg0 == 1 ? "one" : "other";
+  @own = curtask->pid;
+  @equal = strncmp(comm, "bash", 4) == 0;
+  if (has_key(@n, 3)) { printf("%d of %d\n", @n[3], len(@n)); }
+  for ($kv : @n) { printf("%d: %d\n", $kv.0, $kv.1); }
+  unless (arg0) { exit(); @never = 1; }
+  print(kstack); print(@n[1]); zero(@n); errorf("bad %d", arg0);
+  system("echo %d", pid); cat("/proc/%d/stat", pid);
+  printf("%s %s\n", $t->comm, $t->real_parent->something);
+  $dport = bswap($t->dport); @lport = bswap((uint16)arg0) + bswap($dport);
+  @constants = MINE + AF_INET6;
+  @by[args.prev_comm] = count(); @with[args.next_comm == "dd"] = 1; print(@n); print(@by);
+  $size = sizeof(struct task_struct) + sizeof(uint16) + offsetof(struct task_struct, pid);
+  $wait = 10ms + 1e3 + 0x1F + 1_000;
+  if ($1 > $#) { printf("%s\n", str($2)); }
+}
+fexit:nfs:nfs_open { @[args.inode->i_ino, retval] = count(); @string[tid] = str(args.inode == 0 ? 1 : 2, 200); }
+interval:ms:100 { @elapsed = elapsed; print(@elapsed); printf("%s", strftime("%Y %H:%M:%S", nsecs)); }
+t:syscalls:sys_enter_execve { join(args.argv); join(args.argv, ","); }
+"#;
+    insta::assert_snapshot!(translated(program));
+}
+
+#[test]
+fn what_has_no_counterpart_is_an_error() {
+    let programs = [
+        "kprobe:f+4 { }",
+        "iter:task { }",
+        "kprobe:f { @ = (1, 2); }",
+        "kprobe:f { skboutput(\"x\", arg0, 1, 0); }",
+        "kprobe:f { $p = arg0; printf(\"%d\", $p->x); }",
+        "kprobe:f { printf(\"%d\", AF_INET); }",
+        "interval:s:1 { printf(\"%d\", arg0); }",
+        "kprobe:f { override(-1); }",
+        "kprobe:f { @ = bswap(arg0); }",
+        "fn f($x: int64): int64 { return $x; }",
+        "kprobe:f { printf(\"%s\", strftime(\"%j\", nsecs)); }",
+        // Not bpftrace.
+        "",
+        "kprobe:f",
+        "kprobe:f { x = ; }",
+        "kprobe:f { printf(\"abc); }",
+        "kprobe:f /pid == 1 { }",
+        "probe:f { }",
+        "kprobe:f { retval }",
+        "interval:x:1 { }",
+        "kprobe:f { ` }",
+        "kprobe:f { if (1) { }",
+    ];
+    let all: Vec<String> = programs.iter().map(|program| translated(program)).collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+/// Pieces of programs in random order: an answer or messages, whatever the text is.
+#[test]
+fn any_text_is_answered() {
+    let pieces = [
+        "kprobe:f",
+        "{",
+        "}",
+        "/",
+        "@x",
+        "[",
+        "]",
+        "(",
+        ")",
+        "$a",
+        "=",
+        "count()",
+        ";",
+        ",",
+        "\"",
+        "\\",
+        "1",
+        "0x",
+        ".",
+        "->",
+        "for",
+        ":",
+        "..",
+        "if",
+        "else",
+        "(struct a *)",
+        "*",
+        "&",
+        "é",
+        "//",
+        "/*",
+        "*/",
+        "#",
+        "$",
+        "@",
+        "$1",
+        "hist(1)",
+        " ",
+    ];
+    let mut state = 1_u64;
+    for _ in 0..20_000 {
+        let mut text = String::from("kprobe:f {");
+        for _ in 0..12 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push_str(pieces[(state >> 33) as usize % pieces.len()]);
+        }
+        text.push('}');
+        translated(&text);
+    }
+}
