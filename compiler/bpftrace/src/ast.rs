@@ -2,7 +2,11 @@
 
 //! The syntax tree of a bpftrace program.
 
+use lalrpop_util::ParseError;
 use spile_source::Span;
+
+use super::error::{MAX_DEPTH, Problem, TOO_DEEP};
+use super::lexer::Token;
 
 /// A probe with its points.
 #[derive(Clone, Debug)]
@@ -69,6 +73,8 @@ pub enum Statement {
 pub struct Expr {
     pub kind: ExprKind,
     pub span: Span,
+    /// The number of expressions inside each other.
+    depth: usize,
 }
 
 /// The forms of expressions.
@@ -146,6 +152,29 @@ pub struct Type {
     pub pointers: usize,
 }
 
+impl ExprKind {
+    /// Its parts.
+    fn children(&self) -> Box<dyn Iterator<Item = &Expr> + '_> {
+        match self {
+            ExprKind::Map { keys: parts, .. } | ExprKind::Call { arguments: parts, .. } | ExprKind::Tuple(parts) => {
+                Box::new(parts.iter())
+            }
+            ExprKind::Member { base: part, .. }
+            | ExprKind::Field { base: part, .. }
+            | ExprKind::Unary { operand: part, .. }
+            | ExprKind::Step { operand: part, .. }
+            | ExprKind::Cast { operand: part, .. } => Box::new(std::iter::once(&**part)),
+            ExprKind::Index { base: left, index: right } | ExprKind::Binary { left, right, .. } => {
+                Box::new([&**left, &**right].into_iter())
+            }
+            ExprKind::Ternary { condition, then, otherwise } => {
+                Box::new([&**condition, &**then, &**otherwise].into_iter())
+            }
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+}
+
 impl Type {
     /// Whether it is a struct or union rather than a number.
     pub fn is_struct(&self) -> bool {
@@ -154,6 +183,15 @@ impl Type {
 }
 
 impl Expr {
+    /// The expression, unless it is deeper than the translation is made for.
+    pub fn new(kind: ExprKind, span: Span) -> Result<Expr, ParseError<usize, Token, Problem>> {
+        let depth = 1 + kind.children().map(|child| child.depth).max().unwrap_or(0);
+        match depth > MAX_DEPTH {
+            true => Err(ParseError::User { error: Problem::Syntax { message: TOO_DEEP.to_string(), span } }),
+            false => Ok(Expr { kind, span, depth }),
+        }
+    }
+
     /// The keys that it is between `[` and `]`: a tuple is as many as it has fields.
     pub fn into_keys(self) -> Vec<Expr> {
         match self.kind {

@@ -5,6 +5,11 @@
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
 
+/// How deep expressions, blocks and `else` may be nested: what works on them calls itself.
+pub const MAX_DEPTH: usize = 200;
+/// The message about more.
+pub const TOO_DEEP: &str = "this is nested too deep";
+
 /// A problem and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {

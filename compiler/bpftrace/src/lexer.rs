@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use spile_source::{FileId, Span};
 
-use super::error::Problem;
+use super::error::{MAX_DEPTH, Problem, TOO_DEEP};
 
 /// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,13 +71,38 @@ const TYPES: [&str; 24] = [
 pub fn lex(file: FileId, program: &str, range: Range<usize>) -> Result<Vec<Located>, Problem> {
     let mut lexer = Lexer { file, text: program.get(..range.end).unwrap_or(program), at: range.start };
     let mut tokens = Vec::new();
+    let mut depth = Depth::default();
     loop {
         lexer.skip_blanks()?;
         let start = lexer.at;
         match lexer.token()? {
-            Some(token) => tokens.push((start, token, lexer.at)),
+            Some(token) => {
+                depth.count(&token).ok_or_else(|| lexer.syntax(TOO_DEEP, start))?;
+                tokens.push((start, token, lexer.at));
+            }
             None => return Ok(tokens),
         }
+    }
+}
+
+/// Blocks that the current token is in, and branches after `else` before it.
+#[derive(Default)]
+struct Depth {
+    braces: usize,
+    others: usize,
+}
+
+impl Depth {
+    /// Takes one more token; `None` if it is too deep.
+    fn count(&mut self, token: &Token) -> Option<()> {
+        match token {
+            Token::Word("{") => self.braces += 1,
+            Token::Word("}") => self.braces = self.braces.saturating_sub(1),
+            // Each branch of a chain is inside the one before.
+            Token::Word("else") => self.others += 1,
+            _ => {}
+        }
+        (self.braces.max(self.others) <= MAX_DEPTH).then_some(())
     }
 }
 

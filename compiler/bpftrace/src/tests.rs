@@ -116,6 +116,29 @@ fn what_has_no_counterpart_is_an_error() {
     insta::assert_snapshot!(all.join("\n"));
 }
 
+#[test]
+fn depth_is_bounded() {
+    let many = 5_000;
+    for expression in [
+        format!("{}1", "!".repeat(many)),
+        format!("1{}", "+1".repeat(many)),
+        format!("{}1{}", "f(".repeat(many), ")".repeat(many)),
+        format!("{}1{}", "@[".repeat(many), "]".repeat(many)),
+        format!("args{}", ".x".repeat(many)),
+        format!("1{}", "?1:1".repeat(many)),
+    ] {
+        assert!(translated(&format!("k:f {{ @ = {expression}; }}")).contains("nested too deep"), "{expression:.20}");
+    }
+    for body in [
+        format!("{}{}", "if (1) {".repeat(many), "}".repeat(many)),
+        format!("if (1) {{ }}{}", " else if (1) { }".repeat(many)),
+    ] {
+        assert!(translated(&format!("k:f {{ {body} }}")).contains("nested too deep"), "{body:.20}");
+    }
+    assert!(translated(&format!("k:f {{ @ = {}1; }}", "(".repeat(many) + &")".repeat(many))).contains("E0601"));
+    assert!(translated(&format!("k:f {{ @ = 1{}; }}", " + 1".repeat(150))).contains("global"));
+}
+
 /// Pieces of programs in random order: an answer or messages, whatever the text is.
 #[test]
 fn any_text_is_answered() {

@@ -49,7 +49,7 @@ impl Handler<'_> {
     fn statement(&mut self, statement: &Statement) -> Vec<String> {
         match statement {
             Statement::Assign { target, op, value } => self.assign(target, op, value),
-            Statement::Expr(Expr { kind: ExprKind::Call { name, arguments }, span }) => {
+            Statement::Expr(Expr { kind: ExprKind::Call { name, arguments }, span, .. }) => {
                 self.call_statement(name, arguments, *span)
             }
             Statement::Expr(expr) => vec![self.value(expr).text],
