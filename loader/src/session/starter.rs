@@ -19,9 +19,9 @@ use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork};
 use crate::error::Error;
 use crate::host::channel;
 use crate::safety::detached;
+use crate::session::background::Running;
 use crate::session::command::{Command, Status};
 use crate::session::signals::Signals;
-use crate::session::system::Running;
 
 /// The process name of the starter.
 const NAME: &std::ffi::CStr = c"spile-start";
