@@ -26,6 +26,7 @@
 #define SPILE_CACHE_ALIGNED __attribute__((aligned(64)))
 #define READ_ONCE(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
 #define WRITE_ONCE(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+/* As the kernel's of these names. */
 #define smp_load_acquire(at) __atomic_load_n((at), __ATOMIC_ACQUIRE)
 #define smp_store_release(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
 #define smp_rmb() __atomic_thread_fence(__ATOMIC_ACQUIRE)

@@ -44,7 +44,8 @@ static void learn(struct irq_work *work)
 static unsigned long left_in_entry_area(unsigned long place)
 {
 #define STACK(name) { \
-		offsetof(struct cpu_entry_area, estacks) + offsetof(struct cea_exception_stacks, name##_stack), \
+		offsetof(struct cpu_entry_area, estacks) + \
+			offsetof(struct cea_exception_stacks, name##_stack), \
 		sizeof(((struct cea_exception_stacks *)0)->name##_stack) \
 	}
 	static const struct { unsigned long bottom, bytes; } stacks[] = {
