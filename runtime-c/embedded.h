@@ -202,7 +202,7 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 /* Where faults went before kread() and its like ended the function themselves. */
 #define CATCH_DEREF_FAULT() do { } while (0)
 
-#ifndef strlcpy	/* gone from the kernel: d26270061ae6 ("string: Remove strlcpy()"), 6.8 */
+#ifndef strlcpy	/* gone from the kernel: "string: Remove strlcpy()", 6.8 */
 #define strlcpy(to, from, bytes) ({ \
 	const char *spile_from = (from); \
 	strscpy(to, spile_from, bytes); \

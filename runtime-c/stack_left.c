@@ -3,7 +3,7 @@
  * How much of a stack is left, where it is not the task's.
  *
  * Exception stacks lie in the CPU entry areas, at virtual addresses that differ
- * by whole entry areas alone (randomized since 97e3d26b5e5f, "x86/mm: Randomize
+ * by whole entry areas alone (randomized since "x86/mm: Randomize
  * per-cpu entry area"). A CPU's interrupt stack is anywhere; the variable that
  * points to it (hardirq_stack_ptr) is not exported. Its top shows in an interrupt
  * that has come out of a task: the entry code has put the task's stack pointer
