@@ -90,14 +90,13 @@ fn kernel_headers_are_for_the_runtime_alone() {
 
 #[test]
 fn the_loader_shares_only_the_abi() {
-    none(found(&["loader/src"], &[".rs"], r"\bspile::"));
-    let root = crate::root();
-    let manifest = fs::read_to_string(root.join("loader/Cargo.toml")).expect("a manifest");
-    assert!(!manifest.lines().any(|line| line.starts_with("spile =") || line.starts_with("spile.")), "{manifest}");
-    let manifest = fs::read_to_string(root.join("runtime-c/abi/Cargo.toml")).expect("a manifest");
-    let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or_default();
-    let used = dependencies.lines().take_while(|line| !line.starts_with('[')).filter(|line| !line.trim().is_empty());
-    assert_eq!(used.count(), 0, "{manifest}");
+    let graph = crate_graph();
+    let line = |start: &str| graph.iter().find(|line| line.starts_with(start)).cloned().unwrap_or_default();
+    assert_eq!([line("spilerun ->"), line("spile-abi ->")], ["spilerun -> spile-abi", "spile-abi -> none of ours"]);
+    let packages = metadata()["packages"].take();
+    let abi = packages.as_array().expect("packages").iter().find(|package| package["name"] == "spile-abi");
+    let dependencies = abi.and_then(|abi| abi["dependencies"].as_array()).expect("dependencies");
+    assert!(dependencies.iter().all(|used| used["kind"] == "dev"), "{dependencies:?}");
 }
 
 /// The workspace's crates and which of each other they are built with, from `cargo metadata`: `NAME -> NAME NAME ...`, sorted.
