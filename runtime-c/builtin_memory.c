@@ -252,12 +252,16 @@ spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address)
 	return read_number(c, address, sizeof(void *), false, "pointer");
 }
 
-/* User memory has three functions for each type: on a fault they return 0, fail, or warn and return 0. */
+/*
+ * User memory has three functions for each type: on a fault they return 0, fail, or warn and
+ * return 0.
+ */
 #define USER_NUMBER(name, type) \
 	spile_long spile_fn_user_##name(struct spile_context *c, spile_long address) \
 	{ \
 		type value; \
-		return spile_memory_read(&value, address, sizeof(value), true) ? 0 : (spile_long)value; \
+		int error = spile_memory_read(&value, address, sizeof(value), true); \
+		return error ? 0 : (spile_long)value; \
 	} \
 	spile_long spile_fn_user_##name##_error(struct spile_context *c, spile_long address) \
 	{ \

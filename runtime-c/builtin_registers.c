@@ -77,18 +77,26 @@ struct register_name {
 
 #define REGISTER(name, field, bytes) { name, offsetof(struct pt_regs, field), bytes }
 static const struct register_name register_names[] = {
-	REGISTER("rax", ax, 8), REGISTER("rbx", bx, 8), REGISTER("rcx", cx, 8), REGISTER("rdx", dx, 8),
-	REGISTER("rsi", si, 8), REGISTER("rdi", di, 8), REGISTER("rbp", bp, 8), REGISTER("rsp", sp, 8),
-	REGISTER("r8", r8, 8), REGISTER("r9", r9, 8), REGISTER("r10", r10, 8), REGISTER("r11", r11, 8),
-	REGISTER("r12", r12, 8), REGISTER("r13", r13, 8), REGISTER("r14", r14, 8), REGISTER("r15", r15, 8),
+	REGISTER("rax", ax, 8), REGISTER("rbx", bx, 8),
+	REGISTER("rcx", cx, 8), REGISTER("rdx", dx, 8),
+	REGISTER("rsi", si, 8), REGISTER("rdi", di, 8),
+	REGISTER("rbp", bp, 8), REGISTER("rsp", sp, 8),
+	REGISTER("r8", r8, 8), REGISTER("r9", r9, 8),
+	REGISTER("r10", r10, 8), REGISTER("r11", r11, 8),
+	REGISTER("r12", r12, 8), REGISTER("r13", r13, 8),
+	REGISTER("r14", r14, 8), REGISTER("r15", r15, 8),
 	REGISTER("rip", ip, 8), REGISTER("orig_rax", orig_ax, 8),
-	REGISTER("eax", ax, 4), REGISTER("ebx", bx, 4), REGISTER("ecx", cx, 4), REGISTER("edx", dx, 4),
-	REGISTER("esi", si, 4), REGISTER("edi", di, 4), REGISTER("ebp", bp, 4), REGISTER("esp", sp, 4),
+	REGISTER("eax", ax, 4), REGISTER("ebx", bx, 4),
+	REGISTER("ecx", cx, 4), REGISTER("edx", dx, 4),
+	REGISTER("esi", si, 4), REGISTER("edi", di, 4),
+	REGISTER("ebp", bp, 4), REGISTER("esp", sp, 4),
 	REGISTER("eip", ip, 4), REGISTER("orig_eax", orig_ax, 4), REGISTER("eflags", flags, 4),
 	REGISTER("ax", ax, 8), REGISTER("bx", bx, 8), REGISTER("cx", cx, 8), REGISTER("dx", dx, 8),
 	REGISTER("si", si, 8), REGISTER("di", di, 8), REGISTER("bp", bp, 8), REGISTER("sp", sp, 8),
-	REGISTER("ip", ip, 8), REGISTER("orig_ax", orig_ax, 8), REGISTER("flags", flags, 4), REGISTER("rflags", flags, 8),
-	REGISTER("cs", cs, 4), REGISTER("xcs", cs, 4), REGISTER("ss", ss, 4), REGISTER("xss", ss, 4),
+	REGISTER("ip", ip, 8), REGISTER("orig_ax", orig_ax, 8),
+	REGISTER("flags", flags, 4), REGISTER("rflags", flags, 8),
+	REGISTER("cs", cs, 4), REGISTER("xcs", cs, 4),
+	REGISTER("ss", ss, 4), REGISTER("xss", ss, 4),
 };
 
 const char *spile_register_name(unsigned int offset)

@@ -110,7 +110,8 @@ unsigned int spile_fn_ctime(struct spile_context *c, spile_long seconds, char *o
 	out[0] = 0;
 	if (seconds < INT_MIN || seconds > longest) {
 		spile_fail_text(c, "ctime(): %lld seconds are %s", seconds,
-				seconds < 0 ? "a long, long time ago..." : "far far in the future...");
+				seconds < 0 ? "a long, long time ago..." :
+					      "far far in the future...");
 		return 0;
 	}
 	time64_to_tm(seconds, 0, &time);

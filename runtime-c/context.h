@@ -63,7 +63,7 @@ struct spile_cpu {
 	char *tokens;
 	unsigned long *stack;		/* SPILE_STACK_FRAMES of them */
 	struct spile_user_frame *user_stack;	/* as many; none if the script takes none */
-	struct spile_walk_mapping *walk_mappings;	/* user_stack.c; SPILE_WALK_MAPPINGS of them */
+	struct spile_walk_mapping *walk_mappings; /* user_stack.c; SPILE_WALK_MAPPINGS of them */
 	char *symbol;			/* SPILE_SYMBOL_TEXT bytes */
 	char *stack_text;		/* SPILE_STACK_TEXT bytes */
 	char *values;			/* of aggregates (map_init.c) */

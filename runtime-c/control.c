@@ -300,7 +300,7 @@ static int control_mmap(struct file *file, struct vm_area_struct *area)
 {
 	if (!spile_owner_permits())
 		return -EPERM;
-	/* The descriptor may have been passed on: the loader is the process that reads the rings. */
+	/* The descriptor may have been passed on: the loader is who reads the rings. */
 	spile_owner_opened();
 	return spile_ring_mmap(file, area);
 }

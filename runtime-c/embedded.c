@@ -50,7 +50,10 @@ void spile_embedded_say(const char *format, ...)
 	spile_ring_text(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, cpu->message, length);
 }
 
-/* Sets what embedded C reads of the context by SystemTap's names: registers, and which of them were hit. */
+/*
+ * Sets what embedded C reads of the context by SystemTap's names: registers, and which of them
+ * were hit.
+ */
 void spile_embedded_registers(struct spile_context *c)
 {
 	struct pt_regs *regs = spile_registers(c);

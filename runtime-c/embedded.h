@@ -106,18 +106,23 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
  * Fault-safe reads and writes through typed pointers. A fault is a run-time
  * error and ends the function. User pointers: of the current task, not paged in.
  */
-#define SPILE_EMBEDDED_GET(pointer, user) ({ \
-	__unqual_scalar_typeof(*(pointer)) spile_value; \
-	if (!spile_embedded_read(CONTEXT, (void *)&spile_value, (const volatile void *)(pointer), sizeof(spile_value), user)) \
-		return; \
-	spile_value; \
-})
-#define SPILE_EMBEDDED_PUT(pointer, value, user) ({ \
-	typeof(*(pointer)) spile_value = (value); \
-	spile_embedded_write(CONTEXT, (volatile void *)(pointer), &spile_value, sizeof(spile_value), user); \
-	if (CONTEXT->error) \
-		return; \
-})
+#define SPILE_EMBEDDED_GET(pointer, user)                                                       \
+	({                                                                                      \
+		__unqual_scalar_typeof(*(pointer)) spile_value;                                 \
+		if (!spile_embedded_read(CONTEXT, (void *)&spile_value,                         \
+					 (const volatile void *)(pointer), sizeof(spile_value), \
+					 user))                                                 \
+			return;                                                                 \
+		spile_value;                                                                    \
+	})
+#define SPILE_EMBEDDED_PUT(pointer, value, user)                                        \
+	({                                                                              \
+		typeof(*(pointer)) spile_value = (value);                               \
+		spile_embedded_write(CONTEXT, (volatile void *)(pointer), &spile_value, \
+				     sizeof(spile_value), user);                        \
+		if (CONTEXT->error)                                                     \
+			return;                                                         \
+	})
 #define kread(pointer) SPILE_EMBEDDED_GET(pointer, false)
 #define uread(pointer) SPILE_EMBEDDED_GET(pointer, true)
 #define kwrite(pointer, value) SPILE_EMBEDDED_PUT(pointer, value, false)
@@ -160,12 +165,14 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 		return; \
 	spile_to; \
 })
-#define store_uderef(size, address, value) ({ \
-	u64 spile_value = (u64)(value); \
-	spile_embedded_write(CONTEXT, (volatile void *)(unsigned long)(address), &spile_value, size, true); \
-	if (CONTEXT->error) \
-		return; \
-})
+#define store_uderef(size, address, value)                                               \
+	({                                                                               \
+		u64 spile_value = (u64)(value);                                          \
+		spile_embedded_write(CONTEXT, (volatile void *)(unsigned long)(address), \
+				     &spile_value, size, true);                          \
+		if (CONTEXT->error)                                                      \
+			return;                                                          \
+	})
 
 /*
  * Copies text up to its end, with a 0 behind it, into an array of so many bytes; to NULL
@@ -195,7 +202,7 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 /* Where faults went before kread() and its like ended the function themselves. */
 #define CATCH_DEREF_FAULT() do { } while (0)
 
-#ifndef strlcpy	/* gone from the kernel: d26270061ae6 ("string: Remove strlcpy()"), 6.8 */
+#ifndef strlcpy	/* gone from the kernel: "string: Remove strlcpy()", 6.8 */
 #define strlcpy(to, from, bytes) ({ \
 	const char *spile_from = (from); \
 	strscpy(to, spile_from, bytes); \

@@ -25,7 +25,8 @@
 #include "module_notifier.h"
 #include "run.h"
 
-#if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS) && defined(CONFIG_KPROBES_ON_FTRACE)
+#if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS) && \
+	defined(CONFIG_KPROBES_ON_FTRACE)
 
 /*
  * Written under spile_session.lock, read by hits. A slot in use has an address, and
@@ -133,17 +134,16 @@ static __always_inline void handle(unsigned long address, unsigned long *regs)
 	}
 	/* As the loads in handle_all(). */
 	alone = READ_ONCE(slot->alone);
-	if (!(alone & (ALONE_ADDS | ALONE_WHOLE | ALONE_OTHER))) {
+	if (!(alone & (ALONE_ADDS | ALONE_WHOLE | ALONE_OTHER)))
 		spile_run_simple((struct spile_site *)alone, regs);
-	} else if (alone & ALONE_ADDS) {
+	else if (alone & ALONE_ADDS)
 		spile_run_addition((struct spile_site *)(alone - ALONE_ADDS));
-	} else if (alone & ALONE_WHOLE) {
+	else if (alone & ALONE_WHOLE)
 		spile_run_whole((struct spile_site *)(alone - ALONE_WHOLE), regs);
-	} else if (alone != NOT_ALONE) {
+	else if (alone != NOT_ALONE)
 		spile_run_otherwise((struct spile_site *)(alone - ALONE_OTHER), regs);
-	} else {
+	else
 		handle_all(slot, regs);
-	}
 }
 
 static unsigned long alone_of(const struct spile_site *site)

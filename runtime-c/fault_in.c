@@ -32,6 +32,7 @@ static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct sp
 	if (READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING && c->busy != 1 &&
 	    spile_stack_suffices(site)) {
 		WRITE_ONCE(c->busy, 1);
+		/* Compiler only: NMIs of this CPU see busy before the context is used. */
 		barrier();
 		c->probe = site->probe;
 		c->regs = regs;
@@ -50,6 +51,7 @@ static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct sp
 		c->depth = 0;
 		c->frame = cpu->frame;
 		cpu->asked = 0;
+		/* Compiler only: the last use is over before NMIs see that it is free. */
 		barrier();
 		WRITE_ONCE(c->busy, 0);
 	}

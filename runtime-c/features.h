@@ -4,7 +4,8 @@
  * rest of the runtime is written for the newest. Each SPILE_HAVE_ comes from
  * the compile probe of its name in features/, never from a version number. Each
  * entry names the macro, the commit that moved the thing, the first release with
- * it and when the entry can go (a test looks for that).
+ * it and when the entry can go (a test looks for that). A commit is named by its
+ * subject, which is the same in the branches of distributions (git log --grep).
  */
 #ifndef SPILE_FEATURES_H
 #define SPILE_FEATURES_H
@@ -21,8 +22,8 @@
 
 /*
  * SPILE_HAVE_MIGRATE_DISABLE: a task stays on its CPU and can be preempted there:
- * 74d862b682f5 ("sched: Make migrate_disable/enable() independent of RT"), first
- * in 5.11; in 5.10 it disables preemption. Used by actions.c. Can go when 5.10 has.
+ * "sched: Make migrate_disable/enable() independent of RT", first in 5.11; in 5.10 it
+ * disables preemption. Used by actions.c. Can go when 5.10 has.
  */
 
 /*
@@ -36,17 +37,17 @@
 
 /*
  * SPILE_HAVE_UNWIND_START: modules can walk the stack of a task from given registers:
- * 7c7900f89770 ("x86/unwind: Add new unwind interface and implementations"), first
- * in 4.9. Used by stack.c. Can go when all architectures served have it: only x86 does.
+ * "x86/unwind: Add new unwind interface and implementations", first in 4.9. Used by
+ * stack.c. Can go when all architectures served have it: only x86 does.
  */
 #ifdef SPILE_HAVE_UNWIND_START
 #include <asm/unwind.h>
 #endif
 
 /*
- * SPILE_HAVE_HRTIMER_SETUP: hrtimer_setup() takes the handler: 908a1d775422 ("hrtimers: Introduce
- * hrtimer_setup() to replace hrtimer_init()"), first in 6.13; hrtimer_init()
- * is gone in 6.15. Can go when 6.12 has.
+ * SPILE_HAVE_HRTIMER_SETUP: hrtimer_setup() takes the handler: "hrtimers: Introduce
+ * hrtimer_setup() to replace hrtimer_init()", first in 6.13; hrtimer_init() is gone
+ * in 6.15. Can go when 6.12 has.
  */
 static inline void spile_hrtimer_setup(struct hrtimer *timer,
 				       enum hrtimer_restart (*handler)(struct hrtimer *timer),
@@ -62,8 +63,7 @@ static inline void spile_hrtimer_setup(struct hrtimer *timer,
 
 /*
  * SPILE_HAVE_GET_KRETPROBE: an instance no longer points to its kretprobe directly:
- * d741bf41d7c7 ("kprobes: Remove kretprobe hash"), first in 5.11. Can go when
- * 5.10 has.
+ * "kprobes: Remove kretprobe hash", first in 5.11. Can go when 5.10 has.
  */
 static inline struct kretprobe *spile_get_kretprobe(struct kretprobe_instance *instance)
 {
@@ -76,11 +76,11 @@ static inline struct kretprobe *spile_get_kretprobe(struct kretprobe_instance *i
 
 /*
  * SPILE_HAVE_KRETPROBE_FIND_RET_ADDR: a kretprobe's handler finds the real return
- * address in the instruction pointer, as "x86/kprobes: Fixup return address in generic
- * trampoline handler" makes it. That came with 03bac0df2886 ("kprobes: Add
- * kretprobe_find_ret_addr() for searching return address"), first in 5.16, which a
- * compile probe can see. Before, the pointer is at the trampoline, and nothing
- * reads it again after the handler. Can go when 5.10 has.
+ * address in the instruction pointer, as "x86/kprobes: Fixup return address in
+ * generic trampoline handler" makes it. That came with "kprobes: Add
+ * kretprobe_find_ret_addr() for searching return address", first in 5.16, which a
+ * compile probe can see. Before, the pointer is at the trampoline, and nothing reads
+ * it again after the handler. Can go when 5.10 has.
  */
 static inline void spile_registers_of_return(const struct kretprobe_instance *instance,
 					     struct pt_regs *regs)
@@ -92,8 +92,8 @@ static inline void spile_registers_of_return(const struct kretprobe_instance *in
 
 /*
  * SPILE_HAVE_MODULE_MEMORY: struct module_memory mem[] instead of struct
- * module_layout: ac3b43283923 ("module: replace module_layout with module_memory"),
- * first in 6.4. Can go when 6.1 has.
+ * module_layout: "module: replace module_layout with module_memory", first in 6.4.
+ * Can go when 6.1 has.
  */
 
 /* A module's read-only data, where its notes are. */
@@ -159,8 +159,8 @@ static inline void spile_trace_puts(unsigned long ip, const char *text, unsigned
 }
 
 /*
- * SPILE_HAVE_PDE_DATA_LOWER: pde_data() in lower case: 359745d78351 ("proc: remove
- * PDE_DATA() completely"), first in 5.17. Can go when 5.10 has.
+ * SPILE_HAVE_PDE_DATA_LOWER: pde_data() in lower case: "proc: remove PDE_DATA()
+ * completely", first in 5.17. Can go when 5.10 has.
  */
 static inline void *spile_pde_data(const struct inode *inode)
 {
@@ -173,14 +173,14 @@ static inline void *spile_pde_data(const struct inode *inode)
 
 /*
  * SPILE_HAVE_EXCEPTION_STACKS: the exception stacks have the names that stack_left.c
- * uses, and lie in the CPU entry areas: 019b17b3ffe4 ("x86/exceptions: Add structs for
- * exception stacks"), first in 5.2. Need not go: on a kernel with other names, only
- * the rest of the page that a hit stands on counts as stack.
+ * uses, and lie in the CPU entry areas: "x86/exceptions: Add structs for exception
+ * stacks", first in 5.2. Need not go: on a kernel with other names, only the rest of
+ * the page that a hit stands on counts as stack.
  */
 
 /*
- * SPILE_HAVE_PREEMPTIBLE_EVENTS: tracepoints of system calls are called with preemption
- * on: a363d27cdbc2 ("tracing: Allow system call tracepoints to handle page faults"),
+ * SPILE_HAVE_PREEMPTIBLE_EVENTS: tracepoints of system calls are called with
+ * preemption on: "tracing: Allow system call tracepoints to handle page faults",
  * first in 6.13. Before, all are called with preemption off. Can go when 6.12 has.
  */
 static __always_inline void spile_event_begins(void)
@@ -198,8 +198,8 @@ static __always_inline void spile_event_ends(void)
 }
 
 /*
- * SPILE_HAVE_UPROBE_DATA: handlers of uprobes take a word for each call: da09a9e0c3ea
- * ("uprobe: Add data pointer to consumer handlers"), first in 6.13. Can go when 6.12 has.
+ * SPILE_HAVE_UPROBE_DATA: handlers of uprobes take a word for each call: "uprobe: Add
+ * data pointer to consumer handlers", first in 6.13. Can go when 6.12 has.
  */
 #ifdef SPILE_HAVE_UPROBE_DATA
 #define SPILE_UPROBE_DATA , __u64 *unused
@@ -209,8 +209,8 @@ static __always_inline void spile_event_ends(void)
 
 /*
  * SPILE_HAVE_UPROBE_FILTER_MM: the filter of a uprobe is not told what is done:
- * 59da880afed2 ("uprobes: get rid of enum uprobe_filter_ctx in uprobe filter
- * callbacks"), first in 6.12. Can go when 6.1 has.
+ * "uprobes: get rid of enum uprobe_filter_ctx in uprobe filter callbacks", first in
+ * 6.12. Can go when 6.1 has.
  */
 #ifdef SPILE_HAVE_UPROBE_FILTER_MM
 #define SPILE_UPROBE_FILTER(name) bool name(struct uprobe_consumer *self, struct mm_struct *mm)
@@ -221,9 +221,9 @@ static __always_inline void spile_event_ends(void)
 #endif
 
 /*
- * SPILE_HAVE_UPROBE_HANDLE: uprobe_register() gives a handle, by which it is unregistered
- * without waiting: 3c83a9ad0295 ("uprobes: make uprobe_register() return struct uprobe
- * *"), first in 6.12. Can go when 6.1 has.
+ * SPILE_HAVE_UPROBE_HANDLE: uprobe_register() gives a handle, by which it is
+ * unregistered without waiting: "uprobes: make uprobe_register() return struct uprobe
+ * *", first in 6.12. Can go when 6.1 has.
  */
 static inline int spile_uprobe_add(struct inode *inode, loff_t offset, loff_t counted,
 				   struct uprobe_consumer *consumer, struct uprobe **handle)
@@ -258,13 +258,13 @@ static inline void spile_uprobe_wait(void)
 
 #ifdef CONFIG_DYNAMIC_FTRACE_WITH_REGS
 /*
- * SPILE_HAVE_FTRACE_REGS: the function of a ftrace_ops gets a struct ftrace_regs instead
- * of a struct pt_regs: d19ad0775dcd ("ftrace: Have the callbacks receive a struct
- * ftrace_regs instead of pt_regs"), first in 5.11. Can go when 5.10 has.
+ * SPILE_HAVE_FTRACE_REGS: the function of a ftrace_ops gets a struct ftrace_regs
+ * instead of a struct pt_regs: "ftrace: Have the callbacks receive a struct
+ * ftrace_regs instead of pt_regs", first in 5.11. Can go when 5.10 has.
  *
  * SPILE_HAVE_ARCH_FTRACE_REGS: what is in it is only reached by arch_ftrace_regs():
- * 7888af4166d4 ("ftrace: Make ftrace_regs abstract from direct use"), first in 6.13.
- * Can go when 6.12 has.
+ * "ftrace: Make ftrace_regs abstract from direct use", first in 6.13. Can go when
+ * 6.12 has.
  */
 #if defined(SPILE_HAVE_ARCH_FTRACE_REGS)
 typedef struct ftrace_regs spile_ftrace_regs;
@@ -279,9 +279,9 @@ typedef struct pt_regs spile_ftrace_regs;
 
 /*
  * SPILE_HAVE_FTRACE_RECURSION_SAFE: without this flag ftrace puts a guard of its own
- * around the call, which drops hits silently. The meaning was reversed, so that nothing
- * need be asked for, by a25d036d939a ("ftrace: Reverse what the RECURSION flag means in
- * the ftrace_ops"), first in 5.11. Can go when 5.10 has.
+ * around the call, which drops hits silently. The meaning was reversed, so that
+ * nothing need be asked for, by "ftrace: Reverse what the RECURSION flag means in the
+ * ftrace_ops", first in 5.11. Can go when 5.10 has.
  */
 #ifdef SPILE_HAVE_FTRACE_RECURSION_SAFE
 #define SPILE_FTRACE_UNGUARDED FTRACE_OPS_FL_RECURSION_SAFE
@@ -290,9 +290,8 @@ typedef struct pt_regs spile_ftrace_regs;
 #endif
 
 /*
- * SPILE_HAVE_FTRACE_SET_FILTER_IPS: many addresses for a filter in one call:
- * 4f554e955614 ("ftrace: Add ftrace_set_filter_ips function"), first in 5.18. Can go
- * when 5.10 has.
+ * SPILE_HAVE_FTRACE_SET_FILTER_IPS: many addresses for a filter in one call: "ftrace:
+ * Add ftrace_set_filter_ips function", first in 5.18. Can go when 5.10 has.
  */
 static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned long *addresses,
 					      unsigned int count, bool remove)
@@ -326,9 +325,9 @@ enum { SPILE_FTRACE_FILTERS_MANY = 0 };
 #endif
 
 /*
- * SPILE_HAVE_MAPLE_TREE_MAPS: the mappings of a process are in a maple tree, which can be
- * read under RCU: d4af56c5c7c6 ("mm: start tracking VMAs with maple tree"), first in
- * 6.1. Used by user_maps.c. Can go when 5.10 has.
+ * SPILE_HAVE_MAPLE_TREE_MAPS: the mappings of a process are in a maple tree, which
+ * can be read under RCU: "mm: start tracking VMAs with maple tree", first in 6.1.
+ * Used by user_maps.c. Can go when 5.10 has.
  */
 #ifdef SPILE_HAVE_MAPLE_TREE_MAPS
 #include <linux/maple_tree.h>

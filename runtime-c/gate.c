@@ -295,7 +295,8 @@ static int set_gate_locked(const struct spile_gate *gate)
 	    gate->pid_count > SPILE_GATE_SCOPES || gate->cgroup_count > SPILE_GATE_SCOPES)
 		return -EINVAL;
 	/*
-	 * Once expired, the gate stays closed until a new expiry is set, also if the clock is set back.
+	 * Once expired, the gate stays closed until a new expiry is set, also if the clock is
+	 * set back.
 	 */
 	is_over = gate->expires && (ktime_get_real_fast_ns() >= gate->expires ||
 				    (now && now->expires == gate->expires && has_expired(now)));

@@ -192,8 +192,8 @@ static void reverse(unsigned int *elements, unsigned int count)
 }
 
 /*
- * Numbers of all elements of the slice, in each stripe as they were made; 0 elements without room for
- * them, or when the run must end.
+ * Numbers of all elements of the slice, in each stripe as they were made; 0 elements without
+ * room for them, or when the run must end.
  */
 static unsigned int list_elements(struct spile_context *c, const struct spile_table *table,
 				  const union spile_key *keys, unsigned int any,

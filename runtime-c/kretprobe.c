@@ -29,7 +29,7 @@ enum {
 	LEAST_ACTIVE = 15,	/* calls in flight that can be followed at least */
 	ACTIVE_PER_CPU = 6,
 	SPILE_RETURN_EXTRA = sizeof(void *),	/* of an instance in a pool: return_pool.c */
-	SPILE_RETURN_LOOK = 256 << 10,		/* bytes: for less, free memory is not checked again */
+	SPILE_RETURN_LOOK = 256 << 10,	/* bytes: for less, free memory is not checked again */
 };
 
 static struct spile_site *site_of(struct kretprobe_instance *instance)

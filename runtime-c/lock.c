@@ -38,8 +38,8 @@ struct lock {
 static struct lock *all_locks;
 
 /*
- * A byte per CPU and lock: 1 while a handler on that CPU holds the lock. LOCAL is only this byte; in
- * the other modes it shows waiters which CPU they wait for.
+ * A byte per CPU and lock: 1 while a handler on that CPU holds the lock. LOCAL is only this
+ * byte; in the other modes it shows waiters which CPU they wait for.
  */
 static DEFINE_PER_CPU(u8 *, local_holders);
 
@@ -90,7 +90,7 @@ static bool is_held(unsigned int index)
 	int cpu;
 
 	for (i = 0; i < lock->stripe_count; i++)
-		/* Acquire: what was done under it; pairs with the release in spile_map_release(). */
+		/* Acquire: what was done under it; as for spile_map_release(). */
 		if (smp_load_acquire(&lock->stripes[i].holder))
 			return true;
 	if (lock->stripe_count)

@@ -140,7 +140,7 @@ static unsigned int pop_free(const struct spile_table *table, struct spile_strip
 	__u64 head = READ_ONCE(stripe->free);
 
 	while ((__u32)head) {
-		/* If another CPU has taken it, the value read is stale, but the count has changed. */
+		/* If another CPU took it, the value read is stale, but the count has changed. */
 		__u32 next = READ_ONCE(spile_element(table, (__u32)head)->next);
 		__u64 seen = cmpxchg(&stripe->free, head, ((head >> 32) + 1) << 32 | next);
 
@@ -151,7 +151,8 @@ static unsigned int pop_free(const struct spile_table *table, struct spile_strip
 	return 0;
 }
 
-static void push_free(const struct spile_table *table, struct spile_stripe *stripe, unsigned int number)
+static void push_free(const struct spile_table *table, struct spile_stripe *stripe,
+		      unsigned int number)
 {
 	__u64 head = READ_ONCE(stripe->free), seen;
 
@@ -166,18 +167,20 @@ static void push_free(const struct spile_table *table, struct spile_stripe *stri
 }
 
 /* As pop_free(), the spare one first. */
-static __always_inline unsigned int take_deleted(const struct spile_table *table, struct spile_stripe *stripe)
+static __always_inline unsigned int take_deleted(const struct spile_table *table,
+						 struct spile_stripe *stripe)
 {
 	unsigned int number = READ_ONCE(stripe->spare);
 
 	if (number)
-		/* A full barrier: what was done with it before; pairs with the release in give_back(). */
+		/* A full barrier: what was done with it before; pairs with give_back(). */
 		number = xchg(&stripe->spare, 0);
 	return spile_likely(number) ? number : pop_free(table, stripe);
 }
 
 /* An element that was deleted. The stripe is held, so nobody else puts anything there. */
-static __always_inline void give_back(const struct spile_table *table, struct spile_stripe *stripe, unsigned int number)
+static __always_inline void give_back(const struct spile_table *table, struct spile_stripe *stripe,
+				      unsigned int number)
 {
 	if (spile_likely(!READ_ONCE(stripe->spare)))
 		/* Release: pairs with the xchg() in take_deleted(). */
@@ -241,7 +244,8 @@ static void write_keys(struct spile_table *table, struct spile_element *element,
 
 /* Last of the stripe, and first of its bucket. */
 static __always_inline void link_element(struct spile_table *table, struct spile_stripe *stripe,
-					 struct spile_element *element, unsigned int number, unsigned int hash)
+					 struct spile_element *element, unsigned int number,
+					 unsigned int hash)
 {
 	unsigned int newest = stripe->newest;
 	unsigned int *bucket;
@@ -266,10 +270,11 @@ static __always_inline void link_element(struct spile_table *table, struct spile
 }
 
 /*
- * An element of a striped table for new keys, 0 if it is full: nobody looks for one in a stripe but who
- * holds it. Its value is the last one's.
+ * An element of a striped table for new keys, 0 if it is full: nobody looks for one in a stripe
+ * but who holds it. Its value is the last one's.
  */
-static __always_inline unsigned int make_in_stripe(struct spile_context *c, struct spile_table *table,
+static __always_inline unsigned int make_in_stripe(struct spile_context *c,
+						   struct spile_table *table,
 						   const union spile_key *keys, unsigned int hash)
 {
 	struct spile_stripe *stripe = spile_stripe_of(table, hash);
@@ -294,7 +299,10 @@ static __always_inline unsigned int make_in_stripe(struct spile_context *c, stru
 	return number;
 }
 
-/* An element for new keys; 0 when the table is full. Its value is left from its last use, or 0 if counted. */
+/*
+ * An element for new keys; 0 when the table is full. Its value is left from its last use, or 0 if
+ * counted.
+ */
 static unsigned int make_element(struct spile_context *c, struct spile_table *table,
 				 const union spile_key *keys, unsigned int hash)
 {
@@ -433,7 +441,8 @@ static void delete_element(struct spile_table *table, unsigned int number)
 	stripe->free = number;
 }
 
-static noinline bool hold_later(struct spile_context *c, const struct spile_table *table, struct spile_stripe *stripe)
+static noinline bool hold_later(struct spile_context *c, const struct spile_table *table,
+				struct spile_stripe *stripe)
 {
 	if (spile_stripe_wait(c, table, stripe))
 		return true;
@@ -441,12 +450,13 @@ static noinline bool hold_later(struct spile_context *c, const struct spile_tabl
 	return false;
 }
 
-static __always_inline bool hold(struct spile_context *c, const struct spile_table *table, struct spile_held *held,
-				 unsigned int hash)
+static __always_inline bool hold(struct spile_context *c, const struct spile_table *table,
+				 struct spile_held *held, unsigned int hash)
 {
 	struct spile_stripe *stripe = spile_stripe_of(table, hash);
 
-	if (spile_unlikely(!spile_stripe_try(c, &stripe->holder, table->claimed)) && !hold_later(c, table, stripe))
+	if (spile_unlikely(!spile_stripe_try(c, &stripe->holder, table->claimed)) &&
+	    !hold_later(c, table, stripe))
 		return false;
 	held->holder = &stripe->holder;
 	held->hash = hash;
@@ -469,7 +479,8 @@ int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct 
 	return 1;
 }
 
-int spile_map_hold_long(struct spile_context *c, const struct spile_map *map, struct spile_held *held, spile_long key)
+int spile_map_hold_long(struct spile_context *c, const struct spile_map *map,
+			struct spile_held *held, spile_long key)
 {
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int hash = spile_hash_long(table, key);
@@ -523,11 +534,12 @@ void spile_held_drop(const struct spile_map *map, struct spile_held *held)
 
 struct spile_string spile_held_text(const struct spile_held *held)
 {
-	return held->value ? spile_slot_string((const struct spile_slot *)held->value) : SPILE_LITERAL("");
+	return held->value ? spile_slot_string((const struct spile_slot *)held->value) :
+			     SPILE_LITERAL("");
 }
 
-void spile_held_set_text(struct spile_context *c, const struct spile_map *map, struct spile_held *held,
-			 struct spile_string value)
+void spile_held_set_text(struct spile_context *c, const struct spile_map *map,
+			 struct spile_held *held, struct spile_string value)
 {
 	char *at = held->value ? held->value : spile_held_make(c, map, held);
 
@@ -567,7 +579,8 @@ static unsigned int first_match(struct spile_context *c, const struct spile_tabl
 	unsigned int number, i;
 
 	for (i = 0; i < spile_stripe_count(table); i++) {
-		for (number = table->stripes[i].oldest; number; number = spile_element(table, number)->newer) {
+		for (number = table->stripes[i].oldest; number;
+		     number = spile_element(table, number)->newer) {
 			if (!spile_charge_steps(c, spile_map_match_steps(table, keys)))
 				return 0;
 			if (spile_map_matches(table, spile_element(table, number), keys, any))
@@ -684,7 +697,8 @@ void spile_map_delete(struct spile_context *c, const struct spile_map *map,
 	for (i = 0; i < spile_stripe_count(table); i++) {
 		for (number = table->stripes[i].oldest; number; number = next) {
 			next = spile_element(table, number)->newer;
-			if (!spile_charge_steps(c, spile_map_match_steps(table, keys) + DELETE_STEPS))
+			if (!spile_charge_steps(c,
+						spile_map_match_steps(table, keys) + DELETE_STEPS))
 				return;
 			if (spile_map_matches(table, spile_element(table, number), keys, any))
 				delete_element(table, number);

@@ -78,12 +78,14 @@ struct spile_stripe {
 	struct spile_context *holder SPILE_CACHE_ALIGNED;	/* whose run holds it (stripe.h) */
 	unsigned int count;
 	/*
-	 * an element that has been deleted, before those of `free`; put there under the stripe, taken without it; 0: none
+	 * an element that has been deleted, before those of `free`; put there under the stripe,
+	 * taken without it; 0: none
 	 */
 	unsigned int spare;
 	unsigned int oldest;
 	unsigned int newest;
-	__u64 free;			/* the element deleted last; above bit 31: how often it has changed */
+	/* the element deleted last; above bit 31: how often it has changed */
+	__u64 free;
 	__u64 sequence;
 };
 
@@ -129,7 +131,8 @@ static inline struct spile_table *spile_table_of(const struct spile_map *map)
 	return &spile_tables[map->index];
 }
 
-static inline struct spile_stripe *spile_stripe_of(const struct spile_table *table, unsigned int hash)
+static inline struct spile_stripe *spile_stripe_of(const struct spile_table *table,
+						   unsigned int hash)
 {
 	return &table->stripes[(__u64)hash >> table->stripe_shift];
 }
@@ -207,13 +210,14 @@ static inline unsigned int spile_map_match_steps(const struct spile_table *table
 }
 
 /*
- * Offsets and sizes of a new table, zeroed before. The memory for its elements,
- * buckets and, if it has any, stripes is then to be put there, zeroed, as many bytes as it says. *local: its place
- * in a CPU's values, advanced by what it takes there.
+ * Offsets and sizes of a new table, zeroed before. The memory for its elements, buckets and, if
+ * it has any, stripes is then to be put there, zeroed, as many bytes as it says. *local: its
+ * place in a CPU's values, advanced by what it takes there.
  */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);
 
 /* The run gets the stripe, for which it has to wait. False: its holder does not let go. */
-bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table, struct spile_stripe *stripe);
+bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
+		       struct spile_stripe *stripe);
 
 #endif

@@ -41,14 +41,16 @@ static inline __u64 spile_fold(__u64 a, __u64 b)
 }
 
 /* Of more than 16 bytes: all but the last 16, or more of them, go into the hash. */
-static noinline __u64 spile_hash_front(const char *text, unsigned int length, __u64 hash, __u64 other)
+static noinline __u64 spile_hash_front(const char *text, unsigned int length, __u64 hash,
+				       __u64 other)
 {
 	for (; length > 16; length -= 16, text += 16)
 		hash = spile_fold(spile_load8(text) ^ other, spile_load8(text + 8) ^ hash);
 	return hash;
 }
 
-static __always_inline __u64 spile_hash_text(const char *text, unsigned int length, __u64 seed, __u64 other)
+static __always_inline __u64 spile_hash_text(const char *text, unsigned int length, __u64 seed,
+					     __u64 other)
 {
 	__u64 hash = seed ^ ((__u64)length << 32);
 	__u64 a, b;
@@ -82,9 +84,13 @@ static inline unsigned int spile_hash_long(const struct spile_table *table, spil
 }
 
 /* One string. */
-static __always_inline unsigned int spile_hash_single_text(const struct spile_table *table, struct spile_string key)
+static __always_inline unsigned int spile_hash_single_text(const struct spile_table *table,
+							   struct spile_string key)
 {
-	return spile_hash_text(key.text, key.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
+	__u64 hash = spile_hash_text(key.text, key.length, table->seeds[0],
+				     table->seeds[SPILE_MAX_KEYS]);
+
+	return hash >> 32;
 }
 
 /* Of more than 16 bytes. */
@@ -103,9 +109,11 @@ static __always_inline bool spile_same_text(const char *a, const char *b, unsign
 	if (length > 16)
 		return spile_same_long_text(a, b, length);
 	if (length >= 8)
-		return spile_load8(a) == spile_load8(b) && spile_load8(a + length - 8) == spile_load8(b + length - 8);
+		return spile_load8(a) == spile_load8(b) &&
+		       spile_load8(a + length - 8) == spile_load8(b + length - 8);
 	if (length >= 4)
-		return spile_load4(a) == spile_load4(b) && spile_load4(a + length - 4) == spile_load4(b + length - 4);
+		return spile_load4(a) == spile_load4(b) &&
+		       spile_load4(a + length - 4) == spile_load4(b + length - 4);
 	if (!length)
 		return true;
 	/* One to three bytes: the first, the middle one and the last are all. */
@@ -122,7 +130,8 @@ static inline spile_long spile_long_key(const struct spile_element *element)
 	return *(const spile_long *)(element + 1);
 }
 
-static __always_inline bool spile_is_long(const struct spile_table *table, const struct spile_element *element,
+static __always_inline bool spile_is_long(const struct spile_table *table,
+					  const struct spile_element *element,
 					  const union spile_key *keys, unsigned int hash)
 {
 	(void)table;
@@ -130,7 +139,8 @@ static __always_inline bool spile_is_long(const struct spile_table *table, const
 	return spile_long_key(element) == keys[0].number;
 }
 
-static __always_inline bool spile_is_text(const struct spile_table *table, const struct spile_element *element,
+static __always_inline bool spile_is_text(const struct spile_table *table,
+					  const struct spile_element *element,
 					  const union spile_key *keys, unsigned int hash)
 {
 	const struct spile_slot *slot = (const struct spile_slot *)(element + 1);
@@ -152,7 +162,8 @@ static __always_inline bool spile_is_text(const struct spile_table *table, const
  */
 static __always_inline struct spile_found
 spile_find_concurrently(const struct spile_table *table, unsigned int hash,
-			bool (*is_it)(const struct spile_table *table, const struct spile_element *element,
+			bool (*is_it)(const struct spile_table *table,
+				      const struct spile_element *element,
 				      const union spile_key *keys, unsigned int hash),
 			const union spile_key *keys)
 {

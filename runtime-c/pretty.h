@@ -21,9 +21,9 @@ enum {
 struct spile_pretty_item {
 	unsigned char op;		/* enum spile_pretty_op, never END or REPEAT */
 	bool separator;			/* ", " stands before it: a new element of a REPEAT */
-	unsigned long offset;		/* INTEGER ENUM CHARS STRING_POINTER: from the object's start */
+	unsigned long offset;	/* INTEGER ENUM CHARS STRING_POINTER: from the object's start */
 	const unsigned char *operands;	/* after the op byte */
-	/* LITERAL: of the text at operands + 2; CHARS: of the array; ENUM: of the names at operands + 10 */
+	/* LITERAL: of the text at operands + 2; CHARS: of the array; ENUM: of names, operands + 10 */
 	__u32 length;
 };
 

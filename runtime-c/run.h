@@ -92,7 +92,7 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, bool entering)
 /* What kind of run it is; constants, so that each has code of its own. */
 enum spile_run_kind {
 	SPILE_RUN_ENTERING = 1,	/* the entry handler of a .return */
-	SPILE_RUN_RETURNING = 2,/* of a .return or a system call's: has what was saved at the entry */
+	SPILE_RUN_RETURNING = 2, /* of a .return, or of a system call's: has values of the entry */
 	SPILE_RUN_SIMPLE = 4,	/* spile_probe.simple, or entry_simple */
 };
 

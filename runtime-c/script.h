@@ -24,7 +24,8 @@ typedef unsigned long long spile_ulong;
  * The store is visible to other CPUs before this one goes on, as one under a lock: of two CPUs
  * that store and then look at what the other one has stored, at least one sees it.
  */
-#define spile_set_single(x, value) ((void)__atomic_exchange_n(&(x), (spile_long)(value), __ATOMIC_SEQ_CST))
+#define spile_set_single(x, value) \
+	((void)__atomic_exchange_n(&(x), (spile_long)(value), __ATOMIC_SEQ_CST))
 #define spile_unlikely(x) __builtin_expect(!!(x), 0)
 #define spile_likely(x) __builtin_expect(!!(x), 1)
 
@@ -141,7 +142,7 @@ enum spile_stale {
 	SPILE_STALE_RUN = 1,		/* to forget what the runtime keeps for this run alone */
 	/* to look at conditions: the handler may have changed what they read */
 	SPILE_STALE_CONDITIONS = 2,
-	SPILE_STALE_LOCKED = 4,		/* to count that it was skipped: a stripe was not to be had */
+	SPILE_STALE_LOCKED = 4,		/* to count that it was skipped: a stripe was locked */
 };
 
 /* All that the handler of a probe with counts_only is given of it. */
@@ -239,7 +240,14 @@ struct spile_procfs_file {
 	unsigned int most;		/* bytes that a reader gets; 0: string_bytes */
 };
 
-enum { SPILE_PACKET_SKB, SPILE_PACKET_IN, SPILE_PACKET_OUT, SPILE_PACKET_HOOK, SPILE_PACKET_VERDICT, SPILE_PACKET_WORDS };
+enum {
+	SPILE_PACKET_SKB,
+	SPILE_PACKET_IN,
+	SPILE_PACKET_OUT,
+	SPILE_PACKET_HOOK,
+	SPILE_PACKET_VERDICT,
+	SPILE_PACKET_WORDS
+};
 struct spile_netfilter {
 	/* NFPROTO_, NF_INET_ and priority of include/uapi/linux/netfilter.h */
 	unsigned int family;
@@ -261,7 +269,12 @@ struct spile_uprobe {
 	spile_long pid;
 };
 
-enum spile_sample { SPILE_SAMPLE_PERIOD, SPILE_SAMPLE_FREQUENCY, SPILE_SAMPLE_TICK, SPILE_SAMPLE_COUNTER };
+enum spile_sample {
+	SPILE_SAMPLE_PERIOD,
+	SPILE_SAMPLE_FREQUENCY,
+	SPILE_SAMPLE_TICK,
+	SPILE_SAMPLE_COUNTER
+};
 struct spile_perf {
 	unsigned int type;		/* perf_event_attr.type and .config */
 	spile_ulong config;
@@ -449,25 +462,34 @@ struct spile_map {
  * "empty aggregate" for MIN, MAX, AVERAGE and VARIANCE of nothing.
  */
 /* 0 if absent */
-spile_long spile_map_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);
+spile_long spile_map_long(struct spile_context *c, const struct spile_map *map,
+			  const union spile_key *keys);
 /* "" if absent */
-struct spile_string spile_map_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);
-int spile_map_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any);
-void spile_map_set_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);
-void spile_map_set_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, struct spile_string value);
+struct spile_string spile_map_text(struct spile_context *c, const struct spile_map *map,
+				   const union spile_key *keys);
+int spile_map_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
+		  unsigned int any);
+void spile_map_set_long(struct spile_context *c, const struct spile_map *map,
+			const union spile_key *keys, spile_long value);
+void spile_map_set_text(struct spile_context *c, const struct spile_map *map,
+			const union spile_key *keys, struct spile_string value);
 /* returns the new value */
-spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);
+spile_long spile_map_add(struct spile_context *c, const struct spile_map *map,
+			 const union spile_key *keys, spile_long delta);
 /* the same where the only key is a long, and not counted */
-spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);
+spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key,
+			     spile_long delta);
 /*
- * striped: excludes other handlers from all elements in the stripe of this one, which may be absent, to the
- * end of the run, and finds it. At most one of a map; of several maps in the order of their locks, after all other
- * locks. 0: its holder does not let go: the handler must end at once, it is counted as skipped.
- * keys: their texts stay to the end of the run.
+ * striped: excludes other handlers from all elements in the stripe of this one, which may be
+ * absent, to the end of the run, and finds it. At most one of a map; of several maps in the
+ * order of their locks, after all other locks. 0: its holder does not let go: the handler must
+ * end at once, it is counted as skipped. keys: their texts stay to the end of the run.
  */
-int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct spile_held *held, const union spile_key *keys);
+int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct spile_held *held,
+		   const union spile_key *keys);
 /* The same where the only key is a long. */
-int spile_map_hold_long(struct spile_context *c, const struct spile_map *map, struct spile_held *held, spile_long key);
+int spile_map_hold_long(struct spile_context *c, const struct spile_map *map,
+			struct spile_held *held, spile_long key);
 /* Lets go of it, if it is held. */
 static inline void spile_map_release(struct spile_held *held)
 {
@@ -476,14 +498,19 @@ static inline void spile_map_release(struct spile_held *held)
 	if (spile_unlikely(!holder))
 		return;
 	held->holder = SPILE_NONE;
-	/* Release: what was written under it; pairs with the cmpxchg() in spile_stripe_try() and the acquire in is_held() of lock.c. */
+	/*
+	 * Release: what was written under it; pairs with the cmpxchg() in spile_stripe_try()
+	 * and the acquire in is_held() of lock.c.
+	 */
 	__atomic_store_n(holder, (struct spile_context *)SPILE_NONE, __ATOMIC_RELEASE);
 }
 /* What is done with the element that is held, as below with that of any keys. */
-char *spile_held_make(struct spile_context *c, const struct spile_map *map, struct spile_held *held);
+char *spile_held_make(struct spile_context *c, const struct spile_map *map,
+		      struct spile_held *held);
 void spile_held_drop(const struct spile_map *map, struct spile_held *held);
 struct spile_string spile_held_text(const struct spile_held *held);
-void spile_held_set_text(struct spile_context *c, const struct spile_map *map, struct spile_held *held, struct spile_string value);
+void spile_held_set_text(struct spile_context *c, const struct spile_map *map,
+			 struct spile_held *held, struct spile_string value);
 static inline int spile_held_has(const struct spile_held *held)
 {
 	return held->value != SPILE_NONE;
@@ -492,7 +519,8 @@ static inline spile_long spile_held_long(const struct spile_held *held)
 {
 	return held->value ? *(spile_long *)held->value : 0;
 }
-static inline void spile_held_set_long(struct spile_context *c, const struct spile_map *map, struct spile_held *held, spile_long value)
+static inline void spile_held_set_long(struct spile_context *c, const struct spile_map *map,
+				       struct spile_held *held, spile_long value)
 {
 	char *at = held->value;
 
@@ -501,7 +529,8 @@ static inline void spile_held_set_long(struct spile_context *c, const struct spi
 	if (spile_likely(at != SPILE_NONE))
 		*(spile_long *)at = value;
 }
-static inline spile_long spile_held_add(struct spile_context *c, const struct spile_map *map, struct spile_held *held, spile_long delta)
+static inline spile_long spile_held_add(struct spile_context *c, const struct spile_map *map,
+					struct spile_held *held, spile_long delta)
 {
 	char *at = held->value;
 
@@ -517,11 +546,15 @@ static inline void spile_held_delete(const struct spile_map *map, struct spile_h
 		spile_held_drop(map, held);
 }
 /* counted: adds; also where the only key is a long, or a string */
-void spile_map_count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);
-void spile_map_count_long(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);
-void spile_map_count_text(struct spile_context *c, const struct spile_map *map, struct spile_string key, spile_long delta);
+void spile_map_count(struct spile_context *c, const struct spile_map *map,
+		     const union spile_key *keys, spile_long delta);
+void spile_map_count_long(struct spile_context *c, const struct spile_map *map, spile_long key,
+			  spile_long delta);
+void spile_map_count_text(struct spile_context *c, const struct spile_map *map,
+			  struct spile_string key, spile_long delta);
 /* absent: nothing */
-void spile_map_delete(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any);
+void spile_map_delete(struct spile_context *c, const struct spile_map *map,
+		      const union spile_key *keys, unsigned int any);
 void spile_map_clear(struct spile_context *c, const struct spile_map *map);
 
 enum spile_extractor {
@@ -548,7 +581,8 @@ struct spile_scalar {
  * <<<, of a map without keys of which nobody asks for more than that; place: what
  * spile_map.place points to
  */
-static inline struct spile_scalar *spile_feed_sum(struct spile_context *c, unsigned long place, spile_long value)
+static inline struct spile_scalar *spile_feed_sum(struct spile_context *c, unsigned long place,
+						  spile_long value)
 {
 	struct spile_scalar *scalar = (struct spile_scalar *)(c->values + place);
 
@@ -569,24 +603,31 @@ static inline void spile_feed(struct spile_context *c, unsigned long place, spil
 /* <<<, of a map without keys */
 void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spile_long value);
 /* <<< */
-void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);
+void spile_stats_add(struct spile_context *c, const struct spile_map *map,
+		     const union spile_key *keys, spile_long value);
 /* The same where the only key is a long, or a string. */
-void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long value);
-void spile_stats_add_text(struct spile_context *c, const struct spile_map *map, struct spile_string key, spile_long value);
-spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, enum spile_extractor extractor);
+void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long key,
+			  spile_long value);
+void spile_stats_add_text(struct spile_context *c, const struct spile_map *map,
+			  struct spile_string key, spile_long value);
+spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map,
+			   const union spile_key *keys, enum spile_extractor extractor);
 /*
  * @hist_log(x)[index]; "histogram index out of range". LOG: index 64 is the value 0
  * (0..127); LINEAR: 0 is below low, the last above high.
  */
-spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long index);
+spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_map *map,
+				  const union spile_key *keys, spile_long index);
 /* index in @hist_log(x) */
-int spile_histogram_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long index);
+int spile_histogram_has(struct spile_context *c, const struct spile_map *map,
+			const union spile_key *keys, spile_long index);
 unsigned int spile_histogram_buckets(const struct spile_stats_kind *kind);
 /*
  * The buckets as a payload part, for SPILE_FORMAT_HISTOGRAM. Room needed:
  * SPILE_STRING_PART(8 * buckets).
  */
-char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_map *map, const union spile_key *keys);
+char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_map *map,
+			  const union spile_key *keys);
 
 /*
  * foreach. The map must not change while it is iterated (the compiler sees to it);
@@ -611,19 +652,22 @@ struct spile_iterator {
 	spile_long limit;
 };
 /*
- * `order`: room for map->entries numbers where sort is not SPILE_SORT_NONE or there is
- * a slice, else 0, or SPILE_ORDER_STRIPES if striped; it stays the iterator's until the loop ends. keys and any: the
- * slice, as above, looked at in this call alone; keys 0: all. limit < 0: none; it
+ * `order`: room for map->entries numbers where sort is not SPILE_SORT_NONE or there is a slice,
+ * else 0, or SPILE_ORDER_STRIPES if striped; it stays the iterator's until the loop ends. keys
+ * and any: the slice, as above, looked at in this call alone; keys 0: all. limit < 0: none; it
  * counts the elements that the slice lets through. Sorting is stable, strings by bytes.
  */
-void spile_iterate(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map, const union spile_key *keys,
-		   unsigned int any, int sort, int descending, spile_long limit, unsigned int *order);
+void spile_iterate(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map,
+		   const union spile_key *keys, unsigned int any, int sort, int descending,
+		   spile_long limit, unsigned int *order);
 /*
  * foreach (bucket in @hist_log(map[keys])): `buckets`, room for SPILE_MAX_BUCKETS, gets
  * a copy; order: room for as many. sort: NONE, 0 or VALUE.
  */
-void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map, const union spile_key *keys,
-			     int sort, int descending, spile_long limit, unsigned int *order, spile_ulong *buckets);
+void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it,
+			     const struct spile_map *map, const union spile_key *keys, int sort,
+			     int descending, spile_long limit, unsigned int *order,
+			     spile_ulong *buckets);
 /* A script's limit: below 0 there is nothing. */
 static inline spile_long spile_limit(spile_long limit) { return limit < 0 ? 0 : limit; }
 /* To the next element; 0 when there is none. */
@@ -686,10 +730,11 @@ struct spile_script {
 	unsigned int target_count;
 	const struct spile_program *programs;	/* 0 where program_count is 0 */
 	unsigned int program_count;
-	int follows;			/* a probe is for the session's process and its descendants */
+	int follows;		/* a probe is for the session's process and its descendants */
 	struct spile_module_symbol *module_symbols;	/* 0 where module_symbol_count is 0 */
 	unsigned int module_symbol_count;
-	const struct spile_fingerprint *fingerprints;	/* guru mode; 0 where fingerprint_count is 0 */
+	/* guru mode; 0 where fingerprint_count is 0 */
+	const struct spile_fingerprint *fingerprints;
 	unsigned int fingerprint_count;
 	const struct spile_lines *lines;	/* 0 where line_table_count is 0 */
 	unsigned int line_table_count;
@@ -785,13 +830,28 @@ static inline int spile_charge_steps(struct spile_context *c, spile_ulong steps)
 /* Arithmetic of the language: two's complement, truncating, MIN/-1 = MIN, MIN%-1 = 0. */
 spile_long spile_divide(struct spile_context *c, spile_long a, spile_long b);
 spile_long spile_modulo(struct spile_context *c, spile_long a, spile_long b);
-static inline spile_long spile_add(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a + (spile_ulong)b); }
-static inline spile_long spile_subtract(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a - (spile_ulong)b); }
-static inline spile_long spile_multiply(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a * (spile_ulong)b); }
+static inline spile_long spile_add(spile_long a, spile_long b)
+{
+	return (spile_long)((spile_ulong)a + (spile_ulong)b);
+}
+static inline spile_long spile_subtract(spile_long a, spile_long b)
+{
+	return (spile_long)((spile_ulong)a - (spile_ulong)b);
+}
+static inline spile_long spile_multiply(spile_long a, spile_long b)
+{
+	return (spile_long)((spile_ulong)a * (spile_ulong)b);
+}
 static inline spile_long spile_negate(spile_long a) { return (spile_long)(0 - (spile_ulong)a); }
-static inline spile_long spile_shift_left(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a << (b & 63)); }
+static inline spile_long spile_shift_left(spile_long a, spile_long b)
+{
+	return (spile_long)((spile_ulong)a << (b & 63));
+}
 static inline spile_long spile_shift_right(spile_long a, spile_long b) { return a >> (b & 63); }
-static inline spile_long spile_shift_right_logical(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a >> (b & 63)); }
+static inline spile_long spile_shift_right_logical(spile_long a, spile_long b)
+{
+	return (spile_long)((spile_ulong)a >> (b & 63));
+}
 
 /*
  * Run-time minus link-time addresses of the kernel; what to add to a per-CPU symbol's
@@ -806,8 +866,10 @@ unsigned long spile_per_cpu_offset(void);
  */
 spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size);
 spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsigned int size);
-void spile_write(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value);
-void spile_write_user(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value);
+void spile_write(struct spile_context *c, spile_ulong address, unsigned int size,
+		 spile_ulong value);
+void spile_write_user(struct spile_context *c, spile_ulong address, unsigned int size,
+		      spile_ulong value);
 /* Writes a probed register, if the gate allows it. */
 void spile_set_register(struct spile_context *c, unsigned int offset, spile_long value);
 /* Sign extension of the low bits (1..64) of value. */
@@ -861,7 +923,8 @@ struct spile_tagged_regex {
 /* 1 if the pattern matches anywhere in s; one step for each byte. */
 int spile_regex_test(const struct spile_regex *regex, struct spile_string s);
 /* The same; matched(), matched_str() and ngroups() then tell where. */
-int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *regex, struct spile_string s);
+int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *regex,
+		      struct spile_string s);
 
 /*
  * Payloads. A payload cursor is where the next part goes; 0 when there was no
@@ -873,7 +936,8 @@ int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *
  * Room for a record of up to `bytes` payload in this CPU's ring; counts it as lost and
  * returns 0 if there is none.
  */
-char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes);
+char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id,
+			 unsigned int bytes);
 /* Makes the record that ends at `end` visible; end 0 does nothing. */
 void spile_record_commit(struct spile_context *c, char *end);
 /* struct spile_record (abi.h) */
@@ -891,7 +955,8 @@ void spile_record_publish(struct spile_context *c);
  * As spile_record_begin(), of SPILE_RECORD_PRINT whose payload has exactly so many bytes,
  * a multiple of 8: without a call where there certainly is room.
  */
-static inline spile_long *spile_print_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes)
+static inline spile_long *spile_print_begin(struct spile_context *c, unsigned int kind,
+					    unsigned int id, unsigned int bytes)
 {
 	struct spile_record_head *head = (struct spile_record_head *)c->record;
 
@@ -919,7 +984,8 @@ char *spile_scratch(struct spile_context *c);
  * Formats the payload written into the scratch up to `end`; returns the length in out.
  * Sets an error only for memory dumps that fault.
  */
-unsigned int spile_format(struct spile_context *c, const unsigned char *format, unsigned int format_bytes, char *end, char *out);
+unsigned int spile_format(struct spile_context *c, const unsigned char *format,
+			  unsigned int format_bytes, char *end, char *out);
 
 static inline char *spile_put_long(char *at, spile_long value)
 {
@@ -933,18 +999,21 @@ char *spile_put_string(char *at, struct spile_string s);
  * Addresses of the stack from `first` on, at most `most` (below 0: all), for enum
  * spile_named. Room needed: SPILE_STRING_PART(8 * SPILE_STACK_FRAMES).
  */
-char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first, spile_long most);
+char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first,
+		      spile_long most);
 /* Frames of the user stack. Room needed: SPILE_STRING_PART(16 * SPILE_STACK_FRAMES). */
 char *spile_put_user_stack(struct spile_context *c, char *at);
 /* An address of user space as a frame. Room needed: SPILE_STRING_PART(16). */
 char *spile_put_user_frame(struct spile_context *c, char *at, spile_long address);
 /* `bytes` bytes of memory at address (%m, %M). Room needed: SPILE_STRING_PART(bytes). */
-char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes, int user);
+char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes,
+		       int user);
 /*
  * The object at address as `description` says. Room needed: computed by the compiler
  * (SPILE_STRING_PART of size and of each string pointer with string_bytes - 1).
  */
-char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *description, unsigned int description_bytes, spile_ulong address);
+char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *description,
+		       unsigned int description_bytes, spile_ulong address);
 
 /*
  * Function frames: `bytes` of zeroed-on-need memory for a function's strings; 0 and an

@@ -136,7 +136,7 @@ unsigned int spile_stack_task(struct spile_context *c, unsigned long address,
 	/*
 	 * The task's stack cannot be pinned by a module. One that has not begun
 	 * to exit keeps it longer than the few steps here take, and since
-	 * e540bf3162e8 ("fork: Only cache the VMAP stack in finish_task_switch()",
+	 * "fork: Only cache the VMAP stack in finish_task_switch()",
 	 * 5.18) its memory also outlives this section.
 	 */
 	rcu_read_lock();

@@ -3,7 +3,7 @@
  * How much of a stack is left, where it is not the task's.
  *
  * Exception stacks lie in the CPU entry areas, at virtual addresses that differ
- * by whole entry areas alone (randomized since 97e3d26b5e5f, "x86/mm: Randomize
+ * by whole entry areas alone (randomized since "x86/mm: Randomize
  * per-cpu entry area"). A CPU's interrupt stack is anywhere; the variable that
  * points to it (hardirq_stack_ptr) is not exported. Its top shows in an interrupt
  * that has come out of a task: the entry code has put the task's stack pointer
@@ -44,7 +44,8 @@ static void learn(struct irq_work *work)
 static unsigned long left_in_entry_area(unsigned long place)
 {
 #define STACK(name) { \
-		offsetof(struct cpu_entry_area, estacks) + offsetof(struct cea_exception_stacks, name##_stack), \
+		offsetof(struct cpu_entry_area, estacks) + \
+			offsetof(struct cea_exception_stacks, name##_stack), \
 		sizeof(((struct cea_exception_stacks *)0)->name##_stack) \
 	}
 	static const struct { unsigned long bottom, bytes; } stacks[] = {

@@ -9,7 +9,7 @@
 #include "script.h"
 #include "builtins.h"
 
-/* An entry without a name ends a kind; its mask is 0, or 1 + the number of the kind to go on with. */
+/* An entry without a name ends a kind; its mask is 0, or 1 + the number of the next kind. */
 struct syscall_name {
 	u32 mask, value;
 	const char *name;

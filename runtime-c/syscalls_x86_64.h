@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Numbers of the system calls of 64-bit programs on x86 and their names, as the kernel's ABI fixes them.
- * The compiler reads this file too (probe/syscall.rs): one entry on each line.
+ * Numbers of the system calls of 64-bit programs on x86 and their names, as the kernel's ABI
+ * fixes them. The compiler reads this file too (probe/syscall.rs): one entry on each line.
  */
 SPILE_SYSCALL(0, read)
 SPILE_SYSCALL(1, write)

@@ -23,7 +23,7 @@ enum { MOST_ARGUMENTS = 12 };	/* the compiler knows it too (probe/tracepoint.rs)
 
 /*
  * Any context. Those of system calls are called with preemption on since
- * a363d27cdbc2 ("tracing: Allow system call tracepoints to handle page faults"), 6.13.
+ * "tracing: Allow system call tracepoints to handle page faults", 6.13.
  */
 static __always_inline void handle_event(struct spile_site *site, unsigned long *arguments)
 {

@@ -277,7 +277,8 @@ static bool step(struct user_walk *walk)
 	if (walk->at && walk->at->file) {
 		table = spile_user_file_table(walk->cpu, walk->at->file, code);
 		if (table)
-			rule = spile_unwind_rule_at(table, offset_of_code(&walk->at->mapping, code));
+			rule = spile_unwind_rule_at(table,
+						    offset_of_code(&walk->at->mapping, code));
 	}
 	if (rule)
 		return apply(walk, rule);

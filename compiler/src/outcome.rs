@@ -27,7 +27,7 @@ pub enum Run {
     /// By the loader in this process: signals and the terminal stay as they are.
     Here(Box<spilerun::options::Options>),
     /// In a separate process, as `stap` does.
-    Apart {
+    SessionProcess {
         /// The loader's command line, its name first.
         words: Vec<OsString>,
         /// Say how pass 5 ended.
@@ -43,7 +43,7 @@ impl Outcome {
             Outcome::Run { run, directory } => {
                 let status = match run {
                     Run::Here(options) => spilerun::execute(&options),
-                    Run::Apart { words, verbose } => peer::Apart { verbose }.run(words),
+                    Run::SessionProcess { words, verbose } => peer::SessionProcess { verbose }.run(words),
                 };
                 drop(directory);
                 status

@@ -22,12 +22,12 @@ const PASSED_ON: [Signal; 5] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP,
 
 /// How to run a session in a separate process.
 #[derive(Clone, Copy, Debug)]
-pub struct Apart {
+pub struct SessionProcess {
     /// Say how pass 5 ended.
     pub verbose: bool,
 }
 
-impl Apart {
+impl SessionProcess {
     /// Runs the loader with these arguments (the program's name first) to its end; signals sent to this process are passed
     /// on to it.
     pub fn run(self, arguments: Vec<OsString>) -> ExitCode {

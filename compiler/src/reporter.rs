@@ -16,7 +16,7 @@ use spile_source::SourceMap;
 use spile_source::diagnostic::{Code, Diagnostic, Severity, json, render};
 
 use crate::cli::options::{Form, Options};
-use crate::cli::progress::{Progress, Speaker};
+use crate::cli::progress::{Progress, ProgressHandle};
 use crate::outcome::Outcome;
 
 /// The work ended early with this exit status; the reason has been printed.
@@ -41,7 +41,7 @@ pub struct Reporter {
     /// Progress is shown: not where `-vvv` prints lines in between.
     progress: bool,
     /// For code that has no [`Progress`] of the current work.
-    speaker: Rc<RefCell<Option<Speaker>>>,
+    handle: Rc<RefCell<Option<ProgressHandle>>>,
     /// Warnings since pass 1, which are printed again when the module comes from the cache.
     recorded: String,
 }
@@ -57,7 +57,7 @@ impl Reporter {
             strict: options.message.strict,
             verbosity: [1, 2, 3, 4, 5].map(|pass| options.message.verbosity(pass)),
             progress: options.message.verbose < 3,
-            speaker: Rc::default(),
+            handle: Rc::default(),
             recorded: String::new(),
         }
     }
@@ -198,16 +198,16 @@ impl Reporter {
     /// Shows `text` until the result is dropped, if the work takes long.
     pub fn progress(&self, text: &str) -> Progress {
         let progress = Progress::start(text, self.progress);
-        *self.speaker.borrow_mut() = progress.speaker();
+        *self.handle.borrow_mut() = progress.handle();
         progress
     }
 
     /// A function that replaces the text of the progress shown at the time it is called.
     pub fn progress_text(&self) -> Box<dyn Fn(&str)> {
-        let speaker = self.speaker.clone();
+        let handle = self.handle.clone();
         Box::new(move |text| {
-            if let Some(speaker) = &*speaker.borrow() {
-                speaker.say(text);
+            if let Some(handle) = &*handle.borrow() {
+                handle.say(text);
             }
         })
     }

@@ -64,11 +64,12 @@ use crate::records::livepatch;
 use crate::report::status;
 use crate::safety::check;
 use crate::safety::landlock::{self, Right};
-use crate::safety::loaded::{Loaded, Ownership};
+use crate::safety::loaded::Loaded;
+use crate::safety::ownership::Ownership;
 use crate::safety::rights::{Rights, Start};
 use crate::service::reserved;
 use crate::session::starter::Starter;
-use crate::session::{command, daemon};
+use crate::session::{daemon, target};
 
 /// The whole program. `arguments` begin with the program's name, which may be staprun's. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -258,7 +259,7 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
     }
     let signals = signals::Signals::catch()?;
     let sinks = output::Sinks::open(options, cpus())?;
-    let target = command::Target::prepare(options, starter.as_ref())?;
+    let target = target::Target::prepare(options, starter.as_ref())?;
     let start = Start { rename, service: options.service, verbose: options.verbose };
     let (device, most_bytes) = rights.load(&file, start)?;
     let name = file.description.meta.name.as_str();
@@ -308,7 +309,7 @@ fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error>
             starter: starter.as_ref(),
             root: rights.line(),
         };
-        session::run(&subject, options, command::Target::None, sinks, &signals, waiting)
+        session::run(&subject, options, target::Target::None, sinks, &signals, waiting)
     };
     match run(device) {
         Ok(end) => finish(Loaded::new(name, rights), Ok(end)),

@@ -60,7 +60,7 @@ enum spile_info_flag {
 	SPILE_INFO_KEPT = 1,		/* set by SPILE_KEEP */
 	SPILE_INFO_OVERWRITE = 2,
 	SPILE_INFO_OPENED = 4,		/* the device is open */
-	SPILE_INFO_USER_STACKS = 8,	/* the script takes stacks of user space, or names its addresses */
+	SPILE_INFO_USER_STACKS = 8,	/* the script takes user stacks, or names their addresses */
 };
 
 /*
@@ -92,7 +92,8 @@ enum spile_rank {
 };
 enum spile_owner_flag {
 	SPILE_OWNER_SERVICE = 1,	/* a service has started it */
-	SPILE_OWNER_HAS_SET = 2,	/* SPILE_SET has changed a global that commands of system() may depend on */
+	/* SPILE_SET has changed a global that commands of system() may depend on */
+	SPILE_OWNER_HAS_SET = 2,
 };
 
 /* SPILE_SET: sets a global, before SPILE_START (EBUSY later). */
@@ -213,7 +214,7 @@ struct spile_counters {
 	__u64 errors;		/* of handled: ended with a run-time error */
 	/* calls without a return probe: instances exhausted (struct kretprobe.nmissed) */
 	__u64 return_misses;
-	__u64 stopped;		/* before all probes were armed, or while the session was stopping */
+	__u64 stopped;		/* before all probes were armed, or while the session stopped */
 	__u64 lost_records;	/* records of its handler lost for lack of space */
 	__u64 timed;		/* timed runs, for the following, in CPU cycles: */
 	__u64 cycles;
@@ -299,9 +300,9 @@ enum spile_file_flag {
 	SPILE_FILE_HAS_TABLE = 1,	/* SPILE_UNWIND was called for it */
 };
 /*
- * SPILE_WANTED: the next file that a stack led through while it had no table, or that such
- * a process has mapped as code; ENOENT: there is none. Such a file is reported again, at most once a second, as long as it is
- * met. poll reports POLLRDBAND while there is one.
+ * SPILE_WANTED: the next file that a stack led through while it had no table, or that such a
+ * process has mapped as code; ENOENT: there is none. Such a file is reported again, at most
+ * once a second, as long as it is met. poll reports POLLRDBAND while there is one.
  *
  * SPILE_UNWIND: how to unwind the stack in the code of a file. Once for each file (EEXIST).
  * The file is the one that the caller has mapped at an address of its own, so that it is
@@ -487,7 +488,7 @@ enum spile_stack_flag {
 	SPILE_STACK_OF_USER = 1,	/* of user space */
 	SPILE_STACK_FULL = 2,		/* " 0xADDRESS : " before each name */
 	SPILE_STACK_LINES = 4,		/* source lines after them */
-	SPILE_STACK_RETURNING = 8,	/* on a function's return: the first address is the return address */
+	SPILE_STACK_RETURNING = 8,	/* on a return: the first address is the return address */
 	/* the first address is that of an instruction, all others are return addresses */
 	SPILE_STACK_AT_PROBE = 16,
 	SPILE_STACK_STORED = 32,	/* by the script, at other times than the record's */
@@ -559,7 +560,8 @@ enum spile_named {
 	SPILE_NAMED_USER_BUILD_ID = 'B',	/* in hex */
 };
 enum spile_format_flag {
-	SPILE_FLAG_ZERO = 1, SPILE_FLAG_PLUS = 2, SPILE_FLAG_MINUS = 4, SPILE_FLAG_SPACE = 8, SPILE_FLAG_SHARP = 16,
+	SPILE_FLAG_ZERO = 1, SPILE_FLAG_PLUS = 2, SPILE_FLAG_MINUS = 4, SPILE_FLAG_SPACE = 8,
+	SPILE_FLAG_SHARP = 16,
 };
 enum spile_size_kind {
 	SPILE_SIZE_NONE = 0, SPILE_SIZE_FIXED = 1, SPILE_SIZE_STAR = 2,

@@ -48,10 +48,21 @@ static void handler(struct spile_context *c)
 }
 
 static const struct spile_probe probes[] = {
-	{ .point = "begin", .script_point = "begin", .kind = SPILE_PROBE_BEGIN, .handler = handler },
+	{
+		.point = "begin",
+		.script_point = "begin",
+		.kind = SPILE_PROBE_BEGIN,
+		.handler = handler,
+	},
 };
 
-const struct spile_script spile_script = { .title = "reference", .probes = probes, .probe_count = 1 };
+const struct spile_script spile_script = {
+	.title = "reference",
+	.probes = probes,
+	.probe_count = 1,
+};
 
-static const unsigned char meta[] __attribute__((section(".spile.meta"), used, aligned(8))) = { 1, 2, 3 };
-static const char modinfo[] __attribute__((section(".modinfo"), used, aligned(1))) = "spile_reference=1";
+static const unsigned char meta[]
+	__attribute__((section(".spile.meta"), used, aligned(8))) = { 1, 2, 3 };
+static const char modinfo[]
+	__attribute__((section(".modinfo"), used, aligned(1))) = "spile_reference=1";

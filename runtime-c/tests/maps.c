@@ -67,7 +67,8 @@ __u64 spile_map_moment(struct spile_context *c)
 }
 
 /* As lock.c, for as long as it takes. */
-bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table, struct spile_stripe *stripe)
+bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
+		       struct spile_stripe *stripe)
 {
 	while (!spile_stripe_try(c, &stripe->holder, table->claimed))
 		cpu_relax();
@@ -82,8 +83,9 @@ static bool failed_with(struct spile_context *c, const char *want)
 	return same;
 }
 
-#define CHECK(condition) \
-	((condition) ? (void)0 : (void)(failures++, printf("%s:%d: %s\n", __func__, __LINE__, #condition)))
+#define CHECK(condition)         \
+	((condition) ? (void)0 : \
+		       (void)(failures++, printf("%s:%d: %s\n", __func__, __LINE__, #condition)))
 
 static uint64_t random_state = 0x5eed;
 
@@ -156,13 +158,17 @@ struct model {
 static void draw_value(struct value *value, unsigned int variety)
 {
 	static const char *const texts[] = {
-		"", "a", "b", "ab", "abc", "abcd", "abce", "abcdefg", "abcdefgh", "abcdefgi", "bbcdefgh",
+		"", "a", "b", "ab", "abc", "abcd", "abce", "abcdefg", "abcdefgh", "abcdefgi",
+		"bbcdefgh",
 		"abcdefghijklmnop", "abcdefghijklmnopq", "abcdefghijklmnopqrstuvw", "\xff", "a\xff",
 	};
-	static const spile_long numbers[] = { 0, 1, -1, INT64_MAX, INT64_MIN, 2, 1ll << 32, -(1ll << 32), 1ll << 63 };
+	static const spile_long numbers[] = {
+		0, 1, -1, INT64_MAX, INT64_MIN, 2, 1ll << 32, -(1ll << 32), 1ll << 63,
+	};
 
 	memset(value, 0, sizeof(*value));
-	value->number = draw(3) ? (spile_long)draw(variety) : numbers[draw(sizeof(numbers) / sizeof(*numbers))];
+	value->number = draw(3) ? (spile_long)draw(variety) :
+				  numbers[draw(sizeof(numbers) / sizeof(*numbers))];
 	strcpy(value->text, texts[draw(min(variety, sizeof(texts) / sizeof(*texts)))]);
 }
 
@@ -188,7 +194,8 @@ static void keys_of(const struct spile_map *map, const struct value *values, uni
 	}
 }
 
-static bool model_matches(const struct model *model, unsigned int element, const struct value *keys, unsigned int any)
+static bool model_matches(const struct model *model, unsigned int element, const struct value *keys,
+			  unsigned int any)
 {
 	unsigned int i;
 
@@ -197,7 +204,8 @@ static bool model_matches(const struct model *model, unsigned int element, const
 
 		if (any >> i & 1)
 			continue;
-		if (is_text(model->map, i) ? strcmp(mine->text, keys[i].text) : mine->number != keys[i].number)
+		if (is_text(model->map, i) ? strcmp(mine->text, keys[i].text) :
+					     mine->number != keys[i].number)
 			return false;
 	}
 	return true;
@@ -257,8 +265,8 @@ static int model_compare(const struct model *model, unsigned int a, unsigned int
 }
 
 /* The slice in order; insertion sort is stable. */
-static unsigned int model_order(const struct model *model, const struct value *keys, unsigned int any,
-				int sort, int descending, unsigned int *order)
+static unsigned int model_order(const struct model *model, const struct value *keys,
+				unsigned int any, int sort, int descending, unsigned int *order)
 {
 	unsigned int count = 0, i, at;
 
@@ -281,7 +289,8 @@ static unsigned int model_order(const struct model *model, const struct value *k
 
 static bool same(struct spile_string got, const struct value *want)
 {
-	return got.length == strlen(want->text) && !memcmp(got.text, want->text, got.length) && !got.text[got.length];
+	return got.length == strlen(want->text) && !memcmp(got.text, want->text, got.length) &&
+	       !got.text[got.length];
 }
 
 static void check_iteration(const struct model *model, const struct value *slice, unsigned int any)
@@ -316,7 +325,8 @@ static void check_iteration(const struct model *model, const struct value *slice
 				CHECK(spile_iterator_long(&it, key) == want->number);
 		}
 		if (map->value == SPILE_VALUE_STRING)
-			CHECK(same(spile_iterator_value_text(&it), &model->elements[wanted[i]].value));
+			CHECK(same(spile_iterator_value_text(&it),
+				   &model->elements[wanted[i]].value));
 		else
 			CHECK(spile_iterator_value(&it) == model->elements[wanted[i]].value.number);
 	}
@@ -326,11 +336,13 @@ static void check_iteration(const struct model *model, const struct value *slice
 
 static const char *overflow_of(const struct spile_map *map)
 {
-	return map->sized ? "Array overflow, check size limit (7)" : "Array overflow, check MAXMAPENTRIES";
+	return map->sized ? "Array overflow, check size limit (7)" :
+			    "Array overflow, check MAXMAPENTRIES";
 }
 
 /* As the generated code chooses. */
-static void count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta)
+static void count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
+		  spile_long delta)
 {
 	if (map->keys > 1)
 		spile_map_count(c, map, keys, delta);
@@ -372,9 +384,11 @@ static void random_run(struct model *model, const struct value *keys, union spil
 		case 0:
 			if (map->value == SPILE_VALUE_STRING)
 				CHECK(same(spile_held_text(held),
-					   element < 0 ? &(struct value){ 0 } : &model->elements[element].value));
+					   element < 0 ? &(struct value){ 0 } :
+							 &model->elements[element].value));
 			else
-				CHECK(spile_held_long(held) == (element < 0 ? 0 : model->elements[element].value.number));
+				CHECK(spile_held_long(held) ==
+				      (element < 0 ? 0 : model->elements[element].value.number));
 			break;
 		case 1:
 			spile_held_delete(map, held);
@@ -388,8 +402,13 @@ static void random_run(struct model *model, const struct value *keys, union spil
 			} else if (draw(2)) {
 				spile_held_set_long(c, map, held, value.number);
 			} else if (element >= 0) {
-				value.number = spile_add(value.number, model->elements[element].value.number);
-				CHECK(spile_held_add(c, map, held, spile_subtract(value.number, model->elements[element].value.number)) ==
+				value.number = spile_add(value.number,
+							 model->elements[element].value.number);
+				CHECK(spile_held_add(
+					      c, map, held,
+					      spile_subtract(
+						      value.number,
+						      model->elements[element].value.number)) ==
 				      value.number);
 			} else {
 				CHECK(spile_held_add(c, map, held, 1) == 0);
@@ -445,9 +464,14 @@ static void random_operation(struct model *model)
 			spile_map_set_long(c, map, their_keys, value.number);
 		} else {
 			if (element >= 0)
-				value.number = (uint64_t)value.number + (uint64_t)model->elements[element].value.number;
-			CHECK(spile_map_add(c, map, their_keys, (uint64_t)value.number -
-				(element >= 0 ? (uint64_t)model->elements[element].value.number : 0)) ==
+				value.number = (uint64_t)value.number +
+					       (uint64_t)model->elements[element].value.number;
+			CHECK(spile_map_add(c, map, their_keys,
+					    (uint64_t)value.number -
+						    (element >= 0 ?
+							     (uint64_t)model->elements[element]
+								     .value.number :
+							     0)) ==
 			      (element >= 0 ? value.number : 0));
 		}
 		if (element < 0)
@@ -460,7 +484,8 @@ static void random_operation(struct model *model)
 		element = model_find(model, keys);
 		if (map->value == SPILE_VALUE_STRING)
 			CHECK(same(spile_map_text(c, map, their_keys),
-				   element < 0 ? &(struct value){ 0 } : &model->elements[element].value));
+				   element < 0 ? &(struct value){ 0 } :
+						 &model->elements[element].value));
 		else
 			CHECK(spile_map_long(c, map, their_keys) ==
 			      (element < 0 ? 0 : model->elements[element].value.number));
@@ -499,10 +524,24 @@ static void arrays(void)
 		{ .name = "a", .keys = 1, .entries = 40 },
 		{ .name = "b", .keys = 1, .entries = 7, .sized = 1 },
 		{ .name = "c", .keys = 1, .entries = 7, .wrap = 1 },
-		{ .name = "d", .keys = 1, .string_keys = 1, .entries = 10, .value = SPILE_VALUE_STRING },
-		{ .name = "e", .keys = 1, .string_keys = 1, .entries = 5, .wrap = 1, .value = SPILE_VALUE_STRING },
+		{ .name = "d",
+		  .keys = 1,
+		  .string_keys = 1,
+		  .entries = 10,
+		  .value = SPILE_VALUE_STRING },
+		{ .name = "e",
+		  .keys = 1,
+		  .string_keys = 1,
+		  .entries = 5,
+		  .wrap = 1,
+		  .value = SPILE_VALUE_STRING },
 		{ .name = "f", .keys = 2, .string_keys = 2, .entries = 50 },
-		{ .name = "g", .keys = 3, .string_keys = 5, .entries = 20, .wrap = 1, .value = SPILE_VALUE_STRING },
+		{ .name = "g",
+		  .keys = 3,
+		  .string_keys = 5,
+		  .entries = 20,
+		  .wrap = 1,
+		  .value = SPILE_VALUE_STRING },
 		{ .name = "h", .keys = 4, .entries = 30 },
 		{ .name = "i", .keys = 9, .string_keys = 0x155, .entries = MOST },
 		{ .name = "j", .keys = 1, .entries = 1, .wrap = 1 },
@@ -512,7 +551,12 @@ static void arrays(void)
 		{ .name = "n", .keys = 3, .string_keys = 2, .entries = 30, .counted = 1 },
 		{ .name = "o", .keys = 1, .entries = 40, .striped = 1 },
 		{ .name = "p", .keys = 1, .entries = 7, .sized = 1, .striped = 1 },
-		{ .name = "q", .keys = 1, .string_keys = 1, .entries = 1, .value = SPILE_VALUE_STRING, .striped = 1 },
+		{ .name = "q",
+		  .keys = 1,
+		  .string_keys = 1,
+		  .entries = 1,
+		  .value = SPILE_VALUE_STRING,
+		  .striped = 1 },
 		{ .name = "r", .keys = 3, .string_keys = 2, .entries = MOST, .striped = 1 },
 	};
 	static struct model model;
@@ -567,21 +611,22 @@ static struct spile_context *any_cpu(void)
 	return &contexts[possible[draw(3)]];
 }
 
-static void expect_stats(const struct spile_map *map, const union spile_key *keys, enum spile_extractor extractor,
-			 spile_long want, const char *what)
+static void expect_stats(const struct spile_map *map, const union spile_key *keys,
+			 enum spile_extractor extractor, spile_long want, const char *what)
 {
 	spile_long got = spile_stats_get(&contexts[0], map, keys, extractor);
 
 	if (got == want && !contexts[0].error)
 		return;
 	failures++;
-	printf("%s, extractor %d: got %lld (error %d), expected %lld\n", what, extractor, got, contexts[0].error, want);
+	printf("%s, extractor %d: got %lld (error %d), expected %lld\n", what, extractor, got,
+	       contexts[0].error, want);
 	contexts[0].error = SPILE_OK;
 }
 
 /* Feeds the values on random CPUs and compares all extractors. */
-static void feed(const struct spile_map *map, const spile_long *values, unsigned int count, const char *what,
-		 spile_long average, spile_long variance)
+static void feed(const struct spile_map *map, const spile_long *values, unsigned int count,
+		 const char *what, spile_long average, spile_long variance)
 {
 	spile_long sum = 0, least = INT64_MAX, greatest = INT64_MIN;
 	unsigned int i;
@@ -610,12 +655,16 @@ static void feed(const struct spile_map *map, const spile_long *values, unsigned
 }
 
 static const struct spile_map scalar = {
-	.name = "s", .value = SPILE_VALUE_STATS, .stats = { .variance = 1, .histogram = SPILE_HISTOGRAM_LOG },
+	.name = "s",
+	.value = SPILE_VALUE_STATS,
+	.stats = { .variance = 1, .histogram = SPILE_HISTOGRAM_LOG },
 };
 
-#define FEED(average, variance, ...) do { \
-		const spile_long values_[] = { __VA_ARGS__ }; \
-		feed(&scalar, values_, sizeof(values_) / sizeof(*values_), #__VA_ARGS__, average, variance); \
+#define FEED(average, variance, ...)                                                              \
+	do {                                                                                      \
+		const spile_long values_[] = { __VA_ARGS__ };                                     \
+		feed(&scalar, values_, sizeof(values_) / sizeof(*values_), #__VA_ARGS__, average, \
+		     variance);                                                                   \
 	} while (0)
 
 static void extremes(void)
@@ -647,7 +696,9 @@ static void moved(void)
 		spile_long base, variance;
 
 		count = 2 + draw(198);
-		base = round % 3 == 0 ? 0 : round % 3 == 1 ? INT64_MAX - (spile_long)spread : INT64_MIN;
+		base = round % 3 == 0 ? 0 :
+		       round % 3 == 1 ? INT64_MAX - (spile_long)spread :
+					INT64_MIN;
 		for (i = 0; i < count; i++) {
 			spile_long value = draw(spread);
 
@@ -664,21 +715,30 @@ static void moved(void)
 static void histogram_indices(void)
 {
 	static const struct spile_stats_kind log = { .histogram = SPILE_HISTOGRAM_LOG };
-	static const struct spile_stats_kind linear = { .histogram = SPILE_HISTOGRAM_LINEAR, .low = -10, .high = 15, .width = 10 };
+	static const struct spile_stats_kind linear = {
+		.histogram = SPILE_HISTOGRAM_LINEAR, .low = -10, .high = 15, .width = 10
+	};
 	static const struct spile_stats_kind widest = {
-		.histogram = SPILE_HISTOGRAM_LINEAR, .low = INT64_MIN, .high = INT64_MAX, .width = 1ll << 58,
+		.histogram = SPILE_HISTOGRAM_LINEAR,
+		.low = INT64_MIN,
+		.high = INT64_MAX,
+		.width = 1ll << 58,
 	};
 	static const struct spile_stats_kind wrong[] = {
 		{ .histogram = SPILE_HISTOGRAM_LINEAR, .low = 0, .high = 1000, .width = 1 },
 		{ .histogram = SPILE_HISTOGRAM_LINEAR, .low = 10, .high = 0, .width = 1 },
 		{ .histogram = SPILE_HISTOGRAM_LINEAR, .low = 0, .high = 10, .width = 0 },
 	};
-	static const struct { spile_long value; unsigned int index; } logs[] = {
-		{ 0, 64 }, { 1, 65 }, { 2, 66 }, { 3, 66 }, { 4, 67 }, { 7, 67 }, { 8, 68 }, { INT64_MAX, 127 },
+	static const struct { spile_long value; unsigned int index;
+	} logs[] = {
+		{ 0, 64 }, { 1, 65 }, { 2, 66 }, { 3, 66 }, { 4, 67 }, { 7, 67 }, { 8, 68 },
+		{ INT64_MAX, 127 },
 		{ 1ll << 62, 127 }, { (1ll << 62) - 1, 126 },
-		{ -1, 63 }, { -2, 62 }, { -3, 62 }, { -4, 61 }, { INT64_MIN, 0 }, { INT64_MIN + 1, 1 },
+		{ -1, 63 }, { -2, 62 }, { -3, 62 }, { -4, 61 }, { INT64_MIN, 0 },
+		{ INT64_MIN + 1, 1 },
 	}, linears[] = {
-		{ -11, 0 }, { INT64_MIN, 0 }, { -10, 1 }, { -1, 1 }, { 0, 2 }, { 9, 2 }, { 10, 3 }, { 15, 3 }, { 19, 3 },
+		{ -11, 0 }, { INT64_MIN, 0 }, { -10, 1 }, { -1, 1 }, { 0, 2 }, { 9, 2 }, { 10, 3 }, { 15, 3 },
+		{ 19, 3 },
 		{ 20, 4 }, { INT64_MAX, 4 },
 	};
 	unsigned int i;
@@ -694,8 +754,10 @@ static void histogram_indices(void)
 	CHECK(spile_histogram_index(&widest, INT64_MIN) == 1);
 	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		CHECK(spile_histogram_buckets(&wrong[i]) <= SPILE_MAX_BUCKETS);
-		CHECK(spile_histogram_index(&wrong[i], INT64_MAX) < spile_histogram_buckets(&wrong[i]));
-		CHECK(spile_histogram_index(&wrong[i], INT64_MIN) < spile_histogram_buckets(&wrong[i]));
+		CHECK(spile_histogram_index(&wrong[i], INT64_MAX) <
+		      spile_histogram_buckets(&wrong[i]));
+		CHECK(spile_histogram_index(&wrong[i], INT64_MIN) <
+		      spile_histogram_buckets(&wrong[i]));
 		CHECK(spile_histogram_index(&wrong[i], 5) < spile_histogram_buckets(&wrong[i]));
 	}
 }
@@ -707,8 +769,15 @@ static void histogram_indices(void)
 static void aggregates(void)
 {
 	static const struct spile_map maps[] = {
-		{ .name = "a", .keys = 1, .entries = 20, .value = SPILE_VALUE_STATS,
-		  .stats = { .variance = 1, .histogram = SPILE_HISTOGRAM_LINEAR, .low = 0, .high = 50, .width = 10 } },
+		{ .name = "a",
+		  .keys = 1,
+		  .entries = 20,
+		  .value = SPILE_VALUE_STATS,
+		  .stats = { .variance = 1,
+			     .histogram = SPILE_HISTOGRAM_LINEAR,
+			     .low = 0,
+			     .high = 50,
+			     .width = 10 } },
 		{ .name = "b", .keys = 1, .entries = 8, .wrap = 1, .value = SPILE_VALUE_STATS },
 	};
 	enum { KEYS = 30, VALUES = 60 };
@@ -735,14 +804,18 @@ static void aggregates(void)
 				spile_stats_add(c, map, &key, value);
 				if (!model[k].count) {
 					if (live == map->entries && !map->wrap) {
-						CHECK(failed_with(c, "Array overflow, check MAXMAPENTRIES"));
+						CHECK(failed_with(
+							c, "Array overflow, check MAXMAPENTRIES"));
 						break;
 					}
 					if (live == map->entries) {
 						unsigned int oldest = k, other;
 
 						for (other = 0; other < KEYS; other++)
-							if (model[other].count && (oldest == k || model[other].made < model[oldest].made))
+							if (model[other].count &&
+							    (oldest == k ||
+							     model[other].made <
+								     model[oldest].made))
 								oldest = other;
 						model[oldest].count = 0;
 						live--;
@@ -766,7 +839,8 @@ static void aggregates(void)
 				expect_stats(map, &key, SPILE_COUNT, model[k].count, map->name);
 				expect_stats(map, &key, SPILE_SUM, sum, map->name);
 				if (model[k].count) {
-					expect_stats(map, &key, SPILE_AVERAGE, sum / model[k].count, map->name);
+					expect_stats(map, &key, SPILE_AVERAGE, sum / model[k].count,
+						     map->name);
 				} else {
 					CHECK(spile_stats_get(c, map, &key, SPILE_MAX) == 0);
 					CHECK(failed_with(c, "empty aggregate"));
@@ -783,7 +857,8 @@ static void aggregates(void)
 			case 5: {
 				spile_long last = INT64_MAX;
 
-				spile_iterate(c, &it, map, NULL, 0, SPILE_SORT_EXTRACTOR + SPILE_SUM, 1, -1, order);
+				spile_iterate(c, &it, map, NULL, 0,
+					      SPILE_SORT_EXTRACTOR + SPILE_SUM, 1, -1, order);
 				for (v = 0; spile_next(&it); v++) {
 					k = spile_iterator_long(&it, 0);
 					key.number = k;
@@ -806,7 +881,11 @@ static void histograms(void)
 		.stats = { .histogram = SPILE_HISTOGRAM_LINEAR, .low = 0, .high = 20, .width = 10 },
 	};
 	static const spile_long values[] = { -5, 0, 5, 12, 13, 14, 100, 101 };
-	static const struct { int sort, descending; spile_long limit; spile_long want[6]; } orders[] = {
+	static const struct {
+		int sort, descending;
+		spile_long limit;
+		spile_long want[6];
+	} orders[] = {
 		{ SPILE_SORT_NONE, 0, -1, { 0, 1, 2, 3, 4, -1 } },
 		{ 0, 1, -1, { 4, 3, 2, 1, 0, -1 } },
 		{ SPILE_SORT_VALUE, 1, -1, { 2, 1, 4, 0, 3, -1 } },
@@ -844,7 +923,8 @@ static void histograms(void)
 	CHECK(!spile_put_histogram(c, NULL, &map, NULL));
 
 	for (i = 0; i < sizeof(orders) / sizeof(*orders); i++) {
-		spile_iterate_histogram(c, &it, &map, NULL, orders[i].sort, orders[i].descending, orders[i].limit, order, buckets);
+		spile_iterate_histogram(c, &it, &map, NULL, orders[i].sort, orders[i].descending,
+					orders[i].limit, order, buckets);
 		for (k = 0; spile_next(&it); k++) {
 			CHECK(spile_iterator_long(&it, 0) == orders[i].want[k]);
 			CHECK(spile_iterator_value(&it) == (spile_long)put[orders[i].want[k]]);
@@ -973,7 +1053,9 @@ static void *start_and_stop(void *argument)
 
 static void striped_at_once(void)
 {
-	static const struct spile_map map = { .name = "s", .keys = 1, .entries = STRIPED_KEYS, .striped = 1 };
+	static const struct spile_map map = {
+		.name = "s", .keys = 1, .entries = STRIPED_KEYS, .striped = 1
+	};
 	unsigned int heads[SPILE_ORDER_STRIPES];
 	pthread_t threads[CPUS];
 	unsigned int cpu, k, live = 0;
@@ -1023,7 +1105,9 @@ static void striped_at_once(void)
 static void out_of_statements(void)
 {
 	enum { ELEMENTS = 4000 };
-	static const struct spile_map map = { .name = "long", .keys = 1, .entries = ELEMENTS, .value = SPILE_VALUE_LONG };
+	static const struct spile_map map = {
+		.name = "long", .keys = 1, .entries = ELEMENTS, .value = SPILE_VALUE_LONG
+	};
 	static unsigned int order[ELEMENTS];
 	struct spile_context *c = &contexts[0];
 	union spile_key key = { 0 };
@@ -1057,10 +1141,19 @@ int main(int argc, char **argv)
 {
 	static const struct spile_map maps[] = {
 		{ .name = "a", .keys = 1, .entries = SHARED_KEYS, .value = SPILE_VALUE_STATS },
-		{ .name = "b", .keys = 1, .string_keys = 1, .entries = SHARED_KEYS, .value = SPILE_VALUE_STATS },
+		{ .name = "b",
+		  .keys = 1,
+		  .string_keys = 1,
+		  .entries = SHARED_KEYS,
+		  .value = SPILE_VALUE_STATS },
 		{ .name = "c", .keys = 1, .entries = SHARED_KEYS, .counted = 1 },
 		{ .name = "d", .keys = 1, .string_keys = 1, .entries = SHARED_KEYS, .counted = 1 },
-		{ .name = "e", .keys = 1, .string_keys = 1, .entries = 50, .wrap = 1, .value = SPILE_VALUE_STATS },
+		{ .name = "e",
+		  .keys = 1,
+		  .string_keys = 1,
+		  .entries = 50,
+		  .wrap = 1,
+		  .value = SPILE_VALUE_STATS },
 		{ .name = "f", .keys = 1, .entries = 1, .wrap = 1, .value = SPILE_VALUE_STATS },
 		{ .name = "g", .keys = 1, .entries = 50, .wrap = 1, .counted = 1 },
 	};

@@ -13,7 +13,8 @@ use spilerun::safety::certificate::Key;
 use spilerun::safety::image::Image;
 use spilerun::safety::limits::Limits;
 use spilerun::safety::message::{BYTES, MAX_DATA, Message};
-use spilerun::safety::privilege::{Caller, Rank};
+use spilerun::safety::privilege::Caller;
+use spilerun::safety::rank::Rank;
 use spilerun::safety::server::{Server, ask, error_of, split_lines};
 use spilerun::safety::trust;
 

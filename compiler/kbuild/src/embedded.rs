@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSection};
 use sha2::Digest;
 
+use super::commands::{Complaint, Failure, ObjectCache, Runner, run_all};
 use super::recipe::Steps;
-use super::workplace::{Complaint, Failure, ObjectCache, Workplace, run_all};
 use super::{BuildError, make};
 use spile_base::cache::{Entry, Inputs, Key, Kind};
 
@@ -29,24 +29,24 @@ pub(super) struct Made {
     pub(super) headers: Vec<PathBuf>,
 }
 
-/// Makes `embedded.o` in the workplace's work directory, from the objects_cache if it is cached and no header changed.
+/// Makes `embedded.o` in the runner's work directory, from the cache if it is there and no header has changed.
 pub(super) fn make(
     steps: &Steps,
     text: &[u8],
     name: &str,
-    workplace: &Workplace,
+    runner: &Runner,
     objects_cache: Option<&ObjectCache>,
 ) -> Result<Made, Failure> {
-    let source = workplace.work.join("embedded.c");
-    let object = workplace.work.join("embedded.o");
+    let source = runner.work.join("embedded.c");
+    let object = runner.work.join("embedded.o");
     make::write(&source, text)?;
     let key = objects_cache.map(|objects_cache| key(objects_cache, text));
-    let kept =
+    let cached =
         objects_cache.zip(key.as_ref()).and_then(|(objects_cache, key)| objects_cache.cache.get(Kind::Embedded, key));
-    let kept =
-        kept.and_then(|entry| Some((Inputs::from_text(entry.text("headers")?), entry.part("o").map(<[u8]>::to_vec))));
-    let kept = kept.filter(|(headers, _)| headers.is_unchanged());
-    if let Some((headers, Some(bytes))) = &kept {
+    let cached =
+        cached.and_then(|entry| Some((Inputs::from_text(entry.text("headers")?), entry.part("o").map(<[u8]>::to_vec))));
+    let cached = cached.filter(|(headers, _)| headers.is_unchanged());
+    if let Some((headers, Some(bytes))) = &cached {
         make::write(&object, bytes)?;
         return Ok(Made { cached: true, headers: headers.paths().map(Path::to_path_buf).collect() });
     }
@@ -55,9 +55,9 @@ pub(super) fn make(
         compile.push(format!("-Wp,-MMD,\u{1}/{HEADERS}"));
     }
     // An entry without an object records that the name gets into it.
-    let named = kept.is_some() || objects_cache.is_none();
-    run_all(&commands, if named { name } else { ANY_MODULE }, &[], workplace).map_err(refused)?;
-    let headers = read_headers(workplace);
+    let named = cached.is_some() || objects_cache.is_none();
+    run_all(&commands, if named { name } else { ANY_MODULE }, &[], runner).map_err(refused)?;
+    let headers = read_headers(runner);
     let mut bytes = make::read(&object)?;
     let anonymous = !named && !has_name(&bytes);
     if let (Some(objects_cache), Some(key), false) = (objects_cache, &key, named) {
@@ -67,7 +67,7 @@ pub(super) fn make(
         objects_cache.cache.put(Kind::Embedded, key, &entry);
     }
     if !named && !anonymous {
-        run_all(&commands, name, &[], workplace).map_err(refused)?;
+        run_all(&commands, name, &[], runner).map_err(refused)?;
     }
     Ok(Made { cached: false, headers })
 }
@@ -100,10 +100,10 @@ fn has_name(bytes: &[u8]) -> bool {
 
 /// Parses a make rule: `embedded.o: a.h \` and so on. A path with a space is never found again, so the object is
 /// compiled again each time.
-fn read_headers(workplace: &Workplace) -> Vec<PathBuf> {
-    let text = std::fs::read_to_string(workplace.work.join(HEADERS)).unwrap_or_default();
+fn read_headers(runner: &Runner) -> Vec<PathBuf> {
+    let text = std::fs::read_to_string(runner.work.join(HEADERS)).unwrap_or_default();
     let words = text.split_whitespace().filter(|word| *word != "\\" && !word.ends_with(':'));
-    words.map(|word| workplace.directory.join(word)).filter(|path| !path.starts_with(workplace.work)).collect()
+    words.map(|word| runner.directory.join(word)).filter(|path| !path.starts_with(runner.work)).collect()
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
     fn headers_of_a_rule() {
         let directory = tempfile::tempdir().unwrap();
         let work = directory.path();
-        let workplace = Workplace {
+        let runner = Runner {
             work,
             directory: Path::new("/k"),
             environment: Vec::new(),
@@ -126,7 +126,7 @@ mod tests {
             work.display()
         );
         std::fs::write(work.join(HEADERS), text).unwrap();
-        assert_eq!(read_headers(&workplace), [Path::new("/usr/h.h"), Path::new("/k/./include/a.h")]);
+        assert_eq!(read_headers(&runner), [Path::new("/usr/h.h"), Path::new("/k/./include/a.h")]);
     }
 
     #[test]

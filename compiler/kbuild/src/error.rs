@@ -15,13 +15,13 @@ pub enum BuildError {
         /// The directory that is missing.
         looked: PathBuf,
     },
-    /// The headers are not here, and what was kept of them does not do for this script.
+    /// The headers are not installed, and this script needs more than the stored recipe.
     #[error("kernel {release} has no headers here, which C in a script (%{{ %}}) and --kbuild need")]
     NeedsHeaders {
         /// The kernel's release.
         release: String,
     },
-    /// The headers are not here, and the compiler is not the one that the kept runtime was compiled by.
+    /// The headers are not installed, and the compiler is not the one that compiled the cached runtime.
     #[error("kernel {release} has no headers here, and its runtime was compiled by another compiler")]
     OtherCompiler {
         /// The kernel's release.

@@ -11,13 +11,13 @@
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod built;
+mod commands;
 mod compare;
 mod compiler;
 mod embed;
 mod embedded;
 mod error;
 pub mod finished;
-mod kept;
 mod make;
 mod modpost;
 mod prune;
@@ -28,7 +28,7 @@ mod request;
 mod shell;
 mod sign;
 mod symvers;
-mod workplace;
+mod without_headers;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -40,10 +40,10 @@ pub use error::BuildError;
 pub use request::{Request, Say, Sources, Stage};
 pub use sign::{Keys, sign};
 
+use commands::{Failure, ObjectCache};
 use compiler::Compiler;
 use embed::Runtime;
 use recipe::Recipe;
-use workplace::{Failure, ObjectCache};
 
 use spile_base::cache::{Cache, Key, Kind};
 
@@ -51,7 +51,7 @@ use spile_base::cache::{Cache, Key, Kind};
 pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<Built, BuildError> {
     let looked = request.build_dir.join("Makefile");
     if !looked.exists() {
-        let without = kept::build(request, work, cache, say);
+        let without = without_headers::build(request, work, cache, say);
         return without.unwrap_or_else(|| Err(BuildError::NoHeaders { release: request.release.clone(), looked }));
     }
     let compiler = compiler::choose(&request.build_dir)?;
@@ -185,8 +185,8 @@ fn recipe(
     notes: &mut Vec<String>,
     say: Say,
 ) -> Result<Option<Recipe>, BuildError> {
-    let kept = || cache.get(Kind::Runtime, key).and_then(|entry| Recipe::from_entry(&entry));
-    if let Some(recipe) = kept() {
+    let recorded = || cache.get(Kind::Runtime, key).and_then(|entry| Recipe::from_entry(&entry));
+    if let Some(recipe) = recorded() {
         notes.push("runtime: cached".into());
         return Ok(Some(recipe));
     }
@@ -196,7 +196,7 @@ fn recipe(
     say(&format!("compiling the runtime for {}, once for each kernel", request.release));
     // Of several processes that need the same recipe, one records it and the others wait.
     let _lock = cache.lock(Kind::Runtime, key);
-    if let Some(recipe) = kept() {
+    if let Some(recipe) = recorded() {
         notes.push("runtime: cached".into());
         return Ok(Some(recipe));
     }
@@ -205,7 +205,7 @@ fn recipe(
     let recipe = record::record(request, runtime, compiler, &apart)?;
     let about = format!("runtime for {} by {}", request.release, compiler.make.join(" "));
     cache.put(Kind::Runtime, key, &recipe.to_entry(&about));
-    kept::keep(request, runtime, &recipe, cache);
+    without_headers::store(request, runtime, &recipe, cache);
     notes.push("runtime: built".into());
     Ok(Some(recipe))
 }

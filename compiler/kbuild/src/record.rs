@@ -70,11 +70,11 @@ fn read(work: &Path, log: &str) -> Result<Steps, String> {
     last.retain(|words| words.as_slice() != ["true"]);
     let mut files = Vec::new();
     let link = last.first().ok_or("Kbuild recorded no last link")?;
-    let kept = |file: &str| std::fs::read(work.join(file)).map_err(|error| format!("reading {file}: {error}"));
+    let read = |file: &str| std::fs::read(work.join(file)).map_err(|error| format!("reading {file}: {error}"));
     for word in link {
         let modules = [".o", ".mod.o", ".ko"].iter().any(|suffix| recipe::is_modules(word, suffix, in_work));
         if let Some(file) = recipe::below_work(word, in_work).filter(|file| file.ends_with(".o") && !modules) {
-            files.push((file.to_string(), kept(file)?));
+            files.push((file.to_string(), read(file)?));
         }
     }
     if ![".o", ".mod.o", ".ko"].iter().all(|suffix| link.iter().any(|word| recipe::is_modules(word, suffix, in_work))) {
@@ -85,7 +85,7 @@ fn read(work: &Path, log: &str) -> Result<Steps, String> {
             files.push((generated.to_string(), bytes));
         }
     }
-    let info = kept(&format!("{REFERENCE}.mod.o"))?;
+    let info = read(&format!("{REFERENCE}.mod.o"))?;
     if !modpost::is_readable(&info) {
         return Err("Kbuild's objects are not 64-bit ELF".into());
     }
@@ -131,7 +131,7 @@ fn add_objtool(commands: &mut Vec<Words>, log: &str, object: &str, work: &Path) 
 /// The compilation of a unit that includes no kernel header: without the header directories and the headers included
 /// before all others; with the runtime's directory.
 fn header_free(words: &mut Words) {
-    let mut kept = Words::with_capacity(words.len());
+    let mut others = Words::with_capacity(words.len());
     let mut old = std::mem::take(words).into_iter();
     while let Some(word) = old.next() {
         match word.as_str() {
@@ -139,11 +139,11 @@ fn header_free(words: &mut Words) {
                 old.next();
             }
             _ if word.starts_with("-I") => {}
-            _ => kept.push(word),
+            _ => others.push(word),
         }
     }
-    kept.push("-I\u{1}/runtime-c".into());
-    *words = kept;
+    others.push("-I\u{1}/runtime-c".into());
+    *words = others;
 }
 
 /// `-Wp,-MMD,FILE`: the list of headers is for make.

@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
+use super::commands::{Complaint, Failure, ObjectCache, Runner, run_all};
 use super::embed::Runtime;
 use super::embedded;
 use super::recipe::{self, Steps};
-use super::workplace::{Complaint, Failure, ObjectCache, Workplace, run_all};
 use super::{Request, Stage, make, modpost, prune};
 
 /// The runtime's object in a work directory.
@@ -67,7 +67,7 @@ pub(super) fn follow_with(
     }
     make::write(&work.join("script.c"), source.script)?;
     let directory = if steps.in_work { work } else { &request.build_dir };
-    let workplace = Workplace {
+    let runner = Runner {
         work,
         directory,
         environment: recipe::specialize(&steps.environment, work, source.name, &[]),
@@ -77,8 +77,8 @@ pub(super) fn follow_with(
     let (script, embedded) = std::thread::scope(|scope| {
         let embedded = source
             .embedded
-            .map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &workplace, objects_cache)));
-        let script = run_all(&steps.script, source.name, &[], &workplace);
+            .map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &runner, objects_cache)));
+        let script = run_all(&steps.script, source.name, &[], &runner);
         // SANITY: a panic there is a bug; resume it here.
         (script, embedded.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     });
@@ -96,13 +96,13 @@ pub(super) fn follow_with(
         if whole.is_some() {
             make::write(&work.join(PLAIN), plain)?;
         }
-        workplace.took("used parts of the runtime", started);
+        runner.took("used parts of the runtime", started);
     }
     objects.push(object(PLAIN));
     let list: String = objects.iter().map(|object| format!("{object}\n")).collect();
     make::write(&work.join(format!("{}.mod", source.name)), list.as_bytes())?;
     let unable = |complaint: Complaint| Failure::Unable(format!("{}: {}", complaint.program, complaint.text));
-    run_all(&steps.module, source.name, &objects, &workplace).map_err(unable)?;
+    run_all(&steps.module, source.name, &objects, &runner).map_err(unable)?;
     let linked = make::read(&work.join(format!("{}.o", source.name)))?;
     let source_version = source_version(source);
     let module = modpost::Module { name: source.name, object: &linked, source_version: &source_version };
@@ -110,14 +110,14 @@ pub(super) fn follow_with(
     let info = modpost::describe(&steps.info, recipe::REFERENCE, &module, &request.build_dir.join("Module.symvers"))
         .map_err(Failure::Unable)?;
     make::write(&work.join(format!("{}.mod.o", source.name)), &info)?;
-    workplace.took("versions and information", started);
-    run_all(&steps.last, source.name, &[], &workplace).map_err(unable)?;
+    runner.took("versions and information", started);
+    run_all(&steps.last, source.name, &[], &runner).map_err(unable)?;
     let module = work.join(format!("{}.ko", source.name));
     if !module.is_file() {
         return Err(Failure::Unable("the last link made no module".into()));
     }
     let (embedded_cached, headers) = embedded.map_or((false, Vec::new()), |made| (made.cached, made.headers));
-    let stages = workplace.stages.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let stages = runner.stages.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     Ok(Made { module, embedded_cached, headers, whole, stages })
 }
 

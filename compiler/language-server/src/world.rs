@@ -36,7 +36,7 @@ pub struct World {
     /// What conditionals of scripts ask for; without arguments.
     environment: Environment,
     offered: Rc<Offered>,
-    whole: OnceCell<Whole>,
+    parsed: OnceCell<ParsedLibrary>,
     /// Names in the kernel and its modules, by what they are and the object.
     names: RefCell<HashMap<(Names, String), Known>>,
     /// By the text of a probe's header.
@@ -57,8 +57,8 @@ pub enum Names {
     Files,
 }
 
-/// The whole library.
-pub struct Whole {
+/// The whole library, parsed.
+pub struct ParsedLibrary {
     /// Its texts.
     pub sources: SourceMap,
     /// Its files, parsed.
@@ -147,7 +147,7 @@ impl World {
             library,
             environment,
             offered,
-            whole: OnceCell::new(),
+            parsed: OnceCell::new(),
             names: RefCell::default(),
             sites: RefCell::default(),
         }
@@ -174,11 +174,11 @@ impl World {
     }
 
     /// The whole library, parsed when it is first asked for.
-    pub fn whole(&self) -> &Whole {
-        self.whole.get_or_init(|| self.parse_whole())
+    pub fn parsed(&self) -> &ParsedLibrary {
+        self.parsed.get_or_init(|| self.parse_whole())
     }
 
-    fn parse_whole(&self) -> Whole {
+    fn parse_whole(&self) -> ParsedLibrary {
         let mut sources = SourceMap::new();
         let environment = self.environment(Vec::new(), true);
         let mut problems = Vec::new();
@@ -186,7 +186,7 @@ impl World {
         let wanted = Wanted { all: true, ..Wanted::default() };
         let scripts = self.library.select(&mut sources, &environment, &macros, wanted, &mut problems);
         let macros = library_macros(&sources, &macros);
-        Whole { scripts: scripts.unwrap_or_default(), sources, macros }
+        ParsedLibrary { scripts: scripts.unwrap_or_default(), sources, macros }
     }
 
     /// The functions of the library of that name.
@@ -196,8 +196,8 @@ impl World {
 
     /// All functions of the library.
     pub fn all_functions(&self) -> impl Iterator<Item = LibraryFunction<'_>> {
-        let whole = self.whole();
-        let items = whole.scripts.iter().flat_map(|script| &script.items);
+        let parsed = self.parsed();
+        let items = parsed.scripts.iter().flat_map(|script| &script.items);
         items.filter_map(|item| match item {
             Item::Function(function) if !function.private => {
                 let doc = self.comment(function.span);
@@ -209,7 +209,7 @@ impl World {
 
     /// The probe aliases of the library.
     pub fn aliases(&self) -> impl Iterator<Item = &ast::Alias> {
-        self.whole().scripts.iter().flat_map(|script| &script.items).filter_map(|item| match item {
+        self.parsed().scripts.iter().flat_map(|script| &script.items).filter_map(|item| match item {
             Item::Alias(alias) => Some(alias),
             _ => None,
         })
@@ -217,7 +217,7 @@ impl World {
 
     /// The global of the library of that name.
     pub fn library_global(&self, name: &str) -> Option<&ast::Global> {
-        self.whole().scripts.iter().flat_map(|script| &script.items).find_map(|item| match item {
+        self.parsed().scripts.iter().flat_map(|script| &script.items).find_map(|item| match item {
             Item::Global(global) if !global.private && global.name.text == name => Some(global),
             _ => None,
         })
@@ -225,7 +225,7 @@ impl World {
 
     /// The comment above what a span of the library is.
     pub fn comment(&self, span: Span) -> String {
-        library::comment(&self.whole().sources.file(span.file).text, span.start as usize)
+        library::comment(&self.parsed().sources.file(span.file).text, span.start as usize)
     }
 
     /// The kernel, or the module of that name.
@@ -334,7 +334,7 @@ mod tests {
         let pid = world.functions("task_pid");
         assert!(pid.iter().any(|function| !function.doc.is_empty()));
         assert!(world.aliases().count() > 500);
-        assert!(world.whole().macros.iter().any(|found| !found.doc.is_empty()));
+        assert!(world.parsed().macros.iter().any(|found| !found.doc.is_empty()));
         assert!(world.names(Names::Functions, None).is_empty() && world.modules().is_empty());
     }
 

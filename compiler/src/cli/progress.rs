@@ -14,14 +14,14 @@ const STEP: Duration = Duration::from_millis(250);
 
 /// Work in progress; it ends when this is dropped.
 pub struct Progress {
-    showing: Option<(Speaker, JoinHandle<()>)>,
+    showing: Option<(ProgressHandle, JoinHandle<()>)>,
 }
 
 /// Updates the progress text, for code that has no [`Progress`]; no effect when the work is done.
 #[derive(Clone)]
-pub struct Speaker(Sender<Option<String>>);
+pub struct ProgressHandle(Sender<Option<String>>);
 
-impl Speaker {
+impl ProgressHandle {
     /// Replaces the text that is shown.
     pub fn say(&self, text: &str) {
         let _ = self.0.send(Some(text.to_string()));
@@ -38,26 +38,26 @@ impl Progress {
         let (sender, receiver) = channel();
         let text = text.to_string();
         let thread = || std::thread::Builder::new().spawn(move || show(text, &receiver, &out)).ok();
-        Progress { showing: shown.then(thread).flatten().map(|thread| (Speaker(sender), thread)) }
+        Progress { showing: shown.then(thread).flatten().map(|thread| (ProgressHandle(sender), thread)) }
     }
 
     /// The present text.
     pub fn say(&self, text: &str) {
-        if let Some((speaker, _)) = &self.showing {
-            speaker.say(text);
+        if let Some((handle, _)) = &self.showing {
+            handle.say(text);
         }
     }
 
     /// None: nothing is shown.
-    pub fn speaker(&self) -> Option<Speaker> {
-        self.showing.as_ref().map(|(speaker, _)| speaker.clone())
+    pub fn handle(&self) -> Option<ProgressHandle> {
+        self.showing.as_ref().map(|(handle, _)| handle.clone())
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((speaker, thread)) = self.showing.take() {
-            let _ = speaker.0.send(None);
+        if let Some((handle, thread)) = self.showing.take() {
+            let _ = handle.0.send(None);
             let _ = thread.join();
         }
     }

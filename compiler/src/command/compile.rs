@@ -152,7 +152,7 @@ fn finish(
     }
     let options = &session.options;
     let run = match options.as_stap {
-        true => Run::Apart { words: loader_words(options, module), verbose: options.message.verbosity(5) > 0 },
+        true => Run::SessionProcess { words: loader_words(options, module), verbose: options.message.verbosity(5) > 0 },
         false => Run::Here(Box::new(options.loader(module))),
     };
     Ok(Outcome::Run { run, directory: session.take_directory() })

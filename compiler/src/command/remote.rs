@@ -62,7 +62,7 @@ impl Host {
 }
 
 /// A session on another host.
-struct Far {
+struct RemoteSession {
     uri: String,
     child: Child,
     /// Its standard input is open until this is dropped.
@@ -71,9 +71,9 @@ struct Far {
     sent: Option<JoinHandle<std::io::Result<()>>>,
 }
 
-impl Far {
+impl RemoteSession {
     /// Starts ssh with `command`, and a thread that sends it the module. `piped`: its output is read by this program.
-    fn start(host: &Host, command: &str, image: Vec<u8>, piped: bool) -> std::io::Result<Far> {
+    fn start(host: &Host, command: &str, image: Vec<u8>, piped: bool) -> std::io::Result<RemoteSession> {
         let mut ssh = host.ssh(command);
         ssh.stdin(Stdio::piped()).stdout(if piped { Stdio::piped() } else { Stdio::inherit() });
         // ^C must not end ssh: the session there ends when its input does, so that its report still arrives.
@@ -95,7 +95,7 @@ impl Far {
                 std::io::Result::Ok(())
             })
         });
-        Ok(Far { uri: host.uri.clone(), child, open: Some(open), sent })
+        Ok(RemoteSession { uri: host.uri.clone(), child, open: Some(open), sent })
     }
 
     /// Sends each line of its output on, with a prefix.
@@ -142,12 +142,12 @@ pub(super) fn run(session: &mut Session, words: &[OsString]) -> Result<Outcome, 
         None => Box::new(std::io::stdout()),
     };
     let (sender, lines) = channel::<Vec<u8>>();
-    let mut running: Vec<Far> = Vec::new();
+    let mut running: Vec<RemoteSession> = Vec::new();
     for (number, (host, (command, image))) in hosts.iter().zip(commands).enumerate() {
-        let mut far = Far::start(host, &command, image, piped)
+        let mut session = RemoteSession::start(host, &command, image, piped)
             .map_err(|error| session.reporter.error(format!("running ssh: {error}")))?;
-        far.forward(if prefixed { format!("{}: ", number + 1) } else { String::new() }, sender.clone());
-        running.push(far);
+        session.forward(if prefixed { format!("{}: ", number + 1) } else { String::new() }, sender.clone());
+        running.push(session);
     }
     drop(sender);
     let well = attend(&session.reporter, running, &signals, &lines, &mut out);
@@ -186,7 +186,7 @@ fn commands(
 /// Waits for all sessions to end, printing their lines meanwhile. False: one of them has failed.
 fn attend(
     reporter: &Reporter,
-    mut running: Vec<Far>,
+    mut running: Vec<RemoteSession>,
     signals: &Signals,
     lines: &Receiver<Vec<u8>>,
     out: &mut dyn Write,
@@ -195,24 +195,24 @@ fn attend(
     while !running.is_empty() {
         stops += signals.read().stops;
         if stops > 0 {
-            running.iter_mut().for_each(|far| far.open = None);
+            running.iter_mut().for_each(|session| session.open = None);
         }
         if stops > 1 {
             // A host that does not answer; its shell ends the session when the connection is gone.
-            running.iter_mut().for_each(|far| drop(far.child.kill()));
+            running.iter_mut().for_each(|session| drop(session.child.kill()));
         }
         for line in lines.try_iter() {
             // An error means that the receiver is gone.
             let _ = out.write_all(&line);
         }
-        running.retain_mut(|far| match far.child.try_wait() {
+        running.retain_mut(|session| match session.child.try_wait() {
             Ok(None) => true,
             Ok(Some(status)) => {
                 if !status.success() {
-                    if let Some(error) = far.sending_failed() {
-                        reporter.remark(&format!("WARNING: sending the module to {}: {error}", far.uri));
+                    if let Some(error) = session.sending_failed() {
+                        reporter.remark(&format!("WARNING: sending the module to {}: {error}", session.uri));
                     }
-                    reporter.remark(&format!("ERROR: {}: the session ended with {status}", far.uri));
+                    reporter.remark(&format!("ERROR: {}: the session ended with {status}", session.uri));
                     well = false;
                 }
                 false

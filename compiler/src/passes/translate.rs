@@ -22,17 +22,17 @@ pub fn plan(session: &mut Session, program: &Program, naming: Naming) -> Result<
 fn planned(session: &mut Session, program: &Program, mut naming: Naming) -> Result<Plan, Failed> {
     let plan = plan_once(session, program, naming.clone())?;
     let fixed = session.options.script.defines.iter().any(|define| define.split('=').next() == Some("MAXSTRINGLEN"));
-    let Some(room) = plan::stacks::room(&plan, fixed) else { return Ok(plan) };
-    if room.cuts() {
+    let Some(sizes) = plan::stacks::sizes(&plan, fixed) else { return Ok(plan) };
+    if sizes.cuts() {
         session.reporter.warn(&format!(
             "a stack that is a key or a value has room for {} frames, deeper ones lose the outermost: -DMAXSTRINGLEN={} holds all, smaller arrays take less memory for it",
-            room.frames, room.whole
+            sizes.frames, sizes.whole
         ));
     }
-    if room.string_bytes == naming.limits.string_bytes {
+    if sizes.string_bytes == naming.limits.string_bytes {
         return Ok(plan);
     }
-    naming.limits.string_bytes = room.string_bytes;
+    naming.limits.string_bytes = sizes.string_bytes;
     plan_once(session, program, naming)
 }
 

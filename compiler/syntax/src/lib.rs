@@ -30,6 +30,7 @@ pub mod outline;
 mod preprocess;
 pub mod print;
 mod token;
+mod version;
 pub mod visit;
 pub mod words;
 
@@ -46,7 +47,7 @@ use std::collections::BTreeSet;
 pub use construct::{MAX_DEPTH, print_words};
 pub use environment::Environment;
 pub use macros::{Macro, Macros};
-pub use preprocess::compare_versions;
+pub use version::compare_versions;
 
 use construct::Builder;
 use error::{MAX_PROBLEMS, SyntaxError};

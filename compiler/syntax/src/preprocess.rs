@@ -17,7 +17,6 @@ use super::environment::Environment;
 use super::error::SyntaxError;
 use super::macros::{Macro, Macros};
 use super::token::{Kind, Op, Token};
-pub use condition::compare_versions;
 use expand::Expander;
 use spile_source::{SourceMap, Span};
 

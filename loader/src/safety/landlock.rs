@@ -39,7 +39,7 @@ struct Ruleset {
 
 /// `struct landlock_path_beneath_attr`
 #[repr(C, packed)]
-struct Beneath {
+struct PathBeneath {
     allowed: u64,
     parent: i32,
 }
@@ -86,7 +86,7 @@ pub fn restrict<'p>(paths: impl IntoIterator<Item = (&'p Path, Right)>) -> io::R
         let is_directory =
             nix::sys::stat::fstat(&parent).is_ok_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFDIR);
         let of_files = if is_directory { u64::MAX } else { EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE };
-        let rule = Beneath { allowed: right.bits() & handled & of_files, parent: parent.as_raw_fd() };
+        let rule = PathBeneath { allowed: right.bits() & handled & of_files, parent: parent.as_raw_fd() };
         // SAFETY: reads one structure, with a descriptor that lives over the call.
         Errno::result(unsafe {
             libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), BENEATH, &raw const rule, 0)

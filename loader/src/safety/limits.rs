@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::host::assignments::assignments;
 use crate::module::device::Device;
 use crate::module::load;
-use crate::safety::privilege::Rank;
+use crate::safety::rank::Rank;
 
 /// The limits of [`crate::host::places::LIMITS`], sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The caller of a set-uid spilerun, and the caller's permissions.
-//!
-//! | group | may |
-//! |---|---|
-//! | spiledev | everything that root may |
-//! | spilesys | run approved modules, and signed ones from elsewhere; look at and switch any session, end any that has no loader |
-//! | spileusr | run approved modules; look at any session; end one's own |
+//! The caller of a set-uid spilerun, and the caller's permissions ([`Rank`]).
 //!
 //! Users attach to their own sessions only; root attaches to any. A module of a service is root's, unless its
 //! configuration allows others (`service/reserved.rs`). All sessions of users have limits ([`crate::safety::limits`]).
@@ -30,20 +24,8 @@ use crate::module::load;
 use crate::safety::approved;
 use crate::safety::certificate::Key;
 use crate::safety::limits::{self, Limits};
-use crate::safety::loaded::Ownership;
-
-/// Permissions of a caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
-    /// In none of the groups.
-    None,
-    /// In spileusr.
-    Usr,
-    /// In spilesys.
-    Sys,
-    /// In spiledev.
-    Dev,
-}
+use crate::safety::ownership::Ownership;
+use crate::safety::rank::{GROUPS, Rank};
 
 /// A caller who runs this program with rights that he does not have himself.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +35,6 @@ pub struct Caller {
     /// Rank of the highest of the caller's groups.
     pub rank: Rank,
 }
-
-/// Groups with their ranks, highest first.
-const GROUPS: [(&str, Rank); 3] = [("spiledev", Rank::Dev), ("spilesys", Rank::Sys), ("spileusr", Rank::Usr)];
 
 impl Caller {
     /// A caller with this rank, whatever his groups are.
@@ -91,7 +70,7 @@ impl Caller {
     pub fn require(&self, rank: Rank, what: &'static str) -> Result<(), Error> {
         match self.rank >= rank {
             true => Ok(()),
-            false => Err(Error::NotAllowed { what, group: group_of(rank) }),
+            false => Err(Error::NotAllowed { what, group: rank.group() }),
         }
     }
 
@@ -186,17 +165,12 @@ fn failed(errno: Errno) -> Error {
     Error::System { doing: "changing privileges", error: errno.into() }
 }
 
-fn group_of(rank: Rank) -> &'static str {
-    GROUPS.iter().rev().find(|(_, known)| *known >= rank).map_or("spiledev", |(name, _)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn ranks_have_their_groups() {
-        assert_eq!([Rank::Usr, Rank::Sys, Rank::Dev].map(group_of), ["spileusr", "spilesys", "spiledev"]);
+    fn what_the_rank_does_not_allow_is_refused() {
         let caller = Caller { uid: getuid(), gid: getgid(), rank: Rank::Usr };
         assert!(caller.require(Rank::Usr, "x").is_ok() && caller.require(Rank::Sys, "x").is_err());
     }

@@ -21,7 +21,8 @@ use crate::module::device::{Device, Relay};
 use crate::module::file::File;
 use crate::safety::image::{self, Image};
 use crate::safety::message::{self, MAX_DATA, Message};
-use crate::safety::privilege::{Caller, Rank};
+use crate::safety::privilege::Caller;
+use crate::safety::rank::Rank;
 use crate::safety::server::{self, MayStart, Server, Wanted, answer, ask, split_lines};
 
 /// The process that has root's rights.

@@ -27,9 +27,10 @@ use crate::module::file;
 use crate::module::load::{self, Lock};
 use crate::safety::guard::{self, Guard};
 use crate::safety::image::{self, Image};
-use crate::safety::loaded::{Ownership, refusal};
 use crate::safety::message::{MAX_DATA, Message};
-use crate::safety::privilege::{Caller, Rank, trusted_keys};
+use crate::safety::ownership::{Ownership, refusal};
+use crate::safety::privilege::{Caller, trusted_keys};
+use crate::safety::rank::Rank;
 use crate::safety::{approved, check, detached, filter};
 
 /// Requests of the user part: kinds of messages. Names and paths are data.

@@ -10,7 +10,7 @@ use spile_abi::meta::Meta;
 use crate::host::assignments::assignments;
 use crate::module::setting;
 use crate::options::{Options, Task};
-use crate::safety::privilege::Rank;
+use crate::safety::rank::Rank;
 
 const CONF: &str = "\
 # Service spile@NAME. Lines KEY=VALUE; # begins a comment. After a change: systemctl restart spile@NAME

@@ -8,7 +8,8 @@ use std::path::Path;
 use crate::error::Error;
 use crate::host::places::SERVICES;
 use crate::safety::approved::read;
-use crate::safety::privilege::{Caller, Rank};
+use crate::safety::privilege::Caller;
+use crate::safety::rank::Rank;
 use crate::service::conf;
 
 /// Whether this caller may start the module of that name, or rename a module to it (`-R`). Called with root's rights.

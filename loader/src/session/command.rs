@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The process of `target()`: the command of `-c`, or the process of `-x`.
+//! The command of `-c`.
 //!
-//! The command is forked before the module is loaded, so that its pid is known; it waits on a [`channel`] and starts
+//! It is forked before the module is loaded, so that its pid is known; it waits on a [`channel`] and starts
 //! when all probes are armed. If the loader exits before, the channel closes and the command never runs.
 
 use std::ffi::CString;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
 use nix::libc;
@@ -17,32 +16,7 @@ use nix::unistd::{ForkResult, Pid, execvp, fork, read, write};
 
 use crate::error::Error;
 use crate::host::{channel, search};
-use crate::options::Options;
 use crate::session::signals;
-use crate::session::starter::Starter;
-
-/// The process whose exit ends the session.
-#[derive(Debug)]
-pub enum Target {
-    /// There is none.
-    None,
-    /// `-x`: readable when the process has exited.
-    Process {
-        /// Its pid.
-        pid: i32,
-        /// By pidfd_open(2).
-        ended: OwnedFd,
-    },
-    /// `-c`
-    Command(Command),
-    /// `-c`, started by another process.
-    Elsewhere {
-        /// The command's pid.
-        pid: i32,
-        /// `None` once its status was read.
-        starter: Option<Arc<Starter>>,
-    },
-}
 
 /// The command of `-c`, a child of this process.
 #[derive(Debug)]
@@ -82,65 +56,6 @@ impl Status {
 
 /// Exit status of a command that cannot be run, as in shells.
 const NOT_FOUND: i32 = 127;
-
-impl Target {
-    /// `starter`: the process that starts commands, if it is another one.
-    pub fn prepare(options: &Options, starter: Option<&Arc<Starter>>) -> Result<Target, Error> {
-        match (&options.command, options.pid) {
-            (Some(command), _) => match starter {
-                Some(starter) => {
-                    Ok(Target::Elsewhere { pid: starter.prepare(command)?, starter: Some(starter.clone()) })
-                }
-                None => Ok(Target::Command(Command::prepare(command)?)),
-            },
-            (None, Some(pid)) => Ok(Target::Process { pid, ended: open_process(pid)? }),
-            (None, None) => Ok(Target::None),
-        }
-    }
-
-    /// For `target()`; 0 without one.
-    pub fn pid(&self) -> i32 {
-        match self {
-            Target::None => 0,
-            Target::Process { pid, .. } | Target::Elsewhere { pid, .. } => *pid,
-            Target::Command(command) => command.number(),
-        }
-    }
-
-    /// All probes are armed: starts the waiting command.
-    pub fn begin(&mut self) {
-        match self {
-            Target::Command(command) => command.begin(),
-            Target::Elsewhere { starter: Some(starter), .. } => starter.begin_command(),
-            _ => {}
-        }
-    }
-
-    /// Descriptor that becomes readable at the exit of a process that is not a child.
-    pub fn ended(&self) -> Option<BorrowedFd<'_>> {
-        match self {
-            Target::Process { ended, .. } => Some(ended.as_fd()),
-            Target::Elsewhere { starter: Some(starter), .. } => Some(starter.ended()),
-            _ => None,
-        }
-    }
-
-    /// The status of a command of another process, once. To be called when [`Target::ended`] is readable.
-    pub fn status(&mut self) -> Option<Status> {
-        match self {
-            Target::Elsewhere { starter, .. } => starter.take().map(|starter| starter.status()),
-            _ => None,
-        }
-    }
-
-    /// The status of the command, once, if it has exited.
-    pub fn reap(&mut self) -> Option<Status> {
-        match self {
-            Target::Command(command) => command.reap(),
-            _ => None,
-        }
-    }
-}
 
 impl Command {
     /// Forks the command's process, which waits for [`Command::begin`]. Err: it has no words, or fork failed.
@@ -236,35 +151,20 @@ fn is_program(word: &str) -> bool {
     word.contains('/') || search::in_path(word).is_some()
 }
 
-/// pidfd_open(2), Linux 5.3.
-fn open_process(pid: i32) -> Result<OwnedFd, Error> {
-    // SAFETY: takes two numbers and returns a new descriptor.
-    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    match Errno::result(descriptor) {
-        // SAFETY: a new descriptor with no other owner. It is close-on-exec.
-        Ok(descriptor) => Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) }),
-        Err(_) => Err(Error::NoProcess { pid }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    fn wait(target: &mut Target) -> Status {
+    fn wait(command: &mut Command) -> Status {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
-            match target.reap() {
+            match command.reap() {
                 Some(status) => return status,
                 None if Instant::now() > deadline => panic!("it does not end"),
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         }
-    }
-
-    fn command(text: &str) -> Target {
-        Target::Command(Command::prepare(text).unwrap())
     }
 
     #[test]
@@ -286,42 +186,25 @@ mod tests {
     fn a_command_waits_for_its_beginning_and_reports_its_status() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("began");
-        let mut target = command(&format!("touch {}; exit 3", file.display()));
-        assert!(target.pid() > 1);
+        let mut command = Command::prepare(&format!("touch {}; exit 3", file.display())).unwrap();
+        assert!(command.number() > 1);
         std::thread::sleep(Duration::from_millis(50));
         assert!(!file.exists());
-        assert_eq!(target.reap(), None);
-        target.begin();
-        assert_eq!(wait(&mut target), Status::Exited(3));
+        assert_eq!(command.reap(), None);
+        command.begin();
+        assert_eq!(wait(&mut command), Status::Exited(3));
         assert!(file.exists());
-        assert_eq!(target.reap(), None, "reported once");
+        assert_eq!(command.reap(), None, "reported once");
     }
 
     #[test]
     fn a_killed_command_and_one_that_is_not_there() {
-        let mut target = command("kill -9 $$");
-        target.begin();
-        assert_eq!(wait(&mut target), Status::Killed(Signal::SIGKILL));
-        let mut target = command("/no/such/program");
-        target.begin();
-        assert_eq!(wait(&mut target), Status::Exited(NOT_FOUND));
+        let mut command = Command::prepare("kill -9 $$").unwrap();
+        command.begin();
+        assert_eq!(wait(&mut command), Status::Killed(Signal::SIGKILL));
+        let mut command = Command::prepare("/no/such/program").unwrap();
+        command.begin();
+        assert_eq!(wait(&mut command), Status::Exited(NOT_FOUND));
         assert!(Command::prepare(" ").is_err());
-    }
-
-    #[test]
-    fn a_command_that_never_began_is_gone_with_its_target() {
-        let target = command("touch /no/such/place");
-        let pid = target.pid();
-        drop(target);
-        assert!(open_process(pid).is_err());
-    }
-
-    #[test]
-    fn other_processes_are_watched() {
-        assert!(matches!(open_process(i32::MAX), Err(Error::NoProcess { .. })));
-        let own = std::process::id() as i32;
-        let target = Target::Process { pid: own, ended: open_process(own).unwrap() };
-        assert_eq!(target.pid(), own);
-        assert!(target.ended().is_some());
     }
 }

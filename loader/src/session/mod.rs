@@ -7,6 +7,7 @@
 //! that ends a session only sets [`Ending::stop`].
 
 pub mod arming;
+pub mod background;
 pub mod calls;
 pub mod command;
 pub mod daemon;
@@ -18,6 +19,7 @@ pub mod signals;
 pub mod starter;
 pub mod summary;
 pub mod system;
+pub mod target;
 pub mod watch;
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -43,7 +45,7 @@ use crate::report::exporter::Exporter;
 use crate::report::status;
 use crate::session::arming::Arming;
 use crate::session::calls::{Calls, Signalled};
-use crate::session::command::{Status, Target};
+use crate::session::command::Status;
 use crate::session::daemon::Waiting;
 use crate::session::dispatch::Dispatcher;
 use crate::session::ending::Ending;
@@ -52,6 +54,7 @@ use crate::session::reading::Reading;
 use crate::session::signals::{BlockedSignals, Signals};
 use crate::session::starter::Starter;
 use crate::session::system::Commands;
+use crate::session::target::Target;
 use crate::session::watch::Watch;
 use crate::userspace::files::Files;
 use crate::userspace::programs::Programs;

@@ -5,8 +5,7 @@
 //! Uses handlers instead of signalfd(2): the compiler runs the loader in its own process, whose existing threads have
 //! not blocked the signals.
 
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::OnceLock;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use nix::libc;
@@ -30,8 +29,10 @@ static PARENT: AtomicI32 = AtomicI32::new(0);
 static DETACH: AtomicBool = AtomicBool::new(false);
 static ROTATE: AtomicBool = AtomicBool::new(false);
 static CHILD: AtomicBool = AtomicBool::new(false);
-/// Readable when a signal was received. One for the process, as there is only one set of handlers.
-static EVENT: OnceLock<EventFd> = OnceLock::new();
+/// The number of an eventfd(2) that is readable when a signal was received, or [`NONE`]. One for the process, as there is only
+/// one set of handlers; it stays open.
+static EVENT: AtomicI32 = AtomicI32::new(NONE);
+const NONE: i32 = -1;
 
 /// From now on a signal that the parent forwards and that also reached the whole group counts once.
 pub fn expect_passed_on() {
@@ -55,12 +56,19 @@ extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
-    if let Some(event) = EVENT.get() {
+    let event = EVENT.load(Ordering::Relaxed);
+    if event != NONE {
         let errno = nix::errno::Errno::last_raw();
-        // A failure cannot be handled here; the next signal writes again.
-        let _ = event.write(1);
+        // SAFETY: the descriptor stays open. A failure cannot be handled here; the next signal writes again.
+        let _ = nix::unistd::write(unsafe { BorrowedFd::borrow_raw(event) }, &1u64.to_ne_bytes());
         nix::errno::Errno::set_raw(errno);
     }
+}
+
+/// In a forked process that closes descriptors: its handlers write to none until it calls [`Signals::catch`]. The number of the
+/// one that they had may be that of something else then.
+pub fn forget_event() {
+    EVENT.store(NONE, Ordering::Relaxed);
 }
 
 /// Signals received since the last [`Signals::read`].
@@ -79,7 +87,7 @@ pub struct Received {
 /// The handlers stay until the process exits: its cleanup must not be interrupted either.
 #[derive(Debug)]
 pub struct Signals {
-    event: &'static EventFd,
+    event: BorrowedFd<'static>,
 }
 
 impl Signals {
@@ -88,7 +96,12 @@ impl Signals {
         let failed = |errno: nix::errno::Errno| Error::System { doing: "catching signals", error: errno.into() };
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let new = EventFd::from_value_and_flags(0, flags).map_err(failed)?;
-        let event = EVENT.get_or_init(|| new);
+        let number = match EVENT.compare_exchange(NONE, new.as_raw_fd(), Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => OwnedFd::from(new).into_raw_fd(),
+            Err(before) => before,
+        };
+        // SAFETY: it stays open.
+        let event = unsafe { BorrowedFd::borrow_raw(number) };
         let action =
             SigAction::new(SigHandler::SigAction(note), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
         for signal in STOPPING.into_iter().chain(OTHERS) {
@@ -112,7 +125,7 @@ impl Signals {
     /// Signals received since the last call.
     pub fn read(&self) -> Received {
         // Cleared first: a later signal makes it readable again.
-        let _ = self.event.read();
+        let _ = nix::unistd::read(self.event, &mut [0; 8]);
         let take = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
         let stops = STOPS.load(Ordering::Relaxed).max(PASSED_ON.load(Ordering::Relaxed));
         let before = REPORTED.swap(stops, Ordering::Relaxed);
@@ -127,7 +140,7 @@ impl Signals {
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+        self.event
     }
 }
 

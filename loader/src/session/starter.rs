@@ -19,9 +19,9 @@ use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork};
 use crate::error::Error;
 use crate::host::channel;
 use crate::safety::detached;
+use crate::session::background::Running;
 use crate::session::command::{Command, Status};
-use crate::session::signals::Signals;
-use crate::session::system::Running;
+use crate::session::signals::{self, Signals};
 
 /// The process name of the starter.
 const NAME: &std::ffi::CStr = c"spile-start";
@@ -63,6 +63,7 @@ impl Starter {
             ForkResult::Child => {
                 drop((line, ended));
                 let _ = nix::sys::prctl::set_name(NAME);
+                signals::forget_event();
                 detached::close_all_but_these(&[other.as_raw_fd(), ending.as_raw_fd()]);
                 // Errors end it, and the other side notices.
                 let _ = serve(other, &ending);

@@ -17,15 +17,15 @@ const METRICS_INTERVAL: u64 = 10_000_000_000;
 
 /// A periodic event by [`crate::host::clock`], in nanoseconds.
 #[derive(Debug)]
-struct Due {
+struct Periodic {
     /// `None`: never, or not again.
     at: Option<u64>,
     interval: u64,
 }
 
-impl Due {
-    fn every(interval: Option<u64>) -> Due {
-        Due { at: interval.map(|_| 0), interval: interval.unwrap_or(0) }
+impl Periodic {
+    fn every(interval: Option<u64>) -> Periodic {
+        Periodic { at: interval.map(|_| 0), interval: interval.unwrap_or(0) }
     }
 
     /// Whether it is due; if so, schedules the next.
@@ -44,8 +44,8 @@ pub struct Watch<'s> {
     meta: &'s Meta,
     device: &'s Device,
     file: Option<&'s Path>,
-    metrics: Due,
-    table: Due,
+    metrics: Periodic,
+    table: Periodic,
     /// The table goes to a terminal, which is cleared before.
     pub clears: bool,
 }
@@ -58,8 +58,8 @@ impl<'s> Watch<'s> {
             meta,
             device,
             file: options.metrics.as_deref(),
-            metrics: Due::every(options.metrics.as_ref().map(|_| METRICS_INTERVAL)),
-            table: Due::every(options.monitor),
+            metrics: Periodic::every(options.metrics.as_ref().map(|_| METRICS_INTERVAL)),
+            table: Periodic::every(options.monitor),
             clears: !options.daemon && std::io::stderr().is_terminal(),
         }
     }
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn what_is_due_is_due_once_in_an_interval() {
-        let mut due = Due::every(Some(10));
+        let mut due = Periodic::every(Some(10));
         assert!(due.take(5) && !due.take(14) && due.take(15));
-        assert!(!Due::every(None).take(u64::MAX));
+        assert!(!Periodic::every(None).take(u64::MAX));
     }
 }

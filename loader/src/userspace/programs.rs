@@ -3,7 +3,9 @@
 //! Names of frames of user space.
 
 use std::collections::HashMap;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
+
+use spile_abi::bounded;
 
 use crate::records::user::{Found, Frame, Names};
 use crate::userspace::files::Files;
@@ -132,7 +134,7 @@ impl Names for Programs<'_> {
 fn demangled(name: &[u8]) -> Vec<u8> {
     let text = std::str::from_utf8(name).ok().filter(|text| text.len() <= MOST_NAME);
     let found = text.and_then(|text| match rustc_demangle::try_demangle(text) {
-        Ok(rust) => Short::of(|short| write!(short, "{rust:#}")),
+        Ok(rust) => bounded::text(MOST_NAME, |out| write!(out, "{rust:#}")),
         Err(_) => cxx(text),
     });
     found.map_or_else(|| name.to_vec(), String::into_bytes)
@@ -141,29 +143,7 @@ fn demangled(name: &[u8]) -> Vec<u8> {
 #[cfg(feature = "source")]
 fn cxx(name: &str) -> Option<String> {
     let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten()?;
-    Short::of(|short| symbol.structured_demangle(short, &cpp_demangle::DemangleOptions::new()))
-}
-
-/// Text that is as long as a name may be: a mangled one of some bytes can stand for gigabytes, as each part may repeat what was
-/// before it twice.
-struct Short(String);
-
-impl Short {
-    fn of(write: impl FnOnce(&mut Short) -> fmt::Result) -> Option<String> {
-        let mut short = Short(String::new());
-        write(&mut short).ok()?;
-        Some(short.0)
-    }
-}
-
-impl fmt::Write for Short {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len() + text.len() > MOST_NAME {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
-    }
+    bounded::text(MOST_NAME, |out| symbol.structured_demangle(out, &cpp_demangle::DemangleOptions::new()))
 }
 
 #[cfg(not(feature = "source"))]

@@ -2,12 +2,13 @@
 
 //! The interface between a module built by spile and the loader: the Rust half of `abi.h`, and the metadata in a `.ko`.
 //!
-//! Also the handling of untrusted input shared by loader and compiler: [`budget`], [`escape`].
+//! Also the handling of untrusted input shared by loader and compiler: [`budget`], [`bounded`], [`escape`].
 //!
 //! `tests/twins.rs` compiles `abi.h` and compares every size, offset, value and ioctl number with these.
 
 #![warn(missing_docs)]
 
+pub mod bounded;
 pub mod budget;
 pub mod device;
 pub mod escape;

@@ -38,7 +38,7 @@ static struct line *line_of(uintptr_t address)
 	return &lines[at % LINES];
 }
 
-/* As caches that keep each other coherent: a written line is in one cache, a read one may be in all. */
+/* As caches keep coherent: a written line is in one of them, a read one may be in all. */
 static void access_line(uintptr_t address, bool writes)
 {
 	struct line *line = line_of(address);
@@ -63,7 +63,8 @@ static void access_memory(const volatile void *at, unsigned int bytes, bool writ
 
 	if (address - (stack - (1 << 20)) < 2 << 20)
 		return;
-	for (line = address / SMP_CACHE_BYTES; line <= (address + bytes - 1) / SMP_CACHE_BYTES; line++)
+	for (line = address / SMP_CACHE_BYTES; line <= (address + bytes - 1) / SMP_CACHE_BYTES;
+	     line++)
 		access_line(line * SMP_CACHE_BYTES, writes);
 }
 
@@ -151,7 +152,8 @@ void __tsan_write_range(void *at, size_t bytes)
 	{ \
 		return __tsan_atomic##bits##_exchange(at, *at & value, order); \
 	} \
-	int __tsan_atomic##bits##_compare_exchange_strong(volatile u##bits *at, u##bits *old, u##bits value, \
+	int __tsan_atomic##bits##_compare_exchange_strong(volatile u##bits *at, u##bits *old, \
+							  u##bits value, \
 							  int order, int failed) \
 	{ \
 		bool same = *at == *old; \
@@ -165,10 +167,12 @@ void __tsan_write_range(void *at, size_t bytes)
 			*old = *at; \
 		return same; \
 	} \
-	int __tsan_atomic##bits##_compare_exchange_weak(volatile u##bits *at, u##bits *old, u##bits value, int order, \
+	int __tsan_atomic##bits##_compare_exchange_weak(volatile u##bits *at, u##bits *old, \
+							u##bits value, int order, \
 							int failed) \
 	{ \
-		return __tsan_atomic##bits##_compare_exchange_strong(at, old, value, order, failed); \
+		return __tsan_atomic##bits##_compare_exchange_strong(at, old, value, order, \
+								     failed); \
 	}
 ATOMICS(8)
 ATOMICS(16)
@@ -226,6 +230,7 @@ int main(void)
 	counting = false;
 	for (i = 0; i < LINES; i++)
 		shared += lines[i].moved;
-	printf("locked %llu moved %llu shared %u\n", locked * 100 / (HITS * CPUS), moved * 100 / (HITS * CPUS), shared);
+	printf("locked %llu moved %llu shared %u\n", locked * 100 / (HITS * CPUS),
+	       moved * 100 / (HITS * CPUS), shared);
 	return 0;
 }

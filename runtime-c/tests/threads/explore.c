@@ -227,7 +227,8 @@ static u64 see(struct place *place, unsigned int number, int order)
 
 	thread->view.least[place - places] = number;
 	join(acquires(order) ? &thread->view : &thread->acquired, &place->values[number].view);
-	tell(number == place->count - 1 ? "sees" : "sees an old value of", place->at, place->values[number].value);
+	tell(number == place->count - 1 ? "sees" : "sees an old value of", place->at,
+	     place->values[number].value);
 	return place->values[number].value;
 }
 
@@ -282,7 +283,8 @@ void explore_fence(int order)
 		thread->released = thread->view;
 }
 
-u64 explore_change(void *at, unsigned int bytes, enum explore_change change, u64 old, u64 value, int order)
+u64 explore_change(void *at, unsigned int bytes, enum explore_change change, u64 old, u64 value,
+		   int order)
 {
 	struct thread *thread = &threads[running];
 	struct place *place;
@@ -436,7 +438,8 @@ static void use_stripe(unsigned int number)
 	struct spile_stripe *stripe = &stripes[number];
 	struct spile_context *c = &contexts[running];
 
-	if (!spile_stripe_try(c, &stripe->holder, the_table.claimed) && !spile_stripe_wait(c, &the_table, stripe))
+	if (!spile_stripe_try(c, &stripe->holder, the_table.claimed) &&
+	    !spile_stripe_wait(c, &the_table, stripe))
 		return;
 	progress++;
 	touch(&by_stripe[number]);
@@ -691,7 +694,8 @@ int main(int argc, char **argv)
 		{ "LOCAL, LOCAL, ALL", 3, reset_locks, two_local_one_all, check_locks },
 		{ "LOCAL again, ALL", 2, reset_locks, local_again, check_locks },
 		{ "ALL, ALL", 2, reset_locks, all_at_once, check_locks },
-		{ "stripe, the same stripe, ALL", 3, reset_stripes, one_stripe_one_all, check_locks },
+		{ "stripe, the same stripe, ALL", 3, reset_stripes, one_stripe_one_all,
+		  check_locks },
 		{ "stripe again, ALL", 2, reset_stripes, stripe_again, check_locks },
 		{ "READ, READ, WRITE", 3, reset_locks, readers_and_a_writer, check_locks },
 		{ "WRITE, WRITE, READ", 3, reset_locks, two_writers, check_locks },

@@ -10,7 +10,8 @@ u64 explore_load(const void *at, unsigned int bytes, int order);
 void explore_store(void *at, unsigned int bytes, u64 value, int order);
 enum explore_change { EXPLORE_EXCHANGE, EXPLORE_ADD, EXPLORE_COMPARE };
 /* Returns the value before. */
-u64 explore_change(void *at, unsigned int bytes, enum explore_change change, u64 old, u64 value, int order);
+u64 explore_change(void *at, unsigned int bytes, enum explore_change change, u64 old, u64 value,
+		   int order);
 void explore_fence(int order);
 /* Others go on first. */
 void explore_relax(void);
@@ -31,12 +32,17 @@ u64 explore_time(void);
 	((__typeof__(*(at)))explore_load((const void *)(at), sizeof(*(at)), EXPLORE_ORDER(order)))
 #define shim_store(at, value, order) \
 	explore_store((void *)(at), sizeof(*(at)), (u64)(value), EXPLORE_ORDER(order))
-#define shim_exchange(at, value, order) \
-	((__typeof__(*(at)))explore_change((void *)(at), sizeof(*(at)), EXPLORE_EXCHANGE, 0, (u64)(value), EXPLORE_ORDER(order)))
-#define shim_add(at, value, order) ((__typeof__(*(at)))( \
-	(__typeof__(*(at)))explore_change((void *)(at), sizeof(*(at)), EXPLORE_ADD, 0, (u64)(value), EXPLORE_ORDER(order)) + (value)))
-#define shim_cmpxchg(at, old, new, order) \
-	((__typeof__(*(at)))explore_change((void *)(at), sizeof(*(at)), EXPLORE_COMPARE, (u64)(old), (u64)(new), EXPLORE_ORDER(order)))
+#define shim_exchange(at, value, order)                                                      \
+	((__typeof__(*(at)))explore_change((void *)(at), sizeof(*(at)), EXPLORE_EXCHANGE, 0, \
+					   (u64)(value), EXPLORE_ORDER(order)))
+#define shim_add(at, value, order)                                                           \
+	((__typeof__(*(at)))((__typeof__(*(at)))explore_change((void *)(at), sizeof(*(at)),  \
+							       EXPLORE_ADD, 0, (u64)(value), \
+							       EXPLORE_ORDER(order)) +       \
+			     (value)))
+#define shim_cmpxchg(at, old, new, order)                                                \
+	((__typeof__(*(at)))explore_change((void *)(at), sizeof(*(at)), EXPLORE_COMPARE, \
+					   (u64)(old), (u64)(new), EXPLORE_ORDER(order)))
 #define shim_fence(order) explore_fence(EXPLORE_ORDER(order))
 #define cpu_relax() explore_relax()
 #define ktime_get_mono_fast_ns() explore_time()

@@ -283,7 +283,8 @@ void hrtimer_start(struct hrtimer *timer, ktime_t after, int mode);
 
 /* In place of features.h, most of which is about kprobes and modules. */
 #define SPILE_FEATURES_H
-static inline void spile_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *timer),
+static inline void spile_hrtimer_setup(struct hrtimer *timer,
+				       enum hrtimer_restart (*function)(struct hrtimer *timer),
 				       int clock, int mode)
 {
 	(void)clock;

@@ -100,7 +100,7 @@ static void hit_all(unsigned long round)
 	unsigned long i;
 
 	for (i = 0; i < hits; i++) {
-		/* Threads meet in another place in each round; in every other one without a pause. */
+		/* Threads meet in another place in each round; in every other without a pause. */
 		state ^= state << 13;
 		state ^= state >> 7;
 		state ^= state << 17;
@@ -147,7 +147,8 @@ int main(int argc, char **argv)
 	shim_cpus = threads;
 	shim_target = threads * hits;
 	shim_load_script(1 << 20);
-	while (first < spile_script.probe_count && spile_script.probes[first].kind <= SPILE_PROBE_ERROR)
+	while (first < spile_script.probe_count &&
+	       spile_script.probes[first].kind <= SPILE_PROBE_ERROR)
 		first++;
 	if (first + threads * hits > spile_script.probe_count)
 		exit(2);
@@ -171,6 +172,7 @@ int main(int argc, char **argv)
 		fwrite(result->text, 1, result->bytes, stdout);
 	}
 	totals = shim_totals();
-	printf("handled %llu skipped %llu errors %llu\n", totals.handled, totals.skipped, totals.errors + damaged);
+	printf("handled %llu skipped %llu errors %llu\n", totals.handled, totals.skipped,
+	       totals.errors + damaged);
 	return 0;
 }

@@ -219,11 +219,13 @@ static void make_sites(void)
 		site->runs = SPILE_RUNS_WHOLE;
 		if (site->probe->counts_only && site->probe->adds_to) {
 			site->runs = SPILE_RUNS_ADDING;
-			site->counter_at = spile_counters_at() + (site->probe->adds_to - 1) * sizeof(spile_long);
+			site->counter_at = spile_counters_at() +
+					   (site->probe->adds_to - 1) * sizeof(spile_long);
 			site->addend = site->probe->addend;
 		} else if (site->probe->counts_only) {
 			site->counting = site->probe->handler;
-			site->runs = site->probe->registers ? SPILE_RUNS_COUNTING_BY : SPILE_RUNS_COUNTING;
+			site->runs = site->probe->registers ? SPILE_RUNS_COUNTING_BY :
+							      SPILE_RUNS_COUNTING;
 		} else if (site->probe->simple) {
 			site->runs = SPILE_RUNS_SIMPLE;
 		}
@@ -356,7 +358,8 @@ spile_long spile_fn_target(struct spile_context *c)
 unsigned int spile_fn_execname(struct spile_context *c, char *out)
 {
 	(void)c;
-	return spile_string_copy(out, (struct spile_string){ this_cpu % 2 ? "process-b" : "process-a", 9 });
+	return spile_string_copy(
+		out, (struct spile_string){ this_cpu % 2 ? "process-b" : "process-a", 9 });
 }
 
 spile_long spile_fn_gettimeofday_ns(struct spile_context *c)
@@ -379,7 +382,8 @@ void spile_fn_error(struct spile_context *c, struct spile_string text)
 
 void spile_fn_log(struct spile_context *c, struct spile_string text)
 {
-	char *at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, SPILE_STRING_PART(text.length));
+	char *at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT,
+				      SPILE_STRING_PART(text.length));
 
 	spile_record_commit(c, spile_put_string(at, text));
 }

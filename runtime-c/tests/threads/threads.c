@@ -56,7 +56,8 @@ static void *hit_on(void *argument)
 		shim_argument = numbered ? i : state % keys;
 		shim_hit(armed[i % armed_count], regs);
 	}
-	__atomic_add_fetch(&processor_time, clock_of(CLOCK_THREAD_CPUTIME_ID) - began, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&processor_time, clock_of(CLOCK_THREAD_CPUTIME_ID) - began,
+			   __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&running, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -98,7 +99,8 @@ static void read_ring(unsigned int cpu)
 	for (tail = ring->tail; tail != head;) {
 		const struct spile_record *record = (const void *)(data + (tail & (size - 1)));
 
-		if (head - tail > size || record->bytes < 8 || record->bytes % 8 || record->bytes > head - tail) {
+		if (head - tail > size || record->bytes < 8 || record->bytes % 8 ||
+		    record->bytes > head - tail) {
 			damaged++;
 			tail = head;
 			break;
@@ -181,12 +183,14 @@ int main(int argc, char **argv)
 	for (i = 0; i < threads; i++)
 		pthread_join(all[i], NULL);
 	if (measured)
-		printf("elapsed %llu processor %llu\n", clock_of(CLOCK_MONOTONIC) - began, processor_time);
+		printf("elapsed %llu processor %llu\n", clock_of(CLOCK_MONOTONIC) - began,
+		       processor_time);
 	read_rings();
 	shim_end_script();
 	read_rings();
 	totals = shim_totals();
-	printf("hits %lu handled %llu skipped %llu errors %llu lost %llu printed %llu sum %llu\n", threads * hits,
-	       totals.handled, totals.skipped, totals.errors + damaged, totals.lost, printed, sum);
+	printf("hits %lu handled %llu skipped %llu errors %llu lost %llu printed %llu sum %llu\n",
+	       threads * hits, totals.handled, totals.skipped, totals.errors + damaged, totals.lost,
+	       printed, sum);
 	return totals.errors + damaged != 0;
 }

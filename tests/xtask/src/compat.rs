@@ -141,7 +141,7 @@ fn judged(case: &Case, work: &Path, bin: &Path, limit: Duration) -> Result<Verdi
             let ran = ran(command, work, bin, limit)?;
             Ok(match (&ran.ended, good) {
                 // An unknown option is not the script's fault.
-                (Ended::Badly, false) if Class::of(&ran.said) == Class::Option => ran.failed(),
+                (Ended::Badly, false) if Class::of(&ran.output) == Class::Option => ran.failed(),
                 (Ended::Well, true) | (Ended::Badly, false) => Verdict::Pass,
                 (Ended::Well, false) => Verdict::Fail(Class::Accepted, String::new()),
                 _ => ran.failed(),
@@ -178,31 +178,31 @@ enum Ended {
     TooLate,
 }
 
-struct Ran {
+struct Finished {
     ended: Ended,
     /// All its output.
-    said: String,
+    output: String,
 }
 
-impl Ran {
+impl Finished {
     fn failed(&self) -> Verdict {
         let class = match self.ended {
             Ended::Crashed => Class::Crash,
             Ended::TooLate => Class::Timeout,
-            _ => Class::of(&self.said),
+            _ => Class::of(&self.output),
         };
-        Verdict::Fail(class, class::first_message(&self.said))
+        Verdict::Fail(class, class::first_message(&self.output))
     }
 }
 
 /// Its output goes to a file, so that no pipe fills up.
-fn ran(mut command: Command, work: &Path, bin: &Path, limit: Duration) -> Result<Ran> {
-    let path = work.join(".said");
-    let said = File::create(&path)?;
+fn ran(mut command: Command, work: &Path, bin: &Path, limit: Duration) -> Result<Finished> {
+    let path = work.join(".output");
+    let output = File::create(&path)?;
     let mut places = vec![bin.to_path_buf()];
     places.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     command.env("PATH", std::env::join_paths(places)?).env("LC_ALL", "C").env("SYSTEMTAP_TESTMODE", "1");
-    command.current_dir(work).stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said).process_group(0);
+    command.current_dir(work).stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
     let mut child = command.spawn().context("starting a case")?;
     let began = Instant::now();
     let ended = loop {
@@ -223,7 +223,7 @@ fn ran(mut command: Command, work: &Path, bin: &Path, limit: Duration) -> Result
         }
         std::thread::sleep(Duration::from_millis(10));
     };
-    Ok(Ran { ended, said: String::from_utf8_lossy(&fs::read(&path)?).into_owned() })
+    Ok(Finished { ended, output: String::from_utf8_lossy(&fs::read(&path)?).into_owned() })
 }
 
 /// `{"pass": 1, "fail": 1, "untested": 0, "cases": [{"name": ..., "result": "fail", "class": ..., "message": ...}]}`

@@ -41,7 +41,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<ExitCode> {
     let text =
         std::fs::read_to_string(&options.script).with_context(|| format!("reading {}", options.script.display()))?;
-    let mut talk = Talk::default();
+    let mut conversation = Conversation::default();
     let mut lines = text.lines().enumerate().peekable();
     let mut steps = 0;
     while let Some((number, line)) = lines.next() {
@@ -53,7 +53,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
             body.push_str(more.trim_start_matches('|').strip_prefix(' ').unwrap_or_default());
             body.push('\n');
         }
-        talk.step(line, body).with_context(|| format!("{}:{}: {line}", options.script.display(), number + 1))?;
+        conversation
+            .step(line, body)
+            .with_context(|| format!("{}:{}: {line}", options.script.display(), number + 1))?;
         steps += 1;
     }
     println!("steps: {steps}");
@@ -67,7 +69,7 @@ struct Server {
 }
 
 #[derive(Default)]
-struct Talk {
+struct Conversation {
     server: Option<Server>,
     documents: Vec<(String, String, i32)>,
     last: Value,
@@ -85,7 +87,7 @@ fn uri(name: &str) -> String {
     if name.contains(':') { name.to_string() } else { format!("file:///scripts/{name}") }
 }
 
-impl Talk {
+impl Conversation {
     fn step(&mut self, line: &str, body: String) -> Result<()> {
         let (step, rest) = line.split_once(' ').unwrap_or((line, ""));
         match step {

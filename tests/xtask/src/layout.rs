@@ -4,6 +4,7 @@
 //!
 //! What stands behind `#[cfg(test)]`, in `tests.rs` and `tests/` and in comments does not count.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -89,38 +90,44 @@ fn kernel_headers_are_for_the_runtime_alone() {
 
 #[test]
 fn the_loader_shares_only_the_abi() {
-    none(found(&["loader/src"], &[".rs"], r"\bspile::"));
-    let root = crate::root();
-    let manifest = fs::read_to_string(root.join("loader/Cargo.toml")).expect("a manifest");
-    assert!(!manifest.lines().any(|line| line.starts_with("spile =") || line.starts_with("spile.")), "{manifest}");
-    let manifest = fs::read_to_string(root.join("runtime-c/abi/Cargo.toml")).expect("a manifest");
-    let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or_default();
-    let used = dependencies.lines().take_while(|line| !line.starts_with('[')).filter(|line| !line.trim().is_empty());
-    assert_eq!(used.count(), 0, "{manifest}");
+    let graph = crate_graph();
+    let line = |start: &str| graph.iter().find(|line| line.starts_with(start)).cloned().unwrap_or_default();
+    assert_eq!([line("spilerun ->"), line("spile-abi ->")], ["spilerun -> spile-abi", "spile-abi -> none of ours"]);
+    let packages = metadata()["packages"].take();
+    let abi = packages.as_array().expect("packages").iter().find(|package| package["name"] == "spile-abi");
+    let dependencies = abi.and_then(|abi| abi["dependencies"].as_array()).expect("dependencies");
+    assert!(dependencies.iter().all(|used| used["kind"] == "dev"), "{dependencies:?}");
 }
 
-/// The crates of the compiler and their dependencies, from their manifests: `NAME -> NAME NAME ...`, sorted.
+/// The workspace's crates and which of each other they are built with, from `cargo metadata`: `NAME -> NAME NAME ...`, sorted.
+/// Without xtask, which uses most of them and is used by none.
 fn crate_graph() -> Vec<String> {
-    let root = crate::root();
-    let mut manifests =
-        vec![root.join("compiler/Cargo.toml"), root.join("loader/Cargo.toml"), root.join("runtime-c/abi/Cargo.toml")];
-    let entries = fs::read_dir(root.join("compiler")).expect("the compiler's directory").flatten();
-    let crates = entries.map(|entry| entry.path().join("Cargo.toml")).filter(|path| path.is_file());
-    manifests.extend(crates.filter(|path| !path.to_string_lossy().contains("fuzz")));
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let name_of = |package: &serde_json::Value| package["name"].as_str().expect("a name").to_string();
+    let dependencies_of = |package: &serde_json::Value| {
+        let dependencies = package["dependencies"].as_array().expect("dependencies").iter();
+        // A dependency of tests or of a build script has a kind; one of the workspace has a path.
+        let used = dependencies.filter(|used| used["kind"].is_null() && !used["path"].is_null());
+        let names: BTreeSet<String> = used.map(name_of).collect();
+        if names.is_empty() { "none of ours".into() } else { names.into_iter().collect::<Vec<_>>().join(" ") }
+    };
+    let crates = packages.iter().filter(|package| package["name"] != "xtask");
     let mut graph: Vec<String> =
-        manifests.iter().map(|path| dependencies_of(&fs::read_to_string(path).expect("a manifest"))).collect();
+        crates.map(|package| format!("{} -> {}", name_of(package), dependencies_of(package))).collect();
     graph.sort();
     graph
 }
 
-fn dependencies_of(manifest: &str) -> String {
-    let name = manifest.lines().find_map(|line| line.strip_prefix("name = ")).unwrap_or_default().trim_matches('"');
-    let table = manifest.split("[dependencies]").nth(1).unwrap_or_default();
-    let lines = table.lines().take_while(|line| !line.starts_with('['));
-    let mut own: Vec<&str> =
-        lines.filter(|line| line.contains("path = ")).filter_map(|line| line.split([' ', '.']).next()).collect();
-    own.sort_unstable();
-    format!("{name} -> {}", if own.is_empty() { "none of ours".to_string() } else { own.join(" ") })
+/// The workspace as cargo knows it (the Cargo Book, `cargo metadata`).
+fn metadata() -> serde_json::Value {
+    let output = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(crate::root())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 #[test]

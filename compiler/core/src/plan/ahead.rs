@@ -17,7 +17,7 @@ use crate::builtin;
 pub(super) fn of(routine: &Routine, symbol: String) -> Option<Routine> {
     let mut reader = Reader { longs: routine.longs.clone(), ..Reader::default() };
     reader.code(&routine.code);
-    let code = needed(reader.kept);
+    let code = needed(reader.candidates);
     if code.is_empty() {
         return None;
     }
@@ -37,7 +37,7 @@ pub(super) fn of(routine: &Routine, symbol: String) -> Option<Routine> {
 }
 
 /// An instruction that can run ahead, and whether it reads memory of the process.
-struct Kept {
+struct Candidate {
     instr: Instr,
     reads: bool,
 }
@@ -45,7 +45,7 @@ struct Kept {
 #[derive(Default)]
 struct Reader {
     longs: Vec<Variable>,
-    kept: Vec<Kept>,
+    candidates: Vec<Candidate>,
     /// Variables that have their values when the routine runs ahead.
     known_longs: HashSet<LongId>,
     known_texts: HashSet<TextId>,
@@ -97,7 +97,7 @@ impl Reader {
             Instr::Call { callee: Callee::Builtin(symbol), .. } => reads_user(symbol),
             _ => false,
         };
-        self.kept.push(Kept { instr: instr.clone(), reads });
+        self.candidates.push(Candidate { instr: instr.clone(), reads });
     }
 
     /// An object of which a record has the bytes: at least its beginning.
@@ -110,7 +110,7 @@ impl Reader {
         self.longs.push(Variable { name: format!("ahead_{}", to.0), parameter: false });
         let location = super::code::LocationId(0);
         let instr = Instr::Read { to, address: address.clone(), size: 1, user: true, location };
-        self.kept.push(Kept { instr, reads: true });
+        self.candidates.push(Candidate { instr, reads: true });
     }
 
     fn knows(&self, value: &Value) -> bool {
@@ -161,10 +161,10 @@ fn reads_user(symbol: &str) -> bool {
 }
 
 /// Those that read, and those whose results they need; after each that reads, the rest is left if it failed.
-fn needed(kept: Vec<Kept>) -> Vec<Instr> {
+fn needed(candidates: Vec<Candidate>) -> Vec<Instr> {
     let (mut longs, mut texts) = (HashSet::new(), HashSet::new());
     let mut code = Vec::new();
-    for Kept { instr, reads } in kept.into_iter().rev() {
+    for Candidate { instr, reads } in candidates.into_iter().rev() {
         let wanted =
             reads || longs.iter().any(|id| sets_long(&instr, *id)) || texts.iter().any(|id| sets_text(&instr, *id));
         if !wanted {

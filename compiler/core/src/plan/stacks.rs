@@ -22,7 +22,7 @@ const MOST: u64 = 64 << 20;
 
 /// The string sizes to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct StringSizes {
     /// MAXSTRINGLEN.
     pub string_bytes: u32,
     /// Frames of a stack that fit.
@@ -31,9 +31,9 @@ pub struct Room {
     pub whole: u32,
 }
 
-impl Room {
-    fn of(string_bytes: u32, frame: u32) -> Room {
-        Room { string_bytes, frames: (string_bytes / frame).min(STACK_FRAMES), whole: STACK_FRAMES * frame }
+impl StringSizes {
+    fn of(string_bytes: u32, frame: u32) -> StringSizes {
+        StringSizes { string_bytes, frames: (string_bytes / frame).min(STACK_FRAMES), whole: STACK_FRAMES * frame }
     }
 
     /// Whether the outermost frames of deep stacks are lost.
@@ -43,16 +43,16 @@ impl Room {
 }
 
 /// For a plan that stores stacks of any depth as values; None: it does not. `fixed`: the user has set MAXSTRINGLEN.
-pub fn room(plan: &Plan, fixed: bool) -> Option<Room> {
+pub fn sizes(plan: &Plan, fixed: bool) -> Option<StringSizes> {
     let now = plan.naming.limits.string_bytes;
     let frame = plan.routines.iter().filter_map(|routine| keeps(&routine.code)).max()?;
     let whole = STACK_FRAMES * frame;
     if fixed || now >= whole {
-        return Some(Room::of(now, frame));
+        return Some(StringSizes::of(now, frame));
     }
     let slots: u64 = plan.globals.iter().map(|global| strings_in(&global.storage)).sum();
     let affordable = MOST.checked_div(slots).unwrap_or(u64::MAX).min(whole.into());
-    Some(Room::of(u32::try_from(affordable).unwrap_or(whole).max(now), frame))
+    Some(StringSizes::of(u32::try_from(affordable).unwrap_or(whole).max(now), frame))
 }
 
 /// Number of strings that an array has room for.
@@ -89,9 +89,9 @@ mod tests {
 
     #[test]
     fn a_whole_stack_fits() {
-        assert!(!Room::of(STACK_FRAMES * FRAME, FRAME).cuts());
-        assert_eq!(Room::of(512, FRAME), Room { string_bytes: 512, frames: 26, whole: 64 * 19 });
-        assert!(Room::of(512, FRAME).cuts());
+        assert!(!StringSizes::of(STACK_FRAMES * FRAME, FRAME).cuts());
+        assert_eq!(StringSizes::of(512, FRAME), StringSizes { string_bytes: 512, frames: 26, whole: 64 * 19 });
+        assert!(StringSizes::of(512, FRAME).cuts());
     }
 
     #[test]

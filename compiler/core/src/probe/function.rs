@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::code::{self, Code};
-use super::lines::{Beginnings, Lines, covers, parse};
+use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
 use super::prologue::{Prologue, prologue};
@@ -129,9 +129,9 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     let code = Code::of(point, object, resolver)?;
     let mut finder =
         Finder { object, code, wanted, maxactive, sites: Vec::new(), inlined: 0, refused: None, left_out: Vec::new() };
-    let beginnings = match lines {
+    let function_starts = match lines {
         Lines::First => None,
-        _ => Some(Beginnings::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
+        _ => Some(FunctionStarts::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
     };
     let mut covered = false;
     for id in functions {
@@ -139,9 +139,9 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         if wild && function.name.starts_with("__pfx_") {
             continue;
         }
-        if let Some(beginnings) = &beginnings {
+        if let Some(function_starts) = &function_starts {
             let statements = debug.statements(id).map_err(|error| debug_failed(&error))?;
-            if !covers(&lines, &function, &beginnings.own(&function, statements)) {
+            if !covers(&lines, &function, &function_starts.own(&function, statements)) {
                 continue;
             }
         }
@@ -387,7 +387,7 @@ impl Context for FunctionContext {
         let elsewhere = debug.elsewhere(self.function, self.address, name).ok()?;
         let function = debug.function(self.function).ok()?;
         let pattern = FunctionPattern { name: function.name.clone(), file: Some(function.file.clone()) };
-        let own = Beginnings::new(debug, &pattern).ok()?.lines_of(&function);
+        let own = FunctionStarts::new(debug, &pattern).ok()?.lines_of(&function);
         Some(location::elsewhere(&elsewhere, own))
     }
 

@@ -44,11 +44,11 @@ pub(super) fn parse(text: &str) -> Option<(FunctionPattern, Lines)> {
 }
 
 /// Where the functions of files begin, to distinguish a function's own lines from those of code inlined into it.
-pub(super) struct Beginnings(BTreeMap<String, Vec<u32>>);
+pub(super) struct FunctionStarts(BTreeMap<String, Vec<u32>>);
 
-impl Beginnings {
+impl FunctionStarts {
     /// Of the functions in the files that the pattern names; empty if it names no file.
-    pub(super) fn new(debug: &DebugInfo, pattern: &FunctionPattern) -> Result<Beginnings, debuginfo::Error> {
+    pub(super) fn new(debug: &DebugInfo, pattern: &FunctionPattern) -> Result<FunctionStarts, debuginfo::Error> {
         let mut lines: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         if pattern.file.is_some() {
             for id in debug.find_functions(&FunctionPattern { name: "*".into(), file: pattern.file.clone() })? {
@@ -56,7 +56,7 @@ impl Beginnings {
                 lines.entry(function.file).or_default().push(function.line);
             }
         }
-        Ok(Beginnings(lines))
+        Ok(FunctionStarts(lines))
     }
 
     /// The statements from a function's line to where the next one begins.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::PointError;
-use super::lines::Beginnings;
+use super::lines::FunctionStarts;
 use crate::program::{ProgramId, Target, TargetId, UserProgram};
 use spile_debuginfo::target::{Kernel, Object, Programs, TargetError};
 use spile_debuginfo::{DebugInfo, FunctionPattern};
@@ -36,7 +36,7 @@ pub struct Resolver<'k> {
     /// The kernel's debug information, if available.
     at_hand: OnceCell<Option<Rc<Object>>>,
     /// Where functions begin, by object and pattern of their files. The object is kept so that its address stays its own.
-    beginnings: HashMap<(*const Object, Option<String>), (Rc<Object>, Rc<Beginnings>)>,
+    function_starts: HashMap<(*const Object, Option<String>), (Rc<Object>, Rc<FunctionStarts>)>,
 }
 
 impl<'k> Resolver<'k> {
@@ -56,7 +56,7 @@ impl<'k> Resolver<'k> {
             any_caller: false,
             left_out: Vec::new(),
             at_hand: OnceCell::new(),
-            beginnings: HashMap::new(),
+            function_starts: HashMap::new(),
         }
     }
 
@@ -249,19 +249,19 @@ impl<'k> Resolver<'k> {
     }
 
     /// Where the functions of the pattern's files begin. A listing asks for each function of a file.
-    pub(in crate::probe) fn beginnings(
+    pub(in crate::probe) fn function_starts(
         &mut self,
         object: &Rc<Object>,
         debug: &DebugInfo,
         pattern: &FunctionPattern,
-    ) -> Result<Rc<Beginnings>, spile_debuginfo::Error> {
+    ) -> Result<Rc<FunctionStarts>, spile_debuginfo::Error> {
         let key = (Rc::as_ptr(object), pattern.file.clone());
-        if let Some((_, known)) = self.beginnings.get(&key) {
+        if let Some((_, known)) = self.function_starts.get(&key) {
             return Ok(Rc::clone(known));
         }
-        let beginnings = Rc::new(Beginnings::new(debug, pattern)?);
-        self.beginnings.insert(key, (Rc::clone(object), Rc::clone(&beginnings)));
-        Ok(beginnings)
+        let function_starts = Rc::new(FunctionStarts::new(debug, pattern)?);
+        self.function_starts.insert(key, (Rc::clone(object), Rc::clone(&function_starts)));
+        Ok(function_starts)
     }
 
     /// Records that no probe is possible at `what`: a line for `-v`.

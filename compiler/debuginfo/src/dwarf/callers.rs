@@ -12,7 +12,7 @@ use gimli::{AttributeValue, Expression, Operation};
 use spile_abi::budget::Budget;
 
 use super::Dwarf;
-use super::location::{Fault, Place};
+use super::location::{EntryValues, Fault, Place};
 use super::scope::Scopes;
 use super::store::{Bytes, Damage, Die, Store, Unit, die_at, flag};
 use crate::facts::{Location, Op};
@@ -42,17 +42,9 @@ impl Callers {
 }
 
 /// One call that may have led to an address.
-pub(super) struct Caller {
+struct Caller {
     returns_to: u64,
-    /// Values of registers when the callee began, in terms of the registers at the address.
-    values: Vec<(u16, Vec<Op>)>,
-}
-
-impl Caller {
-    /// What the register held at the function's entry, by this call site; None: it does not say.
-    pub fn value(&self, register: u16) -> Option<Vec<Op>> {
-        self.values.iter().find(|(number, _)| *number == register).map(|(_, ops)| ops.clone())
-    }
+    values: EntryValues,
 }
 
 /// No value is computed for a function with more callers.
@@ -77,7 +69,7 @@ impl Dwarf {
         let mut cases: Vec<(Vec<Address>, Location)> = Vec::new();
         let mut lost = None;
         for caller in &callers {
-            let location = match (Place { caller: Some(caller), ..*place }).translate(expression) {
+            let location = match (Place { entry_values: Some(&caller.values), ..*place }).translate(expression) {
                 Ok(location @ (Location::Value(_) | Location::Memory(_))) => location,
                 Err(Fault::Damage(damage)) => return Err(damage),
                 Err(fault) => {
@@ -132,7 +124,7 @@ impl Dwarf {
                     }
                     None => false,
                 });
-                callers.push(Caller { returns_to: after, values });
+                callers.push(Caller { returns_to: after, values: EntryValues(values) });
             }
         }
         Ok(Some(callers))

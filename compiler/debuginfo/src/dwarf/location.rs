@@ -11,7 +11,6 @@ use gimli::{Encoding, Expression, Operation, UnitOffset};
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 
 use super::Dwarf;
-use super::callers::Caller;
 use super::frame::FrameAddress;
 use super::scope::Scopes;
 use super::store::{Bytes, Damage, Unit, number};
@@ -75,10 +74,20 @@ pub(super) struct Place<'s> {
     pub is_entry: bool,
     /// DW_AT_frame_base of the body that the address is in.
     pub frame_base: Option<Expression<Bytes>>,
-    /// The call that led here, if one is assumed.
-    pub caller: Option<&'s Caller>,
+    /// Values of registers at the entry of the function, if one of its callers is assumed.
+    pub entry_values: Option<&'s EntryValues>,
     /// What remains of the limit.
     pub budget: &'s Budget,
+}
+
+/// What registers held at a function's entry by one call site, in terms of the registers at an address in the function.
+pub(super) struct EntryValues(pub Vec<(u16, Vec<Op>)>);
+
+impl EntryValues {
+    /// What the register held; None: the call site does not tell.
+    fn of(&self, register: u16) -> Option<Vec<Op>> {
+        self.0.iter().find(|(number, _)| *number == register).map(|(_, ops)| ops.clone())
+    }
 }
 
 /// How a stack word is interpreted.
@@ -385,10 +394,10 @@ impl Translator<'_, '_> {
                 Ok(())
             }
             (Some(Operation::Register { register }), None) => {
-                let caller = self.place.caller.ok_or(Fault::OfCaller)?;
+                let values = self.place.entry_values.ok_or(Fault::OfCaller)?;
                 let unknown =
                     || missing("its value is only known at the function's entry, and what a caller passed no more");
-                self.ops.extend(caller.value(register.0).ok_or_else(unknown)?);
+                self.ops.extend(values.of(register.0).ok_or_else(unknown)?);
                 self.kinds.push(Kind::Generic);
                 Ok(())
             }

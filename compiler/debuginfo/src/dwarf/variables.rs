@@ -193,13 +193,13 @@ impl Dwarf {
                 frame_base = Some(base);
             }
         }
-        Ok(Place { debug: self, scopes, unit, at, is_entry: scopes.is_entry, frame_base, caller: None, budget })
+        Ok(Place { debug: self, scopes, unit, at, is_entry: scopes.is_entry, frame_base, entry_values: None, budget })
     }
 
     /// The location that the expression describes; by caller where it depends on that.
     fn translated(&self, place: &Place, expression: Expression<Bytes>) -> Result<Result<Location, Fault>, Damage> {
         match place.translate(expression) {
-            Err(Fault::OfCaller) if place.caller.is_none() => self.by_caller(place, expression),
+            Err(Fault::OfCaller) if place.entry_values.is_none() => self.by_caller(place, expression),
             translated => Ok(translated),
         }
     }

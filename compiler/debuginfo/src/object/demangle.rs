@@ -2,9 +2,10 @@
 
 //! Names of C++ and Rust functions as the source has them, from those in symbol tables.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use cpp_demangle::{DemangleOptions, Symbol};
+use spile_abi::bounded;
 use spile_base::glob;
 
 /// Longer ones, mangled or not, are left as they are: nothing that people write has them.
@@ -17,30 +18,12 @@ pub fn demangled(name: &str) -> Option<String> {
     if name.len() > MOST || !(name.starts_with("_Z") || name.starts_with("_R")) {
         return None;
     }
-    let mut short = Short(String::new());
-    match rustc_demangle::try_demangle(name) {
-        Ok(rust) => write!(short, "{rust:#}"),
-        Err(_) => {
-            let options = DemangleOptions::new().no_params().no_return_type();
-            Symbol::new(name).ok()?.structured_demangle(&mut short, &options)
-        }
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return bounded::text(MOST, |out| write!(out, "{rust:#}"));
     }
-    .ok()?;
-    Some(short.0)
-}
-
-/// Text that is as long as a name may be: a mangled one of some bytes can stand for gigabytes, as each part may repeat what was
-/// before it twice.
-struct Short(String);
-
-impl fmt::Write for Short {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len() + text.len() > MOST {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
-    }
+    let symbol = Symbol::new(name).ok()?;
+    let options = DemangleOptions::new().no_params().no_return_type();
+    bounded::text(MOST, |out| symbol.structured_demangle(out, &options))
 }
 
 /// The last part of a qualified name, without template arguments: what debug information has as the function's name.
@@ -125,9 +108,8 @@ pub(crate) fn split_parameters(pattern: &str) -> (&str, Option<&str>) {
 /// Whether a mangled name is of a function whose parameters have these types.
 pub(crate) fn takes(parameters: &str, mangled: &str) -> bool {
     let spelled = |options| {
-        let mut short = Short(String::new());
-        Symbol::new(mangled.get(..MOST).unwrap_or(mangled)).ok()?.structured_demangle(&mut short, &options).ok()?;
-        Some(short.0)
+        let symbol = Symbol::new(mangled.get(..MOST).unwrap_or(mangled)).ok()?;
+        bounded::text(MOST, |out| symbol.structured_demangle(out, &options))
     };
     let options = || DemangleOptions::new().no_return_type();
     let Some((whole, name)) = spelled(options()).zip(spelled(options().no_params())) else { return false };

@@ -10,6 +10,7 @@ mod bring_up;
 pub(crate) mod demangle;
 mod dynamic;
 mod elf;
+mod elf_writer;
 pub(crate) mod file;
 mod flow;
 mod imports;

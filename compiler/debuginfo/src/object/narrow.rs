@@ -8,7 +8,7 @@ use object::{
     LittleEndian, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SectionFlags, SymbolKind,
 };
 
-use super::skeleton::{self, Section};
+use super::elf_writer::{self, Section};
 
 /// Section with three words for each segment that is loaded: address, place in the file, bytes there.
 pub(super) const SEGMENTS: &str = ".spile.segments";
@@ -35,7 +35,7 @@ pub(super) fn widened(bytes: &[u8]) -> Result<Vec<u8>, object::Error> {
         let executable = sh_flags.0 & object::elf::SHF_EXECINSTR.0 != 0;
         sections.push(Section::loaded(name, executable, section.address(), section.size(), note.to_vec()));
     }
-    let (mut table, mut names) = skeleton::no_symbols();
+    let (mut table, mut names) = elf_writer::no_symbols();
     let has_own = elf.section_by_name(".symtab").is_some();
     for symbol in if has_own { elf.symbols() } else { elf.dynamic_symbols() } {
         let kind = symbol.kind();
@@ -44,7 +44,7 @@ pub(super) fn widened(bytes: &[u8]) -> Result<Vec<u8>, object::Error> {
         if matches!(kind, SymbolKind::Text | SymbolKind::Data) && !name.is_empty() {
             let function = kind == SymbolKind::Text;
             let place = (*index, symbol.address(), symbol.size());
-            skeleton::add_symbol(&mut table, &mut names, name, place, symbol.is_global(), function);
+            elf_writer::add_symbol(&mut table, &mut names, name, place, symbol.is_global(), function);
         }
     }
     let mut segments = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn widened(bytes: &[u8]) -> Result<Vec<u8>, object::Error> {
             segments.extend(word.to_le_bytes());
         }
     }
-    Ok(skeleton::with_symbols(false, sections, (table, names), (SEGMENTS, segments)))
+    Ok(elf_writer::with_symbols(false, sections, (table, names), (SEGMENTS, segments)))
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use super::debuginfod::{Asked, Servers};
 use super::error::TargetError;
+use super::index_file::IndexFile;
 use super::module::{self, Modules};
 use super::object::{Kind, Object};
-use super::packed::Packed;
 use super::places;
 use crate::Elf;
 use spile_base::cache::Cache;
@@ -49,7 +49,7 @@ pub struct Kernel {
     /// Where tables of debug information are stored.
     cache: Option<Arc<Cache>>,
     /// The exported index, if everything comes from that file.
-    packed: Option<Packed>,
+    index: Option<IndexFile>,
     /// debuginfod servers, for debug information that is not installed.
     servers: Option<Servers>,
     /// Their answers, by build-id.
@@ -79,7 +79,7 @@ impl Kernel {
             modules,
             opened: RefCell::default(),
             cache: None,
-            packed: None,
+            index: None,
             servers: None,
             fetched: RefCell::default(),
         };
@@ -95,8 +95,8 @@ impl Kernel {
     /// The kernel of an exported index; fails if the file is not one, or has another version. Only the modules among the
     /// options are used.
     pub fn from_index(path: &Path, options: SearchOptions) -> Result<Kernel, TargetError> {
-        let packed = Packed::open(path)?;
-        let release = packed.release().to_string();
+        let index = IndexFile::open(path)?;
+        let release = index.release().to_string();
         let modules = Modules::new(PathBuf::new(), None, Vec::new()).with_files(
             &options.modules,
             &release,
@@ -113,7 +113,7 @@ impl Kernel {
             modules,
             opened,
             cache: None,
-            packed: Some(packed),
+            index: Some(index),
             servers: None,
             fetched: RefCell::default(),
         })
@@ -189,8 +189,8 @@ impl Kernel {
 
     /// Kernel configuration: `CONFIG_X` to `y`, `m`, a number or a string without its quotes; empty if there is none here.
     pub fn config(&self) -> HashMap<String, String> {
-        if let Some(packed) = &self.packed {
-            return parse_config(packed.config());
+        if let Some(index) = &self.index {
+            return parse_config(index.config());
         }
         let places = [
             self.build_dir.join(".config"),
@@ -203,14 +203,14 @@ impl Kernel {
 
     /// The kernel itself.
     pub fn vmlinux(&self) -> Result<Rc<Object>, TargetError> {
-        if let Some(packed) = &self.packed {
-            let missing = || TargetError::NoIndex { path: packed.path.clone(), message: "it has no kernel".into() };
+        if let Some(index) = &self.index {
+            let missing = || TargetError::NoIndex { path: index.path.clone(), message: "it has no kernel".into() };
             return self.opened(Path::new(""), || {
                 Ok(Object::new(
                     "kernel".into(),
-                    packed.path.clone(),
+                    index.path.clone(),
                     Kind::Kernel,
-                    packed.object(None).ok_or_else(missing)??,
+                    index.object(None).ok_or_else(missing)??,
                     None,
                     None,
                 ))
@@ -224,7 +224,7 @@ impl Kernel {
 
     /// The same without asking servers, for uses that can do without it; None where it is not installed.
     pub fn vmlinux_here(&self) -> Option<Rc<Object>> {
-        if self.packed.is_some() {
+        if self.index.is_some() {
             return self.vmlinux().ok();
         }
         let path = self.installed().or_else(|| self.with_btf())?;
@@ -236,20 +236,20 @@ impl Kernel {
 
     /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
-        let given = self.modules.first_given(name).filter(|_| self.packed.is_some());
-        if let Some(packed) = self.packed.as_ref().filter(|_| given.is_none()) {
+        let given = self.modules.first_given(name).filter(|_| self.index.is_some());
+        if let Some(index) = self.index.as_ref().filter(|_| given.is_none()) {
             let name = name.replace('-', "_");
             let missing = || TargetError::NoSuchModule {
                 name: name.clone(),
                 near: self.module_names(),
-                looked: vec![packed.path.clone()],
+                looked: vec![index.path.clone()],
             };
             return self.opened(Path::new(&name), || {
                 Ok(Object::new(
                     name.clone(),
-                    packed.path.clone(),
+                    index.path.clone(),
                     Kind::Module,
-                    packed.object(Some(&name)).ok_or_else(missing)??,
+                    index.object(Some(&name)).ok_or_else(missing)??,
                     None,
                     None,
                 ))
@@ -276,8 +276,8 @@ impl Kernel {
 
     /// Names of all modules of the release, sorted; as the kernel spells them, with `_`.
     pub fn module_names(&self) -> Vec<String> {
-        let Some(packed) = &self.packed else { return self.modules.names() };
-        let mut names = [packed.modules(), self.given_modules()].concat();
+        let Some(index) = &self.index else { return self.modules.names() };
+        let mut names = [index.modules(), self.given_modules()].concat();
         names.sort();
         names.dedup();
         names
@@ -298,8 +298,8 @@ impl Kernel {
         let opened = self.opened.borrow();
         let mut files: Vec<PathBuf> = opened.keys().cloned().collect();
         files.extend(opened.values().map(|object| object.debug_path().to_path_buf()));
-        if let Some(packed) = &self.packed {
-            files.push(packed.path.clone());
+        if let Some(index) = &self.index {
+            files.push(index.path.clone());
         } else if opened.values().any(|object| object.is_kernel()) {
             files.extend(self.vmlinux_places());
         }
@@ -407,9 +407,9 @@ impl Kernel {
             })
             .collect();
         remarks.extend(
-            self.packed
+            self.index
                 .iter()
-                .map(|packed| format!("{}: known by the index {} alone", packed.release(), packed.path.display())),
+                .map(|index| format!("{}: known by the index {} alone", index.release(), index.path.display())),
         );
         remarks.sort();
         remarks

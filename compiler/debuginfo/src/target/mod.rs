@@ -8,19 +8,20 @@
 
 mod debuginfod;
 mod error;
+mod export;
+mod index_file;
 mod kernel;
 mod libraries;
 mod module;
 mod number;
 mod object;
-mod packed;
 mod places;
 mod program;
 
 pub use debuginfod::Servers;
 pub use error::TargetError;
+pub use export::export;
 pub use kernel::{Kernel, SearchOptions};
 pub use number::number;
 pub use object::Object;
-pub use packed::export;
 pub use program::Programs;

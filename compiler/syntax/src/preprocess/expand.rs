@@ -11,9 +11,8 @@ use crate::habit;
 use crate::lexer;
 use crate::macros::{Macro, Macros};
 use crate::token::{Argument, AtOperator, Keyword, Kind, Op, Token};
+use crate::version::compare_versions;
 use spile_source::{ExpansionId, Origin, SourceMap, Span};
-
-use super::compare_versions;
 
 /// Maximum number of macro calls in one file. Scripts make some hundreds; macros that double themselves make 2^n.
 const MAX_CALLS: usize = 100_000;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::place::Place;
-use run::{Ground, Outcome};
+use run::{Outcome, Runner};
 use script::{Function, Script};
 
 /// The arguments of `cargo xtask attack`.
@@ -68,7 +68,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         println!("{}", generate::script(options.seed, &functions).text());
         return Ok(ExitCode::SUCCESS);
     }
-    let ground = Ground { place: &place, seconds: options.seconds, directory: directory().join("modules") };
+    let runner = Runner { place: &place, seconds: options.seconds, directory: directory().join("modules") };
     let began = Instant::now();
     let (mut tried, mut refused, mut broken) = (0, 0, 0);
     let over = |tried: u64| match options.hours {
@@ -79,14 +79,14 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         let count = if options.hours.is_some() { TOGETHER } else { TOGETHER.min(options.count - tried) };
         let scripts: Vec<Script> =
             (0..count).map(|at| generate::script(options.seed + tried + at, &functions)).collect();
-        for (script, outcome) in scripts.iter().zip(run::run(&ground, &scripts)?) {
+        for (script, outcome) in scripts.iter().zip(run::run(&runner, &scripts)?) {
             match &outcome {
                 Outcome::Held => {}
                 Outcome::Refused(_) => refused += 1,
                 Outcome::Broken(_) => {
                     broken += 1;
                     let (script, outcome) =
-                        if options.no_shrink { (script.clone(), outcome) } else { smallest(&ground, script, outcome)? };
+                        if options.no_shrink { (script.clone(), outcome) } else { smallest(&runner, script, outcome)? };
                     report(&script, &outcome)?;
                 }
             }
@@ -128,13 +128,13 @@ fn functions(place: &Place) -> Result<Vec<Function>> {
 }
 
 /// Reduces a script to the parts that still break something, each tried in a separate guest.
-fn smallest(ground: &Ground, script: &Script, outcome: Outcome) -> Result<(Script, Outcome)> {
+fn smallest(runner: &Runner, script: &Script, outcome: Outcome) -> Result<(Script, Outcome)> {
     let (mut script, mut outcome) = (script.clone(), outcome);
-    let ground = Ground { directory: directory().join("smaller"), place: ground.place, seconds: ground.seconds };
+    let runner = Runner { directory: directory().join("smaller"), place: runner.place, seconds: runner.seconds };
     loop {
         let mut found = None;
         for smaller in script.smaller() {
-            let tried = run::run(&ground, std::slice::from_ref(&smaller))?;
+            let tried = run::run(&runner, std::slice::from_ref(&smaller))?;
             if let Some(tried) = tried.into_iter().find(Outcome::is_broken) {
                 found = Some((smaller, tried));
                 break;

@@ -64,7 +64,7 @@ impl Outcome {
 }
 
 /// How scripts are run.
-pub struct Ground<'a> {
+pub struct Runner<'a> {
     /// The kernel.
     pub place: &'a Place,
     /// Duration of each session, including arming.
@@ -74,8 +74,8 @@ pub struct Ground<'a> {
 }
 
 /// The outcomes of the scripts, in order.
-pub fn run(ground: &Ground, scripts: &[Script]) -> Result<Vec<Outcome>> {
-    let Ground { place, directory, .. } = ground;
+pub fn run(runner: &Runner, scripts: &[Script]) -> Result<Vec<Outcome>> {
+    let Runner { place, directory, .. } = runner;
     if directory.is_dir() {
         fs::remove_dir_all(directory)?;
     }
@@ -91,7 +91,7 @@ pub fn run(ground: &Ground, scripts: &[Script]) -> Result<Vec<Outcome>> {
     // If a guest died, the first script without a result was the cause.
     while outcomes.iter().any(Option::is_none) {
         let open: Vec<usize> = (0..scripts.len()).filter(|index| outcomes[*index].is_none()).collect();
-        let (files, console) = one_guest(ground, scripts, &open)?;
+        let (files, console) = one_guest(runner, scripts, &open)?;
         for index in open {
             let part = |part: &str| {
                 files.get(&format!("{index}.{part}")).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
@@ -172,8 +172,8 @@ fn judge(end: &str, said: &str, log: &str) -> Outcome {
 }
 
 /// The results from a guest, and the end of its console.
-fn one_guest(ground: &Ground, scripts: &[Script], open: &[usize]) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
-    let Ground { place, seconds, directory } = ground;
+fn one_guest(runner: &Runner, scripts: &[Script], open: &[usize]) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
+    let Runner { place, seconds, directory } = runner;
     let mut guest = guest::equipped(&crate::root(), place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644);
     for parameter in PARAMETERS {

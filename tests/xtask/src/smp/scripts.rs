@@ -14,6 +14,34 @@ pub struct Script {
     pub loader_stops: bool,
 }
 
+/// A script of `$probes` that write arrays in pairs (`from[k] + to[k]` is 0) and strings made of their keys. A timer sums the arrays
+/// up, sorts and deletes them; what is left is summed up at the end.
+macro_rules! pairs {
+    ($name:literal, $probes:literal) => {
+        concat!(
+            "\nglobal from, to, name, count, sum, torn, listed\n",
+            $probes,
+            r#"probe timer.ms(20) {
+	foreach (k in from) total += from[k] + to[k]
+	before = 0
+	foreach (k+ in to limit 70) { count += to[k] / (k + 1); sum += to[k] / (k + 1) * k; if (k < before) torn++; before = k }
+	delete to
+	delete from
+	foreach (k in name) if (name[k] != sprintf("%d=%d", k, 7 * k)) torn++
+	if (total) torn++
+	listed++
+}
+probe end {
+	foreach (k in to) { if (from[k] + to[k]) torn++; count += to[k] / (k + 1); sum += to[k] / (k + 1) * k }
+	printf(""#,
+            $name,
+            r#" %d %d %d\n", count, sum, torn + !listed)
+}
+"#
+        )
+    };
+}
+
 /// Each prints `NAME COUNT SUM WRONG` for some of its globals: of all calls, of their arguments, and 0.
 pub const SCRIPTS: [Script; 8] = [
     Script {
@@ -126,9 +154,9 @@ probe end {
     Script {
         name: "stripes",
         tries: "arrays with stripes of numbers and strings, three in a handler, keys in locals, iterated over, sorted and deleted by timers",
-        text: r#"
-global from, to, name, count, sum, torn, listed
-probe kernel.function("__x64_sys_getsid").return {
+        text: pairs!(
+            "stripes",
+            r#"probe kernel.function("__x64_sys_getsid").return {
 	k = @entry($regs->di)
 	from[k] = from[k] - k - 1
 	to[k] = to[k] + k + 1
@@ -141,29 +169,16 @@ probe kernel.function("__x64_sys_getsid").return {
 	if (k in name && name[k] != sprintf("%d=%d", k, 7 * k)) torn++
 	delete name[k]
 }
-probe timer.ms(20) {
-	foreach (k in from) total += from[k] + to[k]
-	before = 0
-	foreach (k+ in to limit 70) { count += to[k] / (k + 1); sum += to[k] / (k + 1) * k; if (k < before) torn++; before = k }
-	delete to
-	delete from
-	foreach (k in name) if (name[k] != sprintf("%d=%d", k, 7 * k)) torn++
-	if (total) torn++
-	listed++
-}
-probe end {
-	foreach (k in to) { if (from[k] + to[k]) torn++; count += to[k] / (k + 1); sum += to[k] / (k + 1) * k }
-	printf("stripes %d %d %d\n", count, sum, torn + !listed)
-}
-"#,
+"#
+        ),
         loader_stops: true,
     },
     Script {
         name: "timers",
         tries: "arrays of numbers and strings with one lock, three in a handler, iterated over, sorted and deleted by timers",
-        text: r#"
-global from, to, name, count, sum, torn, listed
-probe kernel.function("__x64_sys_getsid") {
+        text: pairs!(
+            "timers",
+            r#"probe kernel.function("__x64_sys_getsid") {
 	k = $regs->di
 	from[k] = from[k] - k - 1
 	to[k] = to[k] + k + 1
@@ -176,21 +191,8 @@ probe kernel.function("__x64_sys_getsid").return {
 	if (k in name && name[k] != sprintf("%d=%d", k, 7 * k)) torn++
 	if (k == 5) delete name[k]
 }
-probe timer.ms(20) {
-	foreach (k in from) total += from[k] + to[k]
-	before = 0
-	foreach (k+ in to limit 70) { count += to[k] / (k + 1); sum += to[k] / (k + 1) * k; if (k < before) torn++; before = k }
-	delete to
-	delete from
-	foreach (k in name) if (name[k] != sprintf("%d=%d", k, 7 * k)) torn++
-	if (total) torn++
-	listed++
-}
-probe end {
-	foreach (k in to) { if (from[k] + to[k]) torn++; count += to[k] / (k + 1); sum += to[k] / (k + 1) * k }
-	printf("timers %d %d %d\n", count, sum, torn + !listed)
-}
-"#,
+"#
+        ),
         loader_stops: true,
     },
     Script {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use spile_guest::{End, Guest, Streams};
 
-use super::build::{Workshop, script_of};
+use super::build::{BuildContext, script_of};
 use super::find::{Kind, Test};
 use super::judge::Observed;
 use super::timings::{Part, Timings};
@@ -30,14 +30,14 @@ type Results = Vec<(usize, Observed, Instant, Duration)>;
 
 /// Runs all of `tests` (with their numbers); `done` is told each as soon as it is known.
 pub fn run(
-    workshop: &Workshop,
+    context: &BuildContext,
     tests: &[(usize, &Test)],
     timings: &Timings,
     done: &(dyn Fn(usize, Observed) + Sync),
 ) -> Result<()> {
     let mut open: Vec<(usize, &Test)> = tests.to_vec();
     while !open.is_empty() {
-        let finished = one_guest(workshop, &open, timings, done)?;
+        let finished = one_guest(context, &open, timings, done)?;
         let before = open.len();
         if let Some(console) = &finished.died {
             // The first without a result has killed the guest; the others did not have their turn.
@@ -61,21 +61,21 @@ struct Finished {
 }
 
 fn one_guest(
-    workshop: &Workshop,
+    context: &BuildContext,
     tests: &[(usize, &Test)],
     timings: &Timings,
     done: &(dyn Fn(usize, Observed) + Sync),
 ) -> Result<Finished> {
     let began = Instant::now();
-    let mut guest = crate::guest::equipped(&workshop.root, &workshop.place)?;
+    let mut guest = crate::guest::equipped(&context.root, &context.place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
     let mut script = String::from(". /root/driver.sh\nbegin_tests\n");
     let has_family = tests.iter().any(|(_, test)| test.header.family);
     if has_family {
-        crate::guest::with_family(&mut guest, workshop.family()?)?;
+        crate::guest::with_family(&mut guest, context.family()?)?;
     }
     for (number, test) in tests {
-        put_test(workshop, &mut guest, *number, test)?;
+        put_test(context, &mut guest, *number, test)?;
         script.push_str(&format!("run_test {number}\n"));
     }
     // All modules of all tests lie in its memory, and some tests arm a dozen scripts at once.
@@ -92,7 +92,7 @@ fn one_guest(
     let qemu = running.id();
     lock(&progress).qemu = qemu;
     let longest = tests.iter().map(|(_, test)| limit(test)).max().unwrap_or(0);
-    let patience = (STUCK + Duration::from_secs(longest)) * workshop.place.slowness() * busy;
+    let patience = (STUCK + Duration::from_secs(longest)) * context.place.slowness() * busy;
     let interrupter = running.interrupter();
     let mut numbers = Vec::new();
     let mut spent = Duration::ZERO;
@@ -162,9 +162,9 @@ fn limit_with(limit: u64, asked: impl Fn(&str) -> Option<u64>) -> u64 {
     limit * times + SPANS * asked(SECONDS).unwrap_or(0)
 }
 
-fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) -> Result<()> {
+fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Test) -> Result<()> {
     let directory = format!("/root/t/{number}");
-    let slowness = workshop.place.slowness();
+    let slowness = context.place.slowness();
     let header = &test.header;
     let command = match test.kind {
         Kind::Script => {
@@ -180,7 +180,7 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
             format!("SLOWNESS={slowness} PATIENCE={}\n{more}. /root/library.sh\n{text}", slowness * measure::busy())
         }
     };
-    let built = workshop.directory(test);
+    let built = context.directory(test);
     for entry in fs::read_dir(&built).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|extension| extension == "ko") {

@@ -21,7 +21,7 @@ use crate::measure;
 use crate::place::Place;
 
 /// What all compilations share.
-pub struct Workshop {
+pub struct BuildContext {
     /// The top of the tree.
     pub root: PathBuf,
     /// The kernel that tests are built for.
@@ -38,13 +38,13 @@ pub struct Workshop {
     pub all: bool,
     /// The generated modules, or why there are none; built for the first test that needs them.
     family: OnceLock<Result<Family, String>>,
-    /// See [`Workshop::cache_seed`].
+    /// See [`BuildContext::cache_seed`].
     cache_seed: OnceLock<Result<PathBuf, String>>,
 }
 
-impl Workshop {
+impl BuildContext {
     /// Builds what the tests of the kernel share: fixture modules and the compiler. Fails if one does not build.
-    pub fn open(root: &Path, place: Place, kbuild: bool, all: bool) -> Result<Workshop> {
+    pub fn open(root: &Path, place: Place, kbuild: bool, all: bool) -> Result<BuildContext> {
         let modules: Result<Vec<_>> =
             [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();
         crate::user_programs::build(root)?;
@@ -53,7 +53,7 @@ impl Workshop {
             fs::remove_dir_all(&work).with_context(|| format!("emptying {}", work.display()))?;
         }
         fs::create_dir_all(&work)?;
-        Ok(Workshop {
+        Ok(BuildContext {
             root: root.to_path_buf(),
             spile: place.spile()?,
             place,
@@ -160,7 +160,7 @@ impl Workshop {
         }
     }
 
-    /// [`Workshop::run`], with its time. Whether it went well.
+    /// [`BuildContext::run`], with its time. Whether it went well.
     pub fn run_timed(&self, test: &Test, timings: &Timings, done: &dyn Fn(&Result<Observed>)) -> bool {
         let began = Instant::now();
         let (result, processor) = match self.run(test) {

@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use alone::Alone;
-use build::Workshop;
+use build::BuildContext;
 use find::Test;
 use judge::Observed;
 pub use judge::trouble;
@@ -113,10 +113,10 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
         tests = find::one_of_each_area(tests);
     }
     let began = Instant::now();
-    let workshop = Workshop::open(&root, place, options.kbuild, options.all)?;
+    let context = BuildContext::open(&root, place, options.kbuild, options.all)?;
     timings.add(Part::Fixtures, "all", began, Duration::ZERO);
-    let run = Run { workshop: &workshop, report: &report, timings: &timings, keep: options.keep };
-    let is_usual = whole && options.kernel.is_none() && workshop.place.is_here();
+    let run = Run { context: &context, report: &report, timings: &timings, keep: options.keep };
+    let is_usual = whole && options.kernel.is_none() && context.place.is_here();
     let mut jobs = Jobs::default();
     if is_usual && !options.quick {
         jobs.on_host.push(whole::threads(&report, &timings));
@@ -127,7 +127,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
         jobs.guests.push(whole::smp(&report, &timings));
     }
     if whole && !options.quick {
-        jobs.guests.push(whole::model(&workshop.place, options.kernel.as_deref(), &report, &timings));
+        jobs.guests.push(whole::model(&context.place, options.kernel.as_deref(), &report, &timings));
     }
     if is_usual && !options.quick && parallel::cpus() > 1 {
         jobs.beside_alone = units::jobs(&units, 1, &report, &timings);
@@ -144,8 +144,8 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     }
     if options.timings {
         println!("{}", timings.slowest(60));
-        if whole && !options.quick && options.kernel.is_none() && workshop.place.is_here() {
-            fs::write(root.join("docs/test-timings.md"), timings.page(&workshop.place.kernel.release))
+        if whole && !options.quick && options.kernel.is_none() && context.place.is_here() {
+            fs::write(root.join("docs/test-timings.md"), timings.page(&context.place.kernel.release))
                 .context("writing docs/test-timings.md")?;
         }
     }
@@ -154,7 +154,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     }
     let counts = results::Counts { passed: report.passed(), failed: report.failed(), not_applicable };
     if !options.quick {
-        results::record(&root, &workshop.place, options.kernel.as_deref(), &options.names, &counts)?;
+        results::record(&root, &context.place, options.kernel.as_deref(), &options.names, &counts)?;
     }
     // The parts are separate runs.
     drop(alone);
@@ -171,7 +171,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
 /// Shared by all tests of a run.
 #[derive(Clone, Copy)]
 struct Run<'a> {
-    workshop: &'a Workshop,
+    context: &'a BuildContext,
     report: &'a Report,
     timings: &'a Timings,
     keep: bool,
@@ -197,7 +197,7 @@ fn run_again(run: &Run, failed: Vec<Test>) -> Result<Vec<String>> {
     }
     println!("running {} failed tests once more, each alone", failed.len());
     for test in failed {
-        let (name, directory) = (test.name.clone(), run.workshop.directory(&test));
+        let (name, directory) = (test.name.clone(), run.context.directory(&test));
         if directory.is_dir() {
             fs::remove_dir_all(&directory).with_context(|| format!("emptying {}", directory.display()))?;
         }
@@ -221,7 +221,7 @@ struct Jobs<'a> {
 
 /// Runs the tests. Returns the failed ones.
 fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Vec<Test>> {
-    let Run { workshop, report, timings, keep } = *run;
+    let Run { context, report, timings, keep } = *run;
     let failed = Mutex::new(HashSet::new());
     let tell = |test: &Test, faults: &[String], observed: &Observed| {
         if !faults.is_empty() {
@@ -232,13 +232,13 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
     let finish = |test: &Test, observed: &Observed| {
         let faults = judge::judge(&test.header, observed);
         if keep || !faults.is_empty() {
-            keep_files(&workshop.directory(test), observed);
+            keep_files(&context.directory(test), observed);
         }
         tell(test, &faults, observed);
     };
     // On the host: host tests are complete; of a guest test only a failure to compile counts.
     let prepare = |test: &Test| {
-        workshop.run_timed(test, timings, &|result| match result {
+        context.run_timed(test, timings, &|result| match result {
             Ok(observed) if !test.runs_in_guest() => finish(test, observed),
             Ok(observed) if observed.exit != 0 => {
                 tell(test, &["does not compile".to_string()], observed);
@@ -252,7 +252,7 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
     let in_guest = |share: &[(usize, &Test)]| {
         let ready: Vec<_> =
             share.iter().copied().filter(|(number, _)| compiled.wait_for(*number) == Some(true)).collect();
-        batch::run(workshop, &ready, timings, &|number, observed| finish(&tests[number], &observed))
+        batch::run(context, &ready, timings, &|number, observed| finish(&tests[number], &observed))
     };
     let numbered = tests.iter().enumerate();
     let (shells, scripts): (Vec<_>, Vec<_>) = numbered.partition(|(_, test)| test.kind == find::Kind::HostShell);
@@ -264,7 +264,7 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
     let shares = share::shares(together, share::GUESTS);
     if !shares.is_empty() {
         let count: usize = shares.iter().map(Vec::len).sum();
-        println!("booting {} guests of {} for {count} tests", shares.len(), workshop.place.kernel.release);
+        println!("booting {} guests of {} for {count} tests", shares.len(), context.place.kernel.release);
     }
     // Guests take by far the longest: start them first.
     let mut guests = jobs.guests;
@@ -289,7 +289,7 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
     let threads = parallel::cpus() + 1;
     parallel::queues(vec![Queue { threads, jobs: guests }, Queue { threads, jobs: host }])?;
     if !alone.is_empty() {
-        println!("booting a guest of {} for {} tests that are to be alone", workshop.place.kernel.release, alone.len());
+        println!("booting a guest of {} for {} tests that are to be alone", context.place.kernel.release, alone.len());
     }
     let in_alone: Job = Box::new(|| if alone.is_empty() { Ok(()) } else { in_guest(&alone) });
     parallel::queues(vec![Queue { threads: 1, jobs: vec![in_alone] }, Queue { threads: 1, jobs: jobs.beside_alone }])?;

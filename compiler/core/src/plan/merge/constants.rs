@@ -5,7 +5,7 @@
 use crate::plan::code::{Argument, FormatId, Instr, Key, LocationId, MapOp, OwnConstant, Part, TableId, Text, Value};
 
 /// A constant at its place in the code.
-pub(super) enum Hole<'c> {
+pub(super) enum ConstantPlace<'c> {
     Number(&'c mut Value),
     Text(&'c mut Text),
     Location(&'c mut LocationId),
@@ -13,37 +13,37 @@ pub(super) enum Hole<'c> {
     Table(&'c mut TableId),
 }
 
-impl Hole<'_> {
+impl ConstantPlace<'_> {
     /// Takes the constant; a placeholder remains, the same for all constants of the kind.
     pub fn take(self) -> OwnConstant {
         match self {
-            Hole::Number(value) => match std::mem::replace(value, Value::Const(0)) {
+            ConstantPlace::Number(value) => match std::mem::replace(value, Value::Const(0)) {
                 Value::Const(number) => OwnConstant::Long(number),
                 _ => OwnConstant::Long(0),
             },
-            Hole::Text(text) => match std::mem::replace(text, Text::Literal(Vec::new())) {
+            ConstantPlace::Text(text) => match std::mem::replace(text, Text::Literal(Vec::new())) {
                 Text::Literal(bytes) => OwnConstant::Text(bytes),
                 _ => OwnConstant::Text(Vec::new()),
             },
-            Hole::Location(location) => OwnConstant::Long(std::mem::replace(location, LocationId(0)).0.into()),
-            Hole::Format(format) => OwnConstant::Long(std::mem::replace(format, FormatId(0)).0.into()),
-            Hole::Table(table) => OwnConstant::Table(std::mem::replace(table, TableId(0))),
+            ConstantPlace::Location(location) => OwnConstant::Long(std::mem::replace(location, LocationId(0)).0.into()),
+            ConstantPlace::Format(format) => OwnConstant::Long(std::mem::replace(format, FormatId(0)).0.into()),
+            ConstantPlace::Table(table) => OwnConstant::Table(std::mem::replace(table, TableId(0))),
         }
     }
 
     /// Makes it the probe's constant of that number.
     pub fn put(self, slot: u32) {
         match self {
-            Hole::Number(value) => *value = Value::Own(slot),
-            Hole::Text(text) => *text = Text::Own(slot),
-            Hole::Location(location) => *location = LocationId::own(slot),
-            Hole::Format(format) => *format = FormatId::own(slot),
-            Hole::Table(table) => *table = TableId::own(slot),
+            ConstantPlace::Number(value) => *value = Value::Own(slot),
+            ConstantPlace::Text(text) => *text = Text::Own(slot),
+            ConstantPlace::Location(location) => *location = LocationId::own(slot),
+            ConstantPlace::Format(format) => *format = FormatId::own(slot),
+            ConstantPlace::Table(table) => *table = TableId::own(slot),
         }
     }
 }
 
-type Visitor<'v> = dyn FnMut(Hole<'_>) + 'v;
+type Visitor<'v> = dyn FnMut(ConstantPlace<'_>) + 'v;
 
 /// Calls `see` for all constants, always in the same order.
 pub(super) fn visit(code: &mut [Instr], see: &mut Visitor) {
@@ -73,16 +73,16 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
         Instr::Divide { left, right, location, .. } => {
             visit_value(left, see);
             visit_value(right, see);
-            see(Hole::Location(location));
+            see(ConstantPlace::Location(location));
         }
         Instr::Read { address, location, .. } => {
             visit_value(address, see);
-            see(Hole::Location(location));
+            see(ConstantPlace::Location(location));
         }
         Instr::Write { address, value, location, .. } => {
             visit_value(address, see);
             visit_value(value, see);
-            see(Hole::Location(location));
+            see(ConstantPlace::Location(location));
         }
         Instr::Call { arguments, location, .. } => {
             for argument in arguments {
@@ -92,18 +92,18 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
                     Argument::Bytes(_) => {}
                 }
             }
-            location.iter_mut().for_each(|location| see(Hole::Location(location)));
+            location.iter_mut().for_each(|location| see(ConstantPlace::Location(location)));
         }
         Instr::Record { format, parts, objects, location } => {
-            see(Hole::Format(format));
+            see(ConstantPlace::Format(format));
             visit_parts(parts, see);
             visit_value(objects, see);
-            location.iter_mut().for_each(|location| see(Hole::Location(location)));
+            location.iter_mut().for_each(|location| see(ConstantPlace::Location(location)));
         }
         Instr::Format { table, parts, location, .. } => {
-            see(Hole::Table(table));
+            see(ConstantPlace::Table(table));
             visit_parts(parts, see);
-            see(Hole::Location(location));
+            see(ConstantPlace::Location(location));
         }
         Instr::If { condition, then, otherwise } => {
             visit_value(condition, see);
@@ -129,17 +129,17 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
                 | MapOp::Clear
                 | MapOp::Extract(..) => {}
             }
-            location.iter_mut().for_each(|location| see(Hole::Location(location)));
+            location.iter_mut().for_each(|location| see(ConstantPlace::Location(location)));
         }
         Instr::Hold { keys, .. } => visit_keys(keys, see),
         Instr::Foreach(foreach) => {
             visit_keys(&mut foreach.keys, see);
-            see(Hole::Location(&mut foreach.location));
+            see(ConstantPlace::Location(&mut foreach.location));
             foreach.limit.iter_mut().for_each(|limit| visit_value(limit, see));
             visit(&mut foreach.body, see);
         }
         Instr::Loop(body) => visit(body, see),
-        Instr::CheckCall { location, .. } | Instr::Charge { location, .. } => see(Hole::Location(location)),
+        Instr::CheckCall { location, .. } | Instr::Charge { location, .. } => see(ConstantPlace::Location(location)),
         Instr::Comment(_)
         | Instr::IteratorLong(..)
         | Instr::IteratorText(..)
@@ -169,7 +169,7 @@ fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
         match part {
             Part::Long(value) => visit_value(value, see),
             Part::Pretty { table, address } => {
-                see(Hole::Table(table));
+                see(ConstantPlace::Table(table));
                 visit_value(address, see);
             }
             Part::Text(text) => visit_text(text, see),
@@ -190,7 +190,7 @@ fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
 
 fn visit_value(value: &mut Value, see: &mut Visitor) {
     match value {
-        Value::Const(_) => see(Hole::Number(value)),
+        Value::Const(_) => see(ConstantPlace::Number(value)),
         Value::Negate(inner)
         | Value::Not(inner)
         | Value::Complement(inner)
@@ -224,6 +224,6 @@ fn visit_value(value: &mut Value, see: &mut Visitor) {
 
 fn visit_text(text: &mut Text, see: &mut Visitor) {
     if matches!(text, Text::Literal(_)) {
-        see(Hole::Text(text));
+        see(ConstantPlace::Text(text));
     }
 }

@@ -44,7 +44,7 @@ impl Similar {
     pub fn add(&mut self, probe: usize, routine: Routine) {
         let mut behaviour = Behaviour::of(&routine);
         let mut constants = Vec::new();
-        visit(&mut behaviour.code, &mut |hole| constants.push(hole.take()));
+        visit(&mut behaviour.code, &mut |place| constants.push(place.take()));
         let next = self.groups.len();
         let index = *self.known.entry(behaviour).or_insert(next);
         if index == next {
@@ -93,15 +93,15 @@ impl Group {
         let Some(mut routine) = self.routines.into_iter().next() else { return };
         let slots = Slots::of(&self.members);
         let mut number = 0;
-        visit(&mut routine.code, &mut |hole| {
+        visit(&mut routine.code, &mut |place| {
             if let Some(slot) = slots.of_hole.get(number).copied().flatten() {
-                hole.put(slot);
+                place.put(slot);
             }
             number += 1;
         });
         note_more(&mut routine, self.members.len().saturating_sub(1));
         for (probe, constants) in self.members {
-            let own = slots.holes.iter().filter_map(|&hole| constants.get(hole).cloned()).collect();
+            let own = slots.holes.iter().filter_map(|&place| constants.get(place).cloned()).collect();
             runs.insert(probe, Run { symbol: routine.symbol.clone(), constants: own });
         }
         routines.push(routine);
@@ -121,8 +121,8 @@ impl Slots {
         let count = members.first().map_or(0, |(_, constants)| constants.len());
         let mut slots = Slots { of_hole: Vec::with_capacity(count), holes: Vec::new() };
         let mut known: HashMap<Vec<&OwnConstant>, u32> = HashMap::new();
-        for hole in 0..count {
-            let column: Vec<&OwnConstant> = members.iter().filter_map(|(_, constants)| constants.get(hole)).collect();
+        for place in 0..count {
+            let column: Vec<&OwnConstant> = members.iter().filter_map(|(_, constants)| constants.get(place)).collect();
             if column.windows(2).all(|pair| pair[0] == pair[1]) {
                 slots.of_hole.push(None);
                 continue;
@@ -130,7 +130,7 @@ impl Slots {
             let next = slots.holes.len() as u32;
             let slot = *known.entry(column).or_insert(next);
             if slot == next {
-                slots.holes.push(hole);
+                slots.holes.push(place);
             }
             slots.of_hole.push(Some(slot));
         }

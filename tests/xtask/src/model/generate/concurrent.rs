@@ -47,30 +47,30 @@ pub fn program(seed: u64) -> Concurrent {
         silent: true,
         hidden: BTreeSet::new(),
     };
-    let mut maker = Maker { generator, uses: Vec::new() };
-    maker.globals();
-    maker.functions();
+    let mut builder = Builder { generator, uses: Vec::new() };
+    builder.globals();
+    builder.functions();
     for index in 0..threads * hits {
-        maker.handler(index);
+        builder.handler(index);
     }
-    Concurrent { program: maker.generator.program, threads, hits }
+    Concurrent { program: builder.generator.program, threads, hits }
 }
 
-struct Maker {
+struct Builder {
     generator: Generator,
     /// By global.
     uses: Vec<Use>,
 }
 
 /// A handler that is being made.
-struct Making {
+struct HandlerDraft {
     scope: Scope,
     /// The keys that it uses, of arrays of which it uses one element.
     keys: BTreeMap<usize, Expression>,
     once: bool,
 }
 
-impl Maker {
+impl Builder {
     fn global(&mut self, kind: GlobalKind, size: Size, by: Use) {
         self.generator.global(kind, size);
         self.uses.push(by);
@@ -126,10 +126,10 @@ impl Maker {
         let timer = self.generator.random.one_in(5);
         // Timers may not use those of which a run uses one either.
         self.generator.hidden = if timer { self.of(Use::Once).into_iter().collect() } else { self.special() };
-        let mut making = Making { scope: Scope::default(), keys: BTreeMap::new(), once: false };
+        let mut draft = HandlerDraft { scope: Scope::default(), keys: BTreeMap::new(), once: false };
         let mut first = Vec::new();
         for kind in [Type::Long, Type::Long, Type::Text] {
-            let local = Variable::Local(making.scope.new_local(kind));
+            let local = Variable::Local(draft.scope.new_local(kind));
             let literal = Box::new(self.generator.literal(kind));
             first.push(Statement::Do(Expression::Assign(local, literal)));
         }
@@ -140,16 +140,16 @@ impl Maker {
         for _ in 0..1 + self.generator.random.below(4) {
             let special = match self.generator.random.one_in(3) {
                 true => None,
-                false => self.special_statement(&mut making, timer),
+                false => self.special_statement(&mut draft, timer),
             };
             statements.push(match special {
                 Some(special) => special,
-                None => self.generator.statement(&mut making.scope),
+                None => self.generator.statement(&mut draft.scope),
             });
         }
-        first.extend(making.keys.values().filter_map(|key| self.local_key(key)));
+        first.extend(draft.keys.values().filter_map(|key| self.local_key(key)));
         first.push(Statement::Try(statements, None, Vec::new()));
-        let body = Body { locals: making.scope.locals, statements: first };
+        let body = Body { locals: draft.scope.locals, statements: first };
         let when = if timer { When::Timer } else { When::Event };
         self.generator.program.handlers.push(Handler { when, guarded: false, body });
     }
@@ -181,15 +181,15 @@ impl Maker {
     }
 
     /// Uses a global in the one way that its kind of use allows. None if there is none, or no more of it may be used.
-    fn special_statement(&mut self, making: &mut Making, timer: bool) -> Option<Statement> {
+    fn special_statement(&mut self, draft: &mut HandlerDraft, timer: bool) -> Option<Statement> {
         let special: Vec<usize> = self.special().into_iter().collect();
         let global = *self.generator.random.choose(&special)?;
         match self.uses[global] {
             Use::Added => Some(Statement::Do(self.adding(global))),
-            Use::OneKey => Some(self.one_key(making, global)),
-            Use::Once if making.once || timer => None,
+            Use::OneKey => Some(self.one_key(draft, global)),
+            Use::Once if draft.once || timer => None,
             Use::Once => {
-                making.once = true;
+                draft.once = true;
                 Some(Statement::Do(self.once(global)))
             }
             Use::Fed | Use::Any => {
@@ -230,13 +230,13 @@ impl Maker {
         }
     }
 
-    fn one_key(&mut self, making: &mut Making, array: usize) -> Statement {
+    fn one_key(&mut self, draft: &mut HandlerDraft, array: usize) -> Statement {
         let global = self.generator.program.globals[array].clone();
         let GlobalKind::Array { keys, kind } = &global.kind else { return Statement::Block(Vec::new()) };
-        let key = making.keys.entry(array).or_insert_with(|| match keys[0] {
+        let key = draft.keys.entry(array).or_insert_with(|| match keys[0] {
             Type::Long if self.generator.random.one_in(2) => {
-                let local = making.scope.new_local(Type::Long);
-                making.scope.fixed.insert(local);
+                let local = draft.scope.new_local(Type::Long);
+                draft.scope.fixed.insert(local);
                 Expression::Read(Variable::Local(local))
             }
             key => literal_key(key, self.generator.random.between(0, 2)),
@@ -244,7 +244,7 @@ impl Maker {
         let (key, place) = (key.clone(), Variable::Element(array, vec![key.clone()]));
         let local = Variable::Local(if *kind == Type::Long { 0 } else { 2 });
         let read = |place: &Variable| Box::new(Expression::Read(place.clone()));
-        let scope = &mut making.scope;
+        let scope = &mut draft.scope;
         let value = self.generator.boxed(scope, *kind, 1);
         match self.generator.random.below(7) {
             0 => Statement::Do(Expression::Assign(place, value)),

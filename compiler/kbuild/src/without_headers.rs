@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Modules for a kernel whose headers are not here (any more): by what was kept when they were.
+//! Modules for a kernel whose headers are no longer installed, by a recipe that was stored while they were.
 //!
 //! A recipe's commands read few files of the kernel's build directory: objtool, the linker's script. When a recipe is
-//! recorded, a second one is kept, which has these files with it ([`keep`]). Its key has the kernel's release and no build
+//! recorded, a second one is stored together with these files ([`store`]). Its key has the kernel's release and no build
 //! directory, so that an index (`--index`) and the cache suffice to compile a script ([`build`]).
 
 use std::os::unix::fs::PermissionsExt;
@@ -14,18 +14,18 @@ use std::time::Instant;
 use spile_base::cache::{Cache, Key, Kind};
 
 use super::built::{Built, stack_usage};
+use super::commands::Failure;
 use super::embed::Runtime;
 use super::recipe::{FORMAT, Recipe, Steps, Words, environment};
-use super::workplace::Failure;
 use super::{BuildError, Request, Say, replay};
 
 /// Where the files are, below the work directory.
-const DIRECTORY: &str = "kept";
+const DIRECTORY: &str = "build-directory";
 /// Part of the entry: what the compiler says its version is.
 const COMPILER: &str = "compiler";
 
-/// Keeps the recipe that needs no headers. Nothing is kept of a recipe that leaves modules to Kbuild.
-pub(super) fn keep(request: &Request, runtime: &Runtime, recipe: &Recipe, cache: &Cache) {
+/// Stores a recipe that needs no headers. Nothing is stored for a recipe that leaves modules to Kbuild.
+pub(super) fn store(request: &Request, runtime: &Runtime, recipe: &Recipe, cache: &Cache) {
     let Ok(steps) = &recipe.steps else { return };
     let Some(steps) = portable(steps, &request.build_dir) else { return };
     let Some(version) = steps.script.first().and_then(|words| version(words.first()?)) else { return };
@@ -35,7 +35,7 @@ pub(super) fn keep(request: &Request, runtime: &Runtime, recipe: &Recipe, cache:
     cache.put(Kind::Runtime, &key(request, runtime), &entry);
 }
 
-/// Builds by a kept recipe. None: there is none for this kernel.
+/// Builds by a stored recipe. None: there is none for this kernel.
 ///
 /// # Errors
 ///
@@ -92,9 +92,9 @@ fn by(
     })
 }
 
-/// Writes the kept files, which may be programs.
+/// Writes the stored files, which may be programs.
 fn unpack(steps: &Steps, work: &Path) -> Result<(), BuildError> {
-    for (name, bytes) in steps.files.iter().filter(|(name, _)| is_kept(name)) {
+    for (name, bytes) in steps.files.iter().filter(|(name, _)| is_of_build_directory(name)) {
         let path = work.join(name);
         super::make::write(&path, bytes)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700))
@@ -104,13 +104,14 @@ fn unpack(steps: &Steps, work: &Path) -> Result<(), BuildError> {
 }
 
 /// Whether the file of a recipe is one of the build directory's.
-fn is_kept(name: &str) -> bool {
+fn is_of_build_directory(name: &str) -> bool {
     name.strip_prefix(DIRECTORY).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn key(request: &Request, runtime: &Runtime) -> Key {
     let mut hash = runtime.digest();
-    let facts = format!("without headers {FORMAT}\n{}\n{:?}\n{:?}\n", request.release, request.make, environment());
+    let facts =
+        format!("without kernel headers {FORMAT}\n{}\n{:?}\n{:?}\n", request.release, request.make, environment());
     sha2::Digest::update(&mut hash, facts);
     Key::new(hash)
 }
@@ -123,17 +124,17 @@ fn version(command: &str) -> Option<String> {
 
 /// The steps with the files of the build directory that they read. None: they read others than this finds.
 fn portable(steps: &Steps, build_dir: &Path) -> Option<Steps> {
-    let mut kept = Kept { build_dir, in_work: steps.in_work, files: Vec::new() };
+    let mut found = BuildFiles { build_dir, in_work: steps.in_work, files: Vec::new() };
     let mut steps = Steps { in_work: true, embedded: Vec::new(), ..steps.clone() };
     for words in [&mut steps.script, &mut steps.module, &mut steps.last].into_iter().flatten() {
-        kept.words(words)?;
+        found.words(words)?;
     }
-    steps.files.extend(kept.files.into_iter().map(|(_, name, bytes)| (name, bytes)));
+    steps.files.extend(found.files.into_iter().map(|(_, name, bytes)| (name, bytes)));
     Some(steps)
 }
 
-/// The files found so far.
-struct Kept<'b> {
+/// Files of the build directory that commands read, as far as they have been found.
+struct BuildFiles<'b> {
     build_dir: &'b Path,
     /// Relative paths are not of the build directory.
     in_work: bool,
@@ -141,7 +142,7 @@ struct Kept<'b> {
     files: Vec<(PathBuf, String, Vec<u8>)>,
 }
 
-impl Kept<'_> {
+impl BuildFiles<'_> {
     /// Replaces paths of files in the build directory. None: one is inside a longer word, or cannot be read.
     fn words(&mut self, words: &mut Words) -> Option<()> {
         for word in words {
@@ -197,13 +198,13 @@ mod tests {
             last: vec![words("ld -T scripts/module.lds -o \u{1}/\u{2}.ko")],
             ..Steps::default()
         };
-        let kept = portable(&steps, tree).unwrap();
-        assert_eq!(kept.script[0], steps.script[0]);
-        assert_eq!(kept.script[1], words("\u{1}/kept/0-objtool --orc \u{1}/script.o"));
-        assert_eq!(kept.last[0], words("ld -T \u{1}/kept/1-module.lds -o \u{1}/\u{2}.ko"));
-        assert!(kept.in_work && kept.embedded.is_empty());
-        let files = [("kept/0-objtool", "program"), ("kept/1-module.lds", "script")];
-        assert_eq!(kept.files, files.map(|(name, text)| (name.to_string(), text.as_bytes().to_vec())));
+        let stored = portable(&steps, tree).unwrap();
+        assert_eq!(stored.script[0], steps.script[0]);
+        assert_eq!(stored.script[1], words("\u{1}/build-directory/0-objtool --orc \u{1}/script.o"));
+        assert_eq!(stored.last[0], words("ld -T \u{1}/build-directory/1-module.lds -o \u{1}/\u{2}.ko"));
+        assert!(stored.in_work && stored.embedded.is_empty());
+        let files = [("build-directory/0-objtool", "program"), ("build-directory/1-module.lds", "script")];
+        assert_eq!(stored.files, files.map(|(name, text)| (name.to_string(), text.as_bytes().to_vec())));
         // A path that is only a part of a word cannot be replaced.
         let hidden = Steps { last: vec![words("ld --script=scripts/module.lds")], ..steps };
         assert_eq!(portable(&hidden, tree), None);

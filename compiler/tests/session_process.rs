@@ -21,7 +21,9 @@ fn main() -> ExitCode {
         return session(&words);
     }
     match std::env::var(TEST) {
-        Ok(status) => spile::peer::Apart { verbose: true }.run(["spilerun", "-v", &status].map(Into::into).to_vec()),
+        Ok(status) => {
+            spile::peer::SessionProcess { verbose: true }.run(["spilerun", "-v", &status].map(Into::into).to_vec())
+        }
         Err(_) => {
             the_status_is_0_or_1();
             signals_reach_the_session();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where the commands of a [`Recipe`](super::recipe::Recipe) run, and their results.
+//! Runs the commands of a [`Recipe`](super::recipe::Recipe).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -40,7 +40,7 @@ impl From<BuildError> for Failure {
 }
 
 /// Where and how commands run.
-pub(super) struct Workplace<'a> {
+pub(super) struct Runner<'a> {
     pub(super) work: &'a Path,
     pub(super) directory: &'a Path,
     /// `NAME=VALUE`
@@ -50,7 +50,7 @@ pub(super) struct Workplace<'a> {
     pub(super) stages: Mutex<Vec<Stage>>,
 }
 
-impl Workplace<'_> {
+impl Runner<'_> {
     /// Adds a line to the times of `--vp`: a stage that began at `started` and ends now.
     pub(super) fn took(&self, what: &str, started: Instant) {
         let mut stages = self.stages.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -72,31 +72,26 @@ pub(super) struct ObjectCache<'a> {
 }
 
 /// Runs commands one after the other until one fails.
-pub(super) fn run_all(
-    commands: &[Words],
-    name: &str,
-    objects: &[String],
-    workplace: &Workplace,
-) -> Result<(), Complaint> {
-    commands.iter().try_for_each(|words| run(&recipe::specialize(words, workplace.work, name, objects), workplace))
+pub(super) fn run_all(commands: &[Words], name: &str, objects: &[String], runner: &Runner) -> Result<(), Complaint> {
+    commands.iter().try_for_each(|words| run(&recipe::specialize(words, runner.work, name, objects), runner))
 }
 
-fn run(words: &[String], workplace: &Workplace) -> Result<(), Complaint> {
+fn run(words: &[String], runner: &Runner) -> Result<(), Complaint> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-    let path = if program.contains('/') { workplace.directory.join(program) } else { PathBuf::from(program) };
+    let path = if program.contains('/') { runner.directory.join(program) } else { PathBuf::from(program) };
     let mut command = Command::new(path);
-    make::environment(&mut command, workplace.work);
-    command.envs(workplace.environment.iter().filter_map(|variable| variable.split_once('=')));
-    command.args(arguments).current_dir(workplace.directory).stdin(Stdio::null());
+    make::environment(&mut command, runner.work);
+    command.envs(runner.environment.iter().filter_map(|variable| variable.split_once('=')));
+    command.args(arguments).current_dir(runner.directory).stdin(Stdio::null());
     let complaint = |text: String| Complaint { program: program.clone(), text };
     let started = Instant::now();
     let output = command.output().map_err(|error| complaint(error.to_string()))?;
     let made = words.iter().skip_while(|word| *word != "-o").nth(1).or(words.last());
     let made = made.and_then(|path| Path::new(path).file_name()).unwrap_or_default().to_string_lossy();
-    workplace
+    runner
         .took(&format!("{} for {made}", Path::new(program).file_name().unwrap_or_default().to_string_lossy()), started);
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    if workplace.verbosity >= 3 {
+    if runner.verbosity >= 3 {
         say(&format!("  {}\n{}", escape::line(&words.join(" ")), escape::lines(&text)));
     }
     if output.status.success() { Ok(()) } else { Err(complaint(text)) }
