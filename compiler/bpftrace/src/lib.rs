@@ -8,6 +8,8 @@
 //! is an error that says so. No kernel is asked: names of functions and members are copied, and checked when the script
 //! is compiled.
 
+#![warn(missing_docs)]
+
 mod ast;
 mod convert;
 mod error;

@@ -165,7 +165,7 @@ fn definition(question: &Question, name: &str) -> Option<String> {
         let comment = library::comment(scan.text(), range.start);
         return Some(format!("{}\n{comment}", code("systemtap", scan.text().get(range).unwrap_or_default())));
     }
-    let whole = question.world.whole();
+    let whole = question.world.parsed();
     let found = whole.macros.iter().find(|found| found.name == name)?;
     let parameters = found.parameters.as_ref().map(|all| format!("({})", all.join(", "))).unwrap_or_default();
     let example = language::example(&format!("@{name}")).map(shown_example).unwrap_or_default();

@@ -55,7 +55,7 @@ fn of_symbol(world: &World, scan: &Scan, symbol: &Symbol) -> Vec<Place> {
         Symbol::Macro(name) => match scan.declaration(symbol) {
             Some(range) => vec![Place::Here(range)],
             None => {
-                let macros = world.whole().macros.iter().filter(|found| found.name == *name);
+                let macros = world.parsed().macros.iter().filter(|found| found.name == *name);
                 macros.map(|found| Place::Library(found.span)).collect()
             }
         },
@@ -90,7 +90,7 @@ fn set_by_alias(world: &World, scan: &Scan, item: &Item, name: &str) -> Option<P
     let components = all_components(scan, item)?;
     let alias = points::alias_of(world.aliases(), &components)?;
     // The first place that names it in the alias.
-    let text = &world.whole().sources.file(alias.span.file).text;
+    let text = &world.parsed().sources.file(alias.span.file).text;
     let body = text.get(alias.span.start as usize..alias.span.end as usize)?;
     let library = Scan::new(body);
     let word =
@@ -256,7 +256,7 @@ mod tests {
             .into_iter()
             .map(|place| match place {
                 Place::Here(range) => format!("{}", range.start),
-                Place::Library(span) => world.whole().sources.file(span.file).name.clone(),
+                Place::Library(span) => world.parsed().sources.file(span.file).name.clone(),
                 Place::Source(path, line) => format!("{}:{line}", path.display()),
             })
             .collect()

@@ -51,7 +51,7 @@ fn signatures(world: &World, scan: &Scan, name: &str) -> Vec<Signature> {
                 found.push(Signature::new(&format!("@{bare}({})", parameters.join(", ")), ""));
             }
         }
-        for known in world.whole().macros.iter().filter(|known| known.name == bare) {
+        for known in world.parsed().macros.iter().filter(|known| known.name == bare) {
             let parameters = known.parameters.as_ref().map(|all| all.join(", ")).unwrap_or_default();
             found.push(Signature::new(&format!("@{bare}({parameters})"), &known.doc));
         }

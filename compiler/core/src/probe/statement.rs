@@ -61,13 +61,13 @@ pub(super) fn resolve_in(
         return Err(nothing(debug, pattern, text, component, &described(object)));
     }
     let code = Code::of(point, object, resolver)?;
-    let beginnings = resolver.beginnings(object, debug, pattern).map_err(|error| debug_failed(&error))?;
+    let function_starts = resolver.function_starts(object, debug, pattern).map_err(|error| debug_failed(&error))?;
     let mut sites = Vec::new();
     let mut near = Vec::new();
     let mut refused = None;
     for id in functions {
         let function = debug.function(id).map_err(|error| debug_failed(&error))?;
-        let statements = beginnings.own(&function, debug.statements(id).map_err(|error| debug_failed(&error))?);
+        let statements = function_starts.own(&function, debug.statements(id).map_err(|error| debug_failed(&error))?);
         let wanted = wanted_lines(lines, &function, &statements, point.has("nearest"), &mut near);
         let begun = beginnings_of(object, &statements, &wanted);
         for (line, address) in begun.iter().copied() {

@@ -37,7 +37,7 @@ pub fn at_words(request: &Request, item: Option<&Item>) -> Vec<Offer> {
         offers.extend(own.parameters.iter().map(|at| parameter(at).detail("parameter")));
     }
     offers.extend(entries(language::OPERATORS, CompletionItemKind::OPERATOR));
-    for found in request.world.whole().macros.iter().filter(|found| !found.name.starts_with('_')) {
+    for found in request.world.parsed().macros.iter().filter(|found| !found.name.starts_with('_')) {
         let parameters: Vec<&str> = found.parameters.iter().flatten().map(String::as_str).collect();
         offers.push(called(&found.name, &parameters).doc(found.doc.clone()));
     }

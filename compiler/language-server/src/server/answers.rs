@@ -177,7 +177,7 @@ impl Server {
         let Some(world) = &server.world else { return Ok(Value::Null) };
         let shown = |found: Place| match found {
             Place::Here(range) => Some(Location::new(document.uri.clone(), document.text.range(&range))),
-            Place::Library(span) => library_place(&world.whole().sources, span, server.encoding),
+            Place::Library(span) => library_place(&world.parsed().sources, span, server.encoding),
             Place::Source(path, line) => {
                 let start = Position::new(line.saturating_sub(1), 0);
                 Some(Location::new(place::uri_of(&path)?, lsp_types::Range::new(start, start)))
@@ -265,7 +265,7 @@ impl Server {
         let uri = request.params.get("uri").and_then(Value::as_str).unwrap_or_default();
         let name = place::library_file(uri)
             .ok_or_else(|| (ErrorCode::InvalidParams, "the parameter is { \"uri\": \"spile:/...\" }".to_string()))?;
-        let whole = self.world().whole();
+        let whole = self.world().parsed();
         let file = whole.sources.files().find(|file| file.name == name);
         let file = file.ok_or_else(|| failed(format!("the library has no file {name}")))?;
         Ok(Value::String(file.text.clone()))
