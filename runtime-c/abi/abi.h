@@ -265,6 +265,11 @@ struct spile_symbol {
 enum spile_symbol_flag {
 	SPILE_SYMBOL_LINE = 1,		/* the source line too */
 	SPILE_SYMBOL_RETURNS = 2,	/* a return address: report the line of the call */
+	/*
+	 * a number of unknown age: no name if the address has been code of different names in
+	 * this session
+	 */
+	SPILE_SYMBOL_STORED = 4,
 };
 
 /*
@@ -534,7 +539,8 @@ enum spile_format_op {
 };
 /*
  * Conversions of addresses to text: only in the loader, which looks up symbols
- * (SPILE_SYMBOL). Padded and truncated as 's'.
+ * (SPILE_SYMBOL). Padded and truncated as 's'. With the flag '#' the long is a number
+ * that the script has stored (SPILE_SYMBOL_STORED).
  */
 enum spile_named {
 	SPILE_NAMED_SYMBOL = 'N',	/* long: "NAME" */

@@ -230,6 +230,8 @@ pub const SYMBOL_LINE_TEXT: usize = 512;
 pub const SYMBOL_LINE: u32 = 1;
 /// [`Symbol::flags`]: a return address; report the line of the call.
 pub const SYMBOL_RETURNS: u32 = 2;
+/// [`Symbol::flags`]: a number of unknown age: no name if the address has been code of different names in this session.
+pub const SYMBOL_STORED: u32 = 4;
 
 /// Argument and answer of [`SYMBOL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +243,7 @@ pub struct Symbol {
     pub time: u64,
     /// Valid for records up to this time; [`u64::MAX`]: until [`crate::record::RingHeader::changes`] changes.
     pub until: u64,
-    /// [`SYMBOL_LINE`], [`SYMBOL_RETURNS`].
+    /// [`SYMBOL_LINE`], [`SYMBOL_RETURNS`], [`SYMBOL_STORED`].
     pub flags: u32,
     /// 1: valid until the kernel reboots.
     pub stays: u32,

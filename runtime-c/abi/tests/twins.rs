@@ -13,8 +13,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use spile_abi::device::{
-    self, Counters, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol, Unwind,
-    UnwindRule, Verdict,
+    self, Counters, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol,
+    Unwind, UnwindRule, Verdict,
 };
 use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
@@ -112,6 +112,7 @@ fn numbers() -> Pairs {
         ("SPILE_SYMBOL_TEXT", device::SYMBOL_TEXT as u64),
         ("SPILE_SYMBOL_LINE_TEXT", device::SYMBOL_LINE_TEXT as u64),
         ("SPILE_SYMBOL_LINE", u64::from(device::SYMBOL_LINE)),
+        ("SPILE_SYMBOL_STORED", u64::from(device::SYMBOL_STORED)),
         ("SPILE_SYMBOL_RETURNS", u64::from(device::SYMBOL_RETURNS)),
         ("SPILE_FORMAT_STACK", u64::from(record::FORMAT_STACK)),
         ("SPILE_STACK_FRAMES", u64::from(format::STACK_FRAMES)),
