@@ -30,9 +30,6 @@ enum {
 	HIT_INSTRUCTIONS = 150,		/* of a hit, around its handler: docs/bench-runtime.md */
 	/* times the threshold's share against what it leaves: an estimate is no measurement */
 	MOST_SHARES = 2,
-	/* so many kprobes, or those of a second, show what the others take */
-	PACE_SITES = 200,
-	LONG_SECONDS = 5,		/* arming that takes longer is announced */
 };
 
 void spile_arming_cancel(void)
@@ -59,32 +56,6 @@ bool spile_arming_goes_on(void)
 {
 	cond_resched();
 	return !spile_arming_ended();
-}
-
-void spile_arming_begins(struct spile_arming_pace *pace)
-{
-	pace->began = ktime_get_mono_fast_ns();
-}
-
-void spile_arming_keeps_pace(struct spile_arming_pace *pace)
-{
-	u64 elapsed, all;
-
-	pace->done++;
-	if (pace->reported)
-		return;
-	elapsed = ktime_get_mono_fast_ns() - pace->began;
-	if (pace->done < PACE_SITES && elapsed < NSEC_PER_SEC)
-		return;
-	pace->reported = true;
-	all = div_u64(div_u64(elapsed, pace->done) * pace->count, NSEC_PER_SEC);
-	if (all < LONG_SECONDS || spile_arming_ended())
-		return;
-	spile_session_emit(
-		SPILE_RECORD_WARN,
-		"%u of %u probes are not served by ftrace and become kprobes one by one: the kernel takes %llu us for each, about %llu s for all; interrupt (^C) to end it",
-		pace->count, spile_script.probe_count,
-		div_u64(div_u64(elapsed, pace->done), NSEC_PER_USEC), all);
 }
 
 /*

@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#include "abi/abi.h"
+
 /*
  * Ends arming for good, whoever does it. Any process context, without
  * spile_session.lock.
@@ -23,21 +25,22 @@ bool spile_arming_ended(void);
 bool spile_arming_goes_on(void);
 
 /*
- * How fast sites are armed for which the kernel takes long, one after the other: as
- * kprobes, which it looks for in all its jump labels.
+ * How fast sites are armed that become kprobes, one after the other (pace.c). `count`
+ * of them are registered from now on, in an order in which the first ones are like the
+ * others. Under spile_session.lock, as all of these.
  */
-struct spile_arming_pace {
-	unsigned int count;	/* of them in all */
-	unsigned int done;
-	u64 began;		/* ns */
-	bool reported;
-};
-void spile_arming_begins(struct spile_arming_pace *pace);
+void spile_arming_begins(unsigned int count);
 /*
  * One more was tried. The first ones show what all may take: if that is long, a WARN
- * record says so. Under spile_session.lock.
+ * record says so. `enabling` measures what enabling one takes, in ns.
  */
-void spile_arming_keeps_pace(struct spile_arming_pace *pace);
+void spile_arming_registered(u64 (*enabling)(void));
+/* All are registered; `count` of them are enabled now. */
+void spile_arming_enables(unsigned int count);
+void spile_arming_enabled(void);
+void spile_arming_is_over(void);
+/* What is left to do, as far as it is known. At any time, without the lock. */
+void spile_arming_state(struct spile_arming *state);
 
 /*
  * All is armed and hits are still turned away: counts them for a moment, and ends the

@@ -77,6 +77,14 @@ static long get_info(void __user *argument)
 	return copy_to_user(argument, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
+static long get_arming(void __user *argument)
+{
+	struct spile_arming arming;
+
+	spile_arming_state(&arming);
+	return copy_to_user(argument, &arming, sizeof(arming)) ? -EFAULT : 0;
+}
+
 static long get_owner(void __user *argument)
 {
 	struct spile_owner owner;
@@ -238,6 +246,8 @@ static long query_ioctl(struct file *file, unsigned int command, unsigned long a
 		return get_owner((void __user *)argument);
 	case SPILE_INFO:
 		return get_info((void __user *)argument);
+	case SPILE_ARMING:
+		return get_arming((void __user *)argument);
 	case SPILE_COUNTERS:
 		return get_counters((void __user *)argument);
 	case SPILE_GATE:

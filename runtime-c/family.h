@@ -57,6 +57,11 @@ struct spile_family {
 	 */
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
+	/*
+	 * Of a family with arm_cheaply(): measures what the kernel takes in arm_rest() for a
+	 * site that was left to arm(), in ns.
+	 */
+	u64 (*enabling)(void);
 	/* After a group of calls of arm() or turn(): the part done for all at once; or NULL. */
 	void (*arm_rest)(void);
 	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */

@@ -239,6 +239,7 @@ const struct spile_family spile_kretprobe_family = {
 	.init = check_memory,
 	.mechanism = return_mechanism,
 	.arm_cheaply = arm_return_by_ftrace,
+	.enabling = spile_kprobe_enabling_time,
 	.arm = arm_return,
 	.disarm = disarm_returns,
 	.turn = spile_kprobe_turn,

@@ -344,6 +344,16 @@ static void text_in(const struct past_code *code, char *text, unsigned long addr
 		  code->module);
 }
 
+/* But for sizes, which the kernel finds in another way: "NAME+OFFSET" and "[MODULE]". */
+static bool is_same_symbol(const char *one, const char *two)
+{
+	size_t length = strcspn(one, "/ ");
+	const char *in_one = strchr(one, '['), *in_two = strchr(two, '[');
+
+	return length == strcspn(two, "/ ") && !strncmp(one, two, length) && in_one && in_two &&
+	       !strcmp(in_one, in_two);
+}
+
 bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *until)
 {
 	struct past_code *code;
@@ -374,6 +384,27 @@ bool spile_past_code_latest(char *text, unsigned long address)
 	if (found)
 		text_in(found, text, address);
 	return found;
+}
+
+bool spile_past_code_differs(const char *text, unsigned long address)
+{
+	const struct past_code *code;
+	const struct live_code *place;
+	bool differs = false;
+	char *other;
+
+	list_for_each_entry(place, &past_places, link)
+		if (address - place->start < place->bytes)
+			return true;
+	other = kmalloc(SPILE_SYMBOL_TEXT, GFP_KERNEL | __GFP_NOFAIL);
+	list_for_each_entry(code, &past_codes, link) {
+		if (code->of_init || address - code->start >= code->bytes)
+			continue;
+		text_in(code, other, address);
+		differs |= !is_same_symbol(text, other);
+	}
+	kfree(other);
+	return differs;
 }
 
 bool spile_past_code_any(void)

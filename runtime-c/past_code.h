@@ -58,6 +58,11 @@ bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *unti
  */
 bool spile_past_code_latest(char *text, unsigned long address);
 /*
+ * Under the lock. Whether other code than `text` names was at the address in this
+ * session, or may have been. Init sections, which run once, do not count.
+ */
+bool spile_past_code_differs(const char *text, unsigned long address);
+/*
  * Under the lock. Entries up to this time may have been dropped, so that in older
  * records only the kernel's own addresses are certain; 0: none was dropped.
  */

@@ -23,6 +23,7 @@
 #include "site.c"
 #include "family.c"
 #include "arming.c"
+#include "pace.c"
 #include "condition.c"
 #include "budget.c"
 #include "attach.c"

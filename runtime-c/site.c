@@ -2,6 +2,7 @@
 /*
  * Probe sites: made at load time, armed and disarmed by target, counted.
  */
+#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -19,12 +20,14 @@
 #include "stack_left.h"
 #include "uprobe.h"
 
+enum { MIXED_SITES = 200 };	/* of fewer the order of the script is kept */
+
 struct spile_site *spile_sites;
 void **spile_sites_room;
 
 /* Sites sorted by kind, order (begin, end, error) and index; and room for one call of disarm(). */
 static struct spile_site **in_order;
-static struct spile_site **batch;	/* under spile_session.lock */
+static struct spile_site **batch;	/* or of arm_others(); under spile_session.lock */
 
 static void report_failure(const struct spile_site *site, int error)
 {
@@ -79,8 +82,8 @@ static bool is_unarmed(const struct spile_site *site, int target)
 	return site->family && !site->armed && site->probe->target == target;
 }
 
-/* Counts those of the same families that it leaves. */
-static void arm_cheap_ones(int target, struct spile_arming_pace *pace)
+/* *left counts those of the same families that it leaves. */
+static void arm_cheap_ones(int target, unsigned int *left)
 {
 	unsigned int i;
 
@@ -95,21 +98,49 @@ static void arm_cheap_ones(int target, struct spile_arming_pace *pace)
 		if (!spile_modules_is_script(site) && site->family->arm_cheaply(site))
 			is_armed(site);
 		else
-			pace->count++;
+			++*left;
 	}
 }
 
-/* The sites that arm_cheap_ones() has left. */
-static void arm_others(int target, struct spile_arming_pace *pace)
+/* Sites in the same place have the same. */
+static u32 mixed_order(const struct spile_site *site)
 {
-	unsigned int i;
+	return hash_long(site->place ?: site->probe->address, 32);
+}
+
+/*
+ * Places that become kprobes are mixed, so that the first ones take as long as the
+ * others (pace.c): neighbours are in the same function. Handlers in one place keep
+ * their order. Other sites come first.
+ */
+static int compare_mixed(const void *a, const void *b)
+{
+	const struct spile_site *one = *(struct spile_site *const *)a;
+	const struct spile_site *two = *(struct spile_site *const *)b;
+	bool first = one->probe->kind == SPILE_PROBE_KPROBE;
+	bool second = two->probe->kind == SPILE_PROBE_KPROBE;
+
+	if (first != second)
+		return first ? 1 : -1;
+	if (first && mixed_order(one) != mixed_order(two))
+		return mixed_order(one) < mixed_order(two) ? -1 : 1;
+	return one->index < two->index ? -1 : one->index > two->index;
+}
+
+/* The sites that arm_cheap_ones() has left. */
+static void arm_others(int target, unsigned int *left)
+{
+	unsigned int count = 0, i;
 	int error;
 
-	for (i = 0; i < spile_script.probe_count; i++) {
-		struct spile_site *site = &spile_sites[i];
+	for (i = 0; i < spile_script.probe_count; i++)
+		if (is_unarmed(&spile_sites[i], target))
+			batch[count++] = &spile_sites[i];
+	if (*left >= MIXED_SITES)
+		sort(batch, count, sizeof(*batch), compare_mixed, NULL);
+	for (i = 0; i < count; i++) {
+		struct spile_site *site = batch[i];
 
-		if (!is_unarmed(site, target))
-			continue;
 		if (!spile_arming_goes_on())
 			break;
 		error = spile_modules_is_script(site) ? -EPERM : site->family->arm(site);
@@ -117,8 +148,8 @@ static void arm_others(int target, struct spile_arming_pace *pace)
 			report_failure(site, error);
 		else
 			is_armed(site);
-		if (site->family->arm_cheaply)
-			spile_arming_keeps_pace(pace);
+		if (site->family->enabling)
+			spile_arming_registered(site->family->enabling);
 	}
 }
 
@@ -137,17 +168,16 @@ static int next_target(int target)
 	return -1;
 }
 
-static void arm_each(int only, void (*arm)(int target, struct spile_arming_pace *pace),
-		     struct spile_arming_pace *pace)
+static void arm_each(int only, void (*arm)(int target, unsigned int *left), unsigned int *left)
 {
 	int target = SPILE_ALL_TARGETS;
 
 	if (only != SPILE_ALL_TARGETS) {
-		arm(only, pace);
+		arm(only, left);
 		return;
 	}
 	while ((target = next_target(target)) != SPILE_ALL_TARGETS)
-		arm(target, pace);
+		arm(target, left);
 }
 
 /*
@@ -156,7 +186,7 @@ static void arm_each(int only, void (*arm)(int target, struct spile_arming_pace 
  */
 void spile_sites_arm(int target)
 {
-	struct spile_arming_pace pace = {};
+	unsigned int left = 0;
 
 	WRITE_ONCE(spile_session.arming, true);
 	if (target == SPILE_ALL_TARGETS) {
@@ -168,10 +198,11 @@ void spile_sites_arm(int target)
 					   error);
 		spile_programs_open();
 	}
-	arm_each(target, arm_cheap_ones, &pace);
-	spile_arming_begins(&pace);
-	arm_each(target, arm_others, &pace);
+	arm_each(target, arm_cheap_ones, &left);
+	spile_arming_begins(left);
+	arm_each(target, arm_others, &left);
 	spile_families_arm_rest();
+	spile_arming_is_over();
 	WRITE_ONCE(spile_session.arming, false);
 }
 

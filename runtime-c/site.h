@@ -118,7 +118,8 @@ void spile_run_sampled(struct spile_site *site, unsigned long *regs);
  */
 void spile_kprobe_serve(struct spile_site *site);
 
-/* spile_family.turn of kprobes and kretprobes. */
+/* spile_family.enabling and .turn of kprobes and kretprobes. */
+u64 spile_kprobe_enabling_time(void);
 void spile_kprobe_turn(struct spile_site *site, bool on);
 
 /* A site could not stay armed: counts and reports it like a failure to arm. */

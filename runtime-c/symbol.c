@@ -79,6 +79,10 @@ static void name_at(struct spile_symbol *symbol, unsigned long address, char *te
 		if (known && !is_code && spile_past_code_latest(text, address))
 			symbol->until = symbol->time;
 	}
+	if (symbol->flags & SPILE_SYMBOL_STORED && spile_past_code_differs(text, address)) {
+		scnprintf(text, SPILE_SYMBOL_TEXT, "0x%lx", address);
+		symbol->until = symbol->time;
+	}
 	spile_past_code_unlock();
 }
 
@@ -99,7 +103,7 @@ int spile_symbol_find(struct spile_symbol *symbol)
 	unsigned long address = symbol->address;
 	char *text;
 
-	if (symbol->flags & ~(SPILE_SYMBOL_LINE | SPILE_SYMBOL_RETURNS))
+	if (symbol->flags & ~(SPILE_SYMBOL_LINE | SPILE_SYMBOL_RETURNS | SPILE_SYMBOL_STORED))
 		return -EINVAL;
 	memset(symbol->text, 0, sizeof(symbol->text));
 	memset(symbol->line, 0, sizeof(symbol->line));

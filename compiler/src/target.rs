@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use spile_base::cache::Cache;
-use spile_debuginfo::target::{Kernel, Programs, SearchOptions, Servers};
+use spile_debuginfo::target::{Kernel, Programs, SearchOptions, Servers, of_other_releases};
 
 use crate::cli::options::Options;
 use crate::reporter::{Failed, Reporter};
@@ -27,6 +27,7 @@ impl Target {
         let kernel = open(options, reporter, &release)?;
         // `-r` may have given a build tree.
         let release = kernel.as_ref().map_or(release, |kernel| kernel.release().to_string());
+        warn_of_other_releases(options, reporter, &release);
         Ok(Target { release, kernel, programs: programs(options, reporter) })
     }
 
@@ -34,6 +35,17 @@ impl Target {
     pub fn build_dir(&self) -> PathBuf {
         let standard = || Path::new("/lib/modules").join(&self.release).join("build");
         self.kernel.as_ref().map_or_else(standard, Kernel::build_dir)
+    }
+}
+
+/// Says which files of `-d` are modules of another kernel than `release`. They are used: kernels with symbol versions may take
+/// such a module.
+pub fn warn_of_other_releases(options: &Options, reporter: &Reporter, release: &str) {
+    for (path, built) in of_other_releases(&options.kernel.files(), release) {
+        reporter.notice(&format!(
+            "WARNING: -d {} was built for kernel {built}, not for {release}: its functions and types are used, but {release} may refuse to load it; -r RELEASE chooses the kernel",
+            path.display()
+        ));
     }
 }
 

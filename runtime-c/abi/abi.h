@@ -64,6 +64,16 @@ enum spile_info_flag {
 };
 
 /*
+ * SPILE_ARMING: what is left of arming, at any time. Probes that become kprobes are
+ * registered one after the other, and enabled when all are.
+ */
+struct spile_arming {
+	__u32 to_enable;	/* kprobes that are enabled now, in all; 0: not yet, or over */
+	__u32 enabled;		/* of them */
+	__u64 left;		/* estimated ms until all are armed; 0: not known */
+};
+
+/*
  * SPILE_OWNER: the owner of the session, at any time. The owner is the real user of the
  * process that loaded the module. Every operation on the device (except poll) requires
  * the effective user to be the owner, if that is not root, or CAP_SYS_MODULE; otherwise
@@ -265,6 +275,11 @@ struct spile_symbol {
 enum spile_symbol_flag {
 	SPILE_SYMBOL_LINE = 1,		/* the source line too */
 	SPILE_SYMBOL_RETURNS = 2,	/* a return address: report the line of the call */
+	/*
+	 * a number of unknown age: no name if the address has been code of different names in
+	 * this session
+	 */
+	SPILE_SYMBOL_STORED = 4,
 };
 
 /*
@@ -390,6 +405,7 @@ enum spile_unwind_next {
 #define SPILE_FILE	_IOWR(SPILE_IOC_TYPE, 16, struct spile_file)
 #define SPILE_WANTED	_IOR(SPILE_IOC_TYPE, 17, struct spile_file)
 #define SPILE_UNWIND	_IOWR(SPILE_IOC_TYPE, 18, struct spile_unwind)
+#define SPILE_ARMING	_IOR(SPILE_IOC_TYPE, 19, struct spile_arming)
 
 /*
  * Start of a ring's header page(s). head and tail are byte counts that never wrap; the
@@ -534,7 +550,8 @@ enum spile_format_op {
 };
 /*
  * Conversions of addresses to text: only in the loader, which looks up symbols
- * (SPILE_SYMBOL). Padded and truncated as 's'.
+ * (SPILE_SYMBOL). Padded and truncated as 's'. With the flag '#' the long is a number
+ * that the script has stored (SPILE_SYMBOL_STORED).
  */
 enum spile_named {
 	SPILE_NAMED_SYMBOL = 'N',	/* long: "NAME" */

@@ -1,21 +1,31 @@
 # Shows: 24,000 probes in 20 modules, 8,000 of them at inlined copies, which become kprobes: the expected duration is printed
-# before most of the work is done, progress is shown, and each probe is hit once per call.
+# before most of the work is done and is right, progress is shown, and each probe is hit once per call.
 # family: yes
 # script: calls calls.stp
 # stdout: ^estimate: before the first progress$
 # stdout: ^progress$
 # stdout: ^calls 16000 copies 8000$
+# stdout: ^armed in time, as estimated$
 # stdout: ^kprobes left: 0$
 # limit: 300
 # alone: yes
 
 for child in $(seq 11 19); do modprobe fam$child; done
-spilerun calls.ko -c 'for run in /sys/module/fam*/parameters/run; do echo 1 >$run; done' >out 2>err
+now() { cut -d. -f1 /proc/uptime; }
+begin=$(now)
+spilerun calls.ko -c 'cut -d. -f1 /proc/uptime >began; for run in /sys/module/fam*/parameters/run; do echo 1 >$run; done' >out 2>err
 grep -n 'WARNING: 8000 of 24002 probes .* become kprobes .* about [0-9]* s for all' err | cut -d : -f 1 >estimate
 grep -n 'NOTICE: [0-9]* of 24002 probes are prepared after' err | head -n 1 | cut -d : -f 1 >progress
 [ "$(cat estimate)" = 1 ] && echo 'estimate: before the first progress'
 [ -s progress ] && echo progress
 cat out
+took=$(($(cat began) - begin))
+estimated=$(sed -n 's/WARNING: 8000 of .* about \([0-9]*\) s for all.*/\1/p' err)
+if [ $took -lt $((60 * PATIENCE)) ] && [ $estimated -lt $((2 * took)) ] && [ $((2 * estimated)) -ge $took ]; then
+	echo armed in time, as estimated
+else
+	echo "armed after $took s, estimated $estimated s"
+fi
 grep -v 'become kprobes one by one' err >&2 || true
 echo "kprobes left: $(wc -l </sys/kernel/debug/kprobes/list)"
 unload_family

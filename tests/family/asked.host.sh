@@ -6,6 +6,7 @@
 # stdout: ^wildcard 20$
 # stdout: ^index alike: 8[0-9][0-9]$
 # stdout: ^ *1000 \* \(2 addresses\)
+# stdout: ^const once: 1$
 # stdout: ^without headers: from_index\.ko, 410 probes$
 # stdout: ^C refused, needs headers$
 # stdout: size [0-9]+ -> [0-9]+: \+added$
@@ -13,6 +14,7 @@
 # stdout: ^hints: -g 1, kernel's package 0$
 # stdout: ^unloadable: 10, reason 1, missing 1, armed 0$
 # stdout: ^with its dependency: 0, armed 1$
+# stdout: ^of another kernel: said 3, used 1$
 
 all=$(for file in "$FAMILY"/fam*.ko; do printf ' -d %s' "$file"; done)
 "$SPILE" -r "$RELEASE" $all -l 'module("fam*").function("fam??_run0")' >out
@@ -24,6 +26,10 @@ echo "wildcard $(grep -c run0 out)"
 "$SPILE" --index kernel.index -L 'module("fam19").function("*")' >indexed
 cmp full indexed && echo "index alike: $(wc -l <full)"
 "$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" --list-lines 'module("fam19").function("fam19_ways")' 2>/dev/null | grep '^ *1000 '
+
+"$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" -L 'module("fam19").function("fam19_kinds")' >out
+grep -q 'const const' out && cat out
+echo "const once: $(grep -c '$label:char const\[\|$label:const char\[' out)"
 
 cat >vars.stp <<'EOF'
 probe module("fam19").function("fam19_f000*").call { println($$vars$$) }
@@ -68,3 +74,13 @@ echo "unloadable: $status, reason $(count 'Unknown symbol fam00_ran'), missing $
 status=0
 "$SPILE" --guest -d only/fam01.ko -d "$FAMILY/fam00.ko" ran.ko 2>err || status=$?
 echo "with its dependency: $status, armed $(count '2 of 2 probes armed, left cleanly')"
+
+# The same module, built for another release by its own account.
+mkdir other
+sed "s/vermagic=$RELEASE/vermagic=$(echo "$RELEASE" | tr 0-9 9)/" "$FAMILY/fam00.ko" >other/fam00.ko
+said=0
+says() { "$SPILE" "$@" 2>err >out || true; said=$((said + $(count "fam00.ko was built for kernel 9.*, not for $RELEASE"))); }
+says -r "$RELEASE" -d other/fam00.ko -L 'module("fam00").function("fam00_ran")'
+says -r "$RELEASE" -d other/fam00.ko -p4 -m of_other -e 'probe module("fam00").function("fam00_ran") { println("ran") }'
+says --guest -d other/fam00.ko of_other.ko
+echo "of another kernel: said $said, used $(count '1 of 1 probes armed\|version magic')"

@@ -1,6 +1,7 @@
 # Shows: on a module built elsewhere: a rewrite expires, is not falsely renewed, and is renewed; its line names the register; status
 # says why probes of an absent module, and of another build of it, are not armed; members of enum types have names, numbers of one
-# byte are numbers; both ways to one line are probed; a stored stack keeps its names over a reload; a service is
+# byte are numbers; both ways to one line are probed; a stored stack keeps its names over a reload, and a
+# number is not named by what came in its place; a service is
 # installed and removed without systemd.
 # family: yes
 # script: fix -g fix.stp
@@ -16,7 +17,9 @@
 # stdout: \.m03="fam19"
 # stdout: ^  module fam19 is another build: the script was compiled for build-id [0-9a-f]{40} \(.*\), loaded is [0-9a-f]{40}$
 # stdout: ^installed 0, removed 0, left 0$
+# stdout: ^fresh fam17_f0799$
 # stdout: ^both ways: 2$
+# stdout: ^number (0x[0-9a-f]+, element 0x[0-9a-f]+ \[<unknown>\]|fam18_f0001, element fam18_f0001 \[fam18\])$
 # stdout: ^stack fam18_f0001\+0x[0-9a-f]+/0x[0-9a-f]+ \[fam18\]$
 # absent: /0xf{8}
 
@@ -58,8 +61,9 @@ start_armed held started
 ran fam18
 rmmod fam18
 modprobe fam17
+ran fam17
 modprobe fam18
 stop INT
-grep '^both ways' held.out
+grep '^both ways\|^number\|^fresh fam17_f0799' held.out
 sed -n 's/^ *0x[0-9a-f]* : \(fam18_f0001.*\)/stack \1/p' held.out | head -n 1
 unload_family

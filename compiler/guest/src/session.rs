@@ -76,7 +76,8 @@ load() {
 const REHEARSAL: &str = r#"
 spilerun "$@" &
 loader=$!
-armed='ended before it was armed'
+early='ended before it was armed'
+armed=$early
 while [ -d /proc/$loader ] && ! grep -q '^State:.Z' /proc/$loader/status; do
 	if spilerun status $name >/tmp/status 2>/dev/null && grep -q ': running, ' /tmp/status; then
 		armed=$(sed -n 's/probes armed/&/p' /tmp/status)
@@ -84,7 +85,7 @@ while [ -d /proc/$loader ] && ! grep -q '^State:.Z' /proc/$loader/status; do
 	fi
 	sleep 0.1
 done
-[ -z "$seconds" ] || { sleep $seconds; kill -INT $loader 2>/dev/null; }
+[ -z "$seconds" ] || [ "$armed" = "$early" ] || { sleep $seconds; kill -INT $loader 2>/dev/null; }
 wait $loader
 status=$?
 left='left cleanly'

@@ -16,8 +16,8 @@ use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use spile_abi::device::{
-    self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup,
-    Symbol, Unwind,
+    self, ABI_VERSION, Arming, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set,
+    Setup, Symbol, Unwind,
 };
 use spile_abi::record::RingHeader;
 
@@ -132,6 +132,15 @@ impl Device {
             return Err(self.strange(format!("version {} instead of {ABI_VERSION}", info.abi)));
         }
         Ok(info)
+    }
+
+    /// What is left of arming. Older modules do not report it: all 0.
+    pub fn arming(&self) -> Arming {
+        let mut arming = Arming::default();
+        match self.call(device::ARMING, &mut arming, "asking") {
+            Ok(()) => arming,
+            Err(_) => Arming::default(),
+        }
     }
 
     /// The owner of the session. Older modules do not report it: [`UNKNOWN`], which is no user.

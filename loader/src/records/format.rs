@@ -77,7 +77,7 @@ impl Sized {
 
     fn render(&self, payload: &mut Payload<'_>, symbols: &mut Symbols<'_>, text: &mut Text) -> Result<(), Short> {
         if let Some(named) = Named::of(self.conversion) {
-            self.string(text, &symbols.named(named, payload)?);
+            self.string(text, &symbols.named(named, self.flags.sharp, payload)?);
             return Ok(());
         }
         match self.conversion {

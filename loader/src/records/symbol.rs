@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::hash::Hash;
 
-use spile_abi::device::{SYMBOL_LINE, SYMBOL_RETURNS, Symbol};
+use spile_abi::device::{SYMBOL_LINE, SYMBOL_RETURNS, SYMBOL_STORED, Symbol};
 use spile_abi::format::Named;
 use spile_abi::record::{STACK_AT_PROBE, STACK_FULL, STACK_LINES, STACK_OF_USER, STACK_RETURNING, STACK_STORED};
 
@@ -129,13 +129,22 @@ impl<'k> Symbols<'k> {
         answer(&mut self.stored, (address, flags, stored), stored, || ask(kernel, address, flags, stored))
     }
 
-    /// The text of a conversion whose payload is next; empty for addresses that could not be read.
-    pub fn named(&mut self, conversion: Named, payload: &mut Payload<'_>) -> Result<Cow<'_, [u8]>, Short> {
+    /// The text of a conversion whose payload is next; empty for addresses that could not be read. `stored`: of a number that
+    /// the script has stored, maybe long before.
+    pub fn named(
+        &mut self,
+        conversion: Named,
+        stored: bool,
+        payload: &mut Payload<'_>,
+    ) -> Result<Cow<'_, [u8]>, Short> {
         let mut text = Vec::new();
+        let flags = if stored { SYMBOL_STORED } else { 0 };
         match conversion {
-            Named::Symbol => return Ok(self.find(payload.long()? as u64, 0).name().into()),
-            Named::Data => return Ok(Cow::Borrowed(&self.find(payload.long()? as u64, 0).text)),
-            Named::Module => return Ok(self.find(payload.long()? as u64, 0).module().unwrap_or(b"<unknown>").into()),
+            Named::Symbol => return Ok(self.find(payload.long()? as u64, flags).name().into()),
+            Named::Data => return Ok(Cow::Borrowed(&self.find(payload.long()? as u64, flags).text)),
+            Named::Module => {
+                return Ok(self.find(payload.long()? as u64, flags).module().unwrap_or(b"<unknown>").into());
+            }
             Named::Addresses => {
                 for (index, address) in addresses(payload)?.enumerate() {
                     let blank = if index > 0 { " " } else { "" };
@@ -385,7 +394,7 @@ pub(crate) mod tests {
         let fake = Fake::default();
         let mut symbols = Symbols::new(Some(&fake), Users::new(Some(Box::new(FakePrograms::default()))));
         let mut text = |conversion, payload: &[u8]| {
-            let named = symbols.named(conversion, &mut Payload::new(payload));
+            let named = symbols.named(conversion, false, &mut Payload::new(payload));
             named.map(|text| String::from_utf8_lossy(&text).into_owned())
         };
         let at = 0x1010u64.to_le_bytes();

@@ -2,6 +2,8 @@
 
 //! Progress messages while arming or disarming takes long: the number of probes and the estimated remaining time.
 
+use spile_abi::device::Arming as State;
+
 const NS_PER_S: u64 = 1_000_000_000;
 /// Delay of the first message.
 const FIRST: u64 = 3 * NS_PER_S;
@@ -43,28 +45,26 @@ impl Arming {
         self.due.saturating_sub(now)
     }
 
-    /// The message that is due. `armed` of `probes` are armed now; `arms`: they are being armed, not disarmed. `None`
-    /// if none is armed: begin or end probes are running.
-    pub fn text(&mut self, now: u64, armed: u32, probes: u32, arms: bool) -> Option<String> {
+    /// The message that is due. `armed` of `probes` are armed now; `left`: what the module knows of the rest, if they are being
+    /// armed, not disarmed. `None` if none is armed: begin or end probes are running.
+    pub fn text(&mut self, now: u64, armed: u32, probes: u32, left: Option<State>) -> Option<String> {
         self.due = now.saturating_add(INTERVAL);
         let elapsed = now.saturating_sub(self.begun);
         if armed == 0 {
             return None;
         }
         let seconds = elapsed / NS_PER_S;
-        if arms {
-            let (since, before) = std::mem::replace(&mut self.last, (now, armed));
-            let left = match armed.saturating_sub(before) {
+        if let Some(state) = left {
+            let rest = match self.seconds_left(now, armed, probes, state) {
+                None => String::new(),
+                Some(left) => format!(", the rest may take {left} s more"),
+            };
+            let enabled = match state.to_enable {
                 0 => String::new(),
-                more => {
-                    let left = u128::from(now.saturating_sub(since)) * u128::from(probes.saturating_sub(armed))
-                        / u128::from(more)
-                        / u128::from(NS_PER_S);
-                    format!(", the rest may take {left} s more")
-                }
+                all => format!(", {} of {all} kprobes are enabled", state.enabled),
             };
             return Some(format!(
-                "{armed} of {probes} probes are prepared after {seconds} s{left}; interrupt (^C) to end it"
+                "{armed} of {probes} probes are prepared{enabled} after {seconds} s{rest}; interrupt (^C) to end it"
             ));
         }
         let (since, before) = *self.at_first.get_or_insert((now, armed));
@@ -81,6 +81,20 @@ impl Arming {
     }
 }
 
+impl Arming {
+    /// Until all are armed: as the module estimates it, else at the pace since the last message.
+    fn seconds_left(&mut self, now: u64, armed: u32, probes: u32, state: State) -> Option<u64> {
+        let (since, before) = std::mem::replace(&mut self.last, (now, armed));
+        if state.left > 0 {
+            return Some(state.left.div_ceil(1000));
+        }
+        let more = armed.checked_sub(before).filter(|more| *more > 0)?;
+        let elapsed = u128::from(now.saturating_sub(since));
+        let left = elapsed * u128::from(probes.saturating_sub(armed)) / u128::from(more) / u128::from(NS_PER_S);
+        u64::try_from(left).ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,26 +104,42 @@ mod tests {
         let mut arming = Arming::new(NS_PER_S);
         assert!(!arming.is_due(3 * NS_PER_S));
         assert!(arming.is_due(4 * NS_PER_S));
-        let line = arming.text(6 * NS_PER_S, 1000, 4000, true).unwrap();
+        let line = arming.text(6 * NS_PER_S, 1000, 4000, Some(State::default())).unwrap();
         assert!(line.starts_with("1000 of 4000 probes are prepared after 5 s, the rest may take 15 s more"), "{line}");
         assert!(!arming.is_due(15 * NS_PER_S));
-        let line = arming.text(16 * NS_PER_S, 1500, 4000, true).unwrap();
+        let line = arming.text(16 * NS_PER_S, 1500, 4000, Some(State::default())).unwrap();
         assert!(line.starts_with("1500 of 4000 probes are prepared after 15 s, the rest may take 50 s more"), "{line}");
     }
 
     #[test]
+    fn what_the_module_knows_of_the_rest_counts() {
+        let mut arming = Arming::new(0);
+        let left = State { to_enable: 0, enabled: 0, left: 61_500 };
+        let line = arming.text(5 * NS_PER_S, 1000, 1100, Some(left)).unwrap();
+        assert!(line.starts_with("1000 of 1100 probes are prepared after 5 s, the rest may take 62 s more;"), "{line}");
+        let left = State { to_enable: 900, enabled: 300, left: 2000 };
+        let line = arming.text(15 * NS_PER_S, 1100, 1100, Some(left)).unwrap();
+        assert!(
+            line.starts_with(
+                "1100 of 1100 probes are prepared, 300 of 900 kprobes are enabled after 15 s, the rest may take 2 s more;"
+            ),
+            "{line}"
+        );
+    }
+
+    #[test]
     fn begin_probes_that_take_long_are_no_arming() {
-        assert_eq!(Arming::new(0).text(9 * NS_PER_S, 0, 4, true), None);
+        assert_eq!(Arming::new(0).text(9 * NS_PER_S, 0, 4, Some(State::default())), None);
     }
 
     #[test]
     fn what_is_left_to_disarm_is_reported() {
         let mut arming = Arming::new(0);
         assert_eq!(
-            arming.text(3 * NS_PER_S, 900, 1000, false).unwrap(),
+            arming.text(3 * NS_PER_S, 900, 1000, None).unwrap(),
             "900 probes are still to be disarmed after 3 s"
         );
-        let line = arming.text(13 * NS_PER_S, 400, 1000, false).unwrap();
+        let line = arming.text(13 * NS_PER_S, 400, 1000, None).unwrap();
         assert_eq!(line, "400 probes are still to be disarmed after 13 s, which may take 8 s more");
     }
 

@@ -517,7 +517,8 @@ impl Session<'_> {
     fn look_at_arming(&mut self) {
         let Some(arms) = self.reports_arming().filter(|_| self.arming.is_due(clock::now())) else { return };
         let (armed, probes) = self.subject.device.info().map_or((0, 0), |info| (info.armed, info.probes));
-        if let Some(text) = self.arming.text(clock::now(), armed, probes, arms) {
+        let left = self.subject.device.arming();
+        if let Some(text) = self.arming.text(clock::now(), armed, probes, arms.then_some(left)) {
             self.output.sinks.message(&format!("NOTICE: {text}"));
         }
     }

@@ -71,6 +71,19 @@ pub const OPENED: u32 = 4;
 /// [`Info::flags`]: the script takes stacks of user space, or names its addresses.
 pub const USER_STACKS: u32 = 8;
 
+/// Answer of [`ARMING`]: what is left of arming. Probes that become kprobes are registered one after the other, and enabled when
+/// all are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Arming {
+    /// Kprobes that are enabled now, in all; 0: not yet, or over.
+    pub to_enable: u32,
+    /// Of them.
+    pub enabled: u32,
+    /// Estimated milliseconds until all are armed; 0: not known.
+    pub left: u64,
+}
+
 /// Answer of [`OWNER`]: the owner of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -230,6 +243,8 @@ pub const SYMBOL_LINE_TEXT: usize = 512;
 pub const SYMBOL_LINE: u32 = 1;
 /// [`Symbol::flags`]: a return address; report the line of the call.
 pub const SYMBOL_RETURNS: u32 = 2;
+/// [`Symbol::flags`]: a number of unknown age: no name if the address has been code of different names in this session.
+pub const SYMBOL_STORED: u32 = 4;
 
 /// Argument and answer of [`SYMBOL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +256,7 @@ pub struct Symbol {
     pub time: u64,
     /// Valid for records up to this time; [`u64::MAX`]: until [`crate::record::RingHeader::changes`] changes.
     pub until: u64,
-    /// [`SYMBOL_LINE`], [`SYMBOL_RETURNS`].
+    /// [`SYMBOL_LINE`], [`SYMBOL_RETURNS`], [`SYMBOL_STORED`].
     pub flags: u32,
     /// 1: valid until the kernel reboots.
     pub stays: u32,
@@ -472,5 +487,7 @@ pub const FILE: u64 = ioctl(READ | WRITE, 16, size_of::<File>());
 pub const WANTED: u64 = ioctl(READ, 17, size_of::<File>());
 /// Takes and returns an [`Unwind`], once for each file.
 pub const UNWIND: u64 = ioctl(READ | WRITE, 18, size_of::<Unwind>());
+/// Returns an [`Arming`], at any time.
+pub const ARMING: u64 = ioctl(READ, 19, size_of::<Arming>());
 /// Returns an [`Owner`], at any time.
 pub const OWNER: u64 = ioctl(READ, 14, size_of::<Owner>());

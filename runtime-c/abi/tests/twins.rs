@@ -13,8 +13,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use spile_abi::device::{
-    self, Counters, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol, Unwind,
-    UnwindRule, Verdict,
+    self, Arming, Counters, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol,
+    Unwind, UnwindRule, Verdict,
 };
 use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
@@ -35,6 +35,7 @@ macro_rules! fields {
 fn structures() -> Pairs {
     let mut pairs = Pairs::new();
     fields!(pairs, "spile_info", Info, abi state cpus header_bytes ring_bytes probes errors skipped memory_bytes flags armed);
+    fields!(pairs, "spile_arming", Arming, to_enable enabled left);
     fields!(pairs, "spile_owner", Owner, uid gid rank flags opener reserved most_bytes loaded);
     fields!(pairs, "spile_set", Set, setting offset bytes reserved number text);
     fields!(pairs, "spile_keep", Keep, keep overwrite);
@@ -84,6 +85,7 @@ fn numbers() -> Pairs {
         ("SPILE_CANCEL", device::CANCEL),
         ("SPILE_SYMBOL", device::SYMBOL),
         ("SPILE_OWNER", device::OWNER),
+        ("SPILE_ARMING", device::ARMING),
         ("SPILE_FILE", device::FILE),
         ("SPILE_WANTED", device::WANTED),
         ("SPILE_UNWIND", device::UNWIND),
@@ -112,6 +114,7 @@ fn numbers() -> Pairs {
         ("SPILE_SYMBOL_TEXT", device::SYMBOL_TEXT as u64),
         ("SPILE_SYMBOL_LINE_TEXT", device::SYMBOL_LINE_TEXT as u64),
         ("SPILE_SYMBOL_LINE", u64::from(device::SYMBOL_LINE)),
+        ("SPILE_SYMBOL_STORED", u64::from(device::SYMBOL_STORED)),
         ("SPILE_SYMBOL_RETURNS", u64::from(device::SYMBOL_RETURNS)),
         ("SPILE_FORMAT_STACK", u64::from(record::FORMAT_STACK)),
         ("SPILE_STACK_FRAMES", u64::from(format::STACK_FRAMES)),

@@ -5,7 +5,8 @@
 //!
 //! `fam00` to `fam19` have functions `famNN_f0000` to `famNN_f0799`, in two source files each. Every second one has a copy of
 //! `fam_mix`. `echo 1 >/sys/module/famNN/parameters/run` calls each function of famNN once; the parameter then reads as the number
-//! of calls so far. It also calls `famNN_ways` twice, each time on another way to line 1000 of famNN_main.c. fam01 to fam09
+//! of calls so far. It also calls `famNN_ways` twice, each time on another way to line 1000 of famNN_main.c, and `famNN_kinds`
+//! once, with a struct of what is rarer in structs. fam01 to fam09
 //! depend on fam00, fam10 to fam19 on fam01 and so on. `changed/fam19.ko` is another build of fam19: a struct has one more member (`fam_t03`), a function comes before the others.
 //!
 //! They are built once and kept in `target/fixtures/family-KEY/`, as the other test modules are (`fixtures.rs`).
@@ -187,6 +188,31 @@ struct fam_head {
 	char name[16];
 };
 
+typedef char fam_char;
+typedef s8 fam_level;
+
+struct fam_kinds {
+	const char tag[8];
+	const fam_char mode;
+	char count;
+	u8 depth;
+	fam_level level;
+	unsigned int low : 3, high : 7;
+	int below : 4;
+	union {
+		u32 whole;
+		struct {
+			u16 first, second;
+		};
+	};
+	struct fam_pair {
+		const char *name;
+		long (*call)(long calls);
+	} pairs[2];
+	struct list_head list;
+	int rest[];
+};
+
 ",
     );
     for kind in 0..STRUCTS {
@@ -291,6 +317,34 @@ static noinline __noclone void {name}_ways(long n)
 "
     );
     let parent = parent(module).map(module_name);
+    let _ = write!(
+        text,
+        "
+static struct fam_kinds kinds = {{
+	.tag = \"{name}\",
+	.mode = 'k',
+	.count = 56,
+	.depth = 200,
+	.level = -3,
+	.low = 5,
+	.high = 99,
+	.below = -2,
+	.first = 1,
+	.second = 2,
+	.pairs = {{ {{ \"one\", {name}_ran }}, {{ }} }},
+	.list = LIST_HEAD_INIT(kinds.list),
+	.rest = {{ 7, 8, 9 }},
+}};
+
+static noinline __noclone void {name}_kinds(struct fam_kinds *all, const char *const text)
+{{
+	static int times;
+	static const char label[] = \"{name}\";
+
+	WRITE_ONCE(times, times + *text + READ_ONCE(label[all->low & 1]));
+}}
+"
+    );
     if let Some(parent) = &parent {
         let _ = write!(text, "\nlong {parent}_ran(long calls);\n");
     }
@@ -301,7 +355,7 @@ static noinline __noclone void {name}_ways(long n)
     if let Some(parent) = &parent {
         let _ = writeln!(text, "\t{parent}_ran({FUNCTIONS});");
     }
-    let _ = writeln!(text, "\t{name}_ways(1);\n\t{name}_ways(2);");
+    let _ = writeln!(text, "\t{name}_ways(1);\n\t{name}_ways(2);\n\t{name}_kinds(&kinds, kinds.tag);");
     text.push_str(
         "	return 0;
 }

@@ -39,6 +39,23 @@ pub(super) enum NamesOf {
     Text,
 }
 
+impl Names<'_> {
+    /// Whether the address is a number that the script has stored: what is at the address now may be other code.
+    pub(super) fn is_stored(&self) -> bool {
+        matches!((self.of, self.exprs.as_slice()), (NamesOf::Address, [Expr::Long(address)]) if is_stored(address))
+    }
+}
+
+fn is_stored(expr: &LongExpr) -> bool {
+    match &expr.kind {
+        LongKind::Variable(_) | LongKind::Element(..) => true,
+        LongKind::Binary(_, left, right) => is_stored(left) || is_stored(right),
+        LongKind::Conditional(_, then, otherwise) => is_stored(then) || is_stored(otherwise),
+        LongKind::Assign(_, value) => is_stored(value),
+        _ => false,
+    }
+}
+
 /// A plain `%s`: its argument's text replaces it in the format.
 pub(super) fn is_plain(piece: &PrintPiece) -> bool {
     matches!(piece, PrintPiece::Directive { directive, .. } if *directive == tables::plain_string())

@@ -83,6 +83,8 @@ impl dyn Source {
                 Type::Const(_) if word == "const" => return true,
                 Type::Volatile(_) if word == "volatile" => return true,
                 Type::Const(inner) | Type::Volatile(inner) if budget.work(1).is_ok() => inner,
+                // Qualifiers of an array are those of its elements; gcc writes both.
+                Type::Array { element, .. } if budget.work(1).is_ok() => Some(element),
                 _ => return false,
             };
         }

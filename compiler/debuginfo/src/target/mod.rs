@@ -22,6 +22,7 @@ pub use debuginfod::Servers;
 pub use error::TargetError;
 pub use export::export;
 pub use kernel::{Kernel, SearchOptions};
+pub use module::of_other_releases;
 pub use number::number;
 pub use object::Object;
 pub use program::Programs;

@@ -36,7 +36,7 @@ impl Modules {
     /// `of_others`: whether one for another release takes precedence over what is installed.
     #[must_use]
     pub fn with_files(mut self, files: &[PathBuf], release: &str, of_others: bool) -> Modules {
-        let is_own = |path: &&PathBuf| built_for(path).is_none_or(|built| built == release);
+        let is_own = |path: &&PathBuf| is_of(path, release);
         let (own, others): (Vec<&PathBuf>, Vec<&PathBuf>) = files.iter().partition(is_own);
         let (first, last): (Vec<&PathBuf>, Vec<&PathBuf>) =
             if of_others { (own.into_iter().chain(others).collect(), Vec::new()) } else { (own, others) };
@@ -152,6 +152,19 @@ fn collect(directory: &Path, depth: usize, files: &mut BTreeMap<String, PathBuf>
 
 fn is_module_file(name: &str) -> bool {
     [".ko", ".ko.xz", ".ko.gz", ".ko.zst"].iter().any(|end| name.ends_with(end))
+}
+
+/// Those of `files` that were built for another release than `release`, with that release, unless another file of the same
+/// name was built for it.
+pub fn of_other_releases(files: &[PathBuf], release: &str) -> Vec<(PathBuf, String)> {
+    let is_replaced = |path: &Path| files.iter().any(|other| name_of(other) == name_of(path) && is_of(other, release));
+    let others = files.iter().filter(|path| !is_replaced(path));
+    others.filter_map(|path| built_for(path).map(|built| (path.clone(), built))).collect()
+}
+
+/// Whether a module was built for that release, or does not name one.
+fn is_of(path: &Path, release: &str) -> bool {
+    built_for(path).is_none_or(|built| built == release)
 }
 
 /// The release that a module was built for; None if the file does not name one.

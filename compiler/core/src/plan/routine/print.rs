@@ -11,7 +11,7 @@ use crate::plan::deferred::{self, NamesOf, is_plain};
 use crate::plan::error::{InternalError, Planned};
 use crate::plan::tables;
 use crate::program::{self, Expr, PrintPiece, StringExpr, StringKind};
-use spile_abi::format::{Directive, Piece, Size};
+use spile_abi::format::{Directive, Flags, Piece, Size};
 use spile_source::Span;
 
 /// Most bytes of one memory dump: a page.
@@ -143,8 +143,10 @@ impl Builder<'_, '_> {
                         let in_user = !matches!(names.of, NamesOf::Address | NamesOf::Stack { user: false, .. });
                         self.tables.user_stacks |= in_user;
                         self.tables.defers_names |= !in_user;
+                        let flags = Flags { sharp: names.is_stored(), ..directive.flags };
                         pieces.push(Piece::Directive(Directive {
                             conversion: names.conversion as u8,
+                            flags,
                             ..directive.clone()
                         }));
                         parts.push(match names.of {
