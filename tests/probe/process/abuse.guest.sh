@@ -28,7 +28,7 @@ counted clone leaf 50/50
 counted threads within 50/0
 counted signals within 51/1
 counted signals leaf 51/51
-# The kernel hooks the innermost 64 of a task's returns.
+# The kernel hooks 64 pending returns of a task, the outermost ones.
 counted deep deep 542/105
 counted seccomp within 1/1
 counted trace within 1/1
