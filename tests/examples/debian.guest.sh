@@ -1,6 +1,6 @@
-# Shows: the examples about programs, on programs as Debian builds them: bash, openssl, python3, perl, ls, cat, sort, and the C and C++ libraries
-# of all; the call of malloc() in every process.
-# programs: /usr/bin/openssl /usr/bin/perl /usr/bin/python3.11 /usr/bin/ls /usr/bin/cat /usr/bin/sort
+# Shows: the examples about programs, on programs as Debian builds them: bash, openssl, python3, perl, ls, cat, sort, fzf (in Go), and the C and C++
+# libraries of all; the call of malloc() in every process.
+# programs: /usr/bin/openssl /usr/bin/perl /usr/bin/python3.11 /usr/bin/ls /usr/bin/cat /usr/bin/sort /usr/bin/fzf
 # programs: /usr/lib/python3.11/encodings/__init__.py /usr/lib/python3.11/encodings/aliases.py /usr/lib/python3.11/encodings/utf_8.py
 # script: mallocs examples/mallocs.stp
 # script: commands examples/commands.stp
@@ -15,6 +15,7 @@
 # script: sortcalls -c /usr/bin/sort examples/libcalls.stp
 # script: methods examples/methods.stp shapes geo::Circle::*
 # script: accounts examples/methods.stp bank bank::*
+# script: go tests/examples/go.stp
 # script: every tests/examples/every_malloc.stp
 # stdout: ^all as told$
 # limit: 240
@@ -50,6 +51,7 @@ session exceptions 'shapes throw'
 session mallocstacks 'user leak'
 session mutexes 'user contend'
 session every 'user leak'
+session go '/usr/bin/fzf --version'
 
 failed=
 shows mallocs '^user +[1-9][0-9]* +[0-9]+ +[0-9]+$'
@@ -76,7 +78,9 @@ shows mutexes '^ 0x[0-9a-f]+ : waits_for_mutex\+0x'
 shows every '^user 1000$'
 shows every '^user 300$'
 [ "$(grep -c '^user 1000$' every.out)" = 10 ] || { echo "every: not the calls that it makes"; failed=1; }
-# What was given back is not shown, and all lines are folded stacks.
-! grep -Ev '^[^;]+(;[^;]+)* [0-9]+$' mallocstacks.out || failed=1
+shows go '^main begins$'
+shows go '^options: [1-9]'
+# What was given back is not shown, and all lines but the one of the program are folded stacks.
+! grep -Ev '^looked=0$|^[^;]+(;[^;]+)* [0-9]+$' mallocstacks.out || failed=1
 if cat ./*.err | grep -E 'ERROR|WARNING'; then failed=1; fi
 [ -n "$failed" ] || echo all as told

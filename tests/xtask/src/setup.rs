@@ -35,6 +35,8 @@ const TOOLS: &[(&str, &str)] = &[
     // Programs that examples look into, with their libraries; the guests that need them have them.
     ("/usr/bin/perl", "perl-base"),
     ("/usr/bin/python3.11", "python3.11-minimal"),
+    // In Go, stripped: 1.2 MB to download.
+    ("/usr/bin/fzf", "fzf"),
     // Another DWARF reader, to compare with.
     ("/usr/bin/gdb", "gdb"),
     // Debug information of a library that every program has.

@@ -19,6 +19,7 @@ use super::object::Object;
 use super::places::debug_places;
 use crate::Elf;
 use crate::object::file::unpack;
+use crate::object::go;
 use spile_base::cache::Cache;
 use spile_base::glob;
 
@@ -185,7 +186,7 @@ impl Programs {
             }
         }
         if !own.has_symbols() {
-            symbols = symbols.or_else(|| packed_symbols(path, &own));
+            symbols = symbols.or_else(|| packed_symbols(path, &own)).or_else(|| go_symbols(path, &own));
         }
         Ok(object(own, symbols))
     }
@@ -400,6 +401,11 @@ fn mapped_by(pid: i64) -> Result<Vec<PathBuf>, TargetError> {
 fn packed_symbols(path: &Path, own: &Elf) -> Option<Elf> {
     let unpacked = unpack(own.section_bytes(".gnu_debugdata")?)?.ok()?;
     Elf::of_bytes(path, unpacked).ok().filter(Elf::has_symbols)
+}
+
+/// The functions of a program in Go that has been stripped.
+fn go_symbols(path: &Path, own: &Elf) -> Option<Elf> {
+    Elf::of_bytes(path, go::symbols(own)?).ok().filter(Elf::has_symbols)
 }
 
 #[cfg(test)]
