@@ -5,6 +5,7 @@
  * going to read is read first, by code that does nothing else (spile_probe.ahead): if
  * that meets a page that is not there, the page is faulted in, and it starts again.
  */
+#include <linux/atomic.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
@@ -79,5 +80,6 @@ void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context 
 
 		if (!fault || !page_in(fault) || !page_in(fault + bytes - 1))
 			return;
+		atomic_long_inc(&site->uprobe.faulted_in);
 	}
 }

@@ -283,6 +283,7 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 	}
 	counters->nested += site->missed;
 	counters->return_misses += site->return_missed;
+	counters->faulted_in = site->faulted_in;
 	if (settled && site->armed && family->missed)
 		family->missed(site, counters);
 	if (settled && site->armed)

@@ -60,6 +60,7 @@ struct spile_site {
 	u32 mechanism;			/* enum spile_mechanism */
 	unsigned long missed;		/* kprobe.nmissed of registrations that are over */
 	unsigned long return_missed;	/* kretprobe.nmissed of the same */
+	unsigned long faulted_in;	/* uprobe.faulted_in of the same */
 	union {				/* by probe->kind */
 		struct kprobe kprobe;
 		struct kretprobe kretprobe;
@@ -80,6 +81,8 @@ struct spile_site {
 			struct inode *inode;
 			/* calls whose entry found no place (uprobe_entry.c) */
 			atomic_long_t unsaved;
+			/* times that memory was faulted in for a hit (fault_in.c) */
+			atomic_long_t faulted_in;
 		} uprobe;			/* UPROBE, URETPROBE */
 		struct nf_hook_ops *hook;	/* NETFILTER */
 		/* PERF, WATCH: by CPU, 0 where there is none (cpu_events.c) */

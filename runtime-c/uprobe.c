@@ -105,13 +105,16 @@ void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count)
 		cond_resched();
 	}
 	spile_uprobe_wait();
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		sites[i]->return_missed += atomic_long_xchg(&sites[i]->uprobe.unsaved, 0);
+		sites[i]->faulted_in += atomic_long_xchg(&sites[i]->uprobe.faulted_in, 0);
+	}
 }
 
 void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *counters)
 {
 	counters->return_misses += atomic_long_read(&site->uprobe.unsaved);
+	counters->faulted_in += atomic_long_read(&site->uprobe.faulted_in);
 }
 
 static void exit_uprobes(void)

@@ -234,6 +234,7 @@ struct spile_counters {
 	/* enum spile_mechanism: how it is attached, or was last attached */
 	__u32 mechanism;
 	__u32 cost;		/* instructions of a run by the compiler's estimate */
+	__u64 faulted_in;	/* times that memory was faulted in for the handler */
 };
 
 enum spile_mechanism {

@@ -59,7 +59,7 @@ pub fn mechanism(counters: &Counters) -> &'static str {
 }
 
 /// All counters of a probe, by short names.
-pub fn columns(counters: &Counters) -> [Count; 10] {
+pub fn columns(counters: &Counters) -> [Count; 11] {
     [
         ("hits", counters.hits),
         ("handled", counters.handled),
@@ -71,6 +71,7 @@ pub fn columns(counters: &Counters) -> [Count; 10] {
         ("sampled", counters.sampled),
         ("returns missed", counters.return_misses),
         ("records lost", counters.lost_records),
+        ("faulted in", counters.faulted_in),
     ]
 }
 
@@ -217,7 +218,7 @@ hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         p
             ),
             "{text}"
         );
-        assert!(text.contains(r#""returns_missed":3,"records_lost":0,"errors":0,"armed":0,"by":"kretprobe","cycles":{"timed":2,"min":4,"avg":4,"max":5}}"#));
+        assert!(text.contains(r#""returns_missed":3,"records_lost":0,"faulted_in":0,"errors":0,"armed":0,"by":"kretprobe","cycles":{"timed":2,"min":4,"avg":4,"max":5}}"#));
         assert!(text.ends_with(r#""by":""}]}"#));
     }
 }

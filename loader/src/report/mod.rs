@@ -54,6 +54,7 @@ pub fn account(probe: &Probe, counters: &Counters) -> String {
         errors,
         return_misses,
         lost_records,
+        faulted_in,
         ..
     } = *counters;
     let parts = [
@@ -72,7 +73,7 @@ pub fn account(probe: &Probe, counters: &Counters) -> String {
     if !parts.is_empty() {
         text.push_str(&format!(" = {}", parts.join(" + ")));
     }
-    for (name, count) in [("errors", errors), ("records lost", lost_records)] {
+    for (name, count) in [("errors", errors), ("records lost", lost_records), ("faulted in", faulted_in)] {
         if count > 0 {
             text.push_str(&format!(", {name} {count}"));
         }

@@ -15,6 +15,7 @@ pub mod dispatch;
 pub mod ending;
 pub mod expiry;
 pub mod reading;
+pub mod replaced;
 pub mod signals;
 pub mod starter;
 pub mod summary;
@@ -51,6 +52,7 @@ use crate::session::dispatch::Dispatcher;
 use crate::session::ending::Ending;
 use crate::session::expiry::Expiry;
 use crate::session::reading::Reading;
+use crate::session::replaced::Replaced;
 use crate::session::signals::{BlockedSignals, Signals};
 use crate::session::starter::Starter;
 use crate::session::system::Commands;
@@ -169,6 +171,7 @@ pub fn run(
         ending: Ending::new(subject.attached && !running, options.detach),
         watch: Watch::new(name, &description.meta, device, options),
         expiry: Expiry::of(device),
+        replaced: Replaced::of(&description.meta, clock::now()),
         command_due: None,
         input: None,
     };
@@ -246,6 +249,8 @@ struct Session<'s> {
     ending: Ending,
     watch: Watch<'s>,
     expiry: Expiry,
+    /// Programs that have probes.
+    replaced: Replaced,
     /// Earliest start of the command; `None`: it has started, or the probes are not armed.
     command_due: Option<u64>,
     /// Passes typed input to the script.
@@ -498,6 +503,7 @@ impl Session<'_> {
         self.ending.check_deadline(clock::now());
         self.look_at_expiry();
         self.look_at_watch();
+        self.look_at_programs();
         self.look_at_arming();
         self.output.sinks.found(found_in(fixed..sinks_end));
         self.calls.look();
@@ -539,6 +545,17 @@ impl Session<'_> {
         }
     }
 
+    fn look_at_programs(&mut self) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        for path in self.replaced.look(clock::now()) {
+            self.warn(&format!(
+                "{path} has been replaced: processes that begin from now on run the new file, which has no probes; start the session again for them"
+            ));
+        }
+    }
+
     fn look_at_expiry(&mut self) {
         if self.expiry.check(self.subject.device) {
             let line = format!("REWRITE: {} has expired: nothing is rewritten any more", self.subject.name);
@@ -557,8 +574,10 @@ impl Session<'_> {
             .map(|due| due.saturating_sub(now));
         let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
         let until_expiry = self.expiry.until_check();
+        let until_programs =
+            Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.replaced.until_next(now));
         let until_report = self.reports_arming().map(|_| self.arming.until_next(now));
-        let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_report]
+        let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_report, until_programs]
             .into_iter()
             .flatten()
             .min();

@@ -233,6 +233,8 @@ pub struct Counters {
     pub mechanism: u32,
     /// Instructions of a run of the handler, by the compiler's estimate.
     pub cost: u32,
+    /// How often memory of a program was not there and was faulted in for the handler.
+    pub faulted_in: u64,
 }
 
 /// Bytes of [`Symbol::text`].

@@ -45,7 +45,7 @@ fn structures() -> Pairs {
     fields!(pairs, "spile_setup", Setup, ring_bytes target flags reserved);
     fields!(pairs, "spile_counters", Counters,
         probe armed hits handled filtered nested lock_skipped low_stack errors return_misses
-        stopped lost_records timed cycles least_cycles most_cycles sampled mechanism cost);
+        stopped lost_records timed cycles least_cycles most_cycles sampled mechanism cost faulted_in);
     fields!(pairs, "spile_measure", Measure, milliseconds picoseconds nanoseconds cpus reserved);
     fields!(pairs, "spile_sampling", Sample, one_in reserved);
     fields!(pairs, "spile_file", File, id flags inode device generation process reserved address path);

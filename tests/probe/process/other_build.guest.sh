@@ -1,4 +1,5 @@
-# Shows: a program of another build than the script was compiled for is not probed, and said; one that is absent likewise.
+# Shows: a program of another build than the script was compiled for is not probed, and said; one that is absent, and one that is
+# Shows: replaced while the session runs, likewise.
 # script: other user.stp
 # run: true
 # stdout: ^other build: done$
@@ -13,4 +14,15 @@ spilerun other.ko -c true 2>&1 | tee /tmp/said
 grep -q 'is not there' /tmp/said || { echo "absence not said"; exit 1; }
 mv "$path.kept" "$path"
 spilerun other.ko -c user 2>&1 | grep -q '^add 100$' || { echo "not probed"; exit 1; }
+# One that is replaced while the session runs, as an upgrade of its package does.
+spilerun other.ko >said 2>told &
+loader=$!
+armed other
+cp "$path" "$path.kept"
+cp /tmp/other "$path.new" && mv "$path.new" "$path"
+wait_for told "has been replaced" 20
+kill -INT $loader
+wait $loader || true
+[ "$(grep -c 'WARNING.*has been replaced: processes that begin from now on run the new file' told)" = 1 ] || { cat told; exit 1; }
+mv "$path.kept" "$path"
 echo "other build: done"

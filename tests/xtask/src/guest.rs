@@ -27,6 +27,9 @@ pub struct Options {
     /// Files to copy into /root, with the libraries they need if they are programs
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
+    /// The same, at their own paths
+    #[arg(long, value_name = "FILE")]
+    program: Vec<PathBuf>,
     /// The kernel's own modules that it may load, with those that they need
     #[arg(long, value_name = "NAME")]
     module: Vec<String>,
@@ -58,6 +61,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     for file in &options.file {
         let name = file.file_name().with_context(|| format!("{} is no file", file.display()))?;
         guest.program(file, Path::new("/root").join(name))?;
+    }
+    for file in &options.program {
+        guest.program(file, file)?;
     }
     for module in &options.module {
         guest.offer_module(module);

@@ -32,6 +32,11 @@ const TOOLS: &[(&str, &str)] = &[
     // For an https server, and its client.
     ("/usr/bin/openssl", "openssl"),
     ("/usr/bin/curl", "curl"),
+    // Programs that examples look into, with their libraries; the guests that need them have them.
+    ("/usr/bin/perl", "perl-base"),
+    ("/usr/bin/python3.11", "python3.11-minimal"),
+    // In Go, stripped: 1.2 MB to download.
+    ("/usr/bin/fzf", "fzf"),
     // Another DWARF reader, to compare with.
     ("/usr/bin/gdb", "gdb"),
     // Debug information of a library that every program has.

@@ -29,6 +29,9 @@ const NARROW: &str = "user32";
 /// A program in C++, and gcc's options.
 const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
 
+/// One that takes calls away from their returns.
+const ABUSE: &str = "abuse";
+
 /// One in Rust; its debug information, with that of the standard library, is in a file that guests need not have.
 const BANK: &str = "bank";
 
@@ -39,13 +42,14 @@ pub fn directory(root: &Path) -> PathBuf {
 
 /// Names of all programs.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    VARIANTS.iter().map(|(name, _)| *name).chain(SHAPES.map(|(name, _)| name)).chain([NARROW, BANK])
+    VARIANTS.iter().map(|(name, _)| *name).chain(SHAPES.map(|(name, _)| name)).chain([NARROW, ABUSE, BANK])
 }
 
 /// Builds what is missing, or all when a source has changed. Gives the directory.
 pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
-    let texts = ["user.c", "library.c", "narrow.c", "shapes.cc", "bank.rs"].map(|name| fs::read(source.join(name)));
+    let texts =
+        ["user.c", "library.c", "narrow.c", "abuse.c", "shapes.cc", "bank.rs"].map(|name| fs::read(source.join(name)));
     let mut parts = texts.into_iter().collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
     parts.push(format!("{VARIANTS:?}{SHAPES:?}").into_bytes());
     let key = format!("{:016x}", fingerprint(&parts));
@@ -64,6 +68,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     for (name, options) in VARIANTS {
         gcc(options, &source.join("user.c"), name, &["-L.", "-luser", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy"])?;
     }
+    gcc(&["-g", "-O2"], &source.join("abuse.c"), ABUSE, &[])?;
     let options = ["-m32", "-O1", "-nostdlib", "-ffreestanding", "-fno-pic", "-no-pie", "-fno-stack-protector"];
     let mut narrow = Command::new("gcc");
     narrow.args(options).args(["-static", "-Wl,--build-id=sha1", "-o"]).arg(directory.join(NARROW));

@@ -13,6 +13,7 @@ mod elf;
 mod elf_writer;
 pub(crate) mod file;
 mod flow;
+pub(crate) mod go;
 mod imports;
 mod indirect;
 mod markers;

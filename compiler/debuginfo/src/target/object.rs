@@ -71,8 +71,14 @@ impl Object {
     }
 
     /// A program or library: the file that processes map and, if another one has it, that with debug information or symbols.
-    pub(super) fn program(path: PathBuf, mapped: Elf, debug: Option<Elf>, cache: Option<Arc<Cache>>) -> Object {
-        let name = path.display().to_string();
+    /// `name`: its path in the system that it is of.
+    pub(super) fn program(
+        name: String,
+        path: PathBuf,
+        mapped: Elf,
+        debug: Option<Elf>,
+        cache: Option<Arc<Cache>>,
+    ) -> Object {
         match debug {
             None => Object::new(name, path, Kind::Program, mapped, cache, None),
             Some(debug) => {

@@ -19,6 +19,7 @@ use super::object::Object;
 use super::places::debug_places;
 use crate::Elf;
 use crate::object::file::unpack;
+use crate::object::go;
 use spile_base::cache::Cache;
 use spile_base::glob;
 
@@ -73,8 +74,8 @@ impl Programs {
             true => vec![self.root().at(name)],
             false => self.path_directories().iter().map(|directory| directory.join(name)).collect(),
         };
-        match looked.iter().find(|path| path.is_file()) {
-            Some(path) => Ok(self.interpreted(&canonical(path), 0)),
+        match looked.iter().map(|path| self.canonical(path)).find(|path| path.is_file()) {
+            Some(path) => Ok(self.interpreted(&path, 0)),
             None => Err(TargetError::NoSuchProgram { name: name.into(), near: self.near(name), looked }),
         }
     }
@@ -88,7 +89,8 @@ impl Programs {
         } else {
             self.path_directories().iter().for_each(|directory| expand(directory, &[pattern], &mut found));
         }
-        let mut found: Vec<PathBuf> = found.iter().filter(|path| is_elf(path)).map(|path| canonical(path)).collect();
+        let mut found: Vec<PathBuf> =
+            found.iter().filter(|path| is_elf(path)).map(|path| self.canonical(path)).collect();
         found.sort();
         found.dedup();
         found
@@ -96,8 +98,18 @@ impl Programs {
 
     /// The path of a file of this system where that runs: without the directory that stands for its `/`.
     pub fn installed(&self, path: &Path) -> PathBuf {
-        let below = self.options.sysroot.as_ref().and_then(|root| path.strip_prefix(root).ok());
+        let roots = self.options.sysroot.iter().flat_map(|root| [fs::canonicalize(root).ok(), Some(root.clone())]);
+        let below = roots.flatten().find_map(|root| Some(path.strip_prefix(root).ok()?.to_path_buf()));
         below.map_or_else(|| path.to_path_buf(), |below| Path::new("/").join(below))
+    }
+
+    /// Without symbolic links, as far as they lead somewhere; those of another system lead below its root directory.
+    fn canonical(&self, path: &Path) -> PathBuf {
+        let below = self.options.sysroot.as_ref().and_then(|root| Some((root, path.strip_prefix(root).ok()?)));
+        match below {
+            Some((root, inside)) => resolved(&fs::canonicalize(root).unwrap_or_else(|_| root.clone()), inside),
+            None => canonical(path),
+        }
     }
 
     /// What a running process runs: its path; where that is not the file for us (it has been deleted or replaced, has no name,
@@ -121,10 +133,11 @@ impl Programs {
         };
         let fits = |path: &&PathBuf| {
             let file = path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
-            let tail = || canonical(path).file_name().is_some_and(|file| glob::matches(name, &file.to_string_lossy()));
+            let tail =
+                || self.canonical(path).file_name().is_some_and(|file| glob::matches(name, &file.to_string_lossy()));
             glob::matches(name, &file) || glob::matches(name, &path.to_string_lossy()) || tail()
         };
-        let mut found: Vec<PathBuf> = all.iter().filter(fits).map(|path| canonical(path)).collect();
+        let mut found: Vec<PathBuf> = all.iter().filter(fits).map(|path| self.canonical(path)).collect();
         found.sort();
         found.dedup();
         if !found.is_empty() {
@@ -132,7 +145,7 @@ impl Programs {
         }
         // One that it opens itself (dlopen) is none of those that it needs.
         if name.contains('/') && !glob::is_pattern(name) && Path::new(name).is_file() {
-            return Ok(vec![canonical(Path::new(name))]);
+            return Ok(vec![self.canonical(Path::new(name))]);
         }
         let named = |path: &PathBuf| path.file_name().map(|file| file.to_string_lossy().into_owned());
         let near = all.iter().filter_map(named).collect();
@@ -151,8 +164,10 @@ impl Programs {
 
     fn read(&self, path: &Path) -> Result<Object, TargetError> {
         let own = Elf::open_program(path)?;
+        let name = self.installed(path).display().to_string();
+        let object = |own, debug| Object::program(name.clone(), path.into(), own, debug, self.cache.clone());
         if own.has_section(".debug_info") {
-            return Ok(Object::program(path.into(), own, None, self.cache.clone()));
+            return Ok(object(own, None));
         }
         let mut symbols = None;
         for place in debug_places(path, &own, &self.debug_dirs(), self.options.sysroot.as_deref()) {
@@ -160,21 +175,20 @@ impl Programs {
                 continue;
             };
             if debug.has_section(".debug_info") {
-                return Ok(Object::program(path.into(), own, Some(debug), self.cache.clone()));
+                return Ok(object(own, Some(debug)));
             }
             symbols = symbols.or(debug.has_symbols().then_some(debug));
         }
         if let Some(servers) = self.servers.as_ref().filter(|_| !own.build_id().is_empty()) {
-            let name = path.display().to_string();
             let found = servers.find(own.build_id(), &name, Some(&own), self.cache.as_ref());
             if let Some(debug) = found.ok().and_then(|path| Elf::open(&path).ok()) {
-                return Ok(Object::program(path.into(), own, Some(debug), self.cache.clone()));
+                return Ok(object(own, Some(debug)));
             }
         }
         if !own.has_symbols() {
-            symbols = symbols.or_else(|| packed_symbols(path, &own));
+            symbols = symbols.or_else(|| packed_symbols(path, &own)).or_else(|| go_symbols(path, &own));
         }
-        Ok(Object::program(path.into(), own, symbols, self.cache.clone()))
+        Ok(object(own, symbols))
     }
 
     /// Paths of those that were looked into and have a symbol table alone, sorted.
@@ -224,7 +238,7 @@ impl Programs {
             true => vec![self.root().at(name)],
             false => self.path_directories().iter().map(|directory| directory.join(name)).collect(),
         };
-        places.iter().find(|path| path.is_file()).map(|path| canonical(path)).ok_or_else(missing)
+        places.iter().map(|path| self.canonical(path)).find(|path| path.is_file()).ok_or_else(missing)
     }
 
     /// Names in the directory that is meant, or in `$PATH`, that look like this one.
@@ -253,7 +267,7 @@ impl Programs {
         let dirs = self.debug_dirs().into_iter().chain([self.root().at("/usr/lib")]);
         let mut looked: Vec<PathBuf> = dirs.map(|dir| dir.join(".build-id").join(first).join(rest)).collect();
         if let Some(path) = looked.iter().find(|path| path.is_file()) {
-            return Ok(canonical(path));
+            return Ok(self.canonical(path));
         }
         let root = self.root();
         let directories = self.path_directories().into_iter().chain(libraries::system_directories(&root));
@@ -261,7 +275,7 @@ impl Programs {
             let entries = fs::read_dir(&directory).into_iter().flatten().flatten().map(|entry| entry.path());
             for path in entries.filter(|path| is_elf(path)) {
                 if Elf::open(&path).is_ok_and(|elf| hex::encode(elf.build_id()) == hex.to_ascii_lowercase()) {
-                    return Ok(canonical(&path));
+                    return Ok(self.canonical(&path));
                 }
             }
             looked.push(directory);
@@ -389,6 +403,11 @@ fn packed_symbols(path: &Path, own: &Elf) -> Option<Elf> {
     Elf::of_bytes(path, unpacked).ok().filter(Elf::has_symbols)
 }
 
+/// The functions of a program in Go that has been stripped.
+fn go_symbols(path: &Path, own: &Elf) -> Option<Elf> {
+    Elf::of_bytes(path, go::symbols(own)?).ok().filter(Elf::has_symbols)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,6 +442,7 @@ mod tests {
         let bin = root.path().join("usr/bin");
         fs::create_dir_all(&bin).expect("made");
         fs::write(bin.join("daemon"), "x").expect("written");
+        std::os::unix::fs::symlink("/usr/bin/daemon", bin.join("linked")).expect("made");
         let options = SearchOptions { sysroot: Some(root.path().into()), ..SearchOptions::default() };
         let programs = Programs::new(options);
         match programs.find("/usr/bin/deamon") {
@@ -431,6 +451,8 @@ mod tests {
         }
         let found = programs.find("/usr/bin/daemon").expect("is there");
         assert_eq!(programs.installed(&found), Path::new("/usr/bin/daemon"));
+        // The link is one of that system, where `/` is another directory.
+        assert_eq!(programs.find("/usr/bin/linked").expect("is there"), found);
         assert!(matches!(programs.of_process(i64::MAX), Err(TargetError::NoSuchProcess { .. })));
     }
 

@@ -191,6 +191,9 @@ fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Tes
     {
         guest.offer_module(module);
     }
+    for program in &header.programs {
+        guest.program(program, program).with_context(|| format!("{program}, which {} asks for", test.name))?;
+    }
     guest
         .write(format!("{directory}/command"), command, 0o644)
         .write(format!("{directory}/setup"), header.setup.clone(), 0o644)

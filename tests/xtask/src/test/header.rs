@@ -9,6 +9,7 @@
 //! | `run` | command to run while the script is active (`-c`); more lines make a longer command | none: the script ends itself |
 //! | `setup` | shell commands in the guest before it starts | none |
 //! | `modules` | test modules, or the kernel's own, to load first; scripts can name the test modules in any case | none |
+//! | `programs` | files of the machine that compiles, which the guest has at the same paths: programs with their libraries | none |
 //! | `family` | `yes`: the generated modules (`family.rs`) are there: scripts can name them, modprobe finds them, tests on the host have their directory in `$FAMILY` | no |
 //! | `script` | in a `.guest.sh`: NAME [OPTIONS] FILE [ARGS], compiled to NAME.ko in its directory; FILE from the test's directory, or from the top when there is none | none |
 //! | `stdout`, `stderr`, `dmesg` | regular expressions, each to be found in a line after the one before it | none |
@@ -46,6 +47,8 @@ pub struct Header {
     pub setup: String,
     /// Fixture modules to load.
     pub modules: Vec<String>,
+    /// Files of the host that the guest has too.
+    pub programs: Vec<String>,
     /// Scripts to compile for a shell test.
     pub scripts: Vec<Script>,
     /// Each must match in the standard output.
@@ -87,9 +90,9 @@ pub struct Script {
     pub args: Vec<String>,
 }
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "pass", "options", "args", "run", "setup", "modules", "script", "stdout", "stderr", "dmesg", "absent", "prints",
-    "exit", "skipped", "fails", "guest", "limit", "alone", "family",
+    "exit", "skipped", "fails", "guest", "limit", "alone", "family", "programs",
 ];
 
 /// Reads the header of a test's text.
@@ -121,6 +124,7 @@ pub fn parse(text: &str) -> Result<Header> {
         run: Some(joined("run")).filter(|run| !run.is_empty()),
         setup: joined("setup"),
         modules: words("modules")?,
+        programs: words("programs")?,
         scripts: all("script").into_iter().map(parse_script).collect::<Result<_>>()?,
         stdout: patterns("stdout")?,
         stderr: patterns("stderr")?,
@@ -222,12 +226,13 @@ mod tests {
     fn keys_of_a_script() {
         let header = parse(
             "#!/usr/bin/stap -g\n# Shows: that reads are counted.\n# options: -g -DX='a b'\n# run: cat /etc/hostname\n\
-             # stdout: reads=[1-9]\n# stdout: done\n# guest: 6.1\n\nprobe begin {}\n# exit: 7\n",
+             # stdout: reads=[1-9]\n# stdout: done\n# guest: 6.1\n# programs: /usr/bin/ls\n\nprobe begin {}\n# exit: 7\n",
         )
         .expect("a header");
         assert_eq!(header.options, ["-g", "-DX=a b"]);
         assert_eq!(header.run.as_deref(), Some("cat /etc/hostname"));
         assert_eq!(header.stdout.len(), 2);
+        assert_eq!(header.programs, ["/usr/bin/ls"]);
         assert_eq!((header.pass, header.exit), (5, 0));
         assert!(header.is_for("6.1.0-56-cloud-amd64") && !header.is_for("6.12.1") && !header.is_for("5.10"));
     }
