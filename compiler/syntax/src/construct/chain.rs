@@ -45,11 +45,11 @@ impl Builder<'_> {
             }
             Err(rest_node) if arms(&rest_node) < ARMS => {
                 let depth = part.max(rest.depth).saturating_add(1);
-                self.of_depth(span, if_(span, condition, then, Some(rest_node)).kind, depth)
+                self.of_depth(span, if_(span, condition, then, Some(*rest_node)).kind, depth)
             }
             Err(rest_node) => {
                 let name = format!("{REST}{}", rest_node.span.start);
-                let last = if_(span, variable(&name, span), Box::new(rest_node), None);
+                let last = if_(span, variable(&name, span), rest_node, None);
                 let first = if_(span, condition, then, Some(set(&name, 1, span)));
                 let statements = vec![set(&name, 0, span), first, last];
                 let depth = rest.depth.saturating_add(AROUND).max(long);
@@ -64,14 +64,14 @@ impl Builder<'_> {
 }
 
 /// The variable and the statements of a chain that has been split; otherwise the statement itself.
-fn split(statement: Stmt) -> Result<(String, Vec<Stmt>), Stmt> {
+fn split(statement: Stmt) -> Result<(String, Vec<Stmt>), Box<Stmt>> {
     let name = match &statement.kind {
         StmtKind::Block(block) => block.statements.first().and_then(variable_set),
         _ => None,
     };
     match (name, statement.kind) {
         (Some(name), StmtKind::Block(block)) => Ok((name, block.statements)),
-        (_, kind) => Err(Stmt { kind, span: statement.span }),
+        (_, kind) => Err(Box::new(Stmt { kind, span: statement.span })),
     }
 }
 
