@@ -9,7 +9,7 @@
  * too (syscalls/mod.rs): one entry on each line.
  */
 SPILE_NAMES(access)
-SPILE_NAME(7, 0, F_OK)
+SPILE_NAME(0xffffffff, 0, F_OK)
 SPILE_NAME(4, 4, R_OK)
 SPILE_NAME(2, 2, W_OK)
 SPILE_NAME(1, 1, X_OK)

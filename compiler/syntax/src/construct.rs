@@ -5,6 +5,7 @@
 //! Tracks the depth of each node: later passes walk the tree recursively, and a script must not overflow their stack.
 //! Mistakes that leave the rest of an item readable are recorded and parsing continues.
 
+mod chain;
 mod operators;
 
 pub use operators::print_words;
@@ -301,6 +302,12 @@ impl<'s> Builder<'s> {
         then: Deep<Stmt>,
         otherwise: Option<Deep<Stmt>>,
     ) -> Made<Stmt> {
+        let otherwise = match otherwise {
+            Some(rest) if rest.depth >= chain::ARMS => {
+                return self.chained(self.span(left, right), condition, then, rest);
+            }
+            otherwise => otherwise,
+        };
         let depths = [condition.depth, then.depth, depth_of(&otherwise)];
         let otherwise = otherwise.map(|otherwise| Box::new(otherwise.node));
         let kind = StmtKind::If { condition: condition.node, then: Box::new(then.node), otherwise };

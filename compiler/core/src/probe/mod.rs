@@ -39,7 +39,7 @@ pub use error::{PointError, target_diagnostic};
 pub use form::{Form, Point, spelling};
 pub use location::{locate, why_unavailable};
 pub use parts::{beyond, joined};
-pub use resolver::Resolver;
+pub use resolver::{Resolver, is_shared_library};
 pub(crate) use session::end;
 pub use tracepoint::names as tracepoints;
 

@@ -13,6 +13,11 @@ use crate::program::{ProgramId, Target, TargetId, UserProgram};
 use spile_debuginfo::target::{Kernel, Object, Programs, TargetError};
 use spile_debuginfo::{DebugInfo, FunctionPattern};
 
+/// Whether a module's name is the file name of a shared library, as `libc.so.6`.
+pub fn is_shared_library(name: &str) -> bool {
+    !name.contains('/') && (name.ends_with(".so") || name.contains(".so."))
+}
+
 /// Answers queries about the target kernel, and collects the objects that probes are in.
 pub struct Resolver<'k> {
     kernel: Option<&'k Kernel>,
@@ -171,10 +176,14 @@ impl<'k> Resolver<'k> {
         self.guru
     }
 
-    /// The module of that name or path; a path that is not one of a module's file is a program's or library's.
+    /// The module of that name or path; a path that is not one of a module's file is a program's or library's, and a name like
+    /// `libc.so.6` that of a library of the system.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
         if let Some(programs) = self.programs.filter(|_| name.starts_with('/') && !name.contains(".ko")) {
             return programs.open(&programs.find(name)?);
+        }
+        if let Some(programs) = self.programs.filter(|_| is_shared_library(name)) {
+            return programs.open(&programs.library(name)?);
         }
         match self.kernel {
             Some(kernel) => kernel.module(name),

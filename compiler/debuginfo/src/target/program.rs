@@ -152,6 +152,16 @@ impl Programs {
         Err(TargetError::NoSuchProgram { name: name.into(), near, looked: Vec::new() })
     }
 
+    /// The path of the library of that file name (`libc.so.6`) in the system's directories, without symbolic links.
+    pub fn library(&self, name: &str) -> Result<PathBuf, TargetError> {
+        let directories = libraries::system_directories(&self.root());
+        let looked: Vec<PathBuf> = directories.iter().map(|directory| directory.join(name)).collect();
+        match looked.iter().find(|path| is_elf(path)) {
+            Some(path) => Ok(canonical(path)),
+            None => Err(TargetError::NoSuchProgram { name: name.into(), near: Vec::new(), looked }),
+        }
+    }
+
     /// The program or library at a path.
     pub fn open(&self, path: &Path) -> Result<Rc<Object>, TargetError> {
         if let Some(object) = self.opened.borrow().get(path) {

@@ -249,6 +249,17 @@ fn deepest_trees() {
     }
 }
 
+/// A chain of `else if` is no nesting, however long.
+#[test]
+fn long_chains() {
+    for arms in [99, 100, 101, 102, 200, 201, 202, 5000] {
+        let text: String = (0..arms).map(|number| format!("if (a == {number}) b = {number} else ")).collect();
+        let (tree, shown) = try_parse(&format!("probe begin {{ {text} b = -1 }}"));
+        assert_eq!(shown, "", "{arms}");
+        assert!(format!("{tree:?}").matches("Number(").count() > 2 * arms, "{arms}");
+    }
+}
+
 /// Inputs that could overflow a stack or take quadratic time.
 #[test]
 fn endless_repetitions() {

@@ -251,6 +251,11 @@ impl<'a> Inference<'_, 'a> {
                 self.want(unit, right, Type::String);
                 self.typed.types.known(Type::String, span)
             }
+            And | Or if self.lookup().decided(unit, op, left).is_some() => {
+                self.infer_dead_condition(unit, left);
+                self.infer_dead_condition(unit, right);
+                self.typed.types.known(Type::Long, span)
+            }
             _ => {
                 self.want(unit, left, Type::Long);
                 self.want(unit, right, Type::Long);

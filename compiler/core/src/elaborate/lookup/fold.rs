@@ -16,15 +16,21 @@ impl Lookup<'_, '_> {
             ExprKind::Unary(UnaryOp::Not, operand) => self.fold(unit, operand).map(|value| i64::from(value == 0)),
             ExprKind::Unary(UnaryOp::Minus, operand) => self.fold(unit, operand).map(i64::wrapping_neg),
             ExprKind::Binary(op, left, right) => {
-                let left = self.fold(unit, left);
-                match (op, left) {
-                    (BinaryOp::And, Some(0)) => return Some(0),
-                    (BinaryOp::Or, Some(value)) if value != 0 => return Some(1),
-                    _ => {}
+                if let Some(value) = self.decided(unit, *op, left) {
+                    return Some(value);
                 }
-                let (left, right) = (left?, self.fold(unit, right)?);
+                let (left, right) = (self.fold(unit, left)?, self.fold(unit, right)?);
                 binary(*op, left, right)
             }
+            _ => None,
+        }
+    }
+
+    /// The value of `left && ...` or `left || ...` if the left side alone decides it.
+    pub fn decided(&mut self, unit: &Unit, op: BinaryOp, left: &Expr) -> Option<i64> {
+        match (op, self.fold(unit, left)?) {
+            (BinaryOp::And, 0) => Some(0),
+            (BinaryOp::Or, value) if value != 0 => Some(1),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use super::error::Error;
 use super::names::Names;
 use super::typed::Typed;
 use super::unit::Unit;
-use crate::probe::{ContextError, Found, Location};
+use crate::probe::{ContextError, Found, Location, is_shared_library};
 use crate::program::{LongExpr, LongKind};
 use pointee::{is_pointed, only_index};
 use spile_debuginfo::Type as CType;
@@ -268,7 +268,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
         // The first of several that has it counts, so missing ones are skipped.
         let mut missing = None;
         for module in modules.split(':').filter(|module| !module.is_empty()) {
-            if module.starts_with('/') {
+            if module.starts_with('/') || is_shared_library(module) {
                 match self.env.resolver.module(module) {
                     Ok(object) => objects.push(object),
                     Err(error) => missing = missing.or(Some(Error::DebugInfo { message: error.to_string(), span })),

@@ -448,6 +448,11 @@ impl<'a> Lowering<'_, 'a> {
         right: &ast::Expr,
         span: Span,
     ) -> Lowered {
+        if matches!(op, ast::BinaryOp::And | ast::BinaryOp::Or)
+            && let Some(value) = self.lookup().decided(unit, op, left)
+        {
+            return Ok(LongExpr::constant(value, span).into());
+        }
         let Some(op) = BinaryOp::of(op) else {
             let (left, right) = (self.lower_string(unit, left)?, self.lower_string(unit, right)?);
             return Ok(StringExpr::concatenate(left, right, span).into());
