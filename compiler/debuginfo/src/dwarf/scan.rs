@@ -62,13 +62,16 @@ pub(super) struct Names {
     pub crosses_units: bool,
 }
 
-/// What one thread has seen. Types are told apart by the position of their names' strings, which is cheap and nearly exact,
+/// Kind of a type, place of its name's string, and scope.
+type TypePlace = (TypeTag, usize, Option<Arc<str>>);
+
+/// What one thread has seen. Types are distinguished by the places of their names' strings, which is cheap and nearly exact,
 /// since the linker merges equal strings.
 #[derive(Default)]
 struct Partial {
     functions: Vec<NamedFunction<'static>>,
     copies: Vec<(Die, Die)>,
-    types: HashMap<(TypeTag, usize, Option<Arc<str>>), (Text, Die)>,
+    types: HashMap<TypePlace, (Text, Die)>,
     variables: Vec<(Text, Die)>,
     scopes: HashMap<Die, Arc<str>>,
     crosses_units: bool,
