@@ -7,8 +7,8 @@ use super::scripts::SCRIPTS;
 /// Below the tree.
 pub const PATH: &str = "docs/smp-runs.md";
 
-/// The page. `calls`: of each script.
-pub fn page(kernel: &str, commit: &str, date: &str, seconds: u64, calls: &[u64]) -> String {
+/// The page. `calls`: of each script; `standstills`: guests that stood still, by qemu.
+pub fn page(kernel: &str, commit: &str, date: &str, seconds: u64, calls: &[u64], standstills: usize) -> String {
     let row = |(script, calls): (&super::scripts::Script, &u64)| {
         format!("| `{}` | {} | {calls} |\n", script.name, script.tries)
     };
@@ -19,7 +19,7 @@ pub fn page(kernel: &str, commit: &str, date: &str, seconds: u64, calls: &[u64])
 Written by `cargo xtask smp --record`: the last run in which all totals were exact, nothing was skipped or lost and the kernel reported
 nothing. Kernel {kernel} with two CPUs in a qemu that runs them in parallel, commit {commit}, {date}; {seconds} s of load for each
 script, {} s together. The load calls one system call from a process on each CPU; each call is a hit, or two where
-the return is probed as well.
+the return is probed as well. Guests that stood still because qemu lost a timer, after which the script ran again: {standstills}.
 
 | script (`tests/xtask/src/smp/scripts.rs`) | globals | calls |
 |---|---|---|
@@ -32,7 +32,7 @@ the return is probed as well.
 mod tests {
     #[test]
     fn each_script_has_a_row() {
-        let page = super::page("6.1", "abc", "2026-01-02", 75, &[7; super::SCRIPTS.len()]);
+        let page = super::page("6.1", "abc", "2026-01-02", 75, &[7; super::SCRIPTS.len()], 0);
         assert_eq!(page.matches(" | 7 |\n").count(), super::SCRIPTS.len());
         assert!(page.contains("75 s of load for each\nscript, 600 s together"));
     }
