@@ -6,7 +6,7 @@
 //! the handlers are tried: counters, numbers, arrays, aggregates, rings, locks, returns. Every total must be exact, nothing skipped.
 //!
 //!     cargo xtask smp                       # as cargo xtask test
-//!     cargo xtask smp --seconds 75 --record # ten minutes of load, told in docs/smp-runs.md
+//!     cargo xtask smp --seconds 34 --record # ten minutes of load, told in docs/smp-runs.md
 //!
 //!     cargo xtask smp --many                # 64 CPUs of 512 that are possible, in turns; some go off and come back
 //!
@@ -21,6 +21,7 @@ mod guest;
 mod pulse;
 mod record;
 mod scripts;
+mod shapes;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use crate::place::Place;
-use scripts::{SCRIPTS, Script};
+use shapes::Shape;
 
 /// The arguments of `cargo xtask smp`.
 #[derive(clap::Args)]
@@ -69,18 +70,20 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
     crate::programs::build_programs(&root)?;
     let directory = tempfile::tempdir_in(root.join("target"))?;
-    let scripts: Vec<&Script> = SCRIPTS.iter().filter(|script| options.has(script.name)).collect();
-    ensure!(!scripts.is_empty(), "there is no such script");
-    let modules: Vec<(&Script, PathBuf)> = scripts
-        .into_iter()
-        .map(|script| Ok((script, compile(&place, directory.path(), script)?)))
+    let modules: Vec<(Shape, PathBuf)> = shapes::all()
+        .filter(|shape| options.has(shape.script.name))
+        .map(|shape| {
+            let module = compile(&place, directory.path(), &shape)?;
+            Ok((shape, module))
+        })
         .collect::<Result<_>>()?;
+    ensure!(!modules.is_empty(), "there is no such script");
     let (mut good, mut calls, mut left) = (true, Vec::new(), modules.as_slice());
     let mut standstills = 0;
     while !left.is_empty() {
         let ended = guest::run(&root, &place, options, left)?;
-        for (script, _) in left.get(..ended.scripts).unwrap_or(left) {
-            good &= report(options, &ended, script.name, &mut calls);
+        for (shape, _) in left.get(..ended.scripts).unwrap_or(left) {
+            good &= report(options, &ended, shape.script.name, &mut calls);
         }
         for line in ended.complaints() {
             good = false;
@@ -88,7 +91,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         }
         left = left.get(ended.scripts..).unwrap_or_default();
         let Some(standstill) = &ended.standstill else { continue };
-        let at = left.first().map_or("nothing", |(script, _)| script.name);
+        let at = left.first().map_or("nothing", |(shape, _)| shape.script.name);
         let file = keep(&root, &format!("standstill-{at}.txt"), standstill)?;
         standstills += 1;
         // A guest whose clock stands still has not met a lock of ours: see smp/guest.rs.
@@ -148,7 +151,8 @@ fn said(root: &Path, program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
-fn compile(place: &Place, directory: &Path, script: &Script) -> Result<PathBuf> {
+fn compile(place: &Place, directory: &Path, shape: &Shape) -> Result<PathBuf> {
+    let script = &shape.script;
     let mut command = Command::new(place.spile()?);
     command.args([
         "-r",
@@ -159,7 +163,8 @@ fn compile(place: &Place, directory: &Path, script: &Script) -> Result<PathBuf> 
         "-DSTP_NO_OVERLOAD",
         "-DTRYLOCKDELAY=1000000",
     ]);
-    let output = command.args(["-e", script.text]).current_dir(directory).stdin(Stdio::null()).output()?;
+    let output =
+        command.args(shape.option).args(["-e", script.text]).current_dir(directory).stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "{}: {}", script.name, String::from_utf8_lossy(&output.stderr));
     Ok(directory.join(format!("{}.ko", script.name)))
 }

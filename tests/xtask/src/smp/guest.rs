@@ -16,7 +16,7 @@ use spile_guest::{Acceleration, End, Guest, Outcome, Streams};
 
 use super::Options;
 use super::pulse::Pulse;
-use super::scripts::Script;
+use super::shapes::Shape;
 use crate::fixtures;
 use crate::place::Place;
 
@@ -79,7 +79,7 @@ impl Ended {
 }
 
 /// Runs the scripts, each with its module.
-pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(&Script, PathBuf)]) -> Result<Ended> {
+pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, PathBuf)]) -> Result<Ended> {
     let mut guest = Guest::new(place.kernel.clone());
     guest.memory_mib(2048).examined();
     if options.many {
@@ -94,9 +94,10 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(&Script, P
         "{FUNCTIONS}cat >/root/load <<'END'\nend=$(($(date +%s) + {}))\nwhile turns {}; do [ $(date +%s) -lt $end ] || exit 0; done\nexit 1\nEND\n",
         options.seconds, options.turns
     );
-    for (script, module) in scripts {
+    for (shape, module) in scripts {
+        let script = &shape.script;
         guest.copy(module, format!("/root/{}.ko", script.name))?;
-        commands += &format!("begin {} {limit}\n{}", script.name, commands_of(script));
+        commands += &format!("begin {} {limit}\n{}", script.name, commands_of(shape));
         if options.many {
             commands += &format!("begin {}.going {limit}\n{}", script.name, commands_of_many(script.name));
         }
@@ -111,7 +112,7 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(&Script, P
     let outcome = pulse.watch(&running.interrupter(), SILENCE, || running.wait())?;
     let is_over = |name: &str| outcome.files.contains_key(&format!("{name}.err"));
     let last = if options.many { ".going" } else { "" };
-    let ended = scripts.iter().take_while(|(script, _)| is_over(&format!("{}{last}", script.name))).count();
+    let ended = scripts.iter().take_while(|(shape, _)| is_over(&format!("{}{last}", shape.script.name))).count();
     match outcome.end {
         End::Exited(0) => Ok(Ended { outcome, scripts: scripts.len(), standstill: None }),
         End::Killed => {
@@ -128,15 +129,20 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(&Script, P
 }
 
 /// What records hold is added up in the guest: there are millions.
-fn commands_of(script: &Script) -> String {
+fn commands_of(shape: &Shape) -> String {
+    let script = &shape.script;
     let name = script.name;
     // It is no part of a hit; what it does meanwhile is done when it goes on.
     let stops = "sleep 0.4; for time in 1 2; do kill -STOP $(pidof spilerun); sleep 0.4; kill -CONT $(pidof spilerun); sleep 0.2; done";
     let stops = if script.loader_stops { format!("({stops}) >/dev/null 2>&1 &\n") } else { String::new() };
+    let meanwhile = shape.meanwhile.map(|command| {
+        format!("(until [ -e /tmp/load ]; do usleep 10000; done; while [ -e /tmp/load ]; do {command}; done) >/dev/null 2>&1 &\n")
+    });
+    let meanwhile = meanwhile.unwrap_or_default();
     format!(
-        "{stops}spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
+        "rm -f /tmp/load\n{meanwhile}{stops}spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
 if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
-give /tmp/load {name}.out; give /tmp/err {name}.err; rm -f /tmp/printed\n"
+mv /tmp/load /tmp/out; give /tmp/out {name}.out; give /tmp/err {name}.err; rm -f /tmp/printed\n"
     )
 }
 
