@@ -132,15 +132,17 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, Pat
 fn commands_of(shape: &Shape) -> String {
     let script = &shape.script;
     let name = script.name;
-    // It is no part of a hit; what it does meanwhile is done when it goes on.
-    let stops = "sleep 0.4; for time in 1 2; do kill -STOP $(pidof spilerun); sleep 0.4; kill -CONT $(pidof spilerun); sleep 0.2; done";
+    // It is no part of a hit; what it does meanwhile is done when it goes on. By its number: the command of -c is called spilerun
+    // too before it begins; it would be stopped with it, and not go on with it because it has another name by then.
+    let stops = "sleep 0.4; for time in 1 2; do kill -STOP $loader; sleep 0.4; kill -CONT $loader; sleep 0.2; done";
     let stops = if script.loader_stops { format!("({stops}) >/dev/null 2>&1 &\n") } else { String::new() };
     let meanwhile = shape.meanwhile.map(|command| {
         format!("(until [ -e /tmp/load ]; do usleep 10000; done; while [ -e /tmp/load ]; do {command}; done) >/dev/null 2>&1 &\n")
     });
     let meanwhile = meanwhile.unwrap_or_default();
     format!(
-        "rm -f /tmp/load\n{meanwhile}{stops}spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
+        "rm -f /tmp/load\n{meanwhile}spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err &
+loader=$!\n{stops}wait $loader; echo status $? >>/tmp/load
 if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
 mv /tmp/load /tmp/out; give /tmp/out {name}.out; give /tmp/err {name}.err; rm -f /tmp/printed\n"
     )
