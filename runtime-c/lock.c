@@ -37,8 +37,8 @@
 
 struct lock {
 	/*
-	 * readers; or -1: a writer, or one that has ALL or waits for it; or readers + INT_MIN: one waits to
-	 * write, and no more readers come
+	 * readers; or -1: a writer, or one that has ALL or waits for it; or readers +
+	 * INT_MIN: one waits to write, and no more readers come
 	 */
 	atomic_t holders;
 	u32 turns;		/* of writers and of ALL so far; by the holder */
