@@ -39,7 +39,7 @@ begin() {
 			echo "$1 $second"
 		done
 		tell "$1" >"/tmp/$1.hung" 2>&1
-		give "/tmp/$1.hung"
+		give "/tmp/$1.hung" "$1.hung"
 		kill -KILL $(pidof turns) $(pidof spilerun)
 	) &
 }
