@@ -55,7 +55,7 @@ pub struct Options {
     names: Vec<String>,
 }
 
-/// Guests that stand still are qemu's fault, up to so many.
+/// So many guests may stand still with all CPUs halted.
 const MOST_STANDSTILLS: usize = 3;
 
 impl Options {
@@ -94,8 +94,10 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         let at = left.first().map_or("nothing", |(shape, _)| shape.script.name);
         let file = keep(&root, &format!("standstill-{at}.txt"), standstill)?;
         standstills += 1;
-        // A guest whose clock stands still has not met a lock of ours: see smp/guest.rs.
-        println!("AGAIN   {at}: the guest stood still, no timer came any more; what its CPUs did is in {file}");
+        ensure!(guest::is_halted(standstill), "{at}: the guest stood still, and not all CPUs were halted: see {file}");
+        println!(
+            "AGAIN   {at}: the guest stood still, all CPUs were halted and no timer came; what qemu says is in {file}"
+        );
         ensure!(standstills <= MOST_STANDSTILLS, "guests stood still {standstills} times");
     }
     if good && options.record {

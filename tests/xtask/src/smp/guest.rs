@@ -4,9 +4,9 @@
 //!
 //! Two things that look alike from outside are told apart. **A script does not end**: time goes on in the guest, which
 //! says so each second. After the script's time the guest itself writes down what all tasks do and kills the loader; that is a
-//! failure of ours. **The guest stands still**: it says nothing any more. Then no timer of it comes, which nothing in a
-//! probe's handler can bring about on all CPUs at once without the other CPU's watchdog telling: qemu says what the CPUs do,
-//! and the rest of the scripts runs in another guest.
+//! failure of ours. **The guest stands still**: it says nothing any more, and qemu says what its CPUs do. If one of them runs, it
+//! may be a handler that waits with interrupts off: a failure too. If all are halted, no timer comes any more, which is not
+//! in the power of a handler; the rest of the scripts runs in another guest.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -63,6 +63,11 @@ pub struct Ended {
     pub scripts: usize,
     /// It stood still in the next one: what qemu and the kernel say.
     pub standstill: Option<String>,
+}
+
+/// Whether all CPUs were halted, by what qemu says of their registers.
+pub fn is_halted(standstill: &str) -> bool {
+    standstill.contains("HLT=1") && !standstill.contains("HLT=0")
 }
 
 impl Ended {
@@ -162,4 +167,14 @@ if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d
 grep -F ' loaded: ' /tmp/err >/tmp/memory; give /tmp/memory {name}.memory; sed -i /^NOTICE:/d /tmp/err
 give /tmp/load {name}.going.out; give /tmp/err {name}.going.err; rm -f /tmp/printed\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_cpu_that_runs_may_be_in_a_handler() {
+        assert!(super::is_halted("CPU#0\nHLT=1\nCPU#1\nHLT=1"));
+        assert!(!super::is_halted("CPU#0\nHLT=1\nCPU#1\nHLT=0"));
+        assert!(!super::is_halted("it did not answer"));
+    }
 }
