@@ -9,6 +9,13 @@
  * holder's CPU), for spile_script.lock_wait. No CPU waits for itself: a hit that interrupts a
  * handler is skipped.
  *
+ * Nobody waits for longer than MOST_WAITS times lock_wait (100 ms), whatever the holders do: hits
+ * have interrupts off, and a CPU that has them off for long is missed by others (clocks,
+ * RCU, IPIs; the kernel's own watchdogs bark after seconds). A handler that runs takes some
+ * microseconds, so what takes longer is no busy lock: a script that takes time off
+ * (MAXACTION) in its handlers, or starvation. Of readers there may always be one, so
+ * who waits to write keeps new ones away after a while.
+ *
  * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates
  * without cache line contention. ALL bears the cost: it checks every CPU.
  * Of an array with stripes (map.h) handlers take one of these in place of LOCAL, and ALL
@@ -29,7 +36,11 @@
 #include "stripe.h"
 
 struct lock {
-	atomic_t holders;	/* readers; or -1: a writer, or one that has ALL or waits for it */
+	/*
+	 * readers; or -1: a writer, or one that has ALL or waits for it; or readers +
+	 * INT_MIN: one waits to write, and no more readers come
+	 */
+	atomic_t holders;
 	u32 turns;		/* of writers and of ALL so far; by the holder */
 	struct spile_stripe *stripes;	/* of the array, if it is striped */
 	unsigned int stripe_count;	/* or 0 */
@@ -80,6 +91,32 @@ static __always_inline bool try_local(unsigned int index)
 	/* Release: as unlock(). Nothing was written. */
 	smp_store_release(mine, 0);
 	return false;
+}
+
+/*
+ * WRITE that has been waited for: readers that come are kept away until those that are there have
+ * left; *claimed is set then.
+ */
+static bool try_write_first(struct lock *lock, bool *claimed)
+{
+	int holders = atomic_read(&lock->holders);
+
+	/* The acquires pair as in try_write(). */
+	if (*claimed)
+		return holders == INT_MIN &&
+		       atomic_cmpxchg_acquire(&lock->holders, INT_MIN, -1) == INT_MIN;
+	if (holders > 0)
+		*claimed = atomic_cmpxchg(&lock->holders, holders, holders + INT_MIN) == holders;
+	return !holders && atomic_cmpxchg_acquire(&lock->holders, 0, -1) == 0;
+}
+
+/* The readers that are left hold it as before. Fails only while they leave. */
+static void give_up_write(struct lock *lock)
+{
+	int holders = atomic_read(&lock->holders), seen;
+
+	while ((seen = atomic_cmpxchg(&lock->holders, holders, holders - INT_MIN)) != holders)
+		holders = seen;
 }
 
 /* LOCAL on any CPU, or a stripe. */
@@ -177,6 +214,11 @@ enum {
 	MOST_WAITS = 100,	/* times lock_wait, for a lock that changes hands all the time */
 };
 
+#ifndef KEEP_AWAY_PART
+/* New readers are kept away by who has waited to write for this part of lock_wait. */
+#define KEEP_AWAY_PART 4
+#endif
+
 /* What a run has waited for its locks. */
 struct waited {
 	u64 since;		/* the first wait, ns; 0: none yet */
@@ -231,8 +273,18 @@ static u64 progress_of(unsigned int index)
 /* In place of a mode: one stripe of the array. */
 enum { ONE_STRIPE = SPILE_LOCK_ALL + 1 };
 
-static bool try_again(unsigned int index, unsigned int mode, bool *claimed, struct wanted *wanted)
+/* long_since: it has been waited for. */
+static bool try_again(unsigned int index, unsigned int mode, bool *claimed, struct wanted *wanted,
+		      bool long_since)
 {
+	bool held;
+
+	if (mode == SPILE_LOCK_WRITE && long_since) {
+		held = try_write_first(&all_locks[index], claimed);
+		if (held)
+			note_holder(index, 1);
+		return held;
+	}
 	if (mode != ONE_STRIPE)
 		return try_lock(index, mode, claimed);
 	/* Who has claimed the array need not look at this stripe again and again. */
@@ -248,7 +300,7 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 	const u32 least_polls = spile_script.lock_wait / MOST_POLL_TIME;
 	const u64 most = (u64)spile_script.lock_wait * MOST_WAITS;
 	struct lock *lock = &all_locks[index];
-	u64 now = ktime_get_mono_fast_ns(), moved_at = now, looked_at = now;
+	u64 now = ktime_get_mono_fast_ns(), began = now, moved_at = now, looked_at = now;
 	u64 progress = 0, before = 0;
 	u32 polls = 0, state = state_of(lock, wanted), seen;
 	bool stuck, too_long;
@@ -257,7 +309,8 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 		waited->since = now;
 	do {
 		cpu_relax();
-		if (try_again(index, mode, claimed, wanted))
+		if (try_again(index, mode, claimed, wanted,
+			      now - began >= spile_script.lock_wait / KEEP_AWAY_PART))
 			return true;
 		now = ktime_get_mono_fast_ns();
 		polls++;
@@ -281,7 +334,9 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 		too_long = now - waited->since >= most && now > waited->since &&
 			   waited->polls >= least_polls;
 	} while (!stuck && !too_long);
-	if (*claimed)
+	if (*claimed && mode == SPILE_LOCK_WRITE)
+		give_up_write(lock);
+	else if (*claimed)
 		atomic_set_release(&lock->holders, 0);
 	return false;
 }

@@ -76,7 +76,7 @@ struct spile_held {
 };
 
 enum { SPILE_ERROR_BUFFER = 256 };	/* bytes */
-enum { SPILE_MOST_HELD = 4 };		/* stripes of arrays in one run */
+enum { SPILE_MOST_HELD = 16 };	/* stripes of arrays in one run */
 
 /*
  * The state of a handler run, one for each CPU. The runtime has more of it behind these

@@ -6,15 +6,25 @@
 # stderr: ^Array fed: values on each CPU\.$
 # stderr: ^Array constant: no lock: nothing changes it while probes are armed\.$
 # stderr: ^Array listed: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses more than single elements at .*locks\.stp:7:22\.$
-# stderr: ^Array computed: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:13:25\.$
+# stderr: ^Array computed: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:13:25\.$
 # stderr: ^Array two: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a second element at .*locks\.stp:14:22\.$
-# stderr: ^Array called: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) calls a function that uses it\.$
+# stderr: ^Array called: a lock for each of 64 stripes\.$
 # stderr: ^Array wrapping: one lock for all of it: it wraps \(%\)\.$
 # stderr: ^Array by_local: a lock for each of 64 stripes\.$
 # stderr: ^Array by_task: a lock for each of 64 stripes\.$
-# stderr: ^Array assigned_twice: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:8:19\.$
-# stderr: ^Array before: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:9:16\.$
-# stderr: ^Array perhaps: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known when it begins at .*locks\.stp:10:44\.$
+# stderr: ^Array assigned_twice: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:8:19\.$
+# stderr: ^Array before: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:9:16\.$
+# stderr: ^Array perhaps: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:10:44\.$
+# stderr: ^Array behind: a lock for each of 64 stripes\.$
+# stderr: ^Array again: a lock for each of 64 stripes\.$
+# stderr: ^Array noted: a lock for each of 64 stripes\.$
+# stderr: ^Array nested: a lock for each of 64 stripes\.$
+# stderr: ^Array fifth: a lock for each of 64 stripes\.$
+# stderr: ^Array direct: a lock for each of 64 stripes\.$
+# stderr: ^Array later: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:34:50\.$
+# stderr: ^Array changed: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*locks\.stp:35:3\.$
+# stderr: ^Array passed: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*locks\.stp:36:3\.$
+# stderr: ^Array recursive: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*locks\.stp:37:3\.$
 # stderr: ^Array started: one lock for all of it: -D WHOLE_LOCKS\.$
 # stdout: ^1 SPILE_LOCK_WRITE$
 
@@ -37,6 +47,25 @@ probe kernel.function("vfs_write") {
 }
 probe kernel.function("vfs_open") {
   t2 = tid() % 100; task = execname(); if (t2 in by_local) { u = t2 + 1; by_task[task, u] = by_local[t2]; delete by_local[t2] } else by_local[tid() % 100] = 1
+}
+global behind, again, noted, nested, fifth, direct, later, changed, passed, recursive
+function note(i) { if (i in noted) delete noted[i]; else noted[i] = 1; deeper(i + 1) }
+function deeper(i) { k = i * 2; nested[k] = nested[k] + 1 }
+function change(i) { i = i + 1; changed[i] = 1 }
+function pass(name) { passed[name] = 1 }
+function recurse(i) { recursive[i] = 1; if (i > 3) recurse(i - 1) }
+probe kernel.function("vfs_fsync_range") {
+  if (pid() == target()) next
+  inode = $file->f_inode; flags = $file->f_flags
+  if (flags & 1) flags = 1
+  behind[inode] = 1; again[inode, flags] = again[inode, flags] + 1; note(inode); note(inode); fifth[flags]--; fifth[flags] *= 2
+}
+probe kernel.function("vfs_getattr") {
+  direct[$path->dentry] = direct[$path->dentry] + 1
+  if ($path->dentry in direct) later[$path->mnt] = 2
+  change(1)
+  pass(sprint(pid()))
+  recurse(2)
 }
 END
 "$SPILE" -r "$RELEASE" -v -p3 locks.stp >locks.c

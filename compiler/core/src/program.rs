@@ -10,6 +10,7 @@ pub mod command_text;
 pub mod commands;
 mod expression;
 pub mod known_locals;
+pub mod lead_in;
 pub mod same_key;
 pub mod uses;
 

@@ -20,6 +20,7 @@ mod choice;
 mod cpio;
 mod dependencies;
 mod error;
+mod examination;
 mod initramfs;
 mod kernel;
 mod libraries;

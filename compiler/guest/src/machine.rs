@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::acceleration::Acceleration;
 use super::error::Error;
+use super::examination::Examiner;
 use super::initramfs::{Content, Tree, mode_of};
 use super::kernel::Kernel;
 use super::streams::{Control, Shared, Streams};
@@ -38,6 +39,7 @@ pub struct Guest {
     time_limit: Duration,
     acceleration: Option<Acceleration>,
     emulator: Option<PathBuf>,
+    examined: bool,
 }
 
 impl Guest {
@@ -57,6 +59,7 @@ impl Guest {
             time_limit: Duration::MAX,
             acceleration: None,
             emulator: None,
+            examined: false,
         }
     }
 
@@ -158,6 +161,12 @@ impl Guest {
         self
     }
 
+    /// What the CPUs and the tasks are doing is asked before the guest is killed; see [`Outcome::examination`].
+    pub fn examined(&mut self) -> &mut Guest {
+        self.examined = true;
+        self.parameter("sysrq_always_enabled")
+    }
+
     /// Boots the guest; returns once qemu runs.
     pub fn start(&self, mut streams: Streams) -> Result<Running, Error> {
         let acceleration =
@@ -182,12 +191,17 @@ impl Guest {
         let start = Instant::now();
         let (child, ports) = qemu::start(&machine, directory.path())?;
         let control_writer = ports.control.try_clone().map_err(Error::file("sharing", "the control port"))?;
+        let examiner = match self.examined {
+            true => Some(Examiner::new(&ports, self.cpus).map_err(Error::file("sharing", "the console"))?),
+            false => None,
+        };
         let shared = Arc::new(Shared::default());
         let readers = streams::spawn(ports, streams, &shared);
         let control = Control { shared, writer: Arc::new(control_writer) };
         Ok(Running {
             child,
             control,
+            examiner,
             readers,
             start,
             boot_limit: self.boot_limit,
@@ -228,12 +242,16 @@ pub struct Outcome {
     /// The files that the script left in /spile/out, by name, and the kernel log as `dmesg`. Empty if the guest
     /// crashed.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// What qemu said of the CPUs before the guest was killed, if [`Guest::examined`] asked for it. What the kernel said of
+    /// its tasks is in the console.
+    pub examination: Option<String>,
 }
 
 /// A started guest. Dropping it kills the guest.
 pub struct Running {
     child: Child,
     control: Control,
+    examiner: Option<Examiner>,
     readers: Vec<JoinHandle<()>>,
     start: Instant,
     boot_limit: Duration,
@@ -272,6 +290,10 @@ impl Running {
     /// Waits for the end of the script and all of its output. Fails if the guest never started its script.
     pub fn wait(mut self) -> Result<Outcome, Error> {
         let ended = self.wait_for_end();
+        let examination = match ended {
+            Waited::Killed => self.examiner.as_ref().map(Examiner::examine),
+            _ => None,
+        };
         qemu::kill(&mut self.child);
         for reader in std::mem::take(&mut self.readers) {
             // If a reader panicked, its stream is lost; the others are still valid.
@@ -287,7 +309,7 @@ impl Running {
         };
         match ended {
             Waited::NoBoot if !ready => Err(Error::Boot { limit: self.boot_limit, console }),
-            _ => Ok(Outcome { end, console, files }),
+            _ => Ok(Outcome { end, console, files, examination }),
         }
     }
 

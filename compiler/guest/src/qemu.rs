@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A qemu process: its command line, its four serial ports as streams, its exit.
+//! A qemu process: its command line, its four serial ports and its monitor as streams, its exit.
 //!
-//! The ports are sockets in a private directory, so that they carry any byte, in both directions, and close when qemu
+//! They are sockets in a private directory, so that they carry any byte, in both directions, and close when qemu
 //! exits. qemu gets its own process group: ^C on the terminal is for the guest's script, not for qemu.
 
 use std::io::{self, Read};
@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 use super::acceleration::Acceleration;
 use super::error::Error;
 
-/// Names of the ports ttyS0 to ttyS3, in this order.
-const PORTS: [&str; 4] = ["console", "stdout", "stderr", "control"];
+/// Names of the ports ttyS0 to ttyS3, in this order, and of the monitor.
+const PORTS: [&str; 5] = ["console", "stdout", "stderr", "control", MONITOR];
+/// The connection for qemu's own commands.
+const MONITOR: &str = "monitor";
 /// Time limit for qemu to connect its ports; it does so before it starts the guest.
 const CONNECT: Duration = Duration::from_secs(20);
 
@@ -32,12 +34,13 @@ pub(super) struct Machine<'a> {
     pub(super) cpus: u32,
 }
 
-/// The guest's side of ttyS0 to ttyS3.
+/// The guest's side of ttyS0 to ttyS3, and qemu's monitor.
 pub(super) struct Ports {
     pub(super) console: UnixStream,
     pub(super) stdout: UnixStream,
     pub(super) stderr: UnixStream,
     pub(super) control: UnixStream,
+    pub(super) monitor: UnixStream,
 }
 
 /// The path of qemu: from PATH, then from where distributions install it.
@@ -70,7 +73,7 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
         command.args(["-icount", counting]);
     }
     command.args(["-smp", &machine.cpus.to_string(), "-m", &format!("{}M", machine.memory_mib)]);
-    command.args(["-display", "none", "-monitor", "none", "-nodefaults", "-no-user-config", "-no-reboot"]);
+    command.args(["-display", "none", "-nodefaults", "-no-user-config", "-no-reboot"]);
     command.arg("-kernel").arg(machine.kernel);
     command.arg("-initrd").arg(machine.initrd);
     command.args(["-append", machine.append]);
@@ -79,14 +82,19 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
         let path = directory.join(name);
         listeners.push(UnixListener::bind(&path).map_err(Error::file("listening at", &path))?);
         command.arg("-chardev").arg(format!("socket,id={name},path={}", path.display()));
-        command.args(["-serial", &format!("chardev:{name}")]);
+        match name {
+            MONITOR => command.args(["-mon", &format!("chardev={name},mode=readline")]),
+            _ => command.args(["-serial", &format!("chardev:{name}")]),
+        };
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     die_with_parent(&mut command);
     let program = command.get_program().to_owned();
     let mut child = command.spawn().map_err(Error::file("starting", PathBuf::from(program)))?;
     match accept_all(&listeners, &mut child) {
-        Ok(Some([console, stdout, stderr, control])) => Ok((child, Ports { console, stdout, stderr, control })),
+        Ok(Some([console, stdout, stderr, control, monitor])) => {
+            Ok((child, Ports { console, stdout, stderr, control, monitor }))
+        }
         outcome => {
             kill(&mut child);
             let mut said = String::new();
@@ -118,7 +126,7 @@ fn die_with_parent(command: &mut Command) {
 }
 
 /// The connections in the listeners' order; empty if qemu exits or does not connect.
-fn accept_all(listeners: &[UnixListener], child: &mut Child) -> io::Result<Option<[UnixStream; 4]>> {
+fn accept_all(listeners: &[UnixListener], child: &mut Child) -> io::Result<Option<[UnixStream; PORTS.len()]>> {
     let start = Instant::now();
     let mut streams = Vec::new();
     for listener in listeners {

@@ -129,13 +129,15 @@ fn why(sources: &SourceMap, plan: &Plan, reason: &Reason) -> String {
         Reason::Embedded => "C of the script uses it".into(),
         Reason::Rare => "only timers and files in /proc use it".into(),
         Reason::Entry(index) => format!("{} uses it at its function's entry (@entry)", probe(*index)),
-        Reason::TooMany(index) => format!("{} uses more than four arrays with stripes", probe(*index)),
+        Reason::TooMany(index) => format!("{} uses more than 16 arrays with stripes", probe(*index)),
         Reason::Handler(index, more) => {
             let (what, span) = match more {
                 More::Whole(span) => ("uses more than single elements", Some(*span)),
-                More::Computed(span) => ("uses a key that is not known when it begins", Some(*span)),
+                More::Computed(span) => ("uses a key that is not known before it does something else", Some(*span)),
                 More::Another(span) => ("uses a second element", Some(*span)),
-                More::Called => ("calls a function that uses it", None),
+                More::Called(span) => {
+                    ("calls a function that uses more of it than an element with keys known then", Some(*span))
+                }
                 More::Registers => ("may change registers, of which its keys are made", None),
             };
             let place = span.map(|span| format!(" at {}", sources.place(span))).unwrap_or_default();

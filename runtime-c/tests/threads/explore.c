@@ -24,6 +24,8 @@
 #include "kernel.h"
 
 #define FEW_BYTES 32
+/* At once. */
+#define KEEP_AWAY_PART 8192
 #include "../../lock.c"
 #include "../../ring.c"
 

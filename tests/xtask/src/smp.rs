@@ -6,27 +6,31 @@
 //! the handlers are tried: counters, numbers, arrays, aggregates, rings, locks, returns. Every total must be exact, nothing skipped.
 //!
 //!     cargo xtask smp                       # as cargo xtask test
-//!     cargo xtask smp --seconds 75 --record # ten minutes of load, told in docs/smp-runs.md
+//!     cargo xtask smp --seconds 34 --record # ten minutes of load, told in docs/smp-runs.md
 //!
 //!     cargo xtask smp --many                # 64 CPUs of 512 that are possible, in turns; some go off and come back
 //!
 //! A CPU of the guest is a thread here, which others of this machine may interrupt in the middle of a handler: locks are waited for
 //! longer than by default (TRYLOCKDELAY).
+//!
+//! A script that does not end, and a guest that stands still, are found and told apart (guest.rs): what tasks and CPUs were doing
+//! is then in target/smp.
 
+mod emulator;
+mod guest;
+mod pulse;
 mod record;
 mod scripts;
+mod shapes;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use spile_guest::{Acceleration, End, Guest, Streams};
+use anyhow::{Context, Result, ensure};
 
-use crate::fixtures;
 use crate::place::Place;
-use scripts::{SCRIPTS, Script};
+use shapes::Shape;
 
 /// The arguments of `cargo xtask smp`.
 #[derive(clap::Args)]
@@ -46,6 +50,18 @@ pub struct Options {
     /// Kernel release or line, as for `test`
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
+    /// Only these scripts
+    #[arg(conflicts_with = "record")]
+    names: Vec<String>,
+}
+
+/// So many guests may stand still with all CPUs halted.
+const MOST_STANDSTILLS: usize = 3;
+
+impl Options {
+    fn has(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
+    }
 }
 
 /// Runs scripts in a guest whose CPUs run at the same time, and checks their totals.
@@ -54,67 +70,81 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
     crate::programs::build_programs(&root)?;
     let directory = tempfile::tempdir_in(root.join("target"))?;
-    let mut guest = Guest::new(place.kernel.clone());
-    guest.memory_mib(2048);
-    if options.many {
-        guest.acceleration(Acceleration::Tcg).cpus(64).parameter("possible_cpus=512");
-    } else {
-        guest.emulator(emulator(&root)?).acceleration(Acceleration::Parallel).cpus(2);
-    }
-    guest.program(root.join("target/debug/spilerun"), "/usr/bin/spilerun")?;
-    guest.program(fixtures::program(&root, "turns")?, "/usr/bin/turns")?;
-    let mut commands = format!(
-        "cat >/root/load <<'END'\nend=$(($(date +%s) + {}))\nwhile turns {}; do [ $(date +%s) -lt $end ] || exit 0; done\nexit 1\nEND\n",
-        options.seconds, options.turns
-    );
-    for script in &SCRIPTS {
-        let module = compile(&place, directory.path(), script)?;
-        guest.copy(&module, format!("/root/{}.ko", script.name))?;
-        commands += &guest_commands(script);
-        if options.many {
-            commands += &guest_commands_of_many(script.name);
+    let modules: Vec<(Shape, PathBuf)> = shapes::all()
+        .filter(|shape| options.has(shape.script.name))
+        .map(|shape| {
+            let module = compile(&place, directory.path(), &shape)?;
+            Ok((shape, module))
+        })
+        .collect::<Result<_>>()?;
+    ensure!(!modules.is_empty(), "there is no such script");
+    let (mut good, mut calls, mut left) = (true, Vec::new(), modules.as_slice());
+    let mut standstills = 0;
+    while !left.is_empty() {
+        let ended = guest::run(&root, &place, options, left)?;
+        for (shape, _) in left.get(..ended.scripts).unwrap_or(left) {
+            good &= report(options, &ended, shape.script.name, &mut calls);
         }
-    }
-    let seconds = 120 + SCRIPTS.len() as u64 * options.seconds + if options.many { 600 } else { 0 };
-    guest.script(&commands).time_limit(Duration::from_secs(seconds) * crate::measure::busy());
-    let outcome = guest.start(Streams::discard())?.wait()?;
-    if outcome.end != End::Exited(0) {
-        bail!("the guest ended early: {:?}\n{}", outcome.end, outcome.console);
-    }
-    let file = |name: &str| {
-        outcome.files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
-    };
-    let (mut good, mut calls) = (true, Vec::new());
-    for script in &SCRIPTS {
-        if options.many {
-            print!("{}", file(&format!("{}.memory", script.name)));
+        for line in ended.complaints() {
+            good = false;
+            println!("FAILED  the kernel's log: {line}");
         }
-        let runs = if options.many { &["", ".going"][..] } else { &[""] };
-        for run in runs.iter().map(|run| format!("{}{run}", script.name)) {
-            match judge(&file(&format!("{run}.out")), &file(&format!("{run}.err"))) {
-                Ok(turns) => {
-                    println!("ok      {run}: {turns} calls, all totals exact");
-                    calls.push(turns);
-                }
-                Err(error) => {
-                    good = false;
-                    println!("FAILED  {run}: {error:#}");
-                }
-            }
-        }
+        left = left.get(ended.scripts..).unwrap_or_default();
+        let Some(standstill) = &ended.standstill else { continue };
+        let at = left.first().map_or("nothing", |(shape, _)| shape.script.name);
+        let file = keep(&root, &format!("standstill-{at}.txt"), standstill)?;
+        standstills += 1;
+        ensure!(guest::is_halted(standstill), "{at}: the guest stood still, and not all CPUs were halted: see {file}");
+        println!(
+            "AGAIN   {at}: the guest stood still, all CPUs were halted and no timer came; what qemu says is in {file}"
+        );
+        ensure!(standstills <= MOST_STANDSTILLS, "guests stood still {standstills} times");
     }
-    let log = file("dmesg");
-    let complaints: Vec<&str> =
-        log.lines().filter(|line| ["WARNING:", "BUG:", "Oops"].iter().any(|word| line.contains(word))).collect();
-    complaints.iter().for_each(|line| println!("FAILED  the kernel's log: {line}"));
-    let good = good && complaints.is_empty();
     if good && options.record {
         let (commit, date) = (said(&root, "git", &["rev-parse", "--short", "HEAD"])?, said(&root, "date", &["+%F"])?);
-        let page = record::page(&place.kernel.release, &commit, &date, options.seconds, &calls);
+        let page = record::page(&place.kernel.release, &commit, &date, options.seconds, &calls, standstills);
         std::fs::write(root.join(record::PATH), page).with_context(|| format!("writing {}", record::PATH))?;
         println!("wrote {}", record::PATH);
     }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Says what came out of a script; false if something was wrong.
+fn report(options: &Options, ended: &guest::Ended, name: &str, calls: &mut Vec<u64>) -> bool {
+    if options.many {
+        print!("{}", ended.file(&format!("{name}.memory")));
+    }
+    let mut good = true;
+    let runs = if options.many { &["", ".going"][..] } else { &[""] };
+    for run in runs.iter().map(|run| format!("{name}{run}")) {
+        let hung = ended.file(&format!("{run}.hung"));
+        if !hung.is_empty() {
+            good = false;
+            let file = keep(&crate::root(), &format!("hung-{run}.txt"), &hung);
+            println!("FAILED  {run} did not end; what all tasks did is in {}", file.unwrap_or(hung));
+            continue;
+        }
+        match judge(&ended.file(&format!("{run}.out")), &ended.file(&format!("{run}.err"))) {
+            Ok(turns) => {
+                println!("ok      {run}: {turns} calls, all totals exact");
+                calls.push(turns);
+            }
+            Err(error) => {
+                good = false;
+                println!("FAILED  {run}: {error:#}");
+            }
+        }
+    }
+    good
+}
+
+/// Writes a file below target/smp; returns its path.
+fn keep(root: &Path, name: &str, text: &str) -> Result<String> {
+    let directory = root.join("target/smp");
+    std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
+    let file = directory.join(name);
+    std::fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
+    Ok(file.display().to_string())
 }
 
 /// The line that a program prints.
@@ -123,7 +153,8 @@ fn said(root: &Path, program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
-fn compile(place: &Place, directory: &Path, script: &Script) -> Result<PathBuf> {
+fn compile(place: &Place, directory: &Path, shape: &Shape) -> Result<PathBuf> {
+    let script = &shape.script;
     let mut command = Command::new(place.spile()?);
     command.args([
         "-r",
@@ -134,38 +165,10 @@ fn compile(place: &Place, directory: &Path, script: &Script) -> Result<PathBuf> 
         "-DSTP_NO_OVERLOAD",
         "-DTRYLOCKDELAY=1000000",
     ]);
-    let output = command.args(["-e", script.text]).current_dir(directory).stdin(Stdio::null()).output()?;
+    let output =
+        command.args(shape.option).args(["-e", script.text]).current_dir(directory).stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "{}: {}", script.name, String::from_utf8_lossy(&output.stderr));
     Ok(directory.join(format!("{}.ko", script.name)))
-}
-
-/// What records hold is added up in the guest: there are millions.
-fn guest_commands(script: &Script) -> String {
-    let name = script.name;
-    // It is no part of a hit; what it does meanwhile is done when it goes on.
-    let stops = "sleep 0.4; for time in 1 2; do kill -STOP $(pidof spilerun); sleep 0.4; kill -CONT $(pidof spilerun); sleep 0.2; done";
-    let stops = if script.loader_stops { format!("({stops}) >/dev/null 2>&1 &\n") } else { String::new() };
-    format!(
-        "{stops}spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
-if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
-give /tmp/load {name}.out; give /tmp/err {name}.err; rm -f /tmp/printed\n"
-    )
-}
-
-/// Once more with CPUs that go off and come back; what the module takes is told.
-fn guest_commands_of_many(name: &str) -> String {
-    let going = "for time in 1 2 3; do
-	for cpu in 1 5 63; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online; done; sleep 0.2
-	for cpu in 1 5 63; do echo 1 >/sys/devices/system/cpu/cpu$cpu/online; done; sleep 0.2
-done";
-    format!(
-        "cat >/root/going <<'END'\n{going}\nEND\n
-spilerun -v -o /tmp/printed -c 'sh /root/going & turns 1000 1 >/tmp/load; wait' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
-if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
-[ \"$(cat /sys/devices/system/cpu/online)\" = 0-63 ] || echo 'a CPU did not come back' >>/tmp/err
-grep -F ' loaded: ' /tmp/err >/tmp/memory; give /tmp/memory {name}.memory; sed -i /^NOTICE:/d /tmp/err
-give /tmp/load {name}.going.out; give /tmp/err {name}.going.err; rm -f /tmp/printed\n"
-    )
 }
 
 /// The calls that there were. An error if a total is another one, or something was skipped, lost or reported.
@@ -196,43 +199,6 @@ fn judge(said: &str, complaints: &str) -> Result<u64> {
         );
     }
     Ok(turns as u64)
-}
-
-/// The qemu of Debian 13: fetched once, and run with the libraries that came with it.
-fn emulator(root: &Path) -> Result<PathBuf> {
-    let system = root.join("target/roots/qemu");
-    let program = system.join("qemu");
-    if program.is_file() {
-        return Ok(program);
-    }
-    crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;
-    println!("setup: fetching qemu of Debian trixie (some 60 MB) ...");
-    if system.exists() {
-        std::fs::remove_dir_all(&system).with_context(|| format!("removing {}", system.display()))?;
-    }
-    std::fs::create_dir_all(&system)?;
-    let output = Command::new("mmdebstrap")
-        .args(["--variant=extract", "--include=qemu-system-x86", "trixie"])
-        .arg(&system)
-        .arg("deb http://deb.debian.org/debian trixie main")
-        .stdin(Stdio::null())
-        .output()
-        .context("running mmdebstrap")?;
-    ensure!(output.status.success(), "mmdebstrap failed:\n{}", String::from_utf8_lossy(&output.stderr));
-    let made = tempfile::NamedTempFile::new_in(&system)?;
-    std::fs::write(made.path(), launcher(&system))?;
-    std::fs::set_permissions(made.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-    made.persist(&program).context("putting qemu's launcher into its place")?;
-    Ok(program)
-}
-
-fn launcher(system: &Path) -> String {
-    let system = system.display();
-    format!(
-        "#!/bin/sh\nlibraries={system}/usr/lib/x86_64-linux-gnu\n\
-         exec {system}/usr/lib64/ld-linux-x86-64.so.2 --library-path \"$libraries:$libraries/pulseaudio\" \
-         {system}/usr/bin/qemu-system-x86_64 -L {system}/usr/share/qemu -L {system}/usr/share/seabios \"$@\"\n"
-    )
 }
 
 #[cfg(test)]

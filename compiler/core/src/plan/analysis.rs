@@ -12,6 +12,7 @@ use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
 use crate::program::commands;
+use crate::program::lead_in;
 use crate::program::same_key::SameKeys;
 use crate::program::uses::{self, Touches, Uses, Walk};
 use crate::program::{self, Attachment, Expr, GlobalId, Program, Registers, Stmt, Type};
@@ -28,6 +29,8 @@ pub(super) struct Analysis<'p> {
     function_uses: Vec<Uses>,
     /// By probe: what its handler does directly.
     handler_walks: Vec<Walk>,
+    /// By probe: how many statements behind its conditions are run before it takes stripes.
+    lead_ins: Vec<usize>,
     /// By probe: what its handler does with globals, including what it calls.
     handler_uses: Vec<Uses>,
     /// By probe: what a return probe uses at its function's entry.
@@ -64,12 +67,28 @@ pub(super) struct SavedLayout {
     pub bytes: u32,
 }
 
+/// The one element that a handler uses of a striped array.
+pub(super) struct Held<'a> {
+    /// The array.
+    pub array: GlobalId,
+    /// Its keys, known when the stripe is taken.
+    pub keys: &'a [Expr],
+    /// Functions that the handler calls use it too: they look for it by its keys.
+    pub called: bool,
+}
+
 impl<'p> Analysis<'p> {
     /// Analyses the whole program.
     pub fn of(program: &'p Program, limits: &'p Limits) -> Analysis<'p> {
         let function_walks = Walk::of_functions(program);
         let function_uses = uses::function_uses(&function_walks);
-        let handler_walks: Vec<Walk> = program.probes.iter().map(|probe| Walk::of(&probe.body)).collect();
+        let lead_ins: Vec<usize> = program.probes.iter().map(|probe| lead_in_of(probe, &function_walks)).collect();
+        let walk = |(probe, &lead_in): (&program::Probe, &usize)| {
+            let after = condition::filters(&probe.body) + lead_in;
+            let known = lead_in::known(probe.body.split_at(after).1, probe.locals.len(), &function_walks);
+            Walk::of_handler(&probe.body, known)
+        };
+        let handler_walks: Vec<Walk> = program.probes.iter().zip(&lead_ins).map(walk).collect();
         let handler_uses: Vec<Uses> = handler_walks.iter().map(|walk| walk.with_calls(&function_uses)).collect();
         let watched = condition::watched(program, &function_uses);
         let at_entry = |probe: &program::Probe| Walk::of_values(&probe.saved).with_calls(&function_uses);
@@ -80,7 +99,7 @@ impl<'p> Analysis<'p> {
         let runs = runs(program, &function_walks, &handler_walks);
         let single_access = globals::single_access(program, &runs, &contended, &watched);
         let same_keys: Vec<SameKeys> =
-            handler_walks.iter().map(|walk| walk.same_keys_with_calls(&function_uses)).collect();
+            handler_walks.iter().map(|walk| walk.same_keys_with_calls(&function_walks, &function_uses)).collect();
         let striping = globals::Striping {
             uses: &both,
             same_keys: &same_keys,
@@ -114,6 +133,7 @@ impl<'p> Analysis<'p> {
             function_walks,
             function_uses,
             handler_walks,
+            lead_ins,
             handler_uses,
             entry_uses,
             watched,
@@ -148,17 +168,25 @@ impl<'p> Analysis<'p> {
 
     /// The locks of a probe's handler with their modes, ascending; without those of arrays of which it holds a stripe.
     pub fn handler_locks(&self, probe: usize) -> Vec<(u32, LockMode)> {
-        let held: BTreeSet<u32> = self.held(probe).filter_map(|(id, _)| self.locks[id.index()]).collect();
+        let held: BTreeSet<u32> = self.held(probe).filter_map(|held| self.locks[held.array.index()]).collect();
         let mut locks = self.locks_for(&self.handler_uses[probe]);
         locks.retain(|(lock, _)| !held.contains(lock));
         locks
     }
 
-    /// Striped arrays of which a probe's handler uses a single element, ascending, with its keys: it holds that stripe.
-    pub fn held(&self, probe: usize) -> impl Iterator<Item = (GlobalId, &[Expr])> {
+    /// Elements of striped arrays whose stripes a probe's handler holds, by array ascending.
+    pub fn held(&self, probe: usize) -> impl Iterator<Item = Held<'_>> {
         let frequent = globals::is_frequent(&self.program.probes[probe].attachment);
         let striped = self.handler_uses[probe].keys().filter(move |id| frequent && self.striped[id.index()]);
-        striped.filter_map(move |&id| Some((id, self.same_keys[probe].of(id)?)))
+        striped.filter_map(move |&array| {
+            let (keys, called) = self.same_keys[probe].of(array)?;
+            Some(Held { array, keys, called })
+        })
+    }
+
+    /// How many statements behind a probe's conditions its handler runs before it takes stripes.
+    pub fn lead_in(&self, probe: usize) -> usize {
+        self.lead_ins[probe]
     }
 
     /// The locks of what a return probe runs at its function's entry, with their modes, ascending.
@@ -224,6 +252,10 @@ impl SavedLayout {
             .collect();
         SavedLayout { places, bytes }
     }
+}
+
+fn lead_in_of(probe: &program::Probe, functions: &[Walk]) -> usize {
+    lead_in::length(probe.body.split_at(condition::filters(&probe.body)).1, functions)
 }
 
 /// What each run accesses: of handlers, and of what return probes evaluate at their functions' entries.

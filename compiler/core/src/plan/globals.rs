@@ -176,7 +176,7 @@ pub(super) struct Striping<'a> {
 }
 
 /// Most arrays of which a handler holds stripes (SPILE_MOST_HELD of script.h).
-const MOST_HELD: usize = 4;
+const MOST_HELD: usize = 16;
 
 /// By global: whether it is an array with a lock for each stripe; if it needs a lock and is not striped, why. A handler
 /// holds the stripe of the one element that it uses, from its beginning to its end, and needs no other lock of the array.

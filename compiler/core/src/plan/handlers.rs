@@ -149,8 +149,10 @@ impl Planner<'_, '_, '_> {
         let mut builder = Builder::new(self.analysis, self.tables, &self.analysis.saved[index].places);
         builder.declare(&probe.locals, 0);
         builder.statements(condition)?;
-        for (array, keys) in self.analysis.held(index) {
-            builder.hold(array, keys, probe.span)?;
+        let (lead_in, body) = body.split_at(self.analysis.lead_in(index));
+        builder.statements(lead_in)?;
+        for held in self.analysis.held(index) {
+            builder.hold(&held, probe.span)?;
         }
         if self.analysis.rearms(index) {
             builder.rearm();

@@ -344,6 +344,11 @@ pub enum Comparison {
 }
 
 impl BinaryOp {
+    /// The right operand is evaluated only if the left one does not decide.
+    pub fn may_skip_right(self) -> bool {
+        matches!(self, BinaryOp::And | BinaryOp::Or)
+    }
+
     /// The operator of the syntax tree; None: concatenation, which is of strings.
     pub fn of(op: ast::BinaryOp) -> Option<BinaryOp> {
         Some(match op {

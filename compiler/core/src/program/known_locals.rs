@@ -22,6 +22,16 @@ pub struct KnownLocals {
 pub type Values = BTreeMap<LocalId, Expr>;
 
 impl KnownLocals {
+    /// Where these values are known.
+    pub fn of(values: Values) -> KnownLocals {
+        KnownLocals { values, ..KnownLocals::default() }
+    }
+
+    /// What something writes to.
+    pub fn all_written(&self) -> impl Iterator<Item = LocalId> {
+        self.places.keys().copied()
+    }
+
     /// For another walk over the same code.
     pub fn again(&self) -> KnownLocals {
         let once = self.places.iter().filter(|&(_, &places)| places == 1).map(|(&local, _)| local);

@@ -3,14 +3,14 @@
 //! What statements do with globals, and which functions they call: for locks, and for checking that an array does not
 //! change under a `foreach`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::command_text::Text;
-use super::known_locals::KnownLocals;
-use super::same_key::{More, SameKeys, is_fixed};
+use super::known_locals::{KnownLocals, Values};
+use super::same_key::{Known, More, SameKeys};
 use super::{
-    BinaryOp, Element, EmbeddedC, Expr, FunctionBody, FunctionId, GlobalId, Iterated, LongExpr, LongKind, LongPlace,
-    PrintPiece, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Variable,
+    BinaryOp, Element, EmbeddedC, Expr, Function, FunctionBody, FunctionId, GlobalId, Iterated, LocalId, LongExpr,
+    LongKind, LongPlace, PrintPiece, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Variable,
 };
 use crate::builtin::Builtin;
 use spile_source::Span;
@@ -88,6 +88,14 @@ pub struct Walk {
     same_keys: SameKeys,
     /// Locals that stand for keys.
     locals: KnownLocals,
+    /// What makes keys of arrays known.
+    known: Known,
+    /// What makes locals known: parameters that are not changed.
+    parameters: Known,
+    /// Its calls, with their arguments.
+    sites: Vec<Site>,
+    /// It prints, or uses a builtin for its effect.
+    pub has_effects: bool,
     /// Whether it may change the probed registers.
     sets_registers: bool,
     /// The commands that it makes the loader run.
@@ -96,17 +104,45 @@ pub struct Walk {
     pub hides: bool,
 }
 
+/// A call of a function.
+#[derive(Clone, Debug)]
+struct Site {
+    function: FunctionId,
+    arguments: Vec<Expr>,
+    span: Span,
+}
+
+/// Most calls that are followed from one call for the element that a function uses.
+const MOST_FOLLOWED: u32 = 256;
+
 /// [`Walk::registers`] for all registers, and whatever else the kernel has of them.
 const ALL_REGISTERS: u64 = u64::MAX;
 
 impl Walk {
     /// Walks over statements; calls are recorded, not followed.
     pub fn of(statements: &[Stmt]) -> Walk {
-        let mut walk = Walk::default();
+        Walk::knowing(statements, Known::default(), Known::default())
+    }
+
+    /// The same for a handler that takes its stripes where that is known (lead_in.rs).
+    pub fn of_handler(statements: &[Stmt], known: Known) -> Walk {
+        Walk::knowing(statements, known, Known::default())
+    }
+
+    fn of_function(function: &Function, statements: &[Stmt]) -> Walk {
+        let written: BTreeSet<LocalId> = Walk::of(statements).written_locals().collect();
+        let parameters = (0..function.parameters as u32).map(LocalId);
+        let known = Known::with(parameters.filter(|parameter| !written.contains(parameter)).collect());
+        Walk::knowing(statements, known.clone(), known)
+    }
+
+    fn knowing(statements: &[Stmt], known: Known, parameters: Known) -> Walk {
+        let mut walk = Walk { known, parameters, ..Walk::default() };
         statements.iter().for_each(|statement| walk.statement(statement));
         // Once more with what is known of locals then.
-        if walk.same_keys.has_computed() {
-            walk = Walk { locals: walk.locals.again(), ..Walk::default() };
+        if walk.same_keys.has_computed() || !walk.sites.is_empty() {
+            let Walk { known, parameters, locals, .. } = walk;
+            walk = Walk { locals: locals.again(), known, parameters, ..Walk::default() };
             statements.iter().for_each(|statement| walk.statement(statement));
         }
         walk.calls.sort_unstable();
@@ -125,15 +161,15 @@ impl Walk {
 
     /// What each function of a program does directly; for embedded C, what it declares.
     pub fn of_functions(program: &Program) -> Vec<Walk> {
-        let of = |body: &FunctionBody| match body {
-            FunctionBody::Script(statements) => Walk::of(statements),
+        let of = |function: &Function| match &function.body {
+            FunctionBody::Script(statements) => Walk::of_function(function, statements),
             FunctionBody::EmbeddedC(code) => {
                 let mut walk = Walk::default();
                 walk.embedded(code);
                 walk
             }
         };
-        program.functions.iter().map(|function| of(&function.body)).collect()
+        program.functions.iter().map(of).collect()
     }
 
     /// What this does, including everything that it calls; `functions`: the result of [`function_uses`].
@@ -156,13 +192,29 @@ impl Walk {
         touches
     }
 
-    /// Arrays of which a run uses a single element, not counting what the called `functions` do, which is the result of
-    /// [`function_uses`].
-    pub fn same_keys_with_calls(&self, functions: &[Uses]) -> SameKeys {
+    /// Locals that it writes.
+    pub fn written_locals(&self) -> impl Iterator<Item = LocalId> {
+        self.locals.all_written()
+    }
+
+    /// Arrays of which a run uses a single element, including what it calls; `functions`: what each does directly;
+    /// `uses`: the result of [`function_uses`].
+    pub fn same_keys_with_calls(&self, functions: &[Walk], uses: &[Uses]) -> SameKeys {
         let mut same_keys = self.same_keys.clone();
-        let called = self.calls.iter().flat_map(|callee| functions[callee.index()].keys());
-        called.for_each(|&global| same_keys.more(global, More::Called));
-        if self.sets_registers {
+        for site in &self.sites {
+            for &array in uses[site.function.index()].keys() {
+                let mut following = Following { functions, uses, array, open: Vec::new(), left: MOST_FOLLOWED };
+                let mut elements = Vec::new();
+                match following.call(site, None, &mut elements) {
+                    Some(()) => {
+                        elements.into_iter().for_each(|keys| same_keys.called(array, keys, &self.known, site.span));
+                    }
+                    None => same_keys.more(array, More::Called(site.span)),
+                }
+            }
+        }
+        let sets_registers = |callee: &FunctionId| functions[callee.index()].sets_registers;
+        if self.sets_registers || self.all_calls(functions).iter().any(sets_registers) {
             same_keys.registers_change();
         }
         same_keys
@@ -224,7 +276,7 @@ impl Walk {
 
     fn one_of(&mut self, id: GlobalId, keys: &[&Expr], access: Access, span: Span) {
         let keys: Vec<Expr> = keys.iter().map(|key| self.locals.resolved(key)).collect();
-        self.same_keys.element(id, keys, span);
+        self.same_keys.element(id, keys, &self.known, span);
         self.touch(id, access, span);
     }
 
@@ -292,7 +344,8 @@ impl Walk {
             StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
             StmtKind::Expr(expr) => {
                 self.effect(expr);
-                self.locals.statement(expr, is_fixed);
+                let Walk { locals, parameters, .. } = self;
+                locals.statement(expr, |expr| parameters.has(expr));
             }
             StmtKind::If { condition, then, otherwise } => {
                 self.long(condition);
@@ -374,8 +427,10 @@ impl Walk {
         }
     }
 
-    fn call(&mut self, function: FunctionId, arguments: &[Expr]) {
+    fn call(&mut self, function: FunctionId, arguments: &[Expr], span: Span) {
         self.calls.push(function);
+        let known = arguments.iter().map(|argument| self.locals.resolved(argument)).collect();
+        self.sites.push(Site { function, arguments: known, span });
         let times = self.times();
         touched(&mut self.called, function, times);
         arguments.iter().for_each(|argument| self.expr(argument));
@@ -389,6 +444,7 @@ impl Walk {
             self.commands.extend(arguments.iter().map(Text::of));
         }
         self.hides |= builtin.guru;
+        self.has_effects |= !builtin.pure;
         arguments.iter().for_each(|argument| self.expr(argument));
     }
 
@@ -422,7 +478,7 @@ impl Walk {
                 self.long(condition);
                 self.branches(|walk| walk.long(then), |walk| walk.long(otherwise));
             }
-            LongKind::Call(function, arguments) => self.call(*function, arguments),
+            LongKind::Call(function, arguments) => self.call(*function, arguments, span),
             LongKind::Builtin(builtin, arguments) => self.builtin(builtin, arguments),
             LongKind::Assign(left, value) => {
                 self.long(value);
@@ -435,7 +491,10 @@ impl Walk {
                 }
                 self.long_place(left, span);
             }
-            LongKind::Print(print) => self.print(&print.pieces),
+            LongKind::Print(print) => {
+                self.has_effects = true;
+                self.print(&print.pieces);
+            }
             LongKind::Element(element) | LongKind::Extract { aggregate: element, .. } => {
                 self.element(element, Access::Read, span);
             }
@@ -470,7 +529,7 @@ impl Walk {
                 self.long(condition);
                 self.branches(|walk| walk.string(then), |walk| walk.string(otherwise));
             }
-            StringKind::Call(function, arguments) => self.call(*function, arguments),
+            StringKind::Call(function, arguments) => self.call(*function, arguments, span),
             StringKind::Builtin(builtin, arguments) => self.builtin(builtin, arguments),
             StringKind::Assign(left, value) => {
                 self.string(value);
@@ -489,6 +548,66 @@ impl Walk {
             StringKind::Literal(_) | StringKind::Saved(_) => {}
             StringKind::EmbeddedC(code) => self.embedded(code),
         }
+    }
+}
+
+/// Follows calls to what functions do with an array.
+struct Following<'w> {
+    functions: &'w [Walk],
+    uses: &'w [Uses],
+    array: GlobalId,
+    /// The functions that the calls lead through.
+    open: Vec<FunctionId>,
+    /// So many more calls are followed.
+    left: u32,
+}
+
+impl Following<'_> {
+    /// Adds the keys of each element that the called function names, for the caller of the first call. `within`: the function that
+    /// has the call, and its arguments; None: the first caller. None: it uses more than elements with known keys.
+    fn call(
+        &mut self,
+        site: &Site,
+        within: Option<(&Walk, &KnownLocals)>,
+        elements: &mut Vec<Vec<Expr>>,
+    ) -> Option<()> {
+        self.left = self.left.checked_sub(1)?;
+        if self.open.contains(&site.function) {
+            return None;
+        }
+        let values = site.arguments.iter().enumerate();
+        let values: Values =
+            values.map(|(index, argument)| (LocalId(index as u32), passed(argument, within))).collect();
+        let arguments = KnownLocals::of(values);
+        let walk = &self.functions[site.function.index()];
+        if walk.same_keys.has(self.array) {
+            let (keys, _) = walk.same_keys.of(self.array)?;
+            elements.push(keys.iter().map(|key| arguments.resolved(key)).collect());
+        }
+        self.open.push(site.function);
+        for inner in &walk.sites {
+            if self.uses[inner.function.index()].contains_key(&self.array) {
+                self.call(inner, Some((walk, &arguments)), elements)?;
+            }
+        }
+        self.open.pop();
+        Some(())
+    }
+}
+
+/// An argument in terms of the first caller; if that is not known, an expression that no key can be.
+fn passed(argument: &Expr, within: Option<(&Walk, &KnownLocals)>) -> Expr {
+    let is_known = within.is_none_or(|(caller, _)| caller.parameters.has(argument));
+    let span = argument.span();
+    match (argument, within) {
+        (Expr::Long(_), _) if !is_known => Expr::Long(LongExpr { kind: LongKind::TookNext, span }),
+        // A string that is no variable may be longer than what the parameter takes.
+        (Expr::String(text), _) if !is_known || !matches!(text.kind, StringKind::Variable(_)) => {
+            let unknown = || Box::new(text.clone());
+            Expr::String(StringExpr { kind: StringKind::Concatenate(unknown(), unknown()), span })
+        }
+        (_, Some((_, arguments))) => arguments.resolved(argument),
+        (_, None) => argument.clone(),
     }
 }
 

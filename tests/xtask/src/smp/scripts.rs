@@ -175,7 +175,7 @@ probe kernel.function("__x64_sys_getsid").return {
     },
     Script {
         name: "timers",
-        tries: "arrays of numbers and strings with one lock, three in a handler, iterated over, sorted and deleted by timers",
+        tries: "arrays of numbers and strings with stripes, by keys read from memory, three in a handler, iterated over, sorted and deleted by timers",
         text: pairs!(
             "timers",
             r#"probe kernel.function("__x64_sys_getsid") {

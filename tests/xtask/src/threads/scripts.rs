@@ -116,6 +116,41 @@ probe end {
         ..SCRIPT
     },
     Script {
+        name: "elements in functions",
+        text: r#"
+global p, q, torn, total
+function forward(k, d) { p[k] = p[k] + d; q[k] = q[k] - d; return p[k] }
+function backward(k, d) { q[k] = q[k] + d; p[k] = p[k] - d }
+function both(k) { m = forward(k, 5); backward(k, 4); return m }
+probe timer.profile { k = pid(); if (both(k) < 5) torn++ }
+probe timer.profile { k = pid(); backward(k, 7); if (p[k] + q[k]) torn++; forward(k, 7); if (p[k] + q[k]) torn++ }
+probe end {
+	foreach (k in p) { total += p[k]; if (p[k] + q[k]) torn++ }
+	log(total * 2 == target() && !torn ? "exact" : sprintf("%d of %d, torn %d", total, target(), torn))
+}
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "texts made by handlers, ten arrays",
+        text: r#"
+global a, b, c, d, e, f, g, h, i, j, torn, total
+probe timer.profile {
+	k = sprintf("%d of %d", pid(), tid())
+	if (k == "nobody") next
+	a[k] = a[k] + 1; b[k] = a[k]; c[k] = b[k]; d[k] = c[k]; e[k] = d[k]; f[k] = e[k]; g[k] = f[k]; h[k] = g[k]; i[k] = h[k]; j[k] = i[k]
+}
+probe timer.profile { k = sprintf("%d of %d", pid(), tid()); if (j[k] != i[k] || g[k] != c[k] || b[k] != a[k] || e[k] != h[k]) torn++; j[k] = d[k]; a[k] = f[k] }
+probe end {
+	foreach (k in a) { total += a[k]; if (a[k] != j[k]) torn++ }
+	log(total * 2 == target() && !torn ? "exact" : sprintf("%d of %d, torn %d", total, target(), torn))
+}
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
         name: "start and stop by thread",
         text: r#"
 global start, times, unknown

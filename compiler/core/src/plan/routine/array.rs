@@ -3,6 +3,7 @@
 //! Arrays, aggregates and `foreach`.
 
 use super::{Builder, ExprRef, Lowered, Scalar};
+use crate::plan::analysis::Held;
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
 use crate::program::uses::Counted;
@@ -60,7 +61,7 @@ impl Builder<'_, '_> {
     /// The element that the routine holds, if it is one of that array: then every element of the array that the routine
     /// names is that one, by keys without effect.
     fn held_of(&self, id: GlobalId) -> Option<Vec<Key>> {
-        let held = self.held.iter().position(|&held| held == id)?;
+        let held = self.held.iter().position(|&held| held == Some(id))?;
         Some(vec![Key::Held(held as u32)])
     }
 
@@ -173,11 +174,12 @@ impl Builder<'_, '_> {
     }
 
     /// Holds the stripe of an element.
-    pub(in crate::plan) fn hold(&mut self, array: GlobalId, keys: &[Expr], span: Span) -> Planned<()> {
-        let keys = self.keys(array, keys)?;
-        let map = self.map_of(array, &keys, span)?;
+    pub(in crate::plan) fn hold(&mut self, held: &Held, span: Span) -> Planned<()> {
+        let keys = self.keys(held.array, held.keys)?;
+        let map = self.map_of(held.array, &keys, span)?;
         self.push(Instr::Hold { held: self.held.len() as u32, map, keys });
-        self.held.push(array);
+        // What functions do with the element is not seen in what is kept of it here.
+        self.held.push((!held.called).then_some(held.array));
         Ok(())
     }
 

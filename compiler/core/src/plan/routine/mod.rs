@@ -34,7 +34,7 @@ pub(super) struct Builder<'p, 's> {
     /// By local: how it is stored.
     locals: Vec<Local>,
     /// Arrays whose one used element it holds, in the order of their [`Instr::Hold`].
-    held: Vec<GlobalId>,
+    held: Vec<Option<GlobalId>>,
     code: Vec<Instr>,
     labels: u32,
     /// Target of errors.

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The beginning of a handler that only computes locals: `file = $file; if (pid() != target()) next; inode = $file->f_inode`.
+//! Nobody can tell when it runs, so a handler takes the stripes of its arrays behind it, when it knows their keys; nothing
+//! has to be undone if it does not get them.
+
+use std::collections::BTreeSet;
+
+use super::same_key::Known;
+use super::uses::Walk;
+use super::{
+    Element, Expr, LocalId, LongExpr, LongKind, LongPlace, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
+};
+
+/// How many of the statements are the lead-in. `functions`: of the program.
+pub fn length(statements: &[Stmt], functions: &[Walk]) -> usize {
+    let is_quiet = |statement: &&Stmt| is_quiet(&Walk::of(std::slice::from_ref(*statement)), functions);
+    statements.iter().take_while(is_quiet).count()
+}
+
+/// Without globals, and without any effect but on locals.
+fn is_quiet(walk: &Walk, functions: &[Walk]) -> bool {
+    let is_quiet = |walk: &Walk| walk.uses.is_empty() && !walk.has_effects && !walk.hides;
+    is_quiet(walk) && walk.all_calls(functions).iter().all(|callee| is_quiet(&functions[callee.index()]))
+}
+
+/// What a handler knows behind its lead-in. `statements`: those after it; `locals`: of the handler.
+pub fn known(statements: &[Stmt], locals: usize, functions: &[Walk]) -> Known {
+    let walk = Walk::of(statements);
+    let written: BTreeSet<LocalId> = walk.written_locals().collect();
+    let mut known = Known::with((0..locals as u32).map(LocalId).filter(|local| !written.contains(local)).collect());
+    let may_write = walk.hides || walk.all_calls(functions).iter().any(|callee| functions[callee.index()].hides);
+    if let (false, Some(first)) = (may_write, statements.first()) {
+        First { known: &mut known, over: false }.statement(first);
+    }
+    known
+}
+
+/// Goes through what is evaluated whatever happens, in order, up to the first effect.
+struct First<'k> {
+    known: &'k mut Known,
+    /// There was an effect, or something that may not run.
+    over: bool,
+}
+
+impl First<'_> {
+    fn statement(&mut self, statement: &Stmt) {
+        match &statement.kind {
+            StmtKind::Block(statements) => statements.first().into_iter().for_each(|first| self.statement(first)),
+            StmtKind::Expr(expr) => self.expr(expr),
+            StmtKind::If { condition, .. } => self.long(condition),
+            StmtKind::DeleteElements { keys, .. } => keys.iter().flatten().for_each(|key| self.expr(key)),
+            _ => {}
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Long(expr) => self.long(expr),
+            Expr::String(expr) => self.text(expr),
+        }
+    }
+
+    fn element(&mut self, element: &Element) {
+        element.keys.iter().for_each(|key| self.expr(key));
+    }
+
+    /// The keys or the address of a place that is written then.
+    fn place(&mut self, place: &LongPlace) {
+        match place {
+            LongPlace::Element(element) => self.element(element),
+            LongPlace::Memory { .. } | LongPlace::Register { .. } => self.over = true,
+            LongPlace::Variable(_) => {}
+        }
+    }
+
+    fn long(&mut self, expr: &LongExpr) {
+        if self.over {
+            return;
+        }
+        match &expr.kind {
+            LongKind::Read { address, .. } => {
+                self.long(address);
+                if !self.over {
+                    self.known.reads(expr);
+                }
+            }
+            LongKind::KernelAddress { .. } => self.known.reads(expr),
+            LongKind::Negate(operand)
+            | LongKind::Not(operand)
+            | LongKind::Complement(operand)
+            | LongKind::SignExtend(operand, _)
+            | LongKind::Bits { value: operand, .. } => self.long(operand),
+            LongKind::Binary(op, left, right) => {
+                self.long(left);
+                match op.may_skip_right() {
+                    true => self.over = true,
+                    false => self.long(right),
+                }
+            }
+            LongKind::Compare(_, left, right) => {
+                self.text(left);
+                self.text(right);
+            }
+            LongKind::Element(element) | LongKind::Extract { aggregate: element, .. } => self.element(element),
+            LongKind::Contains { keys, .. } => keys.iter().flatten().for_each(|key| self.expr(key)),
+            LongKind::Assign(left, value) | LongKind::Update { left, value, .. } => {
+                self.place(left);
+                self.long(value);
+                self.over = true;
+            }
+            LongKind::Feed { aggregate, value } => {
+                self.element(aggregate);
+                self.long(value);
+                self.over = true;
+            }
+            LongKind::Const(_) | LongKind::Variable(_) | LongKind::Register { .. } | LongKind::Saved(_) => {}
+            LongKind::Builtin(builtin, arguments) if builtin.plain && builtin.pure && arguments.is_empty() => {}
+            _ => self.over = true,
+        }
+    }
+
+    fn text(&mut self, expr: &StringExpr) {
+        if self.over {
+            return;
+        }
+        match &expr.kind {
+            StringKind::Assign(left, value) | StringKind::Append(left, value) => {
+                if let StringPlace::Element(element) = &**left {
+                    self.element(element);
+                }
+                self.text(value);
+                self.over = true;
+            }
+            StringKind::Element(element) => self.element(element),
+            StringKind::Literal(_) | StringKind::Variable(_) | StringKind::Saved(_) => {}
+            StringKind::Builtin(builtin, arguments) if builtin.plain && builtin.pure && arguments.is_empty() => {}
+            _ => self.over = true,
+        }
+    }
+}

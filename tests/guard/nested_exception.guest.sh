@@ -1,0 +1,15 @@
+# Shows: an exception in the middle of a handler (a watchpoint, as it might be an NMI) whose own handler wants the stripe that the
+# interrupted one holds on this very CPU: it is passed over at once as nested, nothing waits, and the interrupted one goes on.
+# script: exception -g -DMAXTRYLOCK=1 -DTRYLOCKDELAY=1000000 tests/guard/nested_exception.stp
+# stdout: ^all: yes$
+# stdout: ^nested: yes$
+# stdout: ^locked: no$
+# limit: 120
+
+# Waiting would take a second for each of them.
+spilerun exception.ko --stats=json -c 'dd if=/dev/zero of=/dev/null bs=1 count=2000; echo 33 >/proc/sys/vm/dirty_ratio' 2>err
+for column in nested locked; do
+	if grep -qE "\"$column\":[1-9]" err; then echo "$column: yes"; else echo "$column: no"; fi
+done
+cat err
+gone exception

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! A guest that runs some of the scripts one after the other.
+//!
+//! Two things that look alike from outside are told apart. **A script does not end**: time goes on in the guest, which
+//! says so each second. After the script's time the guest itself writes down what all tasks do and kills the loader; that is a
+//! failure of ours. **The guest stands still**: it says nothing any more, and qemu says what its CPUs do. If one of them runs, it
+//! may be a handler that waits with interrupts off: a failure too. If all are halted, no timer comes any more, which is not
+//! in the power of a handler; the rest of the scripts runs in another guest.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use spile_guest::{Acceleration, End, Guest, Outcome, Streams};
+
+use super::Options;
+use super::pulse::Pulse;
+use super::shapes::Shape;
+use crate::fixtures;
+use crate::place::Place;
+
+/// Seconds of the guest that a script may take beyond its load.
+const BEYOND_LOAD: u64 = 60;
+/// The same with 64 CPUs in turns.
+const BEYOND_LOAD_OF_MANY: u64 = 400;
+/// Longest silence of a guest; for a busy machine more.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Shell functions. `begin NAME SECONDS`: says each second that time goes on, until another one begins; then, if it is
+/// the same, that it has not ended.
+const FUNCTIONS: &str = r#"
+begin() {
+	echo "$1" >/tmp/now
+	(
+		for second in $(seq "$2"); do
+			sleep 1
+			[ "$(cat /tmp/now)" = "$1" ] || exit 0
+			echo "$1 $second"
+		done
+		tell "$1" >"/tmp/$1.hung" 2>&1
+		give "/tmp/$1.hung" "$1.hung"
+		kill -KILL $(pidof turns) $(pidof spilerun)
+	) &
+}
+tell() {
+	echo "$1 has not ended. Uptime: $(cat /proc/uptime)"
+	for task in /proc/[0-9]*/task/[0-9]*; do
+		echo
+		echo "$task $(cat $task/comm) $(grep State $task/status) $(cat $task/wchan) $(tr '\0' ' ' <${task%/task/*}/cmdline)"
+		cat $task/stack
+	done
+	cat /proc/interrupts
+	for key in l w q t; do echo $key >/proc/sysrq-trigger; sleep 0.2; done
+	dmesg
+}
+"#;
+
+/// How a guest has ended.
+pub struct Ended {
+    outcome: Outcome,
+    /// Number of scripts that have ended.
+    pub scripts: usize,
+    /// It stood still in the next one: what qemu and the kernel say.
+    pub standstill: Option<String>,
+}
+
+/// Whether all CPUs were halted, by what qemu says of their registers.
+pub fn is_halted(standstill: &str) -> bool {
+    standstill.contains("HLT=1") && !standstill.contains("HLT=0")
+}
+
+impl Ended {
+    /// A file that the guest has given; empty if it has not.
+    pub fn file(&self, name: &str) -> String {
+        self.outcome.files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// Lines of the kernel's log that tell of something wrong.
+    pub fn complaints(&self) -> Vec<String> {
+        let is_bad = |line: &&str| ["WARNING:", "BUG:", "Oops"].iter().any(|word| line.contains(word));
+        self.file("dmesg").lines().filter(is_bad).map(str::to_string).collect()
+    }
+}
+
+/// Runs the scripts, each with its module.
+pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, PathBuf)]) -> Result<Ended> {
+    let mut guest = Guest::new(place.kernel.clone());
+    guest.memory_mib(2048).examined();
+    if options.many {
+        guest.acceleration(Acceleration::Tcg).cpus(64).parameter("possible_cpus=512");
+    } else {
+        guest.emulator(super::emulator::emulator(root)?).acceleration(Acceleration::Parallel).cpus(2);
+    }
+    guest.program(root.join("target/debug/spilerun"), "/usr/bin/spilerun")?;
+    guest.program(fixtures::program(root, "turns")?, "/usr/bin/turns")?;
+    let limit = options.seconds + if options.many { BEYOND_LOAD_OF_MANY } else { BEYOND_LOAD };
+    let mut commands = format!(
+        "{FUNCTIONS}cat >/root/load <<'END'\nend=$(($(date +%s) + {}))\nwhile turns {}; do [ $(date +%s) -lt $end ] || exit 0; done\nexit 1\nEND\n",
+        options.seconds, options.turns
+    );
+    for (shape, module) in scripts {
+        let script = &shape.script;
+        guest.copy(module, format!("/root/{}.ko", script.name))?;
+        commands += &format!("begin {} {limit}\n{}", script.name, commands_of(shape));
+        if options.many {
+            commands += &format!("begin {}.going {limit}\n{}", script.name, commands_of_many(script.name));
+        }
+    }
+    commands += "echo >/tmp/now\n";
+    // Longer than all deadlines in the guest: it is the silence that ends a guest.
+    let runs = if options.many { 2 } else { 1 };
+    let most = 120 + scripts.len() as u64 * runs * 2 * limit;
+    guest.script(&commands).time_limit(Duration::from_secs(most) * crate::measure::busy());
+    let pulse = Pulse::new();
+    let running = guest.start(Streams { stdout: Box::new(pulse.clone()), ..Streams::discard() })?;
+    let outcome = pulse.watch(&running.interrupter(), SILENCE, || running.wait())?;
+    let is_over = |name: &str| outcome.files.contains_key(&format!("{name}.err"));
+    let last = if options.many { ".going" } else { "" };
+    let ended = scripts.iter().take_while(|(shape, _)| is_over(&format!("{}{last}", shape.script.name))).count();
+    match outcome.end {
+        End::Exited(0) => Ok(Ended { outcome, scripts: scripts.len(), standstill: None }),
+        End::Killed => {
+            let text = format!(
+                "last said: {}\n\n{}\n\nconsole:\n{}",
+                pulse.last(),
+                outcome.examination.as_deref().unwrap_or_default(),
+                outcome.console
+            );
+            Ok(Ended { outcome, scripts: ended, standstill: Some(text) })
+        }
+        _ => bail!("the guest ended early: {:?}\n{}", outcome.end, outcome.console),
+    }
+}
+
+/// What records hold is added up in the guest: there are millions.
+fn commands_of(shape: &Shape) -> String {
+    let script = &shape.script;
+    let name = script.name;
+    // It is no part of a hit; what it does meanwhile is done when it goes on. By its number: the command of -c is called spilerun
+    // too before it begins; it would be stopped with it, and not go on with it because it has another name by then.
+    let stops = "sleep 0.4; for time in 1 2; do kill -STOP $loader; sleep 0.4; kill -CONT $loader; sleep 0.2; done";
+    let stops = if script.loader_stops { format!("({stops}) >/dev/null 2>&1 &\n") } else { String::new() };
+    let meanwhile = shape.meanwhile.map(|command| {
+        format!("(until [ -e /tmp/load ]; do usleep 10000; done; while [ -e /tmp/load ]; do {command}; done) >/dev/null 2>&1 &\n")
+    });
+    let meanwhile = meanwhile.unwrap_or_default();
+    format!(
+        "rm -f /tmp/load\n{meanwhile}spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err &
+loader=$!\n{stops}wait $loader; echo status $? >>/tmp/load
+if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
+mv /tmp/load /tmp/out; give /tmp/out {name}.out; give /tmp/err {name}.err; rm -f /tmp/printed\n"
+    )
+}
+
+/// Once more with CPUs that go off and come back; what the module takes is told.
+fn commands_of_many(name: &str) -> String {
+    let going = "for time in 1 2 3; do
+	for cpu in 1 5 63; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online; done; sleep 0.2
+	for cpu in 1 5 63; do echo 1 >/sys/devices/system/cpu/cpu$cpu/online; done; sleep 0.2
+done";
+    format!(
+        "cat >/root/going <<'END'\n{going}\nEND\n
+spilerun -v -o /tmp/printed -c 'sh /root/going & turns 1000 1 >/tmp/load; wait' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
+if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
+[ \"$(cat /sys/devices/system/cpu/online)\" = 0-63 ] || echo 'a CPU did not come back' >>/tmp/err
+grep -F ' loaded: ' /tmp/err >/tmp/memory; give /tmp/memory {name}.memory; sed -i /^NOTICE:/d /tmp/err
+give /tmp/load {name}.going.out; give /tmp/err {name}.going.err; rm -f /tmp/printed\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_cpu_that_runs_may_be_in_a_handler() {
+        assert!(super::is_halted("CPU#0\nHLT=1\nCPU#1\nHLT=1"));
+        assert!(!super::is_halted("CPU#0\nHLT=1\nCPU#1\nHLT=0"));
+        assert!(!super::is_halted("it did not answer"));
+    }
+}

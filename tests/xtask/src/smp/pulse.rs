@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Whether time goes on in a guest: it says something each second.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use spile_guest::Interrupter;
+
+/// What the guest has said, and when. Clones are of the same guest.
+#[derive(Clone, Debug)]
+pub struct Pulse(Arc<Mutex<Said>>);
+
+#[derive(Debug)]
+struct Said {
+    when: Instant,
+    last: String,
+}
+
+impl Pulse {
+    /// Of a guest that starts now.
+    pub fn new() -> Pulse {
+        Pulse(Arc::new(Mutex::new(Said { when: Instant::now(), last: String::new() })))
+    }
+
+    /// The last line.
+    pub fn last(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).last.clone()
+    }
+
+    fn silence(&self) -> Duration {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).when.elapsed()
+    }
+
+    /// Waits for the guest; kills it after a silence of that length, or longer if this machine is busy.
+    pub fn watch<T>(&self, guest: &Interrupter, longest: Duration, wait: impl FnOnce() -> T) -> T {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(200));
+                    if self.silence() > longest * crate::measure::busy() {
+                        return guest.kill();
+                    }
+                }
+            });
+            let result = wait();
+            over.store(true, Ordering::Relaxed);
+            result
+        })
+    }
+}
+
+impl Write for Pulse {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        said.when = Instant::now();
+        if let Some(line) = text.lines().last() {
+            said.last = line.to_string();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_last() {
+        let pulse = Pulse::new();
+        pulse.clone().write_all(b"latency 1\nlatency 2\n").expect("it never fails");
+        assert_eq!(pulse.last(), "latency 2");
+        assert!(pulse.silence() < Duration::from_secs(30));
+    }
+}

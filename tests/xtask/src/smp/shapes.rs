@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! More scripts for `cargo xtask smp`: shapes of handlers that take several locks, by different ways and in different
+//! orders, and what else goes on meanwhile. As scripts.rs has it.
+
+use super::scripts::{SCRIPTS, Script};
+
+/// A script, and how it is run.
+pub struct Shape {
+    /// The script.
+    pub script: Script,
+    /// An option of spile.
+    pub option: Option<&'static str>,
+    /// A shell command that is repeated while there is load; its output is dropped.
+    pub meanwhile: Option<&'static str>,
+}
+
+/// All scripts: those of scripts.rs, then these.
+pub fn all() -> impl Iterator<Item = Shape> {
+    SCRIPTS.into_iter().map(plain).chain(SHAPES)
+}
+
+const fn plain(script: Script) -> Shape {
+    Shape { script, option: None, meanwhile: None }
+}
+
+const SHAPES: [Shape; 10] = [
+    plain(Script {
+        name: "functions",
+        tries: "two arrays with stripes, changed by nested functions in opposite orders",
+        text: r#"
+global p, q, torn, at
+function forward(k, d) { p[k] = p[k] + d; q[k] = q[k] - d; return p[k] }
+function backward(k, d) { q[k] = q[k] + d; p[k] = p[k] - d }
+function both(k) { m = forward(k, 5); backward(k, 4); return m }
+probe kernel.function("__x64_sys_getsid") { k = $regs->di; if (both(k) < 5) torn++ }
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	backward(k, 7)
+	if (q[k] + p[k]) torn++
+	forward(k, 7)
+	at[k] = p[k]
+}
+probe timer.ms(10) { foreach (k in p) if (p[k] + q[k] || at[k] > p[k]) torn++ }
+probe end {
+	foreach (k in p) { count += p[k]; sum += k * p[k]; if (p[k] + q[k]) torn++ }
+	printf("functions %d %d %d\n", count, sum, torn)
+}
+"#,
+        loader_stops: false,
+    }),
+    plain(Script {
+        name: "direct",
+        tries: "arrays with stripes whose keys are read from memory, without locals; three in a handler",
+        text: r#"
+global a, b, c, torn
+probe kernel.function("__x64_sys_getsid") {
+	a[$regs->di] = a[$regs->di] + 1
+	b[$regs->di, "x"] = a[$regs->di]
+	if ($regs->di in c && c[$regs->di] > b[$regs->di, "x"]) torn++
+	c[$regs->di] = a[$regs->di]
+}
+probe end {
+	foreach (k in a) { count += a[k]; sum += k * a[k]; if (b[k, "x"] != a[k] || c[k] != a[k]) torn++ }
+	printf("direct %d %d %d\n", count, sum, torn)
+}
+"#,
+        loader_stops: true,
+    }),
+    plain(Script {
+        name: "recursion",
+        tries: "an array and a number that a recursive function changes",
+        text: r#"
+global a, depth, torn
+function down(k, n) { depth++; a[k]++; m = n > 1 ? down(k, n - 1) : a[k]; depth--; return m }
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	if (depth || down(k, 3) % 3 || depth) torn++
+}
+probe kernel.function("__x64_sys_getsid").return { if (a[@entry($regs->di)] % 3) torn++ }
+probe end {
+	foreach (k in a) { count += a[k] / 3; sum += k * (a[k] / 3) }
+	printf("recursion %d %d %d\n", count, sum, torn)
+}
+"#,
+        loader_stops: false,
+    }),
+    plain(Script {
+        name: "cleaners",
+        tries: "an array with stripes from which timers delete one element after the other while handlers make them",
+        text: r#"
+global a, gone, some, count, sum, torn, cleaned
+probe kernel.function("__x64_sys_getsid") { k = $regs->di; if (k in a && !a[k]) torn++; a[k] = a[k] + 1 }
+probe timer.ms(7) {
+	foreach (k in a) { count += a[k]; sum += k * a[k]; gone[k] = 1 }
+	foreach (k in gone) { delete a[k]; if (k in a) torn++; cleaned++ }
+	delete gone
+	foreach (k in a) torn++
+}
+probe timer.ms(11) {
+	foreach (k- in a limit 5) { count += a[k]; sum += k * a[k]; some[k] = 1 }
+	foreach (k in some) { delete a[k]; cleaned++ }
+	delete some
+}
+probe end {
+	foreach (k in a) { count += a[k]; sum += k * a[k] }
+	printf("cleaners %d %d %d\n", count, sum, torn + !cleaned)
+}
+"#,
+        loader_stops: true,
+    }),
+    plain(Script {
+        name: "stacks",
+        tries: "aggregates by stack, fed by two probes, read and deleted by timers",
+        text: r#"
+global by, count, sum, torn
+probe kernel.function("__x64_sys_getsid") { by[backtrace(), cpu()] <<< $regs->di }
+probe timer.ms(50) {
+	foreach ([s, c] in by) { count += @count(by[s, c]); sum += @sum(by[s, c]); if (@max(by[s, c]) > 63) torn++ }
+	delete by
+}
+probe end {
+	foreach ([s, c] in by) { count += @count(by[s, c]); sum += @sum(by[s, c]) }
+	printf("stacks %d %d %d\n", count, sum, torn)
+}
+"#,
+        loader_stops: false,
+    }),
+    Shape {
+        script: Script {
+            name: "procfs",
+            tries: "counted arrays, arrays with stripes and aggregates, read by files in /proc",
+            text: r#"
+global a, b, s, torn, read
+probe kernel.function("__x64_sys_getsid") { k = $regs->di; a[k]++; b[k] = b[k] + 1; s <<< k }
+probe procfs("sums").read {
+	foreach (k in a) counted += a[k]
+	foreach (k+ in b) made += b[k]
+	if (counted != made || made != @count(s)) torn++
+	read++
+	$value = sprintf("%d %d %d\n", counted, made, @count(s))
+}
+probe end {
+	foreach (k in b) { count += b[k]; sum += k * b[k]; if (a[k] != b[k]) torn++ }
+	printf("procfs %d %d %d\n", count, sum, torn + !read)
+}
+"#,
+            loader_stops: false,
+        },
+        option: None,
+        meanwhile: Some("cat /proc/systemtap/procfs/sums; usleep 20000"),
+    },
+    plain(Script {
+        name: "many",
+        tries: "ten arrays with stripes in a handler, used in opposite orders",
+        text: r#"
+global a, b, c, d, e, f, g, h, i, j, torn
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	a[k] = a[k] + 1; b[k] = a[k]; c[k] = b[k]; d[k] = c[k]; e[k] = d[k]; f[k] = e[k]; g[k] = f[k]; h[k] = g[k]; i[k] = h[k]; j[k] = i[k]
+}
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	if (j[k] != i[k] || i[k] != h[k] || h[k] != g[k] || g[k] != f[k] || f[k] != e[k] || e[k] != d[k] || d[k] != c[k] || c[k] != b[k] || b[k] != a[k]) torn++
+	j[k] = -1; i[k] = -1; h[k] = a[k]; j[k] = a[k]; i[k] = j[k]
+}
+probe end {
+	foreach (k in a) { count += a[k]; sum += k * a[k]; if (j[k] != a[k]) torn++ }
+	printf("many %d %d %d\n", count, sum, torn)
+}
+"#,
+        loader_stops: false,
+    }),
+    plain(Script {
+        name: "strings",
+        tries: "arrays with stripes by texts that handlers make; left early by some runs",
+        text: r#"
+global a, b, skipped, skipped_sum, torn
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	if (k % 8 == 3) { k = -k }
+	name = sprintf("%s of %d", execname(), k)
+	if (k < 0) next
+	a[name] = a[name] + 1
+	b[name, k] = sprintf("%d", a[name])
+	if (strtol(b[name, k], 10) != a[name]) torn++
+}
+probe kernel.function("__x64_sys_getsid") { if ($regs->di % 8 != 3) next; skipped++; skipped_sum += $regs->di }
+probe end {
+	foreach ([n, k] in b) { count += a[n]; sum += k * a[n]; if (strtol(b[n, k], 10) != a[n]) torn++ }
+	printf("strings %d %d %d\n", count + skipped, sum + skipped_sum, torn)
+}
+"#,
+        loader_stops: true,
+    }),
+    Shape {
+        script: Script {
+            name: "whole_handlers",
+            tries: "arrays that handlers lock as a whole because `-D WHOLE_LOCKS` asks for it",
+            text: r#"
+global from, to, torn, listed
+probe kernel.function("__x64_sys_getsid") { k = $regs->di; from[k] = from[k] - 1; to[k] = to[k] + 1 }
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	if (from[k] + to[k]) torn++
+	if (k == 5) { total = 0; foreach (i in from) total += from[i] + to[i]; if (total) torn++; listed++ }
+}
+probe end {
+	foreach (k in to) { count += to[k]; sum += k * to[k]; if (from[k] + to[k]) torn++ }
+	printf("whole_handlers %d %d %d\n", count, sum, torn + !listed)
+}
+"#,
+            loader_stops: true,
+        },
+        option: Some("-DWHOLE_LOCKS"),
+        meanwhile: None,
+    },
+    plain(Script {
+        name: "writers",
+        tries: "numbers that belong together, read by each call and seldom written",
+        text: r#"
+global x, y, z, n, sum, torn, written
+probe kernel.function("__x64_sys_getsid") { n++; sum += $regs->di; if (x + y != z) torn++ }
+probe kernel.function("__x64_sys_getsid").return {
+	if (x + y != z) torn++
+	if (@entry($regs->di) == 3) { x++; y += 2; z += 3; written++ }
+}
+probe timer.ms(5) { x++; y -= 3; z -= 2 }
+probe end { printf("writers %d %d %d\n", n, sum, torn + !written + (x + y != z)) }
+"#,
+        loader_stops: true,
+    }),
+];
