@@ -62,8 +62,8 @@ impl Damaged<'_, '_> {
     /// Where the header of one of the sections is.
     fn section(&mut self) -> usize {
         let count = self.number(60, 2) as usize;
-        let table = usize::try_from(self.number(40, 8)).unwrap_or(0);
-        table.saturating_add(self.choices.of(count.clamp(1, 64)) * HEADER)
+        let table = self.number(40, 8) % (self.file.len() as u64 + 1);
+        (table as usize).saturating_add(self.choices.of(count.clamp(1, 64)) * HEADER)
     }
 
     fn value(&mut self, before: u64) -> u64 {
