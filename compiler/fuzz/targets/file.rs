@@ -77,7 +77,7 @@ impl Damaged<'_, '_> {
             5 => 1 << 63,
             6 => length,
             7 => length - 1,
-            8 => u64::MAX - before + 1,
+            8 => before.wrapping_neg(),
             9 => u64::from(u32::MAX),
             10 => before << 8,
             11 => before >> 1,
