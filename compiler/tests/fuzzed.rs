@@ -59,7 +59,7 @@ macro_rules! each {
     };
 }
 
-each! { script tapset rc elf dwarf btf index packed meta record conf line signature }
+each! { script tapset rc elf dwarf btf index file packed meta record conf line signature }
 
 /// The entries that a tree is made of come out as they went in.
 #[test]

@@ -24,7 +24,7 @@ fn object(directory: &TempDir, contents: &[u8]) -> PathBuf {
     empty.resize(seal::BYTES, 0);
     let numbers: Vec<String> = empty.iter().map(u8::to_string).collect();
     let text = format!(
-        ".section {SECTION},\"a\"\n.incbin \"{}\"\n.section {},\"a\"\n.byte {}\n",
+        ".section .gnu.linkonce.this_module,\"aw\"\n.zero 24\n.asciz \"script\"\n.zero 100\n.section {SECTION},\"a\"\n.incbin \"{}\"\n.section {},\"a\"\n.byte {}\n",
         bytes.display(),
         seal::SECTION,
         numbers.join(",")

@@ -11,7 +11,7 @@
 # stdout: ^labels alike: [1-9][0-9]*$
 # stdout: ^calls alike: [1-9][0-9]*$
 # stdout: ^deep alike: [1-9][0-9]*$
-# stdout: ^C alike: [1-9][0-9]*$
+# stdout: ^C alike: [1-9][0-9]*, breakpoints that stay: [1-9][0-9]*$
 # stdout: \$file->f_path->dentry->d_name->name  \(const unsigned char\*; kernel\.function\("vfs_read"\)\)$
 # stdout: all is well$
 # stdout: ^check 0$
@@ -47,6 +47,7 @@ probe kernel.function("task_pid_vnr").inline ?, kernel.function("fdget_pos").inl
 probe kernel.function("tcp_*").label("out") ? { println($$parms) }
 probe kernel.function("vfs_read").callee("rw_verify_area") ? { println($$parms) }
 probe kernel.function("vfs_write").callees(2) { println($$parms) }
+probe kernel.function("_static_cpu_has").label("*") ?, kernel.function("arch_static_branch").label("*") ? { println(pp()) }
 probe kernel.trace("sched_switch") { println($prev->pid, @var("jiffies_64"), @var("nr_threads")) }
 probe module("nfs").function("nfs_file_read") { println($iocb, $$vars, @var("nfs_net_id", "nfs")) }
 EOF
@@ -54,7 +55,7 @@ EOF
 for kernel in -r"$RELEASE" --index=kernel.index; do
   "$SPILE" "$kernel" -p3 -m same compiled.stp | grep -v '^static const unsigned char meta\|^	"' >"code$kernel"
 done
-cmp "./code-r$RELEASE" ./code--index=kernel.index && echo "C alike: $(wc -l <"./code-r$RELEASE")"
+cmp "./code-r$RELEASE" ./code--index=kernel.index && echo "C alike: $(wc -l <"./code-r$RELEASE"), breakpoints that stay: $(grep -c 'stays_breakpoint = 1' "./code-r$RELEASE")"
 
 cat >script.stp <<'EOF'
 probe kernel.function("vfs_read") { println(kernel_string($file->f_path->dentry->d_name->name)) }

@@ -9,6 +9,7 @@
 mod btf;
 pub mod die;
 pub mod elf;
+mod file;
 mod loader;
 mod objects;
 mod root_part;
@@ -25,7 +26,7 @@ pub struct Target {
     pub longest: usize,
 }
 
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "script", run: scripts::script, seeds: scripts::seeds, longest: 2000 },
     Target { name: "tapset", run: scripts::tapset, seeds: scripts::tapset_seeds, longest: 2000 },
     Target { name: "rc", run: scripts::rc, seeds: scripts::rc_seeds, longest: 400 },
@@ -33,6 +34,7 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "dwarf", run: objects::dwarf, seeds: objects::dwarf_seeds, longest: 400 },
     Target { name: "btf", run: objects::btf, seeds: objects::btf_seeds, longest: 400 },
     Target { name: "index", run: objects::index, seeds: objects::index_seeds, longest: 600 },
+    Target { name: "file", run: file::file, seeds: file::seeds, longest: 120 },
     Target { name: "packed", run: objects::packed, seeds: objects::packed_seeds, longest: 1000 },
     Target { name: "meta", run: loader::meta, seeds: loader::meta_seeds, longest: 1000 },
     Target { name: "record", run: loader::record, seeds: loader::record_seeds, longest: 400 },

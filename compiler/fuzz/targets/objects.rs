@@ -73,14 +73,16 @@ pub fn elf(bytes: &[u8]) {
     open(bytes.to_vec()).iter().for_each(ask);
 }
 
+pub fn int(tree: &mut Tree) -> usize {
+    let attributes =
+        vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(4)), (at::ENCODING, Value::Number(5))];
+    tree.add(0, tag::BASE, attributes)
+}
+
 /// Without the page of code, which would be most of them.
 pub fn elf_seeds() -> Vec<Vec<u8>> {
     let mut tree = Tree::new();
-    let of = tree.add(
-        0,
-        tag::BASE,
-        vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(4)), (at::ENCODING, Value::Number(5))],
-    );
+    let of = int(&mut tree);
     tree.add_function(of, vec![0x91, 0x10]);
     let whole = tree.object();
     let text = whole.windows(64).position(|bytes| bytes == [0x90; 64]).unwrap_or(0);

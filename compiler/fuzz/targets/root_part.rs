@@ -5,6 +5,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use spilerun::error::Error;
 use spilerun::file;
@@ -51,13 +52,14 @@ fn message(choices: &mut Choices) -> Message {
     Message { kind, numbers, data }
 }
 
-/// Of the wrong kind, sealed with no module in it, or none.
+/// Of the wrong kind, sealed with no module in it, or none. Made once: that takes many system calls.
 fn descriptor(which: u8) -> Option<OwnedFd> {
-    match which % 4 {
-        0 => std::fs::File::open("/dev/null").ok().map(OwnedFd::from),
-        1 => Image::of(b"\x7fELF, and no more").ok()?.file()?.try_clone_to_owned().ok(),
-        _ => None,
-    }
+    static MADE: OnceLock<[Option<OwnedFd>; 2]> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let sealed = || Image::of(b"\x7fELF, and no more").ok()?.file()?.try_clone_to_owned().ok();
+        [std::fs::File::open("/dev/null").ok().map(OwnedFd::from), sealed()]
+    });
+    made.get(usize::from(which % 4))?.as_ref()?.try_clone().ok()
 }
 
 /// A rank, and messages one after the other, each with a descriptor or none; what answers are read as at the other end. Then the

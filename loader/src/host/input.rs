@@ -27,10 +27,10 @@ impl Input {
         }
         let path = format!("/proc/systemtap/{module}/__stdin");
         let file = OpenOptions::new().write(true).open(path).ok()?;
-        let terminal = keys_at_once();
-        // Blocks in read(2), possibly for ever: it ends with the process.
-        std::thread::spawn(move || hand_over(std::io::stdin().lock(), file));
-        Some(Input { terminal })
+        let input = Input { terminal: keys_at_once() };
+        // Blocks in read(2), possibly for ever: it ends with the process. Without the thread there is no input.
+        std::thread::Builder::new().spawn(move || hand_over(std::io::stdin().lock(), file)).ok()?;
+        Some(input)
     }
 }
 

@@ -40,6 +40,9 @@ pub struct File {
 /// Modules that spile builds have up to some MB; with debug information in embedded C, some ten.
 const MAX_IMAGE: u64 = 256 << 20;
 
+/// The description: up to some MB, with tens of thousands of probes.
+const MAX_META: usize = 64 << 20;
+
 impl File {
     /// Opens the file; a bare name is looked up among the running kernel's prebuilt modules.
     pub fn find(module: &Path) -> Result<File, Error> {
@@ -58,7 +61,13 @@ impl File {
 
     fn read(path: &Path) -> Result<File, Error> {
         let image = budget::read_file(path, "a module", MAX_IMAGE);
-        File::of(path.to_path_buf(), image.map_err(|error| Error::Unreadable { path: path.to_path_buf(), error })?)
+        let image = image.map_err(|error| Error::Unreadable { path: path.to_path_buf(), error })?;
+        let file = File::of(path.to_path_buf(), image)?;
+        // The session would be that of another module.
+        match file.has_its_name() {
+            true => Ok(file),
+            false => Err(Error::BadName { path: file.path, name: file.description.meta.name }),
+        }
     }
 
     /// From bytes already read.
@@ -135,6 +144,11 @@ impl Description {
     /// From the bytes of `.spile.meta`; `path` is for messages.
     pub fn decode(path: &Path, section: &[u8]) -> Result<Description, Error> {
         let path = || path.to_path_buf();
+        // Decoded, it takes several times as much.
+        if section.len() > MAX_META {
+            let error = std::io::Error::new(std::io::ErrorKind::FileTooLarge, "its description is larger than 64 MB");
+            return Err(Error::Unreadable { path: path(), error });
+        }
         let mut meta = Meta::decode(section).map_err(|error| Error::Meta { path: path(), error })?;
         escape_shown(&mut meta);
         // The names become parts of paths.
@@ -177,6 +191,14 @@ fn escape_shown(meta: &mut Meta) {
 pub(crate) mod tests {
     use super::*;
     use crate::elf::tests::with_sections;
+
+    /// The section by which the kernel knows the module's name, behind its state and the links of a list.
+    pub fn this_module(name: &str) -> Vec<u8> {
+        let mut section = vec![0; 24];
+        section.extend(name.bytes());
+        section.resize(24 + MAX_NAME, 0);
+        section
+    }
 
     /// A file with these sections and a correct checksum.
     pub fn sealed(sections: &[(&str, &[u8])]) -> Vec<u8> {
@@ -244,10 +266,7 @@ pub(crate) mod tests {
     #[test]
     fn a_module_gets_a_name_of_its_own() {
         let meta = Meta { name: "script_1".into(), ..Meta::default() };
-        // The state and the links.
-        let mut module = vec![0; 24];
-        module.extend(b"script_1");
-        module.resize(24 + MAX_NAME, 0);
+        let mut module = this_module("script_1");
         module.extend([7; 100]);
         let image = with_sections(&[(meta::SECTION, &meta.encode()), (".gnu.linkonce.this_module", &module)]);
         let description = parse(Path::new("a"), &image).unwrap();
@@ -280,6 +299,27 @@ pub(crate) mod tests {
         assert!(matches!(parse_meta(&format), Err(Error::Format { index: 1, .. })));
         let description = Meta { name: "x".into(), descriptions: vec![vec![0; 4]], ..Meta::default() };
         assert!(matches!(parse_meta(&description), Err(Error::Description { index: 0, .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_another_module_for_the_kernel_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.ko");
+        let meta = Meta { name: "script_1".into(), ..Meta::default() }.encode();
+        for (name, fits) in [("script_1", true), ("other", false), ("", false)] {
+            let sections = [(meta::SECTION, &meta[..]), (".gnu.linkonce.this_module", &this_module(name))];
+            std::fs::write(&path, sealed(&sections)).unwrap();
+            assert_eq!(File::find(&path).is_ok(), fits, "{name}");
+        }
+    }
+
+    #[test]
+    fn no_description_is_too_large_for_the_memory() {
+        let meta = Meta { name: "x".into(), ..Meta::default() };
+        let mut section = meta.encode();
+        section.resize(MAX_META + 1, 0);
+        let error = Description::decode(Path::new("a"), &section).unwrap_err();
+        assert!(error.to_string().contains("larger than 64 MB"), "{error}");
     }
 
     #[test]

@@ -2,19 +2,20 @@
 
 //! `--metrics unix:PATH`: serves Prometheus text on a socket while the session runs.
 //!
-//! A separate thread answers one client after the other: a client that sends `GET` or `HEAD` gets an HTTP/1.0 answer
-//! (`curl --unix-socket`), one that sends nothing the text only (`socat`). A slow client is dropped after [`PATIENCE`];
-//! the session does not depend on any of them.
+//! A separate thread answers clients: one that sends `GET` or `HEAD` gets an HTTP/1.0 answer (`curl --unix-socket`), one that sends
+//! nothing the text only (`socat`). A slow client is dropped after [`PATIENCE`], and keeps neither others nor the session waiting.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, socket};
 
 use crate::error::Error;
 
@@ -25,8 +26,8 @@ const SILENCE: Duration = Duration::from_millis(200);
 /// Maximum length of a request.
 const MAX_REQUEST: usize = 8 << 10;
 
-/// Interval of checks that the socket still exists, in milliseconds.
-const LOOK_INTERVAL: u16 = 5000;
+/// Interval of checks that the socket still exists.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Prefix of a socket's path in `--metrics`.
 pub const PREFIX: &str = "unix:";
@@ -45,7 +46,7 @@ impl Exporter {
     pub fn open(path: &Path) -> Result<Exporter, Error> {
         let failed = |error| Error::OpenOutput { path: path.to_path_buf(), error };
         let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
-        if is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+        if is_socket && is_abandoned(path) {
             fs::remove_file(path).map_err(failed)?;
         }
         let (listener, inode) = listen(path).map_err(failed)?;
@@ -54,19 +55,35 @@ impl Exporter {
 
     /// Serves until `stop_wanted` is readable.
     pub fn serve(&mut self, stop_wanted: BorrowedFd<'_>, text: impl Fn() -> String) {
+        let mut clients: VecDeque<Client> = VecDeque::new();
         loop {
-            let mut descriptors =
-                [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN), PollFd::new(stop_wanted, PollFlags::POLLIN)];
-            if poll(&mut descriptors, LOOK_INTERVAL).is_err_and(|errno| errno != nix::errno::Errno::EINTR) {
+            let mut descriptors = vec![
+                PollFd::new(stop_wanted, PollFlags::POLLIN),
+                PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
+            ];
+            descriptors.extend(clients.iter().map(|client| PollFd::new(client.stream.as_fd(), client.events())));
+            let next = clients.iter().map(Client::left).min().unwrap_or(LOOK_INTERVAL);
+            // Rounded up: with a timeout of 0 it would poll again and again.
+            let milliseconds = u16::try_from(next.min(LOOK_INTERVAL).as_millis() + 1).unwrap_or(u16::MAX);
+            if poll(&mut descriptors, milliseconds).is_err_and(|errno| errno != nix::errno::Errno::EINTR) {
                 return;
             }
-            let [client, stop] = descriptors.map(|descriptor| descriptor.any().unwrap_or(false));
+            let mut ready = descriptors.iter().map(|descriptor| descriptor.any().unwrap_or(false));
+            let (stop, is_called) = (ready.next().unwrap_or(false), ready.next().unwrap_or(false));
+            let ready: Vec<bool> = ready.collect();
             if stop {
                 return;
             }
-            if client && let Ok((stream, _)) = self.listener.accept() {
-                // Ignore clients that are gone or slow.
-                let _ = answer(stream, stop_wanted, &text);
+            let mut ready = ready.into_iter();
+            clients.retain_mut(|client| {
+                let is_due = ready.next().unwrap_or(false) || client.left().is_zero();
+                !is_due || client.go_on(&text)
+            });
+            if is_called && let Ok((stream, _)) = self.listener.accept() {
+                if clients.len() >= MOST_CLIENTS {
+                    clients.pop_front();
+                }
+                clients.extend(Client::new(stream));
             }
             self.come_back();
         }
@@ -80,6 +97,16 @@ impl Exporter {
             (self.listener, self.inode) = (listener, inode);
         }
     }
+}
+
+/// Whether nobody listens to the socket. Does not wait: one who listens and accepts nobody would keep the session from starting.
+fn is_abandoned(path: &Path) -> bool {
+    let connect = || -> nix::Result<()> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        nix::sys::socket::connect(socket.as_raw_fd(), &UnixAddr::new(path)?)
+    };
+    connect() == Err(nix::errno::Errno::ECONNREFUSED)
 }
 
 fn listen(path: &Path) -> io::Result<(UnixListener, u64)> {
@@ -97,82 +124,94 @@ impl Drop for Exporter {
     }
 }
 
-/// A client, with its time limit.
-struct Client<'s> {
+/// Clients that are served at the same time; the one that has been there longest makes room for another.
+const MOST_CLIENTS: usize = 64;
+
+/// A client, with its time limit. Nothing here waits for it.
+struct Client {
     stream: UnixStream,
-    until: Instant,
-    /// Readable when the session has ended.
-    stop: BorrowedFd<'s>,
+    begun: Instant,
+    request: Vec<u8>,
+    /// What is left to write; `None`: the request is not complete.
+    answer: Option<VecDeque<u8>>,
 }
 
-impl Client<'_> {
-    /// Waits for one of these for at most this time. Err: the client's time is over, or the session.
-    fn wait(&self, events: PollFlags, most: Duration) -> io::Result<bool> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        let mut descriptors = [PollFd::new(self.stream.as_fd(), events), PollFd::new(self.stop, PollFlags::POLLIN)];
-        // Round up: a timeout of 0 would busy-wait.
-        let milliseconds = left.min(most).as_millis().saturating_add(1);
-        let count = match poll(&mut descriptors, u16::try_from(milliseconds).unwrap_or(u16::MAX)) {
-            Err(nix::errno::Errno::EINTR) => 0,
-            other => other?,
-        };
-        let [client, stop] = descriptors.map(|descriptor| descriptor.any().unwrap_or(false));
-        match stop || left.is_zero() {
-            true => Err(io::ErrorKind::TimedOut.into()),
-            false => Ok(client && count > 0),
-        }
+impl Client {
+    fn new(stream: UnixStream) -> io::Result<Client> {
+        stream.set_nonblocking(true)?;
+        Ok(Client { stream, begun: Instant::now(), request: Vec::new(), answer: None })
     }
 
-    fn write(&mut self, mut text: &[u8]) -> io::Result<()> {
-        while !text.is_empty() {
-            match self.stream.write(text) {
-                Ok(count) => text = text.get(count..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::POLLOUT, PATIENCE)?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+    /// Time until it is served without a request, or dropped.
+    fn left(&self) -> Duration {
+        let most = if self.answer.is_some() { PATIENCE } else { SILENCE };
+        most.saturating_sub(self.begun.elapsed())
+    }
+
+    fn events(&self) -> PollFlags {
+        if self.answer.is_some() { PollFlags::POLLOUT } else { PollFlags::POLLIN }
+    }
+
+    /// Goes on with it as far as it lets; false: it is done, gone, or out of time.
+    fn go_on(&mut self, text: &impl Fn() -> String) -> bool {
+        if self.answer.is_none() {
+            match self.read_request() {
+                Ok(true) => self.answer = Some(answer(&self.request, text)),
+                Ok(false) if self.left().is_zero() => self.answer = Some(answer(&self.request, text)),
+                Ok(false) => return true,
+                Err(_) => return false,
             }
         }
-        Ok(())
+        self.write().is_ok_and(|is_over| !is_over) && !self.left().is_zero()
     }
 
-    /// The request, up to the empty line at its end.
-    fn read_request(&mut self) -> io::Result<Vec<u8>> {
-        let mut request = Vec::new();
+    /// Whether all of the request is there: an empty line at its end, or no more comes.
+    fn read_request(&mut self) -> io::Result<bool> {
         let mut buffer = [0u8; 1024];
-        while request.len() < MAX_REQUEST && !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        loop {
             match self.stream.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => request.extend(buffer.iter().take(count)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if !self.wait(PollFlags::POLLIN, SILENCE)? {
-                        break;
-                    }
-                }
+                Ok(0) => return Ok(true),
+                Ok(count) => self.request.extend(buffer.iter().take(count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
+            if self.request.len() >= MAX_REQUEST || self.request.windows(4).any(|end| end == b"\r\n\r\n") {
+                return Ok(true);
+            }
         }
-        Ok(request)
+    }
+
+    /// Writes some of the answer, so that one who reads fast does not keep the others waiting; true: it was the last of it.
+    fn write(&mut self) -> io::Result<bool> {
+        let Some(left) = &mut self.answer else { return Ok(false) };
+        let (next, _) = left.as_slices();
+        match self.stream.write(next) {
+            Ok(count) => drop(left.drain(..count)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+        if left.is_empty() {
+            self.stream.shutdown(std::net::Shutdown::Write)?;
+        }
+        Ok(left.is_empty())
     }
 }
 
-fn answer(stream: UnixStream, stop: BorrowedFd<'_>, text: &impl Fn() -> String) -> io::Result<()> {
-    stream.set_nonblocking(true)?;
-    let mut client = Client { stream, until: Instant::now() + PATIENCE, stop };
-    let request = client.read_request()?;
-    let (is_http, wants_body) =
-        (request.starts_with(b"GET ") || request.starts_with(b"HEAD "), !request.starts_with(b"HEAD "));
+fn answer(request: &[u8], text: &impl Fn() -> String) -> VecDeque<u8> {
+    let is_head = request.starts_with(b"HEAD ");
     let text = text();
-    if is_http {
-        let head = "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close\r\nContent-Length: ";
-        client.write(format!("{head}{}\r\n\r\n", text.len()).as_bytes())?;
+    let mut answer = match is_head || request.starts_with(b"GET ") {
+        true => format!(
+            "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            text.len()
+        ),
+        false => String::new(),
+    };
+    if !is_head {
+        answer.push_str(&text);
     }
-    if wants_body {
-        client.write(text.as_bytes())?;
-    }
-    client.stream.shutdown(std::net::Shutdown::Write)
+    VecDeque::from(answer.into_bytes())
 }
 
 #[cfg(test)]
@@ -247,6 +286,57 @@ mod tests {
             slow.shutdown(std::net::Shutdown::Both).unwrap();
             assert!(is_over);
         });
+    }
+
+    #[test]
+    fn clients_that_do_nothing_delay_no_other_and_not_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("metrics");
+        let mut exporter = Exporter::open(&path).unwrap();
+        let stop = EventFd::new().unwrap();
+        std::thread::scope(|scope| {
+            let serving = scope.spawn(|| exporter.serve(stop.as_fd(), || "x".repeat(4 << 20)));
+            // They say nothing, a byte, or a request whose answer they never read; in place of the first ones others come.
+            let mut idle: Vec<UnixStream> = Vec::new();
+            for turn in 0..300 {
+                let mut client = UnixStream::connect(&path).unwrap();
+                client.write_all([&b""[..], b"G", b"GET / HTTP/1.1\r\n\r\n"][turn % 3]).unwrap();
+                idle.push(client);
+            }
+            let begun = Instant::now();
+            let mut answers = 0;
+            // One of many may lose its place to another.
+            while answers < 3 && begun.elapsed() < Duration::from_secs(20) {
+                let mut stream = UnixStream::connect(&path).unwrap();
+                let mut answer = Vec::new();
+                let asked = stream.write_all(b"GET / HTTP/1.1\r\n\r\n").and_then(|()| stream.read_to_end(&mut answer));
+                answers += usize::from(asked.is_ok() && answer.len() > 4 << 20);
+            }
+            assert!(answers == 3 && begun.elapsed() < Duration::from_secs(10), "{answers} after {:?}", begun.elapsed());
+            let begun = Instant::now();
+            stop.write(1).unwrap();
+            serving.join().unwrap();
+            assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        });
+    }
+
+    #[test]
+    fn one_who_listens_and_accepts_nobody_keeps_no_session_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("metrics");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let mut waiting = Vec::new();
+        // Until its queue is full.
+        for _ in 0..10_000 {
+            let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+            let client = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
+            if nix::sys::socket::connect(client.as_raw_fd(), &UnixAddr::new(&path).unwrap()).is_err() {
+                break;
+            }
+            waiting.push(client);
+        }
+        let begun = Instant::now();
+        assert!(Exporter::open(&path).is_err() && begun.elapsed() < Duration::from_secs(5));
     }
 
     #[test]

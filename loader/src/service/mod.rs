@@ -638,7 +638,7 @@ pub fn options(arguments: Vec<OsString>) -> Result<Options, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::module::file::tests::sealed;
+    use crate::module::file::tests::{sealed, this_module};
     use spile_abi::meta::{self, Meta};
     use std::fs;
 
@@ -649,7 +649,11 @@ mod tests {
 
     fn module(path: &Path, name: &str, release: &str) {
         let meta = Meta { name: name.into(), kernel_release: release.into(), ..Meta::default() };
-        fs::write(path, sealed(&[(meta::SECTION, &meta.encode())])).unwrap();
+        fs::write(
+            path,
+            sealed(&[(meta::SECTION, &meta.encode()), (".gnu.linkonce.this_module", &this_module(&meta.name))]),
+        )
+        .unwrap();
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod watch;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::thread::{Scope, ScopedJoinHandle};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use spile_abi::device::{Gate, Info, SETUP_TIMED, Setup, State, USER_STACKS};
@@ -180,16 +181,23 @@ pub fn run(
     // The calls are made by this, the process's first thread: begin and end probes run in it, and expect `current` to
     // be in the kernel's list of processes, which other threads are not.
     std::thread::scope(|scope| {
+        let mut begun = Ok(());
         if let Some(exporter) = &mut exporter {
             let text = || status::ask(name, &description.meta, device, status::Form::Prometheus).unwrap_or_default();
             let over = over.as_fd();
-            scope.spawn(move || exporter.serve(over, text));
+            begun = thread(scope, move || exporter.serve(over, text)).map(drop);
         }
-        if has_user_stacks {
+        if has_user_stacks && begun.is_ok() {
             let (files, over) = (&files, over.as_fd());
-            scope.spawn(move || tables::serve(files, &mut made, over));
+            begun = thread(scope, move || tables::serve(files, &mut made, over)).map(drop);
         }
-        let reading = scope.spawn(move || session.run());
+        let reading = match begun.and_then(|()| thread(scope, move || session.run())) {
+            Ok(reading) => reading,
+            Err(error) => {
+                drop(Signalled(&over));
+                return Err(Error::System { doing: "starting a thread", error });
+            }
+        };
         // From here on signals must wake the reading thread, even while a call arms thousands of probes.
         let blocked = BlockedSignals::new();
         caller.serve(device);
@@ -198,6 +206,14 @@ pub fn run(
         drop(Signalled(&over));
         end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Starts a thread. An error, not a panic: the caller's limits for processes or memory do not allow it.
+fn thread<'s, T: Send + 's>(
+    scope: &'s Scope<'s, '_>,
+    run: impl FnOnce() -> T + Send + 's,
+) -> std::io::Result<ScopedJoinHandle<'s, T>> {
+    std::thread::Builder::new().spawn_scoped(scope, run)
 }
 
 /// Whose stacks are taken, as far as is known.

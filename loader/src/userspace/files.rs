@@ -38,14 +38,14 @@ impl Known {
         if self.is_vdso {
             return Image::vdso();
         }
-        let again = || self.path.as_ref().and_then(|path| locate::open(path));
+        let again = || self.path.as_ref().and_then(|path| locate::open_foreign(path));
         let file = self.file.as_ref().and_then(|file| file.try_clone().ok()).or_else(again)?;
         Some(Image::of(file))
     }
 
     /// Opens it for the module; `None`: it is the vDSO, or gone.
     pub fn open(&self) -> Option<File> {
-        let again = || self.path.as_ref().and_then(|path| locate::open(path));
+        let again = || self.path.as_ref().and_then(|path| locate::open_foreign(path));
         self.file.as_ref().and_then(|file| file.try_clone().ok()).or_else(again)
     }
 

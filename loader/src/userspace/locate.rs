@@ -13,8 +13,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
 use spile_abi::device;
+
+use crate::userspace::mounts::{self, Mounts, unescaped};
 
 /// A file that was found.
 #[derive(Debug)]
@@ -73,27 +77,6 @@ pub fn mappings(process: u32) -> Vec<Mapping> {
     String::from_utf8_lossy(&text).lines().filter_map(Mapping::parse).collect()
 }
 
-/// The kernel writes blanks and the like as octal numbers.
-fn unescaped(text: &str) -> PathBuf {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, more @ ..] = rest {
-        let octal =
-            more.first_chunk::<3>().filter(|digits| *first == b'\\' && digits.iter().all(|d| (b'0'..b'8').contains(d)));
-        match octal {
-            Some([a, b, c]) => {
-                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
-                rest = more.get(3..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = more;
-            }
-        }
-    }
-    PathBuf::from(OsStr::from_bytes(&bytes))
-}
-
 /// The path that the module has seen, up to the NUL.
 pub fn path_of(file: &device::File) -> &Path {
     let text = file.path.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -106,8 +89,42 @@ pub fn open(path: &Path) -> Option<File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
+/// Opens a regular file whose path somebody else has chosen: not by way of links, nor on what another user serves ([`mounts`]). A
+/// user who mounts something there at this very moment may still keep it waiting.
+pub fn open_foreign(path: &Path) -> Option<File> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    let opened = match below_root(path) {
+        Some((process, inner)) => {
+            Mounts::of(process).answers_at(&Path::new("/").join(inner)).then_some(())?;
+            let root = File::open(format!("/proc/{process}/root")).ok()?;
+            openat2(&root, inner, how)
+        }
+        None => {
+            Mounts::own().answers_at(path).then_some(())?;
+            openat2(nix::fcntl::AT_FDCWD, path, how)
+        }
+    };
+    match opened {
+        Ok(descriptor) => {
+            Some(File::from(descriptor)).filter(|file| file.metadata().is_ok_and(|found| found.is_file()))
+        }
+        // A filter of system calls that does not know this one.
+        Err(Errno::ENOSYS | Errno::EPERM) => open(path),
+        Err(_) => None,
+    }
+}
+
+/// `/proc/PID/root/INNER`
+fn below_root(path: &Path) -> Option<(u32, &Path)> {
+    let inner = path.strip_prefix("/proc").ok()?;
+    let process = inner.iter().next()?;
+    let inner = inner.strip_prefix(process).ok()?.strip_prefix("root").ok()?;
+    Some((process.to_str()?.parse().ok()?, inner))
+}
+
 fn open_inode(path: &Path, inode: u64) -> Option<File> {
-    open(path).filter(|file| file.metadata().is_ok_and(|found| found.ino() == inode))
+    open_foreign(path).filter(|file| file.metadata().is_ok_and(|found| found.ino() == inode))
 }
 
 /// The file; `None`: it is not there any more, or not for this user.
@@ -147,10 +164,13 @@ fn of_process(wanted: &device::File) -> Option<Found> {
     let holds =
         |mapping: &Mapping| (mapping.start..mapping.end).contains(&wanted.address) && mapping.inode == wanted.inode;
     let mapping = mappings(wanted.process).into_iter().find(holds)?;
+    mounts::answers(wanted.process, mapping.device).then_some(())?;
     let process = PathBuf::from(format!("/proc/{}", wanted.process));
     let exactly = process.join(format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
     let below_root = process.join("root").join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path));
-    let file = open_inode(&exactly, wanted.inode).or_else(|| open_inode(&below_root, wanted.inode))?;
+    // The link in map_files is the file itself, wherever that is.
+    let is_it = |file: &File| file.metadata().is_ok_and(|found| found.ino() == wanted.inode);
+    let file = open(&exactly).filter(is_it).or_else(|| open_inode(&below_root, wanted.inode))?;
     Some(Found { file, shown: mapping.path, stays: false })
 }
 
@@ -200,6 +220,21 @@ mod tests {
         let by_process = device::File { address: own.start, ..wanted("not/whole", 0, own.inode) };
         assert_eq!(find(&by_process).map(|found| (found.shown, found.stays)), Some((own.path.clone(), false)));
         assert!(find(&wanted(path, 0, own.inode + 1)).is_none(), "another inode");
+    }
+
+    #[test]
+    fn paths_of_others_lead_through_no_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "x").unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(directory.path(), &link).unwrap();
+        assert!(open_foreign(&file).is_some() && open(&link.join("file")).is_some());
+        assert!(open_foreign(&link.join("file")).is_none());
+        let below = |path: &Path| PathBuf::from(format!("/proc/{}/root{}", std::process::id(), path.display()));
+        assert!(open_foreign(&below(&file)).is_some() && open_foreign(&below(&link.join("file"))).is_none());
+        assert_eq!(below_root(Path::new("/proc/17/root/a/b")), Some((17, Path::new("a/b"))));
+        assert_eq!(below_root(Path::new("/proc/17/maps")), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod image;
 pub mod libraries;
 pub mod lines;
 pub mod locate;
+pub mod mounts;
 pub mod perf_map;
 pub mod programs;
 pub mod symbols;

@@ -40,13 +40,13 @@ pub fn prepare(device: &Device, ahead: Ahead<'_>, made: &mut Made) {
     if let (Some(image), Some(address)) = (Image::vdso(), image::vdso_address()) {
         hand_over(device, &image, address);
     }
-    let mut paths: Vec<PathBuf> = match ahead {
-        Ahead::Command(command) => libraries::programs(command).iter().flat_map(|path| libraries::of(path)).collect(),
-        Ahead::Process(process) => code_of(process),
-        Ahead::Nothing => Vec::new(),
-    };
-    paths.extend(shared_files());
-    paths.iter().for_each(|path| made.hand_over(device, locate::open(path)));
+    if let Ahead::Command(command) = ahead {
+        let paths = libraries::programs(command).into_iter().flat_map(|path| libraries::of(&path));
+        paths.for_each(|path| made.hand_over(device, locate::open(&path)));
+    }
+    let of_process = if let Ahead::Process(process) = ahead { code_of(process) } else { Vec::new() };
+    let foreign = of_process.into_iter().chain(shared_files());
+    foreign.for_each(|path| made.hand_over(device, locate::open_foreign(&path)));
 }
 
 /// Files that the process has mapped, below its root.

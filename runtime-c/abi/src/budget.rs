@@ -9,6 +9,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The limited resources.
@@ -165,13 +166,17 @@ impl Drop for Level<'_> {
     }
 }
 
+/// <asm-generic/fcntl.h>; this crate has no dependencies.
+const O_NONBLOCK: i32 = 0o4000;
+
 /// The contents of a regular file of at most `most` bytes: a device or a pipe may be endless.
 pub fn read_file(path: &Path, of: &'static str, most: u64) -> io::Result<Vec<u8>> {
-    let status = std::fs::metadata(path)?;
-    if !status.is_file() {
+    // What is read is what was checked, and a pipe in its place does not wait for a writer.
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    Budget::new(of, Limits { bytes: most, ..USUAL }).read_all(std::fs::File::open(path)?)
+    Budget::new(of, Limits { bytes: most, ..USUAL }).read_all(file)
 }
 
 #[cfg(test)]

@@ -112,8 +112,10 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     }
     let strace = Path::new("/usr/bin/strace");
     guest.program(strace, strace).context("strace is in the package strace")?;
-    let programs =
-        ["calls", "calls32", "device", "hold", "ioctls", "line", "load", "measure", "rpcd", "shown", "without"];
+    let programs = [
+        "caller", "calls", "calls32", "debugger", "device", "forge", "hold", "ioctls", "line", "load", "measure",
+        "rpcd", "served", "shown", "without",
+    ];
     for name in programs {
         guest.program(crate::fixtures::program(root, name)?, format!("/usr/bin/{name}"))?;
     }

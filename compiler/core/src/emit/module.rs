@@ -3,6 +3,7 @@
 //! The script's unit: the context of its template, taken from the plan.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 use spile_abi::escape;
@@ -247,11 +248,20 @@ struct Script<'p> {
     anchor_address: Hex,
 }
 
-/// C text of the script's unit: tables, handlers and functions. An error is a mistake in the template.
-pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
+/// The template, parsed once: that takes longer than to write a small script.
+fn template() -> Result<&'static tera::Tera, tera::Error> {
+    static PARSED: OnceLock<tera::Tera> = OnceLock::new();
+    if let Some(parsed) = PARSED.get() {
+        return Ok(parsed);
+    }
     let mut tera = tera::Tera::default();
     tera.add_raw_template("script.c", TEMPLATE)?;
-    tera.render("script.c", &tera::Context::from_serialize(&unit(plan))?)
+    Ok(PARSED.get_or_init(|| tera))
+}
+
+/// C text of the script's unit: tables, handlers and functions. An error is a mistake in the template.
+pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
+    template()?.render("script.c", &tera::Context::from_serialize(&unit(plan))?)
 }
 
 fn literal(text: &str) -> Literal<'_> {

@@ -73,8 +73,9 @@ impl Code {
                 }
                 let attachment = kprobe(place_in(object, target, address)?);
                 Ok(match object.is_entered_under_jump(address) {
-                    Some(true) => attachment.with("stays_breakpoint", Value::Number(1)),
-                    _ => attachment,
+                    Some(false) => attachment,
+                    // Also where the code is not at hand.
+                    Some(true) | None => attachment.with("stays_breakpoint", Value::Number(1)),
                 })
             }
             Code::Program(program, scope) => in_program(&UPROBE, object, program, scope, address, 0),
@@ -161,21 +162,13 @@ pub(super) fn kretprobe(place: Place, maxactive: u32) -> Attachment {
 
 /// The same by a symbol of the running kernel, `NAME` or `MODULE:NAME`.
 pub(super) fn at_symbol(symbol: String, returning: bool, maxactive: u32) -> Attachment {
-    by_name(Some(symbol), 0, returning, maxactive)
+    let attachment = Attachment::new(if returning { &KRETPROBE } else { &KPROBE }).with("symbol", Value::Text(symbol));
+    attachment.with("address", Value::Address(0)).with("maxactive", Value::Number(maxactive))
 }
 
-/// At an address of the running kernel.
+/// At an address of the running kernel. Whether code jumps to where a jump in its place would reach is not known.
 pub(super) fn at_address(address: u64) -> Attachment {
-    by_name(None, address, false, 0)
-}
-
-fn by_name(symbol: Option<String>, address: u64, returning: bool, maxactive: u32) -> Attachment {
-    let attachment = Attachment::new(if returning { &KRETPROBE } else { &KPROBE });
-    let attachment = match symbol {
-        Some(symbol) => attachment.with("symbol", Value::Text(symbol)),
-        None => attachment,
-    };
-    attachment.with("address", Value::Address(address)).with("maxactive", Value::Number(maxactive))
+    Attachment::new(&KPROBE).with("address", Value::Address(address)).with("stays_breakpoint", Value::Number(1))
 }
 
 /// How the running kernel finds an address; or why no probe is possible there: in a module's code without a symbol near it,

@@ -18,6 +18,9 @@ pub fn is_shared_library(name: &str) -> bool {
     !name.contains('/') && (name.ends_with(".so") || name.contains(".so."))
 }
 
+/// An object, and the pattern of its files.
+type FilesOf = (*const Object, Option<String>);
+
 /// Answers queries about the target kernel, and collects the objects that probes are in.
 pub struct Resolver<'k> {
     kernel: Option<&'k Kernel>,
@@ -41,7 +44,7 @@ pub struct Resolver<'k> {
     /// The kernel's debug information, if available.
     at_hand: OnceCell<Option<Rc<Object>>>,
     /// Where functions begin, by object and pattern of their files. The object is kept so that its address stays its own.
-    function_starts: HashMap<(*const Object, Option<String>), (Rc<Object>, Rc<FunctionStarts>)>,
+    function_starts: HashMap<FilesOf, (Rc<Object>, Rc<FunctionStarts>)>,
 }
 
 impl<'k> Resolver<'k> {

@@ -377,7 +377,7 @@ fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64
     }
     let base = match low {
         Some(low) => Some(low),
-        None => read_ranges(store, unit, entry)?.first().map(|range| range.start),
+        None => read_some_ranges(store, unit, entry, 1)?.first().map(|range| range.start),
     };
     Ok(base.and_then(|base| base.checked_add(value.udata_value()?)))
 }
@@ -387,10 +387,21 @@ fn is_inside_function(entry: &Entry) -> bool {
     matches!(entry.tag(), gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block)
 }
 
-/// The entry's ranges that are not empty. gimli's own way adds without looking for overflow.
+/// The entry's ranges that are not empty. No function has as many parts as are read at most (in Linux 6.1, 61).
 pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
-    /// No function has so many parts. More are not looked at: any number of entries can have the same long list.
-    const MAX_RANGES: usize = 1 << 10;
+    read_some_ranges(store, unit, entry, 1 << 10)
+}
+
+/// The first ones of these. More of the list is not looked at: any number of entries can have the same long one. gimli's own way
+/// adds without looking for overflow.
+fn read_some_ranges(
+    store: &Store,
+    unit: &Unit,
+    entry: &Entry,
+    most: usize,
+) -> Result<Vec<std::ops::Range<u64>>, Damage> {
+    /// Empty ones before the first.
+    const MAX_EMPTY: usize = 16;
     let mut ranges = Vec::new();
     let address = |value: AttributeValue<Bytes>| store.dwarf.attr_address(unit, value);
     if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
@@ -406,12 +417,12 @@ pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<V
             list = store.dwarf.ranges(unit, gimli::RangeListsOffset(offset.0.saturating_add(pair)))?;
             first = list.next()?;
         }
-        let mut read = 0;
-        while let Some(range) = first.filter(|_| read < MAX_RANGES) {
+        let mut left = most.saturating_add(MAX_EMPTY);
+        while let Some(range) = first.filter(|_| left > 0 && ranges.len() < most) {
             if range.begin < range.end {
                 ranges.push(range.begin..range.end);
             }
-            read += 1;
+            left -= 1;
             first = list.next()?;
         }
         return Ok(ranges);

@@ -41,7 +41,8 @@ const MAX_TEXT: usize = 4096;
 /// one, which an entry for each byte of a long one would be too.
 const NAMES_RATIO: u64 = 8;
 
-/// Units of a file: each takes 6 KB when it is parsed, and may be 30 bytes in the file. Large programs have some ten thousand.
+/// Units of a file: each takes 6 KB when it is parsed, and may be 30 bytes in the file. Linux 6.1 has 2,172, a program in Rust
+/// with all its libraries 7,000.
 const MAX_UNITS: usize = 1 << 16;
 
 /// Where one unit is; its header and the unit when they have been parsed.

@@ -117,7 +117,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe.debug");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(open(&pipe).err().expect("no file").to_string().contains("not a regular file"));
+        assert!(open(&pipe).expect_err("no file").to_string().contains("not a regular file"));
     }
 
     fn written(bytes: &[u8]) -> tempfile::NamedTempFile {

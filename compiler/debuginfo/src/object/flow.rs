@@ -121,10 +121,66 @@ impl Entrances {
 
     /// Whether there is one within what a jump of five bytes at the place would replace, behind its first byte.
     pub(crate) fn are_under_jump_at(&self, place: u64) -> bool {
-        const JUMP: u64 = 5;
-        let first = self.at.partition_point(|at| *at <= place);
-        self.at.get(first).is_some_and(|at| *at < place.saturating_add(JUMP))
+        are_under_jump(&self.at, place)
     }
+}
+
+/// The same of a sorted list of such places.
+pub(crate) fn are_under_jump(entrances: &[u64], place: u64) -> bool {
+    const JUMP: u64 = 5;
+    let first = entrances.partition_point(|at| *at <= place);
+    entrances.get(first).is_some_and(|at| *at < place.saturating_add(JUMP))
+}
+
+/// Where all functions of an object are entered in their middle, and all direct calls with a prefix; sorted. The same as
+/// [`Entrances`] of each.
+pub(crate) fn everywhere(elf: &Elf) -> Option<(Vec<u64>, Vec<u64>)> {
+    let edges = Edges::of(elf)?;
+    let file = elf.parse().ok()?;
+    let reader = Reader { elf, file: &file };
+    let mut code = Code {
+        elf,
+        edges: &edges,
+        reader,
+        steps: BTreeMap::new(),
+        prefixed_calls: Vec::new(),
+        done: BTreeSet::new(),
+        bytes: 0,
+    };
+    let (mut entered, mut prefixed_calls) = (edges.hidden_targets.clone(), Vec::new());
+    let mut functions: Vec<(u64, u64)> = elf
+        .all_symbols()
+        .ok()?
+        .filter(|symbol| symbol.function && symbol.size > 0)
+        .filter(|symbol| elf.section_at(symbol.at).is_some_and(|section| section.executable))
+        .map(|symbol| (symbol.at, symbol.size))
+        .collect();
+    functions.sort_unstable();
+    functions.dedup();
+    for (start, size) in functions {
+        code.bytes = 0;
+        code.done.clear();
+        code.steps.clear();
+        // What has no contents in the file, or is too large, is not known.
+        if code.read(start, size).is_none() {
+            continue;
+        }
+        prefixed_calls.append(&mut code.prefixed_calls);
+        let own = start..start.saturating_add(size);
+        let targets = || code.steps.values().filter_map(|step| step.target);
+        entered.extend(targets().filter(|target| !own.contains(target)));
+        let mut reached: Vec<u64> = targets().chain(code.steps.values().filter_map(|step| step.next)).collect();
+        reached.sort_unstable();
+        let unknown = code.steps.iter().filter(|(at, step)| !step.fills && reached.binary_search(at).is_err());
+        entered.extend(unknown.map(|(at, _)| *at).filter(|at| *at != start));
+    }
+    // A jump to the first instruction of a function is none into its middle.
+    entered.sort_unstable();
+    entered.dedup();
+    entered.retain(|at| function_at(elf, *at).is_some_and(|symbol| symbol.at != *at));
+    prefixed_calls.sort_unstable();
+    prefixed_calls.dedup();
+    Some((entered, prefixed_calls))
 }
 
 /// What an instruction does.
@@ -365,6 +421,13 @@ i:      xor %eax, %eax
         let all = Entrances::of(&elf, &edges, at("e")).expect("code");
         assert!(all.has(at("g")) && !all.has(at("f.cold")));
         assert!(all.has_prefixed_call_at(at("k") - 6) && !all.has_prefixed_call_at(at("k") - 11));
+        let (entered, prefixed) = everywhere(&elf).expect("code");
+        assert_eq!(prefixed, [at("k") - 6]);
+        let places = ["a", "b", "c", "d", "e", "g", "h", "i", "k", "f", "f.cold"].map(at);
+        for place in places.into_iter().flat_map(|place| place.saturating_sub(5)..place + 5) {
+            let own = function_at(&elf, place).map(|_| under(place));
+            assert!(own.is_none_or(|own| own == are_under_jump(&entered, place)), "{place:#x}");
+        }
     }
 
     #[test]

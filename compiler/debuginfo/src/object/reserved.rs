@@ -11,6 +11,7 @@
 
 use super::bring_up;
 use super::elf::{Address, Elf};
+use super::flow;
 use super::patched::{Extent, Reader, absolute, relative};
 
 /// Why no probe may be placed at an address.
@@ -28,6 +29,9 @@ pub enum Reason {
 
 /// The numbers of the reasons in an exported index.
 const REASONS: [Reason; 4] = [Reason::Blacklisted, Reason::JumpLabel, Reason::StaticCall, Reason::Bug];
+/// Further numbers there: code is entered at the place, in the middle of a function; a direct call with a prefix.
+const ENTERED: u32 = REASONS.len() as u32;
+const PREFIXED_CALL: u32 = ENTERED + 1;
 
 /// Places of an object, in its one address space: start, length and reason; sorted by start.
 #[derive(Debug, Default)]
@@ -35,6 +39,8 @@ pub struct Reserved {
     /// Whole functions and areas; they do not overlap.
     areas: Vec<(u64, u64)>,
     places: Vec<(u64, u32, Reason)>,
+    /// Of an exported index, and for one: what [`super::flow`] finds in the code, which it lacks.
+    flow: Option<(Vec<u64>, Vec<u64>)>,
 }
 
 /// Areas that vmlinux has symbols around (vmlinux.lds.h): `__NAME_text_start` and `__NAME_text_end`.
@@ -87,14 +93,19 @@ impl Reserved {
         }
         places.extend(bugs(&reader).into_iter().map(|at| (at, 1, Reason::Bug)));
         places.sort_unstable();
-        Some(Reserved { areas: areas(elf, &reader), places })
+        Some(Reserved { areas: areas(elf, &reader), places, flow: None })
     }
 
     /// Start, length and number of the reason of all places: the input of [`Reserved::from_rows`].
     pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u32, u32)> {
         let areas = self.areas.iter().map(|(at, length)| (*at, u32::try_from(*length).unwrap_or(u32::MAX), 0));
         let number = |reason| REASONS.iter().position(|known| *known == reason).unwrap_or(0) as u32;
-        areas.chain(self.places.iter().map(move |(at, length, reason)| (*at, *length, number(*reason))))
+        let places = self.places.iter().map(move |(at, length, reason)| (*at, *length, number(*reason)));
+        let flow = self.flow.iter().flat_map(|(entered, prefixed)| {
+            let entered = entered.iter().map(|at| (*at, 1, ENTERED));
+            entered.chain(prefixed.iter().map(|at| (*at, 1, PREFIXED_CALL)))
+        });
+        areas.chain(places).chain(flow)
     }
 
     /// Unknown numbers of reasons are left out.
@@ -104,6 +115,8 @@ impl Reserved {
             match REASONS.get(number as usize) {
                 Some(Reason::Blacklisted) => found.areas.push((at, length.into())),
                 Some(reason) => found.places.push((at, length, *reason)),
+                None if number == ENTERED => found.flow.get_or_insert_default().0.push(at),
+                None if number == PREFIXED_CALL => found.flow.get_or_insert_default().1.push(at),
                 None => {}
             }
         }
@@ -124,13 +137,36 @@ impl Reserved {
         self.areas = self.areas.into_iter().filter_map(|(at, length)| Some((other(at)?, length))).collect();
         self.places =
             self.places.into_iter().filter_map(|(at, length, reason)| Some((other(at)?, length, reason))).collect();
+        self.flow = self.flow.map(|(entered, prefixed)| {
+            let moved = |places: Vec<u64>| places.into_iter().filter_map(other).collect();
+            (moved(entered), moved(prefixed))
+        });
         self.sort();
         self
+    }
+
+    /// The same with what is found in the code, for an index; without that, where the file lacks the code.
+    pub(crate) fn with_flow(elf: &Elf) -> Option<Reserved> {
+        Some(Reserved { flow: flow::everywhere(elf), ..Reserved::of(elf)? })
+    }
+
+    /// Whether code is entered in the middle of what a jump of five bytes at the place would replace; None where that is not known.
+    pub(crate) fn is_entered_under_jump(&self, at: u64) -> Option<bool> {
+        self.flow.as_ref().map(|(entered, _)| flow::are_under_jump(entered, at))
+    }
+
+    /// Whether a direct call with a prefix is at the place; None where that is not known.
+    pub(crate) fn is_prefixed_call(&self, at: u64) -> Option<bool> {
+        self.flow.as_ref().map(|(_, prefixed)| prefixed.binary_search(&at).is_ok())
     }
 
     fn sort(&mut self) {
         self.areas.sort_unstable();
         self.places.sort_unstable();
+        if let Some((entered, prefixed)) = &mut self.flow {
+            entered.sort_unstable();
+            prefixed.sort_unstable();
+        }
     }
 
     /// Why no probe may be placed at the address; None if one may.
@@ -240,6 +276,15 @@ mod tests {
             reserved.places.iter().find(|(.., reason)| *reason == Reason::JumpLabel).expect("a jump label");
         let again = Reserved::from_rows(reserved.rows()).moved(&elf, &elf);
         assert_eq!((&again.areas, &again.places), (&reserved.areas, &reserved.places));
+        let with = Reserved::with_flow(&elf).expect("tables");
+        let (entered, prefixed) = with.flow.as_ref().expect("code");
+        assert!(
+            entered.len() > 1000 && entered.len() < 1 << 20 && prefixed.len() < 1 << 18,
+            "{} {}",
+            entered.len(),
+            prefixed.len()
+        );
+        assert_eq!(Reserved::from_rows(with.rows()).moved(&elf, &elf).flow, with.flow);
         let near = |at: u64| elf.address(at).and_then(|address| reserved.at(&elf, address));
         assert_eq!(near(*at), Some(Reason::JumpLabel));
         assert_eq!(near(at + u64::from(*length) - 1), Some(Reason::JumpLabel));

@@ -14,7 +14,8 @@ pub fn export(kernel: &Kernel, modules: &[String], path: &Path) -> Result<u64, T
     let mut config: Vec<String> =
         kernel.config().into_iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     config.sort();
-    let exported = |object: &Object| Ok::<_, TargetError>(object.debug()?.export(object.reserved_places())?);
+    let exported =
+        |object: &Object| Ok::<_, TargetError>(object.debug()?.export(object.reserved_for_export().as_ref())?);
     // A missing module is found before the kernel is read, which takes long.
     let modules = modules.iter().map(|name| kernel.module(name)).collect::<Result<Vec<_>, TargetError>>()?;
     let mut file = Writer::new(path, kernel.release(), config.concat()).with(None, &exported(&*kernel.vmlinux()?)?)?;

@@ -224,14 +224,22 @@ impl Object {
     /// does not look at when it optimises a kprobe to a jump: those between a function and its cold part, of jump labels
     /// that are off, and where faults continue. None if no file here has the code, or it cannot be read.
     pub fn is_entered_under_jump(&self, address: Address) -> Option<bool> {
-        self.of_function(address, Entrances::are_under_jump_at)
+        let exported = || self.reserved_places()?.is_entered_under_jump(self.elf.flat(address)?);
+        self.of_function(address, Entrances::are_under_jump_at).or_else(exported)
     }
 
     /// Whether the instruction at the address is a direct call with a prefix. Kernels since 5.13 that execute it for a kprobe
     /// return to the sixth byte, which is its last one (arch/x86/include/asm/text-patching.h, int3_emulate_call()). None
     /// as above.
     pub fn is_prefixed_call(&self, address: Address) -> Option<bool> {
-        self.of_function(address, Entrances::has_prefixed_call_at)
+        let exported = || self.reserved_places()?.is_prefixed_call(self.elf.flat(address)?);
+        self.of_function(address, Entrances::has_prefixed_call_at).or_else(exported)
+    }
+
+    /// [`Object::reserved_places`] for an index, with what is in the code.
+    pub fn reserved_for_export(&self) -> Option<Reserved> {
+        let elf = self.open_code(self.elf.first_code()?)?;
+        Some(Reserved::with_flow(&elf)?.moved(&elf, &self.elf))
     }
 
     fn of_function(&self, address: Address, ask: impl Fn(&Entrances, u64) -> bool) -> Option<bool> {

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Whole files with their structure damaged: modules as compilers write them, kernels with DWARF or BTF, exported indexes; as they
+//! are, packed, or in a boot image. The bytes choose the file and what happens to its headers, tables and contents.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use spile_debuginfo::{self as debuginfo, Elf};
+
+use super::die::Tree;
+use super::{Choices, btf, elf, objects};
+
+/// bases/module.c
+const MODULE: &[u8] = include_bytes!("../bases/module.bin");
+const HEADER: usize = 64;
+/// Changes of one file, at most.
+const CHANGES: usize = 12;
+/// Where the fields of a section's header are, and their bytes (gABI 4.1, Elf64_Shdr): name, type, flags, address, offset, size,
+/// link, info, alignment, size of an entry.
+const FIELDS: [(usize, usize); 10] =
+    [(0, 4), (4, 4), (8, 8), (16, 8), (24, 8), (32, 8), (40, 4), (44, 4), (48, 8), (56, 8)];
+/// The same of the file: type, machine, version, place of the sections' headers, their size and number, the section of names.
+const OF_FILE: [(usize, usize); 7] = [(16, 2), (18, 2), (20, 4), (40, 8), (58, 2), (60, 2), (62, 2)];
+const OFFSET: usize = 24;
+const SIZE: usize = 32;
+const FLAGS: usize = 8;
+const COMPRESSED: u64 = 1 << 11;
+
+fn bases() -> &'static [Vec<u8>] {
+    static MADE: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let mut choices = Choices::new(&[7, 1, 2, 3, 9, 200, 4, 5, 6, 1, 0, 8, 17, 2, 40, 5, 3, 3, 1, 90, 6, 6]);
+        let typed = elf::executable(vec![elf::Section::plain(".BTF", btf::made(&mut choices))]);
+        let mut tree = Tree::new();
+        let int = objects::int(&mut tree);
+        tree.add_function(int, vec![0x91, 0x10]);
+        let index = Elf::of_bytes(Path::new("base.index"), elf::executable(Vec::new()))
+            .ok()
+            .and_then(|elf| debuginfo::raw::index(&elf, &[3; 13], &[5, 1, 9, 2, 0, 7, 31, 4].repeat(12)).ok());
+        [MODULE.to_vec(), tree.object(), typed].into_iter().chain(index).collect()
+    })
+}
+
+struct Damaged<'c, 'b> {
+    file: Vec<u8>,
+    choices: &'c mut Choices<'b>,
+}
+
+impl Damaged<'_, '_> {
+    fn number(&self, at: usize, bytes: usize) -> u64 {
+        let found = self.file.get(at..at.saturating_add(bytes)).unwrap_or_default();
+        found.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
+    fn put(&mut self, at: usize, bytes: usize, number: u64) {
+        let to = self.file.get_mut(at..at.saturating_add(bytes)).unwrap_or_default();
+        to.iter_mut().zip(number.to_le_bytes()).for_each(|(to, byte)| *to = byte);
+    }
+
+    /// Where the header of one of the sections is.
+    fn section(&mut self) -> usize {
+        let count = self.number(60, 2) as usize;
+        let table = self.number(40, 8) % (self.file.len() as u64 + 1);
+        (table as usize).saturating_add(self.choices.of(count.clamp(1, 64)) * HEADER)
+    }
+
+    fn value(&mut self, before: u64) -> u64 {
+        let length = self.file.len() as u64;
+        match self.choices.of(16) {
+            0 => 0,
+            1 => 1,
+            2 => before.wrapping_add(1),
+            3 => before.wrapping_sub(1),
+            4 => u64::MAX,
+            5 => 1 << 63,
+            6 => length,
+            7 => length - 1,
+            8 => before.wrapping_neg(),
+            9 => u64::from(u32::MAX),
+            10 => before << 8,
+            11 => before >> 1,
+            12 => 1 << 31,
+            _ => u64::from(self.choices.byte()),
+        }
+    }
+
+    /// A place in a section's contents.
+    fn place(&mut self) -> usize {
+        let section = self.section();
+        let (start, size) = (self.number(section + OFFSET, 8), self.number(section + SIZE, 8));
+        let within = (u64::from(self.choices.byte()) << 8 | u64::from(self.choices.byte())) % size.max(1);
+        usize::try_from(start.wrapping_add(within)).unwrap_or(usize::MAX) % self.file.len().max(1)
+    }
+
+    fn change(&mut self) {
+        match self.choices.of(12) {
+            0 => {
+                let (at, bytes) = OF_FILE[self.choices.of(OF_FILE.len())];
+                let value = self.value(self.number(at, bytes));
+                self.put(at, bytes, value);
+            }
+            1..=3 => {
+                let (at, bytes) = FIELDS[self.choices.of(FIELDS.len())];
+                let at = self.section() + at;
+                let value = self.value(self.number(at, bytes));
+                self.put(at, bytes, value);
+            }
+            4 => {
+                let (at, bytes) = FIELDS[self.choices.of(FIELDS.len())];
+                let (from, to) = (self.section() + at, self.section() + at);
+                let value = self.number(from, bytes);
+                self.put(to, bytes, value);
+            }
+            // The contents of two sections exchanged.
+            5 => {
+                let (one, other) = (self.section(), self.section());
+                for at in [OFFSET, SIZE] {
+                    let (first, second) = (self.number(one + at, 8), self.number(other + at, 8));
+                    self.put(one + at, 8, second);
+                    self.put(other + at, 8, first);
+                }
+            }
+            // A section that says it is compressed (Elf64_Chdr: type, size, alignment).
+            6 => {
+                let section = self.section();
+                let flags = self.number(section + FLAGS, 8);
+                self.put(section + FLAGS, 8, flags ^ COMPRESSED);
+                let start = usize::try_from(self.number(section + OFFSET, 8)).unwrap_or(usize::MAX);
+                let (kind, size) = (1 + self.choices.of(2) as u64, self.value(100));
+                self.put(start, 8, kind);
+                self.put(start.saturating_add(8), 8, size);
+            }
+            7 => {
+                let keep = self.file.len() * self.choices.of(256) / 256;
+                self.file.truncate(keep.max(HEADER));
+            }
+            // Numbers of variable length that go on, and large ones of four bytes.
+            8 => {
+                let (at, byte) = (self.place(), [0x80, 0xff][self.choices.of(2)]);
+                let count = 1 + self.choices.of(12);
+                (at..at.saturating_add(count)).for_each(|at| self.put(at, 1, byte));
+            }
+            9 => {
+                let at = self.place();
+                let value = self.value(self.number(at, 4));
+                self.put(at, 4, value);
+            }
+            _ => {
+                let (at, value) = (self.place(), u64::from(self.choices.byte()));
+                self.put(at, 1, value);
+            }
+        }
+    }
+}
+
+/// As files are packed, some with damage behind.
+fn packed(file: Vec<u8>, choices: &mut Choices) -> Vec<u8> {
+    let how = choices.byte();
+    if how < 240 {
+        return file;
+    }
+    let gzip = |file: &[u8]| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(file).and_then(|()| gzip.finish()).unwrap_or_default()
+    };
+    let mut made = match how % 4 {
+        0 => gzip(&file),
+        1 => ruzstd::encoding::compress_to_vec(&file[..], ruzstd::encoding::CompressionLevel::Fastest),
+        2 => {
+            let xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(0));
+            xz.and_then(|mut xz| xz.write_all(&file).and_then(|()| xz.finish())).unwrap_or_default()
+        }
+        // A boot image: setup sectors, the mark, where the packed kernel begins and how long it is (boot.rst).
+        _ => {
+            let kernel = gzip(&file);
+            let mut image = vec![0u8; 1024];
+            image[0x1f1] = 1;
+            image[0x202..0x206].copy_from_slice(b"HdrS");
+            image[0x248..0x24c].copy_from_slice(&0u32.to_le_bytes());
+            image[0x24c..0x250].copy_from_slice(&(kernel.len() as u32).to_le_bytes());
+            image.extend(kernel);
+            image
+        }
+    };
+    for _ in 0..choices.of(3) {
+        let at = (choices.of(256) << 8 | choices.of(256)) % made.len().max(1);
+        if let Some(byte) = made.get_mut(at) {
+            *byte = choices.byte();
+        }
+    }
+    made
+}
+
+/// The file that the bytes choose.
+pub fn made(bytes: &[u8]) -> Vec<u8> {
+    let mut choices = Choices::new(bytes);
+    let base = &bases()[choices.of(bases().len())];
+    let how = choices.byte();
+    let mut damaged = Damaged { file: base.clone(), choices: &mut choices };
+    for _ in 0..usize::from(how) % CHANGES {
+        damaged.change();
+    }
+    let file = damaged.file;
+    packed(file, &mut choices)
+}
+
+/// As what the compiler opens, and as a module for the loader and its root part.
+pub fn file(bytes: &[u8]) {
+    let made = made(bytes);
+    let unpacked = match debuginfo::raw::unpacked(&made) {
+        Some(Ok(unpacked)) => unpacked,
+        Some(Err(_)) => return,
+        None => made,
+    };
+    let _ = (spilerun::file::kernel_name(&unpacked), spilerun::file::information(&unpacked, "spile_guru"));
+    let _ = (spilerun::elf::section(&unpacked, ".modinfo"), spile_abi::seal::holds(&unpacked));
+    let _ = spilerun::file::rename(&mut unpacked.clone(), 4711);
+    objects::elf(&unpacked);
+}
+
+pub fn seeds() -> Vec<Vec<u8>> {
+    // Each file whole, each packing, and changes of all kinds.
+    let whole = (0..4u8).map(|base| vec![base, 0]);
+    let packings = (240..244u8).map(|how| vec![0, 0, how]);
+    let changed = (0..16u8).map(|seed| (0..60u8).map(|at| at.wrapping_mul(seed * 2 + 37).wrapping_add(seed)).collect());
+    whole.chain(packings).chain(changed).collect()
+}
