@@ -93,7 +93,7 @@ done <verdicts
 # All examples. Verdicts other than "same" were checked by hand: `pahole -C file_lock` (6.9 has moved all but fl_start,
 # fl_end, fl_ops and fl_lmops into struct file_lock_core), `nm | grep fdget_pos` (inlined in 6.1, a function of fs/file.c in
 # 6.12), `nm | grep __tracepoint_writeback_dirty` (the page is a folio since 5.18), `nm | grep new_sync_read` (inlined in
-# both), `ldd /bin/bash` (readline is part of it), `nm | grep __sock_sendmsg` (a function in 6.1, inlined in 6.12), `grep sock_ available_events` (sock_send_length
+# both), `ldd /bin/bash` (readline is part of it), no -c (`process` alone is its program), `nm | grep __sock_sendmsg` (a function in 6.1, inlined in 6.12), `grep sock_ available_events` (sock_send_length
 # and sock_recv_length since 6.3).
 cat >differences <<'EOF'
 cachestat.stp gone kernel.trace("writeback_dirty_page")
@@ -102,6 +102,7 @@ callees.stp gone kernel.function("new_sync_read").return
 commands.stp gone process("bash").library("libreadline*").function("readline").return
 inlined.stp moved kernel.function("fdget_pos")
 ldlm_resource_dump.stp gone module("ptlrpc").function("ldlm_resource_dump")
+libcalls.stp gone process.plt.return
 lu_5642.stp gone module("lustre").function("ll_xattr_cache_refill").return
 socktop.stp inlined socket.send
 socktop.stp moved socket.receive
