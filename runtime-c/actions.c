@@ -34,8 +34,19 @@ u64 spile_begun __read_mostly;
 
 void spile_actions_init(void)
 {
-	struct spile_context fresh = { .location = SPILE_NO_LOCATION };
+	/* The part of struct spile_context, which is too large for the stack. */
+	union {
+		struct {
+			int actions;
+			unsigned int location;
+		};
+		u64 begun;
+	} fresh = { .location = SPILE_NO_LOCATION };
 
+	BUILD_BUG_ON(offsetof(struct spile_context, actions) !=
+		     offsetof(struct spile_context, begun));
+	BUILD_BUG_ON(offsetof(struct spile_context, location) -
+		     offsetof(struct spile_context, begun) != sizeof(fresh.actions));
 	spile_actions_at_once = min_t(unsigned int, spile_script.max_actions, AT_ONCE);
 	fresh.actions = spile_actions_at_once;
 	spile_begun = fresh.begun;

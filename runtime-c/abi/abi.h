@@ -11,7 +11,7 @@
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
 
-#define SPILE_ABI_VERSION 3
+#define SPILE_ABI_VERSION 4
 
 /*
  * The control device of module NAME is the misc device "spile-NAME", its node

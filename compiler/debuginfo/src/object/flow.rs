@@ -162,13 +162,17 @@ pub(crate) fn everywhere(elf: &Elf) -> Option<(Vec<u64>, Vec<u64>)> {
         code.done.clear();
         code.steps.clear();
         // What has no contents in the file, or is too large, is not known.
-        if code.read(start, size).is_none() {
-            continue;
+        let Some(pieces) = code.read(start, size) else { continue };
+        // Pieces without a symbol, as in `.altinstr_aux`, jump back into the function.
+        for (piece, size) in pieces.into_iter().filter(|(at, _)| function_at(elf, *at).is_none()) {
+            code.read(piece, size);
         }
         prefixed_calls.append(&mut code.prefixed_calls);
         let own = start..start.saturating_add(size);
+        let jumps = code.steps.iter().filter_map(|(at, step)| Some((at, step.target?)));
+        entered
+            .extend(jumps.filter(|(at, target)| !own.contains(at) || !own.contains(target)).map(|(_, target)| target));
         let targets = || code.steps.values().filter_map(|step| step.target);
-        entered.extend(targets().filter(|target| !own.contains(target)));
         let mut reached: Vec<u64> = targets().chain(code.steps.values().filter_map(|step| step.next)).collect();
         reached.sort_unstable();
         let unknown = code.steps.iter().filter(|(at, step)| !step.fills && reached.binary_search(at).is_err());
