@@ -162,10 +162,12 @@ pub(crate) fn everywhere(elf: &Elf) -> Option<(Vec<u64>, Vec<u64>)> {
         code.done.clear();
         code.steps.clear();
         // What has no contents in the file, or is too large, is not known.
-        let Some(pieces) = code.read(start, size) else { continue };
+        let Some(mut open) = code.read(start, size) else { continue };
         // Pieces without a symbol, as in `.altinstr_aux`, jump back into the function.
-        for (piece, size) in pieces.into_iter().filter(|(at, _)| function_at(elf, *at).is_none()) {
-            code.read(piece, size);
+        while let Some((piece, size)) = open.pop() {
+            if function_at(elf, piece).is_none() {
+                open.extend(code.read(piece, size).unwrap_or_default());
+            }
         }
         prefixed_calls.append(&mut code.prefixed_calls);
         let own = start..start.saturating_add(size);
@@ -181,7 +183,7 @@ pub(crate) fn everywhere(elf: &Elf) -> Option<(Vec<u64>, Vec<u64>)> {
     // A jump to the first instruction of a function is none into its middle.
     entered.sort_unstable();
     entered.dedup();
-    entered.retain(|at| function_at(elf, *at).is_some_and(|symbol| symbol.at != *at));
+    entered.retain(|at| function_at(elf, *at).is_none_or(|symbol| symbol.at != *at));
     prefixed_calls.sort_unstable();
     prefixed_calls.dedup();
     Some((entered, prefixed_calls))
