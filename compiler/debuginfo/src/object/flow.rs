@@ -126,67 +126,95 @@ impl Entrances {
 }
 
 /// The same of a sorted list of such places.
-pub(crate) fn are_under_jump(entrances: &[u64], place: u64) -> bool {
+fn are_under_jump(entrances: &[u64], place: u64) -> bool {
     const JUMP: u64 = 5;
     let first = entrances.partition_point(|at| *at <= place);
     entrances.get(first).is_some_and(|at| *at < place.saturating_add(JUMP))
 }
 
-/// Where all functions of an object are entered in their middle, and all direct calls with a prefix; sorted. The same as
-/// [`Entrances`] of each.
-pub(crate) fn everywhere(elf: &Elf) -> Option<(Vec<u64>, Vec<u64>)> {
-    let edges = Edges::of(elf)?;
-    let file = elf.parse().ok()?;
-    let reader = Reader { elf, file: &file };
-    let mut code = Code {
-        elf,
-        edges: &edges,
-        reader,
-        steps: BTreeMap::new(),
-        prefixed_calls: Vec::new(),
-        done: BTreeSet::new(),
-        bytes: 0,
-    };
-    let (mut entered, mut prefixed_calls) = (edges.hidden_targets.clone(), Vec::new());
-    let mut functions: Vec<(u64, u64)> = elf
-        .all_symbols()
-        .ok()?
-        .filter(|symbol| symbol.function && symbol.size > 0)
-        .filter(|symbol| elf.section_at(symbol.at).is_some_and(|section| section.executable))
-        .map(|symbol| (symbol.at, symbol.size))
-        .collect();
+/// The same as [`Entrances`] of each function of an object, for an index, which has no code. All sorted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectFlow {
+    /// Where code is entered other than at the beginning of a function.
+    pub(crate) entered: Vec<u64>,
+    pub(crate) prefixed_calls: Vec<u64>,
+    /// Start and length of code of which nothing is known: it has no symbol (a weak function that another one replaces), or
+    /// could not be read.
+    pub(crate) unknown: Vec<(u64, u64)>,
+}
+
+impl ObjectFlow {
+    /// Of the object; None where the file cannot be read.
+    pub(crate) fn of(elf: &Elf) -> Option<ObjectFlow> {
+        let edges = Edges::of(elf)?;
+        let file = elf.parse().ok()?;
+        let mut code = Code {
+            elf,
+            edges: &edges,
+            reader: Reader { elf, file: &file },
+            steps: BTreeMap::new(),
+            prefixed_calls: Vec::new(),
+            done: BTreeSet::new(),
+            bytes: 0,
+        };
+        let mut found = ObjectFlow { entered: edges.hidden_targets.clone(), ..ObjectFlow::default() };
+        let mut known = Vec::new();
+        for (start, size) in functions(elf)? {
+            code.bytes = 0;
+            code.done.clear();
+            code.steps.clear();
+            let Some(mut open) = code.read(start, size) else { continue };
+            // Pieces without a symbol, as in `.altinstr_aux`, jump back into the function.
+            while let Some((piece, size)) = open.pop() {
+                if function_at(elf, piece).is_none() {
+                    open.extend(code.read(piece, size).unwrap_or_default());
+                }
+            }
+            found.prefixed_calls.append(&mut code.prefixed_calls);
+            let own = start..start.saturating_add(size);
+            found.entered.extend(code.entered(&own));
+            known.push(own);
+        }
+        found.unknown = code.others(known);
+        // A jump to the first instruction of a function is none into its middle.
+        found.entered.retain(|at| function_at(elf, *at).is_none_or(|symbol| symbol.at != *at));
+        found.sort();
+        Some(found)
+    }
+
+    pub(crate) fn sort(&mut self) {
+        for places in [&mut self.entered, &mut self.prefixed_calls] {
+            places.sort_unstable();
+            places.dedup();
+        }
+        self.unknown.sort_unstable();
+    }
+
+    fn knows(&self, at: u64) -> bool {
+        let next = self.unknown.partition_point(|(start, _)| *start <= at);
+        let before = next.checked_sub(1).and_then(|index| self.unknown.get(index));
+        before.is_none_or(|(start, length)| at - start >= *length)
+    }
+
+    /// See [`Entrances::are_under_jump_at`]; None where it is not known.
+    pub(crate) fn is_entered_under_jump(&self, at: u64) -> Option<bool> {
+        self.knows(at).then(|| are_under_jump(&self.entered, at))
+    }
+
+    /// See [`Entrances::has_prefixed_call_at`]; None where it is not known.
+    pub(crate) fn is_prefixed_call(&self, at: u64) -> Option<bool> {
+        self.knows(at).then(|| self.prefixed_calls.binary_search(&at).is_ok())
+    }
+}
+
+/// Start and size of the code of all functions, sorted.
+fn functions(elf: &Elf) -> Option<Vec<(u64, u64)>> {
+    let is_code = |at: u64| elf.section_at(at).is_some_and(|section| section.executable);
+    let symbols = elf.all_symbols().ok()?.filter(|symbol| symbol.function && symbol.size > 0 && is_code(symbol.at));
+    let mut functions: Vec<(u64, u64)> = symbols.map(|symbol| (symbol.at, symbol.size)).collect();
     functions.sort_unstable();
     functions.dedup();
-    for (start, size) in functions {
-        code.bytes = 0;
-        code.done.clear();
-        code.steps.clear();
-        // What has no contents in the file, or is too large, is not known.
-        let Some(mut open) = code.read(start, size) else { continue };
-        // Pieces without a symbol, as in `.altinstr_aux`, jump back into the function.
-        while let Some((piece, size)) = open.pop() {
-            if function_at(elf, piece).is_none() {
-                open.extend(code.read(piece, size).unwrap_or_default());
-            }
-        }
-        prefixed_calls.append(&mut code.prefixed_calls);
-        let own = start..start.saturating_add(size);
-        let jumps = code.steps.iter().filter_map(|(at, step)| Some((at, step.target?)));
-        entered
-            .extend(jumps.filter(|(at, target)| !own.contains(at) || !own.contains(target)).map(|(_, target)| target));
-        let targets = || code.steps.values().filter_map(|step| step.target);
-        let mut reached: Vec<u64> = targets().chain(code.steps.values().filter_map(|step| step.next)).collect();
-        reached.sort_unstable();
-        let unknown = code.steps.iter().filter(|(at, step)| !step.fills && reached.binary_search(at).is_err());
-        entered.extend(unknown.map(|(at, _)| *at).filter(|at| *at != start));
-    }
-    // A jump to the first instruction of a function is none into its middle.
-    entered.sort_unstable();
-    entered.dedup();
-    entered.retain(|at| function_at(elf, *at).is_none_or(|symbol| symbol.at != *at));
-    prefixed_calls.sort_unstable();
-    prefixed_calls.dedup();
-    Some((entered, prefixed_calls))
+    Some(functions)
 }
 
 /// What an instruction does.
@@ -315,6 +343,42 @@ impl Code<'_, '_> {
         Some(targets.into_iter().filter_map(|target| self.belongs(target)).collect())
     }
 
+    /// Where the code that was read is entered by jumps that are not the function's own, or in an unknown way; `own`: the
+    /// function's code.
+    fn entered(&self, own: &std::ops::Range<u64>) -> Vec<u64> {
+        let jumps = self.steps.iter().filter_map(|(at, step)| Some((at, step.target?)));
+        let foreign = jumps.filter(|(at, target)| !own.contains(at) || !own.contains(target)).map(|(_, target)| target);
+        let mut reached: Vec<u64> = self.steps.values().flat_map(|step| [step.target, step.next]).flatten().collect();
+        reached.sort_unstable();
+        let unknown = self.steps.iter().filter(|(at, step)| !step.fills && reached.binary_search(at).is_err());
+        foreign.chain(unknown.map(|(at, _)| *at).filter(|at| *at != own.start)).collect()
+    }
+
+    /// Start and length of the code that is not `known` (ascending), without what fills the space between functions.
+    fn others(&self, known: Vec<std::ops::Range<u64>>) -> Vec<(u64, u64)> {
+        let mut others = Vec::new();
+        for section in self.elf.sections().iter().filter(|section| section.executable) {
+            let (start, size) = section.range();
+            let end = start.saturating_add(size);
+            let first = known.partition_point(|range| range.start < start);
+            let inside = known.iter().skip(first).take_while(|range| range.start < end);
+            let mut at = start;
+            for (next, after) in inside.map(|range| (range.start, range.end)).chain([(end, end)]) {
+                if next > at && !self.only_fills(at, next - at) {
+                    others.push((at, next - at));
+                }
+                at = at.max(after);
+            }
+        }
+        others
+    }
+
+    fn only_fills(&self, start: u64, size: u64) -> bool {
+        let Some(bytes) = self.reader.bytes(start, size) else { return false };
+        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        decoder.iter().all(|instruction| matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3))
+    }
+
     /// The target of a jump whose instruction ends at `next`; None: outside the object.
     fn target(&self, next: u64, written: u64) -> Option<u64> {
         match self.edges.relocated.get(&next.wrapping_sub(4)) {
@@ -393,6 +457,8 @@ k:      jne f.cold
 h:      mov %eax, %ecx
         jmp external
         .size f, . - f
+z:      xor %eax, %eax
+        ret
         .section .text.unlikely, "ax"
         .type f.cold, @function
 f.cold: ud2
@@ -427,12 +493,13 @@ i:      xor %eax, %eax
         let all = Entrances::of(&elf, &edges, at("e")).expect("code");
         assert!(all.has(at("g")) && !all.has(at("f.cold")));
         assert!(all.has_prefixed_call_at(at("k") - 6) && !all.has_prefixed_call_at(at("k") - 11));
-        let (entered, prefixed) = everywhere(&elf).expect("code");
-        assert_eq!(prefixed, [at("k") - 6]);
+        let whole = ObjectFlow::of(&elf).expect("code");
+        assert_eq!(whole.prefixed_calls, [at("k") - 6]);
+        assert_eq!((whole.is_entered_under_jump(at("z")), whole.is_prefixed_call(at("z"))), (None, None), "no symbol");
         let places = ["a", "b", "c", "d", "e", "g", "h", "i", "k", "f", "f.cold"].map(at);
         for place in places.into_iter().flat_map(|place| place.saturating_sub(5)..place + 5) {
             let own = function_at(&elf, place).map(|_| under(place));
-            assert!(own.is_none_or(|own| own == are_under_jump(&entered, place)), "{place:#x}");
+            assert!(own.is_none_or(|own| whole.is_entered_under_jump(place) == Some(own)), "{place:#x}");
         }
     }
 

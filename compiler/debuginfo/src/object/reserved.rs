@@ -11,7 +11,7 @@
 
 use super::bring_up;
 use super::elf::{Address, Elf};
-use super::flow;
+use super::flow::ObjectFlow;
 use super::patched::{Extent, Reader, absolute, relative};
 
 /// Why no probe may be placed at an address.
@@ -29,9 +29,10 @@ pub enum Reason {
 
 /// The numbers of the reasons in an exported index.
 const REASONS: [Reason; 4] = [Reason::Blacklisted, Reason::JumpLabel, Reason::StaticCall, Reason::Bug];
-/// Further numbers there: code is entered at the place, in the middle of a function; a direct call with a prefix.
+/// Further numbers there, for the parts of [`ObjectFlow`].
 const ENTERED: u32 = REASONS.len() as u32;
 const PREFIXED_CALL: u32 = ENTERED + 1;
+const UNKNOWN: u32 = PREFIXED_CALL + 1;
 
 /// Places of an object, in its one address space: start, length and reason; sorted by start.
 #[derive(Debug, Default)]
@@ -40,7 +41,7 @@ pub struct Reserved {
     areas: Vec<(u64, u64)>,
     places: Vec<(u64, u32, Reason)>,
     /// Of an exported index, and for one: what [`super::flow`] finds in the code, which it lacks.
-    flow: Option<(Vec<u64>, Vec<u64>)>,
+    flow: Option<ObjectFlow>,
 }
 
 /// Areas that vmlinux has symbols around (vmlinux.lds.h): `__NAME_text_start` and `__NAME_text_end`.
@@ -101,9 +102,11 @@ impl Reserved {
         let areas = self.areas.iter().map(|(at, length)| (*at, u32::try_from(*length).unwrap_or(u32::MAX), 0));
         let number = |reason| REASONS.iter().position(|known| *known == reason).unwrap_or(0) as u32;
         let places = self.places.iter().map(move |(at, length, reason)| (*at, *length, number(*reason)));
-        let flow = self.flow.iter().flat_map(|(entered, prefixed)| {
-            let entered = entered.iter().map(|at| (*at, 1, ENTERED));
-            entered.chain(prefixed.iter().map(|at| (*at, 1, PREFIXED_CALL)))
+        let flow = self.flow.iter().flat_map(|flow| {
+            let places = flow.entered.iter().map(|at| (*at, 1, ENTERED));
+            let places = places.chain(flow.prefixed_calls.iter().map(|at| (*at, 1, PREFIXED_CALL)));
+            let length = |length: u64| u32::try_from(length).unwrap_or(u32::MAX);
+            places.chain(flow.unknown.iter().map(move |(at, bytes)| (*at, length(*bytes), UNKNOWN)))
         });
         areas.chain(places).chain(flow)
     }
@@ -115,8 +118,9 @@ impl Reserved {
             match REASONS.get(number as usize) {
                 Some(Reason::Blacklisted) => found.areas.push((at, length.into())),
                 Some(reason) => found.places.push((at, length, *reason)),
-                None if number == ENTERED => found.flow.get_or_insert_default().0.push(at),
-                None if number == PREFIXED_CALL => found.flow.get_or_insert_default().1.push(at),
+                None if number == ENTERED => found.flow.get_or_insert_default().entered.push(at),
+                None if number == PREFIXED_CALL => found.flow.get_or_insert_default().prefixed_calls.push(at),
+                None if number == UNKNOWN => found.flow.get_or_insert_default().unknown.push((at, length.into())),
                 None => {}
             }
         }
@@ -137,9 +141,10 @@ impl Reserved {
         self.areas = self.areas.into_iter().filter_map(|(at, length)| Some((other(at)?, length))).collect();
         self.places =
             self.places.into_iter().filter_map(|(at, length, reason)| Some((other(at)?, length, reason))).collect();
-        self.flow = self.flow.map(|(entered, prefixed)| {
+        self.flow = self.flow.map(|flow| {
             let moved = |places: Vec<u64>| places.into_iter().filter_map(other).collect();
-            (moved(entered), moved(prefixed))
+            let unknown = flow.unknown.into_iter().filter_map(|(at, length)| Some((other(at)?, length))).collect();
+            ObjectFlow { entered: moved(flow.entered), prefixed_calls: moved(flow.prefixed_calls), unknown }
         });
         self.sort();
         self
@@ -147,25 +152,24 @@ impl Reserved {
 
     /// The same with what is found in the code, for an index; without that, where the file lacks the code.
     pub(crate) fn with_flow(elf: &Elf) -> Option<Reserved> {
-        Some(Reserved { flow: flow::everywhere(elf), ..Reserved::of(elf)? })
+        Some(Reserved { flow: ObjectFlow::of(elf), ..Reserved::of(elf)? })
     }
 
     /// Whether code is entered in the middle of what a jump of five bytes at the place would replace; None where that is not known.
     pub(crate) fn is_entered_under_jump(&self, at: u64) -> Option<bool> {
-        self.flow.as_ref().map(|(entered, _)| flow::are_under_jump(entered, at))
+        self.flow.as_ref()?.is_entered_under_jump(at)
     }
 
     /// Whether a direct call with a prefix is at the place; None where that is not known.
     pub(crate) fn is_prefixed_call(&self, at: u64) -> Option<bool> {
-        self.flow.as_ref().map(|(_, prefixed)| prefixed.binary_search(&at).is_ok())
+        self.flow.as_ref()?.is_prefixed_call(at)
     }
 
     fn sort(&mut self) {
         self.areas.sort_unstable();
         self.places.sort_unstable();
-        if let Some((entered, prefixed)) = &mut self.flow {
-            entered.sort_unstable();
-            prefixed.sort_unstable();
+        if let Some(flow) = &mut self.flow {
+            flow.sort();
         }
     }
 
@@ -277,12 +281,11 @@ mod tests {
         let again = Reserved::from_rows(reserved.rows()).moved(&elf, &elf);
         assert_eq!((&again.areas, &again.places), (&reserved.areas, &reserved.places));
         let with = Reserved::with_flow(&elf).expect("tables");
-        let (entered, prefixed) = with.flow.as_ref().expect("code");
+        let flow = with.flow.as_ref().expect("code");
+        let lengths = [flow.entered.len(), flow.prefixed_calls.len(), flow.unknown.len()];
         assert!(
-            entered.len() > 1000 && entered.len() < 1 << 20 && prefixed.len() < 1 << 18,
-            "{} {}",
-            entered.len(),
-            prefixed.len()
+            lengths[0] > 1000 && lengths[0] < 1 << 20 && lengths[1] < 1 << 18 && lengths[2] < 1 << 12,
+            "{lengths:?}"
         );
         assert_eq!(Reserved::from_rows(with.rows()).moved(&elf, &elf).flow, with.flow);
         let near = |at: u64| elf.address(at).and_then(|address| reserved.at(&elf, address));
