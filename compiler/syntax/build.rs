@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Generates the parser from `src/grammar.lalrpop`.
+//! Generates the parser from `src/grammar.lalrpop`, of this crate and of spile-bpftrace.
 
 #[expect(clippy::panic, reason = "so the build ends, with the message")]
 fn main() {
     println!("cargo::rerun-if-changed=src/grammar.lalrpop");
-    println!("cargo::rerun-if-changed=build.rs");
     if let Err(error) = lalrpop::Configuration::new()
         .use_cargo_dir_conventions()
         .emit_rerun_directives(false)

@@ -69,6 +69,7 @@ kprobe:f /comm == "dd" && (arg0 & 0xf0) != 0x10/ {
   if (has_key(@n, 3)) { printf("%d of %d\n", @n[3], len(@n)); }
   for ($kv : @n) { printf("%d: %d\n", $kv.0, $kv.1); }
   unless (arg0) { exit(); @never = 1; }
+  if (arg0 == 3) { exit(); }
   print(kstack); print(@n[1]); zero(@n); errorf("bad %d", arg0);
   system("echo %d", pid); cat("/proc/%d/stat", pid);
   printf("%s %s\n", $t->comm, $t->real_parent->something);
@@ -80,7 +81,7 @@ kprobe:f /comm == "dd" && (arg0 & 0xf0) != 0x10/ {
   if ($1 > $#) { printf("%s\n", str($2)); }
 }
 fexit:nfs:nfs_open { @[args.inode->i_ino, retval] = count(); @string[tid] = str(args.inode == 0 ? 1 : 2, 200); }
-interval:ms:100 { @elapsed = elapsed; print(@elapsed); printf("%s", strftime("%Y %H:%M:%S", nsecs)); }
+interval:ms:100 { @elapsed = elapsed; print(@elapsed); printf("%s", strftime("%Y %H:%M:%S", nsecs)); printf("%s", strftime("%T", @elapsed)); exit(); }
 t:syscalls:sys_enter_execve { join(args.argv); join(args.argv, ","); }
 "#;
     insta::assert_snapshot!(translated(program));
@@ -98,6 +99,8 @@ fn what_has_no_counterpart_is_an_error() {
         "interval:s:1 { printf(\"%d\", arg0); }",
         "kprobe:f { override(-1); }",
         "kprobe:f { @ = bswap(arg0); }",
+        "kprobe:f { @ = hist(arg0, 3); }",
+        "kprobe:f { @ = nsecs(sw_tai); }",
         "fn f($x: int64): int64 { return $x; }",
         "kprobe:f { printf(\"%s\", strftime(\"%j\", nsecs)); }",
         // Not bpftrace.

@@ -10,6 +10,7 @@ use crate::outcome::Outcome;
 use crate::passes::parse;
 use crate::reporter::Failed;
 use crate::session::Session;
+use crate::target;
 
 /// Prints the script; if there is none, only the reasons.
 pub(super) fn translate(session: &mut Session, program: &str) -> Result<Outcome, Failed> {
@@ -21,6 +22,8 @@ pub(super) fn translate(session: &mut Session, program: &str) -> Result<Outcome,
     };
     let file = parse::read(session, &given)?;
     let text = session.sources.file(file).text.clone();
+    let programs = target::programs(&session.options, &session.reporter);
+    let library = |name: &str| programs.library_of_any_version(name).map(|path| path.display().to_string());
     match spile_bpftrace::translate(file, &text, &library) {
         Ok(script) => describe::print(script.as_bytes()),
         Err(problems) => {
@@ -28,20 +31,4 @@ pub(super) fn translate(session: &mut Session, program: &str) -> Result<Outcome,
             describe::print(b"")
         }
     }
-}
-
-/// Where shared libraries are, the usual directory of the machine first.
-const DIRECTORIES: [&str; 6] =
-    ["/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib"];
-
-/// The file of a library that is named without its directory, and perhaps without its version: `libc`, `libssl.so.3`.
-fn library(name: &str) -> Option<String> {
-    let begins = if name.contains(".so") { name.to_string() } else { format!("{name}.so.") };
-    DIRECTORIES.iter().find_map(|directory| {
-        let entries = std::fs::read_dir(directory).ok()?;
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        // The shortest is the one that programs are linked with: libc.so.6.
-        let found = names.filter(|file| file.starts_with(&begins)).min_by_key(String::len)?;
-        Some(format!("{directory}/{found}"))
-    })
 }

@@ -134,13 +134,11 @@ impl Device {
         Ok(info)
     }
 
-    /// What is left of arming. Older modules do not report it: all 0.
+    /// What is left of arming, for messages of progress: all 0, which is unknown, if the module cannot be asked.
     pub fn arming(&self) -> Arming {
         let mut arming = Arming::default();
-        match self.call(device::ARMING, &mut arming, "asking") {
-            Ok(()) => arming,
-            Err(_) => Arming::default(),
-        }
+        let asked = self.call(device::ARMING, &mut arming, "asking");
+        asked.map_or_else(|_| Arming::default(), |()| arming)
     }
 
     /// The owner of the session. Older modules do not report it: [`UNKNOWN`], which is no user.

@@ -131,6 +131,8 @@ const MOST_CLIENTS: usize = 64;
 struct Client {
     stream: UnixStream,
     begun: Instant,
+    /// When it last said something.
+    heard: Instant,
     request: Vec<u8>,
     /// What is left to write; `None`: the request is not complete.
     answer: Option<VecDeque<u8>>,
@@ -139,13 +141,17 @@ struct Client {
 impl Client {
     fn new(stream: UnixStream) -> io::Result<Client> {
         stream.set_nonblocking(true)?;
-        Ok(Client { stream, begun: Instant::now(), request: Vec::new(), answer: None })
+        let now = Instant::now();
+        Ok(Client { stream, begun: now, heard: now, request: Vec::new(), answer: None })
     }
 
     /// Time until it is served without a request, or dropped.
     fn left(&self) -> Duration {
-        let most = if self.answer.is_some() { PATIENCE } else { SILENCE };
-        most.saturating_sub(self.begun.elapsed())
+        let left = PATIENCE.saturating_sub(self.begun.elapsed());
+        match self.answer {
+            Some(_) => left,
+            None => left.min(SILENCE.saturating_sub(self.heard.elapsed())),
+        }
     }
 
     fn events(&self) -> PollFlags {
@@ -171,7 +177,10 @@ impl Client {
         loop {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Ok(true),
-                Ok(count) => self.request.extend(buffer.iter().take(count)),
+                Ok(count) => {
+                    self.request.extend(buffer.iter().take(count));
+                    self.heard = Instant::now();
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -245,6 +254,15 @@ mod tests {
                 "{answer}"
             );
             assert!(ask(b"HEAD / HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
+            // In pieces, none of which is long in coming.
+            let mut slow = UnixStream::connect(&path).unwrap();
+            for piece in [&b"GET "[..], b"/ HTTP/1.1\r\n", b"\r\n"] {
+                slow.write_all(piece).unwrap();
+                std::thread::sleep(SILENCE * 3 / 5);
+            }
+            let mut answer = String::new();
+            slow.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
             // Any client triggers the check.
             let last = UnixStream::connect(&path).unwrap();
             fs::remove_file(&path).unwrap();

@@ -79,9 +79,7 @@ impl Arming {
         };
         Some(format!("{armed} probes are still to be disarmed after {seconds} s{rest}"))
     }
-}
 
-impl Arming {
     /// Until all are armed: as the module estimates it, else at the pace since the last message.
     fn seconds_left(&mut self, now: u64, armed: u32, probes: u32, state: State) -> Option<u64> {
         let (since, before) = std::mem::replace(&mut self.last, (now, armed));

@@ -12,6 +12,9 @@ use super::value::{Kind, Pointee, Value};
 /// Where str() ends if nothing says so (BPFTRACE_MAX_STRLEN).
 pub const TEXT_LENGTH: &str = "64";
 
+/// Seconds since 1970.
+pub const NOW: &str = "gettimeofday_s()";
+
 impl Handler<'_> {
     pub fn call(&mut self, name: &str, arguments: &[Expr], span: Span) -> Value {
         if let Some(value) = self.of_stack(name, arguments) {
@@ -41,7 +44,9 @@ impl Handler<'_> {
                 Value::string(format!("joined({}, {between})", array.text))
             }
             ("kptr" | "uptr" | "int64" | "uint64", [pointer]) => self.value(pointer),
-            ("nsecs", _) => Value::number("ktime_get_ns()"),
+            ("nsecs", [Expr { kind: ExprKind::Name(clock), .. }]) if matches!(clock.as_str(), "monotonic" | "boot") => {
+                Value::number("ktime_get_ns()")
+            }
             ("strncmp", [first, second, length]) => {
                 let (first, second, length) = (self.value(first), self.value(second), self.value(length));
                 // 0 where they are equal, as in C.
@@ -60,7 +65,10 @@ impl Handler<'_> {
                 Value::string(format!("format_ipaddr({}, {})", address.text, family.text))
             }
             ("bswap", [number]) => self.byte_swapped(number, span),
-            ("strftime", [Expr { kind: ExprKind::Text(text), .. }, _]) => self.time(text, span),
+            ("strftime", [Expr { kind: ExprKind::Text(text), .. }, time]) => {
+                let seconds = self.seconds_at(time);
+                self.time(text, &seconds, span)
+            }
             ("has_key", [Expr { kind: ExprKind::Map { name, .. }, .. }, key]) => {
                 let keys = self.keys(name, &key.clone().into_keys());
                 let map = self.script.map(name);
@@ -114,8 +122,20 @@ impl Handler<'_> {
         }
     }
 
-    pub fn time(&mut self, text: &str, span: Span) -> Value {
-        match format::time(text, "gettimeofday_s()") {
+    /// The seconds since 1970 at a time of `nsecs`.
+    fn seconds_at(&mut self, time: &Expr) -> String {
+        match &time.kind {
+            ExprKind::Name(name) if name == "nsecs" => NOW.to_string(),
+            _ => {
+                let time = self.value(time);
+                format!("{NOW} - (ktime_get_ns() - {}) / 1000000000", time.operand())
+            }
+        }
+    }
+
+    /// The time in this format; `seconds`: since 1970.
+    pub fn time(&mut self, text: &str, seconds: &str, span: Span) -> Value {
+        match format::time(text, seconds) {
             Some(expression) => Value { compound: true, ..Value::string(expression) },
             None => self.no_counterpart(
                 "this time format",
@@ -144,8 +164,9 @@ impl Handler<'_> {
 fn instead(name: &str) -> &'static str {
     match name {
         "count" | "sum" | "avg" | "min" | "max" | "stats" | "hist" | "lhist" => {
-            "it is assigned to a map: @name[key] = count()"
+            "it is assigned to a map, with its usual arguments: @name[key] = hist(value), in buckets of powers of two"
         }
+        "nsecs" => "nsecs is the monotonic clock",
         "override" => "in guru mode a return probe writes $return, or an entry probe a parameter",
         "signal" => "raise(NUMBER) in a script, in guru mode",
         "cgroupid" | "cgroup_path" => "compare paths of cgroups in the loader: spilerun --only cgroup=PATH",

@@ -10,13 +10,6 @@ use super::maps::{Collects, Map};
 use super::value::{Kind, Pointee, Value};
 use super::{Handler, RESERVED};
 
-impl Value {
-    /// As the operand of `!`.
-    pub fn negatable(&self) -> String {
-        self.operand()
-    }
-}
-
 /// The script's name of a local variable.
 pub fn local_name(script_maps: &[Map], name: &str) -> String {
     let taken = RESERVED.contains(&name) || script_maps.iter().any(|map| map.global == name);

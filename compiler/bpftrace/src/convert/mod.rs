@@ -127,12 +127,13 @@ impl Script {
         let optional = |text: &str| if translated.len() > 1 || text.contains('*') { "?" } else { "" };
         let points: Vec<String> =
             translated.iter().map(|point| format!("{}{}", point.text, optional(&point.text))).collect();
-        let mut handler = Handler { script: self, place, locals: BTreeMap::new(), before: Vec::new(), loops: 0 };
+        let mut handler =
+            Handler { script: self, place, locals: BTreeMap::new(), before: Vec::new(), loops: 0, blocks: 0 };
         let mut lines = Vec::new();
         if let Some(filter) = &probe.filter {
             let condition = handler.value(filter);
             lines.append(&mut handler.before);
-            lines.push(format!("if (!{}) next", condition.negatable()));
+            lines.push(format!("if (!{}) next", condition.operand()));
         }
         lines.extend(handler.block(&probe.body));
         let body: String = lines.iter().map(|line| format!("\t{line}\n")).collect();
@@ -205,4 +206,6 @@ struct Handler<'a> {
     before: Vec<String>,
     /// The number of loops around the current statement.
     loops: usize,
+    /// The number of blocks around it, those of loops included.
+    blocks: usize,
 }

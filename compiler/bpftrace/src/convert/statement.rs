@@ -5,6 +5,7 @@
 use spile_source::Span;
 
 use super::super::ast::{Expr, ExprKind, Statement};
+use super::call::NOW;
 use super::expression::local_name;
 use super::maps::Collects;
 use super::value::{Kind, Value};
@@ -21,7 +22,7 @@ impl Handler<'_> {
             // exit() ends the handler in bpftrace; in a script it goes on.
             let exits =
                 matches!(statement, Statement::Expr(Expr { kind: ExprKind::Call { name, .. }, .. }) if name == "exit");
-            if exits && index + 1 < statements.len() {
+            if exits && (index + 1 < statements.len() || self.blocks > 0) {
                 lines.push("next".to_string());
                 break;
             }
@@ -31,7 +32,9 @@ impl Handler<'_> {
 
     fn nested(&mut self, head: String, body: &[Statement]) -> Vec<String> {
         let outer = std::mem::take(&mut self.before);
+        self.blocks += 1;
         let inner = self.block(body);
+        self.blocks -= 1;
         self.before = outer;
         let mut lines = vec![format!("{head} {{")];
         lines.extend(inner.into_iter().map(|line| format!("\t{line}")));
@@ -55,7 +58,7 @@ impl Handler<'_> {
             Statement::Expr(expr) => vec![self.value(expr).text],
             Statement::If { condition, then, otherwise, negated } => {
                 let condition = self.value(condition);
-                let condition = if *negated { format!("!{}", condition.negatable()) } else { condition.text };
+                let condition = if *negated { format!("!{}", condition.operand()) } else { condition.text };
                 let mut lines = self.nested(format!("if ({condition})"), then);
                 match otherwise.as_deref() {
                     Some([Statement::If { .. }]) => {
@@ -168,8 +171,7 @@ impl Handler<'_> {
             ("min", 1) => (Collects::Least, format!(" <<< {}", argument(0))),
             ("max", 1) => (Collects::Greatest, format!(" <<< {}", argument(0))),
             ("stats", 1) => (Collects::Statistics, format!(" <<< {}", argument(0))),
-            // A second argument makes buckets finer, which scripts do not have.
-            ("hist", 1 | 2) => (Collects::Histogram, format!(" <<< {}", argument(0))),
+            ("hist", 1) => (Collects::Histogram, format!(" <<< {}", argument(0))),
             ("lhist", 4) => {
                 let value = argument(0);
                 (Collects::Linear(argument(1), argument(2), argument(3)), format!(" <<< {value}"))
@@ -238,7 +240,7 @@ impl Handler<'_> {
     }
 
     fn time_statement(&mut self, text: &str, span: Span) -> Vec<String> {
-        let value = self.time(text, span);
+        let value = self.time(text, NOW, span);
         vec![format!("print({})", value.text)]
     }
 

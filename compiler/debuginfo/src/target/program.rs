@@ -162,6 +162,17 @@ impl Programs {
         }
     }
 
+    /// The path of the library that is named without its version, as `libssl` or `libssl.so.3`; `None`: there is none. Of several
+    /// it is the one with the shortest name, which programs are linked with.
+    pub fn library_of_any_version(&self, name: &str) -> Option<PathBuf> {
+        let beginning = if name.contains(".so") { name.to_string() } else { format!("{name}.so.") };
+        libraries::system_directories(&self.root()).iter().find_map(|directory| {
+            let names = std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.file_name());
+            let fits = names.filter(|file| file.to_string_lossy().starts_with(&beginning));
+            Some(directory.join(fits.min_by_key(|file| file.len())?))
+        })
+    }
+
     /// The program or library at a path.
     pub fn open(&self, path: &Path) -> Result<Rc<Object>, TargetError> {
         if let Some(object) = self.opened.borrow().get(path) {
