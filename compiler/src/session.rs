@@ -8,7 +8,7 @@ use std::rc::Rc;
 use spile_abi::say::say;
 use spile_base::cache::{self, Cache};
 use spile_base::scratch::Scratch;
-use spile_core::library::Offered;
+use spile_core::library::PublicNames;
 use spile_source::SourceMap;
 
 use crate::cli::options::Options;
@@ -23,7 +23,7 @@ pub struct Session {
     /// All texts that were read.
     pub sources: SourceMap,
     /// Public names of the library, since pass 1.
-    pub offered: Rc<Offered>,
+    pub offered: Rc<PublicNames>,
     /// Where messages go.
     pub reporter: Reporter,
     /// How long each stage took, for `--time-report`.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use spile_core::elaborate::{self, Options};
-use spile_core::plan::{self, Limits, Naming};
+use spile_core::plan::{self, Limits, ModuleInfo};
 use spile_core::probe::Resolver;
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
@@ -29,7 +29,7 @@ fn translated_as(title: &str, modinfo: &[(&str, &str)], text: &str) -> (String, 
     let scripts = [script];
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
     assert_eq!(problems, []);
-    let naming = Naming {
+    let naming = ModuleInfo {
         module: "sample".into(),
         title: title.into(),
         kernel_release: "6.1.0".into(),

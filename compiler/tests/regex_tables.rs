@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use spile_core::elaborate::{self, Options};
-use spile_core::plan::{self, Limits, Naming};
+use spile_core::plan::{self, Limits, ModuleInfo};
 use spile_core::probe::Resolver;
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
@@ -48,7 +48,7 @@ fn tables(groups: bool) -> String {
     let options = Options { guru: false, display_globals: true, ..Options::default() };
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
     assert_eq!(problems, []);
-    let naming = Naming {
+    let naming = ModuleInfo {
         module: "patterns".into(),
         title: "patterns.stp".into(),
         kernel_release: "6.1.0".into(),

@@ -80,7 +80,7 @@ Exit status:
 
 /// What has a name in /sys/module already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameOf {
+pub enum NameOwner {
     /// A module of spile, which is in use.
     Session,
     /// Another module.
@@ -91,7 +91,7 @@ pub enum NameOf {
 
 /// Why no signer is known of a module that is not where only root can have put it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unvouched {
+pub enum NoSigner {
     /// The module has no signature.
     Unsigned,
     /// There is no certificate that can be used in the directory of keys.
@@ -100,12 +100,12 @@ pub enum Unvouched {
     Stranger,
 }
 
-impl fmt::Display for Unvouched {
+impl fmt::Display for NoSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unvouched::Unsigned => write!(f, "this one is not signed: sign it (spile --sign-key, sign-file)"),
-            Unvouched::NoKeys => write!(f, "there is no certificate in {KEYS}: put the signer's there (X.509, DER)"),
-            Unvouched::Stranger => write!(
+            NoSigner::Unsigned => write!(f, "this one is not signed: sign it (spile --sign-key, sign-file)"),
+            NoSigner::NoKeys => write!(f, "there is no certificate in {KEYS}: put the signer's there (X.509, DER)"),
+            NoSigner::Stranger => write!(
                 f,
                 "this one is not signed with a key in {KEYS}, or was changed since: put the signer's certificate there (X.509, DER)"
             ),
@@ -220,11 +220,11 @@ pub enum Error {
         what: String,
     },
     /// Set-uid, the caller is a member of spilesys, and no signer whom root trusts has signed the module.
-    Unvouched {
+    NoSigner {
         /// Path of the module's file.
         path: PathBuf,
         /// Why no signer is known.
-        why: Unvouched,
+        why: NoSigner,
     },
     /// A script in guru mode, signed, from elsewhere.
     GuruElsewhere {
@@ -293,7 +293,7 @@ pub enum Error {
         /// Name of the module.
         name: String,
         /// What has the name.
-        by: NameOf,
+        by: NameOwner,
     },
     /// The device is open elsewhere.
     InUse {
@@ -440,7 +440,7 @@ impl Error {
             | Error::OtherOwner { .. }
             | Error::Reserved { .. }
             | Error::Limit { .. }
-            | Error::Unvouched { .. }
+            | Error::NoSigner { .. }
             | Error::GuruElsewhere { .. }
             | Error::ModulesDisabled
             | Error::Unsigned { .. }
@@ -536,7 +536,7 @@ impl fmt::Display for Error {
                 path.display(),
                 running_release()
             ),
-            Error::Unvouched { path, why } => write!(
+            Error::NoSigner { path, why } => write!(
                 f,
                 "{}: members of spilesys may run modules from elsewhere only if a signer trusted by root has signed them, and {why}, or put the module into /lib/modules/{}/spile",
                 path.display(),
@@ -590,19 +590,19 @@ impl fmt::Display for Error {
                 f,
                 "{function} of {target} is replaced by the live patch {patch}, so the code that the script was compiled for does not run; remove the live patch (echo 0 >/sys/kernel/livepatch/{patch}/enabled) or the script"
             ),
-            Error::NameTaken { name, by: NameOf::Kernel } => {
+            Error::NameTaken { name, by: NameOwner::Kernel } => {
                 write!(
                     f,
                     "the running kernel has a built-in module {name} (/sys/module/{name}): load this one under another name (-R), or build it with another name (spile -m)"
                 )
             }
-            Error::NameTaken { name, by: NameOf::Module } => {
+            Error::NameTaken { name, by: NameOwner::Module } => {
                 write!(
                     f,
                     "another module {name} is loaded, which spile did not build: load this one under another name (-R), or build it with another name (spile -m)"
                 )
             }
-            Error::NameTaken { name, by: NameOf::Session } => write!(
+            Error::NameTaken { name, by: NameOwner::Session } => write!(
                 f,
                 "module {name} is already loaded and in use: end its spilerun, attach to its session (spilerun -A {name}), remove it (-d {name}), or load a second one (-R)"
             ),

@@ -63,7 +63,7 @@ use crate::options::{Options, Task};
 use crate::records::livepatch;
 use crate::report::status;
 use crate::safety::check;
-use crate::safety::landlock::{self, Right};
+use crate::safety::landlock::{self, FileAccess};
 use crate::safety::loaded::Loaded;
 use crate::safety::ownership::Ownership;
 use crate::safety::rights::{Rights, Start};
@@ -208,20 +208,21 @@ fn restrict(
         _ => PathBuf::from("."),
     };
     let directories: Vec<PathBuf> = outputs.into_iter().flatten().map(directory).collect();
-    let mut paths: Vec<(&Path, Right)> = directories.iter().map(|path| (path.as_path(), Right::Keep)).collect();
+    let mut paths: Vec<(&Path, FileAccess)> =
+        directories.iter().map(|path| (path.as_path(), FileAccess::Keep)).collect();
     paths.extend([
-        (Path::new("/dev/null"), Right::Write),
+        (Path::new("/dev/null"), FileAccess::Write),
         // Names for messages, and live patches that come meanwhile.
-        (Path::new("/etc/passwd"), Right::Read),
-        (Path::new("/sys/kernel/livepatch"), Right::Read),
+        (Path::new("/etc/passwd"), FileAccess::Read),
+        (Path::new("/sys/kernel/livepatch"), FileAccess::Read),
     ]);
     if description.meta.probes.iter().any(|probe| probe.point.starts_with("procfs(")) {
         // The module's own files, which are not all there yet.
-        paths.push((Path::new("/proc/systemtap"), Right::Write));
+        paths.push((Path::new("/proc/systemtap"), FileAccess::Write));
     }
     if user_stacks {
         // Programs and libraries, for tables and names: what the caller may read, and nothing else of what root may.
-        paths.push((Path::new("/"), Right::Read));
+        paths.push((Path::new("/"), FileAccess::Read));
     }
     let failed = |error| Error::System { doing: "restricting what can be opened", error };
     landlock::restrict(paths).map(drop).map_err(failed)

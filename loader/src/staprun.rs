@@ -41,18 +41,20 @@ pub fn version() -> String {
 
 /// Options as getopt(3) reads them: a value follows, may stand in the same word, or there is none.
 #[derive(Clone, Copy, PartialEq)]
-enum Takes {
+enum OptionArgument {
     Nothing,
     /// Only in the same word.
     Maybe,
     Value,
 }
 
-fn takes(letter: u8) -> Option<Takes> {
+fn takes(letter: u8) -> Option<OptionArgument> {
     Some(match letter {
-        b'v' | b'h' | b'V' | b'w' | b'L' | b'A' | b'D' | b'R' | b'd' | b'i' => Takes::Nothing,
-        b'u' => Takes::Maybe,
-        b'b' | b'c' | b'x' | b't' | b'N' | b'o' | b'S' | b'r' | b'T' | b'C' | b'M' | b'F' | b's' => Takes::Value,
+        b'v' | b'h' | b'V' | b'w' | b'L' | b'A' | b'D' | b'R' | b'd' | b'i' => OptionArgument::Nothing,
+        b'u' => OptionArgument::Maybe,
+        b'b' | b'c' | b'x' | b't' | b'N' | b'o' | b'S' | b'r' | b'T' | b'C' | b'M' | b'F' | b's' => {
+            OptionArgument::Value
+        }
         _ => return None,
     })
 }
@@ -88,9 +90,9 @@ pub fn translate(words: &[OsString]) -> Request {
             };
             let here = bytes.get(at..).filter(|here| !here.is_empty()).map(|here| OsString::from_vec(here.to_vec()));
             let value = match takes {
-                Takes::Nothing => None,
-                Takes::Maybe => here,
-                Takes::Value => match here.or_else(|| rest.next().cloned()) {
+                OptionArgument::Nothing => None,
+                OptionArgument::Maybe => here,
+                OptionArgument::Value => match here.or_else(|| rest.next().cloned()) {
                     None => {
                         return Request::Invalid(format!("option requires an argument -- '{}'", char::from(letter)));
                     }
@@ -110,7 +112,7 @@ pub fn translate(words: &[OsString]) -> Request {
                     options.extend(value.clone());
                 }
             }
-            if takes != Takes::Nothing {
+            if takes != OptionArgument::Nothing {
                 break;
             }
         }

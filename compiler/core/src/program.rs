@@ -128,7 +128,7 @@ pub struct Global {
     /// As the script spells it.
     pub name: String,
     /// What the variable, or each element of the array, contains.
-    pub holds: Holds,
+    pub contents: Contents,
     /// Types of the keys; empty: not an array.
     pub keys: Vec<Type>,
     /// Most elements; None: the declaration gives no size.
@@ -149,8 +149,8 @@ impl Global {
 
     /// Neither an array nor an aggregate: the type of its value.
     pub fn scalar(&self) -> Option<Type> {
-        match self.holds {
-            Holds::Value(ty) if !self.is_array() => Some(ty),
+        match self.contents {
+            Contents::Value(ty) if !self.is_array() => Some(ty),
             _ => None,
         }
     }
@@ -158,7 +158,7 @@ impl Global {
 
 /// What a variable or an array's elements contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum Contents {
     /// A number or a string.
     Value(Type),
     /// An aggregate: fed by `<<<`, read by extractors.

@@ -11,8 +11,8 @@ use crate::btf::Prototypes;
 use crate::dwarf::Dwarf;
 use crate::error::Error;
 use crate::facts::{
-    Call, Elsewhere, Extent, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label,
-    MemberError, Op, Statement, Type, TypeId, Unavailable, Variable,
+    Call, Extent, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label, MemberError,
+    Op, OtherLines, Statement, Type, TypeId, Unavailable, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::portable::Portable;
@@ -131,8 +131,8 @@ impl DebugInfo {
     }
 
     /// Where the variable `name` has a value in the body or inlined copy that the address is in.
-    pub fn elsewhere(&self, id: FunctionId, at: Address, name: &str) -> Result<Elsewhere, Error> {
-        self.0.elsewhere(id, at, name)
+    pub fn other_lines(&self, id: FunctionId, at: Address, name: &str) -> Result<OtherLines, Error> {
+        self.0.other_lines(id, at, name)
     }
 
     /// The variable of that name outside functions. `file`, a shell pattern for the end of its unit's path, selects among

@@ -43,7 +43,7 @@ pub use debug_info::DebugInfo;
 pub use error::Error;
 pub use facts::registers::{RETURN_REGISTER, parameter_register};
 pub use facts::{
-    BaseEncoding, Body, Call, Elsewhere, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern,
-    InlinedCode, InlinedInstance, Label, Location, Member, MemberBits, MemberError, Op, Piece, Statement, Type, TypeId,
+    BaseEncoding, Body, Call, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode,
+    InlinedInstance, Label, Location, Member, MemberBits, MemberError, Op, OtherLines, Piece, Statement, Type, TypeId,
     Unavailable, Variable,
 };

@@ -43,7 +43,7 @@ pub fn ask(debug: &DebugInfo) {
             let mut variables = debug.parameters(id).unwrap_or_default();
             variables.extend(debug.locals(id, at).unwrap_or_default());
             for variable in variables.into_iter().take(FUNCTIONS) {
-                let _ = (debug.variable(id, at, &variable.name), debug.elsewhere(id, at, &variable.name));
+                let _ = (debug.variable(id, at, &variable.name), debug.other_lines(id, at, &variable.name));
                 walk(debug, variable.type_id, 0);
             }
         }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use spile_core::elaborate::{self, Options};
-use spile_core::plan::{self, Limits, Naming};
+use spile_core::plan::{self, Limits, ModuleInfo};
 use spile_core::probe::Resolver;
 use spile_source::diagnostic::Severity;
 use spile_source::{Origin, SourceMap};
@@ -50,7 +50,7 @@ pub fn compile(bytes: &[u8]) -> bool {
     if wrong(&problems) {
         return false;
     }
-    let naming = Naming {
+    let naming = ModuleInfo {
         module: "m".into(),
         title: "<input>".into(),
         kernel_release: "6.1.0".into(),

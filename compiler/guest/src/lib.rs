@@ -33,5 +33,5 @@ pub use acceleration::Acceleration;
 pub use error::Error;
 pub use kernel::{Kernel, compare_releases, module_name};
 pub use machine::{BOOT, End, Guest, Interrupter, Outcome, Running};
-pub use session::{Ended, Session, TARGET_NOT_LOADED};
+pub use session::{Session, SessionEnd, TARGET_NOT_LOADED};
 pub use streams::Streams;

@@ -21,7 +21,7 @@ const DEFAULT_DIRECTORIES: [&str; 6] =
 
 /// The dependencies in one ELF file.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Needs {
+struct ElfDependencies {
     interpreter: Option<String>,
     libraries: Vec<String>,
     run_path: Vec<String>,
@@ -58,15 +58,15 @@ pub(super) fn needed_files(program: &Path) -> Result<BTreeSet<PathBuf>, Error> {
 }
 
 /// Empty for a file that is not a 64-bit ELF file, or is damaged: running it reports the error.
-fn needs_of(bytes: &[u8]) -> Needs {
+fn needs_of(bytes: &[u8]) -> ElfDependencies {
     read_needs(bytes).unwrap_or_default()
 }
 
-fn read_needs(bytes: &[u8]) -> Option<Needs> {
+fn read_needs(bytes: &[u8]) -> Option<ElfDependencies> {
     let header = elf::FileHeader64::<Endianness>::parse(bytes).ok()?;
     let endian = header.endian().ok()?;
     let segments = header.program_headers(endian, bytes).ok()?;
-    let mut needs = Needs::default();
+    let mut needs = ElfDependencies::default();
     let mut entries = Vec::new();
     for segment in segments {
         if let Ok(Some(path)) = segment.interpreter(endian, bytes) {
@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn what_is_no_elf_file_needs_nothing() {
-        assert_eq!(needs_of(b"#!/bin/sh\n"), Needs::default());
-        assert_eq!(needs_of(b"\x7fELF\x02\x01\x01"), Needs::default());
+        assert_eq!(needs_of(b"#!/bin/sh\n"), ElfDependencies::default());
+        assert_eq!(needs_of(b"\x7fELF\x02\x01\x01"), ElfDependencies::default());
     }
 
     #[test]

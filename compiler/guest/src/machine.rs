@@ -291,7 +291,7 @@ impl Running {
     pub fn wait(mut self) -> Result<Outcome, Error> {
         let ended = self.wait_for_end();
         let examination = match ended {
-            Waited::Killed => self.examiner.as_ref().map(Examiner::examine),
+            WaitResult::Killed => self.examiner.as_ref().map(Examiner::examine),
             _ => None,
         };
         qemu::kill(&mut self.child);
@@ -304,31 +304,31 @@ impl Running {
         let console = self.control.shared.update(|state| String::from_utf8_lossy(&state.console).into_owned());
         let end = match (status, ended) {
             (Some(status), _) => End::Exited(status),
-            (None, Waited::Killed | Waited::NoBoot) => End::Killed,
-            (None, Waited::Gone) => End::Died,
+            (None, WaitResult::Killed | WaitResult::NoBoot) => End::Killed,
+            (None, WaitResult::Gone) => End::Died,
         };
         match ended {
-            Waited::NoBoot if !ready => Err(Error::Boot { limit: self.boot_limit, console }),
+            WaitResult::NoBoot if !ready => Err(Error::Boot { limit: self.boot_limit, console }),
             _ => Ok(Outcome { end, console, files, examination }),
         }
     }
 
-    fn wait_for_end(&mut self) -> Waited {
+    fn wait_for_end(&mut self) -> WaitResult {
         let mut shutting_down = None;
         loop {
             if !matches!(self.child.try_wait(), Ok(None)) {
-                return Waited::Gone;
+                return WaitResult::Gone;
             }
             let (ready, status, kill) = self.control.shared.update(|state| (state.ready, state.status, state.kill));
             if status.is_some() {
                 let since = *shutting_down.get_or_insert_with(Instant::now);
                 if since.elapsed() > SHUT_DOWN {
-                    return Waited::Gone;
+                    return WaitResult::Gone;
                 }
             } else if kill || self.start.elapsed() > self.time_limit {
-                return Waited::Killed;
+                return WaitResult::Killed;
             } else if !ready && self.start.elapsed() > self.boot_limit {
-                return Waited::NoBoot;
+                return WaitResult::NoBoot;
             }
             self.control.shared.wait(Duration::from_millis(20));
         }
@@ -342,7 +342,7 @@ impl Drop for Running {
 }
 
 #[derive(Clone, Copy)]
-enum Waited {
+enum WaitResult {
     /// qemu exited by itself, or did not exit after the script.
     Gone,
     Killed,

@@ -41,7 +41,7 @@ pub struct Session {
 
 /// How a session ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum SessionEnd {
     /// The loader's exit status.
     Exited(i32),
     /// The kernel crashed, or was killed by the third signal; with the end of its console.
@@ -102,7 +102,7 @@ exit $status
 impl Session {
     /// Runs the script to its end. SIGINT, SIGTERM and SIGHUP are forwarded to the loader; the third one kills the
     /// guest.
-    pub fn run(&self, streams: Streams) -> Result<Ended, Error> {
+    pub fn run(&self, streams: Streams) -> Result<SessionEnd, Error> {
         let guest = self.prepare()?;
         let signals = Signals::catch();
         let running = guest.start(streams)?;
@@ -179,13 +179,13 @@ impl Session {
     }
 }
 
-fn ended(outcome: Outcome) -> Ended {
+fn ended(outcome: Outcome) -> SessionEnd {
     match outcome.end {
-        End::Exited(status) => Ended::Exited(status),
+        End::Exited(status) => SessionEnd::Exited(status),
         End::Died | End::Killed => {
             let lines: Vec<&str> = outcome.console.lines().collect();
             let skipped = lines.len().saturating_sub(40);
-            Ended::Died { console: lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n") }
+            SessionEnd::Died { console: lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n") }
         }
     }
 }

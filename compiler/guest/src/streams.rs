@@ -15,7 +15,7 @@ use super::qemu::Ports;
 const LARGEST_FILE: u64 = 1 << 30;
 
 /// Receives a file by name and contents.
-pub type TakeFile = Box<dyn FnMut(&str, &[u8]) + Send>;
+pub type FileReceiver = Box<dyn FnMut(&str, &[u8]) + Send>;
 
 /// Destinations of the guest's output.
 pub struct Streams {
@@ -26,7 +26,7 @@ pub struct Streams {
     /// The console, streamed; the outcome contains it in any case.
     pub console: Box<dyn Write + Send>,
     /// Called with each file once the guest has sent it; the outcome contains them in any case.
-    pub file: TakeFile,
+    pub file: FileReceiver,
     /// Called with a line about each step that takes long.
     pub notice: Box<dyn FnMut(&str) + Send>,
 }

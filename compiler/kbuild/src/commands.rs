@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use super::recipe::{self, Words};
+use super::recipe::{self, Argv};
 use super::{BuildError, Stage, make};
 use spile_abi::escape;
 use spile_abi::say::say;
@@ -59,7 +59,7 @@ impl Runner<'_> {
 }
 
 /// The output of a program that failed.
-pub(super) struct Complaint {
+pub(super) struct FailedCommand {
     pub(super) program: String,
     pub(super) text: String,
 }
@@ -72,18 +72,18 @@ pub(super) struct ObjectCache<'a> {
 }
 
 /// Runs commands one after the other until one fails.
-pub(super) fn run_all(commands: &[Words], name: &str, objects: &[String], runner: &Runner) -> Result<(), Complaint> {
+pub(super) fn run_all(commands: &[Argv], name: &str, objects: &[String], runner: &Runner) -> Result<(), FailedCommand> {
     commands.iter().try_for_each(|words| run(&recipe::specialize(words, runner.work, name, objects), runner))
 }
 
-fn run(words: &[String], runner: &Runner) -> Result<(), Complaint> {
+fn run(words: &[String], runner: &Runner) -> Result<(), FailedCommand> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     let path = if program.contains('/') { runner.directory.join(program) } else { PathBuf::from(program) };
     let mut command = Command::new(path);
     make::environment(&mut command, runner.work);
     command.envs(runner.environment.iter().filter_map(|variable| variable.split_once('=')));
     command.args(arguments).current_dir(runner.directory).stdin(Stdio::null());
-    let complaint = |text: String| Complaint { program: program.clone(), text };
+    let complaint = |text: String| FailedCommand { program: program.clone(), text };
     let started = Instant::now();
     let output = command.output().map_err(|error| complaint(error.to_string()))?;
     let made = words.iter().skip_while(|word| *word != "-o").nth(1).or(words.last());

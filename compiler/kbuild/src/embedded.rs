@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSection};
 use sha2::Digest;
 
-use super::commands::{Complaint, Failure, ObjectCache, Runner, run_all};
+use super::commands::{FailedCommand, Failure, ObjectCache, Runner, run_all};
 use super::recipe::Steps;
 use super::{BuildError, make};
 use spile_base::cache::{Entry, Inputs, Key, Kind};
@@ -23,7 +23,7 @@ const ANY_MODULE: &str = "spile_any_module";
 const HEADERS: &str = ".embedded.d";
 
 /// The result: `embedded.o` in the work directory.
-pub(super) struct Made {
+pub(super) struct EmbeddedObject {
     pub(super) cached: bool,
     /// Headers outside the work directory.
     pub(super) headers: Vec<PathBuf>,
@@ -36,7 +36,7 @@ pub(super) fn make(
     name: &str,
     runner: &Runner,
     objects_cache: Option<&ObjectCache>,
-) -> Result<Made, Failure> {
+) -> Result<EmbeddedObject, Failure> {
     let source = runner.work.join("embedded.c");
     let object = runner.work.join("embedded.o");
     make::write(&source, text)?;
@@ -48,7 +48,7 @@ pub(super) fn make(
     let cached = cached.filter(|(headers, _)| headers.is_unchanged());
     if let Some((headers, Some(bytes))) = &cached {
         make::write(&object, bytes)?;
-        return Ok(Made { cached: true, headers: headers.paths().map(Path::to_path_buf).collect() });
+        return Ok(EmbeddedObject { cached: true, headers: headers.paths().map(Path::to_path_buf).collect() });
     }
     let mut commands = steps.embedded.clone();
     if let Some(compile) = commands.first_mut() {
@@ -69,7 +69,7 @@ pub(super) fn make(
     if !named && !anonymous {
         run_all(&commands, name, &[], runner).map_err(refused)?;
     }
-    Ok(Made { cached: false, headers })
+    Ok(EmbeddedObject { cached: false, headers })
 }
 
 fn key(objects_cache: &ObjectCache, text: &[u8]) -> Key {
@@ -79,7 +79,7 @@ fn key(objects_cache: &ObjectCache, text: &[u8]) -> Key {
     Key::new(hash)
 }
 
-fn refused(complaint: Complaint) -> Failure {
+fn refused(complaint: FailedCommand) -> Failure {
     match make::errors_in(&complaint.text) {
         lines if lines.is_empty() => Failure::Unable(format!("{}: {}", complaint.program, complaint.text)),
         lines => Failure::Refused(BuildError::Compile { lines }),

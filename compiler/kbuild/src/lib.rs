@@ -37,7 +37,7 @@ use std::time::Instant;
 pub use built::Built;
 pub use compare::differences;
 pub use error::BuildError;
-pub use request::{Request, Say, Sources, Stage};
+pub use request::{ReportProgress, Request, Sources, Stage};
 pub use sign::{Keys, sign};
 
 use commands::{Failure, ObjectCache};
@@ -48,7 +48,7 @@ use recipe::Recipe;
 use spile_base::cache::{Cache, Key, Kind};
 
 /// Builds in `work`, which must exist and be private.
-pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<Built, BuildError> {
+pub fn build(request: &Request, work: &Path, cache: &Cache, say: ReportProgress) -> Result<Built, BuildError> {
     let looked = request.build_dir.join("Makefile");
     if !looked.exists() {
         let without = without_headers::build(request, work, cache, say);
@@ -183,7 +183,7 @@ fn recipe(
     work: &Path,
     cache: &Cache,
     notes: &mut Vec<String>,
-    say: Say,
+    say: ReportProgress,
 ) -> Result<Option<Recipe>, BuildError> {
     let recorded = || cache.get(Kind::Runtime, key).and_then(|entry| Recipe::from_entry(&entry));
     if let Some(recipe) = recorded() {

@@ -32,7 +32,7 @@ pub(super) struct Module<'a> {
 
 /// The `.mod.o` of `module`, from that of the module `reference`. Err: why modpost itself is needed.
 pub(super) fn describe(info: &[u8], reference: &str, module: &Module, symvers: &Path) -> Result<Vec<u8>, String> {
-    let used = Used::of(module.object)?;
+    let used = UndefinedSymbols::of(module.object)?;
     let mut builder =
         Builder::read64(info).map_err(|error| format!("reading the reference module's description: {error}"))?;
     builder.sections.iter_mut().filter(|section| is_debug(&section.name)).for_each(|section| section.delete = true);
@@ -99,14 +99,14 @@ fn data<'b>(builder: &'b mut Builder, id: SectionId) -> Result<&'b mut Vec<u8>, 
 }
 
 /// The undefined symbols of a module.
-struct Used {
+struct UndefinedSymbols {
     needed: BTreeSet<String>,
     /// May stay undefined.
     weak: BTreeSet<String>,
 }
 
-impl Used {
-    fn of(object: &[u8]) -> Result<Used, String> {
+impl UndefinedSymbols {
+    fn of(object: &[u8]) -> Result<UndefinedSymbols, String> {
         let file =
             ElfFile64::<Endianness>::parse(object).map_err(|error| format!("reading the module's objects: {error}"))?;
         let only_modpost = ["__ksymtab", "___ksymtab", ".export_symbol", ".gnu.linkonce.this_module"];
@@ -116,7 +116,7 @@ impl Used {
         if let Some(section) = section {
             return Err(format!("the module has a section {}", section.name().unwrap_or_default()));
         }
-        let mut used = Used { needed: BTreeSet::new(), weak: BTreeSet::new() };
+        let mut used = UndefinedSymbols { needed: BTreeSet::new(), weak: BTreeSet::new() };
         for symbol in file.symbols() {
             let name = symbol.name().map_err(|error| format!("reading the module's symbols: {error}"))?;
             if name.starts_with("__mod_") && name.ends_with("_device_table") {
@@ -136,7 +136,11 @@ impl Used {
 type Version = (String, u64);
 
 /// The table of versions, those of `old` in their order, and the names of the modules that export the others.
-fn choose_versions(old: &[Version], used: &Used, symvers: &Path) -> Result<(Vec<Version>, Vec<String>), String> {
+fn choose_versions(
+    old: &[Version],
+    used: &UndefinedSymbols,
+    symvers: &Path,
+) -> Result<(Vec<Version>, Vec<String>), String> {
     let is_used = |name: &str| name == LAYOUT || used.needed.contains(name) || used.weak.contains(name);
     let mut versions: Vec<(String, u64)> = old.iter().filter(|(name, _)| is_used(name)).cloned().collect();
     let known: BTreeSet<&str> = old.iter().map(|(name, _)| name.as_str()).collect();
@@ -281,7 +285,7 @@ mod tests {
         std::fs::write(&file, "0x00000007\tnew\tvmlinux\tEXPORT_SYMBOL\t\n0x00000008\tput\tdrivers/a-b\tEXPORT_SYMBOL\t\n0x9\tns\tx\tEXPORT_SYMBOL\tN\n").unwrap();
         let old = [("memcpy".to_string(), 1), ("kfree".to_string(), 2), (LAYOUT.to_string(), 3)];
         let set = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<String>>();
-        let used = |needed: &[&str], weak: &[&str]| Used { needed: set(needed), weak: set(weak) };
+        let used = |needed: &[&str], weak: &[&str]| UndefinedSymbols { needed: set(needed), weak: set(weak) };
         let (versions, depends) = choose_versions(&old, &used(&["memcpy", "new", "put"], &["gone"]), &file).unwrap();
         let expected = [("memcpy", 1), (LAYOUT, 3), ("new", 7), ("put", 8)];
         assert_eq!(versions, expected.map(|(name, crc)| (name.to_string(), crc)));

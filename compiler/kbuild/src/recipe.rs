@@ -16,7 +16,7 @@ const NAME: char = '\u{2}';
 const OBJECTS: &str = "\u{3}";
 
 /// A program and its arguments.
-pub(super) type Words = Vec<String>;
+pub(super) type Argv = Vec<String>;
 
 /// The cached data for one kernel, compiler and version of the runtime.
 pub(super) struct Recipe {
@@ -34,13 +34,13 @@ pub(super) struct Steps {
     /// Variables of Kbuild's environment, `NAME=VALUE`.
     pub(super) environment: Vec<String>,
     /// `script.c` to a finished `script.o`.
-    pub(super) script: Vec<Words>,
+    pub(super) script: Vec<Argv>,
     /// `embedded.c` to a finished `embedded.o`, with kernel headers.
-    pub(super) embedded: Vec<Words>,
+    pub(super) embedded: Vec<Argv>,
     /// The objects to `NAME.o`.
-    pub(super) module: Vec<Words>,
+    pub(super) module: Vec<Argv>,
     /// `NAME.o`, `NAME.mod.o` and whatever else the kernel links into `NAME.ko`.
-    pub(super) last: Vec<Words>,
+    pub(super) last: Vec<Argv>,
     /// `NAME.mod.o` of the reference module.
     pub(super) info: Vec<u8>,
     /// Other files below the work directory that the commands read.
@@ -91,22 +91,22 @@ impl Recipe {
 }
 
 /// Words contain no NUL and no line break (shell.rs).
-fn to_text(commands: &[Words]) -> String {
+fn to_text(commands: &[Argv]) -> String {
     commands.iter().map(|words| words.join("\0") + "\n").collect()
 }
 
-fn from_text(text: &str) -> Vec<Words> {
+fn from_text(text: &str) -> Vec<Argv> {
     text.lines().map(|line| line.split('\0').map(str::to_string).collect()).collect()
 }
 
 /// Replaces work directory and module name in recorded words by their placeholders.
-pub(super) fn generalize(words: &[String], work: &Path) -> Words {
+pub(super) fn generalize(words: &[String], work: &Path) -> Argv {
     let work = work.display().to_string();
     words.iter().map(|word| word.replace(&work, &WORK.to_string()).replace(REFERENCE, &NAME.to_string())).collect()
 }
 
 /// Replaces the objects of a recorded link, which are adjacent, by their placeholder.
-pub(super) fn generalize_objects(words: &mut Words) {
+pub(super) fn generalize_objects(words: &mut Argv) {
     let named = |word: &String| word.ends_with(".o") && !word.ends_with(&format!("{NAME}.o"));
     if let Some(first) = words.iter().position(named) {
         words.retain(|word| !named(word));
@@ -115,9 +115,9 @@ pub(super) fn generalize_objects(words: &mut Words) {
 }
 
 /// The words for one module.
-pub(super) fn specialize(words: &[String], work: &Path, name: &str, objects: &[String]) -> Words {
+pub(super) fn specialize(words: &[String], work: &Path, name: &str, objects: &[String]) -> Argv {
     let work = work.display().to_string();
-    let mut special = Words::with_capacity(words.len() + objects.len());
+    let mut special = Argv::with_capacity(words.len() + objects.len());
     for word in words {
         if word == OBJECTS {
             special.extend(objects.iter().cloned());
@@ -154,7 +154,7 @@ pub(super) const FORMAT: u32 = 3;
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Words {
+    fn words(text: &str) -> Argv {
         text.split(' ').map(str::to_string).collect()
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::compiler::Compiler;
 use super::embed::Runtime;
-use super::recipe::{self, REFERENCE, Recipe, Steps, Words};
+use super::recipe::{self, Argv, REFERENCE, Recipe, Steps};
 use super::{BuildError, Request, compare, make, modpost, replay, shell};
 
 /// Generated headers of the runtime that embedded C may need.
@@ -95,7 +95,7 @@ fn read(work: &Path, log: &str) -> Result<Steps, String> {
 }
 
 /// The commands of a target in the work directory: `cmd_TARGET := ...`, since 6.3 `savedcmd_TARGET := ...`.
-fn commands(work: &Path, target: &str) -> Result<Vec<Words>, String> {
+fn commands(work: &Path, target: &str) -> Result<Vec<Argv>, String> {
     let file = work.join(format!(".{target}.cmd"));
     let text = std::fs::read_to_string(&file).map_err(|error| format!("reading {}: {error}", file.display()))?;
     let line = text.lines().find(|line| line.starts_with("cmd_") || line.starts_with("savedcmd_"));
@@ -107,7 +107,7 @@ fn commands(work: &Path, target: &str) -> Result<Vec<Words>, String> {
 }
 
 /// The `-o` argument of the first command.
-fn output(commands: &[Words]) -> Option<&str> {
+fn output(commands: &[Argv]) -> Option<&str> {
     let words = commands.first()?;
     words
         .iter()
@@ -117,8 +117,8 @@ fn output(commands: &[Words]) -> Option<&str> {
 }
 
 /// Until 5.18 objtool is not part of the recorded command; only the log has it.
-fn add_objtool(commands: &mut Vec<Words>, log: &str, object: &str, work: &Path) {
-    let is_objtool = |words: &Words| words.first().is_some_and(|program| program.ends_with("/objtool"));
+fn add_objtool(commands: &mut Vec<Argv>, log: &str, object: &str, work: &Path) {
+    let is_objtool = |words: &Argv| words.first().is_some_and(|program| program.ends_with("/objtool"));
     if commands.iter().any(is_objtool) {
         return;
     }
@@ -130,8 +130,8 @@ fn add_objtool(commands: &mut Vec<Words>, log: &str, object: &str, work: &Path) 
 
 /// The compilation of a unit that includes no kernel header: without the header directories and the headers included
 /// before all others; with the runtime's directory.
-fn header_free(words: &mut Words) {
-    let mut others = Words::with_capacity(words.len());
+fn header_free(words: &mut Argv) {
+    let mut others = Argv::with_capacity(words.len());
     let mut old = std::mem::take(words).into_iter();
     while let Some(word) = old.next() {
         match word.as_str() {
@@ -147,7 +147,7 @@ fn header_free(words: &mut Words) {
 }
 
 /// `-Wp,-MMD,FILE`: the list of headers is for make.
-fn without_dependencies(words: &mut Words) {
+fn without_dependencies(words: &mut Argv) {
     words.retain(|word| !word.starts_with("-Wp,-MD,") && !word.starts_with("-Wp,-MMD,"));
 }
 
@@ -155,7 +155,7 @@ fn without_dependencies(words: &mut Words) {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Words {
+    fn words(text: &str) -> Argv {
         text.split(' ').map(str::to_string).collect()
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use super::commands::{Complaint, Failure, ObjectCache, Runner, run_all};
+use super::commands::{FailedCommand, Failure, ObjectCache, Runner, run_all};
 use super::embed::Runtime;
 use super::embedded;
 use super::recipe::{self, Steps};
@@ -39,7 +39,7 @@ pub(super) fn follow(
 }
 
 /// The result.
-pub(super) struct Made {
+pub(super) struct ReplayedModule {
     pub(super) module: PathBuf,
     /// The embedded unit's object came from the cache.
     pub(super) embedded_cached: bool,
@@ -60,7 +60,7 @@ pub(super) fn follow_with(
     request: &Request,
     work: &Path,
     objects_cache: Option<&ObjectCache>,
-) -> Result<Made, Failure> {
+) -> Result<ReplayedModule, Failure> {
     runtime.unpack_headers(work)?;
     for (file, bytes) in &steps.files {
         make::write(&work.join(file), bytes)?;
@@ -101,7 +101,7 @@ pub(super) fn follow_with(
     objects.push(object(PLAIN));
     let list: String = objects.iter().map(|object| format!("{object}\n")).collect();
     make::write(&work.join(format!("{}.mod", source.name)), list.as_bytes())?;
-    let unable = |complaint: Complaint| Failure::Unable(format!("{}: {}", complaint.program, complaint.text));
+    let unable = |complaint: FailedCommand| Failure::Unable(format!("{}: {}", complaint.program, complaint.text));
     run_all(&steps.module, source.name, &objects, &runner).map_err(unable)?;
     let linked = make::read(&work.join(format!("{}.o", source.name)))?;
     let source_version = source_version(source);
@@ -118,7 +118,7 @@ pub(super) fn follow_with(
     }
     let (embedded_cached, headers) = embedded.map_or((false, Vec::new()), |made| (made.cached, made.headers));
     let stages = runner.stages.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(Made { module, embedded_cached, headers, whole, stages })
+    Ok(ReplayedModule { module, embedded_cached, headers, whole, stages })
 }
 
 /// Writes what the objects in `work` use of the runtime's object.

@@ -36,7 +36,7 @@ pub struct Request {
 }
 
 /// Called with what is going on, for interactive users.
-pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
+pub type ReportProgress<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// Called with a finished step and its time.
 pub type Stage = (String, Duration);

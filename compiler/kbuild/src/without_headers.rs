@@ -16,8 +16,8 @@ use spile_base::cache::{Cache, Key, Kind};
 use super::built::{Built, stack_usage};
 use super::commands::Failure;
 use super::embed::Runtime;
-use super::recipe::{FORMAT, Recipe, Steps, Words, environment};
-use super::{BuildError, Request, Say, replay};
+use super::recipe::{Argv, FORMAT, Recipe, Steps, environment};
+use super::{BuildError, ReportProgress, Request, replay};
 
 /// Where the files are, below the work directory.
 const DIRECTORY: &str = "build-directory";
@@ -40,7 +40,12 @@ pub(super) fn store(request: &Request, runtime: &Runtime, recipe: &Recipe, cache
 /// # Errors
 ///
 /// The script has embedded C, which needs the headers; the compiler is another one; a command fails.
-pub(super) fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Option<Result<Built, BuildError>> {
+pub(super) fn build(
+    request: &Request,
+    work: &Path,
+    cache: &Cache,
+    say: ReportProgress,
+) -> Option<Result<Built, BuildError>> {
     let runtime = match Runtime::read(request.runtime.as_deref()) {
         Ok(runtime) => runtime,
         Err(error) => return Some(Err(error)),
@@ -144,7 +149,7 @@ struct BuildFiles<'b> {
 
 impl BuildFiles<'_> {
     /// Replaces paths of files in the build directory. None: one is inside a longer word, or cannot be read.
-    fn words(&mut self, words: &mut Words) -> Option<()> {
+    fn words(&mut self, words: &mut Argv) -> Option<()> {
         for word in words {
             if let Some(path) = self.file(word) {
                 *word = format!("\u{1}/{}", self.add(&path)?);
@@ -181,7 +186,7 @@ impl BuildFiles<'_> {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Words {
+    fn words(text: &str) -> Argv {
         text.split(' ').map(str::to_string).collect()
     }
 

@@ -10,7 +10,7 @@ use spile_syntax::ast::{self, Expr, ExprKind, FunctionBody, Item};
 use spile_syntax::words::{WordKind, words};
 use spile_syntax::{self as syntax, Macros, visit};
 
-use crate::world::World;
+use crate::workspace::Workspace;
 
 /// Larger texts are not checked as they are typed.
 pub const MAX_CHECKED: usize = 1 << 20;
@@ -35,7 +35,7 @@ pub struct Checked {
 }
 
 /// Checks a script; `name` is its name in messages, which for a file of macros ends in `.stpm`.
-pub fn check(world: &World, name: &str, text: &str) -> Checked {
+pub fn check(workspace: &Workspace, name: &str, text: &str) -> Checked {
     let mut sources = SourceMap::new();
     if text.len() > MAX_CHECKED {
         let file = sources.add(name, Vec::new(), Origin::User);
@@ -44,9 +44,9 @@ pub fn check(world: &World, name: &str, text: &str) -> Checked {
         return Checked { sources, file, diagnostics, globals: Vec::new(), parses: false };
     }
     let file = sources.add(name, text.as_bytes().to_vec(), Origin::User);
-    let guru = world.settings.guru || asks_for_guru(text);
+    let guru = workspace.settings.guru || asks_for_guru(text);
     let mut checked = Checked { sources, file, diagnostics: Vec::new(), globals: Vec::new(), parses: false };
-    checked.run(world, guru, name.ends_with(".stpm"));
+    checked.run(workspace, guru, name.ends_with(".stpm"));
     checked.diagnostics.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span.start));
     checked
 }
@@ -62,11 +62,11 @@ fn asks_for_guru(text: &str) -> bool {
 }
 
 impl Checked {
-    fn run(&mut self, world: &World, guru: bool, is_macros: bool) {
-        let arguments = world.settings.args.clone().unwrap_or_default();
-        let mut environment = world.environment(arguments, guru);
+    fn run(&mut self, workspace: &Workspace, guru: bool, is_macros: bool) {
+        let arguments = workspace.settings.args.clone().unwrap_or_default();
+        let mut environment = workspace.environment(arguments, guru);
         let mut of_library = Vec::new();
-        let macros = world.library().macros(&mut self.sources, &environment, &mut of_library).unwrap_or_default();
+        let macros = workspace.library().macros(&mut self.sources, &environment, &mut of_library).unwrap_or_default();
         if is_macros {
             self.diagnostics =
                 syntax::collect_macros(&mut self.sources, self.file, &environment, &mut Macros::default());
@@ -75,7 +75,7 @@ impl Checked {
             return;
         }
         let (mut script, mut wrong) = syntax::parse(&mut self.sources, self.file, &environment, &macros);
-        if world.settings.args.is_none() && wrong.iter().any(|wrong| wrong.code.0 == "E0003") {
+        if workspace.settings.args.is_none() && wrong.iter().any(|wrong| wrong.code.0 == "E0003") {
             // Nobody has said with which arguments: what depends on them cannot be checked, and all else can.
             environment.arguments =
                 vec!["1".into(); last_argument(&self.sources.file(self.file).bytes).min(MAX_ARGUMENTS)];
@@ -87,20 +87,20 @@ impl Checked {
         let scripts = vec![script];
         let wanted = Wanted { scripts: &scripts, points: &[], all: false };
         let mut problems = Vec::new();
-        let selected = world.library().select(&mut self.sources, &environment, &macros, wanted, &mut problems);
+        let selected = workspace.library().select(&mut self.sources, &environment, &macros, wanted, &mut problems);
         self.diagnostics.append(&mut problems);
         let mut scripts = scripts;
         scripts.extend(selected.unwrap_or_default());
-        if world.settings.args.is_some() {
+        if workspace.settings.args.is_some() {
             self.diagnostics.extend(syntax::unused_arguments(&scripts, &environment));
         }
         let options = elaborate::Options {
             guru,
             display_globals: true,
-            offered: world.offered().clone(),
+            offered: workspace.offered().clone(),
             ..elaborate::Options::default()
         };
-        let mut resolver = world.resolver(guru);
+        let mut resolver = workspace.resolver(guru);
         let (globals, found) = elaborate::check(&self.sources, &scripts, &options, &mut resolver);
         self.globals = globals;
         let of_headers = scripts.first().map(casts_of_headers).unwrap_or_default();
@@ -173,8 +173,8 @@ mod tests {
     use crate::settings::{Settings, for_tests};
 
     fn codes_with(settings: Settings, text: &str) -> Vec<&'static str> {
-        let world = World::open(settings);
-        check(&world, "a.stp", text).diagnostics.iter().map(|diagnostic| diagnostic.code.0).collect()
+        let workspace = Workspace::open(settings);
+        check(&workspace, "a.stp", text).diagnostics.iter().map(|diagnostic| diagnostic.code.0).collect()
     }
 
     fn codes(text: &str) -> Vec<&'static str> {
@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn types_of_globals() {
         let text = "global a, b, c, d\nprobe begin { a[\"x\", 1] <<< 2; b = \"t\"; c[1]++; exit() }\nprobe end { println(@count(a[\"x\", 1])) println(b, c[1]) }";
-        let world = World::open(for_tests());
-        let checked = check(&world, "a.stp", text);
+        let workspace = Workspace::open(for_tests());
+        let checked = check(&workspace, "a.stp", text);
         let keys: Vec<usize> = checked.globals.iter().map(|global| global.keys.len()).collect();
         assert_eq!(keys.get(..4), Some(&[2, 0, 1, 0][..]));
         assert!(!checked.globals[3].is_decided);
@@ -216,9 +216,9 @@ mod tests {
 
     #[test]
     fn macros_and_large_texts() {
-        let world = World::open(for_tests());
-        assert!(check(&world, "a.stpm", "@define m(x) %( @x %)").diagnostics.is_empty());
-        assert_eq!(check(&world, "a.stpm", "probe begin { }").diagnostics.len(), 1);
-        assert_eq!(check(&world, "a.stp", &" ".repeat(MAX_CHECKED + 1)).diagnostics.len(), 1);
+        let workspace = Workspace::open(for_tests());
+        assert!(check(&workspace, "a.stpm", "@define m(x) %( @x %)").diagnostics.is_empty());
+        assert_eq!(check(&workspace, "a.stpm", "probe begin { }").diagnostics.len(), 1);
+        assert_eq!(check(&workspace, "a.stp", &" ".repeat(MAX_CHECKED + 1)).diagnostics.len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use nix::libc;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
-use spilerun::safety::landlock::{self, Right};
+use spilerun::safety::landlock::{self, FileAccess};
 
 /// What no language server needs. A list of what it needs instead would have to know every C library's threads and memory.
 const REFUSED: &[libc::c_long] = &[
@@ -82,7 +82,7 @@ const OLD_REFUSED: &[libc::c_long] = &[];
 /// Restricts this thread and those that it starts later, for good. What the kernel does not have is left out.
 pub fn confine() -> io::Result<()> {
     nix::sys::prctl::set_no_new_privs()?;
-    landlock::restrict([(Path::new("/"), Right::Read)])?;
+    landlock::restrict([(Path::new("/"), FileAccess::Read)])?;
     let program = program().map_err(io::Error::other)?;
     match seccompiler::apply_filter(&program) {
         Err(error) if !Path::new("/proc/sys/kernel/seccomp").exists() => drop(error),

@@ -146,11 +146,11 @@ mod tests {
     use super::*;
     use crate::check::check;
     use crate::settings::for_tests;
-    use crate::world::World;
+    use crate::workspace::Workspace;
 
     fn with<T>(text: &str, ask: impl Fn(&Shown) -> T) -> T {
-        let world = World::open(for_tests());
-        let checked = check(&world, "/a.stp", text);
+        let workspace = Workspace::open(for_tests());
+        let checked = check(&workspace, "/a.stp", text);
         let uri: Uri = "file:///a.stp".parse().unwrap();
         let text = Text::new(text.to_string(), Encoding::Utf16);
         ask(&Shown { uri: &uri, text: &text, checked: &checked, encoding: Encoding::Utf16 })

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use spile_core::probe::ContextError;
-use spile_core::program::Holds;
+use spile_core::program::Contents;
 use spile_core::{builtin, elaborate, inspect, library};
 use spile_syntax::words::WordKind;
 
@@ -15,15 +15,15 @@ use crate::context::{self, Component};
 use crate::language;
 use crate::members::{self, header};
 use crate::scan::{Item, ItemKind, Role, Scan, Symbol};
-use crate::world::World;
+use crate::workspace::Workspace;
 
 /// Places that are listed at the most.
 const MAX_PLACES: usize = 8;
 
 /// What is asked about.
-pub struct Question<'q> {
+pub struct Query<'q> {
     /// The kernel and the library.
-    pub world: &'q World,
+    pub workspace: &'q Workspace,
     /// The script.
     pub scan: &'q Scan,
     /// What was found out about it.
@@ -31,21 +31,21 @@ pub struct Question<'q> {
 }
 
 /// What the word at the offset is, and its bytes.
-pub fn hover(question: &Question, offset: usize) -> Option<(String, Range<usize>)> {
-    let scan = question.scan;
+pub fn hover(query: &Query, offset: usize) -> Option<(String, Range<usize>)> {
+    let scan = query.scan;
     if scan.in_comment(offset) {
         return None;
     }
     let index = scan.word_at(offset)?;
     let item = scan.item_of(index).and_then(|owner| scan.items.get(owner));
     let text = match scan.kind(index)? {
-        WordKind::Target => target(question, item?, scan.word(index))?,
-        WordKind::String => argument(question, item?, index)?,
+        WordKind::Target => target(query, item?, scan.word(index))?,
+        WordKind::String => argument(query, item?, index)?,
         WordKind::Keyword if scan.role(index) == Role::Other => entry(scan.word(index))?,
         _ => match scan.role(index) {
-            Role::Member => member(question, item?, index)?,
-            Role::Component => component(question, item?, index)?,
-            Role::Symbol(symbol) => named(question, &symbol)?,
+            Role::Member => member(query, item?, index)?,
+            Role::Component => component(query, item?, index)?,
+            Role::Symbol(symbol) => named(query, &symbol)?,
             Role::Other => entry(scan.word(index))?,
         },
     };
@@ -67,21 +67,21 @@ fn shown_example(body: &str) -> String {
 }
 
 /// Documentation of a function by its name, as calls of it are completed too.
-pub fn function(question: &Question, name: &str) -> Option<String> {
+pub fn function(query: &Query, name: &str) -> Option<String> {
     let mut text = String::new();
-    let own = question.scan.items.iter().filter(|item| item.kind == ItemKind::Function);
-    for item in own.filter(|item| item.names.first().is_some_and(|at| question.scan.word(*at) == name)) {
-        let range = question.scan.bytes(&(item.words.start..item.body.start));
+    let own = query.scan.items.iter().filter(|item| item.kind == ItemKind::Function);
+    for item in own.filter(|item| item.names.first().is_some_and(|at| query.scan.word(*at) == name)) {
+        let range = query.scan.bytes(&(item.words.start..item.body.start));
         let start = range.start;
-        text.push_str(&code("systemtap", question.scan.text().get(range).unwrap_or_default().trim()));
-        text.push_str(&library::comment(question.scan.text(), start));
-        let calls = question.scan.occurrences(&Symbol::Function(name.into())).len().saturating_sub(1);
+        text.push_str(&code("systemtap", query.scan.text().get(range).unwrap_or_default().trim()));
+        text.push_str(&library::comment(query.scan.text(), start));
+        let calls = query.scan.occurrences(&Symbol::Function(name.into())).len().saturating_sub(1);
         text.push_str(&format!("\n\nCalled at {calls} place{} of this script.\n", if calls == 1 { "" } else { "s" }));
     }
     if !text.is_empty() {
         return Some(text);
     }
-    for found in question.world.functions(name) {
+    for found in query.workspace.functions(name) {
         text.push_str(&format!("{}\n{}\n\n", code("systemtap", &library::signature(found.function)), found.doc));
     }
     for builtin in builtin::all().filter(|builtin| builtin.name == name) {
@@ -97,13 +97,13 @@ pub fn function(question: &Question, name: &str) -> Option<String> {
     Some(text)
 }
 
-fn named(question: &Question, symbol: &Symbol) -> Option<String> {
-    let scan = question.scan;
+fn named(query: &Query, symbol: &Symbol) -> Option<String> {
+    let scan = query.scan;
     match symbol {
-        Symbol::Function(name) => function(question, name),
+        Symbol::Function(name) => function(query, name),
         Symbol::Global(name) => {
             let span = scan.declaration(symbol).unwrap_or_default();
-            let inferred = question.checked.and_then(|checked| {
+            let inferred = query.checked.and_then(|checked| {
                 checked
                     .globals
                     .iter()
@@ -112,8 +112,8 @@ fn named(question: &Question, symbol: &Symbol) -> Option<String> {
             let shown = inferred.map_or_else(|| name.clone(), |inferred| format!("{name}{}", type_of(inferred)));
             Some(format!("{}\nGlobal variable.", code("systemtap", &format!("global {shown}"))))
         }
-        Symbol::Local(owner, name) => local(question, scan.items.get(*owner)?, name),
-        Symbol::Macro(name) => definition(question, name),
+        Symbol::Local(owner, name) => local(query, scan.items.get(*owner)?, name),
+        Symbol::Macro(name) => definition(query, name),
         Symbol::MacroParameter(_, name) => {
             Some(format!("{}\nParameter of the macro.", code("systemtap", &format!("@{name}"))))
         }
@@ -124,18 +124,18 @@ fn named(question: &Question, symbol: &Symbol) -> Option<String> {
 pub fn type_of(inferred: &elaborate::Inferred) -> String {
     let keys: Vec<&str> = inferred.keys.iter().map(|key| key.name()).collect();
     let keys = if keys.is_empty() { String::new() } else { format!("[{}]", keys.join(", ")) };
-    match inferred.holds {
-        Holds::Stats(_) => format!("{keys}:stats"),
-        Holds::Value(ty) => format!("{keys}:{}", ty.name()),
+    match inferred.contents {
+        Contents::Stats(_) => format!("{keys}:stats"),
+        Contents::Value(ty) => format!("{keys}:{}", ty.name()),
     }
 }
 
-fn local(question: &Question, item: &Item, name: &str) -> Option<String> {
-    let scan = question.scan;
+fn local(query: &Query, item: &Item, name: &str) -> Option<String> {
+    let scan = query.scan;
     if item.parameters.iter().any(|at| scan.word(*at) == name) {
         return Some(format!("{}\nParameter.", code("systemtap", name)));
     }
-    let sites = header(scan, item).map(|header| question.world.sites(header, scan.text()));
+    let sites = header(scan, item).map(|header| query.workspace.sites(header, scan.text()));
     let set = sites.iter().flat_map(|sites| sites.iter()).find_map(|listed| {
         let (_, is_text) = listed.set.iter().find(|(known, _)| known == name)?;
         Some((listed.name.clone(), *is_text))
@@ -144,8 +144,8 @@ fn local(question: &Question, item: &Item, name: &str) -> Option<String> {
         let type_name = if is_text { "string" } else { "long" };
         return Some(format!("{}\nSet by the alias `{alias}`.", code("systemtap", &format!("{name}:{type_name}"))));
     }
-    if let Some(global) = question.world.library_global(name) {
-        let doc = question.world.comment(global.span);
+    if let Some(global) = query.workspace.library_global(name) {
+        let doc = query.workspace.comment(global.span);
         return Some(format!(
             "{}\nGlobal variable of the library. {doc}",
             code("systemtap", &format!("global {name}"))
@@ -154,8 +154,8 @@ fn local(question: &Question, item: &Item, name: &str) -> Option<String> {
     Some(format!("{}\nLocal variable.", code("systemtap", name)))
 }
 
-fn definition(question: &Question, name: &str) -> Option<String> {
-    let scan = question.scan;
+fn definition(query: &Query, name: &str) -> Option<String> {
+    let scan = query.scan;
     let own = scan
         .items
         .iter()
@@ -165,7 +165,7 @@ fn definition(question: &Question, name: &str) -> Option<String> {
         let comment = library::comment(scan.text(), range.start);
         return Some(format!("{}\n{comment}", code("systemtap", scan.text().get(range).unwrap_or_default())));
     }
-    let whole = question.world.parsed();
+    let whole = query.workspace.parsed();
     let found = whole.macros.iter().find(|found| found.name == name)?;
     let parameters = found.parameters.as_ref().map(|all| format!("({})", all.join(", "))).unwrap_or_default();
     let example = language::example(&format!("@{name}")).map(shown_example).unwrap_or_default();
@@ -173,12 +173,12 @@ fn definition(question: &Question, name: &str) -> Option<String> {
 }
 
 /// A context variable: its declaration in C, and where it is at each place of the probe.
-fn target(question: &Question, item: &Item, word: &str) -> Option<String> {
+fn target(query: &Query, item: &Item, word: &str) -> Option<String> {
     if word.starts_with("$$") {
         return entry(word);
     }
     let name = word.trim_start_matches('$');
-    let sites = question.world.sites(header(question.scan, item)?, question.scan.text());
+    let sites = query.workspace.sites(header(query.scan, item)?, query.scan.text());
     let mut declaration = None;
     let mut lines = Vec::new();
     for listed in sites.iter() {
@@ -190,7 +190,7 @@ fn target(question: &Question, item: &Item, word: &str) -> Option<String> {
                 declaration.get_or_insert_with(|| (debug.type_name(found.type_id), size));
                 format!("in {}", inspect::place(site, &found))
             }
-            Err(error) => why_not(&error, site.context.elsewhere(name)),
+            Err(error) => why_not(&error, site.context.other_lines(name)),
         };
         lines.push(format!("- `{}`: {place}", site.point));
     }
@@ -224,10 +224,10 @@ fn why_not(error: &ContextError, elsewhere: Option<String>) -> String {
 }
 
 /// A member: its declaration in C, with its place in the struct.
-fn member(question: &Question, item: &Item, index: usize) -> Option<String> {
-    let chain = context::chain_of(question.scan, index)?;
-    let name = question.scan.word(index);
-    let (found, container) = members::member(question.world, question.scan, item, &chain)?;
+fn member(query: &Query, item: &Item, index: usize) -> Option<String> {
+    let chain = context::chain_of(query.scan, index)?;
+    let name = query.scan.word(index);
+    let (found, container) = members::member(query.workspace, query.scan, item, &chain)?;
     let type_name = found.object.debug().ok()?.type_name(found.type_id);
     let mut text = code("c", &format!("{type_name} {name}"));
     if let Some(container) = container
@@ -239,16 +239,16 @@ fn member(question: &Question, item: &Item, index: usize) -> Option<String> {
 }
 
 /// A component: what the point up to it is, and where it lands.
-fn component(question: &Question, item: &Item, index: usize) -> Option<String> {
-    let scan = question.scan;
+fn component(query: &Query, item: &Item, index: usize) -> Option<String> {
+    let scan = query.scan;
     let mut components = context::components(scan, item, index)?;
     let argument = (scan.word(index + 1) == "(").then(|| scan.word(index + 2).trim_matches('"').to_string());
     components.push(Component { name: scan.word(index).to_string(), argument });
     let spelled: Vec<String> = components.iter().map(spelling).collect();
     let mut text = code("systemtap", &spelled.join("."));
-    let alias = points::alias_of(question.world.aliases(), &components);
+    let alias = points::alias_of(query.workspace.aliases(), &components);
     let doc = points::doc_of(&components).map(str::to_string);
-    let doc = doc.or_else(|| alias.map(|alias| question.world.comment(alias.span)).filter(|doc| !doc.is_empty()));
+    let doc = doc.or_else(|| alias.map(|alias| query.workspace.comment(alias.span)).filter(|doc| !doc.is_empty()));
     if let Some(doc) = &doc {
         text.push_str(&format!("\n{doc}\n"));
     }
@@ -260,7 +260,7 @@ fn component(question: &Question, item: &Item, index: usize) -> Option<String> {
     if is_own {
         text.push_str("\nAlias of this script.\n");
     }
-    let sites = question.world.sites(&spelled.join("."), scan.text());
+    let sites = query.workspace.sites(&spelled.join("."), scan.text());
     let mut places: Vec<String> = sites.iter().map(|listed| format!("- `{}`", listed.site.point)).collect();
     places.dedup();
     let more = places.len().saturating_sub(MAX_PLACES);
@@ -291,8 +291,8 @@ fn spelling(component: &Component) -> String {
 }
 
 /// The function, tracepoint or module that a string of a probe point names.
-fn argument(question: &Question, item: &Item, index: usize) -> Option<String> {
-    let scan = question.scan;
+fn argument(query: &Query, item: &Item, index: usize) -> Option<String> {
+    let scan = query.scan;
     let head = index.checked_sub(2)?;
     if !item.header.contains(&index) || scan.word(head + 1) != "(" {
         return None;
@@ -303,7 +303,7 @@ fn argument(question: &Question, item: &Item, index: usize) -> Option<String> {
         .find(|component| component.name == "module")
         .and_then(|component| component.argument.as_deref());
     let text = scan.word(index).trim_matches('"');
-    let object = question.world.object(if scan.word(head) == "module" { Some(text) } else { module })?;
+    let object = query.workspace.object(if scan.word(head) == "module" { Some(text) } else { module })?;
     let name = text.split('@').next().unwrap_or_default();
     let prototypes = |name: &str| {
         let debug = object.debug().ok()?;
@@ -331,10 +331,10 @@ mod tests {
     use crate::settings::for_tests;
 
     fn shown(text: &str, at: &str) -> String {
-        let (world, scan) = (World::open(for_tests()), Scan::new(text));
-        let checked = check(&world, "a.stp", text);
-        let question = Question { world: &world, scan: &scan, checked: Some(&checked) };
-        hover(&question, text.find(at).unwrap()).map(|(text, _)| text).unwrap_or_default()
+        let (workspace, scan) = (Workspace::open(for_tests()), Scan::new(text));
+        let checked = check(&workspace, "a.stp", text);
+        let query = Query { workspace: &workspace, scan: &scan, checked: Some(&checked) };
+        hover(&query, text.find(at).unwrap()).map(|(text, _)| text).unwrap_or_default()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The language server: editors ask about a script as it is typed, by the Language Server Protocol (3.17) over standard
 //! input and output. One thread answers, in the order of the messages; a script is checked when no message waits.
 //!
-//!     transport -> server -> check, complete, hover, navigate, ... -> world (kernel, library) and scan (the words of a script)
+//!     transport -> server -> check, complete, hover, navigate, ... -> workspace (kernel, library) and scan (the words of a script)
 //!
 //! What a script means on a kernel is found by the passes of the compiler: [`check`] has all that is wrong with it, as
 //! compiling would. A script that is being typed does not parse, so what is being typed is found by its words ([`scan`],
@@ -29,7 +29,7 @@ mod signature;
 mod structure;
 mod text;
 mod transport;
-mod world;
+mod workspace;
 
 pub use confine::confine;
 pub use server::{serve, serve_streams};

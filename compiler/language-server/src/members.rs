@@ -19,7 +19,7 @@ use spile_syntax as syntax;
 use spile_syntax::words::WordKind;
 
 use crate::scan::{Item, ItemKind, Scan};
-use crate::world::World;
+use crate::workspace::Workspace;
 
 /// Stands for a member that has not been typed. No struct has one of this name.
 const PLACEHOLDER: &str = "__spile_member__";
@@ -35,9 +35,9 @@ pub struct Container {
 }
 
 /// The struct that the chain's member would be in; the chain ends with an arrow.
-pub fn container(world: &World, scan: &Scan, item: &Item, chain: &Range<usize>) -> Option<Container> {
+pub fn container(workspace: &Workspace, scan: &Scan, item: &Item, chain: &Range<usize>) -> Option<Container> {
     let text = scan.text().get(chain.clone())?;
-    asked(world, scan, item, chain, &format!("{text}{PLACEHOLDER}"), |survey| {
+    asked(workspace, scan, item, chain, &format!("{text}{PLACEHOLDER}"), |survey| {
         targets(survey).find_map(|target| {
             let member = target.members.iter().find(|member| member.name == PLACEHOLDER)?;
             Some(Container { object: member.object.clone(), type_id: member.container })
@@ -46,11 +46,16 @@ pub fn container(world: &World, scan: &Scan, item: &Item, chain: &Range<usize>) 
 }
 
 /// What an expression that ends with a member is, and the struct that the member is in.
-pub fn member(world: &World, scan: &Scan, item: &Item, chain: &Range<usize>) -> Option<(Found, Option<Container>)> {
+pub fn member(
+    workspace: &Workspace,
+    scan: &Scan,
+    item: &Item,
+    chain: &Range<usize>,
+) -> Option<(Found, Option<Container>)> {
     let text = scan.text().get(chain.clone())?;
     let plain = |text: &str| text.split_whitespace().collect::<String>();
     let wanted = plain(text);
-    asked(world, scan, item, chain, text, |survey| {
+    asked(workspace, scan, item, chain, text, |survey| {
         let mut found = targets(survey).filter(|target| plain(&target.text) == wanted);
         found.find_map(|target| {
             let container = target.members.last();
@@ -68,7 +73,7 @@ fn targets(survey: &Survey) -> impl Iterator<Item = &elaborate::survey::Target> 
 
 /// Surveys the scripts that have the expression `text` in place of the chain, until one has an answer.
 fn asked<T>(
-    world: &World,
+    workspace: &Workspace,
     scan: &Scan,
     item: &Item,
     chain: &Range<usize>,
@@ -83,7 +88,7 @@ fn asked<T>(
         format!("{aliases}\nprobe {header} {{ print({text}) }}\n")
     });
     let scripts = alone.into_iter().chain(until(scan, item, chain, text));
-    scripts.into_iter().find_map(|script| surveyed(world, &script, &answer))
+    scripts.into_iter().find_map(|script| surveyed(workspace, &script, &answer))
 }
 
 /// The points of a probe or alias.
@@ -135,19 +140,20 @@ fn until(scan: &Scan, item: &Item, chain: &Range<usize>, text: &str) -> Option<S
     Some(format!("{}{typed}0{closing}\n{}", others(true), others(false)))
 }
 
-fn surveyed<T>(world: &World, script: &str, answer: impl Fn(&Survey) -> Option<T>) -> Option<T> {
+fn surveyed<T>(workspace: &Workspace, script: &str, answer: impl Fn(&Survey) -> Option<T>) -> Option<T> {
     let mut sources = SourceMap::new();
-    let arguments = world.settings.args.clone().unwrap_or_else(|| vec!["1".into(); 16]);
-    let environment = world.environment(arguments, true);
+    let arguments = workspace.settings.args.clone().unwrap_or_else(|| vec!["1".into(); 16]);
+    let environment = workspace.environment(arguments, true);
     let mut problems = Vec::new();
-    let macros = world.library().macros(&mut sources, &environment, &mut problems).ok()?;
+    let macros = workspace.library().macros(&mut sources, &environment, &mut problems).ok()?;
     let file = sources.add("script", script.as_bytes().to_vec(), Origin::User);
     let mut scripts = vec![syntax::parse(&mut sources, file, &environment, &macros).0];
     let wanted = Wanted { scripts: &scripts, points: &[], all: false };
-    let selected = world.library().select(&mut sources, &environment, &macros, wanted, &mut problems);
+    let selected = workspace.library().select(&mut sources, &environment, &macros, wanted, &mut problems);
     scripts.extend(selected.unwrap_or_default());
-    let options = elaborate::Options { guru: true, offered: world.offered().clone(), ..elaborate::Options::default() };
-    let mut resolver = world.resolver(true);
+    let options =
+        elaborate::Options { guru: true, offered: workspace.offered().clone(), ..elaborate::Options::default() };
+    let mut resolver = workspace.resolver(true);
     let survey = survey(&sources, &scripts, &options, &mut resolver);
     answer(&survey)
 }

@@ -13,7 +13,7 @@ use crate::complete::points;
 use crate::context::{self, Component};
 use crate::members::header;
 use crate::scan::{Item, ItemKind, Role, Scan, Symbol};
-use crate::world::World;
+use crate::workspace::Workspace;
 
 /// Where something is declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,20 +27,20 @@ pub enum Place {
 }
 
 /// Where what the word at the offset means is declared.
-pub fn definition(world: &World, scan: &Scan, offset: usize) -> Vec<Place> {
+pub fn definition(workspace: &Workspace, scan: &Scan, offset: usize) -> Vec<Place> {
     let Some(index) = scan.word_at(offset).filter(|_| !scan.in_comment(offset)) else { return Vec::new() };
     let item = scan.item_of(index).and_then(|owner| scan.items.get(owner));
     match (scan.role(index), item) {
-        (Role::Symbol(symbol), _) => of_symbol(world, scan, &symbol),
-        (Role::Component, Some(item)) => of_component(world, scan, item, index),
+        (Role::Symbol(symbol), _) => of_symbol(workspace, scan, &symbol),
+        (Role::Component, Some(item)) => of_component(workspace, scan, item, index),
         _ if scan.kind(index) == Some(WordKind::String) => {
-            item.map(|item| in_kernel(world, scan, item, index)).unwrap_or_default()
+            item.map(|item| in_kernel(workspace, scan, item, index)).unwrap_or_default()
         }
         _ => Vec::new(),
     }
 }
 
-fn of_symbol(world: &World, scan: &Scan, symbol: &Symbol) -> Vec<Place> {
+fn of_symbol(workspace: &Workspace, scan: &Scan, symbol: &Symbol) -> Vec<Place> {
     match symbol {
         Symbol::Function(name) => {
             // Of several overloads all.
@@ -50,18 +50,18 @@ fn of_symbol(world: &World, scan: &Scan, symbol: &Symbol) -> Vec<Place> {
             if !own.is_empty() {
                 return own;
             }
-            world.functions(name).iter().map(|found| Place::Library(found.function.name.span)).collect()
+            workspace.functions(name).iter().map(|found| Place::Library(found.function.name.span)).collect()
         }
         Symbol::Macro(name) => match scan.declaration(symbol) {
             Some(range) => vec![Place::Here(range)],
             None => {
-                let macros = world.parsed().macros.iter().filter(|found| found.name == *name);
+                let macros = workspace.parsed().macros.iter().filter(|found| found.name == *name);
                 macros.map(|found| Place::Library(found.span)).collect()
             }
         },
         Symbol::Local(owner, name) => {
-            let by_alias = scan.items.get(*owner).and_then(|item| set_by_alias(world, scan, item, name));
-            let global = || world.library_global(name).map(|global| Place::Library(global.name.span));
+            let by_alias = scan.items.get(*owner).and_then(|item| set_by_alias(workspace, scan, item, name));
+            let global = || workspace.library_global(name).map(|global| Place::Library(global.name.span));
             let here = || scan.declaration(symbol).map(Place::Here);
             by_alias.or_else(global).or_else(here).into_iter().collect()
         }
@@ -70,14 +70,14 @@ fn of_symbol(world: &World, scan: &Scan, symbol: &Symbol) -> Vec<Place> {
 }
 
 /// Whether an alias that the probe uses sets the variable.
-fn is_set_by_alias(world: &World, scan: &Scan, item: &Item, name: &str) -> bool {
-    let sites = header(scan, item).map(|header| world.sites(header, scan.text()));
+fn is_set_by_alias(workspace: &Workspace, scan: &Scan, item: &Item, name: &str) -> bool {
+    let sites = header(scan, item).map(|header| workspace.sites(header, scan.text()));
     sites.is_some_and(|sites| sites.iter().any(|listed| listed.set.iter().any(|(known, _)| known == name)))
 }
 
 /// The alias that sets a variable of the probe.
-fn set_by_alias(world: &World, scan: &Scan, item: &Item, name: &str) -> Option<Place> {
-    if item.kind != ItemKind::Probe || !is_set_by_alias(world, scan, item, name) {
+fn set_by_alias(workspace: &Workspace, scan: &Scan, item: &Item, name: &str) -> Option<Place> {
+    if item.kind != ItemKind::Probe || !is_set_by_alias(workspace, scan, item, name) {
         return None;
     }
     let own = scan.items.iter().enumerate().filter(|(_, item)| item.kind == ItemKind::Alias);
@@ -88,9 +88,9 @@ fn set_by_alias(world: &World, scan: &Scan, item: &Item, name: &str) -> Option<P
         }
     }
     let components = all_components(scan, item)?;
-    let alias = points::alias_of(world.aliases(), &components)?;
+    let alias = points::alias_of(workspace.aliases(), &components)?;
     // The first place that names it in the alias.
-    let text = &world.parsed().sources.file(alias.span.file).text;
+    let text = &workspace.parsed().sources.file(alias.span.file).text;
     let body = text.get(alias.span.start as usize..alias.span.end as usize)?;
     let library = Scan::new(body);
     let word =
@@ -108,7 +108,7 @@ fn all_components(scan: &Scan, item: &Item) -> Option<Vec<Component>> {
     Some(components)
 }
 
-fn of_component(world: &World, scan: &Scan, item: &Item, index: usize) -> Vec<Place> {
+fn of_component(workspace: &Workspace, scan: &Scan, item: &Item, index: usize) -> Vec<Place> {
     // The alias may go on behind the word.
     let mut end = index;
     let mut places = Vec::new();
@@ -126,7 +126,7 @@ fn of_component(world: &World, scan: &Scan, item: &Item, index: usize) -> Vec<Pl
             }
         }
         if places.is_empty()
-            && let Some(alias) = points::alias_of(world.aliases(), &components)
+            && let Some(alias) = points::alias_of(workspace.aliases(), &components)
             && let Some(name) = alias.names.first().and_then(|name| name.first())
         {
             places.push(Place::Library(name.span));
@@ -140,7 +140,7 @@ fn of_component(world: &World, scan: &Scan, item: &Item, index: usize) -> Vec<Pl
 }
 
 /// The function that a string of a probe point names, where the kernel's source is installed.
-fn in_kernel(world: &World, scan: &Scan, item: &Item, index: usize) -> Vec<Place> {
+fn in_kernel(workspace: &Workspace, scan: &Scan, item: &Item, index: usize) -> Vec<Place> {
     let Some(head) = index.checked_sub(2).filter(|_| item.header.contains(&index)) else { return Vec::new() };
     if !matches!(scan.word(head), "function" | "statement" | "callee") {
         return Vec::new();
@@ -151,9 +151,9 @@ fn in_kernel(world: &World, scan: &Scan, item: &Item, index: usize) -> Vec<Place
         .find(|component| component.name == "module")
         .and_then(|component| component.argument.as_deref());
     let name = scan.word(index).trim_matches('"').split('@').next().unwrap_or_default();
-    let object = world.object(module);
+    let object = workspace.object(module);
     let Some(debug) = object.as_ref().and_then(|object| object.debug().ok()) else { return Vec::new() };
-    let places = world.kernel.as_ref().map(Kernel::source_dirs).unwrap_or_default();
+    let places = workspace.kernel.as_ref().map(Kernel::source_dirs).unwrap_or_default();
     let found = inspect::names::prototypes(debug, name);
     let source = |(_, place): &(String, String)| {
         let (file, line) = place.rsplit_once(':')?;
@@ -176,7 +176,7 @@ pub fn references(scan: &Scan, offset: usize, declaration: bool) -> Vec<Range<us
 }
 
 /// The bytes of the name at the offset, if it can be renamed; else why not.
-pub fn can_rename(world: &World, scan: &Scan, offset: usize) -> Result<Range<usize>, String> {
+pub fn can_rename(workspace: &Workspace, scan: &Scan, offset: usize) -> Result<Range<usize>, String> {
     let no_name = || "only functions, variables and macros of this script can be renamed".to_string();
     let index = scan.word_at(offset).filter(|_| !scan.in_comment(offset)).ok_or_else(no_name)?;
     let symbol = scan.symbol(index).ok_or_else(no_name)?;
@@ -189,7 +189,7 @@ pub fn can_rename(world: &World, scan: &Scan, offset: usize) -> Result<Range<usi
         }
         Symbol::Local(owner, name) => {
             let item = scan.items.get(*owner).ok_or_else(no_name)?;
-            if item.kind != ItemKind::Function && is_set_by_alias(world, scan, item, name) {
+            if item.kind != ItemKind::Function && is_set_by_alias(workspace, scan, item, name) {
                 return Err(format!("{name} is set by the alias that the probe uses"));
             }
             if item.kind == ItemKind::Alias {
@@ -204,8 +204,8 @@ pub fn can_rename(world: &World, scan: &Scan, offset: usize) -> Result<Range<usi
 }
 
 /// The places to change for a new name; an error says why it cannot be that one.
-pub fn rename(world: &World, scan: &Scan, offset: usize, name: &str) -> Result<Vec<Range<usize>>, String> {
-    let range = can_rename(world, scan, offset)?;
+pub fn rename(workspace: &Workspace, scan: &Scan, offset: usize, name: &str) -> Result<Vec<Range<usize>>, String> {
+    let range = can_rename(workspace, scan, offset)?;
     let name = name.strip_prefix('@').unwrap_or(name);
     let mut letters = name.chars();
     let first = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
@@ -245,18 +245,18 @@ mod tests {
     const SCRIPT: &str = "global seen\nfunction mine(a) { return a + seen }\n@define two(x) %( @x %)\n\
                           probe alias.one = begin { who = 1 }\nprobe alias.one { left = mine(who); println(left, @two(left), execname()) }\n";
 
-    fn world() -> World {
-        World::open(for_tests())
+    fn workspace() -> Workspace {
+        Workspace::open(for_tests())
     }
 
     fn defined(at: &str) -> Vec<String> {
-        let world = world();
-        let places = definition(&world, &Scan::new(SCRIPT), SCRIPT.find(at).unwrap());
+        let workspace = workspace();
+        let places = definition(&workspace, &Scan::new(SCRIPT), SCRIPT.find(at).unwrap());
         places
             .into_iter()
             .map(|place| match place {
                 Place::Here(range) => format!("{}", range.start),
-                Place::Library(span) => world.parsed().sources.file(span.file).name.clone(),
+                Place::Library(span) => workspace.parsed().sources.file(span.file).name.clone(),
                 Place::Source(path, line) => format!("{}:{line}", path.display()),
             })
             .collect()
@@ -272,21 +272,21 @@ mod tests {
         assert_eq!(defined("one {"), at("alias.one ="));
         assert_eq!(defined("who)"), at("who = 1"));
         assert_eq!(defined("left,"), at("left ="));
-        let world = world();
-        let library = definition(&world, &Scan::new("probe begin { a = task_pid(0) }"), 20);
+        let workspace = workspace();
+        let library = definition(&workspace, &Scan::new("probe begin { a = task_pid(0) }"), 20);
         assert!(matches!(library.first(), Some(Place::Library(_))), "{library:?}");
-        let library = definition(&world, &Scan::new("probe vfs.read { println(bytes_to_read) }"), 12);
+        let library = definition(&workspace, &Scan::new("probe vfs.read { println(bytes_to_read) }"), 12);
         assert!(matches!(library.first(), Some(Place::Library(_))), "{library:?}");
     }
 
     #[test]
     fn references_and_new_names() {
-        let (world, scan) = (world(), Scan::new(SCRIPT));
+        let (workspace, scan) = (workspace(), Scan::new(SCRIPT));
         let find = |text: &str| SCRIPT.find(text).unwrap();
         assert_eq!(references(&scan, find("left ="), true).len(), 3);
         assert_eq!(references(&scan, find("mine(a"), false).len(), 1);
-        assert_eq!(rename(&world, &scan, find("seen }"), "reads").unwrap().len(), 2);
-        assert_eq!(rename(&world, &scan, find("two(left"), "@zwei").unwrap().len(), 2);
+        assert_eq!(rename(&workspace, &scan, find("seen }"), "reads").unwrap().len(), 2);
+        assert_eq!(rename(&workspace, &scan, find("two(left"), "@zwei").unwrap().len(), 2);
         for (at, name) in [
             ("seen", "a"),
             ("seen", "1x"),
@@ -297,7 +297,7 @@ mod tests {
             ("execname", "x"),
             ("begin", "x"),
         ] {
-            assert!(rename(&world, &scan, find(at), name).is_err(), "{at} {name}");
+            assert!(rename(&workspace, &scan, find(at), name).is_err(), "{at} {name}");
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::scan::Scan;
 use crate::settings::Settings;
 use crate::text::{Encoding, Text};
 use crate::transport::{self, Incoming};
-use crate::world::World;
+use crate::workspace::Workspace;
 
 /// What goes out.
 enum Outgoing {
@@ -132,7 +132,7 @@ struct Server {
     given: Value,
     root: Option<PathBuf>,
     /// Opened when it is first needed.
-    world: Option<World>,
+    workspace: Option<Workspace>,
     /// By their URIs.
     documents: HashMap<String, Document>,
     encoding: Encoding,
@@ -153,7 +153,7 @@ impl Server {
             usual,
             given: Value::Null,
             root: None,
-            world: None,
+            workspace: None,
             documents: HashMap::new(),
             encoding: Encoding::default(),
             snippets: false,
@@ -271,25 +271,25 @@ impl Server {
     }
 
     /// The kernel and the library, opened when they are first needed.
-    fn world(&mut self) -> &World {
-        if self.world.is_none() {
+    fn workspace(&mut self) -> &Workspace {
+        if self.workspace.is_none() {
             let (settings, mut problems) = self.usual.with(&self.given, self.root.as_deref());
-            let world = World::open(settings);
-            problems.extend(world.problems.iter().cloned());
+            let workspace = Workspace::open(settings);
+            problems.extend(workspace.problems.iter().cloned());
             for problem in problems {
                 self.notify("window/showMessage", json!({ "type": 2, "message": format!("spile: {problem}") }));
             }
-            let about = match &world.kernel {
+            let about = match &workspace.kernel {
                 Some(kernel) => format!("scripts are checked against kernel {}", kernel.release()),
                 None => format!(
                     "kernel {} is not installed here: probe points of kernels are not checked; the setting `release` or `index` names one",
-                    world.release
+                    workspace.release
                 ),
             };
             self.notify("window/logMessage", json!({ "type": 3, "message": format!("spile: {about}") }));
-            self.world = Some(world);
+            self.workspace = Some(workspace);
         }
-        self.world.get_or_insert_with(|| World::open(self.usual.clone()))
+        self.workspace.get_or_insert_with(|| Workspace::open(self.usual.clone()))
     }
 
     fn note(&mut self, notification: Notification) {
@@ -359,7 +359,7 @@ impl Server {
             return;
         }
         self.given = given;
-        self.world = None;
+        self.workspace = None;
         self.documents.values_mut().for_each(Document::refresh);
     }
 
@@ -420,8 +420,8 @@ impl Server {
     fn checked(&mut self, key: &str) {
         let Some(document) = self.documents.get(key).filter(|document| document.checked.is_none()) else { return };
         let (name, text) = (place::name_of(key), document.text.as_str().to_string());
-        let world = self.world();
-        let checked = catch_unwind(AssertUnwindSafe(|| check(world, &name, &text))).ok();
+        let workspace = self.workspace();
+        let checked = catch_unwind(AssertUnwindSafe(|| check(workspace, &name, &text))).ok();
         if checked.is_none() {
             let message = "spile: checking this script failed: please report it with the script";
             self.notify("window/logMessage", json!({ "type": 1, "message": message }));

@@ -11,7 +11,7 @@ use spile_syntax::words::WordKind;
 use crate::language::{self, Signature};
 use crate::scan::{ItemKind, Scan};
 use crate::text::number;
-use crate::world::World;
+use crate::workspace::Workspace;
 
 /// The innermost call that is open at the offset: the word in front of its parenthesis, and how many commas are behind it.
 fn call(scan: &Scan, offset: usize) -> Option<(usize, usize)> {
@@ -42,7 +42,7 @@ fn call(scan: &Scan, offset: usize) -> Option<(usize, usize)> {
     None
 }
 
-fn signatures(world: &World, scan: &Scan, name: &str) -> Vec<Signature> {
+fn signatures(workspace: &Workspace, scan: &Scan, name: &str) -> Vec<Signature> {
     let mut found = Vec::new();
     if let Some(bare) = name.strip_prefix('@') {
         for item in scan.items.iter().filter(|item| item.kind == ItemKind::Macro) {
@@ -51,7 +51,7 @@ fn signatures(world: &World, scan: &Scan, name: &str) -> Vec<Signature> {
                 found.push(Signature::new(&format!("@{bare}({})", parameters.join(", ")), ""));
             }
         }
-        for known in world.parsed().macros.iter().filter(|known| known.name == bare) {
+        for known in workspace.parsed().macros.iter().filter(|known| known.name == bare) {
             let parameters = known.parameters.as_ref().map(|all| all.join(", ")).unwrap_or_default();
             found.push(Signature::new(&format!("@{bare}({parameters})"), &known.doc));
         }
@@ -65,7 +65,7 @@ fn signatures(world: &World, scan: &Scan, name: &str) -> Vec<Signature> {
         }
     }
     if found.is_empty() {
-        let functions = world.functions(name);
+        let functions = workspace.functions(name);
         found.extend(functions.iter().map(|found| Signature::new(&library::signature(found.function), &found.doc)));
         let builtins = builtin::all().filter(|builtin| builtin.name == name);
         found.extend(builtins.map(|builtin| Signature::new(&builtin.signature(), builtin.doc)));
@@ -75,12 +75,12 @@ fn signatures(world: &World, scan: &Scan, name: &str) -> Vec<Signature> {
 }
 
 /// What the call at the offset takes.
-pub fn help(world: &World, scan: &Scan, offset: usize) -> Option<SignatureHelp> {
+pub fn help(workspace: &Workspace, scan: &Scan, offset: usize) -> Option<SignatureHelp> {
     if scan.in_comment(offset) {
         return None;
     }
     let (name, commas) = call(scan, offset)?;
-    let mut found = signatures(world, scan, scan.word(name));
+    let mut found = signatures(workspace, scan, scan.word(name));
     if found.is_empty() {
         return None;
     }
@@ -123,7 +123,7 @@ mod tests {
     fn shown(text: &str) -> Option<(String, u32)> {
         let offset = text.find('|').unwrap();
         let script = text.replacen('|', "", 1);
-        let found = help(&World::open(for_tests()), &Scan::new(&script), offset)?;
+        let found = help(&Workspace::open(for_tests()), &Scan::new(&script), offset)?;
         let active = found.active_signature.unwrap() as usize;
         Some((found.signatures[active].label.clone(), found.active_parameter.unwrap()))
     }

@@ -172,7 +172,7 @@ mod tests {
     use crate::check::check;
     use crate::settings::for_tests;
     use crate::text::Encoding;
-    use crate::world::World;
+    use crate::workspace::Workspace;
 
     const SCRIPT: &str = "# one\n# two\nglobal a, b\n@define m %( 1 %)\nfunction f() {\n  if (1) {\n    return 1\n  }\n}\nprobe begin,\n  end {\n  a[\"x\"] <<< f()\n  println(@count(a[\"x\"]))\n}\n";
 
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn types_beside_globals() {
-        let world = World::open(for_tests());
-        let checked = check(&world, "a.stp", SCRIPT);
+        let workspace = Workspace::open(for_tests());
+        let checked = check(&workspace, "a.stp", SCRIPT);
         let found = hints(&Scan::new(SCRIPT), &text(), &checked, text().range(&(0..SCRIPT.len())));
         assert_eq!(found.len(), 1);
         let InlayHintLabel::String(label) = &found[0].label else { panic!() };

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use clap::ValueEnum;
 
-use spile_base::cache::{Cache, Listed, size_text};
+use spile_base::cache::{Cache, CacheEntry, size_text};
 
 /// What `--cache` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -48,7 +48,7 @@ pub fn run(action: Action, cache: &Cache) -> Result<Vec<String>, String> {
     })
 }
 
-fn line(entry: &Listed) -> String {
+fn line(entry: &CacheEntry) -> String {
     let age = SystemTime::now().duration_since(entry.used).unwrap_or_default().as_secs();
     let age = match age {
         0..60 => format!("{age} s"),

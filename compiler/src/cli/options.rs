@@ -17,7 +17,7 @@ use std::path::Path;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
-pub use ask::{Answer, AskOptions};
+pub use ask::{AskOptions, OutputFormat};
 pub use build::BuildOptions;
 pub use kernel::KernelOptions;
 pub use message::{Form, MessageOptions};

@@ -17,27 +17,27 @@ const BENCHMARK: &str = "it measured SystemTap; `cargo xtask bench` in the sourc
 
 /// How an option takes its value.
 #[derive(Clone, Copy)]
-enum Takes {
+enum OptionArgument {
     Nothing,
     Maybe,
     Value,
 }
 
 /// Name (one letter: a short option), value, and the reason.
-const REFUSED: &[(&str, Takes, &str)] = &[
-    ("use-server", Takes::Maybe, SERVER),
-    ("use-server-on-error", Takes::Maybe, SERVER),
-    ("use-http-server", Takes::Value, SERVER),
-    ("list-servers", Takes::Maybe, SERVER),
-    ("trust-servers", Takes::Maybe, SERVER),
-    ("client-options", Takes::Nothing, SERVER),
-    ("unprivileged", Takes::Nothing, PRIVILEGE),
-    ("build-as", Takes::Maybe, "compile as that user with -p4 -m NAME, and run spilerun NAME.ko as root"),
-    ("dyninst", Takes::Nothing, ONE_RUNTIME),
-    ("bpf", Takes::Nothing, ONE_RUNTIME),
-    ("benchmark-sdt", Takes::Nothing, BENCHMARK),
-    ("benchmark-sdt-loops", Takes::Value, BENCHMARK),
-    ("benchmark-sdt-threads", Takes::Value, BENCHMARK),
+const REFUSED: &[(&str, OptionArgument, &str)] = &[
+    ("use-server", OptionArgument::Maybe, SERVER),
+    ("use-server-on-error", OptionArgument::Maybe, SERVER),
+    ("use-http-server", OptionArgument::Value, SERVER),
+    ("list-servers", OptionArgument::Maybe, SERVER),
+    ("trust-servers", OptionArgument::Maybe, SERVER),
+    ("client-options", OptionArgument::Nothing, SERVER),
+    ("unprivileged", OptionArgument::Nothing, PRIVILEGE),
+    ("build-as", OptionArgument::Maybe, "compile as that user with -p4 -m NAME, and run spilerun NAME.ko as root"),
+    ("dyninst", OptionArgument::Nothing, ONE_RUNTIME),
+    ("bpf", OptionArgument::Nothing, ONE_RUNTIME),
+    ("benchmark-sdt", OptionArgument::Nothing, BENCHMARK),
+    ("benchmark-sdt-loops", OptionArgument::Value, BENCHMARK),
+    ("benchmark-sdt-threads", OptionArgument::Value, BENCHMARK),
 ];
 
 /// Definitions for the command line.
@@ -50,17 +50,18 @@ pub fn arguments() -> impl Iterator<Item = Arg> {
             _ => arg.long(*name),
         };
         match takes {
-            Takes::Nothing => arg.action(ArgAction::SetTrue),
-            Takes::Maybe => arg.num_args(0..=1).require_equals(true).default_missing_value(""),
-            Takes::Value => arg.num_args(1).allow_hyphen_values(true),
+            OptionArgument::Nothing => arg.action(ArgAction::SetTrue),
+            OptionArgument::Maybe => arg.num_args(0..=1).require_equals(true).default_missing_value(""),
+            OptionArgument::Value => arg.num_args(1).allow_hyphen_values(true),
         }
     })
 }
 
 /// The reason for the first of them that is given, with its name.
 pub fn reason(matches: &ArgMatches) -> Option<String> {
-    let given =
-        |name: &&(&str, Takes, &str)| matches.value_source(name.0) == Some(clap::parser::ValueSource::CommandLine);
+    let given = |name: &&(&str, OptionArgument, &str)| {
+        matches.value_source(name.0) == Some(clap::parser::ValueSource::CommandLine)
+    };
     let (name, _, reason) = REFUSED.iter().find(given)?;
     let dashes = if name.len() == 1 { "-" } else { "--" };
     Some(format!("{dashes}{name}: {reason}"))

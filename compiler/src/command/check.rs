@@ -9,7 +9,7 @@ use spile_core::elaborate::survey::survey;
 use spile_debuginfo::target::Kernel;
 
 use super::no_script;
-use crate::cli::options::{Answer, Script};
+use crate::cli::options::{OutputFormat, Script};
 use crate::outcome::Outcome;
 use crate::passes::{elaborate, parse};
 use crate::reporter::{Failed, print_lines};
@@ -20,7 +20,7 @@ use crate::target;
 const TROUBLE: Failed = Failed(2);
 
 /// Compares the script on each kernel of `--kernel` with the first.
-pub(super) fn check(session: &mut Session, form: Answer) -> Result<Outcome, Failed> {
+pub(super) fn check(session: &mut Session, form: OutputFormat) -> Result<Outcome, Failed> {
     let Some((script, arguments)) = session.options.script.source() else {
         no_script(&session.reporter);
         return Err(TROUBLE);
@@ -47,8 +47,8 @@ pub(super) fn check(session: &mut Session, form: Answer) -> Result<Outcome, Fail
     }
     let report = check::compare(&session.sources, &subjects);
     let lines = match form {
-        Answer::Table => check::show::table(&report),
-        Answer::Json => vec![check::show::json(&report)],
+        OutputFormat::Table => check::show::table(&report),
+        OutputFormat::Json => vec![check::show::json(&report)],
     };
     print_lines(lines)?;
     Ok(Outcome::Done(if report.well { ExitCode::SUCCESS } else { ExitCode::FAILURE }))

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use spile_core::plan::Naming;
+use spile_core::plan::ModuleInfo;
 use spile_debuginfo::target::Kernel;
 use spile_kbuild::finished::{self, Finished};
 use spile_syntax::{self as syntax, ast};
@@ -37,7 +37,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         Some(compiled) => Name { compiled, numbered },
         None => Name::from_contents(session, release, &limits, scripts, numbered),
     };
-    let naming = Naming {
+    let naming = ModuleInfo {
         module: name.compiled.clone(),
         title,
         kernel_release: release.to_string(),

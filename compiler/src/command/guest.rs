@@ -80,10 +80,10 @@ pub(super) fn run(
         error => session.reporter.error(error),
     })?;
     match ended {
-        spile_guest::Ended::Exited(status) => {
+        spile_guest::SessionEnd::Exited(status) => {
             drop(session.take_directory());
             Ok(Outcome::Done(ExitCode::from(status.clamp(0, 255) as u8)))
         }
-        spile_guest::Ended::Died { console } => Err(session.reporter.fail("the guest's kernel died", &[console])),
+        spile_guest::SessionEnd::Died { console } => Err(session.reporter.fail("the guest's kernel died", &[console])),
     }
 }

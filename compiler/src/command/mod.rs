@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use spile_abi::escape;
 use spile_core::plan::Limits;
 
-use crate::cli::options::{Answer, Options, Script, module_name};
+use crate::cli::options::{Options, OutputFormat, Script, module_name};
 use crate::cli::{self, example, places};
 use crate::outcome::Outcome;
 use crate::passes::parse::{self, Parsed};
@@ -90,7 +90,7 @@ enum Command {
     Export(PathBuf),
     List(String),
     Lines,
-    Resolve(Answer),
+    Resolve(OutputFormat),
     ProbeAliases,
     Functions,
     Compile,

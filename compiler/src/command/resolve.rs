@@ -9,7 +9,7 @@ use spile_core::inspect::resolve;
 use spile_source::diagnostic::Diagnostic;
 use spile_syntax::ast;
 
-use crate::cli::options::Answer;
+use crate::cli::options::OutputFormat;
 use crate::outcome::Outcome;
 use crate::passes::elaborate;
 use crate::reporter::{Failed, print_lines};
@@ -19,7 +19,7 @@ use crate::target::Target;
 /// Prints all of it; status 1 where a point that is not optional has no site, or a variable cannot be read.
 pub(super) fn resolve(
     session: &Session,
-    form: Answer,
+    form: OutputFormat,
     scripts: &[ast::Script],
     target: &Target,
 ) -> Result<Outcome, Failed> {
@@ -29,8 +29,8 @@ pub(super) fn resolve(
     drop(progress);
     let all = resolve::resolved(&session.sources, &survey);
     let lines = match form {
-        Answer::Table => resolve::table(&all),
-        Answer::Json => vec![resolve::json(&target.release, &all)],
+        OutputFormat::Table => resolve::table(&all),
+        OutputFormat::Json => vec![resolve::json(&target.release, &all)],
     };
     print_lines(lines)?;
     let missing = survey.points.iter().filter(|point| point.sites.is_empty() && !point.optional);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use spile_core::elaborate;
 use spile_core::probe::{self, Resolver};
-use spile_core::program::{Function, Global, Holds, Local, Probe, Program, Type};
+use spile_core::program::{Contents, Function, Global, Local, Probe, Program, Type};
 use spile_debuginfo::target::{Kernel, Programs};
 use spile_syntax::ast;
 
@@ -117,9 +117,9 @@ pub fn described(program: &Program) -> Vec<String> {
 }
 
 fn described_global(global: &Global) -> String {
-    let holds = match global.holds {
-        Holds::Value(ty) => ty.name(),
-        Holds::Stats(_) => "stats",
+    let holds = match global.contents {
+        Contents::Value(ty) => ty.name(),
+        Contents::Stats(_) => "stats",
     };
     let keys: Vec<&str> = global.keys.iter().map(|key| key.name()).collect();
     let keys = if keys.is_empty() { String::new() } else { format!(" [{}]", keys.join(", ")) };

@@ -125,6 +125,6 @@ fn open_library(session: &Session, environment: &Environment) -> Result<Library,
     Library::open(&places, &session.cache()).map_err(|error| unreadable(session, &error))
 }
 
-fn unreadable(session: &Session, error: &library::Unreadable) -> Failed {
+fn unreadable(session: &Session, error: &library::ReadError) -> Failed {
     session.reporter.error(format!("reading library scripts in {}: {}", error.path.display(), error.error))
 }

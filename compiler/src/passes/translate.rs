@@ -4,22 +4,22 @@
 
 use spile_core::emit::{self, Units};
 use spile_core::plan::locking::{Locking, Reason};
-use spile_core::plan::{self, Naming, Plan};
+use spile_core::plan::{self, ModuleInfo, Plan};
 use spile_core::program::Program;
-use spile_core::program::same_key::More;
+use spile_core::program::same_key::WholeArray;
 use spile_source::SourceMap;
 
 use crate::reporter::{Failed, Reporter, count};
 use crate::session::Session;
 
 /// The plan. If stacks are used as values, strings are as long as they require.
-pub fn plan(session: &mut Session, program: &Program, naming: Naming) -> Result<Plan, Failed> {
+pub fn plan(session: &mut Session, program: &Program, naming: ModuleInfo) -> Result<Plan, Failed> {
     let plan = planned(session, program, naming)?;
     refuse_too_large(&session.reporter, &plan)?;
     Ok(plan)
 }
 
-fn planned(session: &mut Session, program: &Program, mut naming: Naming) -> Result<Plan, Failed> {
+fn planned(session: &mut Session, program: &Program, mut naming: ModuleInfo) -> Result<Plan, Failed> {
     let plan = plan_once(session, program, naming.clone())?;
     let fixed = session.options.script.defines.iter().any(|define| define.split('=').next() == Some("MAXSTRINGLEN"));
     let Some(sizes) = plan::stacks::sizes(&plan, fixed) else { return Ok(plan) };
@@ -36,7 +36,7 @@ fn planned(session: &mut Session, program: &Program, mut naming: Naming) -> Resu
     plan_once(session, program, naming)
 }
 
-fn plan_once(session: &Session, program: &Program, naming: Naming) -> Result<Plan, Failed> {
+fn plan_once(session: &Session, program: &Program, naming: ModuleInfo) -> Result<Plan, Failed> {
     plan::plan(program, &session.sources, naming).map_err(|error| {
         let note = "this is a mistake in spile, not in the script: please report it with the script";
         let message = format!("{error} at {}", session.sources.place(error.span));
@@ -132,13 +132,15 @@ fn why(sources: &SourceMap, plan: &Plan, reason: &Reason) -> String {
         Reason::TooMany(index) => format!("{} uses more than 16 arrays with stripes", probe(*index)),
         Reason::Handler(index, more) => {
             let (what, span) = match more {
-                More::Whole(span) => ("uses more than single elements", Some(*span)),
-                More::Computed(span) => ("uses a key that is not known before it does something else", Some(*span)),
-                More::Another(span) => ("uses a second element", Some(*span)),
-                More::Called(span) => {
+                WholeArray::Whole(span) => ("uses more than single elements", Some(*span)),
+                WholeArray::Computed(span) => {
+                    ("uses a key that is not known before it does something else", Some(*span))
+                }
+                WholeArray::Another(span) => ("uses a second element", Some(*span)),
+                WholeArray::Called(span) => {
                     ("calls a function that uses more of it than an element with keys known then", Some(*span))
                 }
-                More::Registers => ("may change registers, of which its keys are made", None),
+                WholeArray::Registers => ("may change registers, of which its keys are made", None),
             };
             let place = span.map(|span| format!(" at {}", sources.place(span))).unwrap_or_default();
             format!("{} {what}{place}", probe(*index))

@@ -30,7 +30,7 @@ const MAX_ALTERNATIVES: usize = 10_000;
 const MAX_JOIN: usize = 50;
 
 /// A node and the depth of its subtree.
-pub struct Deep<T> {
+pub struct WithDepth<T> {
     pub node: T,
     pub depth: u16,
 }
@@ -59,7 +59,7 @@ impl Alternative {
 }
 
 /// How a grammar action fails.
-pub type Fail = ParseError<usize, Terminal, SyntaxError>;
+pub type GrammarError = ParseError<usize, Terminal, SyntaxError>;
 
 /// `+` or `-` after the sort key of a foreach.
 pub struct Mark {
@@ -68,20 +68,20 @@ pub struct Mark {
 }
 
 /// A key or value of foreach.
-pub struct Marked {
+pub struct ForeachVariable {
     pub name: Name,
     pub mark: Option<Mark>,
 }
 
 /// The parenthesised part of a foreach.
 pub struct ForeachHead {
-    pub value: Option<Marked>,
-    pub keys: Vec<Marked>,
-    pub array: Deep<Expr>,
-    pub slice: Option<Vec<Deep<Index>>>,
+    pub value: Option<ForeachVariable>,
+    pub keys: Vec<ForeachVariable>,
+    pub array: WithDepth<Expr>,
+    pub slice: Option<Vec<WithDepth<Index>>>,
     pub extractor: Option<(usize, AtOperator, usize)>,
     pub mark: Option<Mark>,
-    pub limit: Option<Deep<Expr>>,
+    pub limit: Option<WithDepth<Expr>>,
 }
 
 /// Builds the syntax tree: its functions are the actions of the grammar. `left` and `right` are numbers of tokens, the second one behind the last.
@@ -95,7 +95,7 @@ pub struct Builder<'s> {
     histograms: RefCell<Vec<Span>>,
 }
 
-type Made<T> = Result<Deep<T>, Fail>;
+type NodeResult<T> = Result<WithDepth<T>, GrammarError>;
 
 impl<'s> Builder<'s> {
     /// Without problems so far; `tokens` are those of one item.
@@ -151,7 +151,7 @@ impl<'s> Builder<'s> {
         first
     }
 
-    fn depth(&self, span: Span, parts: &[u16]) -> Result<u16, Fail> {
+    fn depth(&self, span: Span, parts: &[u16]) -> Result<u16, GrammarError> {
         let depth = parts.iter().copied().max().unwrap_or(0).saturating_add(1);
         match depth > MAX_DEPTH {
             true => Err(SyntaxError::TooDeep { span, limit: MAX_DEPTH }.into()),
@@ -168,8 +168,8 @@ impl<'s> Builder<'s> {
         right: usize,
         heads: Vec<(Vec<ProbePoint>, bool, Span)>,
         points: Vec<ProbePoint>,
-        body: Deep<Block>,
-        second: Option<Deep<Block>>,
+        body: WithDepth<Block>,
+        second: Option<WithDepth<Block>>,
     ) -> Vec<Item> {
         let span = self.span(left, right);
         if heads.is_empty() {
@@ -242,7 +242,7 @@ impl<'s> Builder<'s> {
         right: usize,
         heads: Vec<Alternative>,
         tails: Vec<Alternative>,
-    ) -> Result<Vec<Alternative>, Fail> {
+    ) -> Result<Vec<Alternative>, GrammarError> {
         if heads.len().saturating_mul(tails.len()) > MAX_ALTERNATIVES {
             return Err(SyntaxError::TooManyPoints { span: self.span(left, right), limit: MAX_ALTERNATIVES }.into());
         }
@@ -264,7 +264,7 @@ impl<'s> Builder<'s> {
         left: usize,
         right: usize,
         paths: Vec<Alternative>,
-        condition: Option<Deep<Expr>>,
+        condition: Option<WithDepth<Expr>>,
     ) -> Vec<ProbePoint> {
         let span = self.span(left, right);
         let condition = condition.map(|condition| Box::new(condition.node));
@@ -281,16 +281,16 @@ impl<'s> Builder<'s> {
     // ---- statements
 
     /// A statement; `parts`: the depths of what it contains.
-    pub fn stmt(&self, left: usize, right: usize, kind: StmtKind, parts: &[u16]) -> Made<Stmt> {
+    pub fn stmt(&self, left: usize, right: usize, kind: StmtKind, parts: &[u16]) -> NodeResult<Stmt> {
         let span = self.span(left, right);
-        Ok(Deep { depth: self.depth(span, parts)?, node: Stmt { kind, span } })
+        Ok(WithDepth { depth: self.depth(span, parts)?, node: Stmt { kind, span } })
     }
 
     /// A block.
-    pub fn block(&self, left: usize, right: usize, statements: Vec<Deep<Stmt>>) -> Deep<Block> {
+    pub fn block(&self, left: usize, right: usize, statements: Vec<WithDepth<Stmt>>) -> WithDepth<Block> {
         let depth = statements.iter().map(|statement| statement.depth).max().unwrap_or(0);
         let statements = statements.into_iter().map(|statement| statement.node).collect();
-        Deep { node: Block { statements, span: self.span(left, right) }, depth }
+        WithDepth { node: Block { statements, span: self.span(left, right) }, depth }
     }
 
     /// An `if`.
@@ -298,10 +298,10 @@ impl<'s> Builder<'s> {
         &self,
         left: usize,
         right: usize,
-        condition: Deep<Expr>,
-        then: Deep<Stmt>,
-        otherwise: Option<Deep<Stmt>>,
-    ) -> Made<Stmt> {
+        condition: WithDepth<Expr>,
+        then: WithDepth<Stmt>,
+        otherwise: Option<WithDepth<Stmt>>,
+    ) -> NodeResult<Stmt> {
         let otherwise = match otherwise {
             Some(rest) if rest.depth >= chain::ARMS => {
                 return self.chained(self.span(left, right), condition, then, rest);
@@ -315,7 +315,13 @@ impl<'s> Builder<'s> {
     }
 
     /// A `while`.
-    pub fn while_(&self, left: usize, right: usize, condition: Deep<Expr>, body: Deep<Stmt>) -> Made<Stmt> {
+    pub fn while_(
+        &self,
+        left: usize,
+        right: usize,
+        condition: WithDepth<Expr>,
+        body: WithDepth<Stmt>,
+    ) -> NodeResult<Stmt> {
         let depths = [condition.depth, body.depth];
         self.stmt(left, right, StmtKind::While { condition: condition.node, body: Box::new(body.node) }, &depths)
     }
@@ -325,20 +331,20 @@ impl<'s> Builder<'s> {
         &self,
         left: usize,
         right: usize,
-        init: Option<Deep<Expr>>,
-        condition: Option<Deep<Expr>>,
-        step: Option<Deep<Expr>>,
-        body: Deep<Stmt>,
-    ) -> Made<Stmt> {
+        init: Option<WithDepth<Expr>>,
+        condition: Option<WithDepth<Expr>>,
+        step: Option<WithDepth<Expr>>,
+        body: WithDepth<Stmt>,
+    ) -> NodeResult<Stmt> {
         let depths = [depth_of(&init), depth_of(&condition), depth_of(&step), body.depth];
-        let node = |expr: Option<Deep<Expr>>| expr.map(|expr| expr.node);
+        let node = |expr: Option<WithDepth<Expr>>| expr.map(|expr| expr.node);
         let kind =
             StmtKind::For { init: node(init), condition: node(condition), step: node(step), body: Box::new(body.node) };
         self.stmt(left, right, kind, &depths)
     }
 
     /// A `foreach`.
-    pub fn foreach(&self, left: usize, right: usize, head: ForeachHead, body: Deep<Stmt>) -> Made<Stmt> {
+    pub fn foreach(&self, left: usize, right: usize, head: ForeachHead, body: WithDepth<Stmt>) -> NodeResult<Stmt> {
         let sort = self.sort(&head);
         let ForeachHead { value, keys, array, slice, limit, .. } = head;
         let (slice, slice_depth) = match slice.map(undo_deep) {
@@ -383,7 +389,7 @@ impl<'s> Builder<'s> {
     }
 
     /// A `delete`.
-    pub fn delete(&self, left: usize, right: usize, target: Deep<Expr>) -> Made<Stmt> {
+    pub fn delete(&self, left: usize, right: usize, target: WithDepth<Expr>) -> NodeResult<Stmt> {
         let bucket =
             matches!(&target.node.kind, ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Histogram { .. }));
         if bucket || !matches!(target.node.kind, ExprKind::Ident(_) | ExprKind::Index(..)) {
@@ -398,23 +404,30 @@ impl<'s> Builder<'s> {
     // ---- expressions
 
     /// An expression; `parts`: the depths of what it contains.
-    pub fn expr(&self, left: usize, right: usize, kind: ExprKind, parts: &[u16]) -> Made<Expr> {
+    pub fn expr(&self, left: usize, right: usize, kind: ExprKind, parts: &[u16]) -> NodeResult<Expr> {
         let span = self.span(left, right);
-        Ok(Deep { depth: self.depth(span, parts)?, node: Expr { kind, span } })
+        Ok(WithDepth { depth: self.depth(span, parts)?, node: Expr { kind, span } })
     }
 
     /// An index that is an expression.
-    pub fn index(&self, expr: Deep<Expr>) -> Deep<Index> {
-        Deep { node: Index::Expr(expr.node), depth: expr.depth }
+    pub fn index(&self, expr: WithDepth<Expr>) -> WithDepth<Index> {
+        WithDepth { node: Index::Expr(expr.node), depth: expr.depth }
     }
 
     /// The index `*`.
-    pub fn any(&self, left: usize, right: usize) -> Deep<Index> {
-        Deep { node: Index::Any(self.span(left, right)), depth: 0 }
+    pub fn any(&self, left: usize, right: usize) -> WithDepth<Index> {
+        WithDepth { node: Index::Any(self.span(left, right)), depth: 0 }
     }
 
     /// An assignment.
-    pub fn assign(&self, left: usize, right: usize, target: Deep<Expr>, op: AssignOp, value: Deep<Expr>) -> Made<Expr> {
+    pub fn assign(
+        &self,
+        left: usize,
+        right: usize,
+        target: WithDepth<Expr>,
+        op: AssignOp,
+        value: WithDepth<Expr>,
+    ) -> NodeResult<Expr> {
         let hint = match &target.node.kind {
             ExprKind::Binary(BinaryOp::Multiply, left, _) if is_declaration(left) => Some(foreign::NO_DECLARATIONS),
             _ if op == AssignOp::Set => Some("`=` assigns and `==` compares"),
@@ -426,7 +439,14 @@ impl<'s> Builder<'s> {
     }
 
     /// `++` or `--`.
-    pub fn step(&self, left: usize, right: usize, delta: i64, prefix: bool, target: Deep<Expr>) -> Made<Expr> {
+    pub fn step(
+        &self,
+        left: usize,
+        right: usize,
+        delta: i64,
+        prefix: bool,
+        target: WithDepth<Expr>,
+    ) -> NodeResult<Expr> {
         let sign = if delta > 0 { "with `++`" } else { "with `--`" };
         let hint = "`++` and `--` belong to the operand before them, even over a newline; put a `;` between";
         self.require_assignable(&target.node, sign, Some(hint));
@@ -454,28 +474,41 @@ impl<'s> Builder<'s> {
         &self,
         left: usize,
         right: usize,
-        condition: Deep<Expr>,
-        then: Deep<Expr>,
-        otherwise: Deep<Expr>,
-    ) -> Made<Expr> {
+        condition: WithDepth<Expr>,
+        then: WithDepth<Expr>,
+        otherwise: WithDepth<Expr>,
+    ) -> NodeResult<Expr> {
         let depths = [condition.depth, then.depth, otherwise.depth];
         let kind = ExprKind::Conditional(Box::new(condition.node), Box::new(then.node), Box::new(otherwise.node));
         self.expr(left, right, kind, &depths)
     }
 
     /// A binary operator.
-    pub fn binary(&self, left: usize, right: usize, a: Deep<Expr>, op: BinaryOp, b: Deep<Expr>) -> Made<Expr> {
+    pub fn binary(
+        &self,
+        left: usize,
+        right: usize,
+        a: WithDepth<Expr>,
+        op: BinaryOp,
+        b: WithDepth<Expr>,
+    ) -> NodeResult<Expr> {
         let depths = [a.depth, b.depth];
         self.expr(left, right, ExprKind::Binary(op, Box::new(a.node), Box::new(b.node)), &depths)
     }
 
     /// A unary operator.
-    pub fn unary(&self, left: usize, right: usize, op: UnaryOp, operand: Deep<Expr>) -> Made<Expr> {
+    pub fn unary(&self, left: usize, right: usize, op: UnaryOp, operand: WithDepth<Expr>) -> NodeResult<Expr> {
         self.expr(left, right, ExprKind::Unary(op, Box::new(operand.node)), &[operand.depth])
     }
 
     /// `[keys] in array`.
-    pub fn in_(&self, left: usize, right: usize, keys: Vec<Deep<Index>>, array: Deep<Expr>) -> Made<Expr> {
+    pub fn in_(
+        &self,
+        left: usize,
+        right: usize,
+        keys: Vec<WithDepth<Index>>,
+        array: WithDepth<Expr>,
+    ) -> NodeResult<Expr> {
         let (keys, depth) = undo_deep(keys);
         self.expr(left, right, ExprKind::In(keys, Box::new(array.node)), &[depth, array.depth])
     }
@@ -485,28 +518,34 @@ impl<'s> Builder<'s> {
         &self,
         left: usize,
         right: usize,
-        operand: Deep<Expr>,
+        operand: WithDepth<Expr>,
         negated: bool,
         pattern: Vec<u8>,
         pattern_span: Span,
-    ) -> Made<Expr> {
+    ) -> NodeResult<Expr> {
         let kind = ExprKind::Matches { left: Box::new(operand.node), pattern, pattern_span, negated };
         self.expr(left, right, kind, &[operand.depth])
     }
 
     /// `&operand`.
-    pub fn address_of(&self, left: usize, right: usize, operand: Deep<Expr>) -> Made<Expr> {
+    pub fn address_of(&self, left: usize, right: usize, operand: WithDepth<Expr>) -> NodeResult<Expr> {
         self.expr(left, right, ExprKind::AddressOf(Box::new(operand.node)), &[operand.depth])
     }
 
     /// `base->member`.
-    pub fn member(&self, left: usize, right: usize, base: Deep<Expr>, member: Name) -> Made<Expr> {
+    pub fn member(&self, left: usize, right: usize, base: WithDepth<Expr>, member: Name) -> NodeResult<Expr> {
         self.require_not_pretty(&base.node, member.span);
         self.expr(left, right, ExprKind::Member(Box::new(base.node), member), &[base.depth])
     }
 
     /// `base[indexes]`.
-    pub fn element(&self, left: usize, right: usize, base: Deep<Expr>, indexes: Vec<Deep<Index>>) -> Made<Expr> {
+    pub fn element(
+        &self,
+        left: usize,
+        right: usize,
+        base: WithDepth<Expr>,
+        indexes: Vec<WithDepth<Index>>,
+    ) -> NodeResult<Expr> {
         self.require_not_pretty(&base.node, base.node.span);
         self.take_histogram(&base.node);
         let (indexes, depth) = undo_deep(indexes);
@@ -520,7 +559,7 @@ impl<'s> Builder<'s> {
     }
 
     /// `base$` or `base$$`.
-    pub fn pretty(&self, left: usize, right: usize, base: Deep<Expr>, dollars: u8) -> Made<Expr> {
+    pub fn pretty(&self, left: usize, right: usize, base: WithDepth<Expr>, dollars: u8) -> NodeResult<Expr> {
         self.require_not_pretty(&base.node, base.node.span);
         self.expr(left, right, ExprKind::Pretty(Box::new(base.node), dollars), &[base.depth])
     }
@@ -539,7 +578,7 @@ impl<'s> Builder<'s> {
     }
 
     /// A name: a variable, or a call without parentheses.
-    pub fn identifier(&self, left: usize, right: usize, name: String) -> Made<Expr> {
+    pub fn identifier(&self, left: usize, right: usize, name: String) -> NodeResult<Expr> {
         if operators::is_print(&name) {
             self.note(SyntaxError::PrintWithoutArguments { span: self.span(left, right), name: name.clone() });
         }
@@ -547,11 +586,11 @@ impl<'s> Builder<'s> {
     }
 }
 
-fn depth_of<T>(part: &Option<Deep<T>>) -> u16 {
+fn depth_of<T>(part: &Option<WithDepth<T>>) -> u16 {
     part.as_ref().map_or(0, |part| part.depth)
 }
 
-fn undo_deep<T>(list: Vec<Deep<T>>) -> (Vec<T>, u16) {
+fn undo_deep<T>(list: Vec<WithDepth<T>>) -> (Vec<T>, u16) {
     let depth = list.iter().map(|part| part.depth).max().unwrap_or(0);
     (list.into_iter().map(|part| part.node).collect(), depth)
 }

@@ -4,7 +4,7 @@
 
 use lalrpop_util::ParseError;
 
-use super::construct::Fail;
+use super::construct::GrammarError;
 use super::error::{SyntaxError, Unexpected};
 use super::habit;
 use super::operand::Terminal;
@@ -12,7 +12,7 @@ use super::token::{Keyword, Kind, Op, Token};
 use spile_source::Span;
 
 /// Describes a failed parse of `tokens[..end]`, the end of the last item.
-pub fn explain(fail: Fail, tokens: &[Token], end: usize) -> SyntaxError {
+pub fn explain(fail: GrammarError, tokens: &[Token], end: usize) -> SyntaxError {
     let (at, terminal, expected) = match fail {
         ParseError::User { error } => return error,
         ParseError::UnrecognizedToken { token: (at, terminal, _), expected } => (at, Some(terminal), expected),

@@ -104,7 +104,7 @@ pub fn settle_points(sources: &SourceMap, tokens: &[Token]) -> Vec<Located> {
 }
 
 fn settle_from(sources: &SourceMap, tokens: &[Token], start: usize, end: usize, part: Part) -> Vec<Located> {
-    let mut settler = Settler {
+    let mut settler = OperandResolver {
         sources,
         tokens,
         end,
@@ -161,7 +161,7 @@ enum Bracket {
     Alternatives,
 }
 
-struct Settler<'a> {
+struct OperandResolver<'a> {
     sources: &'a SourceMap,
     tokens: &'a [Token],
     end: usize,
@@ -174,7 +174,7 @@ struct Settler<'a> {
     out: Vec<Located>,
 }
 
-impl Settler<'_> {
+impl OperandResolver<'_> {
     fn emit(&mut self, terminal: Terminal, before: Before) {
         let (depth, operand) = (self.open.len(), self.after_operand());
         let goes_on =

@@ -15,7 +15,7 @@ use nix::libc;
 use nix::sys::signal::Signal;
 use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, Owner, SERVICE, State};
 
-use crate::error::{Error, NameOf};
+use crate::error::{Error, NameOwner};
 use crate::host::kernel::is_module_name;
 use crate::host::process;
 use crate::host::stderr::say;
@@ -47,10 +47,10 @@ pub fn name_is_free(name: &str) -> Result<(), Error> {
 /// The error for a module name that is in use, and by what.
 pub fn name_taken(name: &str) -> Error {
     let by = match is_ours(name) {
-        true => NameOf::Session,
+        true => NameOwner::Session,
         // Built-in code has no initstate.
-        false if Path::new("/sys/module").join(name).join("initstate").exists() => NameOf::Module,
-        false => NameOf::Kernel,
+        false if Path::new("/sys/module").join(name).join("initstate").exists() => NameOwner::Module,
+        false => NameOwner::Kernel,
     };
     Error::NameTaken { name: name.to_string(), by }
 }

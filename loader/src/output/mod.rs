@@ -30,7 +30,7 @@ const FULL: usize = 1 << 20;
 
 /// Why a descriptor cannot be written any more.
 #[derive(Debug)]
-pub enum Ended {
+pub enum OutputError {
     /// It has no reader (a closed pipe, a terminal that is gone).
     Closed,
     /// Writing failed.
@@ -54,7 +54,7 @@ struct Sink {
     whole: u64,
     /// Lines that could not be written.
     dropped: u64,
-    ended: Option<Ended>,
+    ended: Option<OutputError>,
     /// Output that cannot be written is retained: the session outlives this loader, and the next one prints it.
     keeps: bool,
     /// Bytes retained for that reason.
@@ -134,7 +134,7 @@ impl Sink {
                 }
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => break,
-                Err(Errno::EPIPE | Errno::EIO) if !self.is_file => self.end(Ended::Closed),
+                Err(Errno::EPIPE | Errno::EIO) if !self.is_file => self.end(OutputError::Closed),
                 Err(errno) => self.fail(errno.into()),
             }
         }
@@ -164,10 +164,10 @@ impl Sink {
                 .and_then(|length| length.checked_sub(torn))
                 .map(|length| nix::unistd::ftruncate(&self.descriptor, length as i64));
         }
-        self.end(Ended::Failed(error));
+        self.end(OutputError::Failed(error));
     }
 
-    fn end(&mut self, ended: Ended) {
+    fn end(&mut self, ended: OutputError) {
         self.keep(self.pending.len() - self.written);
         self.pending.clear();
         self.written = 0;
@@ -177,16 +177,16 @@ impl Sink {
 
 /// A stream of the script's output.
 #[derive(Debug)]
-struct Out {
+struct OutputStream {
     sink: Sink,
     /// Names the next file; `None`: standard output.
     files: Option<Files>,
 }
 
-impl Out {
-    fn open(mut files: Files) -> Result<Out, Error> {
+impl OutputStream {
+    fn open(mut files: Files) -> Result<OutputStream, Error> {
         let file = files.open_next().map_err(|(path, error)| Error::OpenOutput { path, error })?;
-        Ok(Out { sink: Sink::new(file.into()), files: Some(files) })
+        Ok(OutputStream { sink: Sink::new(file.into()), files: Some(files) })
     }
 
     fn print(&mut self, text: &[u8]) {
@@ -235,7 +235,7 @@ impl Out {
 #[derive(Debug)]
 pub struct Sinks {
     /// One, or in bulk mode one for each CPU. Never empty.
-    outs: Vec<Out>,
+    outs: Vec<OutputStream>,
     /// The current one.
     current: usize,
     /// `None`: standard error is the same as standard output, and both share one order.
@@ -266,13 +266,13 @@ impl Sinks {
         let err = Some(Sink::new(duplicate(io::stderr().as_fd())?));
         if options.bulk {
             let name = options.output.as_deref().unwrap_or(Path::new("stpd"));
-            let outs =
-                (0..cpus.max(1)).map(|cpu| Out::open(Files::new(name, Some(cpu), options.rotation, options.append)));
+            let outs = (0..cpus.max(1))
+                .map(|cpu| OutputStream::open(Files::new(name, Some(cpu), options.rotation, options.append)));
             return Ok(Sinks { outs: outs.collect::<Result<_, _>>()?, current: 0, err, escapes: false });
         }
         match &options.output {
             Some(name) => Ok(Sinks {
-                outs: vec![Out::open(Files::new(name, None, options.rotation, options.append))?],
+                outs: vec![OutputStream::open(Files::new(name, None, options.rotation, options.append))?],
                 current: 0,
                 err,
                 escapes: false,
@@ -284,7 +284,7 @@ impl Sinks {
 
     /// Standard output (or its replacement) and standard error.
     pub fn new(out: OwnedFd, err: OwnedFd) -> Sinks {
-        let out = Out { sink: Sink::new(out), files: None };
+        let out = OutputStream { sink: Sink::new(out), files: None };
         Sinks { outs: vec![out], current: 0, err: Some(Sink::new(err)), escapes: false }.merged()
     }
 
@@ -307,7 +307,7 @@ impl Sinks {
 
     /// Switches to the next file now.
     pub fn rotate(&mut self) {
-        self.outs.iter_mut().for_each(Out::next_file);
+        self.outs.iter_mut().for_each(OutputStream::next_file);
     }
 
     /// Sends messages to the script's output from now on.
@@ -396,7 +396,7 @@ impl Sinks {
         if self.is_empty() {
             return false;
         }
-        self.outs.iter_mut().for_each(|out| out.sink.end(Ended::Closed));
+        self.outs.iter_mut().for_each(|out| out.sink.end(OutputError::Closed));
         if let Some(err) = &mut self.err {
             err.pending.clear();
             err.written = 0;
@@ -408,13 +408,13 @@ impl Sinks {
     pub fn dropped(&self) -> u64 {
         self.outs
             .iter()
-            .filter(|out| matches!(out.sink.ended, Some(Ended::Failed(_))))
+            .filter(|out| matches!(out.sink.ended, Some(OutputError::Failed(_))))
             .map(|out| out.sink.dropped)
             .sum()
     }
 
     /// Why the script's output cannot be written any more.
-    pub fn ended(&self) -> Option<&Ended> {
+    pub fn ended(&self) -> Option<&OutputError> {
         self.outs.iter().find_map(|out| out.sink.ended.as_ref())
     }
 
@@ -434,7 +434,7 @@ impl Sinks {
         for (sink, found) in waited.zip(found) {
             // A closed reader shows up as an error on a pipe, as a hang-up on a socket (the journal's).
             if found.intersects(PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL) {
-                sink.end(Ended::Closed);
+                sink.end(OutputError::Closed);
             }
         }
     }
@@ -489,7 +489,7 @@ mod tests {
         drop(reader);
         sinks.print(b"x");
         sinks.write();
-        assert!(matches!(sinks.ended(), Some(Ended::Closed)));
+        assert!(matches!(sinks.ended(), Some(OutputError::Closed)));
         sinks.print(b"more");
         assert!(sinks.is_empty());
     }
@@ -507,7 +507,7 @@ mod tests {
             descriptors.iter().map(|descriptor| descriptor.revents().unwrap()).collect()
         };
         sinks.found(&found);
-        assert!(matches!(sinks.ended(), Some(Ended::Closed)));
+        assert!(matches!(sinks.ended(), Some(OutputError::Closed)));
     }
 
     #[test]
@@ -527,7 +527,7 @@ mod tests {
         assert!(sinks.ended().is_none());
         drop(theirs);
         look(&mut sinks);
-        assert!(matches!(sinks.ended(), Some(Ended::Closed)));
+        assert!(matches!(sinks.ended(), Some(OutputError::Closed)));
     }
 
     #[test]
@@ -537,7 +537,7 @@ mod tests {
         let mut sinks = Sinks::new(fs::OpenOptions::new().write(true).open(full).unwrap().into(), err);
         sinks.print(b"x");
         sinks.write();
-        assert!(matches!(sinks.ended(), Some(Ended::Failed(error)) if error.raw_os_error() == Some(28)));
+        assert!(matches!(sinks.ended(), Some(OutputError::Failed(error)) if error.raw_os_error() == Some(28)));
     }
 
     #[test]

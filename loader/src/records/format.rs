@@ -9,7 +9,7 @@
 use spile_abi::format::{Directive, Flags, Named, Piece, Size};
 
 use crate::records::histogram;
-use crate::records::payload::{Payload, Short};
+use crate::records::payload::{Payload, ShortPayload};
 use crate::records::pretty;
 use crate::records::symbol::Symbols;
 use crate::records::text::{Digits, Text, hex_digit};
@@ -20,7 +20,7 @@ pub fn render(
     payload: &mut Payload<'_>,
     symbols: &mut Symbols<'_>,
     text: &mut Text,
-) -> Result<(), Short> {
+) -> Result<(), ShortPayload> {
     pieces.iter().try_for_each(|piece| match piece {
         Piece::Literal(literal) => {
             match literal.as_slice() {
@@ -55,7 +55,7 @@ struct Sized {
 }
 
 impl Sized {
-    fn read(directive: &Directive, payload: &mut Payload<'_>) -> Result<Sized, Short> {
+    fn read(directive: &Directive, payload: &mut Payload<'_>) -> Result<Sized, ShortPayload> {
         let mut flags = directive.flags;
         let width = match directive.width {
             Size::None => 0,
@@ -75,7 +75,12 @@ impl Sized {
         Ok(Sized { conversion: directive.conversion, flags, width, precision })
     }
 
-    fn render(&self, payload: &mut Payload<'_>, symbols: &mut Symbols<'_>, text: &mut Text) -> Result<(), Short> {
+    fn render(
+        &self,
+        payload: &mut Payload<'_>,
+        symbols: &mut Symbols<'_>,
+        text: &mut Text,
+    ) -> Result<(), ShortPayload> {
         if let Some(named) = Named::of(self.conversion) {
             self.string(text, &symbols.named(named, self.flags.sharp, payload)?);
             return Ok(());
@@ -284,7 +289,7 @@ mod tests {
         let mut text = Text::new(100);
         assert_eq!(
             render(&pieces, &mut Payload::new(b"1234567"), &mut Symbols::new(None, Users::default()), &mut text),
-            Err(Short)
+            Err(ShortPayload)
         );
         assert_eq!(text.as_bytes(), b"a");
     }

@@ -8,7 +8,7 @@
 
 use spile_abi::format::Histogram;
 
-use crate::records::payload::{Payload, Short};
+use crate::records::payload::{Payload, ShortPayload};
 use crate::records::text::Text;
 
 /// Columns of the longest bar.
@@ -19,7 +19,7 @@ const ELISION: usize = 2;
 const LOG_ZERO: usize = 64;
 
 /// Appends the histogram whose counts are next in the payload.
-pub fn render(kind: Histogram, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
+pub fn render(kind: Histogram, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), ShortPayload> {
     if let Some(bytes) = payload.bytes()? {
         let mut counts: Vec<u64> = bytes.chunks_exact(8).map(number).collect();
         counts.resize(kind.buckets() as usize, 0);

@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 
 use spile_abi::record::Record;
 
-use crate::records::ring::{Damage, Ring};
+use crate::records::ring::{Ring, RingError};
 
 /// Nanoseconds.
 pub const HOLD_BACK: u64 = 2_000_000;
@@ -24,13 +24,13 @@ pub enum Next {
     /// A record, whose payload is in the buffer.
     Record(Record),
     /// A ring contained an invalid record.
-    Damage(Damage),
+    RingError(RingError),
     /// Nothing more is old enough; true: there are younger records.
     Wait(bool),
 }
 
 /// One pass over all rings.
-pub struct Look<'r, R> {
+pub struct MergePass<'r, R> {
     rings: &'r mut [R],
     /// First records by time, then CPU, with the ring's index.
     fronts: BinaryHeap<Reverse<(u64, usize)>>,
@@ -38,26 +38,26 @@ pub struct Look<'r, R> {
     current: Option<usize>,
     /// Records of that ring before this time are older than all others, and old enough.
     below: u64,
-    damages: Vec<Damage>,
+    errors: Vec<RingError>,
     now: u64,
     /// Records up to this time are returned.
     until: u64,
 }
 
-impl<'r, R: AsMut<Ring>> Look<'r, R> {
+impl<'r, R: AsMut<Ring>> MergePass<'r, R> {
     /// `now` is read before this, by [`crate::host::clock::now`]. `all`: hold nothing back, because no more records
     /// will come.
-    pub fn new(rings: &'r mut [R], now: u64, all: bool) -> Look<'r, R> {
+    pub fn new(rings: &'r mut [R], now: u64, all: bool) -> MergePass<'r, R> {
         let until = if all { u64::MAX } else { now.saturating_sub(HOLD_BACK) };
         let fronts = BinaryHeap::with_capacity(rings.len());
-        let mut look = Look { rings, fronts, current: None, below: 0, damages: Vec::new(), now, until };
-        for index in 0..look.rings.len() {
-            if let Some(ring) = look.rings.get_mut(index) {
+        let mut pass = MergePass { rings, fronts, current: None, below: 0, errors: Vec::new(), now, until };
+        for index in 0..pass.rings.len() {
+            if let Some(ring) = pass.rings.get_mut(index) {
                 ring.as_mut().refresh();
             }
-            look.push_front(index);
+            pass.push_front(index);
         }
-        look
+        pass
     }
 
     fn push_front(&mut self, index: usize) {
@@ -66,7 +66,7 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
             // Ignore times in the future: they must not wait for ever.
             Ok(Some(record)) => self.fronts.push(Reverse((record.time.min(self.now), index))),
             Ok(None) => {}
-            Err(damage) => self.damages.push(damage),
+            Err(error) => self.errors.push(error),
         }
     }
 
@@ -87,7 +87,7 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
                     return ring.take(payload).map_or(Next::Wait(false), Next::Record);
                 }
                 Ok(_) => {}
-                Err(damage) => self.damages.push(damage),
+                Err(error) => self.errors.push(error),
             }
         }
         self.next_of_all(payload)
@@ -98,8 +98,8 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
         if let Some(index) = self.current.take() {
             self.push_front(index);
         }
-        if let Some(damage) = self.damages.pop() {
-            return Next::Damage(damage);
+        if let Some(error) = self.errors.pop() {
+            return Next::RingError(error);
         }
         let Some(&Reverse((time, index))) = self.fronts.peek() else { return Next::Wait(false) };
         if time > self.until {
@@ -111,7 +111,7 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
         // At equal times the ring of the lower number is first.
         let other = self.fronts.peek().map(|&Reverse((time, other))| time.saturating_add(u64::from(index < other)));
         self.below = other.unwrap_or(u64::MAX).min(self.until.saturating_add(1));
-        if !self.damages.is_empty() {
+        if !self.errors.is_empty() {
             self.below = 0;
         }
         // SANITY: the heap holds only first records of rings.
@@ -131,11 +131,11 @@ mod tests {
     }
 
     fn times(rings: &mut [Fake], now: u64, all: bool) -> (Vec<u64>, Next) {
-        let mut look = Look::new(rings, now, all);
+        let mut pass = MergePass::new(rings, now, all);
         let mut payload = Vec::new();
         let mut times = Vec::new();
         loop {
-            match look.next(&mut payload) {
+            match pass.next(&mut payload) {
                 Next::Record(record) => times.push(record.time),
                 end => return (times, end),
             }
@@ -185,7 +185,7 @@ mod tests {
         rings[0].set_head(24);
         rings[1].write(1, b"");
         let (_, end) = times(&mut rings, u64::MAX, true);
-        assert_eq!(end, Next::Damage(Damage { cpu: 0, bytes: 24 }));
+        assert_eq!(end, Next::RingError(RingError { cpu: 0, bytes: 24 }));
         assert_eq!(times(&mut rings, u64::MAX, true).0, [1]);
     }
 }

@@ -6,7 +6,7 @@ use spile_abi::record::{ALIGNMENT, FAULT};
 
 /// The payload is shorter than its format requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Short;
+pub struct ShortPayload;
 
 /// The bytes of a record, parsed from the start.
 #[derive(Debug)]
@@ -20,29 +20,29 @@ impl<'p> Payload<'p> {
         Payload { bytes }
     }
 
-    fn take(&mut self, count: usize) -> Result<&'p [u8], Short> {
-        let (taken, rest) = self.bytes.split_at_checked(count).ok_or(Short)?;
+    fn take(&mut self, count: usize) -> Result<&'p [u8], ShortPayload> {
+        let (taken, rest) = self.bytes.split_at_checked(count).ok_or(ShortPayload)?;
         self.bytes = rest;
         Ok(taken)
     }
 
     /// The next number of the script, eight bytes.
-    pub fn long(&mut self) -> Result<i64, Short> {
-        let (bytes, rest) = self.bytes.split_first_chunk().ok_or(Short)?;
+    pub fn long(&mut self) -> Result<i64, ShortPayload> {
+        let (bytes, rest) = self.bytes.split_first_chunk().ok_or(ShortPayload)?;
         self.bytes = rest;
         Ok(i64::from_le_bytes(*bytes))
     }
 
     /// A string, memory, or object; `None`: it could not be read.
-    pub fn bytes(&mut self) -> Result<Option<&'p [u8]>, Short> {
-        let length = self.bytes.first_chunk().ok_or(Short)?;
+    pub fn bytes(&mut self) -> Result<Option<&'p [u8]>, ShortPayload> {
+        let length = self.bytes.first_chunk().ok_or(ShortPayload)?;
         let length = u32::from_le_bytes(*length);
         if length == FAULT {
             self.take(ALIGNMENT)?;
             return Ok(None);
         }
         let padded = (u64::from(length) + 4).next_multiple_of(ALIGNMENT as u64);
-        let part = self.take(usize::try_from(padded).map_err(|_| Short)?)?;
+        let part = self.take(usize::try_from(padded).map_err(|_| ShortPayload)?)?;
         Ok(part.get(4..4 + length as usize))
     }
 }
@@ -60,8 +60,8 @@ mod tests {
         assert_eq!(payload.long(), Ok(-2));
         assert_eq!(payload.bytes(), Ok(Some(&b"hello"[..])));
         assert_eq!(payload.bytes(), Ok(None));
-        assert_eq!(payload.bytes(), Err(Short));
-        assert_eq!(payload.long(), Err(Short));
+        assert_eq!(payload.bytes(), Err(ShortPayload));
+        assert_eq!(payload.long(), Err(ShortPayload));
     }
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
             bytes.extend([0; 4]);
             let whole = length <= 4;
             assert_eq!(Payload::new(&bytes).bytes().is_ok(), whole, "{length}");
-            assert_eq!(Payload::new(&bytes[..7]).bytes(), Err(Short));
+            assert_eq!(Payload::new(&bytes[..7]).bytes(), Err(ShortPayload));
         }
     }
 }

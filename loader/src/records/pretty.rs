@@ -6,7 +6,7 @@
 
 use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
 
-use crate::records::payload::{Payload, Short};
+use crate::records::payload::{Payload, ShortPayload};
 use crate::records::text::Text;
 
 /// Maximum nesting of repeats; beyond it the walk ends (SPILE_PRETTY_DEPTH).
@@ -18,17 +18,17 @@ const MAX_ELEMENTS: u32 = 65_536;
 enum Stop {
     /// A limit is reached: the text so far is printed.
     Bound,
-    Short,
+    ShortPayload,
 }
 
-impl From<Short> for Stop {
-    fn from(_: Short) -> Stop {
-        Stop::Short
+impl From<ShortPayload> for Stop {
+    fn from(_: ShortPayload) -> Stop {
+        Stop::ShortPayload
     }
 }
 
 /// Appends the text of the object at the start of the payload.
-pub fn render(description: &Pretty, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
+pub fn render(description: &Pretty, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), ShortPayload> {
     let Some(raw) = payload.bytes()? else {
         text.push(b"ERROR");
         return Ok(());
@@ -36,7 +36,7 @@ pub fn render(description: &Pretty, payload: &mut Payload<'_>, text: &mut Text) 
     let mut walk = Walk { raw, payload, text, elements: 0, separator: false };
     match walk.ops(&description.ops, 0, 0) {
         Ok(()) | Err(Stop::Bound) => Ok(()),
-        Err(Stop::Short) => Err(Short),
+        Err(Stop::ShortPayload) => Err(ShortPayload),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::records::text::hex_digit;
 #[derive(Debug)]
 enum Step {
     /// Writes this many bytes of a word.
-    Short(u64, usize),
+    ShortPayload(u64, usize),
     Bytes(Box<[u8]>),
     Decimal,
     /// Followed by a byte: saves a step for most numbers.
@@ -25,21 +25,21 @@ enum Step {
 
 /// Formats compiled to steps.
 #[derive(Debug)]
-pub struct Quick {
+pub struct CompiledFormats {
     steps: Box<[Step]>,
 }
 
-impl Quick {
+impl CompiledFormats {
     /// `None`: it needs other or more steps.
-    pub fn of(pieces: &[Piece]) -> Option<Quick> {
+    pub fn of(pieces: &[Piece]) -> Option<CompiledFormats> {
         let mut steps = Vec::with_capacity(pieces.len());
         for piece in pieces {
             match (steps.last_mut(), step(piece)?) {
-                (Some(last @ Step::Decimal), Step::Short(word, 1)) => *last = Step::DecimalAnd(word as u8),
+                (Some(last @ Step::Decimal), Step::ShortPayload(word, 1)) => *last = Step::DecimalAnd(word as u8),
                 (_, step) => steps.push(step),
             }
         }
-        Some(Quick { steps: steps.into() })
+        Some(CompiledFormats { steps: steps.into() })
     }
 
     /// Writes the text of a payload at the start of `room` and returns the unused rest. `None` if the payload is too
@@ -52,7 +52,7 @@ impl Quick {
         for step in &self.steps {
             rest = match step {
                 Step::DecimalAnd(byte) => signed(rest, words.next()?, Some(*byte))?,
-                Step::Short(word, count) => put(rest, *word, *count)?,
+                Step::ShortPayload(word, count) => put(rest, *word, *count)?,
                 Step::Bytes(bytes) => {
                     let (place, behind) = rest.split_at_mut_checked(bytes.len())?;
                     place.copy_from_slice(bytes);
@@ -83,7 +83,7 @@ fn step(piece: &Piece) -> Option<Step> {
     let conversion = match piece {
         Piece::Literal(bytes) if bytes.len() <= SLACK => {
             let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            return Some(Step::Short(word, bytes.len()));
+            return Some(Step::ShortPayload(word, bytes.len()));
         }
         Piece::Literal(bytes) => return Some(Step::Bytes(bytes.as_slice().into())),
         Piece::Directive(Directive { conversion, flags, width: Size::None, precision: Size::None })
@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// The output with this much room.
-    fn written(quick: &Quick, payload: &[AtomicU64], room: usize) -> Option<String> {
+    fn written(quick: &CompiledFormats, payload: &[AtomicU64], room: usize) -> Option<String> {
         let mut memory = vec![b'?'; room];
         let left = quick.write(payload, &mut memory)?.len();
         Some(String::from_utf8_lossy(&memory[..room - left]).into_owned())
@@ -236,7 +236,7 @@ mod tests {
             plain(b'u'),
             plain(b's'),
         ];
-        let quick = Quick::of(&pieces).expect("nothing but such steps");
+        let quick = CompiledFormats::of(&pieces).expect("nothing but such steps");
         for value in
             [0i64, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 100_070_009, -1, -999, -1000, 123_456, i64::MIN, i64::MAX]
         {
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn numbers_are_as_rust_prints_them() {
-        let quick = Quick::of(&[plain(b'd'), Piece::Literal(b"\n".to_vec())]).expect("such steps");
+        let quick = CompiledFormats::of(&[plain(b'd'), Piece::Literal(b"\n".to_vec())]).expect("such steps");
         for value in (-2000..12_000).chain((0..63).flat_map(|bit| [(1i64 << bit) - 1, 1 << bit, -(1 << bit)])) {
             assert_eq!(written(&quick, &[AtomicU64::new(value as u64)], 40), Some(format!("{value}\n")));
         }
@@ -270,7 +270,8 @@ mod tests {
 
     #[test]
     fn what_is_short_or_faulty_is_none() {
-        let quick = Quick::of(&[Piece::Literal(b"a".to_vec()), plain(b'd'), plain(b's')]).expect("such steps");
+        let quick =
+            CompiledFormats::of(&[Piece::Literal(b"a".to_vec()), plain(b'd'), plain(b's')]).expect("such steps");
         let long = 1u64.to_le_bytes();
         let ends: [&[u8]; 5] = [
             b"",
@@ -290,7 +291,7 @@ mod tests {
         let wide =
             Directive { conversion: b'd', flags: Flags::default(), width: Size::Fixed(5), precision: Size::None };
         for piece in [Piece::Directive(wide), plain(b'p'), plain(b'm'), plain(b'c'), plain(b'N')] {
-            assert!(Quick::of(&[piece]).is_none());
+            assert!(CompiledFormats::of(&[piece]).is_none());
         }
     }
 }

@@ -8,8 +8,8 @@ use spile_abi::record::{FORMAT_STACK, FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, 
 
 use crate::records::format;
 use crate::records::livepatch::{self, NewPatch};
-use crate::records::payload::{Payload, Short};
-use crate::records::quick::{Quick, SLACK};
+use crate::records::payload::{Payload, ShortPayload};
+use crate::records::quick::{CompiledFormats, SLACK};
 use crate::records::ring::Ring;
 use crate::records::symbol::{Kernel, Symbols};
 use crate::records::text::{MAX_TEXT, Text};
@@ -56,7 +56,7 @@ pub struct Reader<'m> {
     meta: &'m Meta,
     formats: &'m [Vec<Piece>],
     /// Fast path, by format; `None`: not supported by it.
-    quick: Vec<Option<Quick>>,
+    quick: Vec<Option<CompiledFormats>>,
     symbols: Symbols<'m>,
     text: Text,
     /// Starts with the text of plain prints since the last call of [`Reader::printed`].
@@ -73,7 +73,7 @@ impl<'m> Reader<'m> {
         kernel: Option<&'m dyn Kernel>,
         users: Users<'m>,
     ) -> Reader<'m> {
-        let quick = formats.iter().map(|pieces| Quick::of(pieces)).collect();
+        let quick = formats.iter().map(|pieces| CompiledFormats::of(pieces)).collect();
         let symbols = Symbols::new(kernel, users);
         Reader {
             meta,
@@ -153,7 +153,7 @@ impl<'m> Reader<'m> {
         };
         match ended {
             Ok(()) => Decoded::Print { text: self.text.as_bytes(), cut: self.text.is_cut() },
-            Err(Short) => self.damaged(format!("too short for format {id}")),
+            Err(ShortPayload) => self.damaged(format!("too short for format {id}")),
         }
     }
 

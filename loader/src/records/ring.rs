@@ -17,7 +17,7 @@ const HEADER_BYTES: u64 = size_of::<Record>() as u64;
 
 /// Invalid contents of a ring. Everything in it was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Damage {
+pub struct RingError {
     /// Number of the CPU that writes into it.
     pub cpu: u32,
     /// Bytes skipped.
@@ -207,7 +207,7 @@ impl Ring {
     }
 
     /// The first record, among those seen by [`Ring::refresh`].
-    pub fn front(&mut self) -> Result<Option<Record>, Damage> {
+    pub fn front(&mut self) -> Result<Option<Record>, RingError> {
         while self.front.is_none() && self.tail != self.head {
             let left = self.head.wrapping_sub(self.tail);
             if left > self.size || !left.is_multiple_of(ALIGNMENT as u64) || !self.tail.is_multiple_of(ALIGNMENT as u64)
@@ -251,7 +251,7 @@ impl Ring {
 
     /// The time of the first record, as found by [`Ring::front`].
     #[inline]
-    pub fn front_time(&mut self) -> Result<Option<u64>, Damage> {
+    pub fn front_time(&mut self) -> Result<Option<u64>, RingError> {
         Ok(self.front()?.map(|record| record.time))
     }
 
@@ -326,10 +326,10 @@ impl Ring {
         self.tail = self.tail.wrapping_add(bytes);
     }
 
-    fn skip_all(&mut self) -> Damage {
+    fn skip_all(&mut self) -> RingError {
         let bytes = self.head.wrapping_sub(self.tail);
         self.advance(bytes);
-        Damage { cpu: self.cpu, bytes }
+        RingError { cpu: self.cpu, bytes }
     }
 }
 
@@ -469,7 +469,7 @@ pub(crate) mod tests {
             fake.poke(0, &Fake::header(bytes, kind, 0));
             fake.set_head(40);
             fake.ring.refresh();
-            assert_eq!(fake.ring.front(), Err(Damage { cpu: 3, bytes: 40 }), "{bytes} {kind}");
+            assert_eq!(fake.ring.front(), Err(RingError { cpu: 3, bytes: 40 }), "{bytes} {kind}");
             fake.write(7, b"");
             fake.ring.refresh();
             assert_eq!(fake.ring.front().unwrap().map(|record| record.time), Some(7));
@@ -482,7 +482,7 @@ pub(crate) mod tests {
         (0..32).for_each(|word| fake.poke(word * 8, &Fake::header(8, 0, 0)[..8]));
         fake.set_head(256);
         fake.ring.refresh();
-        assert_eq!(fake.ring.front(), Err(Damage { cpu: 0, bytes: 256 }));
+        assert_eq!(fake.ring.front(), Err(RingError { cpu: 0, bytes: 256 }));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use spile_abi::device::{SYMBOL_LINE, SYMBOL_RETURNS, SYMBOL_STORED, Symbol};
 use spile_abi::format::Named;
 use spile_abi::record::{STACK_AT_PROBE, STACK_FULL, STACK_LINES, STACK_OF_USER, STACK_RETURNING, STACK_STORED};
 
-use crate::records::payload::{Payload, Short};
+use crate::records::payload::{Payload, ShortPayload};
 use crate::records::text::{MAX_TEXT, Text};
 use crate::records::user::{self, Users};
 
@@ -27,7 +27,7 @@ pub trait Kernel: Sync {
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedName {
     /// `0xADDRESS`
     hex: Box<[u8]>,
     /// `NAME+OFFSET/SIZE [MODULE]`, or `0xADDRESS`.
@@ -40,7 +40,7 @@ struct Known {
     stays: bool,
 }
 
-impl Known {
+impl CachedName {
     /// `NAME`, or `0xADDRESS`.
     fn name(&self) -> &[u8] {
         self.text.split(|byte| *byte == b'+').next().unwrap_or_default()
@@ -75,10 +75,10 @@ pub struct Symbols<'k> {
     /// Of user space.
     users: Users<'k>,
     /// Answers, by address and flags.
-    known: HashMap<(u64, u32), Known>,
+    known: HashMap<(u64, u32), CachedName>,
     /// Answers for stored addresses, with the time that each has. Apart, so that the other lookups, one for each frame of a
     /// stack, hash no more than they need.
-    stored: HashMap<(u64, u32, u64), Known>,
+    stored: HashMap<(u64, u32, u64), CachedName>,
     /// Change counter at the time of the volatile answers.
     changes: u64,
     /// Time of the current record.
@@ -115,13 +115,13 @@ impl<'k> Symbols<'k> {
         self.time = time;
     }
 
-    fn find(&mut self, address: u64, flags: u32) -> &Known {
+    fn find(&mut self, address: u64, flags: u32) -> &CachedName {
         let (kernel, time) = (self.kernel, self.time);
         answer(&mut self.known, (address, flags), time, || ask(kernel, address, flags, time))
     }
 
     /// `stored`: a time at which the address had the name that is meant, before the record's; 0: the record's.
-    fn find_of(&mut self, address: u64, flags: u32, stored: u64) -> &Known {
+    fn find_of(&mut self, address: u64, flags: u32, stored: u64) -> &CachedName {
         if stored == 0 {
             return self.find(address, flags);
         }
@@ -136,7 +136,7 @@ impl<'k> Symbols<'k> {
         conversion: Named,
         stored: bool,
         payload: &mut Payload<'_>,
-    ) -> Result<Cow<'_, [u8]>, Short> {
+    ) -> Result<Cow<'_, [u8]>, ShortPayload> {
         let mut text = Vec::new();
         let flags = if stored { SYMBOL_STORED } else { 0 };
         match conversion {
@@ -181,7 +181,7 @@ impl<'k> Symbols<'k> {
     }
 
     /// Appends the lines of a printed stack ([`spile_abi::record::FORMAT_STACK`]).
-    pub fn stack(&mut self, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
+    pub fn stack(&mut self, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), ShortPayload> {
         let flags = payload.long()?;
         let has = |flag| flags & flag != 0;
         if has(STACK_RETURNING) {
@@ -220,7 +220,12 @@ impl<'k> Symbols<'k> {
 }
 
 /// The answer for a key that holds at `time`; asks if none is known.
-fn answer<K: Eq + Hash>(known: &mut HashMap<K, Known>, key: K, time: u64, ask: impl FnOnce() -> Known) -> &Known {
+fn answer<K: Eq + Hash>(
+    known: &mut HashMap<K, CachedName>,
+    key: K,
+    time: u64,
+    ask: impl FnOnce() -> CachedName,
+) -> &CachedName {
     if known.len() >= MOST_KNOWN {
         known.clear();
     }
@@ -230,10 +235,10 @@ fn answer<K: Eq + Hash>(known: &mut HashMap<K, Known>, key: K, time: u64, ask: i
     }
 }
 
-fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> Known {
+fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> CachedName {
     if address == 0 {
         // There is no code, and so no name.
-        return Known { until: u64::MAX, stays: true, ..unnamed(0) };
+        return CachedName { until: u64::MAX, stays: true, ..unnamed(0) };
     }
     let text = [0; spile_abi::device::SYMBOL_TEXT];
     let line = [0; spile_abi::device::SYMBOL_LINE_TEXT];
@@ -241,7 +246,7 @@ fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> Know
     if !kernel.is_some_and(|kernel| kernel.name(&mut symbol)) || symbol.text.starts_with(&[0]) {
         return unnamed(address);
     }
-    Known {
+    CachedName {
         text: bytes(&symbol.text),
         line: bytes(&symbol.line),
         until: symbol.until,
@@ -251,9 +256,9 @@ fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> Know
 }
 
 /// The text of an address without a name. It is looked up again in the next record.
-fn unnamed(address: u64) -> Known {
+fn unnamed(address: u64) -> CachedName {
     let hex: Box<[u8]> = format!("{address:#x}").into_bytes().into();
-    Known { text: hex.clone(), hex, line: Box::default(), until: 0, stays: false }
+    CachedName { text: hex.clone(), hex, line: Box::default(), until: 0, stays: false }
 }
 
 /// Up to the NUL.
@@ -262,7 +267,7 @@ fn bytes(field: &[u8]) -> Box<[u8]> {
 }
 
 /// The addresses in a memory part; empty if it could not be read.
-fn addresses<'p>(payload: &mut Payload<'p>) -> Result<impl Iterator<Item = u64> + use<'p>, Short> {
+fn addresses<'p>(payload: &mut Payload<'p>) -> Result<impl Iterator<Item = u64> + use<'p>, ShortPayload> {
     let part = payload.bytes()?.unwrap_or_default();
     Ok(part.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)))
 }
@@ -411,7 +416,7 @@ pub(crate) mod tests {
         assert_eq!(text(Named::UserBuildId, &part(&[0x1010, Place::new(1, 0x110).0])).as_deref(), Ok("ab01"));
         assert_eq!(text(Named::Addresses, &part(&[])).as_deref(), Ok(""));
         assert_eq!(text(Named::Addresses, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]).as_deref(), Ok(""));
-        assert_eq!(text(Named::Symbol, b"1234"), Err(Short));
-        assert_eq!(text(Named::Addresses, &part(&[1])[..8]), Err(Short));
+        assert_eq!(text(Named::Symbol, b"1234"), Err(ShortPayload));
+        assert_eq!(text(Named::Addresses, &part(&[1])[..8]), Err(ShortPayload));
     }
 }

@@ -29,7 +29,7 @@ pub struct Frame {
 
 /// What is known about a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FrameName {
     /// As in the source.
     pub name: Option<Vec<u8>>,
     /// In the function; without a name, in the file.
@@ -46,7 +46,7 @@ pub struct Found {
     pub is_certain: bool,
 }
 
-impl Found {
+impl FrameName {
     /// `NAME+OFFSET/SIZE [PATH]`, with a line `NAME+OFFSET/SIZE at FILE:LINE [PATH]`; without a name `0xADDRESS [PATH+OFFSET]`.
     fn describe(&self, address: u64) -> Vec<u8> {
         let mut text = match &self.name {
@@ -79,14 +79,14 @@ impl Found {
 /// A source of names.
 pub trait Names: fmt::Debug + Send {
     /// What is known about the frame.
-    fn find(&mut self, frame: Frame) -> Found;
+    fn find(&mut self, frame: Frame) -> FrameName;
 }
 
 /// Names with a cache.
 #[derive(Debug, Default)]
 pub struct Users<'k> {
     names: Option<Box<dyn Names + 'k>>,
-    known: HashMap<Frame, Found>,
+    known: HashMap<Frame, FrameName>,
 }
 
 impl<'k> Users<'k> {
@@ -95,7 +95,7 @@ impl<'k> Users<'k> {
         Users { names, known: HashMap::new() }
     }
 
-    fn find(&mut self, frame: Frame) -> Found {
+    fn find(&mut self, frame: Frame) -> FrameName {
         // Of a file an offset says it all.
         let key = Frame { address: if frame.place.file().is_some() { 0 } else { frame.address }, ..frame };
         if let Some(found) = self.known.get(&key) {
@@ -196,11 +196,11 @@ pub(crate) mod tests {
     }
 
     impl Names for Fake {
-        fn find(&mut self, frame: Frame) -> Found {
+        fn find(&mut self, frame: Frame) -> FrameName {
             self.asked += 1;
             let file = frame.place.file();
             match file {
-                Some((1, offset @ 0x100..0x200)) => Found {
+                Some((1, offset @ 0x100..0x200)) => FrameName {
                     name: Some(b"main".to_vec()),
                     offset: offset - 0x100,
                     bytes: 0x100,
@@ -209,11 +209,11 @@ pub(crate) mod tests {
                     line: frame.lines.then(|| (b"it.c".to_vec(), if frame.returns { 8 } else { 9 })),
                     is_certain: true,
                 },
-                Some((_, offset)) => Found { file: Some(b"/lib/x".to_vec()), offset, ..Found::default() },
+                Some((_, offset)) => FrameName { file: Some(b"/lib/x".to_vec()), offset, ..FrameName::default() },
                 None if frame.place.process() == Some(7) => {
-                    Found { name: Some(b"jit".to_vec()), offset: 1, bytes: 2, ..Found::default() }
+                    FrameName { name: Some(b"jit".to_vec()), offset: 1, bytes: 2, ..FrameName::default() }
                 }
-                None => Found::default(),
+                None => FrameName::default(),
             }
         }
     }

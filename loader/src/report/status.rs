@@ -31,7 +31,7 @@ pub enum Form {
 }
 
 /// The status of a module.
-pub struct Known<'k> {
+pub struct ModuleStatus<'k> {
     /// Name of the module.
     pub name: &'k str,
     /// Description of the module.
@@ -51,7 +51,7 @@ pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<Strin
     let info = device.info()?;
     let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
     let absent = targets::absent(&meta.targets, Path::new("/sys/module"));
-    Ok(Known { name, meta, info, gate: device.gate()?, counters: &counters, absent }.text(form))
+    Ok(ModuleStatus { name, meta, info, gate: device.gate()?, counters: &counters, absent }.text(form))
 }
 
 /// Writes Prometheus text to a file atomically, by replacing it.
@@ -80,7 +80,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-impl Known<'_> {
+impl ModuleStatus<'_> {
     /// Complete lines only.
     pub fn text(&self, form: Form) -> String {
         match form {
@@ -256,7 +256,7 @@ mod tests {
         let counters = [Counters { armed: 1, hits: 5, handled: 5, mechanism: 5, ..Counters::default() }];
         let gate = GateState { counts: [3, 2, 0, 0, 0], ..GateState::default() };
         let info = Info { state: State::Running as u32, memory_bytes: 4096, ..Info::default() };
-        let known = Known { name: "a", meta: &meta, info, gate, counters: &counters, absent: Vec::new() };
+        let known = ModuleStatus { name: "a", meta: &meta, info, gate, counters: &counters, absent: Vec::new() };
         [Form::Table, Form::Json, Form::Prometheus].map(|form| known.text(form))
     }
 

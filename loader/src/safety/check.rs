@@ -12,7 +12,7 @@ use spile_abi::meta::{Meta, Target};
 use spile_abi::seal;
 
 use crate::elf;
-use crate::error::{Error, Unvouched};
+use crate::error::{Error, NoSigner};
 use crate::host::kernel::running_release;
 use crate::module::file::File;
 use crate::module::gate::GateOptions;
@@ -106,7 +106,7 @@ pub fn is_vouched_for(
     if !image.ends_with(seal::SIGNATURE_MARK) {
         return Err(match enforced {
             Some(because) => Error::Unsigned { path: path(), because },
-            None => Error::Unvouched { path: path(), why: Unvouched::Unsigned },
+            None => Error::NoSigner { path: path(), why: NoSigner::Unsigned },
         });
     }
     if enforced.is_some() {
@@ -115,8 +115,8 @@ pub fn is_vouched_for(
     let keys = trusted();
     match trust::is_signed_by(image, &keys) {
         true => Ok(()),
-        false if keys.is_empty() => Err(Error::Unvouched { path: path(), why: Unvouched::NoKeys }),
-        false => Err(Error::Unvouched { path: path(), why: Unvouched::Stranger }),
+        false if keys.is_empty() => Err(Error::NoSigner { path: path(), why: NoSigner::NoKeys }),
+        false => Err(Error::NoSigner { path: path(), why: NoSigner::Stranger }),
     }
 }
 

@@ -46,7 +46,7 @@ struct PathBeneath {
 
 /// Access to a file, or to the files below a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Right {
+pub enum FileAccess {
     /// Read and list.
     Read,
     /// Also write.
@@ -55,19 +55,19 @@ pub enum Right {
     Keep,
 }
 
-impl Right {
+impl FileAccess {
     fn bits(self) -> u64 {
         match self {
-            Right::Read => READ_FILE | READ_DIR,
-            Right::Write => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE,
-            Right::Keep => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | REMOVE_FILE | MAKE_REG | MAKE_SOCK,
+            FileAccess::Read => READ_FILE | READ_DIR,
+            FileAccess::Write => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE,
+            FileAccess::Keep => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | REMOVE_FILE | MAKE_REG | MAKE_SOCK,
         }
     }
 }
 
 /// Restricts the calling thread, and threads that it starts later, to these paths for good. Files that are already open
 /// stay open; missing paths are skipped. False: this kernel has no Landlock. Must be called after PR_SET_NO_NEW_PRIVS.
-pub fn restrict<'p>(paths: impl IntoIterator<Item = (&'p Path, Right)>) -> io::Result<bool> {
+pub fn restrict<'p>(paths: impl IntoIterator<Item = (&'p Path, FileAccess)>) -> io::Result<bool> {
     // SAFETY: no structure is read with this flag.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0usize, 0usize, ASK_VERSION) };
     if version < 1 {
@@ -109,7 +109,7 @@ mod tests {
         // For this thread only.
         let restricted = std::thread::spawn(move || {
             nix::sys::prctl::set_no_new_privs().unwrap();
-            let paths = [(inside.path(), Right::Keep), (Path::new("/etc/passwd"), Right::Read)];
+            let paths = [(inside.path(), FileAccess::Keep), (Path::new("/etc/passwd"), FileAccess::Read)];
             if !restrict(paths).unwrap() {
                 return;
             }

@@ -28,7 +28,7 @@ pub struct Limits {
 
 /// Another session, as seen by the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct SessionUsage {
     /// UID of its owner.
     pub uid: u32,
     /// Memory that it uses, or its maximum until its buffers are allocated.
@@ -37,16 +37,16 @@ pub struct Taken {
     pub is_growing: bool,
 }
 
-impl Taken {
+impl SessionUsage {
     /// `None`: a session of root or of a user without limits. Until a session's buffers are allocated it counts with
     /// its maximum.
-    pub fn by(owner: &Owner, info: &Info) -> Option<Taken> {
+    pub fn by(owner: &Owner, info: &Info) -> Option<SessionUsage> {
         if owner.rank == RANK_ROOT && owner.uid == 0 {
             return None;
         }
         let is_growing = State::from_number(info.state) == Some(State::Loaded);
         let bytes = if is_growing { owner.most_bytes.max(info.memory_bytes) } else { info.memory_bytes };
-        Some(Taken { uid: owner.uid, bytes, is_growing })
+        Some(SessionUsage { uid: owner.uid, bytes, is_growing })
     }
 }
 
@@ -81,7 +81,7 @@ impl Limits {
     }
 
     /// Memory in bytes that one more session of this user may use in addition to these.
-    pub fn room(&self, uid: u32, others: &[Taken]) -> Result<u64, Error> {
+    pub fn room(&self, uid: u32, others: &[SessionUsage]) -> Result<u64, Error> {
         let own = || others.iter().filter(|other| other.uid == uid);
         let (count, bytes) = (own().count(), sum(own()));
         let refused = |what: String| Err(Error::Limit { what });
@@ -109,7 +109,7 @@ impl Limits {
     }
 
     /// Whether the answer of [`Limits::room`] would not be better for this user if the buffers were allocated.
-    pub fn is_settled(&self, uid: u32, others: &[Taken]) -> bool {
+    pub fn is_settled(&self, uid: u32, others: &[SessionUsage]) -> bool {
         let growing = || others.iter().filter(|other| other.is_growing);
         growing().all(|other| other.uid != uid) && (growing().count() == 0 || self.room(uid, others).is_ok())
     }
@@ -121,15 +121,15 @@ impl Limits {
 }
 
 /// Memory used by the loaded modules of users.
-pub fn taken() -> Vec<Taken> {
+pub fn taken() -> Vec<SessionUsage> {
     let ask = |name: &String| {
         let device = Device::look(name).ok()?;
-        Taken::by(&device.owner().ok()?, &device.info().ok()?)
+        SessionUsage::by(&device.owner().ok()?, &device.info().ok()?)
     };
     load::candidates().iter().filter_map(ask).collect()
 }
 
-fn sum<'t>(taken: impl Iterator<Item = &'t Taken>) -> u64 {
+fn sum<'t>(taken: impl Iterator<Item = &'t SessionUsage>) -> u64 {
     taken.fold(0, |sum, taken| sum.saturating_add(taken.bytes))
 }
 
@@ -180,9 +180,10 @@ mod tests {
     #[test]
     fn sums_are_of_one_user_and_of_all() {
         let limits = Limits::parse("USER_MEMORY=100M\nALL_MEMORY=150M\nUSER_SESSIONS=3", GB).unwrap();
-        let taken = |uid, megabytes: u64| Taken { uid, bytes: megabytes << 20, is_growing: false };
-        let room =
-            |others: &[Taken]| limits.room(5, others).map(|bytes| bytes >> 20).map_err(|error| error.to_string());
+        let taken = |uid, megabytes: u64| SessionUsage { uid, bytes: megabytes << 20, is_growing: false };
+        let room = |others: &[SessionUsage]| {
+            limits.room(5, others).map(|bytes| bytes >> 20).map_err(|error| error.to_string())
+        };
         assert_eq!(room(&[]), Ok(100));
         assert_eq!(room(&[taken(5, 40), taken(6, 30)]), Ok(60));
         assert_eq!(room(&[taken(5, 10), taken(6, 90)]), Ok(50));
@@ -195,8 +196,11 @@ mod tests {
     fn others_are_waited_for_only_if_that_may_help() {
         let limits = Limits::parse("USER_MEMORY=100M\nALL_MEMORY=150M\nUSER_SESSIONS=3", GB).unwrap();
         let is_settled = |others: &[(u32, u64, bool)]| {
-            let others =
-                others.iter().map(|&(uid, megabytes, is_growing)| Taken { uid, bytes: megabytes << 20, is_growing });
+            let others = others.iter().map(|&(uid, megabytes, is_growing)| SessionUsage {
+                uid,
+                bytes: megabytes << 20,
+                is_growing,
+            });
             limits.is_settled(5, &others.collect::<Vec<_>>())
         };
         assert!(is_settled(&[]) && is_settled(&[(5, 100, false), (6, 100, false)]));
@@ -209,9 +213,15 @@ mod tests {
     fn what_is_still_to_be_made_counts() {
         let owner = Owner { uid: 5, rank: 1, most_bytes: 100, ..Owner::default() };
         let info = |state| Info { state: state as u32, memory_bytes: 7, ..Info::default() };
-        assert_eq!(Taken::by(&owner, &info(State::Loaded)), Some(Taken { uid: 5, bytes: 100, is_growing: true }));
-        assert_eq!(Taken::by(&owner, &info(State::Running)), Some(Taken { uid: 5, bytes: 7, is_growing: false }));
-        assert_eq!(Taken::by(&Owner::default(), &info(State::Running)), None);
+        assert_eq!(
+            SessionUsage::by(&owner, &info(State::Loaded)),
+            Some(SessionUsage { uid: 5, bytes: 100, is_growing: true })
+        );
+        assert_eq!(
+            SessionUsage::by(&owner, &info(State::Running)),
+            Some(SessionUsage { uid: 5, bytes: 7, is_growing: false })
+        );
+        assert_eq!(SessionUsage::by(&Owner::default(), &info(State::Running)), None);
     }
 
     #[test]

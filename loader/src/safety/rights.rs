@@ -23,7 +23,7 @@ use crate::safety::image::{self, Image};
 use crate::safety::message::{self, MAX_DATA, Message};
 use crate::safety::privilege::Caller;
 use crate::safety::rank::Rank;
-use crate::safety::server::{self, MayStart, Server, Wanted, answer, ask, split_lines};
+use crate::safety::server::{self, LoadPolicy, Server, Wanted, answer, ask, split_lines};
 
 /// The process that has root's rights.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ const GUARD_PATIENCE: Duration = Duration::from_secs(10);
 impl Rights {
     /// Must be called first, with one thread: forks the root part if the process has rights that its caller does not
     /// have.
-    pub fn find(may_start: MayStart) -> Result<Rights, Error> {
+    pub fn find(may_start: LoadPolicy) -> Result<Rights, Error> {
         match Caller::find()? {
             None => Ok(Rights::Own(RefCell::new(Server::new(None, may_start)))),
             Some(caller) => split(caller, may_start).map(Rights::Split),
@@ -191,7 +191,7 @@ fn wait_for_guard(name: &str) -> Result<(), Error> {
     Err(Error::Remove { name: name.to_string(), errno: Errno::ECHILD })
 }
 
-fn split(caller: Caller, may_start: MayStart) -> Result<Client, Error> {
+fn split(caller: Caller, may_start: LoadPolicy) -> Result<Client, Error> {
     let failed = |error| Error::System { doing: "splitting off the part with root's rights", error };
     let (line, other) = message::line().map_err(failed)?;
     let client = |line| {

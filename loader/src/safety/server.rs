@@ -78,7 +78,7 @@ pub mod answer {
 }
 
 /// Whether a caller may load a module of this name (decided by the services layer).
-pub type MayStart = fn(&Caller, &str) -> Result<(), Error>;
+pub type LoadPolicy = fn(&Caller, &str) -> Result<(), Error>;
 
 /// A module to load.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ pub struct Wanted {
 pub struct Server {
     /// `None`: root.
     caller: Option<Caller>,
-    may_start: MayStart,
+    may_start: LoadPolicy,
     guard: Option<Guard>,
     /// The process of the user part.
     user_part: Option<OwnedFd>,
@@ -118,7 +118,7 @@ const WAIT_PAUSE: Duration = Duration::from_millis(20);
 
 impl Server {
     /// For a process with root's rights; `caller`: the user on whose behalf it acts.
-    pub fn new(caller: Option<Caller>, may_start: MayStart) -> Server {
+    pub fn new(caller: Option<Caller>, may_start: LoadPolicy) -> Server {
         Server {
             caller,
             may_start,

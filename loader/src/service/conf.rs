@@ -47,7 +47,7 @@ pub struct Conf {
     rotate: Option<String>,
     metrics: Vec<String>,
     /// What to do if the running kernel has no module (`MISSING`).
-    pub missing: Missing,
+    pub missing: MissingAction,
     /// Directory from which modules are copied (`DIRECTORY`).
     pub directory: PathBuf,
     /// Script from which modules are built (`SCRIPT`).
@@ -62,7 +62,7 @@ pub struct Conf {
 
 /// What to do without a module for the running kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingAction {
     /// Fail.
     #[default]
     Fail,
@@ -116,9 +116,9 @@ pub fn parse(text: &str) -> Result<Conf, String> {
             }
             "MISSING" => {
                 conf.missing = match value {
-                    "" | "fail" => Missing::Fail,
-                    "fetch" => Missing::Fetch,
-                    "rebuild" => Missing::Rebuild,
+                    "" | "fail" => MissingAction::Fail,
+                    "fetch" => MissingAction::Fetch,
+                    "rebuild" => MissingAction::Rebuild,
                     _ => return Err(wrong("it is fail, fetch or rebuild")),
                 }
             }
@@ -126,8 +126,12 @@ pub fn parse(text: &str) -> Result<Conf, String> {
         }
     }
     match conf.missing {
-        Missing::Fetch if conf.directory.as_os_str().is_empty() => Err("MISSING=fetch needs a DIRECTORY".to_string()),
-        Missing::Rebuild if conf.script.as_os_str().is_empty() => Err("MISSING=rebuild needs a SCRIPT".to_string()),
+        MissingAction::Fetch if conf.directory.as_os_str().is_empty() => {
+            Err("MISSING=fetch needs a DIRECTORY".to_string())
+        }
+        MissingAction::Rebuild if conf.script.as_os_str().is_empty() => {
+            Err("MISSING=rebuild needs a SCRIPT".to_string())
+        }
         _ => Ok(conf),
     }
 }

@@ -25,7 +25,7 @@ use crate::host::{notify, search};
 use crate::module::file::File;
 use crate::module::load;
 use crate::options::{Options, Task};
-use crate::service::conf::{Conf, Missing};
+use crate::service::conf::{Conf, MissingAction};
 use spile_abi::escape;
 
 const UNIT: &str = include_str!("../../system/spile@.service");
@@ -436,10 +436,10 @@ impl Service {
             }
         };
         let is_there = self.has_module(name, release)
-            || conf.missing == Missing::Rebuild
+            || conf.missing == MissingAction::Rebuild
                 && self.path("").join(&conf.script).is_file()
                 && search::in_path("spile").is_some()
-            || conf.missing == Missing::Fetch && fetched_from(&conf, name, release).exists();
+            || conf.missing == MissingAction::Fetch && fetched_from(&conf, name, release).exists();
         if !is_there {
             stderr::say(&format!(
                 "WARNING: service {name} has no module for kernel {release}: with it {name} will not be active; build it (spile -p4 -m {name} -r {release}) and install it (spilerun service install {name} FILE)"
@@ -510,8 +510,8 @@ impl Service {
             return Ok(self.tree().outer(&place));
         }
         match conf.missing {
-            Missing::Fail => {}
-            Missing::Fetch => {
+            MissingAction::Fail => {}
+            MissingAction::Fetch => {
                 let source = fetched_from(conf, name, release);
                 if !source.exists() {
                     return Err(Error::NoModule {
@@ -534,7 +534,7 @@ impl Service {
                 self.write_new(&place, &file.image)?;
                 return Ok(self.tree().outer(&place));
             }
-            Missing::Rebuild => {
+            MissingAction::Rebuild => {
                 let directory = place.parent().unwrap_or(Path::new("/"));
                 self.tree()
                     .create_dir_all(directory)

@@ -14,9 +14,9 @@ use crate::module::device::Device;
 pub type Call = fn(&Device) -> Result<(), Error>;
 
 /// Writes to an event descriptor when it is dropped.
-pub struct Signalled<'e>(pub &'e EventFd);
+pub struct SignalOnDrop<'e>(pub &'e EventFd);
 
-impl Drop for Signalled<'_> {
+impl Drop for SignalOnDrop<'_> {
     fn drop(&mut self) {
         // Cannot fail: the counter is far from its limit.
         let _ = self.0.write(1);
@@ -83,7 +83,7 @@ impl Caller<'_> {
     /// Makes the calls that the session requests, until the session has ended.
     pub fn serve(self, device: &Device) {
         for call in self.requests {
-            let _returned = Signalled(self.returned);
+            let _returned = SignalOnDrop(self.returned);
             // The session waits for it.
             let _ = self.results.send(call(device));
         }
@@ -101,7 +101,7 @@ mod tests {
         calls.look();
         assert!(calls.take_result().is_none());
         caller.results.send(Err(Error::Locked)).unwrap();
-        drop(Signalled(&returned));
+        drop(SignalOnDrop(&returned));
         calls.look();
         assert!(matches!(calls.take_result(), Some(Err(Error::Locked))));
         calls.look();

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::output::{Ended, Sinks};
+use crate::output::{OutputError, Sinks};
 use crate::records::record::Decoded;
 use crate::records::text::MAX_TEXT;
 use crate::session::system::Commands;
@@ -13,7 +13,7 @@ use crate::session::system::Commands;
 const MAX_WARNINGS: usize = 1024;
 const MAX_WARNING_BYTES: usize = 1 << 20;
 /// Messages about records that cannot be read. Further ones are counted.
-const MAX_DAMAGES: u64 = 10;
+const MAX_UNREADABLE: u64 = 10;
 
 /// The effect of a record on the session, beside its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct Dispatcher {
     /// Warnings printed before.
     repeated: u64,
     /// Records that could not be read, and rings that held none.
-    damages: u64,
+    unreadable: u64,
 }
 
 impl Dispatcher {
@@ -59,12 +59,12 @@ impl Dispatcher {
             shown: HashSet::new(),
             shown_bytes: 0,
             repeated: 0,
-            damages: 0,
+            unreadable: 0,
         }
     }
 
     /// Why the output cannot be written any more; returned once.
-    pub fn take_end(&mut self) -> Option<&Ended> {
+    pub fn take_end(&mut self) -> Option<&OutputError> {
         let ended = self.sinks.ended().filter(|_| !self.end_reported);
         self.end_reported |= ended.is_some();
         ended
@@ -84,22 +84,22 @@ impl Dispatcher {
         (self.repeated > 0).then(text)
     }
 
-    /// Reports what is no record: the first [`MAX_DAMAGES`] times with its text.
-    pub fn damage(&mut self, text: &str) {
-        self.damages += 1;
-        if self.damages <= MAX_DAMAGES {
+    /// Reports what is no record: the first [`MAX_UNREADABLE`] times with its text.
+    pub fn report_unreadable(&mut self, text: &str) {
+        self.unreadable += 1;
+        if self.unreadable <= MAX_UNREADABLE {
             self.sinks.message(&format!("ERROR: {text}"));
         }
     }
 
     /// Something could not be read.
-    pub fn is_damaged(&self) -> bool {
-        self.damages > 0
+    pub fn has_unreadable(&self) -> bool {
+        self.unreadable > 0
     }
 
     /// Reports how many records, beside those reported, could not be read, if any.
-    pub fn report_damages(&mut self) {
-        let more = self.damages.saturating_sub(MAX_DAMAGES);
+    pub fn count_unreadable(&mut self) {
+        let more = self.unreadable.saturating_sub(MAX_UNREADABLE);
         if more > 0 {
             self.sinks.message(&format!(
                 "ERROR: {more} more records or buffers could not be read; the module or its memory is damaged"
@@ -140,7 +140,7 @@ impl Dispatcher {
             }
             Decoded::Damaged { text, why } => {
                 self.sinks.print(text);
-                self.damage(&format!("a record cannot be read: {why}"));
+                self.report_unreadable(&format!("a record cannot be read: {why}"));
                 return Effect::Error;
             }
         }
@@ -176,7 +176,7 @@ mod tests {
         if let Some(line) = dispatcher.repeated_warnings() {
             dispatcher.warn(&line);
         }
-        dispatcher.report_damages();
+        dispatcher.count_unreadable();
         dispatcher.sinks.write();
         drop(dispatcher);
         let (mut out, mut err) = (String::new(), String::new());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn many_damages_are_counted() {
+    fn unreadable_records_are_counted() {
         let damaged = |_| Decoded::Damaged { text: b"", why: "kind 9".into() };
         let (_, err, effects) = dispatched((false, false), (0..5000).map(damaged).collect());
         assert_eq!(err.lines().count(), 11);

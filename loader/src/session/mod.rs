@@ -38,7 +38,7 @@ use crate::module::device::Device;
 use crate::module::file::Description;
 use crate::module::setting::{self, Value};
 use crate::options::Options;
-use crate::output::{Ended, Sinks};
+use crate::output::{OutputError, Sinks};
 use crate::records::merge;
 use crate::records::record::Reader;
 use crate::records::user::{Names, Users};
@@ -46,14 +46,14 @@ use crate::report::budget;
 use crate::report::exporter::Exporter;
 use crate::report::status;
 use crate::session::arming::Arming;
-use crate::session::calls::{Calls, Signalled};
+use crate::session::calls::{Calls, SignalOnDrop};
 use crate::session::command::Status;
 use crate::session::daemon::Waiting;
 use crate::session::dispatch::Dispatcher;
 use crate::session::ending::Ending;
 use crate::session::expiry::Expiry;
 use crate::session::reading::Reading;
-use crate::session::replaced::Replaced;
+use crate::session::replaced::ReplacedPrograms;
 use crate::session::signals::{BlockedSignals, Signals};
 use crate::session::starter::Starter;
 use crate::session::system::Commands;
@@ -61,7 +61,7 @@ use crate::session::target::Target;
 use crate::session::watch::Watch;
 use crate::userspace::files::Files;
 use crate::userspace::programs::Programs;
-use crate::userspace::tables::{self, Ahead, Made};
+use crate::userspace::tables::{self, KnownTarget, LoadedTables};
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -136,7 +136,7 @@ pub fn run(
     }
     let info = device.info()?;
     let files = Files::new(device);
-    let mut made = Made::default();
+    let mut made = LoadedTables::default();
     let has_user_stacks = info.flags & USER_STACKS != 0;
     if has_user_stacks && !subject.attached {
         tables::prepare(device, ahead(options), &mut made);
@@ -172,7 +172,7 @@ pub fn run(
         ending: Ending::new(subject.attached && !running, options.detach),
         watch: Watch::new(name, &description.meta, device, options),
         expiry: Expiry::of(device),
-        replaced: Replaced::of(&description.meta, clock::now()),
+        replaced: ReplacedPrograms::of(&description.meta, clock::now()),
         command_due: None,
         input: None,
     };
@@ -194,7 +194,7 @@ pub fn run(
         let reading = match begun.and_then(|()| thread(scope, move || session.run())) {
             Ok(reading) => reading,
             Err(error) => {
-                drop(Signalled(&over));
+                drop(SignalOnDrop(&over));
                 return Err(Error::System { doing: "starting a thread", error });
             }
         };
@@ -203,7 +203,7 @@ pub fn run(
         caller.serve(device);
         drop(blocked);
         let end = reading.join();
-        drop(Signalled(&over));
+        drop(SignalOnDrop(&over));
         end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -217,11 +217,11 @@ fn thread<'s, T: Send + 's>(
 }
 
 /// Whose stacks are taken, as far as is known.
-fn ahead(options: &Options) -> Ahead<'_> {
+fn ahead(options: &Options) -> KnownTarget<'_> {
     match (options.command.as_deref(), options.pid) {
-        (Some(command), _) => Ahead::Command(command),
-        (None, Some(pid)) => Ahead::Process(pid.unsigned_abs()),
-        (None, None) => Ahead::Nothing,
+        (Some(command), _) => KnownTarget::Command(command),
+        (None, Some(pid)) => KnownTarget::Process(pid.unsigned_abs()),
+        (None, None) => KnownTarget::Nothing,
     }
 }
 
@@ -266,7 +266,7 @@ struct Session<'s> {
     watch: Watch<'s>,
     expiry: Expiry,
     /// Programs that have probes.
-    replaced: Replaced,
+    replaced: ReplacedPrograms,
     /// Earliest start of the command; `None`: it has started, or the probes are not armed.
     command_due: Option<u64>,
     /// Passes typed input to the script.
@@ -331,7 +331,7 @@ impl Session<'_> {
     /// The session continues without us. What has been read is written, the rest stays in the rings.
     fn leave(&mut self) -> Result<End, Error> {
         self.subject.device.keep(true, self.options.overwrite)?;
-        self.output.report_damages();
+        self.output.count_unreadable();
         self.output.sinks.message("Disconnecting from systemtap module.");
         let line = format!("To reconnect, type \"spilerun -A {}\"", self.subject.name);
         self.output.sinks.message(&line);
@@ -441,8 +441,8 @@ impl Session<'_> {
             // Unwritten records are still in the rings.
             Some(ended) if goes_on => {
                 let why = match ended {
-                    Ended::Closed => "nobody reads the output any more".to_string(),
-                    Ended::Failed(error) => format!("the output cannot be written: {error}"),
+                    OutputError::Closed => "nobody reads the output any more".to_string(),
+                    OutputError::Failed(error) => format!("the output cannot be written: {error}"),
                 };
                 let line =
                     format!("ERROR: {why}; the session goes on without a reader (spilerun -A {})", self.subject.name);
@@ -452,8 +452,8 @@ impl Session<'_> {
                 return;
             }
             // As in any pipeline: the reader has closed the pipe.
-            Some(Ended::Closed) => {}
-            Some(Ended::Failed(error)) => {
+            Some(OutputError::Closed) => {}
+            Some(OutputError::Failed(error)) => {
                 let line = format!("ERROR: the output cannot be written: {error}; the script is ended");
                 self.output.sinks.message(&line);
                 self.ending.exit = Exit::Output;
@@ -650,7 +650,7 @@ impl Session<'_> {
         if let Some(line) = self.output.repeated_warnings() {
             self.warn(&line);
         }
-        self.output.report_damages();
+        self.output.count_unreadable();
         summary::errors(self.subject, &mut self.output, &mut self.ending);
         summary::rewrites(self.subject, self.options, &mut self.output);
         if let Err(error) = self.watch.write_metrics() {

@@ -8,8 +8,8 @@ use crate::host::clock;
 use crate::module::device::{Device, MappedRing};
 use crate::options::Options;
 use crate::output::progress::{self, Progress};
-use crate::output::{Ended, Sinks};
-use crate::records::merge::{self, Look, Next};
+use crate::output::{OutputError, Sinks};
+use crate::records::merge::{self, MergePass, Next};
 use crate::records::record::{Decoded, Reader};
 use crate::records::ring::Ring;
 use crate::report::Losses;
@@ -39,7 +39,7 @@ impl AsMut<Ring> for MappedRing {
 
 /// The result of [`Reading::read`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ReadResult {
     /// The rings are empty.
     pub is_empty: bool,
     /// A record reports a failure, or is invalid.
@@ -159,17 +159,17 @@ impl<'s> Reading<'s> {
     }
 
     /// Drops everything in the rings.
-    fn drop_all(&mut self, dispatcher: &mut Dispatcher) -> Found {
+    fn drop_all(&mut self, dispatcher: &mut Dispatcher) -> ReadResult {
         let is_too_wide = self.is_too_wide(&dispatcher.sinks);
         let left = self.rings.iter_mut().map(|mapped| {
             mapped.ring.refresh();
             mapped.ring.skip()
         });
         let bytes = left.fold(0, u64::saturating_add);
-        let failed = bytes > 0 && dispatcher.is_damaged();
+        let failed = bytes > 0 && dispatcher.has_unreadable();
         if failed {
             dispatcher.sinks.message(&format!("ERROR: {bytes} bytes of damaged buffers were not read"));
-        } else if bytes > 0 && matches!(dispatcher.sinks.ended(), Some(Ended::Failed(_))) {
+        } else if bytes > 0 && matches!(dispatcher.sinks.ended(), Some(OutputError::Failed(_))) {
             dispatcher.warn(&format!("{bytes} bytes of records were not read: nothing can be written any more"));
         } else if bytes > 0 && is_too_wide {
             dispatcher.warn(&format!(
@@ -177,17 +177,17 @@ impl<'s> Reading<'s> {
                 MAX_WIDE_END >> 20
             ));
         }
-        Found { is_empty: true, failed, ..Found::default() }
+        ReadResult { is_empty: true, failed, ..ReadResult::default() }
     }
 
     /// The rest of the rings has been read for long enough, and is of no use.
     fn is_in_vain(&self, now: u64, dispatcher: &Dispatcher) -> bool {
         let is_over = self.closed.is_some_and(|closed| now.saturating_sub(closed) > MAX_VAIN_END);
-        is_over && (dispatcher.is_damaged() || dispatcher.sinks.ended().is_some())
+        is_over && (dispatcher.has_unreadable() || dispatcher.sinks.ended().is_some())
     }
 
     /// Reads and dispatches records that are old enough. `all`: no running handler can write an older record.
-    pub fn read(&mut self, all: bool, dispatcher: &mut Dispatcher) -> Found {
+    pub fn read(&mut self, all: bool, dispatcher: &mut Dispatcher) -> ReadResult {
         let now = clock::now();
         if self.is_in_vain(now, dispatcher) || self.is_too_wide(&dispatcher.sinks) {
             return self.drop_all(dispatcher);
@@ -196,8 +196,8 @@ impl<'s> Reading<'s> {
         if let Some(mapped) = self.rings.first() {
             self.reader.changed(mapped.ring.changes());
         }
-        let mut look = Look::new(&mut self.rings, now, all);
-        let mut found = Found::default();
+        let mut look = MergePass::new(&mut self.rings, now, all);
+        let mut found = ReadResult::default();
         let mut taken = 0;
         self.held_back = false;
         let mut unchecked = CHECK_INTERVAL;
@@ -230,10 +230,10 @@ impl<'s> Reading<'s> {
                         Effect::Stop => found.stop = true,
                     }
                 }
-                Next::Damage(damage) => {
-                    dispatcher.damage(&format!(
+                Next::RingError(error) => {
+                    dispatcher.report_unreadable(&format!(
                         "the buffer of CPU {} held what is no record: {} bytes of it are lost",
-                        damage.cpu, damage.bytes
+                        error.cpu, error.bytes
                     ));
                     found.failed = true;
                 }

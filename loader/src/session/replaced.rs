@@ -15,17 +15,17 @@ const INTERVAL: u64 = 5_000_000_000;
 type Identity = (u64, u64);
 
 /// The files, as they were when the session began.
-pub struct Replaced {
+pub struct ReplacedPrograms {
     files: Vec<(String, Identity)>,
     next: u64,
 }
 
-impl Replaced {
+impl ReplacedPrograms {
     /// The programs and libraries that the script has probes in; those that are not there are left out. `now`: nanoseconds, as
     /// everywhere here.
-    pub fn of(meta: &Meta, now: u64) -> Replaced {
+    pub fn of(meta: &Meta, now: u64) -> ReplacedPrograms {
         let known = meta.programs.iter().filter_map(|program| Some((program.name.clone(), identity(&program.name)?)));
-        Replaced { files: known.collect(), next: now.saturating_add(INTERVAL) }
+        ReplacedPrograms { files: known.collect(), next: now.saturating_add(INTERVAL) }
     }
 
     /// The paths where another file is now, each once. One that is being replaced may be absent for a moment.
@@ -41,7 +41,7 @@ impl Replaced {
         replaced.into_iter().map(|(path, _)| path).collect()
     }
 
-    /// Nanoseconds until [`Replaced::look`] is to be called; `None`: never.
+    /// Nanoseconds until [`ReplacedPrograms::look`] is to be called; `None`: never.
     pub fn until_next(&self, now: u64) -> Option<u64> {
         (!self.files.is_empty()).then(|| self.next.saturating_sub(now))
     }
@@ -66,12 +66,12 @@ mod tests {
             fs::write(at(name), name).expect("written");
         }
         let meta = Meta { programs: targets.to_vec(), ..Meta::default() };
-        let mut files = Replaced::of(&meta, 0);
+        let mut files = ReplacedPrograms::of(&meta, 0);
         fs::rename(at("new"), at("replaced")).expect("renamed");
         assert_eq!((files.until_next(1), files.look(INTERVAL - 1)), (Some(INTERVAL - 1), Vec::new()));
         assert_eq!(files.look(INTERVAL), [at("replaced").display().to_string()]);
         assert_eq!(files.look(2 * INTERVAL), Vec::<String>::new());
         assert_eq!(files.until_next(2 * INTERVAL), Some(INTERVAL));
-        assert_eq!(Replaced::of(&Meta::default(), 0).until_next(0), None);
+        assert_eq!(ReplacedPrograms::of(&Meta::default(), 0).until_next(0), None);
     }
 }

@@ -22,7 +22,7 @@ const AGAIN: u64 = 1_000_000_000;
 
 /// A file that stacks lead through.
 #[derive(Debug)]
-pub struct Known {
+pub struct StackFile {
     /// Its path as its processes know it.
     pub shown: PathBuf,
     /// The vDSO.
@@ -32,7 +32,7 @@ pub struct Known {
     file: Option<File>,
 }
 
-impl Known {
+impl StackFile {
     /// Opens it; `None`: it is gone.
     pub fn image(&self) -> Option<Image> {
         if self.is_vdso {
@@ -57,7 +57,7 @@ impl Known {
 
 #[derive(Debug)]
 enum Entry {
-    Known(Arc<Known>),
+    Known(Arc<StackFile>),
     /// It was not found at this time.
     Missing(u64),
 }
@@ -81,7 +81,7 @@ impl<'d> Files<'d> {
     }
 
     /// The file with that number; `None`: it cannot be opened.
-    pub fn get(&self, id: u32) -> Option<Arc<Known>> {
+    pub fn get(&self, id: u32) -> Option<Arc<StackFile>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         match entries.get(&id) {
             Some(Entry::Known(known)) => return Some(known.clone()),
@@ -96,12 +96,12 @@ impl<'d> Files<'d> {
     }
 }
 
-fn find(file: &device::File, open: usize) -> Option<Known> {
+fn find(file: &device::File, open: usize) -> Option<StackFile> {
     if file.inode == 0 && file.device == 0 {
-        return Some(Known { shown: PathBuf::from("[vdso]"), is_vdso: true, path: None, file: None });
+        return Some(StackFile { shown: PathBuf::from("[vdso]"), is_vdso: true, path: None, file: None });
     }
     let found = locate::find(file)?;
     let path = found.stays.then(|| found.shown.clone());
     let keeps = !found.stays && open < MOST_OPEN;
-    Some(Known { shown: found.shown, is_vdso: false, path, file: keeps.then_some(found.file) })
+    Some(StackFile { shown: found.shown, is_vdso: false, path, file: keeps.then_some(found.file) })
 }

@@ -22,7 +22,7 @@ use crate::userspace::mounts::{self, Mounts, unescaped};
 
 /// A file that was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundFile {
     /// Open for reading.
     pub file: File,
     /// Its path as its processes know it.
@@ -128,7 +128,7 @@ fn open_inode(path: &Path, inode: u64) -> Option<File> {
 }
 
 /// The file; `None`: it is not there any more, or not for this user.
-pub fn find(wanted: &device::File) -> Option<Found> {
+pub fn find(wanted: &device::File) -> Option<FoundFile> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let by_path = by_mount(&mounts, wanted).or_else(|| {
         let path = path_of(wanted);
@@ -137,7 +137,7 @@ pub fn find(wanted: &device::File) -> Option<Found> {
     if let Some(path) = by_path
         && let Some(file) = open_inode(&path, wanted.inode)
     {
-        return Some(Found { file, shown: path, stays: true });
+        return Some(FoundFile { file, shown: path, stays: true });
     }
     of_process(wanted)
 }
@@ -157,7 +157,7 @@ fn by_mount(mounts: &str, wanted: &device::File) -> Option<PathBuf> {
     places.into_iter().find(|place| open_inode(place, wanted.inode).is_some())
 }
 
-fn of_process(wanted: &device::File) -> Option<Found> {
+fn of_process(wanted: &device::File) -> Option<FoundFile> {
     if wanted.process == 0 {
         return None;
     }
@@ -171,7 +171,7 @@ fn of_process(wanted: &device::File) -> Option<Found> {
     // The link in map_files is the file itself, wherever that is.
     let is_it = |file: &File| file.metadata().is_ok_and(|found| found.ino() == wanted.inode);
     let file = open(&exactly).filter(is_it).or_else(|| open_inode(&below_root, wanted.inode))?;
-    Some(Found { file, shown: mapping.path, stays: false })
+    Some(FoundFile { file, shown: mapping.path, stays: false })
 }
 
 #[cfg(test)]

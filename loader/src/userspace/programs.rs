@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use spile_abi::bounded;
 
-use crate::records::user::{Found, Frame, Names};
+use crate::records::user::{Frame, FrameName, Names};
 use crate::userspace::files::Files;
 use crate::userspace::image::Segment;
 use crate::userspace::lines::Lines;
@@ -77,17 +77,21 @@ impl<'f> Programs<'f> {
         })
     }
 
-    fn of_file(&mut self, id: u32, offset: u64, frame: Frame) -> Found {
+    fn of_file(&mut self, id: u32, offset: u64, frame: Frame) -> FrameName {
         let files = self.files;
         let Some(program) = self.program(id) else {
-            return Found { file: files.device().file(id).map(|file| shown(&file)), offset, ..Found::default() };
+            return FrameName {
+                file: files.device().file(id).map(|file| shown(&file)),
+                offset,
+                ..FrameName::default()
+            };
         };
-        let mut found = Found {
+        let mut found = FrameName {
             file: Some(program.shown.clone()),
             build_id: program.build_id.clone(),
             offset,
             is_certain: true,
-            ..Found::default()
+            ..FrameName::default()
         };
         // The call, which may be the last instruction of its function, is before the return address.
         let Some(code) = offset.checked_sub(frame.returns.into()).and_then(|offset| program.address(offset)) else {
@@ -115,17 +119,17 @@ fn shown(file: &spile_abi::device::File) -> Vec<u8> {
 }
 
 impl Names for Programs<'_> {
-    fn find(&mut self, frame: Frame) -> Found {
+    fn find(&mut self, frame: Frame) -> FrameName {
         if let Some((id, offset)) = frame.place.file() {
             return self.of_file(id, offset, frame);
         }
         let code = frame.address.saturating_sub(frame.returns.into());
         let function = frame.place.process().and_then(|process| self.maps.find(process, code));
-        function.map_or_else(Found::default, |(name, offset, bytes)| Found {
+        function.map_or_else(FrameName::default, |(name, offset, bytes)| FrameName {
             name: Some(name.to_vec()),
             offset: offset + u64::from(frame.returns),
             bytes,
-            ..Found::default()
+            ..FrameName::default()
         })
     }
 }

@@ -26,7 +26,7 @@ const MOST_SHARED: usize = 12;
 
 /// What is known of the session's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead<'o> {
+pub enum KnownTarget<'o> {
     /// `-c`
     Command(&'o str),
     /// `-x`
@@ -36,15 +36,15 @@ pub enum Ahead<'o> {
 }
 
 /// Before the session: the tables that it will need at once. Those of files that cannot be read are left out.
-pub fn prepare(device: &Device, ahead: Ahead<'_>, made: &mut Made) {
+pub fn prepare(device: &Device, ahead: KnownTarget<'_>, made: &mut LoadedTables) {
     if let (Some(image), Some(address)) = (Image::vdso(), image::vdso_address()) {
         hand_over(device, &image, address);
     }
-    if let Ahead::Command(command) = ahead {
+    if let KnownTarget::Command(command) = ahead {
         let paths = libraries::programs(command).into_iter().flat_map(|path| libraries::of(&path));
         paths.for_each(|path| made.hand_over(device, locate::open(&path)));
     }
-    let of_process = if let Ahead::Process(process) = ahead { code_of(process) } else { Vec::new() };
+    let of_process = if let KnownTarget::Process(process) = ahead { code_of(process) } else { Vec::new() };
     let foreign = of_process.into_iter().chain(shared_files());
     foreign.for_each(|path| made.hand_over(device, locate::open_foreign(&path)));
 }
@@ -74,7 +74,7 @@ fn shared_files() -> Vec<PathBuf> {
 }
 
 /// Makes the tables that the module asks for, until `over` is readable.
-pub fn serve(files: &Files<'_>, made: &mut Made, over: BorrowedFd<'_>) {
+pub fn serve(files: &Files<'_>, made: &mut LoadedTables, over: BorrowedFd<'_>) {
     let Some(events) = files.device().events() else { return };
     loop {
         let mut descriptors = [PollFd::new(over, PollFlags::POLLIN), PollFd::new(events, PollFlags::POLLRDBAND)];
@@ -122,11 +122,11 @@ impl Drop for Mapped {
 
 /// Files whose tables the module has, by device and inode: each is read once.
 #[derive(Debug, Default)]
-pub struct Made {
+pub struct LoadedTables {
     files: HashSet<(u64, u64)>,
 }
 
-impl Made {
+impl LoadedTables {
     fn hand_over(&mut self, device: &Device, file: Option<fs::File>) {
         let Some(file) = file else { return };
         let Ok(found) = file.metadata() else { return };

@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use case::{Case, What};
+use case::{Case, Trial};
 use class::Class;
 
 use crate::parallel;
@@ -135,7 +135,7 @@ fn one(case: &Case, work: &Path, bin: &Path, limit: Duration) -> Result<Verdict>
 
 fn judged(case: &Case, work: &Path, bin: &Path, limit: Duration) -> Result<Verdict> {
     match &case.what {
-        What::Script { words, good } => {
+        Trial::Script { words, good } => {
             let mut command = Command::new(bin.join("stap"));
             command.args(words);
             let ran = ran(command, work, bin, limit)?;
@@ -147,7 +147,7 @@ fn judged(case: &Case, work: &Path, bin: &Path, limit: Duration) -> Result<Verdi
                 _ => ran.failed(),
             })
         }
-        What::Commands { support, checks } => {
+        Trial::Commands { support, checks } => {
             let shell = |line: &str| {
                 let mut command = Command::new("/bin/sh");
                 command.arg("-c").arg(line);

@@ -72,15 +72,15 @@ fn named(cell: &str) -> Vec<Named> {
 }
 
 /// What there is.
-struct Known {
+struct Existing {
     /// Names of the tests below tests/.
     tests: BTreeSet<String>,
     /// Files with unit tests, as `safety::approved`, and the names of the functions in them.
     units: Vec<(String, String)>,
 }
 
-impl Known {
-    fn here() -> Known {
+impl Existing {
+    fn here() -> Existing {
         let root = crate::root();
         let tests = crate::test::find::find(&root, &[]).expect("the tests can be read");
         let mut sources = Vec::new();
@@ -96,7 +96,7 @@ impl Known {
             let text = fs::read_to_string(path).expect("a source");
             text.contains("#[test]").then(|| (module(path), text))
         };
-        Known {
+        Existing {
             tests: tests.into_iter().map(|test| test.name).collect(),
             units: sources.iter().filter_map(unit).collect(),
         }
@@ -165,7 +165,7 @@ fn is_command(line: &str) -> bool {
 
 #[test]
 fn every_promise_names_tests_that_exist() {
-    let known = Known::here();
+    let known = Existing::here();
     let mut wrong = Vec::new();
     for page in PAGES {
         let text = fs::read_to_string(crate::root().join(page)).expect("a page");
@@ -205,7 +205,7 @@ fn cells_are_understood() {
         ]
     );
     assert_eq!(rows("| a | test |\n|---|---|\n| b | `c` |\n\n| d | e |\n|---|---|\n| f | g |\n"), [("b", "`c`")]);
-    let known = Known::here();
+    let known = Existing::here();
     for wrong in
         ["`loader/no_such_test`", "unit `no_such_module`", "`cargo xtask fuzz no_such_reader`", "`guard/` (`nothing`)"]
     {

@@ -18,7 +18,7 @@
 
 mod emulator;
 mod guest;
-mod pulse;
+mod heartbeat;
 mod record;
 mod scripts;
 mod shapes;
@@ -110,7 +110,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 }
 
 /// Says what came out of a script; false if something was wrong.
-fn report(options: &Options, ended: &guest::Ended, name: &str, calls: &mut Vec<u64>) -> bool {
+fn report(options: &Options, ended: &guest::GuestResult, name: &str, calls: &mut Vec<u64>) -> bool {
     if options.many {
         print!("{}", ended.file(&format!("{name}.memory")));
     }

@@ -10,7 +10,7 @@ use super::{Cache, Kind, LOCK, NEW, STRAY, entry};
 
 /// One entry, as `--cache show` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct CacheEntry {
     /// The kind of entry.
     pub kind: Kind,
     /// Its file.
@@ -23,7 +23,7 @@ pub struct Listed {
     pub about: String,
 }
 
-struct Found {
+struct CacheFile {
     kind: Kind,
     path: PathBuf,
     size: u64,
@@ -32,14 +32,14 @@ struct Found {
 
 impl Cache {
     /// All entries, most recently used first.
-    pub fn list(&self) -> Vec<Listed> {
+    pub fn list(&self) -> Vec<CacheEntry> {
         let about = |path: &Path| {
             File::open(path).ok().and_then(entry::read_about).unwrap_or_else(|| "not an entry of this version".into())
         };
-        let mut listed: Vec<Listed> = self
+        let mut listed: Vec<CacheEntry> = self
             .entries()
             .into_iter()
-            .map(|found| Listed {
+            .map(|found| CacheEntry {
                 about: about(&found.path),
                 kind: found.kind,
                 path: found.path,
@@ -118,11 +118,11 @@ impl Cache {
         }
     }
 
-    fn entries(&self) -> Vec<Found> {
+    fn entries(&self) -> Vec<CacheFile> {
         let entry = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let found = self.files().into_iter().filter(|(_, _, name)| entry(name)).filter_map(|(kind, path, _)| {
             let metadata = std::fs::metadata(&path).ok()?;
-            Some(Found { kind, path, size: metadata.len(), used: metadata.modified().ok()? })
+            Some(CacheFile { kind, path, size: metadata.len(), used: metadata.modified().ok()? })
         });
         found.collect()
     }

@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 use nix::fcntl::{Flock, FlockArg};
 use sha2::{Digest, Sha256};
 
-pub use bound::{Listed, size_text};
+pub use bound::{CacheEntry, size_text};
 pub use entry::{Entry, FILE_PART, Mapped, file_in};
 pub use inputs::Inputs;
 pub use place::{DEFAULT_LIMIT, Settings, fit_for_scratch};
@@ -106,7 +106,7 @@ impl Cache {
     /// Opens the cache in the directory of `settings`, creating it if needed. Reasons why it cannot be used are in
     /// [`Cache::take_notices`].
     pub fn open(settings: &Settings) -> Cache {
-        let place::Usable { directory, refused, notices } = place::usable(settings);
+        let place::UsableCache { directory, refused, notices } = place::usable(settings);
         let notices = Mutex::new(notices);
         Cache { directory, refused, limit: settings.limit, poisoned: settings.poisoned, read_only: false, notices }
     }

@@ -37,7 +37,7 @@ impl Settings {
 
 /// The usable part of a cache.
 #[derive(Default)]
-pub(super) struct Usable {
+pub(super) struct UsableCache {
     /// Without symbolic links, so that nothing can redirect it later. None: unusable.
     pub directory: Option<PathBuf>,
     /// Kinds whose directory may not be used.
@@ -47,8 +47,8 @@ pub(super) struct Usable {
 }
 
 /// Creates the directory if needed, and checks which of it may be used.
-pub(super) fn usable(settings: &Settings) -> Usable {
-    let Some(directory) = &settings.directory else { return Usable::default() };
+pub(super) fn usable(settings: &Settings) -> UsableCache {
+    let Some(directory) = &settings.directory else { return UsableCache::default() };
     let made =
         super::make_directory(directory).and_then(|()| directory.canonicalize()).map_err(|error| error.to_string());
     let checked = made.and_then(|real| {
@@ -60,10 +60,10 @@ pub(super) fn usable(settings: &Settings) -> Usable {
         Ok(real) => real,
         Err(why) => {
             let notices = vec![format!("the cache {} is not used: {why}", directory.display())];
-            return Usable { notices, ..Usable::default() };
+            return UsableCache { notices, ..UsableCache::default() };
         }
     };
-    let mut usable = Usable::default();
+    let mut usable = UsableCache::default();
     for kind in Kind::ALL {
         let below = real.join(kind.name());
         // Missing directories are created with the right mode.

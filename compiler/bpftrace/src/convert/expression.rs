@@ -6,7 +6,7 @@ use spile_source::Span;
 
 use super::super::ast::{Expr, ExprKind, Type};
 use super::super::error::Problem;
-use super::maps::{Collects, Map};
+use super::maps::{Map, MapFunction};
 use super::value::{Kind, Pointee, Value};
 use super::{Handler, RESERVED};
 
@@ -93,7 +93,7 @@ impl Handler<'_> {
         let keys = self.keys(name, keys);
         let map = self.script.map(name);
         let kind = match &map.collects {
-            Some(Collects::Values(kind)) => *kind,
+            Some(MapFunction::Values(kind)) => *kind,
             None => Kind::Unknown,
             Some(_) => Kind::Number,
         };
@@ -197,7 +197,7 @@ impl Handler<'_> {
 
     fn step(&mut self, op: &str, before: bool, operand: &Expr) -> Value {
         if let ExprKind::Map { name, .. } = &operand.kind {
-            self.script.map(name).collects.get_or_insert(Collects::Values(Kind::Number));
+            self.script.map(name).collects.get_or_insert(MapFunction::Values(Kind::Number));
         }
         let value = self.value(operand);
         let text = if before { format!("{op}{}", value.text) } else { format!("{}{op}", value.text) };

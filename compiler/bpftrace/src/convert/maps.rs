@@ -6,7 +6,7 @@ use super::value::Kind;
 
 /// The function that a map collects values with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Collects {
+pub enum MapFunction {
     /// Plain values, counts and sums.
     Values(Kind),
     Average,
@@ -29,13 +29,13 @@ pub struct Map {
     /// One of each key; none for a single value.
     pub keys: Vec<Kind>,
     /// `None` if nothing assigns to it.
-    pub collects: Option<Collects>,
+    pub collects: Option<MapFunction>,
 }
 
 impl Map {
     /// Whether its values are collected by `<<<`.
     pub fn is_aggregate(&self) -> bool {
-        !matches!(self.collects, None | Some(Collects::Values(_)))
+        !matches!(self.collects, None | Some(MapFunction::Values(_)))
     }
 
     /// The names of keys in a loop: a handler may have loops over several maps, with keys of different types.
@@ -58,12 +58,14 @@ impl Map {
             _ => format!("[{}]", keys.join(", ")),
         };
         let order = match &self.collects {
-            None | Some(Collects::Values(Kind::KernelStack | Kind::UserStack)) => String::new(),
-            Some(Collects::Values(_)) => order.to_string(),
-            Some(Collects::Average) => format!(" @avg{order}"),
-            Some(Collects::Least) => format!(" @min{order}"),
-            Some(Collects::Greatest) => format!(" @max{order}"),
-            Some(Collects::Statistics | Collects::Histogram | Collects::Linear(..)) => format!(" @count{order}"),
+            None | Some(MapFunction::Values(Kind::KernelStack | Kind::UserStack)) => String::new(),
+            Some(MapFunction::Values(_)) => order.to_string(),
+            Some(MapFunction::Average) => format!(" @avg{order}"),
+            Some(MapFunction::Least) => format!(" @min{order}"),
+            Some(MapFunction::Greatest) => format!(" @max{order}"),
+            Some(MapFunction::Statistics | MapFunction::Histogram | MapFunction::Linear(..)) => {
+                format!(" @count{order}")
+            }
         };
         let limit = limit.map(|limit| format!(" limit {limit}")).unwrap_or_default();
         format!("foreach ({keys} in {}{order}{limit})", self.global)
@@ -72,11 +74,13 @@ impl Map {
     /// The value of an element as a number or text; `element` is from [`Map::element`].
     pub fn value(&self, element: &str) -> String {
         match &self.collects {
-            None | Some(Collects::Values(_)) => element.to_string(),
-            Some(Collects::Average) => format!("@avg({element})"),
-            Some(Collects::Least) => format!("@min({element})"),
-            Some(Collects::Greatest) => format!("@max({element})"),
-            Some(Collects::Statistics | Collects::Histogram | Collects::Linear(..)) => format!("@count({element})"),
+            None | Some(MapFunction::Values(_)) => element.to_string(),
+            Some(MapFunction::Average) => format!("@avg({element})"),
+            Some(MapFunction::Least) => format!("@min({element})"),
+            Some(MapFunction::Greatest) => format!("@max({element})"),
+            Some(MapFunction::Statistics | MapFunction::Histogram | MapFunction::Linear(..)) => {
+                format!("@count({element})")
+            }
         }
     }
 
@@ -107,19 +111,19 @@ impl Map {
         line.text(if keys.is_empty() { ": " } else { "]: " });
         match &self.collects {
             None => line.value(&element, Kind::Unknown),
-            Some(Collects::Values(kind @ (Kind::KernelStack | Kind::UserStack))) => line.value(&element, *kind),
-            Some(Collects::Values(kind)) => line.value(&divided(&element), *kind),
-            Some(Collects::Average | Collects::Least | Collects::Greatest) => {
+            Some(MapFunction::Values(kind @ (Kind::KernelStack | Kind::UserStack))) => line.value(&element, *kind),
+            Some(MapFunction::Values(kind)) => line.value(&divided(&element), *kind),
+            Some(MapFunction::Average | MapFunction::Least | MapFunction::Greatest) => {
                 line.value(&divided(&self.value(&element)), Kind::Number);
             }
-            Some(Collects::Statistics) => {
+            Some(MapFunction::Statistics) => {
                 for (word, operator) in [("count ", "@count"), (", average ", "@avg"), (", total ", "@sum")] {
                     line.text(word);
                     line.value(&format!("{operator}({element})"), Kind::Number);
                 }
             }
-            Some(Collects::Histogram) => line.block(&format!("print(@hist_log({element}))")),
-            Some(Collects::Linear(low, high, step)) => {
+            Some(MapFunction::Histogram) => line.block(&format!("print(@hist_log({element}))")),
+            Some(MapFunction::Linear(low, high, step)) => {
                 line.block(&format!("print(@hist_linear({element}, {low}, {high}, {step}))"));
             }
         }

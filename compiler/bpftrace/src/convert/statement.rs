@@ -7,7 +7,7 @@ use spile_source::Span;
 use super::super::ast::{Expr, ExprKind, Statement};
 use super::call::NOW;
 use super::expression::local_name;
-use super::maps::Collects;
+use super::maps::MapFunction;
 use super::value::{Kind, Value};
 use super::{Handler, Local, format};
 
@@ -154,9 +154,9 @@ impl Handler<'_> {
         let map = self.script.map(name);
         // A number if it is one anywhere.
         match &mut map.collects {
-            Some(Collects::Values(kind)) if *kind == Kind::Unknown => *kind = value.kind,
+            Some(MapFunction::Values(kind)) if *kind == Kind::Unknown => *kind = value.kind,
             Some(_) => {}
-            None => map.collects = Some(Collects::Values(value.kind)),
+            None => map.collects = Some(MapFunction::Values(value.kind)),
         }
         vec![format!("{} {op} {}", map.element(&keys), value.text)]
     }
@@ -165,16 +165,16 @@ impl Handler<'_> {
     fn collect(&mut self, name: &str, keys: &[Expr], function: &str, arguments: &[Expr]) -> Option<Vec<String>> {
         let mut argument = |at: usize| arguments.get(at).map(|argument| self.value(argument).text).unwrap_or_default();
         let (collects, change) = match (function, arguments.len()) {
-            ("count", 0) => (Collects::Values(Kind::Number), "++".to_string()),
-            ("sum", 1) => (Collects::Values(Kind::Number), format!(" += {}", argument(0))),
-            ("avg", 1) => (Collects::Average, format!(" <<< {}", argument(0))),
-            ("min", 1) => (Collects::Least, format!(" <<< {}", argument(0))),
-            ("max", 1) => (Collects::Greatest, format!(" <<< {}", argument(0))),
-            ("stats", 1) => (Collects::Statistics, format!(" <<< {}", argument(0))),
-            ("hist", 1) => (Collects::Histogram, format!(" <<< {}", argument(0))),
+            ("count", 0) => (MapFunction::Values(Kind::Number), "++".to_string()),
+            ("sum", 1) => (MapFunction::Values(Kind::Number), format!(" += {}", argument(0))),
+            ("avg", 1) => (MapFunction::Average, format!(" <<< {}", argument(0))),
+            ("min", 1) => (MapFunction::Least, format!(" <<< {}", argument(0))),
+            ("max", 1) => (MapFunction::Greatest, format!(" <<< {}", argument(0))),
+            ("stats", 1) => (MapFunction::Statistics, format!(" <<< {}", argument(0))),
+            ("hist", 1) => (MapFunction::Histogram, format!(" <<< {}", argument(0))),
             ("lhist", 4) => {
                 let value = argument(0);
-                (Collects::Linear(argument(1), argument(2), argument(3)), format!(" <<< {value}"))
+                (MapFunction::Linear(argument(1), argument(2), argument(3)), format!(" <<< {value}"))
             }
             _ => return None,
         };

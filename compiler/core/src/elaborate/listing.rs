@@ -13,7 +13,7 @@ use super::environment::Environment;
 use super::expand::{self, Wrapping};
 use super::names::Names;
 use crate::builtin;
-use crate::library::Offered;
+use crate::library::PublicNames;
 use crate::probe::{Resolver, Site};
 use crate::program::Type;
 use spile_source::SourceMap;
@@ -34,7 +34,7 @@ pub fn list<'a>(
 }
 
 /// A site that a probe point stands for.
-pub struct Listed {
+pub struct ListedSite {
     /// As a script would name it: the alias, or the canonical spelling of the point.
     pub name: String,
     /// Variables that aliases set, in their order, and whether each is text; those that begin with `__` are their own.
@@ -48,9 +48,9 @@ pub fn sites<'a>(
     sources: &'a SourceMap,
     points: &'a [ast::ProbePoint],
     library: &'a [ast::Script],
-    offered: Rc<Offered>,
+    offered: Rc<PublicNames>,
     resolver: &'a mut Resolver<'a>,
-) -> (Vec<Listed>, Vec<Diagnostic>) {
+) -> (Vec<ListedSite>, Vec<Diagnostic>) {
     let options = Options { guru: true, ..Options::default() };
     let mut env = Environment::new(sources, &options, resolver);
     let mut names = Names::new(sources);
@@ -73,14 +73,14 @@ pub fn sites<'a>(
     };
     let listed = |(site, wrapping): (Site, Wrapping)| {
         let set = texts.set_by(&wrapping);
-        Listed { name: wrapping.listed.unwrap_or_else(|| site.point.clone()), set, site }
+        ListedSite { name: wrapping.listed.unwrap_or_else(|| site.point.clone()), set, site }
     };
     let found = expand::list_sites(&mut env, &names, points).into_iter().map(listed).collect();
     (found, env.into_problems())
 }
 
 /// `kernel.function("f@x.c:1") $a:int $b:char*`; `scheduler.wakeup name:string task:long $p:struct task_struct*`.
-fn line(listed: &Listed, variables: bool) -> String {
+fn line(listed: &ListedSite, variables: bool) -> String {
     let mut line = listed.name.clone();
     if !variables {
         return line;

@@ -37,13 +37,13 @@ mod unit;
 mod unneeded;
 
 pub use first::shown_by_text;
-pub use listing::{Listed, list, sites};
+pub use listing::{ListedSite, list, sites};
 
 use std::rc::Rc;
 
-use crate::library::Offered;
+use crate::library::PublicNames;
 use crate::probe::Resolver;
-use crate::program::{GlobalId, Holds, Program, Type};
+use crate::program::{Contents, GlobalId, Program, Type};
 use counter::Counters;
 use environment::Environment;
 use names::Names;
@@ -67,7 +67,7 @@ pub struct Options {
     /// STP_ALIBI: handlers do nothing, only their hits are counted.
     pub counts_only: bool,
     /// The names in the whole library, for suggestions.
-    pub offered: Rc<Offered>,
+    pub offered: Rc<PublicNames>,
 }
 
 /// Resolves `scripts`: the user's files first, then the library files they need.
@@ -92,7 +92,7 @@ pub struct Inferred {
     /// Types of its keys; none of what is no array.
     pub keys: Vec<Type>,
     /// What it or an element of it holds.
-    pub holds: Holds,
+    pub contents: Contents,
     /// A use or its initial value decides what it holds.
     pub is_decided: bool,
 }
@@ -137,7 +137,7 @@ fn inferred(names: &Names, typed: &mut typed::Typed) -> Vec<Inferred> {
         .map(|(id, global)| {
             let (ty, shape) = (typed.globals[id.index()].ty, &typed.globals[id.index()].shape);
             let is_decided = shape.stats.is_some() || typed.types.decided(ty).is_some();
-            Inferred { span: global.name.span, keys: typed.key_types(id), holds: typed.holds(id), is_decided }
+            Inferred { span: global.name.span, keys: typed.key_types(id), contents: typed.contents(id), is_decided }
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::environment::{Environment, is_library};
 use super::error::Error;
 use super::guru;
-use crate::library::Offered;
+use crate::library::PublicNames;
 use crate::program::{GlobalId, id};
 use spile_base::glob;
 use spile_source::{FileId, SourceMap};
@@ -32,7 +32,7 @@ pub(super) struct Names<'a> {
     /// The same by the first component of a name, with the number of that name.
     alias_places: HashMap<&'a str, Vec<(usize, usize)>>,
     /// Names of library files that no script needs: for suggestions.
-    pub offered: Rc<Offered>,
+    pub offered: Rc<PublicNames>,
 }
 
 /// Declares everything in the scripts. Reports duplicate names, and what needs guru mode.

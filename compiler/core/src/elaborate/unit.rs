@@ -17,7 +17,7 @@ id!(/** A declared function, or a copy of one for a probe site: index into the f
 
 /// Where a handler runs, or the copy of a function for it.
 #[derive(Clone, Default)]
-pub(super) struct Surroundings {
+pub(super) struct UnitContext {
     /// None in a function that was not copied for a probe.
     pub context: Option<Rc<dyn Context>>,
     /// Spelling of the probe point, for messages.
@@ -26,7 +26,7 @@ pub(super) struct Surroundings {
     pub site: Option<u32>,
 }
 
-impl Surroundings {
+impl UnitContext {
     /// At a return, where variables have the values that they had at the function's entry.
     pub fn is_return(&self) -> bool {
         self.context.as_ref().is_some_and(|context| context.is_return())
@@ -55,7 +55,7 @@ impl Surroundings {
 #[derive(Clone, Default)]
 pub(super) struct Unit {
     /// The probe site that it runs at, and its context.
-    pub at: Surroundings,
+    pub at: UnitContext,
     /// Local variables by name.
     pub names: HashMap<String, LocalId>,
     /// By [`LocalId`].
@@ -70,7 +70,7 @@ pub(super) struct Unit {
 
 impl Unit {
     /// A unit without variables.
-    pub fn new(at: Surroundings) -> Unit {
+    pub fn new(at: UnitContext) -> Unit {
         Unit { at, ..Unit::default() }
     }
 

@@ -3,9 +3,9 @@
 //! The unit with the script's embedded C: kernel headers, and a plain function for each function and expression.
 
 use super::text;
-use crate::plan::{EmbeddedExpression, EmbeddedFunction, Located, Plan};
+use crate::plan::{EmbeddedExpression, EmbeddedFunction, Plan, SourceText};
 use crate::plan::{Global, Storage};
-use crate::program::{Holds, Type};
+use crate::program::{Contents, Type};
 
 /// C text of the unit with all embedded C of the script: `embedded.c`.
 pub(super) fn emit(plan: &Plan) -> String {
@@ -114,19 +114,19 @@ fn emit_global(unit: &mut String, global: &Global) {
             let with_value: Vec<String> = parameters.iter().cloned().chain(["value".to_string()]).collect();
             let with_value = with_value.join(", ");
             unit.push_str(&format!("extern const struct spile_map {symbol};\n"));
-            unit.push_str(&match map.holds {
-                Holds::Value(Type::Long) => format!(
+            unit.push_str(&match map.contents {
+                Contents::Value(Type::Long) => format!(
                     "#define STAP_GLOBAL_GET_{name}({listed}) spile_map_long({what})\n\
                      #define STAP_GLOBAL_SET_{name}({with_value}) spile_map_set_long({what}, value)\n"
                 ),
-                Holds::Value(Type::String) => format!(
+                Contents::Value(Type::String) => format!(
                     "#define STAP_GLOBAL_GET_{name}({listed}) ((char *)spile_map_text({what}).text)\n\
                      #define STAP_GLOBAL_SET_{name}({with_value}) spile_map_set_text({what}, spile_embedded_string(value))\n"
                 ),
-                Holds::Stats(_) if keys.is_empty() => {
+                Contents::Stats(_) if keys.is_empty() => {
                     format!("#define STAP_GLOBAL_SET_{name}({with_value}) spile_stats_feed(CONTEXT, &{symbol}, value)\n")
                 }
-                Holds::Stats(_) => format!(
+                Contents::Stats(_) => format!(
                     "#define STAP_GLOBAL_SET_{name}({with_value}) spile_stats_add({what}, value)\n"
                 ),
             });
@@ -229,6 +229,6 @@ fn emit_function(unit: &mut String, function: &EmbeddedFunction) {
 }
 
 /// C text with a `#line`, so that the C compiler's messages name the script.
-fn located(unit: &mut String, code: &Located) {
+fn located(unit: &mut String, code: &SourceText) {
     unit.push_str(&format!("#line {} {}\n{}\n", code.line, text::literal(code.file.as_bytes()), code.text));
 }

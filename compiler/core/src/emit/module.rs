@@ -13,7 +13,7 @@ use super::text::{Bytes, Comment, Hex, Literal, Long};
 use super::{embedded, regex, routine};
 use crate::plan::code::OwnConstant;
 use crate::plan::{self, LockMode, Plan, Storage};
-use crate::program::{self, Constant, Histogram, Holds, Place, Registers, Type};
+use crate::program::{self, Constant, Contents, Histogram, Place, Registers, Type};
 
 const TEMPLATE: &str = include_str!("templates/script.c.tera");
 
@@ -338,10 +338,10 @@ fn map(map: &plan::Map) -> Map<'_> {
         index: map.index,
         keys: map.keys.len(),
         string_keys: Hex(strings.fold(0, |bits, (key, _)| bits | 1u64 << key)),
-        value: match map.holds {
-            Holds::Value(Type::Long) => "LONG",
-            Holds::Value(Type::String) => "STRING",
-            Holds::Stats(_) => "STATS",
+        value: match map.contents {
+            Contents::Value(Type::Long) => "LONG",
+            Contents::Value(Type::String) => "STRING",
+            Contents::Stats(_) => "STATS",
         },
         entries: map.entries,
         sized: map.sized.into(),
@@ -350,9 +350,9 @@ fn map(map: &plan::Map) -> Map<'_> {
         striped: map.striped.is_some().into(),
         lock: map.striped.unwrap_or_default(),
         fed_in_place: map.is_fed_in_place(),
-        stats: match map.holds {
-            Holds::Value(_) => None,
-            Holds::Stats(stats) => Some(Stats {
+        stats: match map.contents {
+            Contents::Value(_) => None,
+            Contents::Stats(stats) => Some(Stats {
                 variance: stats.variance.into(),
                 shift: stats.shift,
                 histogram: stats.histogram.map(|histogram| match histogram {

@@ -9,12 +9,12 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::{Unreadable, unreadable};
+use super::{ReadError, unreadable};
 
 const RUNTIME: &str = "linux";
 
 /// `.stp` and `.stpm` files, those of the most specific directories first, each directory sorted by name.
-pub fn files(directory: &Path, release: &str, arch: &str) -> Result<Vec<PathBuf>, Unreadable> {
+pub fn files(directory: &Path, release: &str, arch: &str) -> Result<Vec<PathBuf>, ReadError> {
     // A directory given by the user must exist; its subdirectories need not.
     std::fs::read_dir(directory).map_err(|error| unreadable(directory, &error))?;
     let mut seen = HashSet::new();
@@ -52,7 +52,7 @@ fn versions(release: &str) -> Vec<String> {
 }
 
 /// Names of the scripts directly in a directory; empty if it does not exist.
-fn scripts(place: &Path) -> Result<Vec<String>, Unreadable> {
+fn scripts(place: &Path) -> Result<Vec<String>, ReadError> {
     let entries = match std::fs::read_dir(place) {
         Ok(entries) => entries,
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {

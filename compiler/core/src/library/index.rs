@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::{Unreadable, unreadable};
+use super::{ReadError, unreadable};
 use spile_base::cache::{Cache, Entry, Key, Kind};
 use spile_base::read;
 use spile_syntax::outline::{Outline, outline};
@@ -44,7 +44,7 @@ impl Index {
     }
 
     /// The outlines of these files.
-    pub fn outlines(&mut self, paths: &[PathBuf]) -> Result<Vec<Outline>, Unreadable> {
+    pub fn outlines(&mut self, paths: &[PathBuf]) -> Result<Vec<Outline>, ReadError> {
         let states: Vec<String> = paths.iter().map(|path| state(path)).collect::<Result<_, _>>()?;
         let known = |path: &PathBuf, state: &String| {
             self.known.get(path).filter(|(known, _)| known == state).map(|(_, outline)| outline.clone())
@@ -58,7 +58,7 @@ impl Index {
                 let macros = path.extension().is_some_and(|extension| extension == "stpm");
                 Ok((path.clone(), (state, if macros { Outline::default() } else { outline(&bytes) })))
             })
-            .collect::<Result<_, Unreadable>>()?;
+            .collect::<Result<_, ReadError>>()?;
         self.changed |= !fresh.is_empty();
         self.known.extend(fresh);
         Ok(paths
@@ -80,7 +80,7 @@ impl Index {
 }
 
 /// A value that changes with the file's text.
-fn state(path: &Path) -> Result<String, Unreadable> {
+fn state(path: &Path) -> Result<String, ReadError> {
     let file = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     Ok(format!("{}/{}.{:09}/{}", file.size(), file.mtime(), file.mtime_nsec(), file.ino()))
 }

@@ -52,14 +52,14 @@ pub fn aliases(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
 
 /// Public names of the whole library, whether a script needs the file or not: for suggestions.
 #[derive(Clone, Debug, Default)]
-pub struct Offered {
+pub struct PublicNames {
     /// Functions and globals of its scripts; builtins are not among them.
     pub functions: Vec<String>,
     /// Probe aliases, each the names of its components: `["vfs", "read"]`.
     pub aliases: Vec<Vec<String>>,
 }
 
-impl Offered {
+impl PublicNames {
     /// Adds the public names that a file defines.
     pub(super) fn add(&mut self, outline: &Outline) {
         self.functions.extend(outline.names.iter().filter(|name| is_public(name)).cloned());

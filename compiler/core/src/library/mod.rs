@@ -13,7 +13,7 @@ mod uses;
 
 pub use embedded::{TAPSET_NAMES, embedded_tapset};
 
-pub use listing::{Offered, aliases, comment, functions, signature};
+pub use listing::{PublicNames, aliases, comment, functions, signature};
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use uses::Uses;
 
 /// Reading the library failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct ReadError {
     /// The file.
     pub path: PathBuf,
     /// Why it could not be read.
@@ -63,7 +63,7 @@ enum Text {
 }
 
 impl File {
-    fn read(&self) -> Result<Vec<u8>, Unreadable> {
+    fn read(&self) -> Result<Vec<u8>, ReadError> {
         match &self.text {
             Text::Embedded(bytes) => Ok(bytes.clone()),
             Text::Path(path) => read::regular(path, read::MAX_TEXT).map_err(|error| unreadable(path, &error)),
@@ -71,8 +71,8 @@ impl File {
     }
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Unreadable {
-    Unreadable { path: path.to_path_buf(), error: error.to_string() }
+fn unreadable(path: &Path, error: &std::io::Error) -> ReadError {
+    ReadError { path: path.to_path_buf(), error: error.to_string() }
 }
 
 /// Where library scripts are searched.
@@ -92,7 +92,7 @@ pub struct Places {
 
 impl Library {
     /// Finds the files and what they may define; for unchanged files the cache has that.
-    pub fn open(places: &Places, cache: &Cache) -> Result<Library, Unreadable> {
+    pub fn open(places: &Places, cache: &Cache) -> Result<Library, ReadError> {
         let mut library = Library::default();
         if places.instead.is_none() {
             library.makes_syscalls = Some(places.syscall_style);
@@ -126,8 +126,8 @@ impl Library {
     }
 
     /// The public names of the library, for suggestions.
-    pub fn offered(&self) -> Offered {
-        let mut offered = Offered::default();
+    pub fn offered(&self) -> PublicNames {
+        let mut offered = PublicNames::default();
         for file in &self.scripts {
             offered.add(&file.offers);
         }
@@ -146,7 +146,7 @@ impl Library {
         sources: &mut SourceMap,
         environment: &Environment,
         problems: &mut Vec<Diagnostic>,
-    ) -> Result<Macros, Unreadable> {
+    ) -> Result<Macros, ReadError> {
         let mut macros = Macros::default();
         for file in &self.macros {
             let id = sources.add(file.name.clone(), file.read()?, Origin::Tapset);
@@ -164,7 +164,7 @@ impl Library {
         macros: &Macros,
         wanted: Wanted<'_>,
         problems: &mut Vec<Diagnostic>,
-    ) -> Result<Vec<Script>, Unreadable> {
+    ) -> Result<Vec<Script>, ReadError> {
         let mut uses = Uses::default();
         let mut defined = HashSet::new();
         for script in wanted.scripts {

@@ -6,15 +6,15 @@
 use std::collections::BTreeSet;
 
 use super::frame::{self, Nesting};
-use super::globals::{self, LockMode, Shares};
+use super::globals::{self, LockMode, PerCpu};
 use super::locking::Locking;
 use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
 use crate::program::commands;
 use crate::program::lead_in;
-use crate::program::same_key::SameKeys;
-use crate::program::uses::{self, Touches, Uses, Walk};
+use crate::program::same_key::ElementUses;
+use crate::program::uses::{self, AccessCounts, Uses, Walk};
 use crate::program::{self, Attachment, Expr, GlobalId, Program, Registers, Stmt, Type};
 
 /// See the module's description.
@@ -38,9 +38,9 @@ pub(super) struct Analysis<'p> {
     /// What conditions of probe points read.
     watched: BTreeSet<GlobalId>,
     /// By global: whether each CPU has its own share of it.
-    shares: Vec<Shares>,
+    shares: Vec<PerCpu>,
     /// By probe: arrays of which its handler uses a single element.
-    same_keys: Vec<SameKeys>,
+    same_keys: Vec<ElementUses>,
     /// By global: whether it is an array with a lock for each stripe.
     striped: Vec<bool>,
     /// Arrays that probes use, and how each is locked.
@@ -68,7 +68,7 @@ pub(super) struct SavedLayout {
 }
 
 /// The one element that a handler uses of a striped array.
-pub(super) struct Held<'a> {
+pub(super) struct HeldElement<'a> {
     /// The array.
     pub array: GlobalId,
     /// Its keys, known when the stripe is taken.
@@ -98,7 +98,7 @@ impl<'p> Analysis<'p> {
         let contended = globals::contended(program, &both, &shares);
         let runs = runs(program, &function_walks, &handler_walks);
         let single_access = globals::single_access(program, &runs, &contended, &watched);
-        let same_keys: Vec<SameKeys> =
+        let same_keys: Vec<ElementUses> =
             handler_walks.iter().map(|walk| walk.same_keys_with_calls(&function_walks, &function_uses)).collect();
         let striping = globals::Striping {
             uses: &both,
@@ -163,7 +163,7 @@ impl<'p> Analysis<'p> {
 
     /// Counters of the module.
     pub fn counter_count(&self) -> u32 {
-        self.shares.iter().filter(|shares| matches!(shares, Shares::Counter(_))).count() as u32
+        self.shares.iter().filter(|shares| matches!(shares, PerCpu::Counter(_))).count() as u32
     }
 
     /// The locks of a probe's handler with their modes, ascending; without those of arrays of which it holds a stripe.
@@ -175,12 +175,12 @@ impl<'p> Analysis<'p> {
     }
 
     /// Elements of striped arrays whose stripes a probe's handler holds, by array ascending.
-    pub fn held(&self, probe: usize) -> impl Iterator<Item = Held<'_>> {
+    pub fn held(&self, probe: usize) -> impl Iterator<Item = HeldElement<'_>> {
         let frequent = globals::is_frequent(&self.program.probes[probe].attachment);
         let striped = self.handler_uses[probe].keys().filter(move |id| frequent && self.striped[id.index()]);
         striped.filter_map(move |&array| {
             let (keys, called) = self.same_keys[probe].of(array)?;
-            Some(Held { array, keys, called })
+            Some(HeldElement { array, keys, called })
         })
     }
 
@@ -259,7 +259,7 @@ fn lead_in_of(probe: &program::Probe, functions: &[Walk]) -> usize {
 }
 
 /// What each run accesses: of handlers, and of what return probes evaluate at their functions' entries.
-fn runs<'p>(program: &'p Program, functions: &[Walk], handlers: &[Walk]) -> Vec<(&'p Attachment, Touches)> {
+fn runs<'p>(program: &'p Program, functions: &[Walk], handlers: &[Walk]) -> Vec<(&'p Attachment, AccessCounts)> {
     let functions = uses::function_touches(functions);
     let of = |(probe, handler): (&'p program::Probe, &Walk)| {
         let entry = Walk::of_values(&probe.saved).touches_with_calls(&functions);

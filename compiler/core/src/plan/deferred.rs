@@ -21,12 +21,12 @@ pub(super) struct Names<'e> {
     /// Expressions to evaluate for it, in order.
     pub exprs: Vec<&'e Expr>,
     /// The addresses to name.
-    pub of: NamesOf,
+    pub of: NamedAddress,
 }
 
 /// The addresses to name.
 #[derive(Clone, Copy)]
-pub(super) enum NamesOf {
+pub(super) enum NamedAddress {
     /// The first expression's value.
     Address,
     /// The same of user space.
@@ -42,7 +42,7 @@ pub(super) enum NamesOf {
 impl Names<'_> {
     /// Whether the address is a number that the script has stored: what is at the address now may be other code.
     pub(super) fn is_stored(&self) -> bool {
-        matches!((self.of, self.exprs.as_slice()), (NamesOf::Address, [Expr::Long(address)]) if is_stored(address))
+        matches!((self.of, self.exprs.as_slice()), (NamedAddress::Address, [Expr::Long(address)]) if is_stored(address))
     }
 }
 
@@ -101,23 +101,23 @@ pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<N
         return None;
     }
     let (symbol, arguments) = call(program, argument)?;
-    let part = |user| NamesOf::Stack { user, whole: false };
+    let part = |user| NamedAddress::Stack { user, whole: false };
     let (conversion, of) = match symbol {
-        "symname" => (Named::Symbol, NamesOf::Address),
-        "symdata" => (Named::Data, NamesOf::Address),
-        "modname" => (Named::Module, NamesOf::Address),
+        "symname" => (Named::Symbol, NamedAddress::Address),
+        "symdata" => (Named::Data, NamedAddress::Address),
+        "modname" => (Named::Module, NamedAddress::Address),
         "__stack_addresses" => (Named::Addresses, part(false)),
-        "__sprint_stack" => (Named::Stack, NamesOf::Stack { user: false, whole: true }),
-        "usymname" => (Named::UserSymbol, NamesOf::UserAddress),
-        "usymdata" => (Named::UserData, NamesOf::UserAddress),
-        "usymfile" => (Named::UserFile, NamesOf::UserAddress),
-        "usymline" => (Named::UserLine, NamesOf::UserAddress),
-        "usymfileline" => (Named::UserFileLine, NamesOf::UserAddress),
-        "umodbuildid" => (Named::UserBuildId, NamesOf::UserAddress),
+        "__sprint_stack" => (Named::Stack, NamedAddress::Stack { user: false, whole: true }),
+        "usymname" => (Named::UserSymbol, NamedAddress::UserAddress),
+        "usymdata" => (Named::UserData, NamedAddress::UserAddress),
+        "usymfile" => (Named::UserFile, NamedAddress::UserAddress),
+        "usymline" => (Named::UserLine, NamedAddress::UserAddress),
+        "usymfileline" => (Named::UserFileLine, NamedAddress::UserAddress),
+        "umodbuildid" => (Named::UserBuildId, NamedAddress::UserAddress),
         "__user_stack_addresses" => (Named::Addresses, part(true)),
-        "__sprint_user_stack" => (Named::UserStack, NamesOf::UserStack),
-        "__sprint_user_addresses" => (Named::UserText, NamesOf::Text),
-        "fold_ustack" => (Named::UserFolded, NamesOf::Text),
+        "__sprint_user_stack" => (Named::UserStack, NamedAddress::UserStack),
+        "__sprint_user_addresses" => (Named::UserText, NamedAddress::Text),
+        "fold_ustack" => (Named::UserFolded, NamedAddress::Text),
         _ => return None,
     };
     Some(Names { conversion, exprs: arguments, of })

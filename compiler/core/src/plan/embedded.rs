@@ -10,7 +10,7 @@ use spile_source::{Origin, SourceMap};
 #[derive(Debug)]
 pub struct Embedded {
     /// Top-level `%{ %}`, in order.
-    pub declarations: Vec<Located>,
+    pub declarations: Vec<SourceText>,
     /// Script functions with a body in C, in the order of the program.
     pub functions: Vec<EmbeddedFunction>,
     /// Expressions in C, in the order of their planning.
@@ -43,7 +43,7 @@ impl Embedded {
 
 /// C text with its origin, for `#line`.
 #[derive(Debug)]
-pub struct Located {
+pub struct SourceText {
     /// The C, as written.
     pub text: String,
     /// Name of the script or tapset file.
@@ -64,14 +64,14 @@ pub struct EmbeddedFunction {
     /// Type of the result; None: it returns nothing.
     pub returns: Option<Type>,
     /// The body.
-    pub code: Located,
+    pub code: SourceText,
     /// Arguments and result are the members of `THIS`.
     pub unmangled: bool,
 }
 
 /// The text of embedded C with its place.
-pub(super) fn located(code: &EmbeddedC, sources: &SourceMap) -> Located {
-    Located {
+pub(super) fn located(code: &EmbeddedC, sources: &SourceMap) -> SourceText {
+    SourceText {
         text: code.text.clone(),
         file: sources.file(code.span.file).name.clone(),
         line: sources.line_column(code.span).0,

@@ -35,9 +35,9 @@ impl std::error::Error for InternalError {}
 #[cfg(test)]
 mod tests {
     use crate::builtin;
-    use crate::plan::{Limits, Naming, plan};
+    use crate::plan::{Limits, ModuleInfo, plan};
     use crate::program::{
-        Attachment, Element, Expr, Global, GlobalId, Holds, Label, LongExpr, LongKind, LongPlace, Mechanism, Print,
+        Attachment, Contents, Element, Expr, Global, GlobalId, Label, LongExpr, LongKind, LongPlace, Mechanism, Print,
         PrintPiece, Probe, Program, SavedId, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Type, Variable,
     };
     use spile_abi::format::{Directive, Flags, Size};
@@ -54,7 +54,7 @@ mod tests {
         let span = Span::new(sources.add("t.stp", b"probe never { x }".to_vec(), Origin::User), 14, 15);
         let global = |name: &str, ty, keys| Global {
             name: name.into(),
-            holds: Holds::Value(ty),
+            contents: Contents::Value(ty),
             keys,
             size: None,
             wrap: false,
@@ -77,7 +77,7 @@ mod tests {
             probes: vec![probe],
             ..Program::default()
         };
-        let naming = Naming {
+        let naming = ModuleInfo {
             module: "t".into(),
             title: "t.stp".into(),
             kernel_release: "6.1.0".into(),

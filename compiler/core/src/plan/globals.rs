@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 
 use super::Limits;
 use super::locking::{Locking, Reason};
-use crate::program::same_key::SameKeys;
-use crate::program::uses::{Access, Touches, Uses, Walk};
-use crate::program::{Attachment, Global, GlobalId, Holds, Program, Runs, Type};
+use crate::program::same_key::ElementUses;
+use crate::program::uses::{Access, AccessCounts, Uses, Walk};
+use crate::program::{Attachment, Contents, Global, GlobalId, Program, Runs, Type};
 
 /// How a handler takes a lock (script.h, enum spile_lock_mode).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ pub enum LockMode {
 
 /// Whether each CPU has its own share of a global that is not an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shares {
+pub(super) enum PerCpu {
     /// It has no share.
     None,
     /// Of a number: the index of the counter.
@@ -44,12 +44,12 @@ pub(super) enum Shares {
 const MOST_COUNTED: u32 = 16_384;
 
 /// Whether a global that armed probes only add to needs no exclusion.
-fn is_own(global: &Global, shares: Shares) -> bool {
-    shares != Shares::None || matches!(global.holds, Holds::Stats(_))
+fn is_own(global: &Global, shares: PerCpu) -> bool {
+    shares != PerCpu::None || matches!(global.contents, Contents::Stats(_))
 }
 
 /// How a handler with this access to a global takes its lock.
-pub(super) fn mode(global: &Global, shares: Shares, access: Access) -> LockMode {
+pub(super) fn mode(global: &Global, shares: PerCpu, access: Access) -> LockMode {
     match (is_own(global, shares), access) {
         (true, Access::Feed) => LockMode::Local,
         (true, _) => LockMode::All,
@@ -65,7 +65,7 @@ fn is_serial(attachment: &Attachment) -> bool {
 
 /// By global: whether each CPU has its own share of it. Reading it visits all CPUs then, so besides the probes that add to
 /// it only timers and files in /proc may use it, and no embedded C of the script. `limits`: of the module.
-pub(super) fn shares(program: &Program, handlers: &[Uses], limits: &Limits) -> Vec<Shares> {
+pub(super) fn shares(program: &Program, handlers: &[Uses], limits: &Limits) -> Vec<PerCpu> {
     let mut counted = vec![false; program.globals.len()];
     let mut other = vec![false; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
@@ -83,14 +83,14 @@ pub(super) fn shares(program: &Program, handlers: &[Uses], limits: &Limits) -> V
     }
     let mut next = 0..;
     let of = |(index, global): (usize, &Global)| {
-        if !counted[index] || other[index] || global.holds != Holds::Value(Type::Long) {
-            Shares::None
+        if !counted[index] || other[index] || global.contents != Contents::Value(Type::Long) {
+            PerCpu::None
         } else if !global.is_array() {
-            next.next().map_or(Shares::None, Shares::Counter)
+            next.next().map_or(PerCpu::None, PerCpu::Counter)
         } else if !limits.whole_locks && global.size.unwrap_or(limits.map_entries) <= MOST_COUNTED {
-            Shares::Array
+            PerCpu::Array
         } else {
-            Shares::None
+            PerCpu::None
         }
     };
     program.globals.iter().enumerate().map(of).collect()
@@ -105,7 +105,7 @@ fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
 }
 
 /// By global: whether armed probes use it in ways that need exclusion.
-pub(super) fn contended(program: &Program, handlers: &[Uses], shares: &[Shares]) -> Vec<bool> {
+pub(super) fn contended(program: &Program, handlers: &[Uses], shares: &[PerCpu]) -> Vec<bool> {
     let mut strongest: Vec<Option<Access>> = vec![None; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
         if is_serial(&probe.attachment) {
@@ -138,7 +138,7 @@ pub(super) fn contended(program: &Program, handlers: &[Uses], shares: &[Shares])
 /// read, which take their locks when they look.
 pub(super) fn single_access(
     program: &Program,
-    runs: &[(&Attachment, Touches)],
+    runs: &[(&Attachment, AccessCounts)],
     contended: &[bool],
     watched: &BTreeSet<GlobalId>,
 ) -> Vec<bool> {
@@ -162,13 +162,13 @@ pub(super) struct Striping<'a> {
     /// By probe: what its handler does, and what runs at its function's entry.
     pub uses: &'a [Uses],
     /// By probe: arrays of which its handler uses a single element.
-    pub same_keys: &'a [SameKeys],
+    pub same_keys: &'a [ElementUses],
     /// By probe: what runs at its function's entry.
     pub entry_uses: &'a [Uses],
     /// By global.
     pub contended: &'a [bool],
     /// By global.
-    pub shares: &'a [Shares],
+    pub shares: &'a [PerCpu],
     /// What conditions read, which are evaluated without a handler.
     pub watched: &'a BTreeSet<GlobalId>,
     /// `-D WHOLE_LOCKS`.
@@ -204,7 +204,7 @@ pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason
             if of.entry_uses[probe].contains_key(&id) {
                 return Err(Reason::Entry(probe));
             }
-            match of.same_keys[probe].why_more(id) {
+            match of.same_keys[probe].why_whole(id) {
                 Some(why) => return Err(Reason::Handler(probe, why)),
                 None => one = Ok(()),
             }
@@ -212,8 +212,8 @@ pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason
         one
     };
     let fits = |(index, global): (usize, &Global)| {
-        let is_array = global.is_array() && matches!(global.holds, Holds::Value(_));
-        match is_array && of.contended[index] && of.shares[index] == Shares::None {
+        let is_array = global.is_array() && matches!(global.contents, Contents::Value(_));
+        match is_array && of.contended[index] && of.shares[index] == PerCpu::None {
             true => striped(index, global),
             false => Err(Reason::Rare),
         }
@@ -228,7 +228,7 @@ pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason
 }
 
 /// How handlers exclude each other from an array; `striped`: the result of [`striped`].
-pub(super) fn locking(global: &Global, shares: Shares, contended: bool, striped: &Result<(), Reason>) -> Locking {
+pub(super) fn locking(global: &Global, shares: PerCpu, contended: bool, striped: &Result<(), Reason>) -> Locking {
     match striped {
         _ if is_own(global, shares) => Locking::EachCpu,
         _ if !contended => Locking::None,
@@ -281,7 +281,7 @@ mod tests {
         };
         let global = Global {
             name: "n".into(),
-            holds: Holds::Value(Type::Long),
+            contents: Contents::Value(Type::Long),
             keys: Vec::new(),
             size: None,
             wrap: false,
@@ -317,11 +317,11 @@ mod tests {
     #[test]
     fn only_contended_numbers_are_accessed_singly() {
         let mut program = program(vec![entry()]);
-        let run = || vec![(&program.probes[0].attachment, Touches::from([(GlobalId(0), 1)]))];
+        let run = || vec![(&program.probes[0].attachment, AccessCounts::from([(GlobalId(0), 1)]))];
         assert_eq!(single_access(&program, &run(), &[false], &BTreeSet::new()), [false]);
         assert_eq!(single_access(&program, &run(), &[true], &BTreeSet::new()), [true]);
-        program.globals[0].holds = Holds::Value(Type::String);
-        let run = vec![(&program.probes[0].attachment, Touches::from([(GlobalId(0), 1)]))];
+        program.globals[0].contents = Contents::Value(Type::String);
+        let run = vec![(&program.probes[0].attachment, AccessCounts::from([(GlobalId(0), 1)]))];
         assert_eq!(single_access(&program, &run, &[true], &BTreeSet::new()), [false]);
     }
 
@@ -332,7 +332,7 @@ mod tests {
         let uses: Vec<Uses> = accesses.into_iter().map(|access| Uses::from([(GlobalId(0), access)])).collect();
         let shares = shares(&program, &uses, &Limits::default());
         let locks = locks(&contended(&program, &uses, &shares), &[false], &[false]);
-        (shares[0] != Shares::None, locks[0].is_some())
+        (shares[0] != PerCpu::None, locks[0].is_some())
     }
 
     static ENTRY: Mechanism = Mechanism::new("SPILE_PROBE_KPROBE", Label::Function);

@@ -2,7 +2,7 @@
 
 //! How arrays are locked, and why some are locked as a whole: for users who want to know the cost on many CPUs.
 
-use crate::program::same_key::More;
+use crate::program::same_key::WholeArray;
 
 /// How handlers of armed probes exclude each other from an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Reason {
     /// A value that a return probe saves at its function's entry uses it; index of the probe.
     Entry(usize),
     /// The handler of the probe with that index uses more than one element known when it begins.
-    Handler(usize, More),
+    Handler(usize, WholeArray),
     /// Its handler uses more striped arrays than it can hold.
     TooMany(usize),
     /// Only timers and files in /proc use it.

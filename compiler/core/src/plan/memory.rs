@@ -4,7 +4,7 @@
 //! all of it is taken when the module is loaded.
 
 use super::{Map, Plan, Storage};
-use crate::program::{Histogram, Holds, MAX_BUCKETS, Stats, Type};
+use crate::program::{Contents, Histogram, MAX_BUCKETS, Stats, Type};
 
 /// `struct spile_element` (runtime-c/map.h).
 const ELEMENT: u64 = 32;
@@ -47,18 +47,18 @@ fn of_map(map: &Map, string_bytes: u32) -> Bytes {
         Type::Long => 8,
         Type::String => (4 + u64::from(string_bytes)).next_multiple_of(8),
     };
-    let own = match map.holds {
-        Holds::Stats(stats) => stats_bytes(stats),
-        Holds::Value(_) if map.counted => SHARE,
-        Holds::Value(_) => 0,
+    let own = match map.contents {
+        Contents::Stats(stats) => stats_bytes(stats),
+        Contents::Value(_) if map.counted => SHARE,
+        Contents::Value(_) => 0,
     };
     if map.keys.is_empty() {
         return Bytes { shared: 0, each_cpu: own };
     }
     let entries = u64::from(map.entries);
-    let value = match map.holds {
-        Holds::Value(ty) => slot(ty),
-        Holds::Stats(_) => 8,
+    let value = match map.contents {
+        Contents::Value(ty) => slot(ty),
+        Contents::Stats(_) => 8,
     };
     let element = ELEMENT + map.keys.iter().map(|&key| slot(key)).sum::<u64>() + value;
     let (stripes, buckets) = if map.striped.is_some() { (64, 64) } else { (0, 4) };
@@ -86,12 +86,12 @@ fn stats_bytes(stats: Stats) -> u64 {
 mod tests {
     use super::*;
 
-    fn map(keys: &[Type], holds: Holds, entries: u32, counted: bool) -> Map {
+    fn map(keys: &[Type], contents: Contents, entries: u32, counted: bool) -> Map {
         Map {
             index: 0,
             name: "a".into(),
             keys: keys.into(),
-            holds,
+            contents,
             entries,
             sized: false,
             wrap: false,
@@ -103,19 +103,19 @@ mod tests {
 
     #[test]
     fn shared_and_on_each_cpu() {
-        let numbers = map(&[Type::Long], Holds::Value(Type::Long), 2048, false);
+        let numbers = map(&[Type::Long], Contents::Value(Type::Long), 2048, false);
         assert_eq!(of_map(&numbers, 512), Bytes { shared: 48 * 2049 + 4 * 2048, each_cpu: 0 });
-        let counted = map(&[Type::String], Holds::Value(Type::Long), 3, true);
+        let counted = map(&[Type::String], Contents::Value(Type::Long), 3, true);
         assert_eq!(of_map(&counted, 512), Bytes { shared: (32 + 520 + 8) * 4 + 16, each_cpu: 16 * 4 });
         assert_eq!(of_map(&counted, 512).on(256), 560 * 4 + 16 + 64 * 256);
     }
 
     #[test]
     fn aggregates() {
-        let log = Holds::Stats(Stats { variance: true, shift: 0, histogram: Some(Histogram::Log) });
+        let log = Contents::Stats(Stats { variance: true, shift: 0, histogram: Some(Histogram::Log) });
         assert_eq!(of_map(&map(&[], log, 1, false), 512), Bytes { shared: 0, each_cpu: 48 + 24 + 1024 });
         let linear = Some(Histogram::Linear { low: 0, high: 100, width: 10 });
-        let linear = Holds::Stats(Stats { variance: false, shift: 0, histogram: linear });
+        let linear = Contents::Stats(Stats { variance: false, shift: 0, histogram: linear });
         assert_eq!(of_map(&map(&[Type::Long], linear, 1, false), 512).each_cpu, (48 + 8 * 13) * 2);
     }
 }

@@ -2,7 +2,7 @@
 
 //! What the loader reads of a module: probes, targets, formats, places that errors name.
 
-use super::Naming;
+use super::ModuleInfo;
 use super::embedded;
 use super::storage::{self, Global};
 use super::tables::Tables;
@@ -14,7 +14,7 @@ use spile_source::SourceMap;
 pub(super) fn plan(
     program: &Program,
     sources: &SourceMap,
-    naming: &Naming,
+    naming: &ModuleInfo,
     tables: &mut Tables,
     globals: &[Global],
 ) -> Meta {

@@ -30,7 +30,7 @@ mod tables;
 
 use analysis::Analysis;
 use code::{OwnConstant, Routine, TableId};
-pub use embedded::{Embedded, EmbeddedFunction, Located};
+pub use embedded::{Embedded, EmbeddedFunction, SourceText};
 pub use error::InternalError;
 use functions::Functions;
 pub use globals::LockMode;
@@ -47,7 +47,7 @@ use spile_source::SourceMap;
 
 /// What the driver knows about the module besides the program.
 #[derive(Clone, Debug)]
-pub struct Naming {
+pub struct ModuleInfo {
     /// Module name.
     pub module: String,
     /// The script's file name, or `<input>`.
@@ -68,7 +68,7 @@ pub struct Naming {
 #[derive(Debug)]
 pub struct Plan {
     /// As given by the driver.
-    pub naming: Naming,
+    pub naming: ModuleInfo,
     /// MAXNESTING: calls of functions open at once before it is a run-time error.
     pub max_nesting: u32,
     /// Frame memory of each CPU, in bytes; more than [`frame::MOST`] is refused.
@@ -181,7 +181,7 @@ pub struct Condition {
 /// # Errors
 ///
 /// The program violates what elaboration guarantees.
-pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Plan, InternalError> {
+pub fn plan(program: &Program, sources: &SourceMap, naming: ModuleInfo) -> Result<Plan, InternalError> {
     let analysis = Analysis::of(program, &naming.limits);
     let mut tables = Tables::new(sources, naming.limits.string_bytes);
     let Functions { mut routines, embedded } = functions::plan(&analysis, &mut tables, sources)?;

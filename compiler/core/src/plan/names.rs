@@ -16,9 +16,9 @@ pub(super) struct FunctionName {
 
 /// Makes names unique: the first one stays, others get a number.
 #[derive(Default)]
-pub(super) struct Numbered<'n>(HashMap<&'n str, u32>);
+pub(super) struct UniqueNames<'n>(HashMap<&'n str, u32>);
 
-impl<'n> Numbered<'n> {
+impl<'n> UniqueNames<'n> {
     /// The suffix for this name.
     pub fn suffix(&mut self, name: &'n str) -> String {
         let count = self.0.entry(name).or_default();
@@ -29,7 +29,7 @@ impl<'n> Numbered<'n> {
 
 /// By function of the program. Overloads and private functions of different files can share a name.
 pub(super) fn functions(program: &Program) -> Vec<FunctionName> {
-    let mut numbered = Numbered::default();
+    let mut numbered = UniqueNames::default();
     program
         .functions
         .iter()

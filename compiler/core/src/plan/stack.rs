@@ -24,14 +24,14 @@ pub const MOST: u32 = 12 << 10;
 
 /// The stack need of the handlers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Need {
+pub struct StackNeed {
     /// By routine of the plan: with everything that it calls and the runtime's share.
     pub bytes: Vec<u32>,
     /// Symbol and bytes of the function whose frame is the largest.
     pub largest: (String, u32),
 }
 
-impl Need {
+impl StackNeed {
     /// The largest need.
     pub fn most(&self) -> u32 {
         self.bytes.iter().copied().max().unwrap_or(0)
@@ -59,7 +59,7 @@ impl Need {
 
 /// `usage`: the C compiler's report. A function that it does not list was inlined into its callers. `max_nesting`: most
 /// calls open at once, if one can reach itself.
-pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> Need {
+pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> StackNeed {
     let frames = frames(usage);
     let by_symbol: HashMap<&str, usize> =
         routines.iter().enumerate().map(|(index, routine)| (routine.symbol.as_str(), index)).collect();
@@ -78,7 +78,7 @@ pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> Need {
     });
     let largest = (0..routines.len()).max_by_key(|&index| frame(index));
     let largest = largest.map_or((String::new(), 0), |index| (routines[index].symbol.clone(), to_u32(frame(index))));
-    Need { bytes: bytes.collect(), largest }
+    StackNeed { bytes: bytes.collect(), largest }
 }
 
 /// Moves the variables of routines with large frames from the stack to frame memory. False: there are none.

@@ -9,7 +9,7 @@ use spile_abi::format::STACK_FRAMES;
 
 use super::code::{Argument, Callee, Instr, Value, each};
 use super::{Plan, Storage};
-use crate::program::{Holds, Type};
+use crate::program::{Contents, Type};
 
 /// `0x`, sixteen digits and a blank, or the end.
 const FRAME: u32 = 19;
@@ -59,7 +59,7 @@ pub fn sizes(plan: &Plan, fixed: bool) -> Option<StringSizes> {
 fn strings_in(storage: &Storage) -> u64 {
     let Storage::Map(map) = storage else { return 0 };
     let keys = map.keys.iter().filter(|key| **key == Type::String).count() as u64;
-    let values = u64::from(matches!(map.holds, Holds::Value(Type::String)));
+    let values = u64::from(matches!(map.contents, Contents::Value(Type::String)));
     u64::from(map.entries) * (keys + values)
 }
 

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use super::Plan;
 use super::code::{MapRef, NumberAccess, NumberRef, TextRef};
-use super::globals::Shares;
-use super::names::{Numbered, c_name};
-use crate::program::{Constant, GlobalId, Holds, Program, Type};
+use super::globals::PerCpu;
+use super::names::{UniqueNames, c_name};
+use crate::program::{Constant, Contents, GlobalId, Program, Type};
 use spile_abi::meta;
 
 /// A global that the program uses.
@@ -51,7 +51,7 @@ pub struct Map {
     /// Types of the keys; none for an aggregate that is no array.
     pub keys: Vec<Type>,
     /// What the table, or each of its elements, contains.
-    pub holds: Holds,
+    pub contents: Contents,
     /// Most elements; 1 for an aggregate that is no array.
     pub entries: u32,
     /// The size is from the script.
@@ -69,7 +69,7 @@ pub struct Map {
 impl Map {
     /// An aggregate that is not an array and records only what all aggregates do: handlers feed it without a call.
     pub fn is_fed_in_place(&self) -> bool {
-        matches!(self.holds, Holds::Stats(stats) if !stats.variance && stats.histogram.is_none())
+        matches!(self.contents, Contents::Stats(stats) if !stats.variance && stats.histogram.is_none())
             && self.keys.is_empty()
     }
 }
@@ -106,13 +106,13 @@ impl Globals {
     pub fn of(
         program: &Program,
         used: &BTreeSet<GlobalId>,
-        shares: &[Shares],
+        shares: &[PerCpu],
         single_access: &[bool],
         striped: &[Option<u32>],
         commands: &[bool],
         map_entries: u32,
     ) -> Globals {
-        let mut numbered = Numbered::default();
+        let mut numbered = UniqueNames::default();
         let mut symbols: HashMap<GlobalId, Rc<str>> = HashMap::new();
         let all = (0..program.globals.len()).map(|index| GlobalId(index as u32));
         // Used ones first: the names must not depend on globals that are not declared.
@@ -125,7 +125,7 @@ impl Globals {
             match program.globals[id.index()].scalar() {
                 Some(Type::Long) => {
                     let access = match (shares[id.index()], single_access[id.index()]) {
-                        (Shares::Counter(counter), _) => NumberAccess::Counter(counter),
+                        (PerCpu::Counter(counter), _) => NumberAccess::Counter(counter),
                         (_, true) => NumberAccess::Single,
                         (_, false) => NumberAccess::Plain,
                     };
@@ -135,7 +135,7 @@ impl Globals {
                 None => GlobalRef::Map(MapRef {
                     id,
                     symbol,
-                    counted: shares[id.index()] == Shares::Array,
+                    counted: shares[id.index()] == PerCpu::Array,
                     striped: striped[id.index()].is_some(),
                 }),
             }
@@ -150,11 +150,11 @@ impl Globals {
                     index: maps.next().unwrap_or(u32::MAX),
                     name: global.name.clone(),
                     keys: global.keys.clone(),
-                    holds: global.holds,
+                    contents: global.contents,
                     entries: if global.is_array() { global.size.unwrap_or(map_entries) } else { 1 },
                     sized: global.size.is_some(),
                     wrap: global.wrap,
-                    counted: shares[id.index()] == Shares::Array,
+                    counted: shares[id.index()] == PerCpu::Array,
                     striped: striped[id.index()],
                     ends: true,
                 }),

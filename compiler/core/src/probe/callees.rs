@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::code::Code;
-use super::error::Failed;
+use super::error::UnplacedError;
 use super::function::{FunctionContext, owner_of};
 use super::location::{before_call, called_from, locate, unavailable};
 use super::{CodePlace, Context, ContextError, Found, PointError, Resolver, Site};
@@ -122,7 +122,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
     }
 
     /// Adds the sites of one function.
-    pub fn of(&mut self, id: FunctionId, function: &Function) -> Result<(), Failed> {
+    pub fn of(&mut self, id: FunctionId, function: &Function) -> Result<(), UnplacedError> {
         let spelling = format!("function(\"{}\")", placed(function));
         let path = Path { spelling, caller: function.name.clone(), frames: Vec::new() };
         let calls = self.object.debug()?.calls(id)?;
@@ -135,7 +135,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
     }
 
     /// The functions with the requested name, where the function may call them through pointers.
-    fn add_through_pointers(&mut self, path: &Path, id: FunctionId) -> Result<(), Failed> {
+    fn add_through_pointers(&mut self, path: &Path, id: FunctionId) -> Result<(), UnplacedError> {
         let (name, _) = self.wanted.pattern.split_once('@').unwrap_or((&self.wanted.pattern, ""));
         if glob::is_pattern(name) {
             return Ok(());
@@ -154,7 +154,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         Ok(())
     }
 
-    fn walk(&mut self, path: &Path, calls: &[Call], depth: usize) -> Result<(), Failed> {
+    fn walk(&mut self, path: &Path, calls: &[Call], depth: usize) -> Result<(), UnplacedError> {
         // A callee has as many frames as one, however often it is called here.
         let mut called: HashMap<FunctionId, Vec<Address>> = HashMap::new();
         let any_caller = self.resolver.any_caller();
@@ -209,7 +209,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         Ok(())
     }
 
-    fn function(&mut self, id: FunctionId) -> Result<Rc<Function>, Failed> {
+    fn function(&mut self, id: FunctionId) -> Result<Rc<Function>, UnplacedError> {
         if let Some(function) = self.functions.get(&id) {
             return Ok(function.clone());
         }
@@ -218,7 +218,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         Ok(function)
     }
 
-    fn calls_of_bodies(&mut self, id: FunctionId) -> Result<Rc<Vec<Call>>, Failed> {
+    fn calls_of_bodies(&mut self, id: FunctionId) -> Result<Rc<Vec<Call>>, UnplacedError> {
         if let Some(calls) = self.calls.get(&id) {
             return Ok(calls.clone());
         }
@@ -227,11 +227,11 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         Ok(calls)
     }
 
-    fn calls_of_copy(&self, copy: InlinedCode) -> Result<Vec<Call>, Failed> {
+    fn calls_of_copy(&self, copy: InlinedCode) -> Result<Vec<Call>, UnplacedError> {
         Ok(self.object.debug()?.calls_of_copy(copy)?)
     }
 
-    fn add_call(&mut self, path: &Path, call: &Call, callee: &Function) -> Result<(), Failed> {
+    fn add_call(&mut self, path: &Path, call: &Call, callee: &Function) -> Result<(), UnplacedError> {
         let inlined = call.inlined.is_some();
         // Without a body here the callee belongs to another object, and its variables are not known.
         let address = if inlined { Some(call.address) } else { callee.bodies.first().map(|body| body.entry) };
@@ -252,7 +252,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
     }
 
     /// The callee, whoever calls it.
-    fn add_entries(&mut self, path: &Path, id: FunctionId, callee: &Function) -> Result<(), Failed> {
+    fn add_entries(&mut self, path: &Path, id: FunctionId, callee: &Function) -> Result<(), UnplacedError> {
         if !self.entered.insert(id) {
             return Ok(());
         }
@@ -275,7 +275,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         id: FunctionId,
         callee: &Function,
         returns: &Rc<Vec<Address>>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), UnplacedError> {
         let returning = self.wanted.returning;
         let suffix = self.wanted.suffix();
         for body in &callee.bodies {
@@ -301,7 +301,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         address: Address,
         at: &FunctionContext,
         returning: bool,
-    ) -> Result<Option<Attachment>, Failed> {
+    ) -> Result<Option<Attachment>, UnplacedError> {
         match self.code.attach(self.object, address, returning) {
             Ok(attachment) => Ok(Some(attachment)),
             Err(why) => {
@@ -318,12 +318,12 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         suffix: &str,
         attachment: Option<Attachment>,
         context: CalleeContext,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), UnplacedError> {
         let Some(attachment) = attachment else { return Ok(()) };
         if self.sites.len() >= MAX_SITES {
             let (component, name) = (self.wanted.component, path.spelling.clone());
             let why = format!("it has more than {MAX_SITES} calls to that depth: ask for a smaller one");
-            return Err(Failed::Point(PointError::NotProbeable { component, name, why }));
+            return Err(UnplacedError::Point(PointError::NotProbeable { component, name, why }));
         }
         let point = format!("{}.{}.callee(\"{}\"){suffix}", owner_of(self.object), path.spelling, placed(callee));
         let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
@@ -357,8 +357,8 @@ impl Context for CalleeContext {
         Ok(Found { object: object.clone(), type_id: found.type_id, location })
     }
 
-    fn elsewhere(&self, name: &str) -> Option<String> {
-        self.at.elsewhere(name)
+    fn other_lines(&self, name: &str) -> Option<String> {
+        self.at.other_lines(name)
     }
 
     fn parameters(&self) -> Vec<String> {

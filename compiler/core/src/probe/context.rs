@@ -95,7 +95,7 @@ pub enum ContextError {
     Unknown,
     /// It is in scope but has no value at that address; a line for each known reason.
     NoValue(Vec<String>),
-    /// The same, because the compiler has optimised it out: see [`Context::elsewhere`].
+    /// The same, because the compiler has optimised it out: see [`Context::other_lines`].
     OptimizedOut,
     /// `$return` at a probe that is not at a return.
     NotReturn,
@@ -124,7 +124,7 @@ pub trait Context {
     }
 
     /// Where a variable that has no value here has one: `line 451; available at lines 455-460`.
-    fn elsewhere(&self, _name: &str) -> Option<String> {
+    fn other_lines(&self, _name: &str) -> Option<String> {
         None
     }
 

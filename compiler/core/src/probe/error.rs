@@ -146,23 +146,23 @@ fn last_name(spelling: &str) -> &str {
 }
 
 /// Errors, before it is known which component is to blame.
-pub(super) enum Failed {
+pub(super) enum UnplacedError {
     Debug(spile_debuginfo::Error),
     Point(PointError),
 }
 
-impl Failed {
+impl UnplacedError {
     pub(super) fn at(self, component: Span) -> PointError {
         match self {
-            Failed::Debug(error) => PointError::DebugInfo { component, message: error.to_string() },
-            Failed::Point(error) => error,
+            UnplacedError::Debug(error) => PointError::DebugInfo { component, message: error.to_string() },
+            UnplacedError::Point(error) => error,
         }
     }
 }
 
-impl From<spile_debuginfo::Error> for Failed {
-    fn from(error: spile_debuginfo::Error) -> Failed {
-        Failed::Debug(error)
+impl From<spile_debuginfo::Error> for UnplacedError {
+    fn from(error: spile_debuginfo::Error) -> UnplacedError {
+        UnplacedError::Debug(error)
     }
 }
 

@@ -78,7 +78,7 @@ pub fn spelling(components: &[Component]) -> String {
 
 /// How far components match a form.
 #[derive(PartialEq)]
-pub(super) enum Fit {
+pub(super) enum FormMatch {
     Whole,
     /// The first components match; the next one does not.
     Until(usize),
@@ -87,21 +87,21 @@ pub(super) enum Fit {
 }
 
 /// Compares the components of a point with the form, from the first one.
-pub(super) fn fit(form: &Form, components: &[Component]) -> Fit {
+pub(super) fn fit(form: &Form, components: &[Component]) -> FormMatch {
     let parts: Vec<&str> = form.spelling.split('.').collect();
     for (index, component) in components.iter().enumerate() {
-        let Some(part) = parts.get(index) else { return Fit::Until(index) };
+        let Some(part) = parts.get(index) else { return FormMatch::Until(index) };
         let (name, kind) = part.split_once('(').unwrap_or((part, ""));
         if name != component.name {
-            return Fit::Until(index);
+            return FormMatch::Until(index);
         }
         let fits = matches!(
             (&component.argument, kind),
             (None, "") | (Some(Literal::Number(_)), "number)") | (Some(Literal::String(_)), "string)")
         );
         if !fits {
-            return Fit::Argument(index);
+            return FormMatch::Argument(index);
         }
     }
-    if components.len() == parts.len() { Fit::Whole } else { Fit::Until(components.len()) }
+    if components.len() == parts.len() { FormMatch::Whole } else { FormMatch::Until(components.len()) }
 }

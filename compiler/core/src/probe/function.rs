@@ -382,13 +382,13 @@ impl Context for FunctionContext {
         Ok(Found { object: self.object.clone(), type_id: found.type_id, location })
     }
 
-    fn elsewhere(&self, name: &str) -> Option<String> {
+    fn other_lines(&self, name: &str) -> Option<String> {
         let debug = self.debug().ok()?;
-        let elsewhere = debug.elsewhere(self.function, self.address, name).ok()?;
+        let other = debug.other_lines(self.function, self.address, name).ok()?;
         let function = debug.function(self.function).ok()?;
         let pattern = FunctionPattern { name: function.name.clone(), file: Some(function.file.clone()) };
         let own = FunctionStarts::new(debug, &pattern).ok()?.lines_of(&function);
-        Some(location::elsewhere(&elsewhere, own))
+        Some(location::other_lines(&other, own))
     }
 
     fn parameters(&self) -> Vec<String> {

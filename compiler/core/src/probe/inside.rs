@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::callees::{Callees, Wanted};
 use super::code::Code;
-use super::error::Failed;
+use super::error::UnplacedError;
 use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of};
 use super::lines::parse;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
@@ -160,7 +160,7 @@ struct Labels<'o, 'r, 'k> {
 }
 
 impl Labels<'_, '_, '_> {
-    fn of(&mut self, id: FunctionId, function: &Function, wanted: &str) -> Result<(), Failed> {
+    fn of(&mut self, id: FunctionId, function: &Function, wanted: &str) -> Result<(), UnplacedError> {
         // As in a listing: `out@fs/x.c:12`.
         let wanted = wanted.split('@').next().unwrap_or(wanted);
         for label in self.object.debug()?.labels(id)? {

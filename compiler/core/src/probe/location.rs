@@ -34,13 +34,13 @@ const MAX_LINES: usize = 6;
 
 /// Where a variable has no value and where it has one: `line 451; available at lines 455-460`. `own`: the lines that belong
 /// to the function itself.
-pub(super) fn elsewhere(elsewhere: &debuginfo::Elsewhere, own: std::ops::Range<u32>) -> String {
+pub(super) fn other_lines(other: &debuginfo::OtherLines, own: std::ops::Range<u32>) -> String {
     // A line of inlined code there is not a line of the function.
-    let line = elsewhere.line.filter(|line| own.contains(line));
+    let line = other.line.filter(|line| own.contains(line));
     let out = line.map_or_else(|| "this place".to_string(), |line| format!("line {line}"));
     let mut available: Vec<(u32, u32)> = Vec::new();
     let mut joins = false;
-    for &(line, there) in elsewhere.lines.iter().filter(|(line, _)| own.contains(line)) {
+    for &(line, there) in other.lines.iter().filter(|(line, _)| own.contains(line)) {
         match available.last_mut() {
             // The lines between the two have no code.
             Some((_, last)) if there && joins => *last = line,
@@ -248,19 +248,19 @@ fn evaluate(ops: &[Op], object: &Object) -> Result<LongExpr, String> {
 
 /// An expression with its size: nodes and depth.
 #[derive(Clone)]
-struct Counted {
+struct SizedExpr {
     expr: LongExpr,
     nodes: usize,
     levels: usize,
 }
 
 struct Stack {
-    entries: Vec<Counted>,
+    entries: Vec<SizedExpr>,
     budget: Budget,
 }
 
 impl Stack {
-    fn pop(&mut self) -> Result<Counted, String> {
+    fn pop(&mut self) -> Result<SizedExpr, String> {
         self.entries.pop().ok_or_else(underflow)
     }
 
@@ -278,13 +278,13 @@ impl Stack {
         let [(first, deep), (second, deeper)] = over;
         let (nodes, levels) = (1 + first + second, 1 + deep.max(deeper));
         self.budget.work(1).and_then(|()| self.budget.reaches(levels)).map_err(|error| error.to_string())?;
-        self.entries.push(Counted { expr: expr(kind), nodes, levels });
+        self.entries.push(SizedExpr { expr: expr(kind), nodes, levels });
         Ok(())
     }
 
     /// Pops one, and pushes the result.
     fn unary(&mut self, make: impl FnOnce(Box<LongExpr>) -> LongKind) -> Result<(), String> {
-        let Counted { expr, nodes, levels } = self.pop()?;
+        let SizedExpr { expr, nodes, levels } = self.pop()?;
         self.push(make(Box::new(expr)), [(nodes, levels), (0, 0)])
     }
 }
@@ -372,7 +372,7 @@ fn in_thread(stack: &mut Stack, object: &Object) -> Result<(), String> {
             read(binary(BinaryOp::Add, vector, entry), 8, object)
         }
     };
-    let Counted { expr: offset, nodes, levels } = stack.pop()?;
+    let SizedExpr { expr: offset, nodes, levels } = stack.pop()?;
     stack.push(LongKind::Binary(BinaryOp::Add, Box::new(start), Box::new(offset)), [(nodes, levels), (8, 6)])
 }
 
@@ -415,11 +415,11 @@ mod tests {
             (470, true),
             (512, true),
         ];
-        let text = |line| elsewhere(&debuginfo::Elsewhere { line, lines: lines.clone() }, 450..500);
+        let text = |line| other_lines(&debuginfo::OtherLines { line, lines: lines.clone() }, 450..500);
         assert_eq!(text(Some(451)), "line 451; available at lines 455-460, 470");
         assert_eq!(text(None), "this place; available at lines 455-460, 470");
         assert_eq!(text(Some(379)), "this place; available at lines 455-460, 470");
-        let none = debuginfo::Elsewhere { line: Some(451), lines: vec![(451, false)] };
-        assert_eq!(elsewhere(&none, 450..500), "line 451; no line has it at its beginning");
+        let none = debuginfo::OtherLines { line: Some(451), lines: vec![(451, false)] };
+        assert_eq!(other_lines(&none, 450..500), "line 451; no line has it at its beginning");
     }
 }

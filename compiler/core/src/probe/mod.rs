@@ -44,7 +44,7 @@ pub(crate) use session::end;
 pub use tracepoint::names as tracepoints;
 
 use crate::program::Attachment;
-use form::{Fit, fit};
+use form::{FormMatch, fit};
 use spile_base::glob;
 use spile_source::Span;
 use spile_source::diagnostic::Diagnostic;
@@ -117,7 +117,7 @@ pub fn matching(components: &[Component]) -> Vec<Vec<Component>> {
                 Component { name: name.to_string(), ..component.clone() }
             })
             .collect();
-        matches!(fit(form, &named), Fit::Whole).then_some(named)
+        matches!(fit(form, &named), FormMatch::Whole).then_some(named)
     };
     forms().filter_map(spelled).collect()
 }
@@ -142,9 +142,9 @@ pub fn resolve(components: &[Component], span: Span, resolver: &mut Resolver) ->
     for family in FAMILIES {
         for form in family.forms {
             match fit(form, components) {
-                Fit::Whole => return (family.resolve)(&Point { form, components }, resolver),
-                Fit::Until(index) => longest = longest.max(index),
-                Fit::Argument(index) => {
+                FormMatch::Whole => return (family.resolve)(&Point { form, components }, resolver),
+                FormMatch::Until(index) => longest = longest.max(index),
+                FormMatch::Argument(index) => {
                     argument
                         .get_or_insert_with(|| (index, form.spelling.split('.').nth(index).unwrap_or("").to_string()));
                     longest = longest.max(index);
@@ -159,7 +159,8 @@ pub fn resolve(components: &[Component], span: Span, resolver: &mut Resolver) ->
     let before = components.get(..longest).unwrap_or(components);
     let mut follow: Vec<String> = forms()
         .filter(|form| {
-            !matches!(fit(form, before), Fit::Argument(_)) && fit(form, before) != Fit::Until(0) || before.is_empty()
+            !matches!(fit(form, before), FormMatch::Argument(_)) && fit(form, before) != FormMatch::Until(0)
+                || before.is_empty()
         })
         .filter_map(|form| {
             let parts: Vec<&str> = form.spelling.split('.').collect();

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::same_key::Known;
+use super::same_key::KnownValues;
 use super::uses::Walk;
 use super::{
     Element, Expr, LocalId, LongExpr, LongKind, LongPlace, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
@@ -25,25 +25,26 @@ fn is_quiet(walk: &Walk, functions: &[Walk]) -> bool {
 }
 
 /// What a handler knows behind its lead-in. `statements`: those after it; `locals`: of the handler.
-pub fn known(statements: &[Stmt], locals: usize, functions: &[Walk]) -> Known {
+pub fn known(statements: &[Stmt], locals: usize, functions: &[Walk]) -> KnownValues {
     let walk = Walk::of(statements);
     let written: BTreeSet<LocalId> = walk.written_locals().collect();
-    let mut known = Known::with((0..locals as u32).map(LocalId).filter(|local| !written.contains(local)).collect());
+    let mut known =
+        KnownValues::with((0..locals as u32).map(LocalId).filter(|local| !written.contains(local)).collect());
     let may_write = walk.hides || walk.all_calls(functions).iter().any(|callee| functions[callee.index()].hides);
     if let (false, Some(first)) = (may_write, statements.first()) {
-        First { known: &mut known, over: false }.statement(first);
+        LeadIn { known: &mut known, over: false }.statement(first);
     }
     known
 }
 
 /// Goes through what is evaluated whatever happens, in order, up to the first effect.
-struct First<'k> {
-    known: &'k mut Known,
+struct LeadIn<'k> {
+    known: &'k mut KnownValues,
     /// There was an effect, or something that may not run.
     over: bool,
 }
 
-impl First<'_> {
+impl LeadIn<'_> {
     fn statement(&mut self, statement: &Stmt) {
         match &statement.kind {
             StmtKind::Block(statements) => statements.first().into_iter().for_each(|first| self.statement(first)),

@@ -14,7 +14,7 @@ use spile_source::Span;
 /// A key that is the same for the rest of a run when its stripes are taken; evaluated there, it has no effect, and fails only
 /// where the run would fail without one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Fixed {
+enum FixedKey {
     Long(i64),
     Text(Vec<u8>),
     Local(LocalId),
@@ -22,140 +22,140 @@ enum Fixed {
     /// Of a variable: as in [`LongKind::KernelAddress`].
     Address(u64, bool),
     /// Of so many bytes, and whether in the address space of a process.
-    Read(Box<Fixed>, u8, bool),
+    Read(Box<FixedKey>, u8, bool),
     Saved(SavedId),
     /// Builtins that describe the task or the CPU.
     Builtin(&'static str),
-    SignExtend(Box<Fixed>, u8),
-    Bits(Box<Fixed>, u8, u8),
-    Negate(Box<Fixed>),
-    Not(Box<Fixed>),
-    Complement(Box<Fixed>),
-    Binary(BinaryOp, Box<Fixed>, Box<Fixed>),
-    Compare(Comparison, Box<Fixed>, Box<Fixed>),
+    SignExtend(Box<FixedKey>, u8),
+    Bits(Box<FixedKey>, u8, u8),
+    Negate(Box<FixedKey>),
+    Not(Box<FixedKey>),
+    Complement(Box<FixedKey>),
+    Binary(BinaryOp, Box<FixedKey>, Box<FixedKey>),
+    Compare(Comparison, Box<FixedKey>, Box<FixedKey>),
 }
 
 /// What else is known when a run takes its stripes, besides what is the same throughout it.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct KnownValues {
     /// Locals that nothing writes from there on.
     settled: BTreeSet<LocalId>,
     /// What the run reads from memory next, whatever happens, before it does anything else. A run that uses such a value as
     /// a key uses the value that was read first.
-    read: Vec<Fixed>,
+    read: Vec<FixedKey>,
 }
 
-impl Known {
+impl KnownValues {
     /// Where these locals are not written any more.
-    pub fn with(settled: BTreeSet<LocalId>) -> Known {
-        Known { settled, read: Vec::new() }
+    pub fn with(settled: BTreeSet<LocalId>) -> KnownValues {
+        KnownValues { settled, read: Vec::new() }
     }
 
     /// The expression is evaluated next, and nothing that it depends on is memory that the run may write. Addresses and
     /// what they lead to are to be added from the inside to the outside.
     pub fn reads(&mut self, expr: &LongExpr) {
         let fixed = match &expr.kind {
-            LongKind::Read { address, size, user } => Fixed::read(address, *size, *user, self),
-            LongKind::KernelAddress { address, per_cpu } => Some(Fixed::Address(*address, *per_cpu)),
+            LongKind::Read { address, size, user } => FixedKey::read(address, *size, *user, self),
+            LongKind::KernelAddress { address, per_cpu } => Some(FixedKey::Address(*address, *per_cpu)),
             _ => None,
         };
         self.read.extend(fixed);
     }
 
     /// The same without what is read from memory.
-    fn without_memory(&self) -> Known {
-        Known::with(self.settled.clone())
+    fn without_memory(&self) -> KnownValues {
+        KnownValues::with(self.settled.clone())
     }
 
     /// What was read, not anything else that may fail.
-    fn if_read(&self, fixed: Fixed) -> Option<Fixed> {
+    fn if_read(&self, fixed: FixedKey) -> Option<FixedKey> {
         self.read.contains(&fixed).then_some(fixed)
     }
 
     /// Whether the expression has the same value for the rest of a run, and has no effect.
     pub fn has(&self, expr: &Expr) -> bool {
-        Fixed::of(expr, self).is_some()
+        FixedKey::of(expr, self).is_some()
     }
 }
 
-impl Fixed {
-    fn of(expr: &Expr, known: &Known) -> Option<Fixed> {
+impl FixedKey {
+    fn of(expr: &Expr, known: &KnownValues) -> Option<FixedKey> {
         match expr {
-            Expr::Long(expr) => Fixed::of_long(expr, known),
-            Expr::String(expr) => Fixed::of_text(expr, known),
+            Expr::Long(expr) => FixedKey::of_long(expr, known),
+            Expr::String(expr) => FixedKey::of_text(expr, known),
         }
     }
 
-    fn read(address: &LongExpr, size: u8, user: bool, known: &Known) -> Option<Fixed> {
-        Some(Fixed::Read(Box::new(Fixed::of_long(address, known)?), size, user))
+    fn read(address: &LongExpr, size: u8, user: bool, known: &KnownValues) -> Option<FixedKey> {
+        Some(FixedKey::Read(Box::new(FixedKey::of_long(address, known)?), size, user))
     }
 
-    fn of_variable(variable: Variable, known: &Known) -> Option<Fixed> {
+    fn of_variable(variable: Variable, known: &KnownValues) -> Option<FixedKey> {
         match variable {
-            Variable::Local(local) if known.settled.contains(&local) => Some(Fixed::Local(local)),
+            Variable::Local(local) if known.settled.contains(&local) => Some(FixedKey::Local(local)),
             _ => None,
         }
     }
 
-    fn of_text(expr: &StringExpr, known: &Known) -> Option<Fixed> {
+    fn of_text(expr: &StringExpr, known: &KnownValues) -> Option<FixedKey> {
         match &expr.kind {
-            StringKind::Literal(bytes) => Some(Fixed::Text(bytes.clone())),
-            StringKind::Variable(variable) => Fixed::of_variable(*variable, known),
-            StringKind::Builtin(builtin, arguments) => Fixed::of_builtin(builtin, arguments),
+            StringKind::Literal(bytes) => Some(FixedKey::Text(bytes.clone())),
+            StringKind::Variable(variable) => FixedKey::of_variable(*variable, known),
+            StringKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments),
             _ => None,
         }
     }
 
-    fn of_long(expr: &LongExpr, known: &Known) -> Option<Fixed> {
+    fn of_long(expr: &LongExpr, known: &KnownValues) -> Option<FixedKey> {
         match &expr.kind {
-            LongKind::Const(value) => Some(Fixed::Long(*value)),
-            LongKind::Variable(variable) => Fixed::of_variable(*variable, known),
-            LongKind::Read { address, size, user } => known.if_read(Fixed::read(address, *size, *user, known)?),
-            LongKind::KernelAddress { address, per_cpu } => known.if_read(Fixed::Address(*address, *per_cpu)),
-            LongKind::Register { offset } => Some(Fixed::Register(*offset)),
-            LongKind::Saved(id) => Some(Fixed::Saved(*id)),
-            LongKind::Builtin(builtin, arguments) => Fixed::of_builtin(builtin, arguments),
+            LongKind::Const(value) => Some(FixedKey::Long(*value)),
+            LongKind::Variable(variable) => FixedKey::of_variable(*variable, known),
+            LongKind::Read { address, size, user } => known.if_read(FixedKey::read(address, *size, *user, known)?),
+            LongKind::KernelAddress { address, per_cpu } => known.if_read(FixedKey::Address(*address, *per_cpu)),
+            LongKind::Register { offset } => Some(FixedKey::Register(*offset)),
+            LongKind::Saved(id) => Some(FixedKey::Saved(*id)),
+            LongKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments),
             LongKind::SignExtend(inner, bits) => {
-                Some(Fixed::SignExtend(Box::new(Fixed::of_long(inner, known)?), *bits))
+                Some(FixedKey::SignExtend(Box::new(FixedKey::of_long(inner, known)?), *bits))
             }
             LongKind::Bits { value, first, bits } => {
-                Some(Fixed::Bits(Box::new(Fixed::of_long(value, known)?), *first, *bits))
+                Some(FixedKey::Bits(Box::new(FixedKey::of_long(value, known)?), *first, *bits))
             }
-            LongKind::Negate(inner) => Some(Fixed::Negate(Box::new(Fixed::of_long(inner, known)?))),
-            LongKind::Not(inner) => Some(Fixed::Not(Box::new(Fixed::of_long(inner, known)?))),
-            LongKind::Complement(inner) => Some(Fixed::Complement(Box::new(Fixed::of_long(inner, known)?))),
+            LongKind::Negate(inner) => Some(FixedKey::Negate(Box::new(FixedKey::of_long(inner, known)?))),
+            LongKind::Not(inner) => Some(FixedKey::Not(Box::new(FixedKey::of_long(inner, known)?))),
+            LongKind::Complement(inner) => Some(FixedKey::Complement(Box::new(FixedKey::of_long(inner, known)?))),
             // By anything else it might fail.
             LongKind::Binary(BinaryOp::Divide | BinaryOp::Modulo, _, right)
                 if !matches!(right.kind, LongKind::Const(1..)) =>
             {
                 None
             }
-            LongKind::Binary(op, left, right) => Some(Fixed::Binary(
+            LongKind::Binary(op, left, right) => Some(FixedKey::Binary(
                 *op,
-                Box::new(Fixed::of_long(left, known)?),
-                Box::new(Fixed::of_long(right, known)?),
+                Box::new(FixedKey::of_long(left, known)?),
+                Box::new(FixedKey::of_long(right, known)?),
             )),
-            LongKind::Compare(op, left, right) => Some(Fixed::Compare(
+            LongKind::Compare(op, left, right) => Some(FixedKey::Compare(
                 *op,
-                Box::new(Fixed::of_text(left, known)?),
-                Box::new(Fixed::of_text(right, known)?),
+                Box::new(FixedKey::of_text(left, known)?),
+                Box::new(FixedKey::of_text(right, known)?),
             )),
             _ => None,
         }
     }
 
-    fn of_builtin(builtin: &Builtin, arguments: &[Expr]) -> Option<Fixed> {
-        (builtin.plain && builtin.pure && arguments.is_empty()).then_some(Fixed::Builtin(builtin.symbol))
+    fn of_builtin(builtin: &Builtin, arguments: &[Expr]) -> Option<FixedKey> {
+        (builtin.plain && builtin.pure && arguments.is_empty()).then_some(FixedKey::Builtin(builtin.symbol))
     }
 
-    fn all(keys: &[Expr], known: &Known) -> Option<Vec<Fixed>> {
-        keys.iter().map(|key| Fixed::of(key, known)).collect()
+    fn all(keys: &[Expr], known: &KnownValues) -> Option<Vec<FixedKey>> {
+        keys.iter().map(|key| FixedKey::of(key, known)).collect()
     }
 }
 
 /// Why code may use more of an array than one element that is known when it takes its stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum More {
+pub enum WholeArray {
     /// It iterates over the array, deletes it, or looks for any of several elements.
     Whole(Span),
     /// A key is computed from something that may change meanwhile, or that is not known before the code has done
@@ -173,7 +173,7 @@ pub enum More {
 #[derive(Clone, Debug)]
 struct Element {
     keys: Vec<Expr>,
-    fixed: Vec<Fixed>,
+    fixed: Vec<FixedKey>,
     /// The code itself names it.
     named: bool,
     /// Functions that it calls do.
@@ -182,11 +182,11 @@ struct Element {
 
 /// What code uses of arrays: the keys, if it is one element of each.
 #[derive(Clone, Debug, Default)]
-pub struct SameKeys(BTreeMap<GlobalId, Result<Element, More>>);
+pub struct ElementUses(BTreeMap<GlobalId, Result<Element, WholeArray>>);
 
-impl SameKeys {
+impl ElementUses {
     /// The code uses more of the array than one element. The first reason is kept.
-    pub fn more(&mut self, array: GlobalId, why: More) {
+    pub fn uses_whole(&mut self, array: GlobalId, why: WholeArray) {
         let element = self.0.entry(array).or_insert(Err(why));
         if element.is_ok() {
             *element = Err(why);
@@ -194,18 +194,18 @@ impl SameKeys {
     }
 
     /// The code uses this element, at that place.
-    pub fn element(&mut self, array: GlobalId, keys: Vec<Expr>, known: &Known, span: Span) {
-        match Fixed::all(&keys, known) {
+    pub fn element(&mut self, array: GlobalId, keys: Vec<Expr>, known: &KnownValues, span: Span) {
+        match FixedKey::all(&keys, known) {
             Some(fixed) => self.add(array, Element { keys, fixed, named: true, called: false }, span),
-            None => self.more(array, More::Computed(span)),
+            None => self.uses_whole(array, WholeArray::Computed(span)),
         }
     }
 
     /// A function that the code calls uses this element. It evaluates the keys itself.
-    pub fn called(&mut self, array: GlobalId, keys: Vec<Expr>, known: &Known, span: Span) {
-        match Fixed::all(&keys, &known.without_memory()) {
+    pub fn called(&mut self, array: GlobalId, keys: Vec<Expr>, known: &KnownValues, span: Span) {
+        match FixedKey::all(&keys, &known.without_memory()) {
             Some(fixed) => self.add(array, Element { keys, fixed, named: false, called: true }, span),
-            None => self.more(array, More::Called(span)),
+            None => self.uses_whole(array, WholeArray::Called(span)),
         }
     }
 
@@ -218,18 +218,18 @@ impl SameKeys {
                 before.named |= element.named;
                 before.called |= element.called;
             }
-            Some(_) => self.more(array, More::Another(span)),
+            Some(_) => self.uses_whole(array, WholeArray::Another(span)),
         }
     }
 
     /// Whether some keys are not known.
     pub fn has_computed(&self) -> bool {
-        self.0.values().any(|element| matches!(element, Err(More::Computed(_))))
+        self.0.values().any(|element| matches!(element, Err(WholeArray::Computed(_))))
     }
 
     /// The probed registers may change.
     pub fn registers_change(&mut self) {
-        self.0.values_mut().filter(|element| element.is_ok()).for_each(|element| *element = Err(More::Registers));
+        self.0.values_mut().filter(|element| element.is_ok()).for_each(|element| *element = Err(WholeArray::Registers));
     }
 
     /// The keys, if the code uses only one element of the array; and whether functions that it calls use it too.
@@ -244,7 +244,7 @@ impl SameKeys {
     }
 
     /// Why it is more than one element, if it is.
-    pub fn why_more(&self, array: GlobalId) -> Option<More> {
+    pub fn why_whole(&self, array: GlobalId) -> Option<WholeArray> {
         self.0.get(&array)?.as_ref().err().copied()
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::command_text::Text;
 use super::known_locals::{KnownLocals, Values};
-use super::same_key::{Known, More, SameKeys};
+use super::same_key::{ElementUses, KnownValues, WholeArray};
 use super::{
     BinaryOp, Element, EmbeddedC, Expr, Function, FunctionBody, FunctionId, GlobalId, Iterated, LocalId, LongExpr,
     LongKind, LongPlace, PrintPiece, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Variable,
@@ -40,7 +40,7 @@ impl Access {
 pub type Uses = BTreeMap<GlobalId, Access>;
 
 /// Globals that a run of some code accesses, and how often at most: once or, [`OFTEN`], more than that.
-pub type Touches = BTreeMap<GlobalId, u8>;
+pub type AccessCounts = BTreeMap<GlobalId, u8>;
 
 /// More than once.
 pub const OFTEN: u8 = 2;
@@ -71,8 +71,8 @@ pub struct Walk {
     /// Globals that it uses, and how.
     pub uses: Uses,
     /// Globals that a run of it accesses, and how often.
-    pub touches: Touches,
-    /// How often a run calls each function at most, as in [`Touches`].
+    pub touches: AccessCounts,
+    /// How often a run calls each function at most, as in [`AccessCounts`].
     called: BTreeMap<FunctionId, u8>,
     /// Whether what is being walked may run more than once.
     in_loop: bool,
@@ -85,13 +85,13 @@ pub struct Walk {
     /// Globals that embedded C declares as used.
     pub embedded: Vec<GlobalId>,
     /// Arrays of which it uses a single element.
-    same_keys: SameKeys,
+    same_keys: ElementUses,
     /// Locals that stand for keys.
     locals: KnownLocals,
     /// What makes keys of arrays known.
-    known: Known,
+    known: KnownValues,
     /// What makes locals known: parameters that are not changed.
-    parameters: Known,
+    parameters: KnownValues,
     /// Its calls, with their arguments.
     sites: Vec<Site>,
     /// It prints, or uses a builtin for its effect.
@@ -121,22 +121,22 @@ const ALL_REGISTERS: u64 = u64::MAX;
 impl Walk {
     /// Walks over statements; calls are recorded, not followed.
     pub fn of(statements: &[Stmt]) -> Walk {
-        Walk::knowing(statements, Known::default(), Known::default())
+        Walk::knowing(statements, KnownValues::default(), KnownValues::default())
     }
 
     /// The same for a handler that takes its stripes where that is known (lead_in.rs).
-    pub fn of_handler(statements: &[Stmt], known: Known) -> Walk {
-        Walk::knowing(statements, known, Known::default())
+    pub fn of_handler(statements: &[Stmt], known: KnownValues) -> Walk {
+        Walk::knowing(statements, known, KnownValues::default())
     }
 
     fn of_function(function: &Function, statements: &[Stmt]) -> Walk {
         let written: BTreeSet<LocalId> = Walk::of(statements).written_locals().collect();
         let parameters = (0..function.parameters as u32).map(LocalId);
-        let known = Known::with(parameters.filter(|parameter| !written.contains(parameter)).collect());
+        let known = KnownValues::with(parameters.filter(|parameter| !written.contains(parameter)).collect());
         Walk::knowing(statements, known.clone(), known)
     }
 
-    fn knowing(statements: &[Stmt], known: Known, parameters: Known) -> Walk {
+    fn knowing(statements: &[Stmt], known: KnownValues, parameters: KnownValues) -> Walk {
         let mut walk = Walk { known, parameters, ..Walk::default() };
         statements.iter().for_each(|statement| walk.statement(statement));
         // Once more with what is known of locals then.
@@ -182,7 +182,7 @@ impl Walk {
     }
 
     /// The same for what a run accesses; `functions`: the result of [`function_touches`].
-    pub fn touches_with_calls(&self, functions: &[Touches]) -> Touches {
+    pub fn touches_with_calls(&self, functions: &[AccessCounts]) -> AccessCounts {
         let mut touches = self.touches.clone();
         for (callee, &calls) in &self.called {
             for (&global, &times) in &functions[callee.index()] {
@@ -199,17 +199,17 @@ impl Walk {
 
     /// Arrays of which a run uses a single element, including what it calls; `functions`: what each does directly;
     /// `uses`: the result of [`function_uses`].
-    pub fn same_keys_with_calls(&self, functions: &[Walk], uses: &[Uses]) -> SameKeys {
+    pub fn same_keys_with_calls(&self, functions: &[Walk], uses: &[Uses]) -> ElementUses {
         let mut same_keys = self.same_keys.clone();
         for site in &self.sites {
             for &array in uses[site.function.index()].keys() {
-                let mut following = Following { functions, uses, array, open: Vec::new(), left: MOST_FOLLOWED };
+                let mut following = CallFollower { functions, uses, array, open: Vec::new(), left: MOST_FOLLOWED };
                 let mut elements = Vec::new();
                 match following.call(site, None, &mut elements) {
                     Some(()) => {
                         elements.into_iter().for_each(|keys| same_keys.called(array, keys, &self.known, site.span));
                     }
-                    None => same_keys.more(array, More::Called(site.span)),
+                    None => same_keys.uses_whole(array, WholeArray::Called(site.span)),
                 }
             }
         }
@@ -270,7 +270,7 @@ impl Walk {
     }
 
     fn global(&mut self, id: GlobalId, access: Access, span: Span) {
-        self.same_keys.more(id, More::Whole(span));
+        self.same_keys.uses_whole(id, WholeArray::Whole(span));
         self.touch(id, access, span);
     }
 
@@ -314,7 +314,7 @@ impl Walk {
     /// An expression whose value is not used.
     fn effect(&mut self, expr: &Expr) {
         match counted(expr) {
-            Some(Counted { global, keys, value, .. }) => {
+            Some(CounterUpdate { global, keys, value, .. }) => {
                 keys.iter().for_each(|key| self.expr(key));
                 self.long(value);
                 self.one_of(global, &keys.iter().collect::<Vec<_>>(), Access::Feed, expr.span());
@@ -372,7 +372,7 @@ impl Walk {
             }
             StmtKind::Clear(global) => {
                 self.uses.insert(*global, Access::Write);
-                self.same_keys.more(*global, More::Whole(span));
+                self.same_keys.uses_whole(*global, WholeArray::Whole(span));
             }
             StmtKind::Foreach(foreach) => {
                 match &foreach.over {
@@ -552,7 +552,7 @@ impl Walk {
 }
 
 /// Follows calls to what functions do with an array.
-struct Following<'w> {
+struct CallFollower<'w> {
     functions: &'w [Walk],
     uses: &'w [Uses],
     array: GlobalId,
@@ -562,7 +562,7 @@ struct Following<'w> {
     left: u32,
 }
 
-impl Following<'_> {
+impl CallFollower<'_> {
     /// Adds the keys of each element that the called function names, for the caller of the first call. `within`: the function that
     /// has the call, and its arguments; None: the first caller. None: it uses more than elements with known keys.
     fn call(
@@ -613,7 +613,7 @@ fn passed(argument: &Expr, within: Option<(&Walk, &KnownLocals)>) -> Expr {
 
 /// A number that is added to without being read.
 #[derive(Clone, Copy, Debug)]
-pub struct Counted<'e> {
+pub struct CounterUpdate<'e> {
     /// The global, or the array.
     pub global: GlobalId,
     /// Keys of the array's element.
@@ -627,7 +627,7 @@ pub struct Counted<'e> {
 }
 
 /// `global += value`, `array[keys]++` and the like, as an expression whose value is not used.
-pub fn counted(expr: &Expr) -> Option<Counted<'_>> {
+pub fn counted(expr: &Expr) -> Option<CounterUpdate<'_>> {
     let Expr::Long(LongExpr { kind: LongKind::Update { left, op, value, .. }, span }) = expr else { return None };
     let subtract = match op {
         BinaryOp::Add => false,
@@ -636,10 +636,10 @@ pub fn counted(expr: &Expr) -> Option<Counted<'_>> {
     };
     match &**left {
         &LongPlace::Variable(Variable::Global(global)) => {
-            Some(Counted { global, keys: &[], value, subtract, span: *span })
+            Some(CounterUpdate { global, keys: &[], value, subtract, span: *span })
         }
         LongPlace::Element(Element { global, keys, span, .. }) => {
-            Some(Counted { global: *global, keys, value, subtract, span: *span })
+            Some(CounterUpdate { global: *global, keys, value, subtract, span: *span })
         }
         _ => None,
     }
@@ -664,11 +664,11 @@ pub fn function_uses(walks: &[Walk]) -> Vec<Uses> {
 }
 
 /// What a run of each function accesses, including everything that it calls.
-pub fn function_touches(walks: &[Walk]) -> Vec<Touches> {
-    let mut all: Vec<Touches> = walks.iter().map(|walk| walk.touches.clone()).collect();
+pub fn function_touches(walks: &[Walk]) -> Vec<AccessCounts> {
+    let mut all: Vec<AccessCounts> = walks.iter().map(|walk| walk.touches.clone()).collect();
     // As above; a recursive function does everything often.
     loop {
-        let more: Vec<Touches> = walks.iter().map(|walk| walk.touches_with_calls(&all)).collect();
+        let more: Vec<AccessCounts> = walks.iter().map(|walk| walk.touches_with_calls(&all)).collect();
         if more == all {
             return all;
         }

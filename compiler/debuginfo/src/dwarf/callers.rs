@@ -14,12 +14,12 @@ use spile_abi::budget::Budget;
 use super::Dwarf;
 use super::location::{EntryValues, Fault, Place};
 use super::scope::Scopes;
-use super::store::{Bytes, Damage, Die, Store, Unit, die_at, flag};
+use super::store::{Bytes, Die, EntryError, Store, Unit, die_at, flag};
 use crate::facts::{Location, Op};
 use crate::object::Address;
 
 /// The call sites of each unit, read when first asked for.
-pub(super) struct Callers(Vec<OnceLock<Result<Calls, Damage>>>);
+pub(super) struct Callers(Vec<OnceLock<Result<Calls, EntryError>>>);
 
 #[derive(Default)]
 struct Calls {
@@ -35,8 +35,8 @@ impl Callers {
         Callers((0..units).map(|_| OnceLock::new()).collect())
     }
 
-    fn unit(&self, store: &Store, slot: usize) -> Result<&Calls, Damage> {
-        let cell = self.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+    fn unit(&self, store: &Store, slot: usize) -> Result<&Calls, EntryError> {
+        let cell = self.0.get(slot).ok_or_else(|| EntryError { die: None, message: "no such unit".into() })?;
         cell.get_or_init(|| scan(store, slot)).as_ref().map_err(Clone::clone)
     }
 }
@@ -56,7 +56,7 @@ impl Dwarf {
         &self,
         place: &Place,
         expression: Expression<Bytes>,
-    ) -> Result<Result<Location, Fault>, Damage> {
+    ) -> Result<Result<Location, Fault>, EntryError> {
         let missing = |why: &str| Ok(Err(Fault::Missing(why.into())));
         let Some(subprogram) = place.scopes.subprogram else { return Ok(Err(Fault::OfCaller)) };
         let Some(return_address) = self.return_slot(place.at)? else { return Ok(Err(Fault::OfCaller)) };
@@ -71,7 +71,7 @@ impl Dwarf {
         for caller in &callers {
             let location = match (Place { entry_values: Some(&caller.values), ..*place }).translate(expression) {
                 Ok(location @ (Location::Value(_) | Location::Memory(_))) => location,
-                Err(Fault::Damage(damage)) => return Err(damage),
+                Err(Fault::EntryError(damage)) => return Err(damage),
                 Err(fault) => {
                     lost = Some(fault);
                     continue;
@@ -93,7 +93,7 @@ impl Dwarf {
     }
 
     /// The calls of a body; None: other code may call it too.
-    fn callers(&self, subprogram: Die, place: &Place) -> Result<Option<Vec<Caller>>, Damage> {
+    fn callers(&self, subprogram: Die, place: &Place) -> Result<Option<Vec<Caller>>, EntryError> {
         let own = self.store.origins(subprogram)?;
         if own.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external)) {
             return Ok(None);
@@ -131,7 +131,7 @@ impl Dwarf {
     }
 
     /// The registers in which a call site passes known values, and those values in terms of the caller's registers.
-    fn passed(&self, site: Die, after: u64, budget: &Budget) -> Result<Vec<(u16, Vec<Op>)>, Damage> {
+    fn passed(&self, site: Die, after: u64, budget: &Budget) -> Result<Vec<(u16, Vec<Op>)>, EntryError> {
         let subprogram = self.subprogram_around(site)?;
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram, is_entry: false };
         let (unit, children) = self.children(site)?;
@@ -154,7 +154,7 @@ impl Dwarf {
             match (Place { unit, ..place }).translate(value) {
                 Ok(Location::Memory(ops) | Location::Value(ops)) => values.push((register, ops)),
                 Ok(Location::Register(other)) => values.push((register, vec![Op::Register(other)])),
-                Err(Fault::Damage(damage)) => return Err(damage),
+                Err(Fault::EntryError(damage)) => return Err(damage),
                 _ => {}
             }
         }
@@ -175,7 +175,7 @@ fn moved<'r>(ops: &[Op], value: impl Fn(u16) -> Option<&'r [Op]>) -> Option<Vec<
 }
 
 /// The register, if the expression names a register and nothing else.
-fn only_register(unit: &Unit, expression: Expression<Bytes>) -> Result<Option<u16>, Damage> {
+fn only_register(unit: &Unit, expression: Expression<Bytes>) -> Result<Option<u16>, EntryError> {
     let mut operations = expression.operations(unit.encoding());
     Ok(match (operations.next()?, operations.next()?) {
         (Some(Operation::Register { register }), None) => Some(register.0),
@@ -184,7 +184,7 @@ fn only_register(unit: &Unit, expression: Expression<Bytes>) -> Result<Option<u1
 }
 
 /// All call sites of a unit that name their callee.
-fn scan(store: &Store, slot: usize) -> Result<Calls, Damage> {
+fn scan(store: &Store, slot: usize) -> Result<Calls, EntryError> {
     let unit = store.unit(slot)?;
     let mut found = Calls::default();
     let mut entries = unit.entries();

@@ -4,7 +4,7 @@
 
 use super::Dwarf;
 use super::frame::FrameAddress;
-use super::store::{Damage, Die, Entry, Unit, die_at, flag, number};
+use super::store::{Die, Entry, EntryError, Unit, die_at, flag, number};
 use crate::facts::{CALL_LENGTH, Call, FunctionId, InlinedCode, Label, Op};
 use crate::object::Address;
 
@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 64;
 
 impl Dwarf {
     /// The calls in the code of these entries, inlined code included, sorted by address.
-    pub(super) fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, Damage> {
+    pub(super) fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, EntryError> {
         let mut calls = Vec::new();
         for die in dies {
             self.within(die, &mut |function, unit, entry| {
@@ -27,12 +27,12 @@ impl Dwarf {
     }
 
     /// Return addresses of the calls whose callee no entry names.
-    pub(super) fn read_returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, Damage> {
+    pub(super) fn read_returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, EntryError> {
         let mut found = Vec::new();
         let mut open: Vec<(Die, usize)> = self.copies(id)?.into_iter().map(|die| (die, 0)).collect();
         while let Some((die, depth)) = open.pop() {
             if depth > MAX_DEPTH {
-                return Err(Damage::at(die, "blocks without an end"));
+                return Err(EntryError::at(die, "blocks without an end"));
             }
             let (unit, children) = self.children(die)?;
             for entry in &children {
@@ -52,7 +52,7 @@ impl Dwarf {
         Ok(found)
     }
 
-    fn unknown_call(&self, unit: &Unit, entry: &Entry) -> Result<Option<Address>, Damage> {
+    fn unknown_call(&self, unit: &Unit, entry: &Entry) -> Result<Option<Address>, EntryError> {
         let named = [gimli::DW_AT_call_origin, gimli::DW_AT_abstract_origin]
             .into_iter()
             .any(|origin| entry.attr_value(origin).is_some());
@@ -65,14 +65,14 @@ impl Dwarf {
 
     /// Address of the stack word with the return address of the frame that the address (in the object's one address space)
     /// is in. Source: System V ABI, AMD64 supplement, 3.2.2. None where no frame description gives it by plain operations.
-    pub(super) fn return_slot(&self, at: u64) -> Result<Option<Vec<Op>>, Damage> {
+    pub(super) fn return_slot(&self, at: u64) -> Result<Option<Vec<Op>>, EntryError> {
         let FrameAddress::Ops(mut ops) = self.frames.address(&self.store, at, false)? else { return Ok(None) };
         ops.extend([Op::Const(8), Op::Sub]);
         Ok(Some(ops))
     }
 
     /// The labels in all copies of the function, sorted by address.
-    pub(super) fn read_labels(&self, id: FunctionId) -> Result<Vec<Label>, Damage> {
+    pub(super) fn read_labels(&self, id: FunctionId) -> Result<Vec<Label>, EntryError> {
         let mut labels = Vec::new();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
             self.within(die, &mut |_, unit, entry| {
@@ -90,8 +90,8 @@ impl Dwarf {
     fn within(
         &self,
         copy: Die,
-        see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>,
-    ) -> Result<(), Damage> {
+        see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), EntryError>,
+    ) -> Result<(), EntryError> {
         let (unit, entry) = self.store.entry(copy)?;
         let function = self.store.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?.unwrap_or(copy);
         self.within_block(FunctionId::of(function), copy, 0, see)
@@ -102,10 +102,10 @@ impl Dwarf {
         function: FunctionId,
         die: Die,
         depth: usize,
-        see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>,
-    ) -> Result<(), Damage> {
+        see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), EntryError>,
+    ) -> Result<(), EntryError> {
         if depth > MAX_DEPTH {
-            return Err(Damage::at(die, "blocks without an end"));
+            return Err(EntryError::at(die, "blocks without an end"));
         }
         let (unit, children) = self.children(die)?;
         for entry in &children {
@@ -121,7 +121,7 @@ impl Dwarf {
     }
 
     /// The call that an entry of the function's code describes. A call of a part of the function itself does not count.
-    fn call(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<Option<Call>, Damage> {
+    fn call(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<Option<Call>, EntryError> {
         let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
         let origin = match entry.tag() {
             gimli::DW_TAG_call_site => gimli::DW_AT_call_origin,
@@ -148,14 +148,14 @@ impl Dwarf {
         Ok(at.and_then(|at| self.elf.address(at)).map(|address| Call { callee, address, inlined: None, tail }))
     }
 
-    fn is_body_of_part(&self, copy: Die) -> Result<bool, Damage> {
+    fn is_body_of_part(&self, copy: Die) -> Result<bool, EntryError> {
         let chain = self.store.origins(copy)?;
         let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry)).unwrap_or_default();
         Ok(self.body(copy, &name)?.is_some_and(|body| body.is_part()))
     }
 
     /// The function that an entry names: the entry itself, its abstract origin, or the definition that it declares.
-    fn definition_of(&self, die: Die) -> Result<Option<FunctionId>, Damage> {
+    fn definition_of(&self, die: Die) -> Result<Option<FunctionId>, EntryError> {
         let chain = self.store.origins(die)?;
         let Some((last, unit, entry)) = chain.last() else { return Ok(None) };
         if !flag(entry, gimli::DW_AT_declaration) {
@@ -171,7 +171,7 @@ impl Dwarf {
         Ok(None)
     }
 
-    fn label(&self, unit: &Unit, entry: &Entry) -> Result<Option<Label>, Damage> {
+    fn label(&self, unit: &Unit, entry: &Entry) -> Result<Option<Label>, EntryError> {
         if entry.tag() != gimli::DW_TAG_label {
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::Dwarf;
-use super::store::{Damage, Die, die_at, flag, number};
+use super::store::{Die, EntryError, die_at, flag, number};
 use super::variables::PlacedVariable;
 use crate::error::Error;
 use crate::facts::{Call, Function, FunctionId, Label, Location, Member, Op, Type, TypeId, TypeTag, Variable};
@@ -20,7 +20,7 @@ use crate::tables::{self, Writer, halves};
 const MAX_DEPTH: usize = 48;
 
 /// A variable in a set: name, type, location, whether it is a parameter.
-type Placed = (String, u32, Option<Vec<u8>>, bool);
+type VariableKey = (String, u32, Option<Vec<u8>>, bool);
 
 /// A variable outside functions: name, unit, type, location, whether it is external.
 type Global = (String, String, u32, Option<Vec<u8>>, bool);
@@ -60,13 +60,13 @@ impl Dwarf {
         skeleton::write(&self.elf, tables::transposed(&tables, false))
     }
 
-    fn exported(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Damage> {
+    fn exported(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, EntryError> {
         let index = self.try_index()?;
         let ids: Vec<FunctionId> = index.functions().map(|function| FunctionId::of(function.die)).collect();
-        let facts: Result<Vec<Facts>, Damage> = ids.par_iter().map(|id| self.facts(*id)).collect();
+        let facts: Result<Vec<Facts>, EntryError> = ids.par_iter().map(|id| self.facts(*id)).collect();
         let facts = facts?;
         let mut types = Interner::new(self);
-        let mut sets: HashMap<Vec<Placed>, u32> = HashMap::new();
+        let mut sets: HashMap<Vec<VariableKey>, u32> = HashMap::new();
         let mut rows = Vec::new();
         let there = |one: &&Facts| !one.function.bodies.is_empty() || !one.function.inlined.is_empty();
         let numbers: HashMap<FunctionId, u32> = facts.iter().filter(there).map(|one| one.id).zip(0..).collect();
@@ -104,7 +104,7 @@ impl Dwarf {
         }
         let globals = self.global_facts(&mut types)?;
         types.finish()?;
-        let mut ordered: Vec<(&Vec<Placed>, u32)> = sets.iter().map(|(set, number)| (set, *number)).collect();
+        let mut ordered: Vec<(&Vec<VariableKey>, u32)> = sets.iter().map(|(set, number)| (set, *number)).collect();
         ordered.sort_by_key(|(_, number)| *number);
         let mut writer = Writer::new(&COLUMNS);
         let mut calls = Vec::new();
@@ -141,7 +141,7 @@ impl Dwarf {
         Ok(writer.finish())
     }
 
-    fn facts(&self, id: FunctionId) -> Result<Facts, Damage> {
+    fn facts(&self, id: FunctionId) -> Result<Facts, EntryError> {
         let mut function = self.read_function(id)?;
         // A probe needs an address in a section.
         function.bodies.retain(|body| self.elf.flat(body.entry).is_some());
@@ -153,7 +153,7 @@ impl Dwarf {
             .iter()
             .map(|body| body.entry)
             .chain(function.inlined.iter().map(|instance| instance.address));
-        let placed = sites.map(|at| self.variables_at(id, at)).collect::<Result<Vec<_>, Damage>>()?;
+        let placed = sites.map(|at| self.variables_at(id, at)).collect::<Result<Vec<_>, EntryError>>()?;
         let statements = self.read_statements(id)?;
         let mut own: Vec<u32> = statements
             .iter()
@@ -172,20 +172,20 @@ impl Dwarf {
         let labels = labels
             .map(|label| Ok((self.variables_at(id, label.address)?, label)))
             .map(|pair| pair.map(|(placed, label)| (label, placed)));
-        let labels = labels.collect::<Result<Vec<_>, Damage>>()?;
+        let labels = labels.collect::<Result<Vec<_>, EntryError>>()?;
         let calls = self.called(self.calls_within(self.copies(id)?)?, 0)?;
         let returns =
-            function.bodies.iter().map(|body| self.return_bytes(body.entry)).collect::<Result<_, Damage>>()?;
+            function.bodies.iter().map(|body| self.return_bytes(body.entry)).collect::<Result<_, EntryError>>()?;
         let unknown = place::address_bytes(&self.read_returns_of_unknown_calls(id)?, &self.elf);
         Ok(Facts { id, function, parameters, placed, lines, labels, calls, returns, unknown })
     }
 
-    fn return_bytes(&self, at: Address) -> Result<Option<Vec<u8>>, Damage> {
+    fn return_bytes(&self, at: Address) -> Result<Option<Vec<u8>>, EntryError> {
         let Some(at) = self.elf.flat(at) else { return Ok(None) };
         Ok(self.return_slot(at)?.and_then(|ops| place::op_bytes(&ops, &self.elf)))
     }
 
-    fn called(&self, calls: Vec<Call>, depth: usize) -> Result<Vec<Called>, Damage> {
+    fn called(&self, calls: Vec<Call>, depth: usize) -> Result<Vec<Called>, EntryError> {
         let mut called = Vec::new();
         for Call { callee, address, inlined, .. } in calls.into_iter().filter(|call| !call.tail) {
             let inside = match inlined {
@@ -272,7 +272,7 @@ impl Dwarf {
     }
 
     /// All variables outside functions, by name.
-    fn global_facts(&self, types: &mut Interner) -> Result<Vec<Global>, Damage> {
+    fn global_facts(&self, types: &mut Interner) -> Result<Vec<Global>, EntryError> {
         let mut globals = Vec::new();
         for (name, die) in self.try_index()?.variables() {
             let chain = self.store.origins(die)?;
@@ -341,12 +341,12 @@ impl<'d> Interner<'d> {
         Interner { debug, by_id, by_name, by_row, rows: Vec::new(), open: Vec::new() }
     }
 
-    fn intern(&mut self, id: TypeId, depth: usize) -> Result<u32, Damage> {
+    fn intern(&mut self, id: TypeId, depth: usize) -> Result<u32, EntryError> {
         if let Some(row) = self.by_id.get(&id) {
             return Ok(*row);
         }
         if depth > MAX_DEPTH {
-            return Err(Damage::at(id.die(), "types within types without an end"));
+            return Err(EntryError::at(id.die(), "types within types without an end"));
         }
         let row = match self.named_struct(id)? {
             Some(Named { union, name, size, definition }) => {
@@ -390,7 +390,7 @@ impl<'d> Interner<'d> {
     }
 
     /// The definition of a named struct, wherever it is; its members are not read.
-    fn named_struct(&self, id: TypeId) -> Result<Option<Named>, Damage> {
+    fn named_struct(&self, id: TypeId) -> Result<Option<Named>, EntryError> {
         let (unit, entry) = self.debug.unrestricted(id.die())?;
         let union = entry.tag() == gimli::DW_TAG_union_type;
         if !union && entry.tag() != gimli::DW_TAG_structure_type {
@@ -406,11 +406,11 @@ impl<'d> Interner<'d> {
         Ok(Some(Named { union, name, size: size.unwrap_or(0), definition: TypeId::of(die) }))
     }
 
-    fn target(&mut self, target: Option<TypeId>, depth: usize) -> Result<u32, Damage> {
+    fn target(&mut self, target: Option<TypeId>, depth: usize) -> Result<u32, EntryError> {
         target.map_or(Ok(0), |id| Ok(self.intern(id, depth + 1)?.saturating_add(1)))
     }
 
-    fn made(&mut self, id: TypeId, depth: usize) -> Result<Row, Damage> {
+    fn made(&mut self, id: TypeId, depth: usize) -> Result<Row, EntryError> {
         let plain = |kind, name, number| Row { kind, name, number, children: Vec::new(), encoding: 0 };
         Ok(match self.debug.read_type(id)? {
             Type::Base { name, size, encoding } => {
@@ -461,7 +461,7 @@ impl<'d> Interner<'d> {
         })
     }
 
-    fn members(&mut self, members: Vec<Member>, depth: usize) -> Result<Vec<Child>, Damage> {
+    fn members(&mut self, members: Vec<Member>, depth: usize) -> Result<Vec<Child>, EntryError> {
         let mut children = Vec::new();
         for member in members {
             let bits = member.bits.map_or(0, |bits| (bits.first as u32) << 8 | u32::from(bits.bits));
@@ -471,7 +471,7 @@ impl<'d> Interner<'d> {
     }
 
     /// Reads the members of all structs and of the structs that they refer to.
-    fn finish(&mut self) -> Result<(), Damage> {
+    fn finish(&mut self) -> Result<(), EntryError> {
         while let Some((row, id)) = self.open.pop() {
             let Type::Struct { members, .. } = self.debug.read_type(id)? else { continue };
             let children = self.members(members, 0)?;

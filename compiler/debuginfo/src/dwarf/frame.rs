@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use gimli::{BaseAddresses, CfaRule, CieOrFde, Expression, RegisterRule, UnwindContext, UnwindSection};
 
-use super::store::{Bytes, Damage, Store};
+use super::store::{Bytes, EntryError, Store};
 use crate::facts::{Op, registers};
 
 /// The frame descriptions' ranges, read when first needed.
@@ -37,7 +37,7 @@ pub(super) enum FrameAddress {
 
 impl Frames {
     /// `is_entry`: the address is the function's first.
-    pub fn address(&self, store: &Store, at: u64, is_entry: bool) -> Result<FrameAddress, Damage> {
+    pub fn address(&self, store: &Store, at: u64, is_entry: bool) -> Result<FrameAddress, EntryError> {
         if is_entry {
             return Ok(FrameAddress::Ops(registers::frame_address_at_entry()));
         }
@@ -54,14 +54,14 @@ impl Frames {
 }
 
 /// What is known of a caller's registers while its callee runs.
-pub(super) struct Unwound {
+pub(super) struct CallerRegisters {
     /// The canonical frame address: the caller's stack pointer where it goes on.
     pub frame_address: Vec<Op>,
     /// Values of registers that calls preserve, by DWARF number.
     preserved: Vec<(u16, Vec<Op>)>,
 }
 
-impl Unwound {
+impl CallerRegisters {
     /// The value of a register after the function has returned; None: it is lost.
     pub fn register(&self, number: u16) -> Option<&[Op]> {
         if number == registers::STACK_POINTER {
@@ -73,7 +73,7 @@ impl Unwound {
 
 impl Frames {
     /// None where no frame description covers the address, or only with expressions.
-    pub fn unwound(&self, store: &Store, at: u64) -> Result<Option<Unwound>, Damage> {
+    pub fn unwound(&self, store: &Store, at: u64) -> Result<Option<CallerRegisters>, EntryError> {
         let bases = bases(store);
         let table = self.table(store);
         if let Some(range) = find(&table.debug_frame, at) {
@@ -87,7 +87,7 @@ impl Frames {
 
     /// The value that the stack or frame pointer has in a function's body, at an address where it may not have it yet: by
     /// its distance from the canonical frame address later on. None: nothing is known, or it is another register.
-    pub fn base_in_body(&self, store: &Store, at: u64, register: u16) -> Result<Option<Vec<Op>>, Damage> {
+    pub fn base_in_body(&self, store: &Store, at: u64, register: u16) -> Result<Option<Vec<Op>>, EntryError> {
         let bases = bases(store);
         let table = self.table(store);
         if let Some(range) = find(&table.debug_frame, at) {
@@ -114,7 +114,7 @@ fn base_in_body<S: UnwindSection<Bytes>>(
     offset: S::Offset,
     at: u64,
     register: u16,
-) -> Result<Option<Vec<Op>>, Damage> {
+) -> Result<Option<Vec<Op>>, EntryError> {
     let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
     let mut context = UnwindContext::new();
     let mut rows = description.rows(section, bases, &mut context)?;
@@ -145,7 +145,7 @@ fn unwound<S: UnwindSection<Bytes>>(
     bases: &BaseAddresses,
     offset: S::Offset,
     at: u64,
-) -> Result<Option<Unwound>, Damage> {
+) -> Result<Option<CallerRegisters>, EntryError> {
     let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
     let mut context = UnwindContext::new();
     let row = description.unwind_info_for_address(section, bases, &mut context, at)?;
@@ -164,7 +164,7 @@ fn unwound<S: UnwindSection<Bytes>>(
         };
         preserved.push((number, ops));
     }
-    Ok(Some(Unwound { frame_address, preserved }))
+    Ok(Some(CallerRegisters { frame_address, preserved }))
 }
 
 fn bases(store: &Store) -> BaseAddresses {
@@ -202,7 +202,7 @@ fn rule<S: UnwindSection<Bytes>>(
     bases: &BaseAddresses,
     offset: S::Offset,
     at: u64,
-) -> Result<FrameAddress, Damage> {
+) -> Result<FrameAddress, EntryError> {
     let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
     let mut context = UnwindContext::new();
     let row = description.unwind_info_for_address(section, bases, &mut context, at)?;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::Dwarf;
 use super::function_table::FunctionTable;
 use super::scan::NamedFunction;
-use super::store::{Bytes, Damage, Die, Entry, Store, Unit, flag, number};
+use super::store::{Bytes, Die, Entry, EntryError, Store, Unit, flag, number};
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
 use crate::object::demangle::{split_parameters, split_scope, takes};
@@ -32,10 +32,10 @@ struct UnitInstances {
 
 /// The inlined instances of each unit, read when first asked for.
 pub(super) struct Instances {
-    units: Vec<OnceLock<Result<UnitInstances, Damage>>>,
+    units: Vec<OnceLock<Result<UnitInstances, EntryError>>>,
     /// The instances of all units, sorted: with link-time optimisation an instance may be in another unit than its
     /// function.
-    all: OnceLock<Result<Vec<(Die, Die)>, Damage>>,
+    all: OnceLock<Result<Vec<(Die, Die)>, EntryError>>,
 }
 
 impl Instances {
@@ -44,15 +44,16 @@ impl Instances {
         Instances { units: (0..units).map(|_| OnceLock::new()).collect(), all: OnceLock::new() }
     }
 
-    fn unit(&self, store: &Store, slot: usize) -> Result<&UnitInstances, Damage> {
-        let cell = self.units.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+    fn unit(&self, store: &Store, slot: usize) -> Result<&UnitInstances, EntryError> {
+        let cell = self.units.get(slot).ok_or_else(|| EntryError { die: None, message: "no such unit".into() })?;
         cell.get_or_init(|| scan_instances(store, slot)).as_ref().map_err(Clone::clone)
     }
 
-    fn all(&self, store: &Store) -> Result<&Vec<(Die, Die)>, Damage> {
-        let collect = || -> Result<Vec<(Die, Die)>, Damage> {
+    fn all(&self, store: &Store) -> Result<&Vec<(Die, Die)>, EntryError> {
+        let collect = || -> Result<Vec<(Die, Die)>, EntryError> {
             let units = (0..self.units.len()).into_par_iter().map(|slot| Ok(self.unit(store, slot)?.inlined.clone()));
-            let mut all: Vec<(Die, Die)> = units.collect::<Result<Vec<_>, Damage>>()?.into_iter().flatten().collect();
+            let mut all: Vec<(Die, Die)> =
+                units.collect::<Result<Vec<_>, EntryError>>()?.into_iter().flatten().collect();
             all.par_sort_unstable();
             Ok(all)
         };
@@ -60,7 +61,7 @@ impl Instances {
     }
 
     /// The outermost functions of a unit.
-    pub fn subprograms(&self, store: &Store, slot: usize) -> Result<&[Die], Damage> {
+    pub fn subprograms(&self, store: &Store, slot: usize) -> Result<&[Die], EntryError> {
         Ok(&self.unit(store, slot)?.subprograms)
     }
 }
@@ -71,7 +72,7 @@ impl Dwarf {
     pub(super) fn functions_like(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
         let found = self.functions_named_like(pattern)?;
         let (_, Some(parameters)) = split_parameters(&pattern.name) else { return Ok(found) };
-        let taking = |id: &FunctionId| -> Result<bool, Damage> {
+        let taking = |id: &FunctionId| -> Result<bool, EntryError> {
             let chain = self.store.origins(id.die())?;
             let linked = chain.iter().find_map(|(_, unit, entry)| {
                 let value = entry.attr_value(gimli::DW_AT_linkage_name);
@@ -143,7 +144,7 @@ impl Dwarf {
         }
         let mut ids: Vec<FunctionId> = self.index()?.functions().map(|function| FunctionId::of(function.die)).collect();
         ids.par_sort_unstable();
-        let functions: Result<Vec<Function>, Damage> = ids.par_iter().map(|id| self.read_function(*id)).collect();
+        let functions: Result<Vec<Function>, EntryError> = ids.par_iter().map(|id| self.read_function(*id)).collect();
         let functions = functions.map_err(|damage| self.failed(damage))?;
         if let Some(table) = FunctionTable::make(&self.elf, self.cache.as_deref(), &ids, &functions) {
             let _ = self.all_functions.set(table);
@@ -152,7 +153,7 @@ impl Dwarf {
     }
 
     /// The function, read from its DIE and the DIEs that it refers to.
-    pub(super) fn read_function(&self, id: FunctionId) -> Result<Function, Damage> {
+    pub(super) fn read_function(&self, id: FunctionId) -> Result<Function, EntryError> {
         let chain = self.store.origins(id.die())?;
         let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry)).unwrap_or_default();
         let file = chain.iter().find_map(|(_, unit, entry)| decl_file(&self.store, unit, entry)).unwrap_or_default();
@@ -184,14 +185,14 @@ impl Dwarf {
     }
 
     /// The entries that may have the function's out-of-line code: its own, and those whose origin it is.
-    pub(super) fn copies(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
+    pub(super) fn copies(&self, id: FunctionId) -> Result<Vec<Die>, EntryError> {
         let index = self.try_index()?;
         Ok(std::iter::once(id.die()).chain(index.copies_of(id.die())).collect())
     }
 
     /// Whether an entry directly in the function's code stands for a part of it that gcc has split off
     /// (`-fpartial-inlining`) and inlined back: no call is made for that, and its variables are the function's.
-    pub(super) fn is_part(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<bool, Damage> {
+    pub(super) fn is_part(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<bool, EntryError> {
         if entry.tag() != gimli::DW_TAG_inlined_subroutine {
             return Ok(false);
         }
@@ -200,7 +201,7 @@ impl Dwarf {
     }
 
     /// The entries of the function's inlined instances, without parts of the function inlined into itself.
-    pub(super) fn instances_of(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
+    pub(super) fn instances_of(&self, id: FunctionId) -> Result<Vec<Die>, EntryError> {
         let own = self.store.slot_of(id.die())?;
         if !self.try_index()?.crosses_units {
             return Ok(self.instances.unit(&self.store, own)?.inlined.of(id.die()));
@@ -209,7 +210,7 @@ impl Dwarf {
     }
 
     /// The code of one copy of the function; `None` if it has no address.
-    pub(super) fn body(&self, die: Die, function: &str) -> Result<Option<Body>, Damage> {
+    pub(super) fn body(&self, die: Die, function: &str) -> Result<Option<Body>, EntryError> {
         let (unit, entry) = self.store.entry(die)?;
         let ranges = self.code_ranges(unit, &entry)?;
         let Some(first) = ranges.first() else {
@@ -237,7 +238,7 @@ impl Dwarf {
 
     /// gcc merges functions of equal code (`-fipa-icf`) and leaves the callers of the merged one without ranges: their code
     /// is known by the symbol alone, if no other function of the name has it.
-    fn body_by_symbol(&self, name: &str) -> Result<Option<Body>, Damage> {
+    fn body_by_symbol(&self, name: &str) -> Result<Option<Body>, EntryError> {
         let Ok(symbols) = self.elf.symbols_named(name) else { return Ok(None) };
         let symbols: Vec<Symbol> = symbols.filter(|symbol| symbol.function && self.elf.is_code(symbol.at)).collect();
         let [symbol] = symbols.as_slice() else { return Ok(None) };
@@ -272,14 +273,14 @@ impl Dwarf {
     }
 
     /// The ranges of code of an entry that are in sections with code, in the order given.
-    pub(super) fn code_ranges(&self, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
+    pub(super) fn code_ranges(&self, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, EntryError> {
         let mut ranges = read_ranges(&self.store, unit, entry)?;
         ranges.retain(|range| self.elf.is_code(range.start));
         Ok(ranges)
     }
 
     /// First instruction of an inlined instance; `None` if it has no code.
-    pub(super) fn instance_address(&self, die: Die) -> Result<Option<Address>, Damage> {
+    pub(super) fn instance_address(&self, die: Die) -> Result<Option<Address>, EntryError> {
         let (unit, entry) = self.store.entry(die)?;
         let ranges = self.code_ranges(unit, &entry)?;
         let lowest = ranges.iter().map(|range| range.start).min();
@@ -288,11 +289,12 @@ impl Dwarf {
     }
 }
 
-trait Of {
+/// A sorted list of pairs that is searched by the first of them.
+trait InstancesOf {
     fn of(&self, origin: Die) -> Vec<Die>;
 }
 
-impl Of for Vec<(Die, Die)> {
+impl InstancesOf for Vec<(Die, Die)> {
     fn of(&self, origin: Die) -> Vec<Die> {
         let start = self.partition_point(|(of, _)| *of < origin);
         self.iter().skip(start).take_while(|(of, _)| *of == origin).map(|(_, instance)| *instance).collect()
@@ -300,11 +302,11 @@ impl Of for Vec<(Die, Die)> {
 }
 
 /// All inlined instances of a unit.
-fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
+fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryError> {
     let slot = store.slot(slot)?;
     let header = store.header(slot)?;
     let abbreviations = store.sections(Die(slot.start)).abbreviations(header)?;
-    let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
+    let failed = |error: gimli::Error| EntryError::at(Die(slot.start), error.to_string());
     let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
     let mut found = UnitInstances::default();
     // Of the subprogram that the entries are in, if they are in one.
@@ -347,7 +349,7 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
 
 /// Whether the call is at its callee's declaration. That is how gcc describes the call of a part that it has split off; no
 /// call in the source is there.
-fn is_called_at_its_declaration(store: &Store, call: &Entry, function: Die) -> Result<bool, Damage> {
+fn is_called_at_its_declaration(store: &Store, call: &Entry, function: Die) -> Result<bool, EntryError> {
     let chain = store.origins(function)?;
     let declared = |name| chain.iter().find_map(|(_, _, entry)| number(entry, name));
     let same = |called, name| number(call, called) == declared(name);
@@ -364,7 +366,7 @@ fn decl_file(store: &Store, unit: &Unit, entry: &Entry) -> Option<String> {
 }
 
 /// DW_AT_entry_pc, an address or (DWARF 5, 2.18) a distance from the lowest; then DW_AT_low_pc.
-fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64>, Damage> {
+fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64>, EntryError> {
     let low = match entry.attr_value(gimli::DW_AT_low_pc) {
         Some(value) => store.dwarf.attr_address(unit, value)?,
         None => None,
@@ -388,7 +390,7 @@ fn is_inside_function(entry: &Entry) -> bool {
 }
 
 /// The entry's ranges that are not empty. No function has as many parts as are read at most (in Linux 6.1, 61).
-pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
+pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, EntryError> {
     read_some_ranges(store, unit, entry, 1 << 10)
 }
 
@@ -399,7 +401,7 @@ fn read_some_ranges(
     unit: &Unit,
     entry: &Entry,
     most: usize,
-) -> Result<Vec<std::ops::Range<u64>>, Damage> {
+) -> Result<Vec<std::ops::Range<u64>>, EntryError> {
     /// Empty ones before the first.
     const MAX_EMPTY: usize = 16;
     let mut ranges = Vec::new();

@@ -6,7 +6,7 @@ use gimli::AttributeValue;
 
 use super::Dwarf;
 use super::scope::{Declared, Scopes};
-use super::store::{Damage, Die, flag};
+use super::store::{Die, EntryError, flag};
 use crate::error::Error;
 use crate::facts::{Unavailable, path_fits};
 use crate::source::{Found, GlobalPattern};
@@ -45,7 +45,7 @@ impl Dwarf {
     }
 
     /// Whether a unit whose path fits has a variable of that name outside functions, be it without a place.
-    fn is_declared_in(&self, name: &str, file: &str) -> Result<bool, Damage> {
+    fn is_declared_in(&self, name: &str, file: &str) -> Result<bool, EntryError> {
         for slot in 0..self.store.slots.len() {
             let unit = self.store.unit(slot)?;
             let path = unit.name.as_ref().map(|name| String::from_utf8_lossy(name.slice()).into_owned());
@@ -69,7 +69,7 @@ impl Dwarf {
     }
 
     /// `only`: no static variable.
-    fn find_named_global(&self, name: &str, file: Option<&str>, only: bool) -> Result<Found, Damage> {
+    fn find_named_global(&self, name: &str, file: Option<&str>, only: bool) -> Result<Found, EntryError> {
         let mut best: Option<(bool, Die)> = None;
         for die in self.try_index()?.variables_named(name.as_bytes()) {
             let (unit, entry) = self.store.entry(die)?;
@@ -93,14 +93,14 @@ impl Dwarf {
         self.locate(&Declared { name: name.to_string(), parameter: false, origins }, &scopes, 0)
     }
 
-    fn has_place(&self, die: Die) -> Result<bool, Damage> {
+    fn has_place(&self, die: Die) -> Result<bool, EntryError> {
         let origins = self.store.origins(die)?;
         let placed = |attribute| origins.iter().any(|(_, _, entry)| entry.attr_value(attribute).is_some());
         Ok(placed(gimli::DW_AT_location) || placed(gimli::DW_AT_const_value))
     }
 
     /// The value of the enumerator of that name, in whichever enumeration it is.
-    pub(super) fn find_enumerator(&self, name: &str) -> Result<Option<i64>, Damage> {
+    pub(super) fn find_enumerator(&self, name: &str) -> Result<Option<i64>, EntryError> {
         for slot in 0..self.store.slots.len() {
             let unit = self.store.unit(slot)?;
             let mut entries = unit.entries();

@@ -3,7 +3,7 @@
 //! Names of an object's functions, types and variables: what [`super::scan`] finds, as tables in the cache.
 
 use super::scan::{NamedFunction, Names};
-use super::store::{Damage, Die, Store};
+use super::store::{Die, EntryError, Store};
 use crate::facts::TypeTag;
 use crate::object::Elf;
 use crate::object::demangle::{scope_fits, split_scope};
@@ -34,14 +34,14 @@ pub(super) struct Index {
 
 impl Index {
     /// From the cache, or else made and stored there.
-    pub fn open(store: &Store, elf: &Elf, cache: Option<&Cache>) -> Result<Index, Damage> {
+    pub fn open(store: &Store, elf: &Elf, cache: Option<&Cache>) -> Result<Index, EntryError> {
         if let Some(index) = stored::find(elf, cache, WHAT).and_then(Index::of) {
             return Ok(index);
         }
         let bytes = written(&Names::read(store)?);
         stored::keep(elf, cache, WHAT, &bytes);
         Index::of(TableBytes::Made(bytes))
-            .ok_or_else(|| Damage { die: None, message: "more names than an index can have".into() })
+            .ok_or_else(|| EntryError { die: None, message: "more names than an index can have".into() })
     }
 
     fn of(bytes: TableBytes) -> Option<Index> {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::Dwarf;
-use super::store::{Damage, Die, Store, Unit};
+use super::store::{Die, EntryError, Store, Unit};
 use crate::facts::{FunctionId, Statement};
 
 /// Addresses of one line.
@@ -31,8 +31,8 @@ impl Lines {
     }
 
     /// As much of the unit's line table as can be read.
-    pub fn rows(&self, store: &Store, slot: usize) -> Result<&[Row], Damage> {
-        let cell = self.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+    pub fn rows(&self, store: &Store, slot: usize) -> Result<&[Row], EntryError> {
+        let cell = self.0.get(slot).ok_or_else(|| EntryError { die: None, message: "no such unit".into() })?;
         let unit = store.unit(slot)?;
         Ok(cell.get_or_init(|| read_rows(unit)))
     }
@@ -63,7 +63,7 @@ pub(super) fn read_rows(unit: &Unit) -> Vec<Row> {
 
 impl Dwarf {
     /// The statements in all copies of the function and its inlined instances, sorted by address.
-    pub(super) fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, Damage> {
+    pub(super) fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, EntryError> {
         let mut statements = Vec::new();
         for (copy, die) in (0..).zip(self.copies(id)?.into_iter().chain(self.instances_of(id)?)) {
             statements.extend(self.statements_of(die)?.into_iter().map(|statement| Statement { copy, ..statement }));
@@ -74,7 +74,7 @@ impl Dwarf {
     }
 
     /// The same for one body or inlined copy, in the order of its parts; the copy is not numbered.
-    pub(super) fn statements_of(&self, die: Die) -> Result<Vec<Statement>, Damage> {
+    pub(super) fn statements_of(&self, die: Die) -> Result<Vec<Statement>, EntryError> {
         let (unit, entry) = self.store.entry(die)?;
         let mut found: Vec<&Row> = Vec::new();
         let rows = self.lines.rows(&self.store, self.store.slot_of(die)?)?;

@@ -13,7 +13,7 @@ use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use super::Dwarf;
 use super::frame::FrameAddress;
 use super::scope::Scopes;
-use super::store::{Bytes, Damage, Unit, number};
+use super::store::{Bytes, EntryError, Unit, number};
 use crate::facts::{Location, Op, Piece};
 
 /// Why there is no location.
@@ -25,24 +25,24 @@ pub(super) enum Fault {
     Missing(String),
     /// It needs what a register held at the function's entry, which only the callers know.
     OfCaller,
-    Damage(Damage),
+    EntryError(EntryError),
 }
 
-impl From<Damage> for Fault {
-    fn from(damage: Damage) -> Fault {
-        Fault::Damage(damage)
+impl From<EntryError> for Fault {
+    fn from(damage: EntryError) -> Fault {
+        Fault::EntryError(damage)
     }
 }
 
 impl From<Exceeded> for Fault {
     fn from(error: Exceeded) -> Fault {
-        Fault::Damage(error.into())
+        Fault::EntryError(error.into())
     }
 }
 
 impl From<gimli::Error> for Fault {
     fn from(error: gimli::Error) -> Fault {
-        Fault::Damage(error.into())
+        Fault::EntryError(error.into())
     }
 }
 

@@ -9,7 +9,6 @@
 
 mod callers;
 mod calls;
-mod elsewhere;
 mod export;
 mod frame;
 mod function_table;
@@ -19,6 +18,7 @@ mod index;
 mod line_table;
 mod lines;
 mod location;
+mod other_lines;
 mod scan;
 mod scope;
 mod shared;
@@ -36,7 +36,7 @@ use functions::Instances;
 use index::Index;
 use lines::Lines;
 use spile_base::cache::Cache;
-use store::{Damage, Die, Store};
+use store::{Die, EntryError, Store};
 
 use crate::error::Error;
 use crate::facts::{FunctionId, InlinedCode, TypeId};
@@ -48,7 +48,7 @@ pub(crate) struct Dwarf {
     store: Store,
     elf: Arc<Elf>,
     frames: Frames,
-    index: OnceLock<Result<Index, Damage>>,
+    index: OnceLock<Result<Index, EntryError>>,
     /// All functions, as an earlier run has stored them in the cache.
     cached_functions: OnceLock<Option<FunctionTable>>,
     /// All functions, as this run has read them.
@@ -79,7 +79,7 @@ impl Dwarf {
         })
     }
 
-    fn try_index(&self) -> Result<&Index, Damage> {
+    fn try_index(&self) -> Result<&Index, EntryError> {
         self.index
             .get_or_init(|| Index::open(&self.store, &self.elf, self.cache.as_deref()))
             .as_ref()
@@ -90,7 +90,7 @@ impl Dwarf {
         self.try_index().map_err(|damage| self.failed(damage))
     }
 
-    fn failed(&self, damage: Damage) -> Error {
+    fn failed(&self, damage: EntryError) -> Error {
         store::damaged(&self.elf, damage)
     }
 }

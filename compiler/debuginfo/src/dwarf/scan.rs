@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gimli::{AttributeValue, DwTag, UnitOffset};
 use rayon::prelude::*;
 
-use super::store::{Bytes, Damage, Die, Slot, Store, Unit};
+use super::store::{Bytes, Die, EntryError, Slot, Store, Unit};
 use crate::facts::TypeTag;
 use crate::object::demangle::fits;
 use spile_base::glob;
@@ -83,8 +83,8 @@ impl Names {
         self.scopes.get(&die).map_or(&[], |scope| scope.as_bytes())
     }
 
-    pub fn read(store: &Store) -> Result<Names, Damage> {
-        let one = |mut partial: Partial, slot: usize| -> Result<Partial, Damage> {
+    pub fn read(store: &Store) -> Result<Names, EntryError> {
+        let one = |mut partial: Partial, slot: usize| -> Result<Partial, EntryError> {
             scan(store, slot, &mut partial)?;
             Ok(partial)
         };
@@ -122,7 +122,7 @@ impl Partial {
 
 /// The attributes that are read of a top-level entry.
 #[derive(Default)]
-struct Seen {
+struct EntryAttributes {
     name: Option<AttributeValue<Bytes>>,
     origin: Option<AttributeValue<Bytes>>,
     specification: Option<AttributeValue<Bytes>>,
@@ -152,11 +152,11 @@ struct Reading<'s> {
     early: Vec<(Die, Die)>,
 }
 
-fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage> {
+fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), EntryError> {
     let slot = store.slot(index)?;
     let header = store.header(slot)?;
     let abbreviations = store.sections(Die(slot.start)).abbreviations(header)?;
-    let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
+    let failed = |error: gimli::Error| EntryError::at(Die(slot.start), error.to_string());
     let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
     let Some(root) = raw.read_abbreviation().map_err(failed)? else {
         return Ok(());
@@ -187,7 +187,7 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage
         let tag = abbreviation.tag();
         let enters = abbreviation.has_children() && reading.enters(tag);
         let wanted = is_wanted(tag) || enters || reading.nests && tag == gimli::DW_TAG_member;
-        let mut seen = Seen::default();
+        let mut seen = EntryAttributes::default();
         let specs = abbreviation.attributes();
         let mut skipped = 0;
         for (at, spec) in specs.iter().enumerate() {
@@ -256,7 +256,7 @@ fn is_read(name: gimli::DwAt) -> bool {
     )
 }
 
-impl Seen {
+impl EntryAttributes {
     fn take(&mut self, name: gimli::DwAt, value: AttributeValue<Bytes>) {
         match name {
             gimli::DW_AT_name => self.name = Some(value),
@@ -293,7 +293,7 @@ impl Reading<'_> {
         self.nests && has_names && self.scopes.len() < MOST_SCOPES
     }
 
-    fn enter(&mut self, seen: &Seen) -> Result<(), Damage> {
+    fn enter(&mut self, seen: &EntryAttributes) -> Result<(), EntryError> {
         let name = text(self.store, self.index, seen)?;
         let name = name.map_or("(anonymous namespace)".into(), String::from_utf8_lossy);
         let scope = match self.scopes.last() {
@@ -307,7 +307,7 @@ impl Reading<'_> {
     }
 
     /// The scope of an entry that is read: its own, or that of the one that declares it.
-    fn scope_of(&mut self, die: Die, seen: &Seen) -> Option<Arc<str>> {
+    fn scope_of(&mut self, die: Die, seen: &EntryAttributes) -> Option<Arc<str>> {
         let declared = seen.specification.and_then(|at| self.store.target(Die(self.slot.start), at));
         let Some((declaration, _)) = declared else { return self.scopes.last().cloned() };
         let scope = self.declared.get(&declaration).cloned();
@@ -317,7 +317,13 @@ impl Reading<'_> {
         scope
     }
 
-    fn add(&mut self, tag: DwTag, offset: UnitOffset, seen: &Seen, partial: &mut Partial) -> Result<(), Damage> {
+    fn add(
+        &mut self,
+        tag: DwTag,
+        offset: UnitOffset,
+        seen: &EntryAttributes,
+        partial: &mut Partial,
+    ) -> Result<(), EntryError> {
         let die = Die(self.slot.start.saturating_add(offset.0 as u32));
         let scope = if self.nests { self.scope_of(die, seen) } else { None };
         if let Some(scope) = &scope
@@ -352,7 +358,7 @@ impl Reading<'_> {
     }
 
     /// The name of an entry; it may be that of the one that declares it.
-    fn name_of(&self, die: Die, seen: &Seen) -> Result<Option<Text>, Damage> {
+    fn name_of(&self, die: Die, seen: &EntryAttributes) -> Result<Option<Text>, EntryError> {
         if seen.specification.is_none() || seen.name.is_some() {
             return text(self.store, self.index, seen);
         }
@@ -362,7 +368,7 @@ impl Reading<'_> {
 }
 
 /// The name; the unit need not be parsed as a whole where the form is an offset of a string.
-fn text(store: &Store, index: usize, seen: &Seen) -> Result<Option<Text>, Damage> {
+fn text(store: &Store, index: usize, seen: &EntryAttributes) -> Result<Option<Text>, EntryError> {
     let name = match seen.name {
         Some(AttributeValue::DebugStrRef(offset)) => {
             store.sections(Die(store.slot(index)?.start)).string(offset).ok().map(|text| text.slice())

@@ -4,7 +4,7 @@
 //! blocks around the address, and of calls inlined there.
 
 use super::Dwarf;
-use super::store::{Damage, Die, Entry, Unit, die_at};
+use super::store::{Die, Entry, EntryError, Unit, die_at};
 use crate::facts::FunctionId;
 
 /// Nesting of blocks and inlined calls; deeper is damage.
@@ -24,7 +24,7 @@ pub(super) struct Scopes {
 
 impl Dwarf {
     /// The scopes around an address of the function, innermost first; `None` if the function has no code there.
-    pub(super) fn scopes(&self, id: FunctionId, at: u64) -> Result<Option<Scopes>, Damage> {
+    pub(super) fn scopes(&self, id: FunctionId, at: u64) -> Result<Option<Scopes>, EntryError> {
         let mut best: Option<(bool, Die, bool)> = None;
         for die in self.copies(id)? {
             let (unit, entry) = self.store.entry(die)?;
@@ -55,13 +55,13 @@ impl Dwarf {
         Ok(Some(scopes))
     }
 
-    fn body_entry(&self, die: Die) -> Result<Option<u64>, Damage> {
+    fn body_entry(&self, die: Die) -> Result<Option<u64>, EntryError> {
         let body = self.body(die, "")?;
         Ok(body.and_then(|body| self.elf.flat(body.entry)))
     }
 
     /// Adds the blocks and inlined calls under `root` that contain the address.
-    fn descend(&self, id: FunctionId, root: Die, at: u64, scopes: &mut Scopes) -> Result<(), Damage> {
+    fn descend(&self, id: FunctionId, root: Die, at: u64, scopes: &mut Scopes) -> Result<(), EntryError> {
         let mut next = Some((root, false));
         for _ in 0..MAX_DEPTH {
             let Some((die, inlined)) = next.take() else {
@@ -90,7 +90,7 @@ impl Dwarf {
     }
 
     /// The top-level function that an entry is nested in.
-    pub(super) fn subprogram_around(&self, inner: Die) -> Result<Option<Die>, Damage> {
+    pub(super) fn subprogram_around(&self, inner: Die) -> Result<Option<Die>, EntryError> {
         let subprograms = self.instances.subprograms(&self.store, self.store.slot_of(inner)?)?;
         let before = subprograms.partition_point(|die| *die < inner);
         Ok(before.checked_sub(1).and_then(|at| subprograms.get(at)).copied())
@@ -98,7 +98,7 @@ impl Dwarf {
 
     /// Formal parameters and variables directly in a scope, with the entries that describe them, each entry's own
     /// attributes first.
-    pub(super) fn variables_in(&self, scope: Die) -> Result<Vec<Declared<'_>>, Damage> {
+    pub(super) fn variables_in(&self, scope: Die) -> Result<Vec<Declared<'_>>, EntryError> {
         let (unit, children) = self.children(scope)?;
         let mut variables = Vec::new();
         for entry in children {

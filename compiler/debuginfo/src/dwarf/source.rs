@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use super::Dwarf;
-use super::store::Damage;
+use super::store::EntryError;
 use crate::error::Error;
 use crate::facts::{
-    Call, Elsewhere, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, Statement, Type, TypeId,
+    Call, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines, Statement, Type, TypeId,
     TypeTag, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
@@ -16,7 +16,7 @@ use crate::source::{Form, Found, GlobalPattern, Source};
 
 impl Dwarf {
     /// What is read, with the file's name where that is damaged.
-    fn read<T>(&self, result: Result<T, Damage>) -> Result<T, Error> {
+    fn read<T>(&self, result: Result<T, EntryError>) -> Result<T, Error> {
         result.map_err(|damage| self.failed(damage))
     }
 }
@@ -70,8 +70,8 @@ impl Source for Dwarf {
         self.read(self.read_locals(id, at))
     }
 
-    fn elsewhere(&self, id: FunctionId, at: Address, name: &str) -> Result<Elsewhere, Error> {
-        self.read(self.find_elsewhere(id, at, name))
+    fn other_lines(&self, id: FunctionId, at: Address, name: &str) -> Result<OtherLines, Error> {
+        self.read(self.find_other_lines(id, at, name))
     }
 
     fn global(&self, pattern: GlobalPattern) -> Result<Found, Error> {

@@ -58,9 +58,9 @@ pub(super) struct Slot {
 const UNITS: [usize; 1] = [2];
 const WHAT: &str = "units";
 
-fn check_count(slots: &[Slot]) -> Result<(), Damage> {
+fn check_count(slots: &[Slot]) -> Result<(), EntryError> {
     match slots.len() > MAX_UNITS {
-        true => Err(Damage { die: None, message: format!("more than the {MAX_UNITS} units that are allowed") }),
+        true => Err(EntryError { die: None, message: format!("more than the {MAX_UNITS} units that are allowed") }),
         false => Ok(()),
     }
 }
@@ -88,27 +88,27 @@ pub(super) struct Store {
 
 /// Why an entry could not be read, before it is known which file it is of.
 #[derive(Clone, Debug)]
-pub(super) struct Damage {
+pub(super) struct EntryError {
     pub die: Option<Die>,
     pub message: String,
 }
 
-impl From<gimli::Error> for Damage {
-    fn from(error: gimli::Error) -> Damage {
-        Damage { die: None, message: error.to_string() }
+impl From<gimli::Error> for EntryError {
+    fn from(error: gimli::Error) -> EntryError {
+        EntryError { die: None, message: error.to_string() }
     }
 }
 
-impl From<Exceeded> for Damage {
-    fn from(error: Exceeded) -> Damage {
-        Damage { die: None, message: error.to_string() }
+impl From<Exceeded> for EntryError {
+    fn from(error: Exceeded) -> EntryError {
+        EntryError { die: None, message: error.to_string() }
     }
 }
 
-impl Damage {
+impl EntryError {
     /// Damage of this entry.
-    pub fn at(die: Die, message: impl Into<String>) -> Damage {
-        Damage { die: Some(die), message: message.into() }
+    pub fn at(die: Die, message: impl Into<String>) -> EntryError {
+        EntryError { die: Some(die), message: message.into() }
     }
 }
 
@@ -167,7 +167,7 @@ impl Store {
     }
 
     /// Where the units are, by their headers; stored for the next run.
-    fn find_units(&self, elf: &Elf, cache: Option<&Cache>) -> Result<Vec<Slot>, Damage> {
+    fn find_units(&self, elf: &Elf, cache: Option<&Cache>) -> Result<Vec<Slot>, EntryError> {
         let slots = self.read_headers()?;
         let mut writer = Writer::new(&UNITS);
         slots.iter().for_each(|slot| writer.row(0, &[slot.start, slot.end]));
@@ -175,7 +175,7 @@ impl Store {
         Ok(slots)
     }
 
-    fn read_headers(&self) -> Result<Vec<Slot>, Damage> {
+    fn read_headers(&self) -> Result<Vec<Slot>, EntryError> {
         let mut slots = Vec::new();
         let mut headers = self.dwarf.units();
         while let Some(header) = headers.next()? {
@@ -224,24 +224,24 @@ impl Store {
     }
 
     /// Index of the unit that the entry is in.
-    pub fn slot_of(&self, die: Die) -> Result<usize, Damage> {
+    pub fn slot_of(&self, die: Die) -> Result<usize, EntryError> {
         let index = self.slots.partition_point(|slot| slot.start <= die.0).checked_sub(1);
         let index = index.filter(|index| self.slots.get(*index).is_some_and(|slot| die.0 < slot.end));
-        index.ok_or_else(|| Damage::at(die, "in no unit"))
+        index.ok_or_else(|| EntryError::at(die, "in no unit"))
     }
 
     /// The unit's place in the sections, and its header; an error if the index is out of range.
-    pub(super) fn slot(&self, index: usize) -> Result<&Slot, Damage> {
-        self.slots.get(index).ok_or_else(|| Damage { die: None, message: "no such unit".into() })
+    pub(super) fn slot(&self, index: usize) -> Result<&Slot, EntryError> {
+        self.slots.get(index).ok_or_else(|| EntryError { die: None, message: "no such unit".into() })
     }
 
-    pub fn header<'s>(&self, slot: &'s Slot) -> Result<&'s gimli::UnitHeader<Bytes>, Damage> {
+    pub fn header<'s>(&self, slot: &'s Slot) -> Result<&'s gimli::UnitHeader<Bytes>, EntryError> {
         let offset = DebugInfoOffset(slot.start as usize);
         let read = || self.sections(Die(slot.start)).debug_info.header_from_offset(offset);
-        slot.header.get_or_init(read).as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
+        slot.header.get_or_init(read).as_ref().map_err(|error| EntryError::at(Die(slot.start), error.to_string()))
     }
 
-    pub fn unit(&self, slot: usize) -> Result<&Unit, Damage> {
+    pub fn unit(&self, slot: usize) -> Result<&Unit, EntryError> {
         let slot = self.slot(slot)?;
         let header = *self.header(slot)?;
         let parse = || {
@@ -249,7 +249,7 @@ impl Store {
             gimli::Unit::new_with_abbreviations(sections, header, self.abbreviations_of(slot, sections, &header)?)
         };
         let unit = slot.unit.get_or_init(parse);
-        unit.as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
+        unit.as_ref().map_err(|error| EntryError::at(Die(slot.start), error.to_string()))
     }
 
     /// The unit's table of abbreviations; parsed once, for any number of units can have the same long one.
@@ -271,32 +271,36 @@ impl Store {
         Ok(all.entry(key).or_insert(abbreviations).clone())
     }
 
-    pub fn unit_of(&self, die: Die) -> Result<&Unit, Damage> {
+    pub fn unit_of(&self, die: Die) -> Result<&Unit, EntryError> {
         self.unit(self.slot_of(die)?)
     }
 
     /// The entry and its unit.
-    pub fn entry(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
+    pub fn entry(&self, die: Die) -> Result<(&Unit, Entry), EntryError> {
         let slot = self.slot_of(die)?;
         let unit = self.unit(slot)?;
         let entry = unit.entry(UnitOffset((die.0 - self.slot(slot)?.start) as usize));
-        let entry = entry.map_err(|error| Damage::at(die, error.to_string()))?;
-        if entry.is_null() { Err(Damage::at(die, "the end of a list instead of an entry")) } else { Ok((unit, entry)) }
+        let entry = entry.map_err(|error| EntryError::at(die, error.to_string()))?;
+        if entry.is_null() {
+            Err(EntryError::at(die, "the end of a list instead of an entry"))
+        } else {
+            Ok((unit, entry))
+        }
     }
 
     /// The entry that an attribute refers to.
-    pub fn reference(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Result<Option<Die>, Damage> {
+    pub fn reference(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Result<Option<Die>, EntryError> {
         match value {
             AttributeValue::UnitRef(offset) => Ok(Some(die_at(unit, offset)?)),
             AttributeValue::DebugTypesRef(_) => {
-                Err(Damage { die: None, message: "types in units of their own (-fdebug-types-section)".into() })
+                Err(EntryError { die: None, message: "types in units of their own (-fdebug-types-section)".into() })
             }
             value => Ok(self.target(die_at(unit, UnitOffset(0))?, value).map(|(die, _)| die)),
         }
     }
 
     /// The entry that an attribute refers to; None: there is no such attribute.
-    pub fn reference_attr(&self, unit: &Unit, entry: &Entry, name: DwAt) -> Result<Option<Die>, Damage> {
+    pub fn reference_attr(&self, unit: &Unit, entry: &Entry, name: DwAt) -> Result<Option<Die>, EntryError> {
         entry.attr_value(name).map_or(Ok(None), |value| self.reference(unit, value))
     }
 
@@ -308,10 +312,10 @@ impl Store {
     }
 
     /// Charges a name that is listed.
-    pub fn list(&self, name: &[u8]) -> Result<(), Damage> {
+    pub fn list(&self, name: &[u8]) -> Result<(), EntryError> {
         let listed = self.listed.fetch_add(name.len() as u64, Ordering::Relaxed).saturating_add(name.len() as u64);
         match listed > self.most_listed {
-            true => Err(Damage { die: None, message: format!("names of more than {} bytes", self.most_listed) }),
+            true => Err(EntryError { die: None, message: format!("names of more than {} bytes", self.most_listed) }),
             false => Ok(()),
         }
     }
@@ -324,12 +328,12 @@ impl Store {
 
     /// The entries that together describe one thing: the entry itself, then its abstract origin or specification, and so
     /// on.
-    pub fn origins(&self, die: Die) -> Result<Vec<(Die, &Unit, Entry)>, Damage> {
+    pub fn origins(&self, die: Die) -> Result<Vec<(Die, &Unit, Entry)>, EntryError> {
         let mut chain = Vec::new();
         let mut next = Some(die);
         while let Some(die) = next {
             if chain.len() >= MAX_CHAIN {
-                return Err(Damage::at(die, "abstract origins without an end"));
+                return Err(EntryError::at(die, "abstract origins without an end"));
             }
             let (unit, entry) = self.entry(die)?;
             next = self.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?;
@@ -375,22 +379,22 @@ fn shortened<'p>(path: &'p str, built_in: &str) -> &'p str {
 }
 
 /// The offset in `.debug_info` of an entry of the unit.
-pub(super) fn die_at(unit: &Unit, offset: UnitOffset) -> Result<Die, Damage> {
+pub(super) fn die_at(unit: &Unit, offset: UnitOffset) -> Result<Die, EntryError> {
     let offset = offset.to_debug_info_offset(&unit.header).and_then(|offset| u32::try_from(offset.0).ok());
-    offset.map(Die).ok_or_else(|| Damage { die: None, message: "a reference that leads out of the section".into() })
+    offset.map(Die).ok_or_else(|| EntryError { die: None, message: "a reference that leads out of the section".into() })
 }
 
 /// None: of another kind.
-fn slot(header: gimli::UnitHeader<Bytes>) -> Result<Option<Slot>, Damage> {
+fn slot(header: gimli::UnitHeader<Bytes>) -> Result<Option<Slot>, EntryError> {
     let Some(DebugInfoOffset(start)) = header.debug_info_offset() else {
         return Ok(None);
     };
     let end = start.saturating_add(header.length_including_self());
     let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else {
-        return Err(Damage { die: None, message: "more than 4 GB of .debug_info".into() });
+        return Err(EntryError { die: None, message: "more than 4 GB of .debug_info".into() });
     };
     if header.address_size() != 8 {
-        return Err(Damage::at(Die(start), format!("a unit with addresses of {} bytes", header.address_size())));
+        return Err(EntryError::at(Die(start), format!("a unit with addresses of {} bytes", header.address_size())));
     }
     Ok(Some(Slot { header: Ok(header).into(), ..Slot::at(start, end) }))
 }
@@ -429,7 +433,7 @@ fn load(elf: &Elf, section: SectionId, before: usize, owned: &mut Vec<Vec<u8>>) 
 }
 
 /// The error to report for damaged DWARF in the file.
-pub(super) fn damaged(elf: &Elf, damage: Damage) -> Error {
+pub(super) fn damaged(elf: &Elf, damage: EntryError) -> Error {
     let offset = damage.die.map(|die| u64::from(die.0));
     Error::Dwarf { path: elf.path().into(), offset, message: damage.message }
 }

@@ -6,22 +6,22 @@ use gimli::AttributeValue;
 use spile_abi::budget::{Budget, USUAL};
 
 use super::Dwarf;
-use super::store::{Damage, Die, Entry, Unit, flag, number};
+use super::store::{Die, Entry, EntryError, Unit, flag, number};
 use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag};
 
 impl Dwarf {
     /// Target of DW_AT_type; `None` is `void`.
-    pub(super) fn type_of(&self, unit: &Unit, entry: &Entry) -> Result<Option<TypeId>, Damage> {
+    pub(super) fn type_of(&self, unit: &Unit, entry: &Entry) -> Result<Option<TypeId>, EntryError> {
         Ok(self.store.reference_attr(unit, entry, gimli::DW_AT_type)?.map(TypeId::of))
     }
 
     /// The type, with all its members.
-    pub(super) fn read_type(&self, id: TypeId) -> Result<Type, Damage> {
+    pub(super) fn read_type(&self, id: TypeId) -> Result<Type, EntryError> {
         self.read_as(id, Extent::Whole)
     }
 
     /// The type, with as many of its members as `extent` asks for.
-    pub(super) fn read_as(&self, id: TypeId, extent: Extent) -> Result<Type, Damage> {
+    pub(super) fn read_as(&self, id: TypeId, extent: Extent) -> Result<Type, EntryError> {
         let (unit, entry) = self.unrestricted(id.die())?;
         let name = self.store.name(unit, &entry);
         let target = || self.type_of(unit, &entry);
@@ -51,7 +51,7 @@ impl Dwarf {
                 self.enumeration(id.die(), name, extent)?
             }
             gimli::DW_TAG_array_type => {
-                let element = target()?.ok_or_else(|| Damage::at(id.die(), "an array of nothing"))?;
+                let element = target()?.ok_or_else(|| EntryError::at(id.die(), "an array of nothing"))?;
                 let mut counts = self.counts(id.die())?;
                 counts.drain(..usize::from(id.dimensions).min(counts.len()));
                 Type::Array { element, counts }
@@ -61,25 +61,31 @@ impl Dwarf {
             gimli::DW_TAG_unspecified_type => {
                 Type::Incomplete { name: name.filter(|name| !name.is_empty()).unwrap_or_else(|| "void".into()) }
             }
-            tag => return Err(Damage::at(id.die(), format!("{tag} as a type"))),
+            tag => return Err(EntryError::at(id.die(), format!("{tag} as a type"))),
         })
     }
 
     /// The entry, or what it qualifies with `restrict` or `_Atomic`, which no caller distinguishes.
-    pub(super) fn unrestricted(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
+    pub(super) fn unrestricted(&self, die: Die) -> Result<(&Unit, Entry), EntryError> {
         let (mut unit, mut entry) = self.store.entry(die)?;
         for _ in 0..MAX_CHAIN {
             if !matches!(entry.tag(), gimli::DW_TAG_restrict_type | gimli::DW_TAG_atomic_type) {
                 return Ok((unit, entry));
             }
             let target = self.store.reference_attr(unit, &entry, gimli::DW_AT_type)?;
-            (unit, entry) = self.store.entry(target.ok_or_else(|| Damage::at(die, "a qualifier of nothing"))?)?;
+            (unit, entry) = self.store.entry(target.ok_or_else(|| EntryError::at(die, "a qualifier of nothing"))?)?;
         }
-        Err(Damage::at(die, "qualifiers without an end"))
+        Err(EntryError::at(die, "qualifiers without an end"))
     }
 
     /// The definition of a struct that the entry only declares.
-    fn definition(&self, tag: TypeTag, name: Option<String>, keyword: &str, extent: Extent) -> Result<Type, Damage> {
+    fn definition(
+        &self,
+        tag: TypeTag,
+        name: Option<String>,
+        keyword: &str,
+        extent: Extent,
+    ) -> Result<Type, EntryError> {
         let incomplete =
             |name: Option<String>| Type::Incomplete { name: format!("{keyword} {}", name.unwrap_or_default()) };
         let Some(text) = &name else {
@@ -94,23 +100,23 @@ impl Dwarf {
     }
 
     /// The children of an entry, as many as the budget allows.
-    pub(super) fn children(&self, die: Die) -> Result<(&Unit, Vec<Entry>), Damage> {
+    pub(super) fn children(&self, die: Die) -> Result<(&Unit, Vec<Entry>), EntryError> {
         let slot = self.store.slot_of(die)?;
         let unit = self.store.unit(slot)?;
         let offset = gimli::UnitOffset((die.0 - self.store.slot(slot)?.start) as usize);
-        let failed = |error: gimli::Error| Damage::at(die, error.to_string());
+        let failed = |error: gimli::Error| EntryError::at(die, error.to_string());
         let mut tree = unit.entries_tree(Some(offset)).map_err(failed)?;
         let mut nodes = tree.root().map_err(failed)?.children();
         let mut children = Vec::new();
         let budget = Budget::new("members, values or parameters of one type, or variables of one scope", USUAL);
         while let Some(node) = nodes.next().map_err(failed)? {
             children.push(node.entry().clone());
-            budget.width(children.len()).map_err(|error| Damage::at(die, error.to_string()))?;
+            budget.width(children.len()).map_err(|error| EntryError::at(die, error.to_string()))?;
         }
         Ok((unit, children))
     }
 
-    fn members(&self, die: Die) -> Result<Vec<Member>, Damage> {
+    fn members(&self, die: Die) -> Result<Vec<Member>, EntryError> {
         let (unit, children) = self.children(die)?;
         let mut members = Vec::new();
         for entry in &children {
@@ -131,7 +137,7 @@ impl Dwarf {
     }
 
     /// A pointer to a member: an offset, or for a function two words (Itanium C++ ABI, 2.3).
-    fn member_pointer(&self, unit: &Unit, entry: &Entry) -> Result<Type, Damage> {
+    fn member_pointer(&self, unit: &Unit, entry: &Entry) -> Result<Type, EntryError> {
         let of_function = match self.type_of(unit, entry)? {
             Some(of) => self.store.entry(of.die())?.1.tag() == gimli::DW_TAG_subroutine_type,
             None => false,
@@ -140,7 +146,12 @@ impl Dwarf {
         Ok(Type::Base { name: "pointer to member".into(), size, encoding: BaseEncoding::Unsigned })
     }
 
-    fn member_place(&self, unit: &Unit, entry: &Entry, type_id: TypeId) -> Result<(u64, Option<MemberBits>), Damage> {
+    fn member_place(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        type_id: TypeId,
+    ) -> Result<(u64, Option<MemberBits>), EntryError> {
         let offset = member_location(unit, entry)?;
         let Some(bits) = number(entry, gimli::DW_AT_bit_size).filter(|bits| (1..=64).contains(bits)) else {
             return Ok((offset, None));
@@ -165,7 +176,7 @@ impl Dwarf {
 
     /// Size and sign of the integer that a bit-field or an enumeration is stored as; None: it is not an integer. Only the
     /// chain of names and qualifiers is followed, which may be a cycle.
-    fn integer_type(&self, die: Die) -> Result<Option<(u64, bool)>, Damage> {
+    fn integer_type(&self, die: Die) -> Result<Option<(u64, bool)>, EntryError> {
         let mut at = die;
         for _ in 0..MAX_CHAIN {
             let (unit, entry) = self.store.entry(at)?;
@@ -190,10 +201,10 @@ impl Dwarf {
                 None => return Ok(None),
             }
         }
-        Err(Damage::at(die, "an integer type without an end"))
+        Err(EntryError::at(die, "an integer type without an end"))
     }
 
-    fn enumeration(&self, die: Die, name: Option<String>, extent: Extent) -> Result<Type, Damage> {
+    fn enumeration(&self, die: Die, name: Option<String>, extent: Extent) -> Result<Type, EntryError> {
         let (unit, entry) = self.store.entry(die)?;
         let children = if extent == Extent::Whole { self.children(die)?.1 } else { Vec::new() };
         let mut values = Vec::new();
@@ -212,7 +223,7 @@ impl Dwarf {
         Ok(Type::Enum { name, size, signed, values })
     }
 
-    fn counts(&self, die: Die) -> Result<Vec<Option<u64>>, Damage> {
+    fn counts(&self, die: Die) -> Result<Vec<Option<u64>>, EntryError> {
         let (_, children) = self.children(die)?;
         let ranges = children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_subrange_type);
         let counts: Vec<Option<u64>> = ranges
@@ -229,7 +240,7 @@ impl Dwarf {
         Ok(if counts.is_empty() { vec![None] } else { counts })
     }
 
-    fn function_type(&self, die: Die) -> Result<Type, Damage> {
+    fn function_type(&self, die: Die) -> Result<Type, EntryError> {
         let (unit, children) = self.children(die)?;
         let (_, entry) = self.store.entry(die)?;
         let mut parameters = Vec::new();
@@ -247,7 +258,7 @@ fn is_static(entry: &Entry) -> bool {
 }
 
 /// DW_AT_data_member_location: a number, or in DWARF 2 an expression that adds one. 0 if absent, as in unions.
-fn member_location(unit: &Unit, entry: &Entry) -> Result<u64, Damage> {
+fn member_location(unit: &Unit, entry: &Entry) -> Result<u64, EntryError> {
     let expression = match entry.attr_value(gimli::DW_AT_data_member_location) {
         Some(AttributeValue::Exprloc(expression)) => expression,
         Some(AttributeValue::Block(block)) => gimli::Expression(block),
@@ -256,7 +267,7 @@ fn member_location(unit: &Unit, entry: &Entry) -> Result<u64, Damage> {
     };
     match expression.operations(unit.encoding()).next()? {
         Some(gimli::Operation::PlusConstant { value } | gimli::Operation::UnsignedConstant { value }) => Ok(value),
-        _ => Err(Damage { die: None, message: "a member at an offset that is computed at run time".into() }),
+        _ => Err(EntryError { die: None, message: "a member at an offset that is computed at run time".into() }),
     }
 }
 

@@ -10,7 +10,7 @@ use spile_abi::budget::Budget;
 use super::Dwarf;
 use super::location::{self, Fault, Place};
 use super::scope::{Declared, Scopes};
-use super::store::{Bytes, Damage, Die, Entry, Unit};
+use super::store::{Bytes, Die, Entry, EntryError, Unit};
 use crate::facts::{FoundVariable, FunctionId, Location, Op, TypeId, Unavailable, Variable};
 use crate::object::Address;
 use crate::source::Found;
@@ -41,13 +41,13 @@ fn locals_of<'d, 's>(declared: &'d [Vec<Declared<'s>>]) -> Vec<&'d Declared<'s>>
 
 impl Dwarf {
     /// Parameters, in order; those without a name are left out.
-    pub(super) fn read_parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Damage> {
+    pub(super) fn read_parameters(&self, id: FunctionId) -> Result<Vec<Variable>, EntryError> {
         let declared = self.variables_in(id.die())?;
         self.described(declared.iter().filter(|variable| variable.parameter))
     }
 
     /// Local variables in scope at the address, outermost first.
-    pub(super) fn read_locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, Damage> {
+    pub(super) fn read_locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, EntryError> {
         let Some(scopes) = self.scopes_at(id, at)? else {
             return Ok(Vec::new());
         };
@@ -58,7 +58,7 @@ impl Dwarf {
     pub(super) fn described<'v>(
         &self,
         declared: impl Iterator<Item = &'v Declared<'v>>,
-    ) -> Result<Vec<Variable>, Damage> {
+    ) -> Result<Vec<Variable>, EntryError> {
         let mut variables = Vec::new();
         for variable in declared {
             if let Some(type_id) = self.declared_type(variable)? {
@@ -68,7 +68,7 @@ impl Dwarf {
         Ok(variables)
     }
 
-    fn declared_type(&self, variable: &Declared) -> Result<Option<TypeId>, Damage> {
+    fn declared_type(&self, variable: &Declared) -> Result<Option<TypeId>, EntryError> {
         for (_, unit, entry) in &variable.origins {
             if let Some(type_id) = self.type_of(unit, entry)? {
                 return Ok(Some(type_id));
@@ -78,17 +78,17 @@ impl Dwarf {
     }
 
     /// What each scope declares.
-    fn declared_in(&self, scopes: &[Die]) -> Result<Vec<Vec<Declared<'_>>>, Damage> {
+    fn declared_in(&self, scopes: &[Die]) -> Result<Vec<Vec<Declared<'_>>>, EntryError> {
         scopes.iter().map(|scope| self.variables_in(*scope)).collect()
     }
 
-    fn scopes_at(&self, id: FunctionId, at: Address) -> Result<Option<Scopes>, Damage> {
+    fn scopes_at(&self, id: FunctionId, at: Address) -> Result<Option<Scopes>, EntryError> {
         self.elf.flat(at).map_or(Ok(None), |at| self.scopes(id, at))
     }
 
     /// Parameters and then locals in scope at the address, each with where it is there, if that can be had; where else a
     /// variable is that is optimised out is not looked for.
-    pub(super) fn variables_at(&self, id: FunctionId, at: Address) -> Result<Vec<PlacedVariable>, Damage> {
+    pub(super) fn variables_at(&self, id: FunctionId, at: Address) -> Result<Vec<PlacedVariable>, EntryError> {
         let parameters = self.variables_in(id.die())?;
         let Some((scopes, flat)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else { return Ok(Vec::new()) };
         let mut names: Vec<(bool, Variable)> = self
@@ -112,7 +112,7 @@ impl Dwarf {
     }
 
     /// The variable `name` at an address of the function: the innermost that is in scope, else one of the unit.
-    pub(super) fn find_variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, Damage> {
+    pub(super) fn find_variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, EntryError> {
         match self.find_local(id, at, name)? {
             Some(found) => Ok(found),
             None if self.scopes_at(id, at)?.is_none() => Ok(Err(Unavailable::Unknown)),
@@ -121,7 +121,7 @@ impl Dwarf {
     }
 
     /// The same for the function's own variables alone.
-    pub(super) fn find_local(&self, id: FunctionId, at: Address, name: &str) -> Result<Option<Found>, Damage> {
+    pub(super) fn find_local(&self, id: FunctionId, at: Address, name: &str) -> Result<Option<Found>, EntryError> {
         let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
             return Ok(None);
         };
@@ -135,7 +135,7 @@ impl Dwarf {
         Ok(None)
     }
 
-    fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<Found, Damage> {
+    fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<Found, EntryError> {
         // The compiler may omit from a copy what it has optimised out there.
         if self.variables_in(id.die())?.iter().any(|variable| variable.name == name) {
             return Ok(Err(Unavailable::OptimizedOut));
@@ -144,7 +144,7 @@ impl Dwarf {
     }
 
     /// Type and location of a variable at an address, or why it has none there.
-    pub(super) fn locate(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Found, Damage> {
+    pub(super) fn locate(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Found, EntryError> {
         let Some(type_id) = self.declared_type(variable)? else {
             return Ok(Err(Unavailable::Unsupported("it has no type".into())));
         };
@@ -156,12 +156,12 @@ impl Dwarf {
                 Err(Unavailable::Unsupported("its value is only known at the function's entry".into()))
             }
             Err(Fault::OptimizedOut) => Err(Unavailable::OptimizedOut),
-            Err(Fault::Damage(damage)) => return Err(damage),
+            Err(Fault::EntryError(damage)) => return Err(damage),
         })
     }
 
     /// Where a variable is.
-    fn located(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Result<Location, Fault>, Damage> {
+    fn located(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Result<Location, Fault>, EntryError> {
         let Some((_, own, _)) = variable.origins.first() else { return Ok(Err(Fault::OptimizedOut)) };
         let budget = location::budget();
         let place = self.place(own, scopes, at, &budget)?;
@@ -185,7 +185,7 @@ impl Dwarf {
         scopes: &'s Scopes,
         at: u64,
         budget: &'s Budget,
-    ) -> Result<Place<'s>, Damage> {
+    ) -> Result<Place<'s>, EntryError> {
         let mut frame_base = None;
         if let Some(die) = scopes.subprogram {
             let (unit, entry) = self.store.entry(die)?;
@@ -197,7 +197,7 @@ impl Dwarf {
     }
 
     /// The location that the expression describes; by caller where it depends on that.
-    fn translated(&self, place: &Place, expression: Expression<Bytes>) -> Result<Result<Location, Fault>, Damage> {
+    fn translated(&self, place: &Place, expression: Expression<Bytes>) -> Result<Result<Location, Fault>, EntryError> {
         match place.translate(expression) {
             Err(Fault::OfCaller) if place.entry_values.is_none() => self.by_caller(place, expression),
             translated => Ok(translated),
@@ -219,7 +219,7 @@ impl Dwarf {
     }
 
     /// The location that the entry gives for the address; None if it gives none.
-    fn stored(&self, unit: &Unit, entry: &Entry, at: u64) -> Result<Option<Stored>, Damage> {
+    fn stored(&self, unit: &Unit, entry: &Entry, at: u64) -> Result<Option<Stored>, EntryError> {
         if let Some(stored) = self.stored_as(unit, entry, gimli::DW_AT_location, at)? {
             return Ok(Some(stored));
         }
@@ -236,7 +236,7 @@ impl Dwarf {
         })
     }
 
-    fn stored_as(&self, unit: &Unit, entry: &Entry, name: gimli::DwAt, at: u64) -> Result<Option<Stored>, Damage> {
+    fn stored_as(&self, unit: &Unit, entry: &Entry, name: gimli::DwAt, at: u64) -> Result<Option<Stored>, EntryError> {
         let Some(value) = entry.attr_value(name) else {
             return Ok(None);
         };
@@ -257,7 +257,7 @@ impl Dwarf {
     }
 
     /// A variable outside functions: one of the function's unit, or the definition of one it declares.
-    fn find_global_of_unit(&self, id: FunctionId, name: &str) -> Result<Found, Damage> {
+    fn find_global_of_unit(&self, id: FunctionId, name: &str) -> Result<Found, EntryError> {
         let index = self.try_index()?;
         let slot = self.store.slot_of(id.die())?;
         let own = |die: &Die| self.store.slot_of(*die).is_ok_and(|of| of == slot);
@@ -271,7 +271,7 @@ impl Dwarf {
     }
 
     /// Where a variable outside functions is.
-    pub(super) fn global_location(&self, name: &[u8], die: Die) -> Result<Option<Location>, Damage> {
+    pub(super) fn global_location(&self, name: &[u8], die: Die) -> Result<Option<Location>, EntryError> {
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram: None, is_entry: false };
         let (name, origins) = (String::from_utf8_lossy(name).into_owned(), self.store.origins(die)?);
         Ok(self.located(&Declared { name, parameter: false, origins }, &scopes, 0)?.ok())

@@ -19,7 +19,7 @@ pub(crate) use functions::{CALL_LENGTH, path_fits};
 pub use location::{Location, Op, Piece};
 pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId};
 pub(crate) use types::{Extent, TypeTag};
-pub use variables::{Elsewhere, FoundVariable, Unavailable, Variable};
+pub use variables::{FoundVariable, OtherLines, Unavailable, Variable};
 
 /// Longest chain of references (typedefs, qualifiers, abstract origins) that is followed; a longer one is a cycle.
 pub(crate) const MAX_CHAIN: usize = 64;

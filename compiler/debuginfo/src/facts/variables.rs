@@ -28,7 +28,7 @@ pub struct FoundVariable {
 pub enum Unavailable {
     /// No variable of that name is in scope there.
     Unknown,
-    /// It is in scope but has no value there: see [`DebugInfo::elsewhere`](crate::DebugInfo::elsewhere).
+    /// It is in scope but has no value there: see [`DebugInfo::other_lines`](crate::DebugInfo::other_lines).
     OptimizedOut,
     /// It has a value that a probe cannot read; the text is a clause that says why.
     Unsupported(String),
@@ -36,7 +36,7 @@ pub enum Unavailable {
 
 /// Where else a variable has a value that has none at the given address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Elsewhere {
+pub struct OtherLines {
     /// The line of that address in the function's own file; None where no statement begins there.
     pub line: Option<u32>,
     /// The lines of that file with code in the same body or inlined copy, including calls inlined there, ascending; and

@@ -83,7 +83,7 @@ impl Section {
 }
 
 /// A loaded section as [`super::skeleton`] writes it.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedSection {
     pub name: String,
     pub address: u64,
     pub size: u64,
@@ -277,7 +277,7 @@ impl Elf {
     }
 
     /// The loaded sections, in the order of the file.
-    pub(crate) fn loaded(&self) -> Result<Vec<Loaded>, Error> {
+    pub(crate) fn loaded(&self) -> Result<Vec<LoadedSection>, Error> {
         let elf = self.parse()?;
         let mut all = Vec::new();
         for section in elf.sections() {
@@ -286,7 +286,7 @@ impl Elf {
                 continue;
             }
             let note = section.elf_section_header().sh_type(LittleEndian) == SHT_NOTE;
-            all.push(Loaded {
+            all.push(LoadedSection {
                 name: section.name().unwrap_or_default().to_string(),
                 address: section.address(),
                 size: section.size(),

@@ -80,7 +80,7 @@ pub(crate) struct Flow {
 }
 
 /// Where the code of one symbol is entered, other than by its own jumps.
-pub(crate) struct Entrances {
+pub(crate) struct EntryPoints {
     /// The symbol's code.
     code: std::ops::Range<u64>,
     /// Sorted.
@@ -88,9 +88,9 @@ pub(crate) struct Entrances {
     prefixed_calls: Vec<u64>,
 }
 
-impl Entrances {
+impl EntryPoints {
     /// Of the symbol that has the place; None where it is in none, or the code cannot be read.
-    pub(crate) fn of(elf: &Elf, edges: &Edges, place: u64) -> Option<Entrances> {
+    pub(crate) fn of(elf: &Elf, edges: &Edges, place: u64) -> Option<EntryPoints> {
         let symbol = function_at(elf, place)?;
         let code = symbol.at..symbol.at.checked_add(symbol.size)?;
         let flow = Flow::of(elf, edges, &[place])?;
@@ -101,7 +101,7 @@ impl Entrances {
         let first = edges.hidden_targets.partition_point(|target| *target < code.start);
         at.extend(edges.hidden_targets.iter().skip(first).take_while(|target| code.contains(target)));
         at.sort_unstable();
-        Some(Entrances { code, at, prefixed_calls: flow.prefixed_calls })
+        Some(EntryPoints { code, at, prefixed_calls: flow.prefixed_calls })
     }
 
     /// Whether the instruction at the place is a direct call with a prefix (`cs call __x86_indirect_thunk_rax`).
@@ -132,7 +132,7 @@ fn are_under_jump(entrances: &[u64], place: u64) -> bool {
     entrances.get(first).is_some_and(|at| *at < place.saturating_add(JUMP))
 }
 
-/// The same as [`Entrances`] of each function of an object, for an index, which has no code. All sorted.
+/// The same as [`EntryPoints`] of each function of an object, for an index, which has no code. All sorted.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ObjectFlow {
     /// Where code is entered other than at the beginning of a function.
@@ -196,12 +196,12 @@ impl ObjectFlow {
         before.is_none_or(|(start, length)| at - start >= *length)
     }
 
-    /// See [`Entrances::are_under_jump_at`]; None where it is not known.
+    /// See [`EntryPoints::are_under_jump_at`]; None where it is not known.
     pub(crate) fn is_entered_under_jump(&self, at: u64) -> Option<bool> {
         self.knows(at).then(|| are_under_jump(&self.entered, at))
     }
 
-    /// See [`Entrances::has_prefixed_call_at`]; None where it is not known.
+    /// See [`EntryPoints::has_prefixed_call_at`]; None where it is not known.
     pub(crate) fn is_prefixed_call(&self, at: u64) -> Option<bool> {
         self.knows(at).then(|| self.prefixed_calls.binary_search(&at).is_ok())
     }
@@ -484,13 +484,13 @@ i:      xor %eax, %eax
         let (_directory, elf) = assembled();
         let edges = Edges::of(&elf).expect("tables");
         let at = |name: &str| elf.symbols_named(name).unwrap().next().expect(name).at;
-        let under = |place: u64| Entrances::of(&elf, &edges, place).expect("code").are_under_jump_at(place);
+        let under = |place: u64| EntryPoints::of(&elf, &edges, place).expect("code").are_under_jump_at(place);
         assert!(under(at("e")), "the target of a jump label is behind it");
         assert!(under(at("h") - 4), "the cold part comes back behind it");
         assert!(!under(at("h")), "a jump may begin where it comes back");
         assert!(!under(at("b")), "the kernel sees a function's own jumps");
         assert!(!under(at("f.cold")), "its second instruction is reached from the first alone");
-        let all = Entrances::of(&elf, &edges, at("e")).expect("code");
+        let all = EntryPoints::of(&elf, &edges, at("e")).expect("code");
         assert!(all.has(at("g")) && !all.has(at("f.cold")));
         assert!(all.has_prefixed_call_at(at("k") - 6) && !all.has_prefixed_call_at(at("k") - 11));
         let whole = ObjectFlow::of(&elf).expect("code");

@@ -27,7 +27,7 @@ mod thread_local;
 pub use demangle::{demangled, last_part};
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
 pub(crate) use elf::{Contents, is_raw_btf};
-pub(crate) use flow::{Edges, Entrances, Flow};
+pub(crate) use flow::{Edges, EntryPoints, Flow};
 pub use markers::{Marker, MarkerArgument, Operand};
 pub use patched::{FunctionCode, Patched};
 pub use reserved::{Reason, Reserved};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::facts::{
-    Call, Elsewhere, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, Statement,
+    Call, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines, Statement,
     Type, TypeId, TypeTag, Unavailable, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
@@ -76,8 +76,8 @@ pub(crate) trait Source: Send + Sync {
     }
 
     /// Where the variable has a value in the body or inlined copy that the address is in.
-    fn elsewhere(&self, _: FunctionId, _: Address, _name: &str) -> Result<Elsewhere, Error> {
-        Ok(Elsewhere::default())
+    fn other_lines(&self, _: FunctionId, _: Address, _name: &str) -> Result<OtherLines, Error> {
+        Ok(OtherLines::default())
     }
 
     /// A variable outside functions.

@@ -44,7 +44,7 @@ pub struct Servers {
 }
 
 /// Why nothing came: a line for each server.
-pub(super) type Asked = Vec<String>;
+pub(super) type ServerErrors = Vec<String>;
 
 impl Servers {
     /// Those of `$DEBUGINFOD_URLS`, in their order; None if it names none. `$DEBUGINFOD_TIMEOUT` is in seconds.
@@ -70,7 +70,7 @@ impl Servers {
         name: &str,
         own: Option<&Elf>,
         cache: Option<&Arc<Cache>>,
-    ) -> Result<PathBuf, Asked> {
+    ) -> Result<PathBuf, ServerErrors> {
         let Some(cache) = cache.filter(|cache| cache.directory().is_some()) else {
             return Err(vec!["debuginfod is asked only where there is a cache to keep the answer".into()]);
         };
@@ -326,7 +326,7 @@ mod tests {
         bytes
     }
 
-    fn find(urls: &str, build_id: &[u8], directory: &std::path::Path) -> Result<PathBuf, Asked> {
+    fn find(urls: &str, build_id: &[u8], directory: &std::path::Path) -> Result<PathBuf, ServerErrors> {
         let cache = Arc::new(Cache::open(&Settings {
             directory: Some(directory.join("cache")),
             limit: 1 << 30,

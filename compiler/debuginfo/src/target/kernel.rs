@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::debuginfod::{Asked, Servers};
+use super::debuginfod::{ServerErrors, Servers};
 use super::error::TargetError;
 use super::index_file::IndexFile;
 use super::module::{self, Modules};
@@ -53,7 +53,7 @@ pub struct Kernel {
     /// debuginfod servers, for debug information that is not installed.
     servers: Option<Servers>,
     /// Their answers, by build-id.
-    fetched: RefCell<HashMap<Vec<u8>, Result<PathBuf, Asked>>>,
+    fetched: RefCell<HashMap<Vec<u8>, Result<PathBuf, ServerErrors>>>,
 }
 
 impl Kernel {
@@ -156,7 +156,7 @@ impl Kernel {
         self
     }
 
-    fn fetch(&self, build_id: &[u8], name: &str, own: Option<&Elf>) -> Result<PathBuf, Asked> {
+    fn fetch(&self, build_id: &[u8], name: &str, own: Option<&Elf>) -> Result<PathBuf, ServerErrors> {
         let Some(servers) = self.servers.as_ref().filter(|_| !build_id.is_empty()) else { return Err(Vec::new()) };
         if let Some(known) = self.fetched.borrow().get(build_id) {
             return known.clone();

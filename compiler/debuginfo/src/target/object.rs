@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::object::{Edges, Entrances, Flow};
+use crate::object::{Edges, EntryPoints, Flow};
 use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, ThreadBlock};
 use spile_base::cache::Cache;
 
@@ -39,7 +39,7 @@ pub struct Object {
     /// The file that has the code, and jumps that its instructions do not show; None: no file has it.
     edges: OnceCell<Option<(Arc<Elf>, Edges)>>,
     /// Of the functions asked for so far, by the addresses of their symbols.
-    entrances: RefCell<BTreeMap<u64, Entrances>>,
+    entrances: RefCell<BTreeMap<u64, EntryPoints>>,
     /// Of a program, the file that is mapped, where another one has the debug information.
     mapped: Option<Arc<Elf>>,
 }
@@ -225,7 +225,7 @@ impl Object {
     /// that are off, and where faults continue. None if no file here has the code, or it cannot be read.
     pub fn is_entered_under_jump(&self, address: Address) -> Option<bool> {
         let exported = || self.reserved_places()?.is_entered_under_jump(self.elf.flat(address)?);
-        self.of_function(address, Entrances::are_under_jump_at).or_else(exported)
+        self.of_function(address, EntryPoints::are_under_jump_at).or_else(exported)
     }
 
     /// Whether the instruction at the address is a direct call with a prefix. Kernels since 5.13 that execute it for a kprobe
@@ -233,7 +233,7 @@ impl Object {
     /// as above.
     pub fn is_prefixed_call(&self, address: Address) -> Option<bool> {
         let exported = || self.reserved_places()?.is_prefixed_call(self.elf.flat(address)?);
-        self.of_function(address, Entrances::has_prefixed_call_at).or_else(exported)
+        self.of_function(address, EntryPoints::has_prefixed_call_at).or_else(exported)
     }
 
     /// [`Object::reserved_places`] for an index, with what is in the code.
@@ -242,7 +242,7 @@ impl Object {
         Some(Reserved::with_flow(&elf)?.moved(&elf, &self.elf))
     }
 
-    fn of_function(&self, address: Address, ask: impl Fn(&Entrances, u64) -> bool) -> Option<bool> {
+    fn of_function(&self, address: Address, ask: impl Fn(&EntryPoints, u64) -> bool) -> Option<bool> {
         let (elf, edges) = self.edges(address)?;
         let flat = elf.flat(self.same_in(elf, address)?)?;
         let mut known = self.entrances.borrow_mut();
@@ -250,7 +250,7 @@ impl Object {
         if let Some((_, entrances)) = near {
             return Some(ask(entrances, flat));
         }
-        let entrances = Entrances::of(elf, edges, flat)?;
+        let entrances = EntryPoints::of(elf, edges, flat)?;
         let answer = ask(&entrances, flat);
         known.insert(entrances.start(), entrances);
         Some(answer)

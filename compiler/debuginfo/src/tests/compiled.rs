@@ -322,9 +322,9 @@ fn lines() {
         Err(Unavailable::Unsupported(why)) => assert!(why.contains("entry"), "{why}"),
         other => panic!("{other:?}"),
     }
-    let elsewhere = debug.elsewhere(id, last.address, "a").expect("is whole");
-    assert_eq!((elsewhere.line, elsewhere.lines[0]), (Some(6), (3, true)));
-    assert!(elsewhere.lines.contains(&(7, false)), "{elsewhere:?}");
+    let other = debug.other_lines(id, last.address, "a").expect("is whole");
+    assert_eq!((other.line, other.lines[0]), (Some(6), (3, true)));
+    assert!(other.lines.contains(&(7, false)), "{other:?}");
 }
 
 /// A parameter that is no longer stored anywhere is what the caller has passed, as the return address shows.

@@ -15,14 +15,14 @@ use lsp_types::{
 use crate::context::{self, Context};
 use crate::scan::{Item, Scan};
 use crate::text::Text;
-use crate::world::World;
+use crate::workspace::Workspace;
 
 /// Items at the most; where there are more, the client asks again when more is typed.
 const MAX_ITEMS: usize = 400;
 
 /// One thing that can be typed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Offer {
+pub(super) struct Candidate {
     /// What is shown and, without `insert`, typed.
     pub label: String,
     /// What is typed instead; with `$0` where the cursor goes, for clients that know snippets.
@@ -35,35 +35,35 @@ pub(super) struct Offer {
     pub doc: String,
 }
 
-impl Offer {
+impl Candidate {
     /// Something of this kind.
-    pub fn new(label: impl Into<String>, kind: CompletionItemKind) -> Offer {
-        Offer { label: label.into(), kind: Some(kind), ..Offer::default() }
+    pub fn new(label: impl Into<String>, kind: CompletionItemKind) -> Candidate {
+        Candidate { label: label.into(), kind: Some(kind), ..Candidate::default() }
     }
 
     /// With what is shown beside it.
     #[must_use]
-    pub fn detail(self, detail: impl Into<String>) -> Offer {
-        Offer { detail: detail.into(), ..self }
+    pub fn detail(self, detail: impl Into<String>) -> Candidate {
+        Candidate { detail: detail.into(), ..self }
     }
 
     /// With what is shown about it.
     #[must_use]
-    pub fn doc(self, doc: impl Into<String>) -> Offer {
-        Offer { doc: doc.into(), ..self }
+    pub fn doc(self, doc: impl Into<String>) -> Candidate {
+        Candidate { doc: doc.into(), ..self }
     }
 
     /// With what is typed.
     #[must_use]
-    pub fn insert(self, text: impl Into<String>) -> Offer {
-        Offer { insert: Some(text.into()), ..self }
+    pub fn insert(self, text: impl Into<String>) -> Candidate {
+        Candidate { insert: Some(text.into()), ..self }
     }
 }
 
 /// What one request is about.
 pub struct Request<'r> {
     /// The kernel and the library.
-    pub world: &'r World,
+    pub workspace: &'r Workspace,
     /// The script.
     pub scan: &'r Scan,
     /// The same, with positions.
@@ -92,7 +92,7 @@ pub fn complete(request: &Request, offset: usize) -> CompletionList {
 }
 
 /// Those that fit what is typed: by their beginning first, then those that contain it.
-fn list(request: &Request, offers: Vec<Offer>, replace: &Range<usize>) -> CompletionList {
+fn list(request: &Request, offers: Vec<Candidate>, replace: &Range<usize>) -> CompletionList {
     let typed = request.text.slice(replace.clone()).to_ascii_lowercase();
     let rank = |label: &str| {
         let label = label.to_ascii_lowercase();
@@ -104,7 +104,7 @@ fn list(request: &Request, offers: Vec<Offer>, replace: &Range<usize>) -> Comple
             None
         }
     };
-    let mut fitting: Vec<(u8, Offer)> = Vec::new();
+    let mut fitting: Vec<(u8, Candidate)> = Vec::new();
     let mut left_out = false;
     for wanted in [0, 1] {
         for offer in &offers {
@@ -123,7 +123,7 @@ fn list(request: &Request, offers: Vec<Offer>, replace: &Range<usize>) -> Comple
     CompletionList { is_incomplete: left_out, items }
 }
 
-fn shown(request: &Request, offer: Offer, rank: u8, range: lsp_types::Range) -> CompletionItem {
+fn shown(request: &Request, offer: Candidate, rank: u8, range: lsp_types::Range) -> CompletionItem {
     let insert = offer.insert.unwrap_or_else(|| offer.label.clone());
     let is_snippet = insert.contains("$0") && request.snippets;
     let plain = || insert.split("$0").next().unwrap_or_default().trim_end_matches(['(', '"']).to_string();
@@ -157,9 +157,9 @@ mod tests {
     fn labels(text: &str) -> Vec<String> {
         let offset = text.find('|').unwrap();
         let script = text.replacen('|', "", 1);
-        let (world, scan) = (World::open(for_tests()), Scan::new(&script));
+        let (workspace, scan) = (Workspace::open(for_tests()), Scan::new(&script));
         let text = Text::new(script, Encoding::Utf16);
-        let request = Request { world: &world, scan: &scan, text: &text, snippets: true };
+        let request = Request { workspace: &workspace, scan: &scan, text: &text, snippets: true };
         complete(&request, offset).items.into_iter().map(|item| item.label).collect()
     }
 

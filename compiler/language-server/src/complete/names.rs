@@ -9,22 +9,22 @@ use lsp_types::CompletionItemKind;
 use spile_core::{builtin, library};
 use spile_syntax::words::WordKind;
 
-use super::{Offer, Request, header};
+use super::{Candidate, Request, header};
 use crate::language::{self, Entry};
 use crate::members;
 use crate::scan::{Item, ItemKind};
 
-fn entries(entries: &'static [Entry], kind: CompletionItemKind) -> impl Iterator<Item = Offer> {
-    entries.iter().map(move |entry| Offer::new(entry.word, kind).detail(entry.usage).doc(entry.doc))
+fn entries(entries: &'static [Entry], kind: CompletionItemKind) -> impl Iterator<Item = Candidate> {
+    entries.iter().map(move |entry| Candidate::new(entry.word, kind).detail(entry.usage).doc(entry.doc))
 }
 
 /// Keywords of the top level.
-pub fn top() -> Vec<Offer> {
+pub fn top() -> Vec<Candidate> {
     entries(language::TOP, CompletionItemKind::KEYWORD).collect()
 }
 
 /// Macros, parameters of the macro that is being written, and operators.
-pub fn at_words(request: &Request, item: Option<&Item>) -> Vec<Offer> {
+pub fn at_words(request: &Request, item: Option<&Item>) -> Vec<Candidate> {
     let scan = request.scan;
     let mut offers = Vec::new();
     for own in scan.items.iter().filter(|own| own.kind == ItemKind::Macro) {
@@ -33,11 +33,11 @@ pub fn at_words(request: &Request, item: Option<&Item>) -> Vec<Offer> {
         offers.push(called(scan.word(*name), &parameters).detail("macro of this script"));
     }
     if let Some(own) = item.filter(|item| item.kind == ItemKind::Macro) {
-        let parameter = |at: &usize| Offer::new(format!("@{}", scan.word(*at)), CompletionItemKind::VARIABLE);
+        let parameter = |at: &usize| Candidate::new(format!("@{}", scan.word(*at)), CompletionItemKind::VARIABLE);
         offers.extend(own.parameters.iter().map(|at| parameter(at).detail("parameter")));
     }
     offers.extend(entries(language::OPERATORS, CompletionItemKind::OPERATOR));
-    for found in request.world.parsed().macros.iter().filter(|found| !found.name.starts_with('_')) {
+    for found in request.workspace.parsed().macros.iter().filter(|found| !found.name.starts_with('_')) {
         let parameters: Vec<&str> = found.parameters.iter().flatten().map(String::as_str).collect();
         offers.push(called(&found.name, &parameters).doc(found.doc.clone()));
     }
@@ -47,14 +47,14 @@ pub fn at_words(request: &Request, item: Option<&Item>) -> Vec<Offer> {
     offers
 }
 
-fn called(name: &str, parameters: &[&str]) -> Offer {
+fn called(name: &str, parameters: &[&str]) -> Candidate {
     let detail = if parameters.is_empty() { String::new() } else { format!("({})", parameters.join(", ")) };
-    Offer::new(format!("@{name}"), CompletionItemKind::CONSTANT).detail(detail)
+    Candidate::new(format!("@{name}"), CompletionItemKind::CONSTANT).detail(detail)
 }
 
 /// The context variables of a probe, with their C types.
-pub fn targets(request: &Request, item: &Item) -> Vec<Offer> {
-    let sites = request.world.sites(header(request.scan, item), request.scan.text());
+pub fn targets(request: &Request, item: &Item) -> Vec<Candidate> {
+    let sites = request.workspace.sites(header(request.scan, item), request.scan.text());
     let mut found: BTreeMap<String, (String, usize)> = BTreeMap::new();
     let mut has_variables = false;
     for listed in sites.iter() {
@@ -68,14 +68,14 @@ pub fn targets(request: &Request, item: &Item) -> Vec<Offer> {
         }
     }
     let count = sites.len();
-    let mut offers: Vec<Offer> = found
+    let mut offers: Vec<Candidate> = found
         .into_iter()
         .map(|(name, (type_name, places))| {
             let note = match places == count {
                 true => String::new(),
                 false => format!("At {places} of the {count} places of this probe."),
             };
-            Offer::new(name, CompletionItemKind::VARIABLE).detail(type_name).doc(note)
+            Candidate::new(name, CompletionItemKind::VARIABLE).detail(type_name).doc(note)
         })
         .collect();
     let fits = |entry: &&Entry| match entry.word {
@@ -85,17 +85,17 @@ pub fn targets(request: &Request, item: &Item) -> Vec<Offer> {
     };
     let words = language::DOLLARS.iter().filter(fits);
     offers.extend(
-        words.map(|entry| Offer::new(entry.word, CompletionItemKind::VARIABLE).detail("string").doc(entry.doc)),
+        words.map(|entry| Candidate::new(entry.word, CompletionItemKind::VARIABLE).detail("string").doc(entry.doc)),
     );
     offers
 }
 
 /// The members of what a chain points to.
-pub fn members(request: &Request, item: &Item, chain: &Range<usize>) -> Vec<Offer> {
-    let Some(container) = members::container(request.world, request.scan, item, chain) else { return Vec::new() };
+pub fn members(request: &Request, item: &Item, chain: &Range<usize>) -> Vec<Candidate> {
+    let Some(container) = members::container(request.workspace, request.scan, item, chain) else { return Vec::new() };
     let owner = members::name(&container);
     let offer = |member: members::Shown| {
-        Offer::new(member.name, CompletionItemKind::FIELD)
+        Candidate::new(member.name, CompletionItemKind::FIELD)
             .detail(member.type_name)
             .doc(format!("{owner}: {}", member.place))
     };
@@ -103,7 +103,7 @@ pub fn members(request: &Request, item: &Item, chain: &Range<usize>) -> Vec<Offe
 }
 
 /// Variables, functions and keywords.
-pub fn in_body(request: &Request, offset: usize) -> Vec<Offer> {
+pub fn in_body(request: &Request, offset: usize) -> Vec<Candidate> {
     let scan = request.scan;
     let owner = scan.item_at(offset);
     let item = owner.and_then(|owner| scan.items.get(owner));
@@ -114,20 +114,20 @@ pub fn in_body(request: &Request, offset: usize) -> Vec<Offer> {
         |name: &str| item.is_some_and(|item| item.words.clone().any(|at| Some(at) != typed && scan.word(at) == name));
     for name in owner.map(|owner| scan.locals(owner)).unwrap_or_default().into_iter().filter(|name| is_elsewhere(name))
     {
-        offers.push(Offer::new(name, CompletionItemKind::VARIABLE).detail("local"));
+        offers.push(Candidate::new(name, CompletionItemKind::VARIABLE).detail("local"));
     }
     if let Some(item) = item.filter(|item| matches!(item.kind, ItemKind::Probe | ItemKind::Alias)) {
-        let sites = request.world.sites(header(scan, item), scan.text());
+        let sites = request.workspace.sites(header(scan, item), scan.text());
         for (name, is_text) in sites.iter().flat_map(|listed| &listed.set) {
             if !offers.iter().any(|offer| offer.label == *name) {
                 let detail = if *is_text { "string, set by the alias" } else { "long, set by the alias" };
-                offers.push(Offer::new(name.clone(), CompletionItemKind::VARIABLE).detail(detail));
+                offers.push(Candidate::new(name.clone(), CompletionItemKind::VARIABLE).detail(detail));
             }
         }
     }
     for own in scan.items.iter().filter(|own| own.kind == ItemKind::Global) {
         let globals =
-            own.names.iter().map(|at| Offer::new(scan.word(*at), CompletionItemKind::VARIABLE).detail("global"));
+            own.names.iter().map(|at| Candidate::new(scan.word(*at), CompletionItemKind::VARIABLE).detail("global"));
         offers.extend(globals);
     }
     for own in scan.items.iter().filter(|own| own.kind == ItemKind::Function) {
@@ -135,7 +135,9 @@ pub fn in_body(request: &Request, offset: usize) -> Vec<Offer> {
         let parameters: Vec<&str> = own.parameters.iter().map(|at| scan.word(*at)).collect();
         let detail = format!("({})", parameters.join(", "));
         offers.push(
-            Offer::new(scan.word(*name), CompletionItemKind::FUNCTION).detail(detail).doc("Function of this script."),
+            Candidate::new(scan.word(*name), CompletionItemKind::FUNCTION)
+                .detail(detail)
+                .doc("Function of this script."),
         );
     }
     offers.extend(entries(language::STATEMENTS, CompletionItemKind::KEYWORD));
@@ -145,19 +147,19 @@ pub fn in_body(request: &Request, offset: usize) -> Vec<Offer> {
 }
 
 /// The functions of the library and the builtins; those that begin with `_` are the library's own business.
-fn functions(request: &Request) -> Vec<Offer> {
-    let mut found: BTreeMap<String, Offer> = BTreeMap::new();
+fn functions(request: &Request) -> Vec<Candidate> {
+    let mut found: BTreeMap<String, Candidate> = BTreeMap::new();
     let mut add = |name: &str, signature: String, doc: String| {
         if !name.starts_with('_') {
             let detail = signature.strip_prefix(name).unwrap_or_default().trim_start_matches(':').to_string();
-            let offer = Offer::new(name, CompletionItemKind::FUNCTION).detail(detail).doc(doc);
+            let offer = Candidate::new(name, CompletionItemKind::FUNCTION).detail(detail).doc(doc);
             found.entry(name.to_string()).or_insert(offer);
         }
     };
     for builtin in builtin::all() {
         add(builtin.name, builtin.signature(), builtin.doc.to_string());
     }
-    for found in request.world.all_functions() {
+    for found in request.workspace.all_functions() {
         add(&found.function.name.text, library::signature(found.function), found.doc);
     }
     found.into_values().collect()

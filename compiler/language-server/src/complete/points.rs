@@ -9,24 +9,25 @@ use lsp_types::CompletionItemKind;
 use spile_core::{inspect, probe};
 use spile_syntax::ast;
 
-use super::{Offer, Request};
+use super::{Candidate, Request};
 use crate::context::Component;
 use crate::scan::{ItemKind, Scan};
-use crate::world::Names;
+use crate::workspace::Names;
 
 /// Directory entries at the most.
 const MAX_FILES: usize = 500;
 
 /// The components that can follow those before.
-pub fn components(request: &Request, before: &[Component]) -> Vec<Offer> {
-    let mut offers: Vec<Offer> = Vec::new();
-    let mut add =
-        |offer: Offer| match offers.iter_mut().find(|known| known.label == offer.label && known.insert == offer.insert)
-        {
-            Some(known) if known.doc.is_empty() => known.doc = offer.doc,
-            Some(_) => {}
-            None => offers.push(offer),
-        };
+pub fn components(request: &Request, before: &[Component]) -> Vec<Candidate> {
+    let mut offers: Vec<Candidate> = Vec::new();
+    let mut add = |offer: Candidate| match offers
+        .iter_mut()
+        .find(|known| known.label == offer.label && known.insert == offer.insert)
+    {
+        Some(known) if known.doc.is_empty() => known.doc = offer.doc,
+        Some(_) => {}
+        None => offers.push(offer),
+    };
     for form in probe::forms().filter(|form| !form.spelling.starts_with('_')) {
         if let Some((part, is_last)) = next_of_form(form.spelling, before) {
             add(component(part, if is_last { form.doc } else { "" }));
@@ -35,16 +36,16 @@ pub fn components(request: &Request, before: &[Component]) -> Vec<Offer> {
     let own = own_aliases(request.scan);
     for name in own.iter().filter(|_| before.iter().all(|component| component.argument.is_none())) {
         if let Some((part, _)) = next_of_name(name, before) {
-            add(Offer::new(part, CompletionItemKind::EVENT).detail("alias of this script"));
+            add(Candidate::new(part, CompletionItemKind::EVENT).detail("alias of this script"));
         }
     }
-    for alias in request.world.aliases() {
-        let doc = || request.world.comment(alias.span);
+    for alias in request.workspace.aliases() {
+        let doc = || request.workspace.comment(alias.span);
         for name in &alias.names {
             let names: Vec<String> = name.iter().map(|component| component.name.clone()).collect();
             let Some((part, is_last)) = next_of_name(&names, before) else { continue };
             if !part.starts_with('_') {
-                add(Offer::new(part, CompletionItemKind::EVENT).doc(if is_last { doc() } else { String::new() }));
+                add(Candidate::new(part, CompletionItemKind::EVENT).doc(if is_last { doc() } else { String::new() }));
             }
         }
     }
@@ -71,13 +72,15 @@ fn next_of_name<'n>(name: &'n [String], before: &[Component]) -> Option<(&'n str
 }
 
 /// `function(string)` is typed with its parentheses.
-fn component(part: &str, doc: &str) -> Offer {
+fn component(part: &str, doc: &str) -> Candidate {
     let offer = match part.split_once('(') {
         Some((name, "string)")) => {
-            Offer::new(name, CompletionItemKind::FUNCTION).insert(format!("{name}(\"$0\")")).detail("(\"...\")")
+            Candidate::new(name, CompletionItemKind::FUNCTION).insert(format!("{name}(\"$0\")")).detail("(\"...\")")
         }
-        Some((name, _)) => Offer::new(name, CompletionItemKind::FUNCTION).insert(format!("{name}($0)")).detail("(N)"),
-        None => Offer::new(part, CompletionItemKind::EVENT),
+        Some((name, _)) => {
+            Candidate::new(name, CompletionItemKind::FUNCTION).insert(format!("{name}($0)")).detail("(N)")
+        }
+        None => Candidate::new(part, CompletionItemKind::EVENT),
     };
     offer.doc(doc)
 }
@@ -94,33 +97,34 @@ pub fn own_aliases(scan: &Scan) -> Vec<Vec<String>> {
 }
 
 /// What the text in the parentheses of the last component can be, and which bytes it takes the place of.
-pub fn argument(request: &Request, components: &[Component], replace: Range<usize>) -> (Vec<Offer>, Range<usize>) {
+pub fn argument(request: &Request, components: &[Component], replace: Range<usize>) -> (Vec<Candidate>, Range<usize>) {
     let Some((last, before)) = components.split_last() else { return (Vec::new(), replace) };
     let typed = request.text.slice(replace.clone());
     let owner =
         before.iter().find(|component| component.name == "module").and_then(|component| component.argument.as_deref());
     let function =
         before.iter().find(|component| component.name == "function").and_then(|component| component.argument.clone());
-    let named = |names: Rc<Vec<String>>, kind| names.iter().map(|name| Offer::new(name.clone(), kind)).collect();
+    let named = |names: Rc<Vec<String>>, kind| names.iter().map(|name| Candidate::new(name.clone(), kind)).collect();
     match last.name.as_str() {
         "module" => {
-            let modules = request.world.modules();
-            (modules.into_iter().map(|name| Offer::new(name, CompletionItemKind::MODULE)).collect(), replace)
+            let modules = request.workspace.modules();
+            (modules.into_iter().map(|name| Candidate::new(name, CompletionItemKind::MODULE)).collect(), replace)
         }
         "trace" | "tracepoint" => {
-            let names = request.world.names(Names::Tracepoints, owner);
-            let mut offers: Vec<Offer> = named(names, CompletionItemKind::EVENT);
+            let names = request.workspace.names(Names::Tracepoints, owner);
+            let mut offers: Vec<Candidate> = named(names, CompletionItemKind::EVENT);
             if last.name == "tracepoint" || !typed.contains(':') {
                 // A name without its system is as good.
-                let bare = |offer: &Offer| Some(Offer::new(offer.label.split_once(':')?.1, CompletionItemKind::EVENT));
-                let bare: Vec<Offer> = offers.iter().filter_map(bare).collect();
+                let bare =
+                    |offer: &Candidate| Some(Candidate::new(offer.label.split_once(':')?.1, CompletionItemKind::EVENT));
+                let bare: Vec<Candidate> = offers.iter().filter_map(bare).collect();
                 offers.extend(bare);
             }
             (offers, replace)
         }
         "function" | "statement" | "inline" | "call" => place(request, owner, typed, replace.clone()),
         "callee" | "label" => {
-            let object = request.world.object(owner);
+            let object = request.workspace.object(owner);
             let debug = object.as_ref().and_then(|object| object.debug().ok());
             let name = function.as_deref().and_then(|name| name.split('@').next()).unwrap_or_default();
             let names = match (debug, last.name.as_str()) {
@@ -136,28 +140,33 @@ pub fn argument(request: &Request, components: &[Component], replace: Range<usiz
 }
 
 /// `FUNCTION@FILE:LINE`: the part that the cursor is in.
-fn place(request: &Request, module: Option<&str>, typed: &str, replace: Range<usize>) -> (Vec<Offer>, Range<usize>) {
+fn place(
+    request: &Request,
+    module: Option<&str>,
+    typed: &str,
+    replace: Range<usize>,
+) -> (Vec<Candidate>, Range<usize>) {
     let Some((name, rest)) = typed.split_once('@') else {
-        let names = request.world.names(Names::Functions, module);
+        let names = request.workspace.names(Names::Functions, module);
         return (functions(&names, typed), replace);
     };
-    let object = request.world.object(module);
+    let object = request.workspace.object(module);
     let Some(debug) = object.as_ref().and_then(|object| object.debug().ok()) else { return (Vec::new(), replace) };
     let is_pattern = name.contains(['*', '?', '[']);
     match rest.split_once(':') {
         None => {
             let files = if name == "*" {
-                request.world.names(Names::Files, module).to_vec()
+                request.workspace.names(Names::Files, module).to_vec()
             } else {
                 inspect::names::files(debug, name)
             };
-            let offers = files.into_iter().map(|file| Offer::new(file, CompletionItemKind::FILE)).collect();
+            let offers = files.into_iter().map(|file| Candidate::new(file, CompletionItemKind::FILE)).collect();
             (offers, replace.end - rest.len()..replace.end)
         }
         Some((file, line)) if !is_pattern => {
             let lines = inspect::names::lines(debug, name, file);
             let offers =
-                lines.into_iter().map(|line| Offer::new(line.to_string(), CompletionItemKind::CONSTANT)).collect();
+                lines.into_iter().map(|line| Candidate::new(line.to_string(), CompletionItemKind::CONSTANT)).collect();
             (offers, replace.end - line.len()..replace.end)
         }
         Some(_) => (Vec::new(), replace),
@@ -165,23 +174,23 @@ fn place(request: &Request, module: Option<&str>, typed: &str, replace: Range<us
 }
 
 /// Of some fifty thousand names only those that contain what is typed.
-fn functions(names: &[String], typed: &str) -> Vec<Offer> {
+fn functions(names: &[String], typed: &str) -> Vec<Candidate> {
     let fits = |name: &&String| typed.is_empty() || name.contains(typed);
-    names.iter().filter(fits).map(|name| Offer::new(name.clone(), CompletionItemKind::FUNCTION)).collect()
+    names.iter().filter(fits).map(|name| Candidate::new(name.clone(), CompletionItemKind::FUNCTION)).collect()
 }
 
 /// The entries of the directory that a path is being typed in.
-fn files(typed: &str, replace: Range<usize>) -> (Vec<Offer>, Range<usize>) {
+fn files(typed: &str, replace: Range<usize>) -> (Vec<Candidate>, Range<usize>) {
     let Some(slash) = typed.rfind('/') else { return (Vec::new(), replace) };
     let directory = typed.get(..=slash).unwrap_or("/");
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut offers: Vec<Offer> = entries
+    let mut offers: Vec<Candidate> = entries
         .take(MAX_FILES)
         .map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             match entry.path().is_dir() {
-                true => Offer::new(format!("{name}/"), CompletionItemKind::FOLDER),
-                false => Offer::new(name, CompletionItemKind::FILE),
+                true => Candidate::new(format!("{name}/"), CompletionItemKind::FOLDER),
+                false => Candidate::new(name, CompletionItemKind::FILE),
             }
         })
         .collect();

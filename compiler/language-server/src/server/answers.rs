@@ -135,9 +135,9 @@ impl Server {
         self.documents.get(uri.as_str()).map_or(Ok(Value::Null), |document| value(answer(document)))
     }
 
-    /// Opens the world, and gives the document with the offset that a request is about.
+    /// Opens the workspace, and gives the document with the offset that a request is about.
     fn at(&mut self, place: &TextDocumentPositionParams) -> Option<(&Server, &Document, usize)> {
-        self.world();
+        self.workspace();
         let server = &*self;
         let document = server.documents.get(place.text_document.uri.as_str())?;
         Some((server, document, document.text.offset(place.position)))
@@ -146,8 +146,8 @@ impl Server {
     fn completion(&mut self, params: CompletionParams) -> Answer {
         let snippets = self.snippets;
         let Some((server, document, offset)) = self.at(&params.text_document_position) else { return Ok(Value::Null) };
-        let Some(world) = &server.world else { return Ok(Value::Null) };
-        let request = complete::Request { world, scan: &document.scan, text: &document.text, snippets };
+        let Some(workspace) = &server.workspace else { return Ok(Value::Null) };
+        let request = complete::Request { workspace, scan: &document.scan, text: &document.text, snippets };
         value(complete::complete(&request, offset))
     }
 
@@ -155,9 +155,9 @@ impl Server {
         let place = params.text_document_position_params;
         self.checked(place.text_document.uri.as_str());
         let Some((server, document, offset)) = self.at(&place) else { return Ok(Value::Null) };
-        let Some(world) = &server.world else { return Ok(Value::Null) };
-        let question = hover::Question { world, scan: &document.scan, checked: document.checked.as_ref() };
-        value(hover::hover(&question, offset).map(|(text, range)| Hover {
+        let Some(workspace) = &server.workspace else { return Ok(Value::Null) };
+        let query = hover::Query { workspace, scan: &document.scan, checked: document.checked.as_ref() };
+        value(hover::hover(&query, offset).map(|(text, range)| Hover {
             contents: HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value: text }),
             range: Some(document.text.range(&range)),
         }))
@@ -167,23 +167,23 @@ impl Server {
         let Some((server, document, offset)) = self.at(&params.text_document_position_params) else {
             return Ok(Value::Null);
         };
-        value(server.world.as_ref().and_then(|world| signature::help(world, &document.scan, offset)))
+        value(server.workspace.as_ref().and_then(|workspace| signature::help(workspace, &document.scan, offset)))
     }
 
     fn definition(&mut self, params: GotoDefinitionParams) -> Answer {
         let Some((server, document, offset)) = self.at(&params.text_document_position_params) else {
             return Ok(Value::Null);
         };
-        let Some(world) = &server.world else { return Ok(Value::Null) };
+        let Some(workspace) = &server.workspace else { return Ok(Value::Null) };
         let shown = |found: Place| match found {
             Place::Here(range) => Some(Location::new(document.uri.clone(), document.text.range(&range))),
-            Place::Library(span) => library_place(&world.parsed().sources, span, server.encoding),
+            Place::Library(span) => library_place(&workspace.parsed().sources, span, server.encoding),
             Place::Source(path, line) => {
                 let start = Position::new(line.saturating_sub(1), 0);
                 Some(Location::new(place::uri_of(&path)?, lsp_types::Range::new(start, start)))
             }
         };
-        let places = navigate::definition(world, &document.scan, offset);
+        let places = navigate::definition(workspace, &document.scan, offset);
         value(places.into_iter().filter_map(shown).collect::<Vec<_>>())
     }
 
@@ -209,8 +209,8 @@ impl Server {
 
     fn prepare_rename(&mut self, params: TextDocumentPositionParams) -> Answer {
         let Some((server, document, offset)) = self.at(&params) else { return Ok(Value::Null) };
-        let Some(world) = &server.world else { return Ok(Value::Null) };
-        let range = navigate::can_rename(world, &document.scan, offset).map_err(failed)?;
+        let Some(workspace) = &server.workspace else { return Ok(Value::Null) };
+        let range = navigate::can_rename(workspace, &document.scan, offset).map_err(failed)?;
         let placeholder = document.text.slice(range.clone());
         value(json!({ "range": document.text.range(&range), "placeholder": placeholder }))
     }
@@ -218,8 +218,8 @@ impl Server {
     #[expect(clippy::mutable_key_type, reason = "the protocol's type of a map of edits")]
     fn rename(&mut self, params: RenameParams) -> Answer {
         let Some((server, document, offset)) = self.at(&params.text_document_position) else { return Ok(Value::Null) };
-        let Some(world) = &server.world else { return Ok(Value::Null) };
-        let found = navigate::rename(world, &document.scan, offset, &params.new_name).map_err(failed)?;
+        let Some(workspace) = &server.workspace else { return Ok(Value::Null) };
+        let found = navigate::rename(workspace, &document.scan, offset, &params.new_name).map_err(failed)?;
         let name = params.new_name.trim_start_matches('@').to_string();
         let edit = |range: &Range<usize>| TextEdit { range: document.text.range(range), new_text: name.clone() };
         let changes = HashMap::from([(document.uri.clone(), found.iter().map(edit).collect())]);
@@ -265,7 +265,7 @@ impl Server {
         let uri = request.params.get("uri").and_then(Value::as_str).unwrap_or_default();
         let name = place::library_file(uri)
             .ok_or_else(|| (ErrorCode::InvalidParams, "the parameter is { \"uri\": \"spile:/...\" }".to_string()))?;
-        let whole = self.world().parsed();
+        let whole = self.workspace().parsed();
         let file = whole.sources.files().find(|file| file.name == name);
         let file = file.ok_or_else(|| failed(format!("the library has no file {name}")))?;
         Ok(Value::String(file.text.clone()))

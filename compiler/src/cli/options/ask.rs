@@ -28,11 +28,11 @@ pub struct AskOptions {
 
     /// Show where each probe point of the script is, and each of its variables
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with_all = ["list", "variables", "list_lines"])]
-    pub resolve: Option<Answer>,
+    pub resolve: Option<OutputFormat>,
 
     /// Compare the script's probe points and variables on the kernels of --kernel; exit status 1: there are differences that matter
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table", requires = "kernels", conflicts_with_all = ["list", "variables", "list_lines", "resolve"])]
-    pub check: Option<Answer>,
+    pub check: Option<OutputFormat>,
 
     /// Kernel for --check, compared with the first: a release, or the path of a build tree, of a system's root directory or of an index; may be repeated
     #[arg(long = "kernel", value_name = "KERNEL", requires = "check")]
@@ -92,7 +92,7 @@ impl AskOptions {
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Answer {
+pub enum OutputFormat {
     /// A table
     Table,
     /// JSON

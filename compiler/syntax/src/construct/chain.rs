@@ -12,7 +12,7 @@
 //!   if (rest) if (e) ... else ... }
 //! ```
 
-use super::{Builder, Deep, Made};
+use super::{Builder, NodeResult, WithDepth};
 use crate::ast::{AssignOp, Block, Expr, ExprKind, Stmt, StmtKind};
 use spile_source::Span;
 
@@ -25,7 +25,13 @@ const REST: &str = "__else_";
 
 impl Builder<'_> {
     /// An `if` whose `else` may be the rest of a long chain.
-    pub(super) fn chained(&self, span: Span, condition: Deep<Expr>, then: Deep<Stmt>, rest: Deep<Stmt>) -> Made<Stmt> {
+    pub(super) fn chained(
+        &self,
+        span: Span,
+        condition: WithDepth<Expr>,
+        then: WithDepth<Stmt>,
+        rest: WithDepth<Stmt>,
+    ) -> NodeResult<Stmt> {
         let part = condition.depth.max(then.depth);
         let (condition, then) = (condition.node, Box::new(then.node));
         let long = part.saturating_add(ARMS).saturating_add(AROUND);
@@ -58,8 +64,8 @@ impl Builder<'_> {
         }
     }
 
-    fn of_depth(&self, span: Span, kind: StmtKind, depth: u16) -> Made<Stmt> {
-        Ok(Deep { depth: self.depth(span, &[depth.saturating_sub(1)])?, node: Stmt { kind, span } })
+    fn of_depth(&self, span: Span, kind: StmtKind, depth: u16) -> NodeResult<Stmt> {
+        Ok(WithDepth { depth: self.depth(span, &[depth.saturating_sub(1)])?, node: Stmt { kind, span } })
     }
 }
 

@@ -2,7 +2,7 @@
 
 //! Calls with fixed arguments: the print family and the `@` operators.
 
-use super::{Builder, Deep, MAX_PROBLEMS, Made, undo_deep};
+use super::{Builder, MAX_PROBLEMS, NodeResult, WithDepth, undo_deep};
 use crate::ast::*;
 use crate::error::SyntaxError;
 use crate::token::AtOperator;
@@ -13,14 +13,14 @@ struct PrintWord {
     name: &'static str,
     to_string: bool,
     newline: bool,
-    lead: Lead,
+    lead: FirstArgument,
     /// Number of values after the format or delimiter.
     least: usize,
 }
 
 /// The first argument.
 #[derive(Clone, Copy, PartialEq)]
-enum Lead {
+enum FirstArgument {
     Value,
     Delimiter,
     Format,
@@ -28,17 +28,17 @@ enum Lead {
 }
 
 const PRINTS: &[PrintWord] = &[
-    PrintWord { name: "print", to_string: false, newline: false, lead: Lead::Value, least: 1 },
-    PrintWord { name: "println", to_string: false, newline: true, lead: Lead::Value, least: 0 },
-    PrintWord { name: "printd", to_string: false, newline: false, lead: Lead::Delimiter, least: 2 },
-    PrintWord { name: "printdln", to_string: false, newline: true, lead: Lead::Delimiter, least: 2 },
-    PrintWord { name: "printf", to_string: false, newline: false, lead: Lead::Format, least: 0 },
-    PrintWord { name: "print_char", to_string: false, newline: false, lead: Lead::Char, least: 1 },
-    PrintWord { name: "sprint", to_string: true, newline: false, lead: Lead::Value, least: 1 },
-    PrintWord { name: "sprintln", to_string: true, newline: true, lead: Lead::Value, least: 0 },
-    PrintWord { name: "sprintd", to_string: true, newline: false, lead: Lead::Delimiter, least: 2 },
-    PrintWord { name: "sprintdln", to_string: true, newline: true, lead: Lead::Delimiter, least: 2 },
-    PrintWord { name: "sprintf", to_string: true, newline: false, lead: Lead::Format, least: 0 },
+    PrintWord { name: "print", to_string: false, newline: false, lead: FirstArgument::Value, least: 1 },
+    PrintWord { name: "println", to_string: false, newline: true, lead: FirstArgument::Value, least: 0 },
+    PrintWord { name: "printd", to_string: false, newline: false, lead: FirstArgument::Delimiter, least: 2 },
+    PrintWord { name: "printdln", to_string: false, newline: true, lead: FirstArgument::Delimiter, least: 2 },
+    PrintWord { name: "printf", to_string: false, newline: false, lead: FirstArgument::Format, least: 0 },
+    PrintWord { name: "print_char", to_string: false, newline: false, lead: FirstArgument::Char, least: 1 },
+    PrintWord { name: "sprint", to_string: true, newline: false, lead: FirstArgument::Value, least: 1 },
+    PrintWord { name: "sprintln", to_string: true, newline: true, lead: FirstArgument::Value, least: 0 },
+    PrintWord { name: "sprintd", to_string: true, newline: false, lead: FirstArgument::Delimiter, least: 2 },
+    PrintWord { name: "sprintdln", to_string: true, newline: true, lead: FirstArgument::Delimiter, least: 2 },
+    PrintWord { name: "sprintf", to_string: true, newline: false, lead: FirstArgument::Format, least: 0 },
 ];
 
 /// Maximum number of values in one print call.
@@ -56,7 +56,7 @@ pub(super) fn is_print(name: &str) -> bool {
 
 impl Builder<'_> {
     /// A call, or a print function.
-    pub fn call(&self, left: usize, right: usize, name: Name, arguments: Vec<Deep<Expr>>) -> Made<Expr> {
+    pub fn call(&self, left: usize, right: usize, name: Name, arguments: Vec<WithDepth<Expr>>) -> NodeResult<Expr> {
         let (arguments, depth) = undo_deep(arguments);
         let kind = match PRINTS.iter().find(|word| word.name == name.text) {
             Some(word) => self.print(word, name, arguments, self.span(left, right)),
@@ -67,26 +67,26 @@ impl Builder<'_> {
 
     fn print(&self, word: &PrintWord, name: Name, mut arguments: Vec<Expr>, span: Span) -> ExprKind {
         let form = match word.lead {
-            Lead::Value => PrintForm::Plain,
-            Lead::Char => PrintForm::Char,
-            Lead::Delimiter | Lead::Format => {
+            FirstArgument::Value => PrintForm::Plain,
+            FirstArgument::Char => PrintForm::Char,
+            FirstArgument::Delimiter | FirstArgument::Format => {
                 let first = (!arguments.is_empty()).then(|| arguments.remove(0));
                 let (text, text_span) = match first {
                     Some(Expr { kind: ExprKind::String(text), span }) => (text, span),
                     other => {
                         let span = other.map_or(span, |argument| argument.span);
-                        let format = word.lead == Lead::Format;
+                        let format = word.lead == FirstArgument::Format;
                         self.note(SyntaxError::PrintLiteral { span, name: name.text.clone(), format });
                         (Vec::new(), span)
                     }
                 };
                 match word.lead {
-                    Lead::Format => PrintForm::Format(text, text_span),
+                    FirstArgument::Format => PrintForm::Format(text, text_span),
                     _ => PrintForm::Delimited(text),
                 }
             }
         };
-        let most = if word.lead == Lead::Char { 1 } else { MAX_PRINT_VALUES };
+        let most = if word.lead == FirstArgument::Char { 1 } else { MAX_PRINT_VALUES };
         if !(word.least..=most).contains(&arguments.len()) {
             let (least, given) = (word.least, arguments.len());
             self.note(SyntaxError::PrintCount { span, name: name.text.clone(), least, most, given });
@@ -104,8 +104,8 @@ impl Builder<'_> {
         left: usize,
         right: usize,
         operator: AtOperator,
-        arguments: Vec<Deep<Expr>>,
-    ) -> Made<Expr> {
+        arguments: Vec<WithDepth<Expr>>,
+    ) -> NodeResult<Expr> {
         if !matches!(operator, AtOperator::HistLog | AtOperator::HistLinear) {
             self.note(SyntaxError::NotIndexable { span: self.span(left, right), name: operator.text() });
         }
@@ -115,7 +115,13 @@ impl Builder<'_> {
     }
 
     /// An `@` operator with its arguments.
-    pub fn at(&self, left: usize, right: usize, operator: AtOperator, arguments: Vec<Deep<Expr>>) -> Made<Expr> {
+    pub fn at(
+        &self,
+        left: usize,
+        right: usize,
+        operator: AtOperator,
+        arguments: Vec<WithDepth<Expr>>,
+    ) -> NodeResult<Expr> {
         let (arguments, depth) = undo_deep(arguments);
         let span = self.span(left, right);
         let kind = make(operator, arguments).unwrap_or_else(|wrong| {
@@ -165,9 +171,9 @@ fn usage(operator: AtOperator) -> &'static str {
 }
 
 /// The span of the wrong argument; `None` if their number is wrong.
-type Wrong = Option<Span>;
+type WrongArgument = Option<Span>;
 
-fn make(operator: AtOperator, arguments: Vec<Expr>) -> Result<ExprKind, Wrong> {
+fn make(operator: AtOperator, arguments: Vec<Expr>) -> Result<ExprKind, WrongArgument> {
     let mut arguments = Arguments(arguments.into_iter());
     let kind = match operator {
         AtOperator::Cast => ExprKind::Cast {
@@ -221,25 +227,25 @@ fn make(operator: AtOperator, arguments: Vec<Expr>) -> Result<ExprKind, Wrong> {
 struct Arguments(std::vec::IntoIter<Expr>);
 
 impl Arguments {
-    fn value(&mut self) -> Result<Box<Expr>, Wrong> {
+    fn value(&mut self) -> Result<Box<Expr>, WrongArgument> {
         self.0.next().map(Box::new).ok_or(None)
     }
 
-    fn text(&mut self) -> Result<Vec<u8>, Wrong> {
+    fn text(&mut self) -> Result<Vec<u8>, WrongArgument> {
         match *self.value()? {
             Expr { kind: ExprKind::String(text), .. } => Ok(text),
             other => Err(Some(other.span)),
         }
     }
 
-    fn optional_text(&mut self) -> Result<Option<Vec<u8>>, Wrong> {
+    fn optional_text(&mut self) -> Result<Option<Vec<u8>>, WrongArgument> {
         match self.0.as_slice().is_empty() {
             true => Ok(None),
             false => self.text().map(Some),
         }
     }
 
-    fn number(&mut self) -> Result<i64, Wrong> {
+    fn number(&mut self) -> Result<i64, WrongArgument> {
         let value = self.value()?;
         let literal = match &value.kind {
             ExprKind::Number(number) => Some(*number),

@@ -19,12 +19,12 @@ use clap::Subcommand;
 pub struct Options {
     /// The measurement
     #[command(subcommand)]
-    what: What,
+    what: Benchmark,
 }
 
 /// What can be measured.
 #[derive(Subcommand)]
-enum What {
+enum Benchmark {
     /// From script to module: docs/bench-build.md
     Build(compiler::Options),
     /// How long debug information takes to answer: docs/bench-debuginfo.md
@@ -40,11 +40,11 @@ enum What {
 /// Runs the measurements that the options name.
 pub fn run(options: &Options) -> Result<ExitCode> {
     match &options.what {
-        What::Build(options) => build::run(options),
-        What::Debuginfo(options) => debuginfo::run(options),
-        What::Edit(options) => edit::run(options),
-        What::Runtime(options) => runtime::run(options),
-        What::Scale(options) => scale::run(options),
+        Benchmark::Build(options) => build::run(options),
+        Benchmark::Debuginfo(options) => debuginfo::run(options),
+        Benchmark::Edit(options) => edit::run(options),
+        Benchmark::Runtime(options) => runtime::run(options),
+        Benchmark::Scale(options) => scale::run(options),
     }
 }
 

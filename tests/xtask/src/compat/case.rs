@@ -30,12 +30,12 @@ pub struct Case {
     /// The directory of the file and of what it needs.
     pub directory: PathBuf,
     /// How it is tried.
-    pub what: What,
+    pub what: Trial,
 }
 
 /// How a case is tried.
 #[derive(Debug)]
-pub enum What {
+pub enum Trial {
     /// Arguments of the compiler.
     Script { words: Vec<String>, good: bool },
     /// Shell commands: if all of `support` succeed, all of `checks` are run.
@@ -67,7 +67,7 @@ pub fn find(suite: &Path) -> Result<Vec<Case>> {
 }
 
 /// The options in the first line: `#! stap -p2 -g`, perhaps after `env`; a different program is run as is.
-fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
+fn script(file: &str, text: &str, pass: u8, good: bool) -> Trial {
     let first = text.lines().next().and_then(|line| line.strip_prefix("#!")).unwrap_or_default();
     let words: Vec<String> = spile::cli::rc::split(first, &|_| String::new()).unwrap_or_default();
     let mut words =
@@ -76,9 +76,9 @@ fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
     let path = format!("./{file}");
     if program.ends_with("sh") {
         return match good {
-            true => What::Commands { support: Vec::new(), checks: vec![format!("{program} {path}")] },
+            true => Trial::Commands { support: Vec::new(), checks: vec![format!("{program} {path}")] },
             // A crash is still a failure.
-            false => What::Commands {
+            false => Trial::Commands {
                 support: Vec::new(),
                 checks: vec![format!("{program} {path}; s=$?; [ $s -lt 101 ] || exit $s; [ $s != 0 ]")],
             },
@@ -92,7 +92,7 @@ fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
         words.push(format!("-p{pass}"));
     }
     words.push(path);
-    What::Script { words, good }
+    Trial::Script { words, good }
 }
 
 /// `-p2`, alone or after other letters: `-gp2`.
@@ -117,7 +117,11 @@ fn examples(directory: &Path, name: &str, depth: usize, cases: &mut Vec<Case>) -
             };
             let (support, checks) = (lines("test_support"), lines("test_check"));
             if !checks.is_empty() {
-                cases.push(Case { name, directory: directory.to_path_buf(), what: What::Commands { support, checks } });
+                cases.push(Case {
+                    name,
+                    directory: directory.to_path_buf(),
+                    what: Trial::Commands { support, checks },
+                });
             }
         }
     }
@@ -146,8 +150,8 @@ mod tests {
     #[test]
     fn the_first_line_has_the_options() {
         let words = |text: &str| match script("x.stp", text, 2, true) {
-            What::Script { words, .. } => words.join(" "),
-            What::Commands { checks, .. } => checks.join(";"),
+            Trial::Script { words, .. } => words.join(" "),
+            Trial::Commands { checks, .. } => checks.join(";"),
         };
         assert_eq!(words("#! stap -p4 -g -DX='a b'\n"), "-p4 -g -DX=a b ./x.stp");
         assert_eq!(words("#!/usr/bin/env stap -gp3\n"), "-gp3 ./x.stp");

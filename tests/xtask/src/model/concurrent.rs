@@ -42,7 +42,7 @@ struct Subject {
 
 /// What was seen of a program, and what was wrong.
 #[derive(Default)]
-struct Seen {
+struct Observations {
     results: usize,
     wrong: Vec<String>,
 }
@@ -68,7 +68,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let seen = crate::parallel::map(subjects.len(), |index| {
         try_one(&root, &directory, &subjects[index], options.rounds, &shared)
     });
-    let seen = seen.into_iter().collect::<Result<Vec<Seen>>>()?;
+    let seen = seen.into_iter().collect::<Result<Vec<Observations>>>()?;
     let wrong: Vec<&String> = seen.iter().flat_map(|seen| &seen.wrong).collect();
     wrong.iter().for_each(|said| println!("{said}"));
     let results: usize = seen.iter().map(|seen| seen.results).sum();
@@ -126,7 +126,7 @@ fn try_one(
     subject: &Subject,
     rounds: u64,
     shared: &[(Sanitizer, PathBuf)],
-) -> Result<Seen> {
+) -> Result<Observations> {
     let c = build::translate_with(
         root,
         directory,
@@ -135,7 +135,7 @@ fn try_one(
         &[format!("-DMAXNESTING={MAX_NESTING}")],
     )?;
     let Concurrent { threads, hits, .. } = subject.concurrent;
-    let mut seen = Seen::default();
+    let mut seen = Observations::default();
     for (sanitizer, shared) in shared.iter().filter(|(sanitizer, _)| *sanitizer != Sanitizer::Unlocked) {
         let program = build::program(root, &c, MAIN, *sanitizer, Some(shared))?;
         let rounds = if *sanitizer == Sanitizer::None { rounds } else { rounds.div_ceil(10) };

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use spile_guest::{Guest, Streams};
 
 use super::interpret::{MAX_NESTING, apart};
-use super::tree::{Given, GlobalKind, Value, When};
+use super::tree::{GlobalKind, HandlerKind, InitialValue, Value};
 use super::{Subject, write};
 use crate::parallel;
 use crate::place::Place;
@@ -55,7 +55,7 @@ impl<'a> Module<'a> {
     }
 
     /// NAME=VALUE of the globals that are set by this means.
-    fn given(&self, by: Given) -> Vec<String> {
+    fn given(&self, by: InitialValue) -> Vec<String> {
         let mut given = Vec::new();
         for (number, subject) in &self.programs {
             for (index, global) in subject.program.globals.iter().enumerate() {
@@ -76,7 +76,7 @@ impl<'a> Module<'a> {
     fn has_events(&self) -> bool {
         self.programs
             .iter()
-            .any(|(_, subject)| subject.program.handlers.iter().any(|handler| handler.when == When::Event))
+            .any(|(_, subject)| subject.program.handlers.iter().any(|handler| handler.when == HandlerKind::Event))
     }
 
     /// The compiler's messages, if it does not compile.
@@ -90,7 +90,7 @@ impl<'a> Module<'a> {
             .arg(format!("-DMAXNESTING={MAX_NESTING}"))
             .arg(format!("-DMAXSTRINGLEN={}", limits.string_bytes))
             .arg(format!("-DMAXMAPENTRIES={}", limits.map_entries));
-        for given in self.given(Given::ToCompiler) {
+        for given in self.given(InitialValue::ToCompiler) {
             command.arg("-G").arg(given);
         }
         let output = command.arg(format!("{name}.stp")).output().context("running spile")?;
@@ -104,7 +104,7 @@ impl<'a> Module<'a> {
 
     /// The shell command that runs it.
     fn command(&self, name: &str) -> String {
-        let given: Vec<String> = self.given(Given::ToLoader).iter().map(|given| format!("'{given}'")).collect();
+        let given: Vec<String> = self.given(InitialValue::ToLoader).iter().map(|given| format!("'{given}'")).collect();
         let events = if self.has_events() { " -c 'sh /root/events'" } else { "" };
         format!("spilerun {name}.ko{events} {}", given.join(" "))
     }

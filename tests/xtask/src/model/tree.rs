@@ -59,14 +59,14 @@ pub struct Size {
 /// What a global variable holds.
 #[derive(Clone, Debug)]
 pub enum GlobalKind {
-    Scalar { kind: Type, initial: Option<Value>, given: Given },
+    Scalar { kind: Type, initial: Option<Value>, given: InitialValue },
     Array { keys: Vec<Type>, kind: Type },
     Aggregate { keys: Vec<Type>, histogram: Option<Histogram> },
 }
 
 /// The source of a scalar's initial value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum InitialValue {
     /// From its declaration.
     InText,
     /// By `-G` of the compiler.
@@ -112,7 +112,7 @@ pub struct Function {
 
 /// When a handler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum HandlerKind {
     Begin,
     Event,
     /// As an event, but the compiler expects it rarely.
@@ -124,7 +124,7 @@ pub enum When {
 #[derive(Clone, Debug)]
 pub struct Handler {
     /// When it runs.
-    pub when: When,
+    pub when: HandlerKind,
     /// Prints its number, and catches errors. Else it prints nothing and has no errors.
     pub guarded: bool,
     /// Its body.

@@ -18,7 +18,8 @@ pub fn script(programs: &[(usize, &Program)]) -> String {
     for (number, program) in programs {
         text.push_str(&one(*number, program));
     }
-    let events = programs.iter().flat_map(|(_, program)| &program.handlers).any(|handler| handler.when == When::Event);
+    let events =
+        programs.iter().flat_map(|(_, program)| &program.handlers).any(|handler| handler.when == HandlerKind::Event);
     if !events {
         text.push_str("probe begin(999999999) { exit() }\n");
     }
@@ -141,7 +142,7 @@ impl<'a> Writer<'a> {
             if let GlobalKind::Scalar { initial: Some(initial), given, .. } = &global.kind {
                 // The declared value does not count then.
                 let declared = match (initial, given) {
-                    (value, Given::InText) => value.clone(),
+                    (value, InitialValue::InText) => value.clone(),
                     (Value::Long(_), _) => Value::Long(77),
                     (Value::Text(_), _) => Value::Text(b"not given".to_vec()),
                 };
@@ -172,10 +173,10 @@ impl<'a> Writer<'a> {
         self.locals = &handler.body.locals;
         let order = self.number * 10 + index;
         let point = match handler.when {
-            When::Begin => format!("begin({order})"),
-            When::Event => self.event.to_string(),
-            When::Timer => "timer.s(1)".to_string(),
-            When::End => format!("end({order})"),
+            HandlerKind::Begin => format!("begin({order})"),
+            HandlerKind::Event => self.event.to_string(),
+            HandlerKind::Timer => "timer.s(1)".to_string(),
+            HandlerKind::End => format!("end({order})"),
         };
         self.line(&format!("probe {point} {{"));
         if handler.guarded {

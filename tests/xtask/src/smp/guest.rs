@@ -15,7 +15,7 @@ use anyhow::{Result, bail};
 use spile_guest::{Acceleration, End, Guest, Outcome, Streams};
 
 use super::Options;
-use super::pulse::Pulse;
+use super::heartbeat::Heartbeat;
 use super::shapes::Shape;
 use crate::fixtures;
 use crate::place::Place;
@@ -57,7 +57,7 @@ tell() {
 "#;
 
 /// How a guest has ended.
-pub struct Ended {
+pub struct GuestResult {
     outcome: Outcome,
     /// Number of scripts that have ended.
     pub scripts: usize,
@@ -70,7 +70,7 @@ pub fn is_halted(standstill: &str) -> bool {
     standstill.contains("HLT=1") && !standstill.contains("HLT=0")
 }
 
-impl Ended {
+impl GuestResult {
     /// A file that the guest has given; empty if it has not.
     pub fn file(&self, name: &str) -> String {
         self.outcome.files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
@@ -84,7 +84,7 @@ impl Ended {
 }
 
 /// Runs the scripts, each with its module.
-pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, PathBuf)]) -> Result<Ended> {
+pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, PathBuf)]) -> Result<GuestResult> {
     let mut guest = Guest::new(place.kernel.clone());
     guest.memory_mib(2048).examined();
     if options.many {
@@ -112,22 +112,22 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, Pat
     let runs = if options.many { 2 } else { 1 };
     let most = 120 + scripts.len() as u64 * runs * 2 * limit;
     guest.script(&commands).time_limit(Duration::from_secs(most) * crate::measure::busy());
-    let pulse = Pulse::new();
-    let running = guest.start(Streams { stdout: Box::new(pulse.clone()), ..Streams::discard() })?;
-    let outcome = pulse.watch(&running.interrupter(), SILENCE, || running.wait())?;
+    let heartbeat = Heartbeat::new();
+    let running = guest.start(Streams { stdout: Box::new(heartbeat.clone()), ..Streams::discard() })?;
+    let outcome = heartbeat.watch(&running.interrupter(), SILENCE, || running.wait())?;
     let is_over = |name: &str| outcome.files.contains_key(&format!("{name}.err"));
     let last = if options.many { ".going" } else { "" };
     let ended = scripts.iter().take_while(|(shape, _)| is_over(&format!("{}{last}", shape.script.name))).count();
     match outcome.end {
-        End::Exited(0) => Ok(Ended { outcome, scripts: scripts.len(), standstill: None }),
+        End::Exited(0) => Ok(GuestResult { outcome, scripts: scripts.len(), standstill: None }),
         End::Killed => {
             let text = format!(
                 "last said: {}\n\n{}\n\nconsole:\n{}",
-                pulse.last(),
+                heartbeat.last(),
                 outcome.examination.as_deref().unwrap_or_default(),
                 outcome.console
             );
-            Ok(Ended { outcome, scripts: ended, standstill: Some(text) })
+            Ok(GuestResult { outcome, scripts: ended, standstill: Some(text) })
         }
         _ => bail!("the guest ended early: {:?}\n{}", outcome.end, outcome.console),
     }

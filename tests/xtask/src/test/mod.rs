@@ -11,7 +11,6 @@
 //! more, each alone; those that pass then are listed at the end.
 
 mod all;
-mod alone;
 mod batch;
 mod build;
 pub(crate) mod find;
@@ -21,6 +20,7 @@ mod report;
 mod results;
 mod share;
 mod timings;
+mod tree_lock;
 mod units;
 mod whole;
 
@@ -36,13 +36,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use alone::Alone;
 use build::BuildContext;
 use find::Test;
 use judge::Observed;
 pub use judge::trouble;
 use report::Report;
 use timings::{Part, Timings};
+use tree_lock::TreeLock;
 
 use crate::parallel::{self, Job, Queue};
 use crate::place::Place;
@@ -89,7 +89,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     // Who watches wants to see that it goes on; a log of a thousand lines hides the one that matters.
     let report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
     let timings = Timings::new();
-    let alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
+    let tree_lock = TreeLock::in_tree(&root.join("target"), || println!("{}", tree_lock::WAITING))?;
     let units = if whole {
         units::build(&root, &timings)?
     } else {
@@ -157,7 +157,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
         results::record(&root, &context.place, options.kernel.as_deref(), &options.names, &counts)?;
     }
     // The parts are separate runs.
-    drop(alone);
+    drop(tree_lock);
     if options.all {
         all::run(&root, &report)?;
     }

@@ -8,7 +8,7 @@ mod gone;
 
 use super::environment::Environment;
 use super::names::Names;
-use super::unit::{Handler, Surroundings, Unit};
+use super::unit::{Handler, Unit, UnitContext};
 use super::unneeded;
 use crate::probe::{self, PointError, Site};
 use spile_base::glob;
@@ -289,7 +289,7 @@ pub(super) fn handler<'a>(
         }
         _ => {}
     });
-    let at = Surroundings { context: Some(site.context.clone()), point: site.point.clone(), site: Some(number) };
+    let at = UnitContext { context: Some(site.context.clone()), point: site.point.clone(), site: Some(number) };
     let unit = Unit { user_writes, ..Unit::new(at) };
     Handler {
         site,

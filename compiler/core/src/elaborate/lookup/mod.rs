@@ -168,18 +168,18 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 ContextError::Unknown => Error::UnknownVariable { name, place, available: names(), span },
                 ContextError::OptimizedOut => {
                     let out = (!asked)
-                        .then(|| context.elsewhere(plain))
+                        .then(|| context.other_lines(plain))
                         .flatten()
-                        .map(|elsewhere| format!("optimised out at {elsewhere}"));
+                        .map(|lines| format!("optimised out at {lines}"));
                     let why = vec![out.unwrap_or_else(|| "the compiler has optimised it out".into())];
                     Error::NoValueThere { name, place, why, available: names(), span }
                 }
                 ContextError::NoValue(mut why) => {
                     why.extend(
                         (!asked)
-                            .then(|| context.elsewhere(plain))
+                            .then(|| context.other_lines(plain))
                             .flatten()
-                            .map(|elsewhere| format!("no value at {elsewhere}")),
+                            .map(|lines| format!("no value at {lines}")),
                     );
                     Error::NoValueThere { name, place, why, available: names(), span }
                 }

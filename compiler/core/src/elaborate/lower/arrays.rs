@@ -6,7 +6,8 @@ use super::{Lowering, not_a};
 use crate::elaborate::error::Error;
 use crate::elaborate::unit::Unit;
 use crate::program::{
-    Element, Expr, Foreach, Holds, Iterated, LongExpr, LongKind, Order, Slice, SortBy, Stmt, StmtKind, Type, Variable,
+    Contents, Element, Expr, Foreach, Iterated, LongExpr, LongKind, Order, Slice, SortBy, Stmt, StmtKind, Type,
+    Variable,
 };
 use spile_source::Span;
 use spile_syntax::ast::{self, Index};
@@ -50,9 +51,9 @@ impl Lowering<'_, '_> {
     /// `array[keys]` as a value.
     pub(super) fn lower_element_value(&mut self, unit: &Unit, expr: &ast::Expr) -> Result<Expr, Error> {
         let element = self.lower_element(unit, expr)?;
-        let ty = match self.typed.holds(element.global) {
-            Holds::Value(ty) => ty,
-            Holds::Stats(_) => {
+        let ty = match self.typed.contents(element.global) {
+            Contents::Value(ty) => ty,
+            Contents::Stats(_) => {
                 let name = self.names.global_name(element.global);
                 return Err(Error::AggregateAsValue { name, span: expr.span, stats: None });
             }
@@ -125,7 +126,7 @@ impl Lowering<'_, '_> {
             _ => Iterated::Array(self.lower_element(unit, &foreach.array)?.global),
         };
         let stats = match &over {
-            Iterated::Array(id) => matches!(self.typed.holds(*id), Holds::Stats(_)),
+            Iterated::Array(id) => matches!(self.typed.contents(*id), Contents::Stats(_)),
             Iterated::Histogram(_) => false,
         };
         let mut variables = Vec::new();

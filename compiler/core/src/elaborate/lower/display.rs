@@ -6,7 +6,7 @@ use super::Lowering;
 use super::print::plain;
 use crate::probe;
 use crate::program::{
-    Element, Expr, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, LongExpr, LongKind, Order,
+    Contents, Element, Expr, Extractor, Foreach, Global, GlobalId, Iterated, Local, LocalId, LongExpr, LongKind, Order,
     Print, PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
 };
 use spile_source::{Origin, Span};
@@ -45,12 +45,12 @@ fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
     let span = global.span;
     let name = &global.name;
     if !global.is_array() {
-        return match global.holds {
-            Holds::Value(ty) => {
+        return match global.contents {
+            Contents::Value(ty) => {
                 let value = Expr::variable(Variable::Global(id), ty, span);
                 print([text(format!("{name}=")), quoted(value), text("\n".into())].concat(), span)
             }
-            Holds::Stats(_) => {
+            Contents::Stats(_) => {
                 stats(&Element { global: id, keys: Vec::new(), span }, [text(name.clone())].concat(), span)
             }
         };
@@ -69,15 +69,15 @@ fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
         head.extend(quoted(read(key)));
     }
     head.extend(text("]".into()));
-    let (value, by, body) = match global.holds {
-        Holds::Value(ty) => {
+    let (value, by, body) = match global.contents {
+        Contents::Value(ty) => {
             let value = (fresh(ty), ty);
             head.extend(text("=".into()));
             head.extend(quoted(read(&value)));
             head.extend(text("\n".into()));
             (Some(Variable::Local(value.0)), SortBy::Value, print(head, span))
         }
-        Holds::Stats(_) => {
+        Contents::Stats(_) => {
             let element = Element { global: id, keys: keys.iter().map(read).collect(), span };
             (None, SortBy::Extractor(Extractor::Count), stats(&element, head, span))
         }

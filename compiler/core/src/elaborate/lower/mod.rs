@@ -26,7 +26,7 @@ use super::types::TypeVar;
 use super::unit::{Handler, Unit};
 use crate::probe::Found;
 use crate::program::{
-    self, BinaryOp, Constant, Expr, Global, GlobalId, Holds, Local, LocalId, LongExpr, LongKind, LongPlace, Probe,
+    self, BinaryOp, Constant, Contents, Expr, Global, GlobalId, Local, LocalId, LongExpr, LongKind, LongPlace, Probe,
     Program, SavedId, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Type, Variable,
 };
 use regex::Regexes;
@@ -145,7 +145,7 @@ impl<'a> Lowering<'_, 'a> {
         });
         Global {
             name: ast.name.text.clone(),
-            holds: self.typed.holds(id),
+            contents: self.typed.contents(id),
             keys: self.typed.key_types(id),
             size: ast.size.and_then(|size| u32::try_from(size).ok()),
             wrap: ast.wrap,
@@ -329,7 +329,7 @@ impl<'a> Lowering<'_, 'a> {
                     return Err(Error::LocalAtEntry { name: name.clone(), span });
                 }
                 if let Variable::Global(id) = variable
-                    && let Holds::Stats(_) = self.typed.holds(id)
+                    && let Contents::Stats(_) = self.typed.contents(id)
                 {
                     return Err(Error::AggregateAsValue { name: name.clone(), span, stats: None });
                 }

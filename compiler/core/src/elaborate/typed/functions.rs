@@ -9,7 +9,7 @@ use crate::builtin::{self, Builtin};
 use crate::elaborate::error::Error;
 use crate::elaborate::names::{DeclaredId, Names};
 use crate::elaborate::types::{TypeVar, Types};
-use crate::elaborate::unit::{InstanceId, Local, Surroundings, Unit};
+use crate::elaborate::unit::{InstanceId, Local, Unit, UnitContext};
 use crate::program::{FunctionId, Type};
 use spile_source::Span;
 use spile_syntax::{ast, visit};
@@ -82,7 +82,7 @@ impl<'a> Typed<'a> {
     pub fn find_callee(
         &mut self,
         names: &Names<'a>,
-        at: &Surroundings,
+        at: &UnitContext,
         name: &ast::Name,
         arity: usize,
     ) -> Result<Callee, Error> {
@@ -96,7 +96,7 @@ impl<'a> Typed<'a> {
     }
 
     /// The function as called from there: itself, or its copy for the probe.
-    pub fn in_context(&mut self, names: &Names<'a>, declared: DeclaredId, at: &Surroundings) -> InstanceId {
+    pub fn in_context(&mut self, names: &Names<'a>, declared: DeclaredId, at: &UnitContext) -> InstanceId {
         // The declared functions come first, in order.
         let itself = InstanceId(declared.0);
         let Some(site) = at.site else { return itself };

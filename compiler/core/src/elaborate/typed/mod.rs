@@ -8,7 +8,7 @@ mod functions;
 use super::names::{DeclaredId, Names};
 use super::types::{TypeVar, Types};
 use super::unit::{InstanceId, Unit};
-use crate::program::{GlobalId, Holds, Stats, Type};
+use crate::program::{Contents, GlobalId, Stats, Type};
 pub(super) use functions::{Callee, Function, Reached};
 use spile_debuginfo::TypeId;
 use spile_debuginfo::target::Object;
@@ -82,12 +82,12 @@ impl<'a> Typed<'a> {
     }
 
     /// The shape of a global, once all uses are known.
-    pub fn holds(&mut self, id: GlobalId) -> Holds {
+    pub fn contents(&mut self, id: GlobalId) -> Contents {
         let global = &self.globals[id.index()];
         match global.shape.stats {
-            Some((stats, _)) => Holds::Stats(stats),
+            Some((stats, _)) => Contents::Stats(stats),
             // One that is never used has no type and takes no memory.
-            None => Holds::Value(self.type_of(global.ty)),
+            None => Contents::Value(self.type_of(global.ty)),
         }
     }
 

@@ -2,13 +2,13 @@
 
 //! Arrays, aggregates and `foreach`.
 
-use super::{Builder, ExprRef, Lowered, Scalar};
-use crate::plan::analysis::Held;
+use super::{Builder, Evaluated, ExprRef, Scalar};
+use crate::plan::analysis::HeldElement;
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
-use crate::program::uses::Counted;
+use crate::program::uses::CounterUpdate;
 use crate::program::{
-    self, BinaryOp, Element, Expr, Foreach, GlobalId, Holds, Iterated, LongExpr, Slice, SortBy, StringExpr, Type,
+    self, BinaryOp, Contents, Element, Expr, Foreach, GlobalId, Iterated, LongExpr, Slice, SortBy, StringExpr, Type,
     Variable,
 };
 use spile_abi::format::Histogram;
@@ -18,19 +18,19 @@ use spile_source::Span;
 const STRIPES: u32 = 64;
 
 /// The value as a key.
-pub(super) fn key(result: Lowered) -> Key {
+pub(super) fn key(result: Evaluated) -> Key {
     match result {
-        Lowered::Long(value) => Key::Long(value),
-        Lowered::Text(text) => Key::Text(text),
+        Evaluated::Long(value) => Key::Long(value),
+        Evaluated::Text(text) => Key::Text(text),
     }
 }
 
 impl Builder<'_, '_> {
     /// The histogram that an aggregate has.
     pub(super) fn histogram(&self, id: GlobalId, span: Span) -> Planned<Histogram> {
-        let histogram = match self.global(id).holds {
-            Holds::Stats(stats) => stats.histogram,
-            Holds::Value(_) => None,
+        let histogram = match self.global(id).contents {
+            Contents::Stats(stats) => stats.histogram,
+            Contents::Value(_) => None,
         };
         match histogram {
             Some(program::Histogram::Linear { low, high, width }) => Ok(Histogram::Linear { low, high, width }),
@@ -106,7 +106,7 @@ impl Builder<'_, '_> {
 
     /// One operation on an array or aggregate, whose values must have the right type.
     pub(super) fn map(&mut self, id: GlobalId, keys: Vec<Key>, op: MapOp, span: Span) -> Planned<()> {
-        if !fits(&op, self.global(id).holds) {
+        if !fits(&op, self.global(id).contents) {
             return Err(InternalError::new("an operation on values of another type than the array has", span));
         }
         if matches!(keys.as_slice(), [Key::Held(_)]) && !suits_held(&op) {
@@ -174,7 +174,7 @@ impl Builder<'_, '_> {
     }
 
     /// Holds the stripe of an element.
-    pub(in crate::plan) fn hold(&mut self, held: &Held, span: Span) -> Planned<()> {
+    pub(in crate::plan) fn hold(&mut self, held: &HeldElement, span: Span) -> Planned<()> {
         let keys = self.keys(held.array, held.keys)?;
         let map = self.map_of(held.array, &keys, span)?;
         self.push(Instr::Hold { held: self.held.len() as u32, map, keys });
@@ -184,7 +184,7 @@ impl Builder<'_, '_> {
     }
 
     /// Adds to an element that each CPU counts separately.
-    pub(super) fn count_element(&mut self, counted: &Counted) -> Planned<()> {
+    pub(super) fn count_element(&mut self, counted: &CounterUpdate) -> Planned<()> {
         let (keys, value) = self.keys_and_long(counted.global, counted.keys, counted.value)?;
         let value = if counted.subtract { Value::Negate(Box::new(value)) } else { value };
         self.map(counted.global, keys, MapOp::Count(value), counted.span)
@@ -313,12 +313,14 @@ impl Builder<'_, '_> {
 }
 
 /// Whether the operation suits what the array holds.
-fn fits(op: &MapOp, holds: Holds) -> bool {
+fn fits(op: &MapOp, contents: Contents) -> bool {
     match op {
-        MapOp::Long(_) | MapOp::SetLong(_) | MapOp::Add(..) | MapOp::Count(_) => holds == Holds::Value(Type::Long),
-        MapOp::Text(..) | MapOp::SetText(_) => holds == Holds::Value(Type::String),
+        MapOp::Long(_) | MapOp::SetLong(_) | MapOp::Add(..) | MapOp::Count(_) => {
+            contents == Contents::Value(Type::Long)
+        }
+        MapOp::Text(..) | MapOp::SetText(_) => contents == Contents::Value(Type::String),
         MapOp::Feed(_) | MapOp::Extract(..) | MapOp::Bucket(..) | MapOp::HasBucket(..) => {
-            matches!(holds, Holds::Stats(_))
+            matches!(contents, Contents::Stats(_))
         }
         MapOp::Has(_) | MapOp::Delete | MapOp::Clear => true,
     }

@@ -2,7 +2,7 @@
 
 //! Calls: of builtins, of the script's functions, of embedded C.
 
-use super::{Builder, ExprRef, Lowered};
+use super::{Builder, Evaluated, ExprRef};
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
 use crate::program::{self, Expr, Type};
@@ -22,8 +22,8 @@ impl Builder<'_, '_> {
         let exprs: Vec<ExprRef> = arguments.iter().map(ExprRef::from).collect();
         let results = self.in_order(&exprs)?.into_iter();
         let arguments = results.map(|result| match result {
-            Lowered::Long(value) => Argument::Long(value),
-            Lowered::Text(text) => Argument::Text(text),
+            Evaluated::Long(value) => Argument::Long(value),
+            Evaluated::Text(text) => Argument::Text(text),
         });
         Ok(arguments.collect())
     }
@@ -34,7 +34,7 @@ impl Builder<'_, '_> {
         builtin: &'static crate::builtin::Builtin,
         arguments: &[Expr],
         span: Span,
-    ) -> Planned<Option<Lowered>> {
+    ) -> Planned<Option<Evaluated>> {
         self.tables.defers_names |= builtin.names;
         self.tables.user_stacks |= builtin.user_stacks;
         let parameters = builtin.parameters.iter().map(|(_, ty)| *ty);
@@ -49,16 +49,16 @@ impl Builder<'_, '_> {
     }
 
     /// Where a result of that type goes, and the value to read it by.
-    fn outcome(&mut self, returns: Option<Type>) -> (Outcome, Option<Lowered>) {
+    fn outcome(&mut self, returns: Option<Type>) -> (Outcome, Option<Evaluated>) {
         match returns {
             None => (Outcome::None, None),
             Some(Type::Long) => {
                 let to = self.temporary();
-                (Outcome::Long(to), Some(Lowered::Long(Value::Long(to))))
+                (Outcome::Long(to), Some(Evaluated::Long(Value::Long(to))))
             }
             Some(Type::String) => {
                 let (buffer, to) = self.temporary_text();
-                (Outcome::Text(buffer, to), Some(Lowered::Text(Text::Variable(to))))
+                (Outcome::Text(buffer, to), Some(Evaluated::Text(Text::Variable(to))))
             }
         }
     }
@@ -69,7 +69,7 @@ impl Builder<'_, '_> {
         function: program::FunctionId,
         arguments: &[Expr],
         span: Span,
-    ) -> Planned<Option<Lowered>> {
+    ) -> Planned<Option<Evaluated>> {
         let name = &self.analysis.functions[function.index()];
         let (name, embedded) = (name.symbol.clone(), name.embedded);
         let declared = &self.analysis.program.functions[function.index()];
@@ -101,14 +101,14 @@ impl Builder<'_, '_> {
         code: &program::EmbeddedC,
         ty: Option<Type>,
         span: Span,
-    ) -> Planned<Option<Lowered>> {
+    ) -> Planned<Option<Evaluated>> {
         let mut parameters = Vec::new();
         let mut arguments = Vec::new();
         for (name, local) in &code.arguments {
             let (argument, ty) = match self.read(program::Variable::Local(*local), span)? {
-                Lowered::Long(value) => (Argument::Long(value), Type::Long),
+                Evaluated::Long(value) => (Argument::Long(value), Type::Long),
                 // The C may change the bytes.
-                Lowered::Text(text) => {
+                Evaluated::Text(text) => {
                     let (buffer, to) = self.temporary_text();
                     self.push(Instr::Copy { from: text, buffer, to });
                     (Argument::Bytes(buffer), Type::String)

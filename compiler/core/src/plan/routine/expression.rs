@@ -2,7 +2,7 @@
 
 //! Expressions.
 
-use super::{Builder, ExprRef, Lowered, Scalar};
+use super::{Builder, Evaluated, ExprRef, Scalar};
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
 use crate::plan::storage::GlobalRef;
@@ -71,18 +71,21 @@ impl Builder<'_, '_> {
     }
 
     /// Evaluates in order; values that a later expression may change are copied to temporaries.
-    pub(super) fn in_order(&mut self, exprs: &[ExprRef]) -> Planned<Vec<Lowered>> {
+    pub(super) fn in_order(&mut self, exprs: &[ExprRef]) -> Planned<Vec<Evaluated>> {
         let evaluated = self.evaluated(exprs.iter().copied())?;
         Ok(self.unchanged(evaluated))
     }
 
     /// Evaluates in order: each value, and where the code after it begins.
-    pub(super) fn evaluated<'e>(&mut self, exprs: impl Iterator<Item = ExprRef<'e>>) -> Planned<Vec<(Lowered, usize)>> {
+    pub(super) fn evaluated<'e>(
+        &mut self,
+        exprs: impl Iterator<Item = ExprRef<'e>>,
+    ) -> Planned<Vec<(Evaluated, usize)>> {
         let mut results = Vec::new();
         for expr in exprs {
             let result = match expr {
-                ExprRef::Long(expr) => Lowered::Long(self.value(expr)?),
-                ExprRef::String(expr) => Lowered::Text(self.text(expr)?),
+                ExprRef::Long(expr) => Evaluated::Long(self.value(expr)?),
+                ExprRef::String(expr) => Evaluated::Text(self.text(expr)?),
             };
             results.push((result, self.code.len()));
         }
@@ -90,13 +93,13 @@ impl Builder<'_, '_> {
     }
 
     /// The values as evaluated: from temporaries if the code after them may change them.
-    pub(super) fn unchanged(&mut self, evaluated: Vec<(Lowered, usize)>) -> Vec<Lowered> {
+    pub(super) fn unchanged(&mut self, evaluated: Vec<(Evaluated, usize)>) -> Vec<Evaluated> {
         // From the last to the first, so that the positions for temporaries stay valid.
-        let mut stable: Vec<Lowered> = Vec::with_capacity(evaluated.len());
+        let mut stable: Vec<Evaluated> = Vec::with_capacity(evaluated.len());
         for (result, at) in evaluated.into_iter().rev() {
             stable.push(match result {
-                Lowered::Long(value) => Lowered::Long(self.unchanged_value(value, at)),
-                Lowered::Text(text) => Lowered::Text(self.unchanged_text(text, at)),
+                Evaluated::Long(value) => Evaluated::Long(self.unchanged_value(value, at)),
+                Evaluated::Text(text) => Evaluated::Text(self.unchanged_text(text, at)),
             });
         }
         stable.reverse();
@@ -153,9 +156,11 @@ impl Builder<'_, '_> {
             LongKind::Complement(operand) => Value::Complement(Box::new(self.value(operand)?)),
             LongKind::Conditional(condition, then, otherwise) => self.conditional(condition, then, otherwise)?,
             LongKind::Matches { regex, text } => self.matches(*regex, text, span)?,
-            LongKind::Call(function, arguments) => Lowered::long_result(self.call(*function, arguments, span)?, span)?,
+            LongKind::Call(function, arguments) => {
+                Evaluated::long_result(self.call(*function, arguments, span)?, span)?
+            }
             LongKind::Builtin(builtin, arguments) => {
-                Lowered::long_result(self.builtin(builtin, arguments, span)?, span)?
+                Evaluated::long_result(self.builtin(builtin, arguments, span)?, span)?
             }
             LongKind::Assign(left, value) => self.assign_long(left, value, span)?,
             LongKind::Update { left, op, value, old } => self.update(left, *op, value, *old, span)?,
@@ -205,7 +210,7 @@ impl Builder<'_, '_> {
                 let field = program::BitField { first: *first, bits: *bits };
                 Value::Bits(Box::new(self.value(value)?), field)
             }
-            LongKind::EmbeddedC(code) => Lowered::long_result(self.embedded(code, Some(Type::Long), span)?, span)?,
+            LongKind::EmbeddedC(code) => Evaluated::long_result(self.embedded(code, Some(Type::Long), span)?, span)?,
             LongKind::TookNext => {
                 let to = self.temporary();
                 self.push(Instr::TakeNext(to));
@@ -226,10 +231,10 @@ impl Builder<'_, '_> {
             }
             StringKind::Conditional(condition, then, otherwise) => self.conditional_text(condition, then, otherwise)?,
             StringKind::Call(function, arguments) => {
-                Lowered::text_result(self.call(*function, arguments, span)?, span)?
+                Evaluated::text_result(self.call(*function, arguments, span)?, span)?
             }
             StringKind::Builtin(builtin, arguments) => {
-                Lowered::text_result(self.builtin(builtin, arguments, span)?, span)?
+                Evaluated::text_result(self.builtin(builtin, arguments, span)?, span)?
             }
             StringKind::Assign(left, text) => self.assign_text(left, text, span)?,
             StringKind::Append(left, text) => self.append(left, text, span)?,
@@ -245,7 +250,9 @@ impl Builder<'_, '_> {
                 self.format(&program::Print { pieces: vec![piece] }, span)?
             }
             StringKind::Saved(id) => Text::Saved(self.saved_offset(*id, Type::String, span)?),
-            StringKind::EmbeddedC(code) => Lowered::text_result(self.embedded(code, Some(Type::String), span)?, span)?,
+            StringKind::EmbeddedC(code) => {
+                Evaluated::text_result(self.embedded(code, Some(Type::String), span)?, span)?
+            }
         })
     }
 
@@ -282,16 +289,16 @@ impl Builder<'_, '_> {
     }
 
     /// The value of a variable.
-    pub(super) fn read(&mut self, variable: program::Variable, span: Span) -> Planned<Lowered> {
+    pub(super) fn read(&mut self, variable: program::Variable, span: Span) -> Planned<Evaluated> {
         Ok(match self.scalar(variable, span)? {
             // The present value, whatever other CPUs do.
             Scalar::Number(global) if global.access == NumberAccess::Single => {
-                Lowered::Long(self.keep(Value::Global(global)))
+                Evaluated::Long(self.keep(Value::Global(global)))
             }
-            Scalar::Number(global) => Lowered::Long(Value::Global(global)),
-            Scalar::Text(global) => Lowered::Text(Text::Global(global)),
-            Scalar::LocalLong(id) => Lowered::Long(Value::Long(id)),
-            Scalar::LocalText(_, id) => Lowered::Text(Text::Variable(id)),
+            Scalar::Number(global) => Evaluated::Long(Value::Global(global)),
+            Scalar::Text(global) => Evaluated::Text(Text::Global(global)),
+            Scalar::LocalLong(id) => Evaluated::Long(Value::Long(id)),
+            Scalar::LocalText(_, id) => Evaluated::Text(Text::Variable(id)),
         })
     }
 

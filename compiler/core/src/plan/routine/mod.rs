@@ -79,35 +79,35 @@ impl<'e> From<&'e Expr> for ExprRef<'e> {
 
 /// An expression that has been evaluated.
 #[derive(Clone, Debug)]
-enum Lowered {
+enum Evaluated {
     Long(Value),
     Text(Text),
 }
 
-impl Lowered {
+impl Evaluated {
     /// The number that it must be.
     fn long(self, span: Span) -> Planned<Value> {
         match self {
-            Lowered::Long(value) => Ok(value),
-            Lowered::Text(_) => Err(InternalError::new("a string where a number belongs", span)),
+            Evaluated::Long(value) => Ok(value),
+            Evaluated::Text(_) => Err(InternalError::new("a string where a number belongs", span)),
         }
     }
 
     /// The string that it must be.
     fn text(self, span: Span) -> Planned<Text> {
         match self {
-            Lowered::Text(text) => Ok(text),
-            Lowered::Long(_) => Err(InternalError::new("a number where a string belongs", span)),
+            Evaluated::Text(text) => Ok(text),
+            Evaluated::Long(_) => Err(InternalError::new("a number where a string belongs", span)),
         }
     }
 
     /// The number that a call returns; 0 if it returns nothing.
-    fn long_result(result: Option<Lowered>, span: Span) -> Planned<Value> {
+    fn long_result(result: Option<Evaluated>, span: Span) -> Planned<Value> {
         result.map_or(Ok(Value::Const(0)), |result| result.long(span))
     }
 
     /// The string that a call returns; "" if it returns nothing.
-    fn text_result(result: Option<Lowered>, span: Span) -> Planned<Text> {
+    fn text_result(result: Option<Evaluated>, span: Span) -> Planned<Text> {
         result.map_or(Ok(Text::Literal(Vec::new())), |result| result.text(span))
     }
 }

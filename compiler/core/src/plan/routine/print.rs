@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::array::key;
 use super::{Builder, ExprRef};
 use crate::plan::code::*;
-use crate::plan::deferred::{self, NamesOf, is_plain};
+use crate::plan::deferred::{self, NamedAddress, is_plain};
 use crate::plan::error::{InternalError, Planned};
 use crate::plan::tables;
 use crate::program::{self, Expr, PrintPiece, StringExpr, StringKind};
@@ -140,7 +140,8 @@ impl Builder<'_, '_> {
                     let dynamic = precision.is_some().then(|| next()?.long(span)).transpose()?;
                     parts.extend(dynamic.clone().map(Part::Long));
                     if let Some(names) = named(piece) {
-                        let in_user = !matches!(names.of, NamesOf::Address | NamesOf::Stack { user: false, .. });
+                        let in_user =
+                            !matches!(names.of, NamedAddress::Address | NamedAddress::Stack { user: false, .. });
                         self.tables.user_stacks |= in_user;
                         self.tables.defers_names |= !in_user;
                         let flags = Flags { sharp: names.is_stored(), ..directive.flags };
@@ -150,14 +151,14 @@ impl Builder<'_, '_> {
                             ..directive.clone()
                         }));
                         parts.push(match names.of {
-                            NamesOf::Address => Part::Long(next()?.long(span)?),
-                            NamesOf::UserAddress => Part::UserFrame(next()?.long(span)?),
-                            NamesOf::UserStack => Part::UserStack,
-                            NamesOf::Text => Part::Text(next()?.text(span)?),
-                            NamesOf::Stack { user, whole: true } => {
+                            NamedAddress::Address => Part::Long(next()?.long(span)?),
+                            NamedAddress::UserAddress => Part::UserFrame(next()?.long(span)?),
+                            NamedAddress::UserStack => Part::UserStack,
+                            NamedAddress::Text => Part::Text(next()?.text(span)?),
+                            NamedAddress::Stack { user, whole: true } => {
                                 Part::Stack { user, first: Value::Const(0), most: Value::Const(-1) }
                             }
-                            NamesOf::Stack { user, whole: false } => {
+                            NamedAddress::Stack { user, whole: false } => {
                                 Part::Stack { user, first: next()?.long(span)?, most: next()?.long(span)? }
                             }
                         });

@@ -8,8 +8,8 @@
 
 use std::rc::Rc;
 
+use super::named_values::NamedValues;
 use super::paths;
-use super::words::Words;
 use crate::builtin;
 use crate::probe::code::{self, Scope};
 use crate::probe::{Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
@@ -36,7 +36,7 @@ pub(in crate::probe) static FAMILY: ProbeFamily = ProbeFamily::new(&FORMS, resol
 
 /// What `__process_event` asks (runtime-c/program.c).
 #[derive(Clone, Copy)]
-enum Asked {
+enum EventQuery {
     /// Whether the current process is meant.
     Process = 0,
     /// And the call that returns has made it.
@@ -92,20 +92,20 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
-fn attachments(point: &Point) -> Vec<(Attachment, Asked)> {
-    let returns = |numbers: &[(u32, u32)], asked: Asked| -> Vec<(Attachment, Asked)> {
+fn attachments(point: &Point) -> Vec<(Attachment, EventQuery)> {
+    let returns = |numbers: &[(u32, u32)], asked: EventQuery| -> Vec<(Attachment, EventQuery)> {
         numbers.iter().map(|&(native, compat)| (syscall::of_numbers(Some((native, compat)), true), asked)).collect()
     };
     match (point.has("thread"), point.has("begin"), point.has("end")) {
         (false, true, _) => {
-            let mut all = vec![(tracepoint::of_kernel("sched_process_exec", 3), Asked::Process)];
-            all.extend(returns(&[CLONE, FORK, VFORK, CLONE3], Asked::Forked));
+            let mut all = vec![(tracepoint::of_kernel("sched_process_exec", 3), EventQuery::Process)];
+            all.extend(returns(&[CLONE, FORK, VFORK, CLONE3], EventQuery::Forked));
             all
         }
-        (true, true, _) => returns(&[CLONE, CLONE3], Asked::Thread),
-        (false, _, true) => vec![(code::at_symbol(EXIT.into(), false, 0), Asked::Last)],
-        (true, _, true) => vec![(code::at_symbol(EXIT.into(), false, 0), Asked::OtherThread)],
-        _ => vec![(syscall::of_numbers(None, point.has("return")), Asked::Process)],
+        (true, true, _) => returns(&[CLONE, CLONE3], EventQuery::Thread),
+        (false, _, true) => vec![(code::at_symbol(EXIT.into(), false, 0), EventQuery::Last)],
+        (true, _, true) => vec![(code::at_symbol(EXIT.into(), false, 0), EventQuery::OtherThread)],
+        _ => vec![(syscall::of_numbers(None, point.has("return")), EventQuery::Process)],
     }
 }
 
@@ -113,22 +113,22 @@ fn nowhere() -> Span {
     Span::new(FileId(0), 0, 0)
 }
 
-fn guard(asked: Asked, program: i64, scope: Scope) -> Option<LongExpr> {
+fn guard(asked: EventQuery, program: i64, scope: Scope) -> Option<LongExpr> {
     let builtin = builtin::find("__process_event", 3)?;
     let arguments = [asked as i64, program, scope.number()].map(|value| LongExpr::constant(value, nowhere()).into());
     Some(LongExpr { kind: LongKind::Builtin(builtin, arguments.to_vec()), span: nowhere() })
 }
 
-fn context(point: &Point) -> Words {
-    let mut words = Words::new(point.spelling());
+fn context(point: &Point) -> NamedValues {
+    let mut values = NamedValues::new(point.spelling());
     if !point.has("syscall") {
-        return words;
+        return values;
     }
     let word = |index: u32| Ok(LongExpr::register(index * 8, nowhere()));
-    words.values.push(("syscall".into(), word(NUMBER)));
-    words.values.extend((1..=6).map(|number| (format!("arg{number}"), word(number - 1))));
+    values.values.push(("syscall".into(), word(NUMBER)));
+    values.values.extend((1..=6).map(|number| (format!("arg{number}"), word(number - 1))));
     if point.has("return") {
-        words.values.push(("return".into(), word(RESULT)));
+        values.values.push(("return".into(), word(RESULT)));
     }
-    words
+    values
 }

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::words::Words;
+use super::named_values::NamedValues;
 use crate::probe::code::Code;
 use crate::probe::function::{described, owner_of};
 use crate::probe::location::program_address;
@@ -66,20 +66,20 @@ fn nothing(object: &Object, markers: &[Marker], name: String, component: Span) -
     PointError::NotProbeable { component, name, why }
 }
 
-fn context(object: &Rc<Object>, marker: &Marker) -> Words {
+fn context(object: &Rc<Object>, marker: &Marker) -> NamedValues {
     let place = format!("marker {}.{} of {}", marker.provider, marker.name, object.name());
-    let mut words = Words::new(place);
+    let mut values = NamedValues::new(place);
     for (number, argument) in (1..).zip(&marker.arguments) {
         let value = match argument {
             Ok(argument) => value(argument).ok_or_else(|| "it is in a register that a probe does not see".to_string()),
             Err(text) => Err(format!("its place is not understood: {text}")),
         };
-        words.values.push((format!("arg{number}"), value));
+        values.values.push((format!("arg{number}"), value));
     }
-    words.texts = vec![("$$name", marker.name.clone()), ("$$provider", marker.provider.clone())];
-    words.object = Some(object.clone());
-    words.has_registers = true;
-    words
+    values.texts = vec![("$$name", marker.name.clone()), ("$$provider", marker.provider.clone())];
+    values.object = Some(object.clone());
+    values.has_registers = true;
+    values
 }
 
 fn nowhere() -> Span {

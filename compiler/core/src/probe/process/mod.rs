@@ -8,9 +8,9 @@
 
 pub(super) mod event;
 mod mark;
+mod named_values;
 mod plt;
 mod symbol;
-mod words;
 
 use std::path::PathBuf;
 use std::rc::Rc;

@@ -77,7 +77,7 @@ impl Builder {
     }
 
     fn globals(&mut self) {
-        let scalar = |kind, initial| GlobalKind::Scalar { kind, initial, given: Given::InText };
+        let scalar = |kind, initial| GlobalKind::Scalar { kind, initial, given: InitialValue::InText };
         self.global(scalar(Type::Long, None), Size::default(), Use::Any);
         self.global(scalar(Type::Text, Some(Value::Text(b"x".to_vec()))), Size::default(), Use::Any);
         for _ in 0..1 + self.generator.random.below(3) {
@@ -150,7 +150,7 @@ impl Builder {
         first.extend(draft.keys.values().filter_map(|key| self.local_key(key)));
         first.push(Statement::Try(statements, None, Vec::new()));
         let body = Body { locals: draft.scope.locals, statements: first };
-        let when = if timer { When::Timer } else { When::Event };
+        let when = if timer { HandlerKind::Timer } else { HandlerKind::Event };
         self.generator.program.handlers.push(Handler { when, guarded: false, body });
     }
 

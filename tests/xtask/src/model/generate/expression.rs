@@ -2,7 +2,7 @@
 
 //! Random expressions.
 
-use super::{Generator, Scope, Where};
+use super::{GeneratedIn, Generator, Scope};
 use crate::model::tree::*;
 
 /// Where mistakes are likely.
@@ -281,7 +281,7 @@ impl Generator {
         let functions: Vec<usize> = (0..self.program.functions.len()).filter(suits).collect();
         // Itself, which is about to be the next.
         let own = match scope.place {
-            Where::Function(returns, true) => returns == kind && scope.frozen.is_empty() && scope.loops == 0,
+            GeneratedIn::Function(returns, true) => returns == kind && scope.frozen.is_empty() && scope.loops == 0,
             _ => false,
         };
         if own && self.random.one_in(2) {

@@ -73,13 +73,13 @@ struct Scope {
     loops: usize,
     /// How many of the locals are those of a function's call.
     parameters: usize,
-    place: Where,
+    place: GeneratedIn,
     /// How deep statements stand in each other.
     depth: usize,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Where {
+enum GeneratedIn {
     #[default]
     Handler,
     /// With what it returns, and whether it may call itself.
@@ -113,8 +113,13 @@ impl Generator {
             let constant = index > 1 && self.random.one_in(2);
             let initial = if constant || self.random.one_in(2) { Some(self.initial(kind)) } else { None };
             let given = match initial {
-                Some(_) => self.random.pick([Given::InText, Given::InText, Given::ToCompiler, Given::ToLoader]),
-                None => Given::InText,
+                Some(_) => self.random.pick([
+                    InitialValue::InText,
+                    InitialValue::InText,
+                    InitialValue::ToCompiler,
+                    InitialValue::ToLoader,
+                ]),
+                None => InitialValue::InText,
             };
             self.global(GlobalKind::Scalar { kind, initial, given }, Size::default());
             if constant {
@@ -182,7 +187,7 @@ impl Generator {
     fn function(&mut self) {
         let recursive = self.random.one_in(6) && self.facts.iter().all(|facts| !facts.recursive);
         let returns = self.kind();
-        let mut scope = Scope { place: Where::Function(returns, recursive), depth: 1, ..Scope::default() };
+        let mut scope = Scope { place: GeneratedIn::Function(returns, recursive), depth: 1, ..Scope::default() };
         if recursive {
             let depth = scope.new_local(Type::Long);
             scope.fixed.insert(depth);
@@ -240,7 +245,7 @@ impl Generator {
         let begins = if self.events { self.random.below(2) } else { 1 + self.random.below(2) };
         for _ in 0..begins {
             let number = 3 + self.random.below(7);
-            self.guarded(When::Begin, number);
+            self.guarded(HandlerKind::Begin, number);
         }
         if self.events {
             for _ in 0..1 + self.random.below(3) {
@@ -248,15 +253,15 @@ impl Generator {
             }
             if self.random.one_in(2) {
                 let number = 1 + self.random.below(5);
-                self.guarded(When::Event, number);
+                self.guarded(HandlerKind::Event, number);
             }
         }
-        let last = if self.events { When::End } else { When::Begin };
+        let last = if self.events { HandlerKind::End } else { HandlerKind::Begin };
         let body = self.show_globals();
         self.program.handlers.push(Handler { when: last, guarded: true, body });
     }
 
-    fn guarded(&mut self, when: When, number: usize) {
+    fn guarded(&mut self, when: HandlerKind, number: usize) {
         let mut scope = Scope::default();
         for _ in 0..2 + self.random.below(4) {
             let kind = self.kind();
@@ -290,10 +295,10 @@ impl Generator {
         if self.random.one_in(2) {
             let other = statements.iter().map(|statement| self.with_other_numbers(statement)).collect();
             let body = Body { locals: Vec::new(), statements: other };
-            self.program.handlers.push(Handler { when: When::Event, guarded: false, body });
+            self.program.handlers.push(Handler { when: HandlerKind::Event, guarded: false, body });
         }
         let body = Body { locals: Vec::new(), statements };
-        self.program.handlers.push(Handler { when: When::Event, guarded: false, body });
+        self.program.handlers.push(Handler { when: HandlerKind::Event, guarded: false, body });
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::expression::has_histogram;
 use super::print::plain_directive;
-use super::{Generator, SHIFT, Scope, Where};
+use super::{GeneratedIn, Generator, SHIFT, Scope};
 use crate::model::tree::*;
 
 /// How deep statements stand in each other.
@@ -234,13 +234,13 @@ impl Generator {
     fn leave(&mut self, scope: &mut Scope) -> Statement {
         let leaving = match scope.place {
             _ if scope.loops > 0 && !self.random.one_in(3) => self.random.pick([0, 1]),
-            Where::Function(..) => 2,
-            Where::Handler => 3,
+            GeneratedIn::Function(..) => 2,
+            GeneratedIn::Handler => 3,
         };
         let statement = match (leaving, scope.place) {
             (0, _) => Statement::Break,
             (1, _) => Statement::Continue,
-            (_, Where::Function(returns, _)) => Statement::Return(self.expression(scope, returns, 2)),
+            (_, GeneratedIn::Function(returns, _)) => Statement::Return(self.expression(scope, returns, 2)),
             _ => Statement::Next,
         };
         self.rarely(scope, statement)

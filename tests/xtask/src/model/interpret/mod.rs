@@ -47,8 +47,8 @@ const PRINTED: usize = 60_000;
 /// that cannot be caught.
 pub fn output(number: usize, program: &Program, limits: Limits) -> Option<Vec<u8>> {
     let mut machine = Machine::new(program, limits);
-    for when in [When::Begin, When::Event, When::End] {
-        let times = if when == When::Event { limits.events } else { 1 };
+    for when in [HandlerKind::Begin, HandlerKind::Event, HandlerKind::End] {
+        let times = if when == HandlerKind::Event { limits.events } else { 1 };
         for _ in 0..times {
             for handler in program.handlers.iter().filter(|handler| handler.when == when) {
                 machine.run(number, handler)?;

@@ -9,7 +9,7 @@ use super::{Cell, Evaluated, Frame, Machine, Stop};
 use crate::model::tree::*;
 
 /// An element as foreach sorts it.
-struct Visited {
+struct ForeachElement {
     keys: Vec<Value>,
     value: Value,
 }
@@ -150,12 +150,12 @@ impl Machine<'_> {
     }
 
     /// The array's elements in the order in which they were made; aggregates with what they are sorted by.
-    fn visited(&self, foreach: &Foreach) -> Evaluated<Vec<Visited>> {
+    fn visited(&self, foreach: &Foreach) -> Evaluated<Vec<ForeachElement>> {
         match &self.globals[foreach.array] {
             Cell::Array(array) => Ok(array
                 .elements()
                 .iter()
-                .map(|(keys, value)| Visited { keys: keys.clone(), value: value.clone() })
+                .map(|(keys, value)| ForeachElement { keys: keys.clone(), value: value.clone() })
                 .collect()),
             Cell::Aggregate(array) => {
                 let extractor = match foreach.sort {
@@ -163,7 +163,7 @@ impl Machine<'_> {
                     _ => Extractor::Count,
                 };
                 let visited = |(keys, samples): &(Vec<Value>, Vec<i64>)| {
-                    Ok(Visited { keys: keys.clone(), value: Value::Long(extract(extractor, samples)?) })
+                    Ok(ForeachElement { keys: keys.clone(), value: Value::Long(extract(extractor, samples)?) })
                 };
                 array.elements().iter().map(visited).collect()
             }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use spile_base::cache::Cache;
-use spile_core::library::{Library, Offered, Places, Wanted};
+use spile_core::library::{Library, Places, PublicNames, Wanted};
 use spile_core::probe::{self, Resolver};
 use spile_core::syscalls::Style;
 use spile_core::{elaborate, inspect, library};
@@ -23,7 +23,7 @@ use crate::settings::Settings;
 const MAX_REMEMBERED: usize = 64;
 
 /// What scripts are checked against.
-pub struct World {
+pub struct Workspace {
     /// By which it was opened.
     pub settings: Settings,
     /// Release of the kernel.
@@ -35,16 +35,16 @@ pub struct World {
     library: Library,
     /// What conditionals of scripts ask for; without arguments.
     environment: Environment,
-    offered: Rc<Offered>,
+    offered: Rc<PublicNames>,
     parsed: OnceCell<ParsedLibrary>,
     /// Names in the kernel and its modules, by what they are and the object.
-    names: RefCell<HashMap<(Names, String), Known>>,
+    names: RefCell<HashMap<(Names, String), NameList>>,
     /// By the text of a probe's header.
-    sites: RefCell<HashMap<String, Rc<Vec<elaborate::Listed>>>>,
+    sites: RefCell<HashMap<String, Rc<Vec<elaborate::ListedSite>>>>,
 }
 
 /// Names that were read.
-type Known = Rc<Vec<String>>;
+type NameList = Rc<Vec<String>>;
 
 /// Names that an object has many of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,9 +87,9 @@ pub struct LibraryFunction<'w> {
     pub doc: String,
 }
 
-impl World {
+impl Workspace {
     /// Opens what the settings name.
-    pub fn open(settings: Settings) -> World {
+    pub fn open(settings: Settings) -> Workspace {
         let mut problems = Vec::new();
         let cache = || Cache::open_read_only(&settings.cache);
         let search = SearchOptions {
@@ -139,7 +139,7 @@ impl World {
         let library = open(&places).or_else(|()| open(&Places { further: Vec::new(), ..places.clone() }));
         let library = library.unwrap_or_default();
         let offered = library.offered().into();
-        World {
+        Workspace {
             settings,
             release,
             kernel,
@@ -164,7 +164,7 @@ impl World {
     }
 
     /// Names that the library has.
-    pub fn offered(&self) -> &Rc<Offered> {
+    pub fn offered(&self) -> &Rc<PublicNames> {
         &self.offered
     }
 
@@ -262,7 +262,7 @@ impl World {
 
     /// The sites of the points in a probe's header, `NAME =` in front of them or not; aliases of the script are looked for in
     /// `script`.
-    pub fn sites(&self, header: &str, script: &str) -> Rc<Vec<elaborate::Listed>> {
+    pub fn sites(&self, header: &str, script: &str) -> Rc<Vec<elaborate::ListedSite>> {
         let own = own_aliases(script);
         let key = format!("{header}\0{own}");
         if let Some(known) = self.sites.borrow().get(&key) {
@@ -277,7 +277,7 @@ impl World {
         found
     }
 
-    fn find_sites(&self, header: &str, own: &str) -> Vec<elaborate::Listed> {
+    fn find_sites(&self, header: &str, own: &str) -> Vec<elaborate::ListedSite> {
         let mut sources = SourceMap::new();
         let environment = self.environment(Vec::new(), true);
         let mut problems = Vec::new();
@@ -329,34 +329,34 @@ mod tests {
 
     #[test]
     fn the_library_without_a_kernel() {
-        let world = World::open(for_tests());
-        assert!(world.kernel.is_none() && world.problems.is_empty(), "{:?}", world.problems);
-        let pid = world.functions("task_pid");
+        let workspace = Workspace::open(for_tests());
+        assert!(workspace.kernel.is_none() && workspace.problems.is_empty(), "{:?}", workspace.problems);
+        let pid = workspace.functions("task_pid");
         assert!(pid.iter().any(|function| !function.doc.is_empty()));
-        assert!(world.aliases().count() > 500);
-        assert!(world.parsed().macros.iter().any(|found| !found.doc.is_empty()));
-        assert!(world.names(Names::Functions, None).is_empty() && world.modules().is_empty());
+        assert!(workspace.aliases().count() > 500);
+        assert!(workspace.parsed().macros.iter().any(|found| !found.doc.is_empty()));
+        assert!(workspace.names(Names::Functions, None).is_empty() && workspace.modules().is_empty());
     }
 
     #[test]
     fn sites_of_aliases() {
-        let world = World::open(for_tests());
+        let workspace = Workspace::open(for_tests());
         let script = "probe mine = begin, end { who = \"me\"; n = 1 }\nprobe mine { ";
-        let sites = world.sites("mine", script);
+        let sites = workspace.sites("mine", script);
         let names: Vec<&str> = sites.iter().map(|listed| listed.name.as_str()).collect();
         assert_eq!(names, ["mine", "mine"]);
         assert_eq!(sites[0].set, [("who".to_string(), true), ("n".to_string(), false)]);
-        assert!(world.sites("kernel.function(\"vf", script).is_empty());
+        assert!(workspace.sites("kernel.function(\"vf", script).is_empty());
     }
 
     #[test]
     fn what_cannot_be_opened_is_named() {
-        let world = World::open(Settings {
+        let workspace = Workspace::open(Settings {
             index: Some("/nonexistent/index".into()),
             tapset: vec!["/nonexistent/tapset".into()],
             ..for_tests()
         });
-        assert_eq!(world.problems.len(), 2, "{:?}", world.problems);
-        assert!(!world.functions("task_pid").is_empty());
+        assert_eq!(workspace.problems.len(), 2, "{:?}", workspace.problems);
+        assert!(!workspace.functions("task_pid").is_empty());
     }
 }

@@ -10,7 +10,7 @@ use spile_debuginfo::TypeId;
 use spile_debuginfo::target::{Object, number};
 
 /// Variables by name, each with its value or why it has none.
-pub(super) struct Words {
+pub(super) struct NamedValues {
     /// In the order in which `$$vars` shows them.
     pub values: Vec<(String, Result<LongExpr, String>)>,
     /// `$$` words whose value is known.
@@ -26,10 +26,10 @@ pub(super) struct Words {
     long: Option<(Rc<Object>, TypeId)>,
 }
 
-impl Words {
+impl NamedValues {
     /// Without variables.
-    pub fn new(place: String) -> Words {
-        Words {
+    pub fn new(place: String) -> NamedValues {
+        NamedValues {
             values: Vec::new(),
             texts: Vec::new(),
             guard: None,
@@ -41,7 +41,7 @@ impl Words {
     }
 }
 
-impl Context for Words {
+impl Context for NamedValues {
     fn variable(&self, name: &str) -> Result<Found, ContextError> {
         let known = self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let Some(value) = known else {

@@ -14,13 +14,13 @@ use anyhow::{Context, Result};
 pub const WAITING: &str = "another cargo xtask test runs in this tree: waiting";
 
 /// Holds the lock of this tree. It is close-on-exec, so programs started meanwhile do not hold it.
-pub struct Alone {
+pub struct TreeLock {
     _held: File,
 }
 
-impl Alone {
+impl TreeLock {
     /// Waits for the run that has `target`, the build directory; `told` is called before waiting.
-    pub fn in_tree(target: &Path, told: impl FnOnce()) -> Result<Alone> {
+    pub fn in_tree(target: &Path, told: impl FnOnce()) -> Result<TreeLock> {
         fs::create_dir_all(target).with_context(|| format!("making {}", target.display()))?;
         let path = target.join("tests.lock");
         // The file has no contents; opening it does not affect the holder.
@@ -40,7 +40,7 @@ impl Alone {
                 return Err(error).with_context(|| format!("locking {}", path.display()));
             }
         }
-        Ok(Alone { _held: file })
+        Ok(TreeLock { _held: file })
     }
 }
 
@@ -54,13 +54,13 @@ mod tests {
     #[test]
     fn the_second_run_says_that_it_waits_and_goes_on_after_the_first() {
         let target = tempfile::tempdir().expect("a temporary directory");
-        let first = Alone::in_tree(target.path(), || panic!("nobody else is there")).expect("the lock");
+        let first = TreeLock::in_tree(target.path(), || panic!("nobody else is there")).expect("the lock");
         let (told, hears) = channel();
         std::thread::scope(|scope| {
             let second = scope.spawn(|| {
                 let waits = told.clone();
-                let _alone =
-                    Alone::in_tree(target.path(), move || waits.send("waits").expect("heard")).expect("the lock");
+                let _lock =
+                    TreeLock::in_tree(target.path(), move || waits.send("waits").expect("heard")).expect("the lock");
                 told.send("has it").expect("heard");
             });
             assert_eq!(hears.recv_timeout(Duration::from_secs(60)), Ok("waits"));
@@ -75,7 +75,7 @@ mod tests {
     fn a_stale_lock_file_does_not_block() {
         let target = tempfile::tempdir().expect("a temporary directory");
         for _ in 0..2 {
-            Alone::in_tree(&target.path().join("target"), || panic!("nobody is there")).expect("the lock");
+            TreeLock::in_tree(&target.path().join("target"), || panic!("nobody is there")).expect("the lock");
         }
     }
 }

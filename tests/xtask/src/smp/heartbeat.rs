@@ -11,18 +11,18 @@ use spile_guest::Interrupter;
 
 /// What the guest has said, and when. Clones are of the same guest.
 #[derive(Clone, Debug)]
-pub struct Pulse(Arc<Mutex<Said>>);
+pub struct Heartbeat(Arc<Mutex<LastOutput>>);
 
 #[derive(Debug)]
-struct Said {
+struct LastOutput {
     when: Instant,
     last: String,
 }
 
-impl Pulse {
+impl Heartbeat {
     /// Of a guest that starts now.
-    pub fn new() -> Pulse {
-        Pulse(Arc::new(Mutex::new(Said { when: Instant::now(), last: String::new() })))
+    pub fn new() -> Heartbeat {
+        Heartbeat(Arc::new(Mutex::new(LastOutput { when: Instant::now(), last: String::new() })))
     }
 
     /// The last line.
@@ -53,7 +53,7 @@ impl Pulse {
     }
 }
 
-impl Write for Pulse {
+impl Write for Heartbeat {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn what_was_said_last() {
-        let pulse = Pulse::new();
-        pulse.clone().write_all(b"latency 1\nlatency 2\n").expect("it never fails");
-        assert_eq!(pulse.last(), "latency 2");
-        assert!(pulse.silence() < Duration::from_secs(30));
+        let heartbeat = Heartbeat::new();
+        heartbeat.clone().write_all(b"latency 1\nlatency 2\n").expect("it never fails");
+        assert_eq!(heartbeat.last(), "latency 2");
+        assert!(heartbeat.silence() < Duration::from_secs(30));
     }
 }

@@ -5,16 +5,16 @@
 use std::collections::BTreeMap;
 
 use super::Dwarf;
-use super::store::Damage;
-use crate::facts::{Elsewhere, FunctionId};
+use super::store::EntryError;
+use crate::facts::{FunctionId, OtherLines};
 use crate::object::Address;
 
 impl Dwarf {
     /// Where else in the function the variable has a value, for a message; empty if nothing is known.
-    pub(super) fn find_elsewhere(&self, id: FunctionId, at: Address, name: &str) -> Result<Elsewhere, Damage> {
-        let Some(here) = self.elf.flat(at) else { return Ok(Elsewhere::default()) };
+    pub(super) fn find_other_lines(&self, id: FunctionId, at: Address, name: &str) -> Result<OtherLines, EntryError> {
+        let Some(here) = self.elf.flat(at) else { return Ok(OtherLines::default()) };
         let Some(root) = self.scopes(id, here)?.and_then(|scopes| scopes.own.first().copied()) else {
-            return Ok(Elsewhere::default());
+            return Ok(OtherLines::default());
         };
         let file = self.read_function(id)?.file;
         let mut first: BTreeMap<u32, u64> = BTreeMap::new();
@@ -28,10 +28,10 @@ impl Dwarf {
             *lowest = (*lowest).min(address);
         }
         let lines = first.into_iter().map(|(line, address)| Ok((line, self.has_value(id, address, name)?)));
-        Ok(Elsewhere { line, lines: lines.collect::<Result<_, Damage>>()? })
+        Ok(OtherLines { line, lines: lines.collect::<Result<_, EntryError>>()? })
     }
 
-    fn has_value(&self, id: FunctionId, at: u64, name: &str) -> Result<bool, Damage> {
+    fn has_value(&self, id: FunctionId, at: u64, name: &str) -> Result<bool, EntryError> {
         let Some(address) = self.elf.address(at) else { return Ok(false) };
         Ok(self.find_local(id, address, name)?.is_some_and(|found| found.is_ok()))
     }
