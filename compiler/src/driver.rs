@@ -22,7 +22,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     file_size::be_error();
     // A compiler for another host gets the rc file's words from the one that starts it.
     let has_words_of_rc = arguments.get(1).is_some_and(|word| word == command::MODULE_DIRECTORY);
-    let words = match if has_words_of_rc { Ok(arguments) } else { cli::rc::with_words(arguments) } {
+    let words = match if has_words_of_rc { Ok(arguments) } else { cli::rc::with_options(arguments) } {
         Ok(words) => words,
         Err(message) => {
             say(&format!("spile: {}\n", escape::line(&message)));

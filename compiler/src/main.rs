@@ -16,5 +16,5 @@ fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|word| word == "package") {
         return spile_package::main(arguments.into_iter().skip(1));
     }
-    spile::stack::with_usual(|| spile::driver::main(arguments).finish())
+    spile::stack::with_enough(|| spile::driver::main(arguments).finish())
 }

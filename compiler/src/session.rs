@@ -58,7 +58,7 @@ impl Session {
     pub fn scratch(&self) -> Result<Scratch, Failed> {
         let place = places::temporary(&self.options).map_err(|error| self.reporter.error(error))?.place;
         let fit = std::fs::create_dir_all(&place)
-            .and_then(|()| cache::fit_for_scratch(&place).map_err(std::io::Error::other));
+            .and_then(|()| cache::check_scratch_parent(&place).map_err(std::io::Error::other));
         let made = fit.and_then(|()| Scratch::below(&place));
         made.map_err(|error| {
             self.reporter.error(format!("making a temporary directory in {}: {error}", place.display()))

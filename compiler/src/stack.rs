@@ -12,7 +12,7 @@ use spile_abi::say::say;
 const USUAL: usize = 8 << 20;
 
 /// Does the work, on a stack of its own if this thread's is smaller than usual.
-pub fn with_usual(work: impl FnOnce() -> ExitCode + Send) -> ExitCode {
+pub fn with_enough(work: impl FnOnce() -> ExitCode + Send) -> ExitCode {
     let is_small = getrlimit(Resource::RLIMIT_STACK).is_ok_and(|(limit, _)| limit < USUAL as u64);
     if !is_small {
         return work();

@@ -245,7 +245,7 @@ fn prototypes(path: &Path, count: usize) -> Vec<(String, Prototype)> {
 }
 
 /// The lines `=KEY|SAID` that gdb's Python prints for `script`, which reads what is asked for from the file `asked`.
-fn told_by_gdb(path: &Path, script: &str, asked: &str) -> Vec<(String, String)> {
+fn ask_gdb(path: &Path, script: &str, asked: &str) -> Vec<(String, String)> {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("asked"), asked).unwrap();
     std::fs::write(directory.path().join("said.py"), script).unwrap();
@@ -259,7 +259,7 @@ fn told_by_gdb(path: &Path, script: &str, asked: &str) -> Vec<(String, String)> 
 
 /// The same from gdb; functions that it does not find are left out.
 fn by_gdb(path: &Path, names: &[&str]) -> HashMap<String, Prototype> {
-    let said = told_by_gdb(path, PROTOTYPES, &names.join("\n")).into_iter();
+    let said = ask_gdb(path, PROTOTYPES, &names.join("\n")).into_iter();
     said.filter(|(_, rest)| !rest.is_empty())
         .map(|(name, rest)| (name, rest.split('|').map(String::from).collect()))
         .collect()
@@ -383,7 +383,7 @@ fn same_locations(path: &Path, count: usize) -> [usize; 3] {
             asked.insert(format!("{} {}", function.name, at.offset - body.entry.offset), (id, at));
         }
     }
-    let said = told_by_gdb(path, VARIABLES, &asked.keys().cloned().collect::<Vec<_>>().join("\n"));
+    let said = ask_gdb(path, VARIABLES, &asked.keys().cloned().collect::<Vec<_>>().join("\n"));
     let mut figures = [asked.len(), 0, 0];
     for (key, said) in said {
         let (statement, name) = key.rsplit_once(' ').unwrap();

@@ -239,12 +239,12 @@ fn background(options: &Options) -> Result<Result<Option<daemon::Waiting>, Exit>
 
 fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error> {
     let mut file = rights.find_module(module)?;
-    check::belongs_here(&file)?;
+    check::check_namespace(&file)?;
     livepatch::is_not_patched(&file.description.meta)?;
     if !rights.is_split() {
         check::may_load_modules()?;
     }
-    check::signature_will_do(&file)?;
+    check::check_signature(&file)?;
     let mut settings = setting::parse(&options.settings, &file.description.meta.settings)?;
     settings
         .extend(options.remote.iter().flat_map(|remote| setting::of_remote(remote, &file.description.meta.settings)));
@@ -354,7 +354,7 @@ fn change_gate(
 ) -> Result<Exit, Error> {
     let description = file::Description::decode(Path::new(name), &device.meta(|| false)?)?;
     if mode == OBSERVE && !harmless_c {
-        check::can_only_observe(&description.meta)?;
+        check::check_observes(&description.meta)?;
     }
     let mut gate = device.gate()?.gate;
     gate.mode = mode;

@@ -23,11 +23,11 @@ pub fn regular(path: &Path, most: u64) -> Result<Vec<u8>> {
 /// The bytes of a file, which may be a pipe as `<(command)` gives, of at most `most` bytes. Errors: those of the system; it has
 /// more bytes.
 pub fn bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
-    bounded_from(File::open(path)?, most)
+    read_bounded(File::open(path)?, most)
 }
 
 /// All bytes of a reader, at most `most`. Errors: the reader's own; it has more bytes.
-pub fn bounded_from(reader: impl Read, most: u64) -> Result<Vec<u8>> {
+pub fn read_bounded(reader: impl Read, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {

@@ -50,7 +50,7 @@ impl Kernel {
         releases.sort_by(|a, b| compare_releases(b, a));
         let mut lacking = Vec::new();
         for release in releases {
-            match first_lacking(root, &release) {
+            match first_missing(root, &release) {
                 None => return Kernel::find_in(root, &release),
                 Some(what) => lacking.push((release, what)),
             }
@@ -60,7 +60,7 @@ impl Kernel {
 
     /// This release, if scripts can be compiled for it here.
     pub fn complete(release: &str) -> Result<Kernel, Error> {
-        match first_lacking(Path::new("/"), release) {
+        match first_missing(Path::new("/"), release) {
             None => Kernel::find(release),
             Some(what) => {
                 Err(Error::NoKernel { wanted: Some(release.to_string()), lacking: vec![(release.to_string(), what)] })
@@ -104,7 +104,7 @@ fn installed(root: &Path) -> Vec<String> {
 }
 
 /// What is missing to compile scripts for this release and run them in it, if anything.
-fn first_lacking(root: &Path, release: &str) -> Option<&'static str> {
+fn first_missing(root: &Path, release: &str) -> Option<&'static str> {
     let modules = root.join("lib/modules").join(release);
     let debug = root.join("usr/lib/debug");
     let debug_files = [

@@ -82,7 +82,7 @@ impl Checked {
             (script, wrong) = syntax::parse(&mut self.sources, self.file, &environment, &macros);
         }
         self.parses = !any_error(&wrong);
-        wrong.extend(elaborate::shown_by_text(&script, guru));
+        wrong.extend(elaborate::check_text(&script, guru));
         self.diagnostics = wrong;
         let scripts = vec![script];
         let wanted = Wanted { scripts: &scripts, points: &[], all: false };

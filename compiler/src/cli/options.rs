@@ -92,14 +92,14 @@ impl Options {
         if options.cannot_download() {
             options.notes.push("--download-debuginfo: nobody to ask: set DEBUGINFOD_URLS to debuginfod servers, or install the kernel's debug information (linux-image-RELEASE-dbg, or kernel-debuginfo)".into());
         }
-        match options.unserved() {
+        match options.unsupported_value() {
             Some(reason) => Err(command.error(clap::error::ErrorKind::InvalidValue, reason)),
             None => Ok(options),
         }
     }
 
     /// Why a value that stap accepts is refused here.
-    fn unserved(&self) -> Option<String> {
+    fn unsupported_value(&self) -> Option<String> {
         let machine = std::env::consts::ARCH;
         if let Some(given) = self.build.architecture.as_ref().filter(|given| *given != machine) {
             return Some(format!(

@@ -41,7 +41,7 @@ pub fn temporary(options: &Options) -> Result<Temporary, String> {
 fn temporary_of(given: Option<&Path>, variable: Option<&Path>) -> Result<Temporary, String> {
     if let Some(place) = given {
         // Created if missing.
-        if !make_takes(place) {
+        if !make_can_use(place) {
             return Err(format!(
                 "--tmpdir {}: the kernel's make takes no blanks nor signs like $ in a path",
                 place.display()
@@ -56,7 +56,7 @@ fn temporary_of(given: Option<&Path>, variable: Option<&Path>) -> Result<Tempora
     match std::fs::metadata(place) {
         Ok(found) if !found.is_dir() => Err(format!("TMPDIR={}: not a directory", place.display())),
         Err(error) => Err(format!("TMPDIR={}: {error}", place.display())),
-        Ok(_) if make_takes(place) => Ok(Temporary { place: place.to_path_buf(), warning: None }),
+        Ok(_) if make_can_use(place) => Ok(Temporary { place: place.to_path_buf(), warning: None }),
         Ok(_) => Ok(Temporary {
             warning: Some(format!(
                 "TMPDIR={}: the kernel's make does not take this path, {} is used",
@@ -69,7 +69,7 @@ fn temporary_of(given: Option<&Path>, variable: Option<&Path>) -> Result<Tempora
 }
 
 /// Whether make and the shell commands of Kbuild take a path literally as one word.
-fn make_takes(path: &Path) -> bool {
+fn make_can_use(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+@~".contains(byte))
 }
 

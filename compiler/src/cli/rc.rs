@@ -29,7 +29,7 @@ fn is_trusted(path: &Path) -> bool {
 }
 
 /// The words of a command line with those of the file inserted after the program's name; the error names the file.
-pub fn with_words(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
+pub fn with_options(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let Some(path) = path() else { return Ok(arguments) };
     let text = match read::regular(&path, MOST_BYTES) {
         Ok(bytes) if is_trusted(&path) => String::from_utf8_lossy(&bytes).into_owned(),

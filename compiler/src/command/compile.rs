@@ -88,8 +88,8 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     session.reporter.pass(|| {
         format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times())
     });
-    translate::remark_memory(&session.reporter, &plan);
-    translate::remark_locks(&session.reporter, &session.sources, &plan);
+    translate::report_memory(&session.reporter, &plan);
+    translate::report_locks(&session.reporter, &session.sources, &plan);
     if last_pass == 3 {
         return print_text([units.script].into_iter().chain(units.embedded));
     }

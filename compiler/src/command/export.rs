@@ -17,7 +17,7 @@ pub(super) fn export(session: &Session, file: &Path, target: &Target) -> Result<
     let kernel = target.kernel.as_ref().ok_or_else(|| failed(TargetError::no_kernel(&target.release)))?;
     let words = session.options.script.words.iter().map(|word| word.to_string_lossy().into_owned());
     let mut modules: Vec<String> = words.collect();
-    let others: Vec<String> = kernel.given_modules().into_iter().filter(|name| !modules.contains(name)).collect();
+    let others: Vec<String> = kernel.modules_of_options().into_iter().filter(|name| !modules.contains(name)).collect();
     modules.extend(others);
     let progress = session.reporter.progress("reading debug information");
     let size = spile_debuginfo::target::export(kernel, &modules, file);

@@ -22,7 +22,7 @@ pub(super) fn prebuilt(options: &Options) -> Option<(PathBuf, Vec<String>)> {
 }
 
 /// Reports of a prebuilt module whether it loads, is armed and unloads, on the kernel it was built for.
-pub(super) fn rehearse(session: &mut Session, module: &Path, settings: Vec<String>) -> Result<Outcome, Failed> {
+pub(super) fn test_module(session: &mut Session, module: &Path, settings: Vec<String>) -> Result<Outcome, Failed> {
     let file = spilerun::file::File::find(module).map_err(|error| session.reporter.error(error))?;
     let meta = &file.description.meta;
     target::warn_of_other_releases(&session.options, &session.reporter, &meta.kernel_release);

@@ -80,7 +80,7 @@ impl Simple {
             Simple::LanguageServer => language_server::serve(session),
             Simple::ProbeTypes => list::probe_types(),
             Simple::Cache(action) => cache::perform(session, action),
-            Simple::Rehearse(module, settings) => guest::rehearse(session, &module, settings),
+            Simple::Rehearse(module, settings) => guest::test_module(session, &module, settings),
         }
     }
 }

@@ -150,7 +150,7 @@ pub(super) fn run(session: &mut Session, words: &[OsString]) -> Result<Outcome, 
         running.push(session);
     }
     drop(sender);
-    let well = attend(&session.reporter, running, &signals, &lines, &mut out);
+    let well = wait_for_all(&session.reporter, running, &signals, &lines, &mut out);
     lines.iter().for_each(|line| drop(out.write_all(&line)));
     let _ = out.flush();
     Ok(Outcome::Done(ExitCode::from(u8::from(!well))))
@@ -178,13 +178,13 @@ fn commands(
             }
         };
         let image = session.read_file(&module)?;
-        commands.push((far_script(&module, image.len(), number + 1, host, &arguments), image));
+        commands.push((remote_script(&module, image.len(), number + 1, host, &arguments), image));
     }
     Ok(commands)
 }
 
 /// Waits for all sessions to end, printing their lines meanwhile. False: one of them has failed.
-fn attend(
+fn wait_for_all(
     reporter: &Reporter,
     mut running: Vec<RemoteSession>,
     signals: &Signals,
@@ -290,7 +290,7 @@ fn without_remotes(words: &[OsString]) -> Vec<OsString> {
 
 /// The shell command there: takes the module, runs it until it ends or our end of its input is closed, and leaves nothing
 /// behind.
-fn far_script(module: &Path, bytes: usize, number: usize, host: &Host, arguments: &[String]) -> String {
+fn remote_script(module: &Path, bytes: usize, number: usize, host: &Host, arguments: &[String]) -> String {
     let name = module.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let words: String = arguments.iter().map(|word| format!("{} ", quote(word))).collect();
     let script = format!(

@@ -55,7 +55,7 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
     for file in files {
         let (script, wrong) = syntax::parse(&mut session.sources, file, environment, &macros);
         problems.extend(wrong);
-        problems.extend(elaborate::shown_by_text(&script, environment.guru));
+        problems.extend(elaborate::check_text(&script, environment.guru));
         scripts.push(script);
     }
     let points = session.options.ask.listing().map_or_else(Vec::new, |listing| {
@@ -100,7 +100,7 @@ pub fn read(session: &mut Session, script: &Script) -> Result<FileId, Failed> {
     let (name, bytes) = match script {
         Script::Text(text) => ("<input>".to_string(), text.clone().into_bytes()),
         Script::Stdin => {
-            let bytes = read::bounded_from(std::io::stdin().lock(), read::MAX_TEXT)
+            let bytes = read::read_bounded(std::io::stdin().lock(), read::MAX_TEXT)
                 .map_err(|error| session.reporter.error(format!("reading the script from standard input: {error}")))?;
             ("<input>".to_string(), bytes)
         }

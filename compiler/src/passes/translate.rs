@@ -90,7 +90,7 @@ pub fn refuse_too_large(reporter: &Reporter, plan: &Plan) -> Result<(), Failed> 
 }
 
 /// With `-v`: the memory that arrays take, on a small and on a large machine.
-pub fn remark_memory(reporter: &Reporter, plan: &Plan) {
+pub fn report_memory(reporter: &Reporter, plan: &Plan) {
     let bytes = plan::memory::of(plan);
     if bytes == plan::memory::Bytes::default() {
         return;
@@ -105,7 +105,7 @@ pub fn remark_memory(reporter: &Reporter, plan: &Plan) {
 }
 
 /// With `-v`: how arrays are locked, and why some are as a whole.
-pub fn remark_locks(reporter: &Reporter, sources: &SourceMap, plan: &Plan) {
+pub fn report_locks(reporter: &Reporter, sources: &SourceMap, plan: &Plan) {
     for (array, locking) in &plan.locking {
         reporter.pass(|| {
             let how = match locking {

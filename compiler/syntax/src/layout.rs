@@ -133,7 +133,7 @@ impl Writer {
             }
             return inside + self.headers + usize::from(comment);
         }
-        if !in_list && (self.goes_on() || continues(next)) {
+        if !in_list && (self.is_continued() || continues(next)) {
             return inside + self.headers + 1;
         }
         self.headers = 0;
@@ -141,7 +141,7 @@ impl Writer {
     }
 
     /// Whether the previous token requires a continuation.
-    fn goes_on(&self) -> bool {
+    fn is_continued(&self) -> bool {
         match &self.before {
             Some(Kind::Op(op)) => !matches!(
                 op,

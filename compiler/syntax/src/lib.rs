@@ -112,7 +112,7 @@ pub fn parse_script(
             failed = Some(end);
             continue;
         }
-        let terminals = operand::settle(sources, &tokens, range);
+        let terminals = operand::resolve(sources, &tokens, range);
         let builder = Builder::new(sources, &tokens);
         match parser.parse(&builder, terminals) {
             Ok(items) => script.items.extend(items),
@@ -144,7 +144,7 @@ pub fn parse_probe_points(sources: &mut SourceMap, file: FileId) -> (Vec<ast::Pr
         tokens.drain(..=named);
     }
     let builder = Builder::new(sources, &tokens);
-    let terminals = operand::settle_points(sources, &tokens);
+    let terminals = operand::resolve_points(sources, &tokens);
     let parsed = grammar::PointsParser::new().parse(&builder, terminals);
     let mut problems = builder.into_problems();
     let points = parsed.unwrap_or_else(|fail| {

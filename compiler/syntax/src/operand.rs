@@ -84,7 +84,7 @@ pub enum Terminal {
 pub type Located = (usize, Terminal, usize);
 
 /// The terminals of the top-level item `tokens[range]`, which contains no [`Kind::Poison`].
-pub fn settle(sources: &SourceMap, tokens: &[Token], range: std::ops::Range<usize>) -> Vec<Located> {
+pub fn resolve(sources: &SourceMap, tokens: &[Token], range: std::ops::Range<usize>) -> Vec<Located> {
     let (start, end) = (range.start, range.end.min(tokens.len()));
     let part = match tokens.get(start).map(|token| &token.kind) {
         Some(Kind::Keyword(Keyword::Probe)) => Part::Points,
@@ -95,15 +95,15 @@ pub fn settle(sources: &SourceMap, tokens: &[Token], range: std::ops::Range<usiz
         },
         _ => Part::Code,
     };
-    settle_from(sources, tokens, start, end, part)
+    resolve_from(sources, tokens, start, end, part)
 }
 
 /// The terminals of a list of probe points, as `-l` takes it.
-pub fn settle_points(sources: &SourceMap, tokens: &[Token]) -> Vec<Located> {
-    settle_from(sources, tokens, 0, tokens.len(), Part::Points)
+pub fn resolve_points(sources: &SourceMap, tokens: &[Token]) -> Vec<Located> {
+    resolve_from(sources, tokens, 0, tokens.len(), Part::Points)
 }
 
-fn settle_from(sources: &SourceMap, tokens: &[Token], start: usize, end: usize, part: Part) -> Vec<Located> {
+fn resolve_from(sources: &SourceMap, tokens: &[Token], start: usize, end: usize, part: Part) -> Vec<Located> {
     let mut settler = OperandResolver {
         sources,
         tokens,

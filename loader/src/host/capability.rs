@@ -53,7 +53,7 @@ impl Sets {
     }
 
     /// Sets the capabilities of this thread. Must be called before other threads are started.
-    pub fn take_on(self) -> io::Result<()> {
+    pub fn become_current(self) -> io::Result<()> {
         let mut header = Header { version: VERSION, pid: 0 };
         let word = |shift: u32| Words {
             effective: (self.effective >> shift) as u32,
@@ -85,7 +85,7 @@ mod tests {
         };
         let own = Sets::own().unwrap();
         assert_eq!(own, Sets { effective: mask("CapEff:"), permitted: mask("CapPrm:"), inheritable: mask("CapInh:") });
-        own.take_on().unwrap();
+        own.become_current().unwrap();
         assert!(!is_elevated());
     }
 }

@@ -33,7 +33,7 @@ pub fn has_ended(process: BorrowedFd<'_>) -> bool {
 
 /// Whether the process runs as user `uid` and can never get other rights: all its UIDs are that one, and it cannot gain
 /// new privileges (prctl(2)). So that user can send it any signal for as long as it lives.
-pub fn is_for_good(process: &OwnedFd, uid: u32) -> bool {
+pub fn is_permanent(process: &OwnedFd, uid: u32) -> bool {
     let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
     let about = read(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
     // -1 for a process that has ended; missing for anything else.
@@ -65,11 +65,11 @@ mod tests {
         let process = open(child.id()).unwrap();
         assert!(!has_ended(process.as_fd()));
         // It may gain privileges.
-        assert!(!is_for_good(&process, nix::unistd::getuid().as_raw()));
+        assert!(!is_permanent(&process, nix::unistd::getuid().as_raw()));
         signal(process.as_fd(), Signal::SIGKILL).unwrap();
         child.wait().unwrap();
         assert!(has_ended(process.as_fd()) && signal(process.as_fd(), Signal::SIGTERM) == Err(Errno::ESRCH));
-        assert!(!is_for_good(&process, nix::unistd::getuid().as_raw()));
+        assert!(!is_permanent(&process, nix::unistd::getuid().as_raw()));
     }
 
     #[test]
@@ -79,6 +79,6 @@ mod tests {
         assert!(!is_bound(&status("5\t5\t5\t5", 0), 5) && !is_bound(&status("5\t5\t5\t5", 1), 6));
         assert!(!is_bound(&status("5\t0\t0\t0", 1), 5) && !is_bound(&status("5\t5\t5", 1), 5) && !is_bound("", 5));
         let file: OwnedFd = std::fs::File::open("/etc/passwd").unwrap().into();
-        assert!(!is_for_good(&file, 0));
+        assert!(!is_permanent(&file, 0));
     }
 }

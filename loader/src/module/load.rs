@@ -223,7 +223,7 @@ pub fn take_over(name: &str) -> Result<(), Error> {
         match remove_leftover(name, None) {
             Err(Error::InUse { .. }) => {
                 let signal = if begun.elapsed() < COURTESY { Signal::SIGTERM } else { Signal::SIGKILL };
-                if let Some(opener) = opener_of(name)
+                if let Some(opener) = session_process(name)
                     && signalled != Some((opener, signal))
                 {
                     send_signal(name, opener, signal);
@@ -239,7 +239,7 @@ pub fn take_over(name: &str) -> Result<(), Error> {
 }
 
 /// The process that has it open for a session.
-fn opener_of(name: &str) -> Option<u32> {
+fn session_process(name: &str) -> Option<u32> {
     let opener = owner(name)?.opener;
     (opener > 1).then_some(opener)
 }
@@ -247,7 +247,7 @@ fn opener_of(name: &str) -> Option<u32> {
 /// Signals that process if it still has the module's device open: then its pid cannot have been reused.
 fn send_signal(name: &str, opener: u32, signal: Signal) {
     let Ok(process) = process::open(opener) else { return };
-    if opener_of(name) == Some(opener) {
+    if session_process(name) == Some(opener) {
         // If the process has gone meanwhile, all is well.
         let _ = process::signal(process.as_fd(), signal);
     }

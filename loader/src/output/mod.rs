@@ -200,7 +200,7 @@ impl OutputStream {
 
     /// Truncates this file or the previous one to its earlier length; false if it is another file, or one that others
     /// may write to, such as standard output.
-    fn cut_back(&self, wanted: OutFile) -> bool {
+    fn truncate(&self, wanted: OutFile) -> bool {
         if self.files.is_none() {
             return false;
         }
@@ -372,8 +372,8 @@ impl Sinks {
     }
 
     /// Truncates files to their earlier lengths; false if one is not among them.
-    pub fn cut_back(&mut self, wanted: &[OutFile]) -> bool {
-        self.outs.iter().zip(wanted).all(|(out, wanted)| wanted.inode > 0 && out.cut_back(*wanted))
+    pub fn truncate(&mut self, wanted: &[OutFile]) -> bool {
+        self.outs.iter().zip(wanted).all(|(out, wanted)| wanted.inode > 0 && out.truncate(*wanted))
     }
 
     /// Writes as much as possible without blocking.

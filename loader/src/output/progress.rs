@@ -35,7 +35,7 @@ impl Progress {
             .iter_mut()
             .map(|ring| {
                 let ring = ring.as_mut();
-                ring.settle();
+                ring.finish_pass();
                 ring.read_up_to()
             })
             .collect();
@@ -89,10 +89,10 @@ fn set_out<R: AsMut<Ring>>(rings: &mut [R], sinks: &Sinks) {
 
 /// Recovers from a killed loader: truncates files to what the rings have released, and returns the number of records
 /// that may still be printed twice.
-pub fn mend<R: AsMut<Ring>>(rings: &mut [R], sinks: &mut Sinks) -> u64 {
+pub fn recover<R: AsMut<Ring>>(rings: &mut [R], sinks: &mut Sinks) -> u64 {
     let outs: Vec<OutFile> = rings.iter_mut().map(|ring| ring.as_mut().out()).collect();
     let count: u64 = rings.iter_mut().map(|ring| ring.as_mut().doubtful()).sum();
-    match count > 0 && !sinks.cut_back(&outs) {
+    match count > 0 && !sinks.truncate(&outs) {
         true => count,
         false => 0,
     }
@@ -199,18 +199,18 @@ mod tests {
         let mut rings = [fake[0].another()];
         assert_eq!(rings[0].doubtful(), 2);
         // Standard output may be shared with other processes.
-        assert_eq!(mend(&mut rings, &mut sinks(open())), 2);
+        assert_eq!(recover(&mut rings, &mut sinks(open())), 2);
         let mut options = Options::parse(
             ["spilerun", "a.ko", "-o"].map(std::ffi::OsString::from).into_iter().chain([path.clone().into()]),
         )
         .unwrap();
         options.append = true;
         let mut second = Sinks::open(&options, 1).unwrap();
-        assert_eq!(mend(&mut rings, &mut second), 0);
+        assert_eq!(recover(&mut rings, &mut second), 0);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nand\n");
         // Unknown for a pipe.
         let (_reader, writer) = nix::unistd::pipe().unwrap();
         let mut other = sinks(writer.into());
-        assert_eq!(mend(&mut rings, &mut other), 2);
+        assert_eq!(recover(&mut rings, &mut other), 2);
     }
 }

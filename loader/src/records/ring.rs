@@ -119,7 +119,7 @@ impl Ring {
     }
 
     /// Ends a pass: unread records are not being printed.
-    pub fn settle(&mut self) {
+    pub fn finish_pass(&mut self) {
         self.word(std::mem::offset_of!(RingHeader, printing)).store(self.tail, Ordering::Relaxed);
     }
 
@@ -182,7 +182,7 @@ impl Ring {
     }
 
     /// Whether the records of the last refresh fill more than a sixteenth of the ring: it fills quickly.
-    pub fn fills_quickly(&self) -> bool {
+    pub fn is_filling_fast(&self) -> bool {
         self.filled > self.size / 16
     }
 

@@ -42,7 +42,7 @@ fn effective_capabilities(status: &str) -> Option<u64> {
 }
 
 /// Whether the module was compiled for this kernel, and for the loaded builds of its targets.
-pub fn belongs_here(file: &File) -> Result<(), Error> {
+pub fn check_namespace(file: &File) -> Result<(), Error> {
     let running = running_release();
     if file.description.meta.kernel_release != running {
         let built_for = file.description.meta.kernel_release.clone();
@@ -75,7 +75,7 @@ fn is_build(target: &Target, notes: &[u8]) -> Result<(), Error> {
 }
 
 /// Whether the kernel would accept the module's signature, or its absence.
-pub fn signature_will_do(file: &File) -> Result<(), Error> {
+pub fn check_signature(file: &File) -> Result<(), Error> {
     if file.signed {
         return Ok(());
     }
@@ -137,11 +137,11 @@ pub fn gate_fits(options: &GateOptions, meta: &Meta) -> Result<(), Error> {
         let why = "the script writes nothing: it was compiled without -g".to_string();
         return Err(Error::Setting { given: GATE_OPTIONS.to_string(), why });
     }
-    if options.dry_run && !options.harmless_c { can_only_observe(meta) } else { Ok(()) }
+    if options.dry_run && !options.harmless_c { check_observes(meta) } else { Ok(()) }
 }
 
 /// The gate does not see writes by embedded C: observe mode is only possible if no embedded C may write.
-pub fn can_only_observe(meta: &Meta) -> Result<(), Error> {
+pub fn check_observes(meta: &Meta) -> Result<(), Error> {
     match meta.ungated.is_empty() {
         true => Ok(()),
         false => Err(Error::Ungated { name: meta.name.clone(), code: meta.ungated.join(", ") }),

@@ -114,7 +114,7 @@ fn end(user_part: &OwnedFd, name: &str) {
 
 /// The session's loader is gone: removes its module if that is idle. Otherwise waits until the session's user is gone.
 pub fn clear(name: &str, uid: u32, keeps: bool) -> bool {
-    load::remove_idle(name) || keeps || attend(name, uid)
+    load::remove_idle(name) || keeps || wait_for_user(name, uid)
 }
 
 /// Between two checks for processes of the user.
@@ -125,7 +125,7 @@ const ABSENT: u32 = 2;
 const ATTENDANT: &std::ffi::CStr = c"spile-attend";
 
 /// Ends the session that this user's loader has left, as soon as the user has no process any more.
-pub fn attend(name: &str, uid: u32) -> bool {
+pub fn wait_for_user(name: &str, uid: u32) -> bool {
     let owner = || load::owner(name).filter(|owner| owner.uid == uid);
     let Some(loaded) = owner().map(|owner| owner.loaded) else { return true };
     // One process for each session, however often its user attaches and detaches.

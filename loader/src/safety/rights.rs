@@ -16,7 +16,7 @@ use nix::unistd::{ForkResult, fork};
 use crate::error::Error;
 use crate::host::kernel::is_module_name;
 use crate::host::process;
-use crate::host::stderr::{say, say_panics_briefly};
+use crate::host::stderr::{print_panics_in_one_line, say};
 use crate::module::device::{Device, Relay};
 use crate::module::file::File;
 use crate::safety::image::{self, Image};
@@ -198,7 +198,7 @@ fn split(caller: Caller, may_start: LoadPolicy) -> Result<Client, Error> {
         let line = Arc::new(Line { descriptor: line, turn: Mutex::new(()) });
         Client { caller, line, is_own_file: Cell::new(false) }
     };
-    say_panics_briefly();
+    print_panics_in_one_line();
     // Users in none of the groups may do nothing.
     if caller.rank == Rank::None {
         drop(other);

@@ -311,13 +311,13 @@ impl Server {
             // A session that continues because its user wants it to.
             Some(name) if left => {
                 self.forget();
-                keeps || guard::attend(&name, caller.uid())
+                keeps || guard::wait_for_user(&name, caller.uid())
             }
             // The user part is gone: removes its module if that is idle.
             Some(name) => {
                 let done = load::remove_idle(&name);
                 self.forget();
-                done || keeps || guard::attend(&name, caller.uid())
+                done || keeps || guard::wait_for_user(&name, caller.uid())
             }
         }
     }
@@ -432,7 +432,7 @@ impl Server {
     /// The user part is now another process: the one that `-D` leaves in the background. As the guard may kill it, it
     /// must be one that the caller could kill.
     fn follow(&mut self, process: OwnedFd) -> Result<(), Error> {
-        let is_caller_s = self.caller.is_some_and(|caller| process::is_for_good(&process, caller.uid()));
+        let is_caller_s = self.caller.is_some_and(|caller| process::is_permanent(&process, caller.uid()));
         if !is_caller_s || self.name.is_some() {
             return Err(strange(Errno::EPERM));
         }

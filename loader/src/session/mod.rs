@@ -149,7 +149,7 @@ pub fn run(
     let is_ours = !subject.attached || owner.uid == nix::unistd::geteuid().as_raw();
     let mut sinks = sinks;
     if subject.attached {
-        reading.mend(&mut sinks);
+        reading.recover(&mut sinks);
     }
     let commands = Commands::of(&owner, is_ours, subject.starter.cloned());
     let running = State::from_number(info.state) == Some(State::Running);
@@ -431,10 +431,10 @@ impl Session<'_> {
     fn write(&mut self) {
         self.output.sinks.write();
         self.reading.release(&self.output.sinks);
-        self.look_at_output();
+        self.check_output();
     }
 
-    fn look_at_output(&mut self) {
+    fn check_output(&mut self) {
         let goes_on = self.options.keep && self.phase == Phase::Running && !self.ending.stop;
         match self.output.take_end() {
             None => return,
@@ -470,7 +470,7 @@ impl Session<'_> {
         }
         let mut device_events = PollFlags::empty();
         // Records read but not yet written are still in the rings, and would wake us at once.
-        device_events.set(PollFlags::POLLIN, wants_records && !self.reading.looks_by_time());
+        device_events.set(PollFlags::POLLIN, wants_records && !self.reading.polls());
         device_events.set(PollFlags::POLLPRI, !self.ending.stop);
 
         let mut descriptors = vec![
@@ -517,13 +517,13 @@ impl Session<'_> {
         }
         self.ending.stop |= is_stopping || target_ended;
         self.ending.check_deadline(clock::now());
-        self.look_at_expiry();
-        self.look_at_watch();
-        self.look_at_programs();
-        self.look_at_arming();
+        self.report_expiry();
+        self.print_watch();
+        self.report_replaced();
+        self.report_arming();
         self.output.sinks.found(found_in(fixed..sinks_end));
         self.calls.look();
-        self.look_at_signals();
+        self.handle_signals();
         Ok(())
     }
 
@@ -536,7 +536,7 @@ impl Session<'_> {
         }
     }
 
-    fn look_at_arming(&mut self) {
+    fn report_arming(&mut self) {
         let Some(arms) = self.reports_arming().filter(|_| self.arming.is_due(clock::now())) else { return };
         let (armed, probes) = self.subject.device.info().map_or((0, 0), |info| (info.armed, info.probes));
         let left = self.subject.device.arming();
@@ -545,7 +545,7 @@ impl Session<'_> {
         }
     }
 
-    fn look_at_watch(&mut self) {
+    fn print_watch(&mut self) {
         if self.phase != Phase::Running {
             return;
         }
@@ -561,7 +561,7 @@ impl Session<'_> {
         }
     }
 
-    fn look_at_programs(&mut self) {
+    fn report_replaced(&mut self) {
         if self.phase != Phase::Running {
             return;
         }
@@ -572,7 +572,7 @@ impl Session<'_> {
         }
     }
 
-    fn look_at_expiry(&mut self) {
+    fn report_expiry(&mut self) {
         if self.expiry.check(self.subject.device) {
             let line = format!("REWRITE: {} has expired: nothing is rewritten any more", self.subject.name);
             self.output.sinks.message(&line);
@@ -583,7 +583,7 @@ impl Session<'_> {
         let now = clock::now();
         let until_deadline = self.ending.until_deadline(now);
         // Without room for their text, do not wait for records.
-        let until_due = (self.reading.looks_by_time() && wants_records).then(|| self.reading.until_next_look());
+        let until_due = (self.reading.polls() && wants_records).then(|| self.reading.until_next_look());
         let until_command = self
             .command_due
             .filter(|_| !self.ending.stop && self.output.sinks.is_empty())
@@ -602,7 +602,7 @@ impl Session<'_> {
         })
     }
 
-    fn look_at_signals(&mut self) {
+    fn handle_signals(&mut self) {
         let received = self.signals.read();
         let is_impatient = self.ending.count_signals(received.stops);
         if received.stops > 0 {
@@ -664,7 +664,7 @@ impl Session<'_> {
     /// Waits until everything is written, or another signal arrives.
     fn flush(&mut self) -> Result<(), Error> {
         self.phase = Phase::Draining;
-        self.reading.hold_back_nothing();
+        self.reading.release_held_back();
         self.ending.set_deadline(None);
         self.ending.stop = true;
         loop {

@@ -125,8 +125,8 @@ impl<'s> Reading<'s> {
     }
 
     /// Recovers from a killed loader: truncates output beyond what it released.
-    pub fn mend(&mut self, sinks: &mut Sinks) {
-        self.repeated = progress::mend(&mut self.rings, sinks);
+    pub fn recover(&mut self, sinks: &mut Sinks) {
+        self.repeated = progress::recover(&mut self.rings, sinks);
     }
 
     /// Records that may be printed twice, because the previous loader was killed.
@@ -181,7 +181,7 @@ impl<'s> Reading<'s> {
     }
 
     /// The rest of the rings has been read for long enough, and is of no use.
-    fn is_in_vain(&self, now: u64, dispatcher: &Dispatcher) -> bool {
+    fn is_futile(&self, now: u64, dispatcher: &Dispatcher) -> bool {
         let is_over = self.closed.is_some_and(|closed| now.saturating_sub(closed) > MAX_VAIN_END);
         is_over && (dispatcher.has_unreadable() || dispatcher.sinks.ended().is_some())
     }
@@ -189,7 +189,7 @@ impl<'s> Reading<'s> {
     /// Reads and dispatches records that are old enough. `all`: no running handler can write an older record.
     pub fn read(&mut self, all: bool, dispatcher: &mut Dispatcher) -> ReadResult {
         let now = clock::now();
-        if self.is_in_vain(now, dispatcher) || self.is_too_wide(&dispatcher.sinks) {
+        if self.is_futile(now, dispatcher) || self.is_too_wide(&dispatcher.sinks) {
             return self.drop_all(dispatcher);
         }
         // After reading the clock: the records to read are from before it.
@@ -251,7 +251,7 @@ impl<'s> Reading<'s> {
     }
 
     /// No record is held back any more.
-    pub fn hold_back_nothing(&mut self) {
+    pub fn release_held_back(&mut self) {
         self.held_back = false;
     }
 
@@ -300,7 +300,7 @@ impl<'s> Reading<'s> {
     }
 
     /// The module cannot wake readers: they have to poll.
-    pub fn looks_by_time(&self) -> bool {
+    pub fn polls(&self) -> bool {
         self.held_back || self.progress.is_behind()
     }
 
@@ -309,7 +309,7 @@ impl<'s> Reading<'s> {
     pub fn until_next_look(&self) -> u64 {
         /// The same as SPILE_RING_WAKE_NS of the runtime.
         const GATHER: u64 = 10_000_000;
-        match self.rings.iter().any(|mapped| mapped.ring.fills_quickly()) {
+        match self.rings.iter().any(|mapped| mapped.ring.is_filling_fast()) {
             true => merge::HOLD_BACK,
             false => GATHER,
         }

@@ -86,14 +86,14 @@ impl Mounts {
     }
 
     /// Whether no other user serves the file system with this device number; `None`: it is not among these.
-    pub fn answers_for(&self, device: (u32, u32)) -> Option<bool> {
+    pub fn covers(&self, device: (u32, u32)) -> Option<bool> {
         self.0.iter().find(|mount| mount.device == device).map(Mount::answers)
     }
 }
 
 /// Whether a file that a process has mapped is on a file system that no other user serves.
 pub fn answers(process: u32, device: (u32, u32)) -> bool {
-    let known = Mounts::own().answers_for(device).or_else(|| Mounts::of(process).answers_for(device));
+    let known = Mounts::own().covers(device).or_else(|| Mounts::of(process).covers(device));
     // Not mounted any more: one of the kernel's has a block device.
     known.unwrap_or(device.0 != 0)
 }
@@ -119,7 +119,7 @@ mod tests {
         for path in ["/", "/home/u/a", "/home/u/a bc", "/mnt/x", "/ctl", "/home/u/a b/in/x"] {
             assert!(mounts.answers_at(Path::new(path)), "{path}");
         }
-        let known = [(254, 1), (0, 40), (0, 41), (0, 99)].map(|device| mounts.answers_for(device));
+        let known = [(254, 1), (0, 40), (0, 41), (0, 99)].map(|device| mounts.covers(device));
         assert_eq!(known, [Some(true), Some(false), Some(true), None]);
         let own = Mount::parse(&format!("2 1 0:40 / /a rw - fuse x rw,user_id={}", nix::unistd::geteuid())).unwrap();
         assert!(own.answers() && Mounts::own().answers_at(Path::new("/")));

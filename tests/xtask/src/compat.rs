@@ -105,7 +105,7 @@ fn measure(options: &Options) -> Result<(String, usize)> {
         parallel::map(cases.len(), |number| one(&cases[number], &place.path().join(number.to_string()), &bin, limit));
     let results = results.into_iter().collect::<Result<Vec<_>>>()?;
     let failed = results.iter().filter(|result| matches!(result, Verdict::Fail(..))).count();
-    let report = if options.json { json(&cases, &results) } else { told(&cases, &results, options) };
+    let report = if options.json { json(&cases, &results) } else { summary(&cases, &results, options) };
     Ok((report, failed))
 }
 
@@ -246,7 +246,7 @@ fn json(cases: &[Case], results: &[Verdict]) -> String {
 }
 
 /// A line for each failure, then two tables: by group, and by class.
-fn told(cases: &[Case], results: &[Verdict], options: &Options) -> String {
+fn summary(cases: &[Case], results: &[Verdict], options: &Options) -> String {
     let all = options.all;
     let mut text = String::new();
     let mut groups: BTreeMap<&str, [usize; 3]> = BTreeMap::new();

@@ -75,16 +75,16 @@ impl Build {
         if !source.join("Makefile").is_file() {
             println!("debug-kernel: unpacking {SOURCE}");
             let archive = format!("/usr/src/{SOURCE}.tar.xz");
-            self.told(Command::new("tar").args(["xf", &archive]).current_dir(&self.directory))?;
+            self.run_logged(Command::new("tar").args(["xf", &archive]).current_dir(&self.directory))?;
         }
         println!("debug-kernel: building; what is said goes to {}", self.log().display());
         let fragment = self.directory.join("fragment.config");
         fs::write(&fragment, FRAGMENT)?;
         self.make(&source, &["tinyconfig"])?;
         let merge = source.join("scripts/kconfig/merge_config.sh");
-        self.told(Command::new(merge).args(["-m", ".config"]).arg(&fragment).current_dir(&source))?;
+        self.run_logged(Command::new(merge).args(["-m", ".config"]).arg(&fragment).current_dir(&source))?;
         self.make(&source, &["olddefconfig"])?;
-        lacking(&fs::read_to_string(source.join(".config"))?)?;
+        check_config(&fs::read_to_string(source.join(".config"))?)?;
         self.make(&source, &[&format!("-j{}", self.jobs), "bzImage", "modules"])?;
         self.install(&source, &root)?;
         fs::write(&stamp, FRAGMENT).with_context(|| format!("writing {}", stamp.display()))?;
@@ -115,7 +115,7 @@ impl Build {
     }
 
     fn make(&self, source: &Path, arguments: &[&str]) -> Result<()> {
-        self.told(Command::new("make").args(arguments).current_dir(source))
+        self.run_logged(Command::new("make").args(arguments).current_dir(source))
     }
 
     fn log(&self) -> PathBuf {
@@ -123,7 +123,7 @@ impl Build {
     }
 
     /// Runs a command whose output goes to the log.
-    fn told(&self, command: &mut Command) -> Result<()> {
+    fn run_logged(&self, command: &mut Command) -> Result<()> {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log())?;
         command.stdin(Stdio::null()).stderr(log.try_clone()?).stdout(log);
         let status = command.status().with_context(|| format!("running {command:?}"))?;
@@ -133,7 +133,7 @@ impl Build {
 }
 
 /// Options of the fragment that are not in the configuration: a dependency is missing.
-fn lacking(config: &str) -> Result<()> {
+fn check_config(config: &str) -> Result<()> {
     let there: std::collections::HashSet<&str> = config.lines().collect();
     let lacking: Vec<&str> =
         FRAGMENT.lines().filter(|line| line.starts_with("CONFIG_") && !there.contains(line)).collect();
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn ignored_options_are_reported() {
-        assert!(lacking(FRAGMENT).is_ok());
+        assert!(check_config(FRAGMENT).is_ok());
         let error =
-            lacking(&FRAGMENT.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set")).expect_err("one is lacking");
+            check_config(&FRAGMENT.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set")).expect_err("one is lacking");
         assert_eq!(error.to_string(), "the kernel's configuration lacks CONFIG_KASAN=y");
     }
 }

@@ -52,7 +52,7 @@ pub fn output(command: &mut Command) -> Result<Measured> {
 }
 
 /// A command with lower priority than guests, whose CPUs are measured by this machine's clock.
-pub fn giving_way(program: impl AsRef<OsStr>) -> Command {
+pub fn low_priority(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("nice");
     command.args(["-n", "10"]).arg(program);
     command

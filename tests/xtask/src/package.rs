@@ -156,7 +156,7 @@ fn staprun() -> Result<Package> {
         vec![link("usr/bin/staprun", "../sbin/spilerun"), link(STAPIO.trim_start_matches('/'), "../../sbin/spilerun")];
     let mut package = package("spile-staprun", "spilerun under the name staprun", entries)?;
     package.depends = vec![LOADER.to_string()];
-    package.stands_for = standing_for(&["systemtap-runtime"]);
+    package.stands_for = substitutions(&["systemtap-runtime"]);
     package.description =
         "For scripts and programs that start staprun. It runs modules that spile built, not SystemTap's.".to_string();
     Ok(package)
@@ -169,12 +169,12 @@ fn stap(root: &Path) -> Result<Package> {
     let mut package = package("spile-stap", "spile under the name stap", entries)?;
     package.depends = vec!["spile".to_string(), "spile-staprun".to_string()];
     // Debian has stap in the first, others in the last.
-    package.stands_for = standing_for(&["systemtap", "systemtap-client", "systemtap-devel"]);
+    package.stands_for = substitutions(&["systemtap", "systemtap-client", "systemtap-devel"]);
     package.description = "For scripts that begin with #!/usr/bin/stap, and for programs that drive stap.".to_string();
     Ok(package)
 }
 
-fn standing_for(names: &[&str]) -> Vec<(String, String)> {
+fn substitutions(names: &[&str]) -> Vec<(String, String)> {
     names.iter().map(|name| (name.to_string(), LANGUAGE_VERSION.to_string())).collect()
 }
 

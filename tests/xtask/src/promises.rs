@@ -103,7 +103,7 @@ impl Existing {
     }
 
     /// Why there is no such thing; `None`: there is.
-    fn lacks(&self, named: &Named) -> Option<String> {
+    fn find_missing(&self, named: &Named) -> Option<String> {
         let is_there = match named {
             Named::Test(name) => {
                 let below = format!("{}/", name.trim_end_matches('/'));
@@ -117,7 +117,7 @@ impl Existing {
             Named::Command(line) => is_command(line),
             Named::Part(whole, name) => match whole.as_ref() {
                 Named::Test(directory) => {
-                    return self.lacks(&Named::Test(format!("{}/{name}", directory.trim_end_matches('/'))));
+                    return self.find_missing(&Named::Test(format!("{}/{name}", directory.trim_end_matches('/'))));
                 }
                 Named::Command(line) => {
                     let mut files = test_files(line);
@@ -177,7 +177,10 @@ fn every_promise_names_tests_that_exist() {
                 wrong.push(format!("{page}: {first}: no test"));
             }
             wrong.extend(
-                named.iter().filter_map(|named| known.lacks(named)).map(|what| format!("{page}: {first}: {what}")),
+                named
+                    .iter()
+                    .filter_map(|named| known.find_missing(named))
+                    .map(|what| format!("{page}: {first}: {what}")),
             );
         }
     }
@@ -209,15 +212,18 @@ fn cells_are_understood() {
     for wrong in
         ["`loader/no_such_test`", "unit `no_such_module`", "`cargo xtask fuzz no_such_reader`", "`guard/` (`nothing`)"]
     {
-        assert!(named(wrong).iter().any(|named| known.lacks(named).is_some()), "{wrong}");
+        assert!(named(wrong).iter().any(|named| known.find_missing(named).is_some()), "{wrong}");
     }
     for wrong in [
         "`cargo test -p spile --test nothing`",
         "`cargo test -p spile --test hostile` (`nothing`)",
         "`cargo xtask nothing`",
     ] {
-        assert!(named(wrong).iter().any(|named| known.lacks(named).is_some()), "{wrong}");
+        assert!(named(wrong).iter().any(|named| known.find_missing(named).is_some()), "{wrong}");
     }
     let more = "`loader/privileges`, unit `approved`, `safety::approved`, `cargo xtask fuzz line device`";
-    assert_eq!(named(more).iter().filter_map(|named| known.lacks(named)).collect::<Vec<_>>(), Vec::<String>::new());
+    assert_eq!(
+        named(more).iter().filter_map(|named| known.find_missing(named)).collect::<Vec<_>>(),
+        Vec::<String>::new()
+    );
 }

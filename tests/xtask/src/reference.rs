@@ -69,7 +69,7 @@ fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
             page(
                 "Functions",
                 "The output of `spile --dump-functions`.",
-                by_letter(library::functions(&scripts, &sources)),
+                group_by_letter(library::functions(&scripts, &sources)),
             ),
         ),
         ("macros.md", page("Macros", "Macros of the library, used as `@NAME(...)`.", list(macros_of(root)?))),
@@ -100,7 +100,7 @@ fn by_family(lines: Vec<String>) -> String {
     sections(lines, |line| line.split([' ', '.', '(']).next().unwrap_or_default().to_string())
 }
 
-fn by_letter(lines: Vec<String>) -> String {
+fn group_by_letter(lines: Vec<String>) -> String {
     sections(lines, |line| {
         line.trim_start_matches('_')
             .chars()

@@ -61,7 +61,7 @@ const HEADERS: &str = "linux-headers-cloud-amd64";
 /// Installs what guests and module builds need. `release`: the required kernel, if any.
 pub fn run(release: Option<&str>) -> Result<()> {
     let missing: Vec<&str> =
-        TOOLS.iter().filter(|(file, package)| !is_there(file, package)).map(|(_, package)| *package).collect();
+        TOOLS.iter().filter(|(file, package)| !is_installed(file, package)).map(|(_, package)| *package).collect();
     let kernel_missing = match release {
         Some(release) => Kernel::complete(release).is_err(),
         None => Kernel::newest().is_err(),
@@ -113,7 +113,7 @@ fn image_release(depends: &str) -> Option<&str> {
     depends.split([',', '|']).find_map(|one| one.trim().strip_prefix("linux-image-")?.split_whitespace().next())
 }
 
-fn is_there(file: &str, package: &str) -> bool {
+fn is_installed(file: &str, package: &str) -> bool {
     // Not the package busybox: a guest needs the static one.
     Path::new(file).is_file() && (package != "busybox-static" || installed_field(package, "Version").is_ok())
 }

@@ -101,7 +101,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         ensure!(standstills <= MOST_STANDSTILLS, "guests stood still {standstills} times");
     }
     if good && options.record {
-        let (commit, date) = (said(&root, "git", &["rev-parse", "--short", "HEAD"])?, said(&root, "date", &["+%F"])?);
+        let (commit, date) =
+            (output_of(&root, "git", &["rev-parse", "--short", "HEAD"])?, output_of(&root, "date", &["+%F"])?);
         let page = record::page(&place.kernel.release, &commit, &date, options.seconds, &calls, standstills);
         std::fs::write(root.join(record::PATH), page).with_context(|| format!("writing {}", record::PATH))?;
         println!("wrote {}", record::PATH);
@@ -148,7 +149,7 @@ fn keep(root: &Path, name: &str, text: &str) -> Result<String> {
 }
 
 /// The line that a program prints.
-fn said(root: &Path, program: &str, arguments: &[&str]) -> Result<String> {
+fn output_of(root: &Path, program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program).args(arguments).current_dir(root).stdin(Stdio::null()).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }

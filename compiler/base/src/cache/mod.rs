@@ -26,7 +26,7 @@ use sha2::{Digest, Sha256};
 pub use bound::{CacheEntry, size_text};
 pub use entry::{Entry, FILE_PART, Mapped, file_in};
 pub use inputs::Inputs;
-pub use place::{DEFAULT_LIMIT, Settings, fit_for_scratch};
+pub use place::{DEFAULT_LIMIT, Settings, check_scratch_parent};
 
 /// The kind of an entry; each has its own directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -92,10 +92,10 @@ pub(super) fn is_ours(metadata: &std::fs::Metadata) -> Result<(), String> {
 /// Checks the parents: a user who can write to one can replace what is below, except in sticky directories like /tmp.
 /// `path` has no symbolic links. For users other than root, the group may write too, as is common for homes.
 fn check_parents(path: &Path) -> Result<(), String> {
-    path.ancestors().skip(1).try_for_each(only_trusted_write)
+    path.ancestors().skip(1).try_for_each(check_writers)
 }
 
-fn only_trusted_write(directory: &Path) -> Result<(), String> {
+fn check_writers(directory: &Path) -> Result<(), String> {
     const STICKY: u32 = 0o1000;
     let user = nix::unistd::geteuid().as_raw();
     let metadata = std::fs::metadata(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
@@ -115,10 +115,10 @@ fn only_trusted_write(directory: &Path) -> Result<(), String> {
 
 /// Whether files that root creates in the directory are safe: objects that become modules are made in it. Not checked
 /// for other users, who cannot load what they build.
-pub fn fit_for_scratch(directory: &Path) -> Result<(), String> {
+pub fn check_scratch_parent(directory: &Path) -> Result<(), String> {
     if !nix::unistd::geteuid().is_root() {
         return Ok(());
     }
     let real = directory.canonicalize().map_err(|error| format!("{}: {error}", directory.display()))?;
-    real.ancestors().try_for_each(only_trusted_write)
+    real.ancestors().try_for_each(check_writers)
 }

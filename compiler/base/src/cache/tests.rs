@@ -160,15 +160,15 @@ fn a_directory_that_others_can_exchange_is_not_used() {
     let refused = cache(&above.path().join("cache"), 1 << 20);
     assert!(refused.directory().is_none());
     assert!(refused.take_notices()[0].contains("which it is in (mode 777)"));
-    assert_eq!(fit_for_scratch(above.path()).is_err(), nix::unistd::geteuid().is_root());
+    assert_eq!(check_scratch_parent(above.path()).is_err(), nix::unistd::geteuid().is_root());
     // As /tmp.
     std::fs::set_permissions(above.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
     assert!(cache(&above.path().join("cache"), 1 << 20).directory().is_some());
-    assert_eq!(fit_for_scratch(above.path()), Ok(()));
+    assert_eq!(check_scratch_parent(above.path()), Ok(()));
     if std::os::unix::fs::chown(above.path(), Some(12345), None).is_ok() {
         let refused = cache(&above.path().join("cache"), 1 << 20);
         assert!(refused.directory().is_none() && refused.take_notices()[0].contains("belongs to user 12345"));
-        assert!(fit_for_scratch(above.path()).unwrap_err().contains("belongs to user 12345"));
+        assert!(check_scratch_parent(above.path()).unwrap_err().contains("belongs to user 12345"));
     }
 }
 
@@ -219,7 +219,7 @@ fn of_two_that_need_an_entry_one_waits() {
 }
 
 #[test]
-fn sizes_for_people() {
+fn sizes_are_readable() {
     assert_eq!([size_text(7), size_text(1536), size_text(3 << 30)], ["7 bytes", "1.5 KiB", "3.0 GiB"]);
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::types::{Typed, alike, other_layout};
+use super::types::{Typed, is_same, other_layout};
 use super::{Item, Kind, Outcome, Report, Verdict, rename};
 use crate::elaborate::survey::{Point, Survey, Surveyed, Target};
 use crate::probe::CodePlace;
@@ -279,7 +279,7 @@ fn statement_moved(old: &[&Surveyed], one: &Function, other: &Function) -> Outco
         "{} begins at {}:{}, was {}:{}: as far from its beginning as the script means is line {meant}",
         one.name, other.file, other.line, one.file, one.line
     );
-    Outcome::new(Verdict::Moved, detail).to(format!("{}:{meant}", other.file)).unwell()
+    Outcome::new(Verdict::Moved, detail).to(format!("{}:{meant}", other.file)).degraded()
 }
 
 /// The line in a canonical spelling: `kernel.statement("f@fs/x.c:12")`.
@@ -319,7 +319,7 @@ fn missing(first: &Point, name: &str, sites: &[&Surveyed], second: &Point, kerne
         }
         let to = format!("{}:{}", other.file, other.line);
         let detail = format!("{}:{} -> {to}, which `{}` does not name", function.file, function.line, first.text);
-        return Outcome::new(Verdict::Moved, detail).to(to).unwell();
+        return Outcome::new(Verdict::Moved, detail).to(to).degraded();
     }
     let copies: usize = there.iter().map(|other| other.inlined.len()).sum();
     if copies > 0 {
@@ -327,7 +327,7 @@ fn missing(first: &Point, name: &str, sites: &[&Surveyed], second: &Point, kerne
             Verdict::Inlined,
             format!("only its {} left", counted(copies, "inlined copy").replace("copys", "copies")),
         )
-        .unwell();
+        .degraded();
     }
     match rename::function(old, code.function, new) {
         Some(found) => {
@@ -417,7 +417,7 @@ fn compare_targets(old: &[Use], new: &[Use]) -> Outcome {
     };
     let (before, after) = (Typed { debug: first, id: found.type_id }, Typed { debug: second, id: now.type_id });
     let (from, to) = (before.name(), after.name());
-    if !alike(before, after) {
+    if !is_same(before, after) {
         return Outcome::new(Verdict::TypeChanged, format!("{from} -> {to}")).to(to);
     }
     let whole = one.0.dollars > 0 || other.0.dollars > 0;

@@ -83,7 +83,7 @@ impl Outcome {
         self
     }
 
-    fn unwell(mut self) -> Outcome {
+    fn degraded(mut self) -> Outcome {
         self.well = false;
         self
     }

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::types::{Typed, alike};
+use super::types::{Typed, is_same};
 use spile_debuginfo::{DebugInfo, Function, FunctionId, FunctionPattern, MemberError, TypeId};
 
 /// Among the functions that only the second kernel has, the one most similar to the function: with the same prototype, and
@@ -15,7 +15,7 @@ pub(super) fn function(first: &DebugInfo, id: FunctionId, second: &DebugInfo) ->
     let mut best: Option<(f64, Function)> = None;
     let fresh = second.function_names().ok()?.into_iter().filter(|name| !old.contains(name));
     for name in fresh.filter(|name| !name.starts_with("__pfx_")) {
-        let likeness = likeness(&gone.name, &name);
+        let likeness = similarity(&gone.name, &name);
         if likeness < FAR {
             continue;
         }
@@ -42,7 +42,7 @@ const FAR: f64 = 0.5;
 const NEAR: f64 = 0.8;
 
 /// 0 to 1. A name with a prefix or suffix added (`__f`, `f_noprof`) is similar.
-fn likeness(one: &str, other: &str) -> f64 {
+fn similarity(one: &str, other: &str) -> f64 {
     let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let affixed =
         short.len() > 3 && (long.starts_with(short) || long.ends_with(short)) && long.len() - short.len() <= 12;
@@ -56,12 +56,12 @@ type Declared<'d> = (&'d DebugInfo, FunctionId, &'d Function);
 fn same_prototype((first, id, one): Declared, (second, other_id, other): Declared) -> bool {
     let returns = match (one.return_type, other.return_type) {
         (None, None) => true,
-        (Some(a), Some(b)) => alike(Typed { debug: first, id: a }, Typed { debug: second, id: b }),
+        (Some(a), Some(b)) => is_same(Typed { debug: first, id: a }, Typed { debug: second, id: b }),
         _ => false,
     };
     let (Ok(a), Ok(b)) = (first.parameters(id), second.parameters(other_id)) else { return false };
     let same = |(a, b): (&spile_debuginfo::Variable, &spile_debuginfo::Variable)| {
-        alike(Typed { debug: first, id: a.type_id }, Typed { debug: second, id: b.type_id })
+        is_same(Typed { debug: first, id: a.type_id }, Typed { debug: second, id: b.type_id })
     };
     returns && a.len() == b.len() && a.iter().zip(&b).all(same)
 }
@@ -75,7 +75,7 @@ pub(super) fn parameter(
     let (old, new) = (first.0.parameters(first.1).ok()?, second.0.parameters(second.1).ok()?);
     let (at, gone) = old.iter().enumerate().find(|(_, variable)| variable.name == name)?;
     let found = new.get(at).filter(|variable| old.iter().all(|known| known.name != variable.name))?;
-    let same = alike(Typed { debug: first.0, id: gone.type_id }, Typed { debug: second.0, id: found.type_id });
+    let same = is_same(Typed { debug: first.0, id: gone.type_id }, Typed { debug: second.0, id: found.type_id });
     same.then(|| found.name.clone())
 }
 
@@ -91,8 +91,8 @@ pub(super) fn member(first: Typed, name: &str, second: Typed) -> Option<String> 
         }
         let Ok(found) = second.debug.member(second.id, &candidate) else { continue };
         let same =
-            alike(Typed { debug: first.debug, id: gone.type_id }, Typed { debug: second.debug, id: found.type_id });
-        let likeness = likeness(name, &candidate);
+            is_same(Typed { debug: first.debug, id: gone.type_id }, Typed { debug: second.debug, id: found.type_id });
+        let likeness = similarity(name, &candidate);
         if !same || likeness < FAR {
             continue;
         }
@@ -119,10 +119,10 @@ mod tests {
 
     #[test]
     fn names_that_are_near() {
-        assert!(likeness("__kmalloc", "__kmalloc_noprof") >= NEAR);
-        assert!(likeness("vmalloc", "vmalloc_noprof") > likeness("vmalloc", "vmalloc_32_noprof"));
-        assert!(likeness("f_count", "f_ref") < NEAR);
-        assert!(likeness("i_ctime", "__i_ctime") >= NEAR);
-        assert!(likeness("vfs_read", "tcp_sendmsg") < FAR);
+        assert!(similarity("__kmalloc", "__kmalloc_noprof") >= NEAR);
+        assert!(similarity("vmalloc", "vmalloc_noprof") > similarity("vmalloc", "vmalloc_32_noprof"));
+        assert!(similarity("f_count", "f_ref") < NEAR);
+        assert!(similarity("i_ctime", "__i_ctime") >= NEAR);
+        assert!(similarity("vfs_read", "tcp_sendmsg") < FAR);
     }
 }

@@ -24,11 +24,11 @@ impl Typed<'_> {
 }
 
 /// Whether values of the two types mean the same to a script. A type that cannot be read counts as different.
-pub(super) fn alike(first: Typed, second: Typed) -> bool {
-    alike_at(first, second, 0).unwrap_or(false)
+pub(super) fn is_same(first: Typed, second: Typed) -> bool {
+    is_same_at(first, second, 0).unwrap_or(false)
 }
 
-fn alike_at(first: Typed, second: Typed, depth: usize) -> Option<bool> {
+fn is_same_at(first: Typed, second: Typed, depth: usize) -> Option<bool> {
     if depth > MAX_DEPTH {
         return Some(true);
     }
@@ -38,7 +38,7 @@ fn alike_at(first: Typed, second: Typed, depth: usize) -> Option<bool> {
         (None, None) => Some(true),
         // A pointer to nothing in particular is a word.
         (None, Some(_)) | (Some(_), None) => Some(false),
-        (Some(a), Some(b)) => alike_at(Typed { id: a, ..first }, Typed { id: b, ..second }, depth + 1),
+        (Some(a), Some(b)) => is_same_at(Typed { id: a, ..first }, Typed { id: b, ..second }, depth + 1),
     };
     Some(match (&one, &other) {
         (Type::Pointer(a), Type::Pointer(b)) => deeper(*a, *b)?,
@@ -110,7 +110,7 @@ fn layout_at(first: Typed, second: Typed, deep: bool, depth: usize) -> Option<St
 fn members_at(first: Typed, second: Typed, old: &[Member], new: &[Member], deep: bool, depth: usize) -> Option<String> {
     old.iter().zip(new).find_map(|(old, new)| {
         let (old_type, new_type) = (Typed { id: old.type_id, ..first }, Typed { id: new.type_id, ..second });
-        if !alike(old_type, new_type) {
+        if !is_same(old_type, new_type) {
             let member = old.name.as_deref().unwrap_or("a member");
             return Some(format!("{member} is {}, was {}", new_type.name(), old_type.name()));
         }

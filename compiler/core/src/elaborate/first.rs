@@ -10,7 +10,7 @@ use spile_syntax::ast::{self, ExprKind, PrintForm};
 use spile_syntax::visit;
 
 /// Invalid format strings and, without guru mode, embedded C and raw operators.
-pub fn shown_by_text(script: &ast::Script, guru: bool) -> Vec<Diagnostic> {
+pub fn check_text(script: &ast::Script, guru: bool) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let code = |code: &ast::EmbeddedC| Error::Guru { what: "embedded C", span: code.span };
     let in_expression = |expr: &ast::Expr, found: &mut Vec<Error>| match &expr.kind {

@@ -36,7 +36,7 @@ mod types;
 mod unit;
 mod unneeded;
 
-pub use first::shown_by_text;
+pub use first::check_text;
 pub use listing::{ListedSite, list, sites};
 
 use std::rc::Rc;

@@ -177,7 +177,7 @@ impl Library {
         loop {
             let mut grown = false;
             for (file, state) in self.scripts.iter().zip(&mut files) {
-                if matches!(state, State::Unread) && (wanted.all || uses.may_need(&file.offers, &defined)) {
+                if matches!(state, State::Unread) && (wanted.all || uses.may_define_needed(&file.offers, &defined)) {
                     let id = sources.add(file.name.clone(), file.read()?, Origin::Tapset);
                     let (script, wrong) = syntax::parse(sources, id, environment, macros);
                     *state = State::Read(script, wrong);

@@ -61,7 +61,7 @@ impl Uses {
     }
 
     /// Whether a file with this outline may define something that is mentioned and not in `defined`.
-    pub fn may_need(&self, offers: &Outline, defined: &HashSet<String>) -> bool {
+    pub fn may_define_needed(&self, offers: &Outline, defined: &HashSet<String>) -> bool {
         offers.opaque
             || offers.names.iter().any(|name| self.needs_name(name, defined))
             || offers.aliases.iter().any(|alias| self.needs_alias(alias))

@@ -72,7 +72,7 @@ impl Reader {
             Instr::Read { address, .. } => self.knows(address),
             Instr::SetText(_, text) | Instr::Copy { from: text, .. } => self.knows_text(text),
             Instr::Call { callee: Callee::Builtin(symbol), arguments, .. } => {
-                is_harmless(symbol) && arguments.iter().all(|argument| self.knows_argument(argument))
+                is_pure(symbol) && arguments.iter().all(|argument| self.knows_argument(argument))
             }
             Instr::Record { parts, .. } | Instr::Format { parts, .. } => {
                 parts.iter().for_each(|part| self.part(part));
@@ -151,7 +151,7 @@ impl Reader {
     }
 }
 
-fn is_harmless(symbol: &str) -> bool {
+fn is_pure(symbol: &str) -> bool {
     builtin::all()
         .any(|builtin| builtin.symbol == symbol && builtin.pure && !builtin.groups && !builtin.names && !builtin.lines)
 }

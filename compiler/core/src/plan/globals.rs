@@ -44,13 +44,13 @@ pub(super) enum PerCpu {
 const MOST_COUNTED: u32 = 16_384;
 
 /// Whether a global that armed probes only add to needs no exclusion.
-fn is_own(global: &Global, shares: PerCpu) -> bool {
+fn is_per_cpu(global: &Global, shares: PerCpu) -> bool {
     shares != PerCpu::None || matches!(global.contents, Contents::Stats(_))
 }
 
 /// How a handler with this access to a global takes its lock.
 pub(super) fn mode(global: &Global, shares: PerCpu, access: Access) -> LockMode {
-    match (is_own(global, shares), access) {
+    match (is_per_cpu(global, shares), access) {
         (true, Access::Feed) => LockMode::Local,
         (true, _) => LockMode::All,
         (false, Access::Read) => LockMode::Read,
@@ -125,7 +125,7 @@ pub(super) fn contended(program: &Program, handlers: &[Uses], shares: &[PerCpu])
         .zip(program.globals.iter().zip(shares))
         .map(|(access, (global, &shares))| match access {
             None | Some(Access::Read) => false,
-            Some(Access::Feed) => !is_own(global, shares),
+            Some(Access::Feed) => !is_per_cpu(global, shares),
             Some(Access::Write) => true,
         })
         .collect()
@@ -230,7 +230,7 @@ pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason
 /// How handlers exclude each other from an array; `striped`: the result of [`striped`].
 pub(super) fn locking(global: &Global, shares: PerCpu, contended: bool, striped: &Result<(), Reason>) -> Locking {
     match striped {
-        _ if is_own(global, shares) => Locking::EachCpu,
+        _ if is_per_cpu(global, shares) => Locking::EachCpu,
         _ if !contended => Locking::None,
         Ok(()) => Locking::Striped,
         Err(reason) => Locking::Whole(reason.clone()),

@@ -305,7 +305,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         match self.code.attach(self.object, address, returning) {
             Ok(attachment) => Ok(Some(attachment)),
             Err(why) => {
-                self.resolver.leave_out(&at.place, why);
+                self.resolver.skip(&at.place, why);
                 Ok(None)
             }
         }

@@ -180,7 +180,7 @@ impl Labels<'_, '_, '_> {
             let attachment = match self.code.at(self.object, label.address) {
                 Ok(attachment) => attachment,
                 Err(why) => {
-                    self.resolver.leave_out(&context.place, why);
+                    self.resolver.skip(&context.place, why);
                     continue;
                 }
             };

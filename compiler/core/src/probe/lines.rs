@@ -75,7 +75,7 @@ impl FunctionStarts {
 }
 
 /// The requested line, if there is one: nearby lines are relative to it.
-pub(super) fn asked_line(lines: &Lines) -> Option<u32> {
+pub(super) fn line_number(lines: &Lines) -> Option<u32> {
     match lines {
         Lines::Some(ranges) => ranges.first().map(|range| range.0),
         _ => None,

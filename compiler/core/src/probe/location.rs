@@ -61,16 +61,16 @@ pub(super) fn other_lines(other: &debuginfo::OtherLines, own: std::ops::Range<u3
 }
 
 /// Expressions built from debug information have no place in a script; reads in them get the place where they are used.
-fn nowhere() -> Span {
+fn no_span() -> Span {
     Span::new(FileId(0), 0, 0)
 }
 
 fn expr(kind: LongKind) -> LongExpr {
-    LongExpr { kind, span: nowhere() }
+    LongExpr { kind, span: no_span() }
 }
 
 fn long(value: i64) -> LongExpr {
-    LongExpr::constant(value, nowhere())
+    LongExpr::constant(value, no_span())
 }
 
 /// The location as an expression, or a message that says what cannot be read.
@@ -201,7 +201,7 @@ pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], objec
 }
 
 fn binary(op: BinaryOp, left: LongExpr, right: LongExpr) -> LongExpr {
-    LongExpr::binary(op, left, right, nowhere())
+    LongExpr::binary(op, left, right, no_span())
 }
 
 fn one_of(value: &LongExpr, candidates: Vec<LongExpr>) -> Option<LongExpr> {

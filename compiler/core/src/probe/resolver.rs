@@ -195,7 +195,7 @@ impl<'k> Resolver<'k> {
     }
 
     /// The kernel if its debug information is available: for families that can do without it.
-    pub(in crate::probe) fn kernel_at_hand(&self) -> Option<Rc<Object>> {
+    pub(in crate::probe) fn open_kernel(&self) -> Option<Rc<Object>> {
         self.at_hand.get_or_init(|| self.kernel?.vmlinux_here()).clone()
     }
 
@@ -210,7 +210,7 @@ impl<'k> Resolver<'k> {
         }
         let kernel = self.kernel?;
         let objects = kernel.without_dwarf();
-        let hints: String = kernel.how_to_get_dwarf().iter().map(|hint| format!("; {hint}")).collect();
+        let hints: String = kernel.dwarf_hints().iter().map(|hint| format!("; {hint}")).collect();
         (!objects.is_empty()).then(|| {
             let objects = objects.join(", ");
             format!("there is no debug information of {objects}, and BTF does not describe inlined functions, .isra parts, lines or local variables{hints}")
@@ -277,12 +277,12 @@ impl<'k> Resolver<'k> {
     }
 
     /// Records that no probe is possible at `what`: a line for `-v`.
-    pub(in crate::probe) fn leave_out(&mut self, what: &str, why: &str) {
+    pub(in crate::probe) fn skip(&mut self, what: &str, why: &str) {
         self.left_out.push(format!("{what}: {why}"));
     }
 
     /// The places matched by a wildcard where no probe is possible, with the reasons, since the last call.
-    pub fn take_left_out(&mut self) -> Vec<String> {
+    pub fn take_skipped(&mut self) -> Vec<String> {
         std::mem::take(&mut self.left_out)
     }
 

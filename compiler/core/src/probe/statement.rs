@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use super::code::Code;
 use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of};
-use super::lines::{Lines, asked_line, parse, wanted_lines};
+use super::lines::{Lines, line_number, parse, wanted_lines};
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
@@ -75,7 +75,7 @@ pub(super) fn resolve_in(
             match code.at(object, address) {
                 Ok(attachment) => sites.push(site(object, id, &function, (line, alike), address, attachment)),
                 Err(why) => {
-                    resolver.leave_out(&format!("{} ({}:{line})", function.name, function.file), why);
+                    resolver.skip(&format!("{} ({}:{line})", function.name, function.file), why);
                     refused = Some(why);
                 }
             }
@@ -87,7 +87,7 @@ pub(super) fn resolve_in(
     if sites.is_empty() {
         near.sort_unstable();
         near.dedup();
-        if let Some(asked) = asked_line(lines) {
+        if let Some(asked) = line_number(lines) {
             near.sort_by_key(|line| line.abs_diff(asked));
             near.truncate(NEAR);
             near.sort_unstable();

@@ -101,7 +101,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         },
     };
     // Without a kernel's debug information calls can be probed too, but have no variables.
-    let kernel = resolver.kernel_at_hand();
+    let kernel = resolver.open_kernel();
     let name = point.string("__syscall").map(|(name, _)| name.rsplit(':').next().unwrap_or_default().to_string());
     Ok(vec![Site {
         point: point.spelling(),

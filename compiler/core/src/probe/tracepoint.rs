@@ -70,7 +70,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     }
     // A module's tracepoints belong to the kernel's too.
     if sites.is_empty() && !point.has("module") {
-        for module in wanted.likely_modules() {
+        for module in wanted.candidate_modules() {
             let Ok(module) = resolver.module(module) else { continue };
             sites = resolve_in(&wanted, numbered, &module, component, resolver)?;
             objects.push(module);
@@ -121,7 +121,7 @@ impl Wanted<'_> {
     }
 
     /// Modules that may have it: usually one has the system's name, which is a prefix of the tracepoint's.
-    fn likely_modules(&self) -> Vec<&str> {
+    fn candidate_modules(&self) -> Vec<&str> {
         let heads = self.name.match_indices('_').map(|(at, _)| &self.name[..at]).filter(|head| !head.is_empty());
         let heads: Vec<&str> = if glob::is_pattern(self.name) { Vec::new() } else { heads.collect() };
         self.system.into_iter().chain(heads.into_iter().rev()).collect()
@@ -377,9 +377,9 @@ mod tests {
 
     #[test]
     fn modules_that_may_have_it() {
-        assert_eq!(Wanted::parse("kvm_apic_accept_irq").likely_modules(), ["kvm_apic_accept", "kvm_apic", "kvm"]);
-        assert_eq!(Wanted::parse("xfs:_file*").likely_modules(), ["xfs"]);
-        assert!(Wanted::parse("_x").likely_modules().is_empty());
+        assert_eq!(Wanted::parse("kvm_apic_accept_irq").candidate_modules(), ["kvm_apic_accept", "kvm_apic", "kvm"]);
+        assert_eq!(Wanted::parse("xfs:_file*").candidate_modules(), ["xfs"]);
+        assert!(Wanted::parse("_x").candidate_modules().is_empty());
     }
 
     #[test]

@@ -55,13 +55,13 @@ impl KnownLocals {
         }
     }
 
-    /// What is known here; to be handed to [`KnownLocals::back_to`] after code that may not run, or not to its end.
+    /// What is known here; to be handed to [`KnownLocals::restore`] after code that may not run, or not to its end.
     pub fn here(&self) -> Values {
         self.values.clone()
     }
 
     /// Forgets what code since then has assigned.
-    pub fn back_to(&mut self, values: Values) {
+    pub fn restore(&mut self, values: Values) {
         self.values = values;
     }
 

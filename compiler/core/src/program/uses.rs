@@ -248,9 +248,9 @@ impl Walk {
     /// Both branches of a condition, of which a run takes one. Functions called in both count together if they differ.
     fn branches(&mut self, then: impl FnOnce(&mut Walk), otherwise: impl FnOnce(&mut Walk)) {
         let before = (self.touches.clone(), self.called.clone());
-        self.perhaps(then);
+        self.conditionally(then);
         let taken = (std::mem::replace(&mut self.touches, before.0), std::mem::replace(&mut self.called, before.1));
-        self.perhaps(otherwise);
+        self.conditionally(otherwise);
         at_least(&mut self.touches, taken.0);
         at_least(&mut self.called, taken.1);
     }
@@ -258,15 +258,15 @@ impl Walk {
     /// Code that may run repeatedly.
     fn repeated(&mut self, walk: impl FnOnce(&mut Walk)) {
         let outer = std::mem::replace(&mut self.in_loop, true);
-        self.perhaps(walk);
+        self.conditionally(walk);
         self.in_loop = outer;
     }
 
     /// Code that may not run, or not to its end, before the code after it.
-    fn perhaps(&mut self, walk: impl FnOnce(&mut Walk)) {
+    fn conditionally(&mut self, walk: impl FnOnce(&mut Walk)) {
         let known = self.locals.here();
         walk(self);
-        self.locals.back_to(known);
+        self.locals.restore(known);
     }
 
     fn global(&mut self, id: GlobalId, access: Access, span: Span) {
@@ -361,8 +361,8 @@ impl Walk {
             }),
             StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
             StmtKind::Try { body, message, handler } => {
-                self.perhaps(|walk| body.iter().for_each(|statement| walk.statement(statement)));
-                self.perhaps(|walk| handler.iter().for_each(|statement| walk.statement(statement)));
+                self.conditionally(|walk| body.iter().for_each(|statement| walk.statement(statement)));
+                self.conditionally(|walk| handler.iter().for_each(|statement| walk.statement(statement)));
                 message.iter().for_each(|&variable| self.variable(variable, Access::Write, span));
             }
             StmtKind::Delete(variable) => self.variable(*variable, Access::Write, span),

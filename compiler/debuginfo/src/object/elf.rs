@@ -511,7 +511,7 @@ impl Elf {
 
     /// The symbols of this name.
     pub fn symbols_named<'e>(&'e self, name: &'e str) -> Result<impl Iterator<Item = Symbol<'e>>, Error> {
-        let found = self.symbols()?.maybe_named(name.as_bytes()).map(|row| self.symbol(&row));
+        let found = self.symbols()?.candidates_named(name.as_bytes()).map(|row| self.symbol(&row));
         Ok(found.filter(move |symbol| symbol.name == name))
     }
 

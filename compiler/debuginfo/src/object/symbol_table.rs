@@ -80,7 +80,7 @@ impl SymbolTable {
     }
 
     /// Symbols that may have this name, by address: those whose names have its hash.
-    pub fn maybe_named(&self, name: &[u8]) -> impl Iterator<Item = Row> {
+    pub fn candidates_named(&self, name: &[u8]) -> impl Iterator<Item = Row> {
         let wanted = hash(name);
         let first = self.0.first(NAMES, |row| self.0.get(NAMES, row, 0) < wanted);
         let same = (first..self.0.rows(NAMES)).take_while(move |row| self.0.get(NAMES, *row, 0) == wanted);
@@ -108,8 +108,8 @@ mod tests {
         for table in [SymbolTable::of(TableBytes::Made(made.bytes().to_vec())).unwrap(), made] {
             assert_eq!((0..table.count()).map(|at| table.row(at)).collect::<Vec<_>>(), [two, again, one, three]);
             assert_eq!([4, 5, 8, 9, 1 << 40].map(|at| table.up_to(at)), [0, 1, 2, 3, 4]);
-            assert_eq!(table.maybe_named(b"one").collect::<Vec<_>>(), [again, one]);
-            assert_eq!(table.maybe_named(b"four").count(), 0);
+            assert_eq!(table.candidates_named(b"one").collect::<Vec<_>>(), [again, one]);
+            assert_eq!(table.candidates_named(b"four").count(), 0);
             assert_eq!(table.row(9).name, (0, 0));
         }
         assert!(SymbolTable::of(TableBytes::Made(b"no tables".to_vec())).is_none());

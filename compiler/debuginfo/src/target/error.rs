@@ -109,14 +109,14 @@ impl TargetError {
         let mut notes = Vec::new();
         match self {
             TargetError::NoSuchKernel { release, looked } => {
-                notes.extend(looked_at(looked));
+                notes.extend(searched(looked));
                 notes.push(format!(
                     "apt-get install linux-image-{release} linux-headers-{release} linux-image-{release}-dbg"
                 ));
             }
             TargetError::NoDebugInfo { looked, asked, package, hints, .. } => {
                 notes.extend(hints.iter().cloned());
-                notes.extend(looked_at(looked));
+                notes.extend(searched(looked));
                 notes.extend(asked.iter().map(|answer| format!("asked {answer}")));
                 notes.extend(package.iter().map(|package| format!("apt-get install {package}")));
             }
@@ -124,7 +124,7 @@ impl TargetError {
                 if !near.is_empty() {
                     notes.push(format!("did you mean {}?", near.join(", ")));
                 }
-                notes.extend(looked_at(looked));
+                notes.extend(searched(looked));
             }
             TargetError::BuiltIn { .. } => notes.push("its functions are the kernel's: kernel.function(...)".into()),
             TargetError::BuildIdMismatch { build_id, debug, debug_build_id, .. } => {
@@ -150,7 +150,7 @@ impl TargetError {
     }
 }
 
-fn looked_at(paths: &[PathBuf]) -> Option<String> {
+fn searched(paths: &[PathBuf]) -> Option<String> {
     let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     (!paths.is_empty()).then(|| format!("looked at {}", paths.join(", ")))
 }

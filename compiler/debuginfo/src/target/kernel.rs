@@ -236,7 +236,7 @@ impl Kernel {
 
     /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
-        let given = self.modules.first_given(name).filter(|_| self.index.is_some());
+        let given = self.modules.find_given(name).filter(|_| self.index.is_some());
         if let Some(index) = self.index.as_ref().filter(|_| given.is_none()) {
             let name = name.replace('-', "_");
             let missing = || TargetError::NoSuchModule {
@@ -277,15 +277,15 @@ impl Kernel {
     /// Names of all modules of the release, sorted; as the kernel spells them, with `_`.
     pub fn module_names(&self) -> Vec<String> {
         let Some(index) = &self.index else { return self.modules.names() };
-        let mut names = [index.modules(), self.given_modules()].concat();
+        let mut names = [index.modules(), self.modules_of_options()].concat();
         names.sort();
         names.dedup();
         names
     }
 
     /// Names of the modules given as files, sorted.
-    pub fn given_modules(&self) -> Vec<String> {
-        self.modules.given_names()
+    pub fn modules_of_options(&self) -> Vec<String> {
+        self.modules.names_of_files()
     }
 
     /// Whether this kernel has a module, or a built-in part, of this name: no other module can have it then.
@@ -378,7 +378,7 @@ impl Kernel {
     }
 
     /// How to get DWARF for the objects opened so far that have none, one sentence each.
-    pub fn how_to_get_dwarf(&self) -> Vec<String> {
+    pub fn dwarf_hints(&self) -> Vec<String> {
         let opened = self.opened.borrow();
         let mut hints = Vec::new();
         for object in opened.values().filter(|object| object.is_btf()) {

@@ -45,13 +45,13 @@ impl Modules {
     }
 
     /// The file of that name that takes precedence over installed ones.
-    pub fn first_given(&self, name: &str) -> Option<PathBuf> {
+    pub fn find_given(&self, name: &str) -> Option<PathBuf> {
         let wanted = name.replace('-', "_");
         self.given.iter().flatten().find(|path| name_of(path) == wanted).cloned()
     }
 
     /// Names of the given files.
-    pub fn given_names(&self) -> Vec<String> {
+    pub fn names_of_files(&self) -> Vec<String> {
         let mut names: Vec<String> = self.given.iter().flatten().map(|path| name_of(path)).collect();
         names.sort();
         names.dedup();

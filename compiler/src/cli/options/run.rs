@@ -66,7 +66,7 @@ impl Options {
     pub fn loader(&self, module: PathBuf) -> loader::Options {
         let session = self.session();
         loader::Options {
-            verbose: self.tells_account(),
+            verbose: self.prints_report(),
             monitor: self.run.monitor.map(|seconds| u64::from(seconds) * 1_000_000_000),
             detach: self.run.detach && session.output.is_none(),
             daemon: self.run.detach && session.output.is_some(),
@@ -84,7 +84,7 @@ impl Options {
             words.extend(["-M".into(), seconds.to_string().into()]);
         }
         let detach = if session.output.is_some() { "-D" } else { "-L" };
-        for (given, option) in [(self.tells_account(), "-v"), (self.run.detach, detach)] {
+        for (given, option) in [(self.prints_report(), "-v"), (self.run.detach, detach)] {
             words.extend(given.then(|| option.into()));
         }
         words
@@ -101,7 +101,7 @@ impl Options {
     }
 
     /// Whether pass 5 prints more than `-v` has it print.
-    fn tells_account(&self) -> bool {
+    fn prints_report(&self) -> bool {
         self.message.verbosity(5) > 1
     }
 }

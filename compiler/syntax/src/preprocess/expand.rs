@@ -147,7 +147,9 @@ impl<'a> Expander<'a> {
                 Kind::AtWord(name) => self.call(&name, span),
                 Kind::Argument(argument) => self.paste(&argument, span),
                 // An identifier of these tokens may have become a keyword.
-                Kind::Keyword(Keyword::Private) if !self.speaks("3.0", span) => Some(Kind::Ident("private".into())),
+                Kind::Keyword(Keyword::Private) if !self.allows_version("3.0", span) => {
+                    Some(Kind::Ident("private".into()))
+                }
                 kind => Some(kind),
             };
             if self.frames.is_empty() && replaced.is_none() {
@@ -221,7 +223,7 @@ impl<'a> Expander<'a> {
         }
         let Some(definition) = self.own.get(name).or_else(|| self.library.get(name)).cloned() else {
             let operator = AtOperator::from_text(name);
-            if let Some(operator) = operator.filter(|operator| self.speaks(operator.since(), span)) {
+            if let Some(operator) = operator.filter(|operator| self.allows_version(operator.since(), span)) {
                 return Some(Kind::At(operator));
             }
             let since = operator.map(AtOperator::since);
@@ -259,7 +261,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Whether `--compatible` allows this version at `span`. The library is written in the current language.
-    fn speaks(&self, since: &str, span: Span) -> bool {
+    fn allows_version(&self, since: &str, span: Span) -> bool {
         let spoken = self.environment.compatible.as_str();
         let is_library = self.sources.file(span.file).origin == Origin::Tapset;
         is_library || since.is_empty() || spoken.is_empty() || compare_versions(spoken, since).is_ge()

@@ -13,7 +13,7 @@ use spile_guest::Streams;
 
 use super::script::Script;
 use crate::place::Place;
-use crate::test::trouble;
+use crate::test::find_fault;
 use crate::{guest, measure, parallel};
 
 const DRIVER: &str = include_str!("driver.sh");
@@ -147,7 +147,7 @@ fn judge(end: &str, said: &str, log: &str) -> Outcome {
     let mut faults = Vec::new();
     // Stacks without a preceding report were requested by sysrq.
     let without_stacks: Vec<&str> = log.lines().filter(|line| !line.contains("Call Trace:")).collect();
-    if let Some(line) = trouble(&without_stacks.join("\n")) {
+    if let Some(line) = find_fault(&without_stacks.join("\n")) {
         let from = log.find(line).unwrap_or(0);
         let shown: Vec<&str> = log[from..].lines().take(60).collect();
         faults.push(format!("kernel log: {}", shown.join("\n")));

@@ -186,6 +186,6 @@ SystemTap's figures were measured earlier on an idle machine of the same class: 
 Debian's SystemTap 4.8 builds no module for Debian's kernel 6.1, so there is no paired run. `spile -p4 --time-report` shows where
 the time of a script goes.
 ",
-        compiler::circumstances("build", options, &compiler.release)
+        compiler::conditions("build", options, &compiler.release)
     )
 }

@@ -90,7 +90,7 @@ impl Run {
 }
 
 /// The first sentence of a page: how its figures were measured.
-pub fn circumstances(bench: &str, options: &Options, release: &str) -> String {
+pub fn conditions(bench: &str, options: &Options, release: &str) -> String {
     let (load, cpus) = (load(), processors());
     format!(
         "Written by `cargo xtask bench {bench}`: {} rounds, kernel {release}, {cpus} processors, load average {load} (above the

@@ -179,7 +179,7 @@ cache. \"Met\": the best run (above a load of one per processor, the CPU time) i
 \"SystemTap\": {}, one run right after spile's, and the ratio to the median; it has no cache of a kernel.
 SystemTap 5.6 takes 135 s and 1.3 GB for the first of them.
 ",
-        compiler::circumstances("debuginfo", options, &compiler.release),
+        compiler::conditions("debuginfo", options, &compiler.release),
         systemtap_version().unwrap_or("not installed".into())
     )
 }

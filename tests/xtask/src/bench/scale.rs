@@ -156,13 +156,13 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 fn measure(root: &Path, directory: &Path, number: usize, row: &'static Row, repeat: u32) -> Result<Measured> {
     let c = build::translate(root, directory, &format!("row_{number}"), row.script)?;
     let counting = build::program(root, &c, "count.c", Sanitizer::Thread, None)?;
-    let counted = counted(&said(&counting, &[])?).context("what count.c says")?;
+    let counted = counted(&output_of(&counting, &[])?).context("what count.c says")?;
     let program = build::program(root, &c, "threads.c", Sanitizer::None, None)?;
     let arguments = |threads: u32, turns: u64| {
         let hits = turns * u64::from(row.probes);
         ["-m", "-r", "4194304", "-t", &threads.to_string(), "-n", &hits.to_string()].map(String::from)
     };
-    let first = speed(&said(&program, &arguments(1, FEW))?, 1, FEW).context("what threads.c says")?;
+    let first = speed(&output_of(&program, &arguments(1, FEW))?, 1, FEW).context("what threads.c says")?;
     let turns = (LEAST / first.processor).max(1.0) as u64;
     let mut speeds = BTreeMap::new();
     // In turns, lest other work on the machine meets one of them alone.
@@ -182,7 +182,7 @@ fn measure(root: &Path, directory: &Path, number: usize, row: &'static Row, repe
 fn measure_once(program: &Path, arguments: &[String], threads: u32, turns: u64) -> Result<Speed> {
     let mut last = String::new();
     for _ in 0..4 {
-        last = said(program, arguments)?;
+        last = output_of(program, arguments)?;
         if let Some(speed) = speed(&last, threads, turns) {
             return Ok(speed);
         }
@@ -190,7 +190,7 @@ fn measure_once(program: &Path, arguments: &[String], threads: u32, turns: u64) 
     bail!("hits are skipped, again and again:\n{last}")
 }
 
-fn said(program: &Path, arguments: &[String]) -> Result<String> {
+fn output_of(program: &Path, arguments: &[String]) -> Result<String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().context("running the threads")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(output.status.success() && !text.contains("ERROR"), "{}: {text}", program.display());

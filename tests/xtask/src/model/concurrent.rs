@@ -74,7 +74,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let results: usize = seen.iter().map(|seen| seen.results).sum();
     let allowed: usize = subjects.iter().map(|subject| subject.allowed.len()).sum();
     println!("{} programs, {} of {allowed} results seen, {} runs went wrong", subjects.len(), results, wrong.len());
-    let noticed = notices_missing_locks(&root, &directory, &shared)?;
+    let noticed = detects_missing_locks(&root, &directory, &shared)?;
     if !noticed {
         println!("FAILED: without locks nothing goes wrong either");
     }
@@ -100,7 +100,7 @@ fn script(subject: &Subject) -> String {
 }
 
 /// Whether a runtime that takes no locks of whole globals leaves what no order leaves, and one that does, does not.
-fn notices_missing_locks(root: &Path, directory: &Path, shared: &[(Sanitizer, PathBuf)]) -> Result<bool> {
+fn detects_missing_locks(root: &Path, directory: &Path, shared: &[(Sanitizer, PathBuf)]) -> Result<bool> {
     let c = build::translate(root, directory, "unlocked", UNLOCKED)?;
     let steps: [fn(i64) -> i64; 4] = [|a| a + 1, |a| a * 2, |a| a + 3, |a| a * 5];
     let left = |order: Vec<usize>| {
@@ -147,7 +147,7 @@ fn try_one(
             Ok(results) => {
                 seen.results = seen.results.max(results.intersection(&subject.allowed).count());
                 let wrong = results.difference(&subject.allowed).next();
-                seen.wrong.extend(wrong.map(|wrong| format!("{}\n{}", at(), told(wrong, &subject.allowed))));
+                seen.wrong.extend(wrong.map(|wrong| format!("{}\n{}", at(), describe(wrong, &subject.allowed))));
             }
         }
     }
@@ -155,7 +155,7 @@ fn try_one(
 }
 
 /// A result that no order gives, beside the one that has most lines of it.
-fn told(wrong: &[Vec<u8>], allowed: &Results) -> String {
+fn describe(wrong: &[Vec<u8>], allowed: &Results) -> String {
     let common = |one: &&Vec<Vec<u8>>| one.iter().filter(|line| wrong.contains(line)).count();
     let text = |lines: &[Vec<u8>]| -> String {
         lines.iter().map(|line| format!("    {}\n", String::from_utf8_lossy(line))).collect()

@@ -91,7 +91,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         } else {
             shrink::smallest(&place, subject, outcome)?
         };
-        println!("{}", told(&subject, &outcome)?);
+        println!("{}", report(&subject, &outcome)?);
     }
     println!("{} programs, {} differ", subjects.len(), differing.len());
     Ok(if differing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -100,7 +100,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// The failures of the programs that differ.
 pub fn differing(place: &Place, seed: u64, count: u64) -> Result<Vec<String>> {
     let subjects: Vec<Subject> = (seed..seed + count).map(subject).collect();
-    try_all(place, &subjects)?.iter().map(|(subject, outcome)| told(subject, outcome)).collect()
+    try_all(place, &subjects)?.iter().map(|(subject, outcome)| report(subject, outcome)).collect()
 }
 
 /// The program for a seed.
@@ -162,7 +162,7 @@ fn try_all(place: &Place, subjects: &[Subject]) -> Result<Vec<(Subject, Outcome)
 }
 
 /// The failure, and the paths of its files.
-fn told(subject: &Subject, outcome: &Outcome) -> Result<String> {
+fn report(subject: &Subject, outcome: &Outcome) -> Result<String> {
     let directory = directory();
     fs::create_dir_all(&directory)?;
     let file = |suffix: &str| directory.join(format!("{}.{suffix}", subject.seed));

@@ -76,14 +76,14 @@ fn attempts(program: &Program) -> Vec<Program> {
         all.push(smaller);
     }
     for (index, handler) in program.handlers.iter().enumerate() {
-        for statements in without_one(&handler.body.statements) {
+        for statements in remove_one(&handler.body.statements) {
             let mut smaller = program.clone();
             smaller.handlers[index].body.statements = statements;
             all.push(smaller);
         }
     }
     for (index, function) in program.functions.iter().enumerate() {
-        for statements in without_one(&function.body.statements) {
+        for statements in remove_one(&function.body.statements) {
             let mut smaller = program.clone();
             smaller.functions[index].body.statements = statements;
             all.push(smaller);
@@ -97,7 +97,7 @@ fn attempts(program: &Program) -> Vec<Program> {
 }
 
 /// All variants of the statements with one of them removed or simplified.
-fn without_one(statements: &[Statement]) -> Vec<Vec<Statement>> {
+fn remove_one(statements: &[Statement]) -> Vec<Vec<Statement>> {
     let mut all = Vec::new();
     let half = statements.len() / 2;
     if half > 1 {
@@ -120,12 +120,12 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
             all.push(then.clone());
             all.push(otherwise.clone());
             all.extend(
-                without_one(then)
+                remove_one(then)
                     .into_iter()
                     .map(|then| vec![Statement::If(condition.clone(), then, otherwise.clone())]),
             );
             all.extend(
-                without_one(otherwise)
+                remove_one(otherwise)
                     .into_iter()
                     .map(|otherwise| vec![Statement::If(condition.clone(), then.clone(), otherwise)]),
             );
@@ -136,11 +136,11 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
             );
         }
         Statement::While(condition, body) => {
-            all.extend(without_one(body).into_iter().map(|body| vec![Statement::While(condition.clone(), body)]));
+            all.extend(remove_one(body).into_iter().map(|body| vec![Statement::While(condition.clone(), body)]));
         }
         Statement::For(first, condition, step, body) => {
             all.extend(
-                without_one(body)
+                remove_one(body)
                     .into_iter()
                     .map(|body| vec![Statement::For(first.clone(), condition.clone(), step.clone(), body)]),
             );
@@ -151,7 +151,7 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
                 change(&mut foreach);
                 vec![Statement::Foreach(foreach)]
             };
-            all.extend(without_one(&foreach.body).into_iter().map(|body| with(&|foreach| foreach.body = body.clone())));
+            all.extend(remove_one(&foreach.body).into_iter().map(|body| with(&|foreach| foreach.body = body.clone())));
             if foreach.slice.is_some() {
                 all.push(with(&|foreach| foreach.slice = None));
             }
@@ -164,9 +164,9 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
         }
         Statement::Try(body, caught, handling) => {
             all.push(body.clone());
-            all.extend(without_one(body).into_iter().map(|body| vec![Statement::Try(body, *caught, handling.clone())]));
+            all.extend(remove_one(body).into_iter().map(|body| vec![Statement::Try(body, *caught, handling.clone())]));
             all.extend(
-                without_one(handling).into_iter().map(|handling| vec![Statement::Try(body.clone(), *caught, handling)]),
+                remove_one(handling).into_iter().map(|handling| vec![Statement::Try(body.clone(), *caught, handling)]),
             );
         }
         Statement::Block(statements) => all.push(statements.clone()),

@@ -70,13 +70,13 @@ const DRACUT: &str = "dracut.img";
 pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
     crate::programs::build_programs(&crate::root())?;
-    let (passed, faults) = tell(&place, options)?;
+    let (passed, faults) = test_service(&place, options)?;
     println!("{passed} passed, {faults} failed");
     Ok(if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs the script and prints its facts; returns how many hold, and how many do not. spile must be built.
-fn tell(place: &Place, options: &Options) -> Result<(usize, usize)> {
+fn test_service(place: &Place, options: &Options) -> Result<(usize, usize)> {
     let root = crate::root();
     crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;
     crate::setup::install_tool("/usr/sbin/mke2fs", "e2fsprogs")?;
@@ -90,14 +90,14 @@ fn tell(place: &Place, options: &Options) -> Result<(usize, usize)> {
     let release = place.kernel.release.as_str();
     let other = match options.first {
         true => {
-            pretend_other_kernel(&system)?;
+            name_other_kernel(&system)?;
             None
         }
         false => Some(other_kernel(&system, release)?),
     };
-    furnish(&root, place, &system, work.path())?;
+    install(&root, place, &system, work.path())?;
     if let Some(other) = &other {
-        furnish_other(&root, &system, other)?;
+        install_other_kernel(&root, &system, other)?;
     }
     let disk = work.path().join("disk");
     command("mke2fs", &["-q", "-t", "ext4", "-d"], &[&system, &disk, Path::new(DISK_BYTES)])?;
@@ -129,7 +129,7 @@ fn other_kernel(system: &Path, release: &str) -> Result<String> {
 }
 
 /// A kernel that is installed as far as kernel-install(8) looks: the first boot does not boot it.
-fn pretend_other_kernel(system: &Path) -> Result<()> {
+fn name_other_kernel(system: &Path) -> Result<()> {
     const RELEASE: &str = "9.9.8-other";
     fs::create_dir_all(system.join("usr/lib/modules").join(RELEASE).join("kernel"))?;
     fs::create_dir_all(system.join("boot"))?;
@@ -161,7 +161,7 @@ fn base(root: &Path, options: &Options) -> Result<PathBuf> {
 }
 
 /// The kernel under test, the packages, the units of the script, and the initramfs images with the workaround.
-fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()> {
+fn install(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()> {
     let release = &place.kernel.release;
     let lustre = LUSTRE.build(root, place)?;
     fs::create_dir_all(system.join("usr/lib/modules"))?;
@@ -228,7 +228,7 @@ fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()>
 
 /// The compiler, and for the other kernel: the probed module, the workaround in a directory of such modules, and an
 /// initramfs with it. The compiler's cache for that kernel is preserved: the guest is slow.
-fn furnish_other(root: &Path, system: &Path, other: &str) -> Result<()> {
+fn install_other_kernel(root: &Path, system: &Path, other: &str) -> Result<()> {
     fs::copy(root.join("target/debug/spile"), system.join("root/spile"))?;
     fs::copy(root.join("examples/lu_5642/lu_5642.stp"), system.join("root/lu_5642.stp"))?;
     command("cp", &["-r"], &[&root.join("tests/fixtures/lustre"), &system.join("root").join(other)])?;

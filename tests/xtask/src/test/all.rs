@@ -63,7 +63,7 @@ pub fn run(root: &Path, report: &Report) -> Result<()> {
         let mut command = Command::new(std::env::current_exe().context("this program's own path")?);
         command.args(part.arguments).envs(part.environment.iter().copied()).current_dir(root).stdin(Stdio::null());
         let status = command.status().with_context(|| format!("running the part {}", part.name))?;
-        report.tell_one(part.name, status.success(), "see above");
+        report.report_one(part.name, status.success(), "see above");
         note(root, part, began.elapsed(), status.success())?;
     }
     Ok(())

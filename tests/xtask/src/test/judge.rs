@@ -59,7 +59,7 @@ static TROUBLE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The first line of a kernel log that reports a fault.
-pub fn trouble(log: &str) -> Option<&str> {
+pub fn find_fault(log: &str) -> Option<&str> {
     log.lines().find(|line| TROUBLE.is_match(line))
 }
 

@@ -39,7 +39,7 @@ use anyhow::{Context, Result, ensure};
 use build::BuildContext;
 use find::Test;
 use judge::Observed;
-pub use judge::trouble;
+pub use judge::find_fault;
 use report::Report;
 use timings::{Part, Timings};
 use tree_lock::TreeLock;
@@ -227,24 +227,24 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
         if !faults.is_empty() {
             failed.lock().unwrap_or_else(PoisonError::into_inner).insert(test.name.clone());
         }
-        report.tell(test, faults, observed);
+        report.report(test, faults, observed);
     };
     let finish = |test: &Test, observed: &Observed| {
         let faults = judge::judge(&test.header, observed);
         if keep || !faults.is_empty() {
             keep_files(&context.directory(test), observed);
         }
-        tell(test, &faults, observed);
+        report(test, &faults, observed);
     };
     // On the host: host tests are complete; of a guest test only a failure to compile counts.
     let prepare = |test: &Test| {
         context.run_timed(test, timings, &|result| match result {
             Ok(observed) if !test.runs_in_guest() => finish(test, observed),
             Ok(observed) if observed.exit != 0 => {
-                tell(test, &["does not compile".to_string()], observed);
+                report(test, &["does not compile".to_string()], observed);
             }
             Ok(_) => {}
-            Err(error) => tell(test, &[format!("{error:#}")], &Observed::default()),
+            Err(error) => report(test, &[format!("{error:#}")], &Observed::default()),
         })
     };
     let compiled = parallel::Results::new(tests.len());

@@ -76,7 +76,7 @@ impl Report {
     }
 
     /// The line of a single task, with its output if it failed.
-    pub fn tell_one(&self, name: &str, ok: bool, said: &str) {
+    pub fn report_one(&self, name: &str, ok: bool, said: &str) {
         self.add(usize::from(ok), usize::from(!ok));
         match ok {
             true => self.print(&format!("ok      {name}")),
@@ -85,7 +85,7 @@ impl Report {
     }
 
     /// The line of one test, and its faults with its output.
-    pub fn tell(&self, test: &Test, faults: &[String], observed: &Observed) {
+    pub fn report(&self, test: &Test, faults: &[String], observed: &Observed) {
         self.add(usize::from(faults.is_empty()), usize::from(!faults.is_empty()));
         if faults.is_empty() {
             self.print(&format!("ok      {}", test.name));
@@ -129,8 +129,8 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let log = directory.path().join("test.log");
         let report = Report::new(&log, true).expect("a log");
-        report.tell_one("good", true, "");
-        report.tell_one("bad", false, "why");
+        report.report_one("good", true, "");
+        report.report_one("bad", false, "why");
         assert_eq!((report.passed(), report.failed()), (1, 1));
         assert_eq!(std::fs::read_to_string(log).expect("the log"), "ok      good\nFAILED  bad\n      why\n");
     }

@@ -70,8 +70,8 @@ pub fn jobs<'a>(units: &'a [Unit], threads: usize, report: &'a Report, timings: 
 
 fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Result<()> {
     let mut command = match &unit.tests {
-        Tests::Program(program) => measure::giving_way(program),
-        Tests::Examples(_) => measure::giving_way(cargo()),
+        Tests::Program(program) => measure::low_priority(program),
+        Tests::Examples(_) => measure::low_priority(cargo()),
     };
     match &unit.tests {
         Tests::Program(_) => command.env("CARGO_MANIFEST_DIR", &unit.directory),

@@ -48,7 +48,7 @@ pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, 
                 (Duration::ZERO, differing.is_empty(), differing.join("\n"))
             };
             timings.add(Part::Model, &name, began, processor);
-            report.tell_one(&format!("model: {count} random programs, {name}"), ok, &said);
+            report.report_one(&format!("model: {count} random programs, {name}"), ok, &said);
         }
         Ok(())
     })
@@ -73,7 +73,7 @@ pub fn systemd<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
                 told.lines().filter(|line| line.starts_with("FAILED")).for_each(|line| report.print_failure(line));
                 report.add(passed, failed);
             }
-            None => report.tell_one("systemd", false, &format!("{told}\n{}", ran.stderr)),
+            None => report.report_one("systemd", false, &format!("{told}\n{}", ran.stderr)),
         }
         Ok(())
     })
@@ -84,7 +84,7 @@ pub fn threads<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let ran = measure::output(&mut task(&["threads"])?)?;
         timings.add(Part::HostTest, "cargo xtask threads", ran.began, ran.processor);
-        report.tell_one("threads", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
+        report.report_one("threads", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
         Ok(())
     })
 }
@@ -94,7 +94,7 @@ pub fn parallel_model<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let ran = measure::output(&mut task(&["model", "--parallel", "--count", "12"])?)?;
         timings.add(Part::Model, "cargo xtask model --parallel", ran.began, ran.processor);
-        report.tell_one("model, --parallel", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
+        report.report_one("model, --parallel", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
         Ok(())
     })
 }
@@ -104,7 +104,7 @@ pub fn smp<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let ran = measure::output(&mut task(&["smp"])?)?;
         timings.add(Part::Guest, "cargo xtask smp", ran.began, ran.processor);
-        report.tell_one("smp", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
+        report.report_one("smp", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
         Ok(())
     })
 }
@@ -114,7 +114,7 @@ pub fn attack<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let ran = measure::output(&mut task(&["attack", "--no-shrink"])?)?;
         timings.add(Part::Attack, "cargo xtask attack", ran.began, ran.processor);
-        report.tell_one("attack", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
+        report.report_one("attack", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
         Ok(())
     })
 }
@@ -124,7 +124,7 @@ pub fn demo<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let ran = measure::output(&mut task(&["demo"])?)?;
         timings.add(Part::Demo, "cargo xtask demo", ran.began, ran.processor);
-        report.tell_one("demo", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
+        report.report_one("demo", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
         Ok(())
     })
 }

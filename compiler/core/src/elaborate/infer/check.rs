@@ -89,7 +89,7 @@ impl<'a> Inference<'_, 'a> {
     pub(super) fn check_types(&mut self, handlers: &mut [Handler<'a>]) {
         self.settle_library_globals();
         if !self.env.failed() && self.has_untyped(handlers) {
-            self.ask_elided(handlers);
+            self.report_elided(handlers);
         }
         let mut untyped: Vec<(String, Span)> = Vec::new();
         for index in 0..self.printed_calls.len() {

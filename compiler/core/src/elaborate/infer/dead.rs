@@ -30,7 +30,7 @@ impl<'a> Inference<'_, 'a> {
 
     /// Infers types from statements that are left out, where nothing else determines them. Errors in these statements are
     /// not reported.
-    pub(super) fn ask_elided(&mut self, handlers: &mut [Handler<'a>]) {
+    pub(super) fn report_elided(&mut self, handlers: &mut [Handler<'a>]) {
         let before = self.env.mark();
         let uses: Vec<(bool, bool)> = self.typed.globals.iter().map(|global| (global.read, global.written)).collect();
         for handler in handlers {

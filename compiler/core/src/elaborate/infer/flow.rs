@@ -36,7 +36,7 @@ impl<'a> Inference<'_, 'a> {
             (None, Some(site)) => Owner::Handler(site),
             (None, None) => return,
         };
-        if self.dead == 0 && carries(value) {
+        if self.dead == 0 && passes_on(value) {
             self.flows.push(Flow { value, owner, to });
         }
     }
@@ -82,7 +82,7 @@ impl<'a> Inference<'_, 'a> {
 }
 
 /// Whether the value of such an expression can be a pointer.
-fn carries(expr: &ast::Expr) -> bool {
+fn passes_on(expr: &ast::Expr) -> bool {
     !matches!(
         expr.kind,
         ExprKind::Number(_)

@@ -115,16 +115,16 @@ impl<'l, 'a> Lookup<'l, 'a> {
 
     /// Whether the operand of `@defined` can be resolved at this site.
     pub fn is_defined(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
-        Lookup { only_asked: true, ..self.lookup() }.is_there(unit, operand)
+        Lookup { only_asked: true, ..self.lookup() }.has_value(unit, operand)
     }
 
-    fn is_there(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
+    fn has_value(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
         match &operand.kind {
             ast::ExprKind::Pretty(base, _) => self.find(unit, base).is_ok(),
             ast::ExprKind::AddressOf(base) => {
                 self.find(unit, base).is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
             }
-            ast::ExprKind::Entry(inner) => self.is_there(unit, inner),
+            ast::ExprKind::Entry(inner) => self.has_value(unit, inner),
             ast::ExprKind::Target(name) if is_text(name) => unit.at.has_variables(),
             _ => self.find(unit, operand).and_then(|found| load(&found, operand.span)).is_ok(),
         }

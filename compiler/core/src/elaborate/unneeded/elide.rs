@@ -106,8 +106,8 @@ impl<'e, 'a> Elision<'e, 'a> {
 
     fn run(&mut self) {
         while let Some(statement) = self.open.pop() {
-            if !self.is_dead(statement) && self.is_needless(statement) {
-                self.bury(statement);
+            if !self.is_dead(statement) && self.is_unneeded(statement) {
+                self.mark_dead(statement);
             }
         }
     }
@@ -116,7 +116,7 @@ impl<'e, 'a> Elision<'e, 'a> {
         self.dead.contains(&std::ptr::from_ref(statement))
     }
 
-    fn is_needless(&mut self, statement: &'a Stmt) -> bool {
+    fn is_unneeded(&mut self, statement: &'a Stmt) -> bool {
         let nothing = |elision: &Self, inside: &Stmt| matches!(inside.kind, StmtKind::Empty) || elision.is_dead(inside);
         match &statement.kind {
             StmtKind::Expr(expr) => !self.changes(expr),
@@ -134,12 +134,12 @@ impl<'e, 'a> Elision<'e, 'a> {
     }
 
     /// Discounts the reads of the statement and of the remaining statements in it.
-    fn bury(&mut self, statement: &'a Stmt) {
+    fn mark_dead(&mut self, statement: &'a Stmt) {
         self.dead.insert(statement);
         self.open.extend(self.enclosing.get(&std::ptr::from_ref(statement)));
         for inside in inner(statement) {
             if !self.is_dead(inside) {
-                self.bury(inside);
+                self.mark_dead(inside);
             }
         }
         for name in own(statement).read {

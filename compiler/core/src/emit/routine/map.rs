@@ -47,7 +47,7 @@ impl Writer<'_> {
                 let (map, value) = (&map.symbol, self.value(value));
                 match keys {
                     [] if self.is_fed_in_place(map) => {
-                        let function = if self.keeps_ends(map) { "spile_feed" } else { "spile_feed_sum" };
+                        let function = if self.stores_results(map) { "spile_feed" } else { "spile_feed_sum" };
                         format!("{function}(c, place_{map}, {value});")
                     }
                     [] => format!("spile_stats_feed(c, &{map}, {value});"),
@@ -113,7 +113,7 @@ impl Writer<'_> {
         self.stored(symbol).is_some_and(Map::is_fed_in_place)
     }
 
-    fn keeps_ends(&self, symbol: &str) -> bool {
+    fn stores_results(&self, symbol: &str) -> bool {
         self.stored(symbol).is_some_and(|map| map.ends)
     }
 

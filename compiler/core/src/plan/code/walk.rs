@@ -147,7 +147,7 @@ fn is_never_charged(code: &[Instr]) -> bool {
         | Instr::Hold { .. } => true,
         Instr::If { then, otherwise, .. } => is_never_charged(then) && is_never_charged(otherwise),
         Instr::Map { keys, location: None, .. } if keys.is_empty() => true,
-        Instr::Map { map, keys, op, .. } => is_one_element(keys) && touches_one_share(map, op),
+        Instr::Map { map, keys, op, .. } => is_one_element(keys) && uses_one_cpu(map, op),
         Instr::Record { parts, location: None, .. } => {
             parts.iter().all(|part| matches!(part, Part::Long(_) | Part::Text(_)))
         }
@@ -166,7 +166,7 @@ fn is_one_element(keys: &[Key]) -> bool {
 }
 
 /// An operation on one element that does not visit all CPUs.
-fn touches_one_share(map: &MapRef, op: &MapOp) -> bool {
+fn uses_one_cpu(map: &MapRef, op: &MapOp) -> bool {
     match op {
         MapOp::Count(_) | MapOp::Feed(_) | MapOp::Has(_) | MapOp::Delete => true,
         MapOp::Long(_) | MapOp::SetLong(_) | MapOp::SetText(_) | MapOp::Add(..) => !map.counted,

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::{Behaviour, note_more};
+use super::{Behaviour, count_other_sites};
 use crate::plan::code::Routine;
 
 /// Routines by what they do.
@@ -37,7 +37,7 @@ impl Identical {
     /// Writes into the routines' comments how many other sites use them.
     pub fn comment(self, routines: &mut [Routine]) {
         for (index, more) in self.more {
-            note_more(&mut routines[index], more);
+            count_other_sites(&mut routines[index], more);
         }
     }
 }

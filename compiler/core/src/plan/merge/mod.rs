@@ -47,7 +47,7 @@ impl Behaviour {
 }
 
 /// Writes into the routine's comment how many other sites use it.
-fn note_more(routine: &mut Routine, more: usize) {
+fn count_other_sites(routine: &mut Routine, more: usize) {
     if more > 0 {
         routine.comment.push_str(&format!(", and {more} more"));
     }

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use super::constants::visit;
-use super::{Behaviour, note_more};
+use super::{Behaviour, count_other_sites};
 use crate::plan::code::{OwnConstant, Routine};
 
 /// Below this number similar handlers are compiled separately, each with its own constants: that is faster to run.
@@ -86,7 +86,7 @@ impl Group {
                 runs.insert(*probe, Run { symbol, constants: Vec::new() });
             }
             for (routine, count) in routines[first..].iter_mut().zip(counts) {
-                note_more(routine, count.saturating_sub(1));
+                count_other_sites(routine, count.saturating_sub(1));
             }
             return;
         }
@@ -99,7 +99,7 @@ impl Group {
             }
             number += 1;
         });
-        note_more(&mut routine, self.members.len().saturating_sub(1));
+        count_other_sites(&mut routine, self.members.len().saturating_sub(1));
         for (probe, constants) in self.members {
             let own = slots.holes.iter().filter_map(|&place| constants.get(place).cloned()).collect();
             runs.insert(probe, Run { symbol: routine.symbol.clone(), constants: own });

@@ -109,7 +109,7 @@ impl Builder<'_, '_> {
         if !fits(&op, self.global(id).contents) {
             return Err(InternalError::new("an operation on values of another type than the array has", span));
         }
-        if matches!(keys.as_slice(), [Key::Held(_)]) && !suits_held(&op) {
+        if matches!(keys.as_slice(), [Key::Held(_)]) && !works_on_held(&op) {
             return Err(InternalError::new("an operation on a held element that is done to others only", span));
         }
         let map = self.map_of(id, &keys, span)?;
@@ -328,7 +328,7 @@ fn fits(op: &MapOp, contents: Contents) -> bool {
 
 /// Whether the operation can be applied to an element that the handler holds: one of an array of numbers or strings that
 /// CPUs share.
-fn suits_held(op: &MapOp) -> bool {
+fn works_on_held(op: &MapOp) -> bool {
     match op {
         MapOp::Long(_)
         | MapOp::Text(..)

@@ -109,14 +109,14 @@ fn attachments(point: &Point) -> Vec<(Attachment, EventQuery)> {
     }
 }
 
-fn nowhere() -> Span {
+fn no_span() -> Span {
     Span::new(FileId(0), 0, 0)
 }
 
 fn guard(asked: EventQuery, program: i64, scope: Scope) -> Option<LongExpr> {
     let builtin = builtin::find("__process_event", 3)?;
-    let arguments = [asked as i64, program, scope.number()].map(|value| LongExpr::constant(value, nowhere()).into());
-    Some(LongExpr { kind: LongKind::Builtin(builtin, arguments.to_vec()), span: nowhere() })
+    let arguments = [asked as i64, program, scope.number()].map(|value| LongExpr::constant(value, no_span()).into());
+    Some(LongExpr { kind: LongKind::Builtin(builtin, arguments.to_vec()), span: no_span() })
 }
 
 fn context(point: &Point) -> NamedValues {
@@ -124,7 +124,7 @@ fn context(point: &Point) -> NamedValues {
     if !point.has("syscall") {
         return values;
     }
-    let word = |index: u32| Ok(LongExpr::register(index * 8, nowhere()));
+    let word = |index: u32| Ok(LongExpr::register(index * 8, no_span()));
     values.values.push(("syscall".into(), word(NUMBER)));
     values.values.extend((1..=6).map(|number| (format!("arg{number}"), word(number - 1))));
     if point.has("return") {

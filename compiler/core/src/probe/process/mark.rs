@@ -82,20 +82,20 @@ fn context(object: &Rc<Object>, marker: &Marker) -> NamedValues {
     values
 }
 
-fn nowhere() -> Span {
+fn no_span() -> Span {
     Span::new(FileId(0), 0, 0)
 }
 
 fn binary(op: BinaryOp, left: LongExpr, right: LongExpr) -> LongExpr {
-    LongExpr::binary(op, left, right, nowhere())
+    LongExpr::binary(op, left, right, no_span())
 }
 
 fn long(value: i64) -> LongExpr {
-    LongExpr::constant(value, nowhere())
+    LongExpr::constant(value, no_span())
 }
 
 fn register(number: u16) -> Option<LongExpr> {
-    Some(LongExpr::register(pt_regs_offset(number)?, nowhere()))
+    Some(LongExpr::register(pt_regs_offset(number)?, no_span()))
 }
 
 fn value(argument: &MarkerArgument) -> Option<LongExpr> {
@@ -118,12 +118,12 @@ fn value(argument: &MarkerArgument) -> Option<LongExpr> {
                 let index = binary(BinaryOp::Multiply, register(*index)?, long((*scale).into()));
                 address = binary(BinaryOp::Add, address, index);
             }
-            LongExpr::read_user(address, argument.size, nowhere())
+            LongExpr::read_user(address, argument.size, no_span())
         }
     };
     Some(match (bits, argument.signed) {
         (64, _) => value,
-        (bits, true) => LongExpr::sign_extend(value, bits, nowhere()),
-        (bits, false) => LongExpr::bits(value, 0, bits, nowhere()),
+        (bits, true) => LongExpr::sign_extend(value, bits, no_span()),
+        (bits, false) => LongExpr::bits(value, 0, bits, no_span()),
     })
 }
