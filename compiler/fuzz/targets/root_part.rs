@@ -65,7 +65,7 @@ fn descriptor(which: u8) -> Option<OwnedFd> {
 /// A rank, and messages one after the other, each with a descriptor or none; what answers are read as at the other end. Then the
 /// bytes as one message. Nothing is done: the thread has no capabilities from then on.
 pub fn line(bytes: &[u8]) {
-    Sets::default().take_on().expect("capabilities can be given up");
+    Sets::default().become_current().expect("capabilities can be given up");
     let mut choices = Choices::new(bytes);
     let rank = [Rank::None, Rank::Usr, Rank::Sys, Rank::Dev][choices.of(4)];
     let mut server = Server::new(Some(Caller::new(12345, 12345, rank)), may_start);

@@ -587,7 +587,7 @@ mod tests {
     #[test]
     fn whatever_comes_is_answered() {
         // Loads and removes nothing, whoever runs the tests.
-        Sets::default().take_on().unwrap();
+        Sets::default().become_current().unwrap();
         let mut state = 5642u64;
         let mut next = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -223,7 +223,7 @@ struct Jobs<'a> {
 fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Vec<Test>> {
     let Run { context, report, timings, keep } = *run;
     let failed = Mutex::new(HashSet::new());
-    let tell = |test: &Test, faults: &[String], observed: &Observed| {
+    let report_test = |test: &Test, faults: &[String], observed: &Observed| {
         if !faults.is_empty() {
             failed.lock().unwrap_or_else(PoisonError::into_inner).insert(test.name.clone());
         }
@@ -234,17 +234,17 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
         if keep || !faults.is_empty() {
             keep_files(&context.directory(test), observed);
         }
-        report(test, &faults, observed);
+        report_test(test, &faults, observed);
     };
     // On the host: host tests are complete; of a guest test only a failure to compile counts.
     let prepare = |test: &Test| {
         context.run_timed(test, timings, &|result| match result {
             Ok(observed) if !test.runs_in_guest() => finish(test, observed),
             Ok(observed) if observed.exit != 0 => {
-                report(test, &["does not compile".to_string()], observed);
+                report_test(test, &["does not compile".to_string()], observed);
             }
             Ok(_) => {}
-            Err(error) => report(test, &[format!("{error:#}")], &Observed::default()),
+            Err(error) => report_test(test, &[format!("{error:#}")], &Observed::default()),
         })
     };
     let compiled = parallel::Results::new(tests.len());
