@@ -183,12 +183,8 @@ unsigned int spile_fn_user_string_n2(struct spile_context *c, spile_long address
 
 static void warn_of_fault(struct spile_context *c, const char *what, spile_long address)
 {
-	struct spile_cpu *cpu = spile_cpu_of(c);
-	int length = scnprintf(cpu->message, spile_message_bytes(),
-			       "user %s copy fault -14 at 0x%llx [man error::fault]", what,
-			       address);
-
-	spile_ring_text(cpu, SPILE_RECORD_WARN, 0, cpu->message, length);
+	spile_ring_format(spile_cpu_of(c), SPILE_RECORD_WARN, 0,
+			  "user %s copy fault -14 at 0x%llx [man error::fault]", what, address);
 }
 
 unsigned int spile_fn_user_string_n_warn2(struct spile_context *c, spile_long address,

@@ -25,14 +25,12 @@ void spile_embedded_print(struct spile_context *c, const char *format, ...)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	va_list arguments;
-	unsigned int length;
 
 	if (c->error)
 		return;
 	va_start(arguments, format);
-	length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);
+	spile_ring_format_of(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, format, arguments);
 	va_end(arguments);
-	spile_ring_text(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, cpu->message, length);
 }
 
 /* Of a run on this CPU; outside of one there is nowhere to print. */
@@ -40,14 +38,12 @@ void spile_embedded_say(const char *format, ...)
 {
 	struct spile_cpu *cpu = spile_this_cpu();
 	va_list arguments;
-	unsigned int length;
 
 	if (!READ_ONCE(cpu->context.busy) || cpu->context.error)
 		return;
 	va_start(arguments, format);
-	length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);
+	spile_ring_format_of(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, format, arguments);
 	va_end(arguments);
-	spile_ring_text(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, cpu->message, length);
 }
 
 /*

@@ -171,16 +171,13 @@ static noinline void report(struct spile_context *c, bool done, enum spile_gate_
 			    u64 place, u64 before, u64 after)
 {
 	char where[48];
-	struct spile_cpu *cpu = spile_cpu_of(c);
-	unsigned int length;
 
 	name_place(where, sizeof(where), what, place);
-	length = scnprintf(cpu->message, spile_message_bytes(),
-			   "%s by %s(%d), uid %u: %s from %lld to %lld in probe %s",
-			   done ? "rewritten" : "observed, not rewritten", current->comm,
-			   task_tgid_nr(current), from_kuid_munged(&init_user_ns, current_uid()),
-			   where, as_shown(before), as_shown(after), c->probe->point);
-	spile_ring_text(cpu, SPILE_RECORD_REWRITE, 0, cpu->message, length);
+	spile_ring_format(spile_cpu_of(c), SPILE_RECORD_REWRITE, 0,
+			  "%s by %s(%d), uid %u: %s from %lld to %lld in probe %s",
+			  done ? "rewritten" : "observed, not rewritten", current->comm,
+			  task_tgid_nr(current), from_kuid_munged(&init_user_ns, current_uid()),
+			  where, as_shown(before), as_shown(after), c->probe->point);
 }
 
 bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 place, u64 before,

@@ -115,36 +115,41 @@ bool spile_guard_report(struct spile_cpu *cpu)
 }
 
 /* Ends the session with an error that belongs to no place in the script. */
-static void give_up(struct spile_cpu *cpu, const char *text, unsigned int length)
+static __printf(2, 0) void give_up_of(struct spile_cpu *cpu, const char *format, va_list arguments)
 {
 	cpu->context.probe = NULL;
-	spile_ring_text(cpu, SPILE_RECORD_ERROR, SPILE_NO_LOCATION, text, length);
+	spile_ring_format_of(cpu, SPILE_RECORD_ERROR, SPILE_NO_LOCATION, format, arguments);
 	atomic_inc(&spile_session.errors);
 	WRITE_ONCE(spile_session.failed, true);
 	spile_session_ask_stop(cpu);
 }
 
-void spile_guard_end(const char *format, ...)
+static __printf(2, 3) void give_up(struct spile_cpu *cpu, const char *format, ...)
 {
-	struct spile_cpu *cpu = spile_context_claim();
-	unsigned int length;
 	va_list arguments;
 
 	va_start(arguments, format);
-	length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);
+	give_up_of(cpu, format, arguments);
 	va_end(arguments);
-	give_up(cpu, cpu->message, length);
+}
+
+void spile_guard_end(const char *format, ...)
+{
+	struct spile_cpu *cpu = spile_context_claim();
+	va_list arguments;
+
+	va_start(arguments, format);
+	give_up_of(cpu, format, arguments);
+	va_end(arguments);
 	spile_context_release(cpu);
 }
 
 static void count_skip(struct spile_cpu *cpu, atomic_t *skipped)
 {
-	static const char text[] =
-		"Skipped too many probes, check MAXSKIPPED or try again with stap -t for more details.";
-
 	/* Only the run that crosses the limit reports it. */
 	if (atomic_inc_return(skipped) == (int)spile_script.max_skipped + 1)
-		give_up(cpu, text, sizeof(text) - 1);
+		give_up(cpu,
+			"Skipped too many probes, check MAXSKIPPED or try again with stap -t for more details.");
 }
 
 void spile_guard_skipped(struct spile_cpu *cpu)
@@ -188,7 +193,6 @@ void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u6
 	u64 now = get_cycles();
 	u64 elapsed = now - cpu->overload_since;
 	u64 cycles = now - began;
-	unsigned int length;
 
 	counts->cycles += cycles;
 	counts->least_cycles = counts->timed ? min(counts->least_cycles, cycles) : cycles;
@@ -199,13 +203,10 @@ void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u6
 		return;
 	/* Hits were rare if the interval was long: as much more is allowed. */
 	if (cpu->overload_cycles / div64_u64(elapsed, interval) > threshold &&
-	    READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING) {
-		length = scnprintf(
-			cpu->message, spile_message_bytes(),
+	    READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING)
+		give_up(cpu,
 			"probe overhead (%llu cycles) exceeded threshold (%llu cycles) in last %llu cycles",
 			cpu->overload_cycles, threshold, elapsed);
-		give_up(cpu, cpu->message, length);
-	}
 	cpu->overload_since = now;
 	cpu->overload_cycles = 0;
 }

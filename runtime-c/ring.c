@@ -4,6 +4,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
+#include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -265,6 +266,24 @@ void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
 	char *at = spile_record_begin(c, kind, id, SPILE_STRING_PART(length));
 
 	spile_record_commit(c, spile_put_string(at, (struct spile_string){ text, length }));
+}
+
+void spile_ring_format_of(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
+			  const char *format, va_list arguments)
+{
+	unsigned int length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);
+
+	spile_ring_text(cpu, kind, id, cpu->message, length);
+}
+
+void spile_ring_format(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
+		       const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	spile_ring_format_of(cpu, kind, id, format, arguments);
+	va_end(arguments);
 }
 
 void spile_ring_error(struct spile_cpu *cpu, const char *text, unsigned int length)

@@ -38,6 +38,14 @@ void spile_ring_init(void);
 /* Record with one string. */
 void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
 		     const char *text, unsigned int length);
+/*
+ * The same with a formatted text, made in the CPU's message buffer; it is cut at
+ * spile_message_bytes().
+ */
+__printf(4, 5) void spile_ring_format(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
+				      const char *format, ...);
+__printf(4, 0) void spile_ring_format_of(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
+					 const char *format, va_list arguments);
 /* The error of the CPU's run: this text, where it was, and the calls that it came out of. */
 void spile_ring_error(struct spile_cpu *cpu, const char *text, unsigned int length);
 /* SPILE_RECORD_EXIT, and the reader is woken whether or not it found room. */

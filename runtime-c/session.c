@@ -45,13 +45,11 @@ void spile_session_ask_stop(struct spile_cpu *cpu)
 void spile_session_emit(enum spile_record_kind kind, const char *format, ...)
 {
 	struct spile_cpu *cpu = spile_context_claim();
-	unsigned int length;
 	va_list arguments;
 
 	va_start(arguments, format);
-	length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);
+	spile_ring_format_of(cpu, kind, 0, format, arguments);
 	va_end(arguments);
-	spile_ring_text(cpu, kind, 0, cpu->message, length);
 	spile_context_release(cpu);
 }
 
