@@ -50,9 +50,9 @@ const TOOLS: &[(&str, &str)] = &[
     ("/usr/bin/rpm", "rpm"),
     // An editor for the language server, with the library that runs tree-sitter grammars: 7 MB to download, 27 MB installed.
     ("/usr/bin/nvim", "neovim"),
-    // A test parses its example scripts.
+    // Tests parse, build and run its example scripts.
     ("/usr/share/doc/systemtap-doc/copyright", "systemtap-doc"),
-    // And its library.
+    // SystemTap's tapset, which tests parse.
     ("/usr/share/doc/systemtap-common/copyright", "systemtap-common"),
 ];
 const IMAGE: &str = "linux-image-cloud-amd64";
