@@ -148,7 +148,7 @@ fn commands_of(shape: &Shape) -> String {
     format!(
         "rm -f /tmp/load\n{meanwhile}spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err &
 loader=$!\n{stops}wait $loader; echo status $? >>/tmp/load
-if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
+if [ {name} = records ]; then turns add /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
 mv /tmp/load /tmp/out; give /tmp/out {name}.out; give /tmp/err {name}.err; rm -f /tmp/printed\n"
     )
 }
@@ -162,7 +162,7 @@ done";
     format!(
         "cat >/root/going <<'END'\n{going}\nEND\n
 spilerun -v -o /tmp/printed -c 'sh /root/going & turns 1000 1 >/tmp/load; wait' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
-if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
+if [ {name} = records ]; then turns add /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
 [ \"$(cat /sys/devices/system/cpu/online)\" = 0-63 ] || echo 'a CPU did not come back' >>/tmp/err
 grep -F ' loaded: ' /tmp/err >/tmp/memory; give /tmp/memory {name}.memory; sed -i /^NOTICE:/d /tmp/err
 give /tmp/load {name}.going.out; give /tmp/err {name}.going.err; rm -f /tmp/printed\n"
