@@ -15,11 +15,27 @@ load() {
 		{ user fork; user_O0 thread; user_fixed jump; user_stripped; user_split; bash -c 'echo x | while read y; do :; done'; } >/dev/null 2>&1
 		for way in chain signal library made; do stacks $way >/dev/null 2>&1; done
 		# On emulated CPUs that are always busy, each second of a session costs one of the host's.
-		usleep 400000
+		usleep 1000000
 	done
 }
 
-# disturb KIND: disturbs the machine, or the loader, whose process is $loader.
+# ends PROCESS TENTHS: waits so long for it to end; fails if it has not.
+ends() {
+	waited=0
+	while kill -0 $1 2>/dev/null; do
+		[ $waited -lt $2 ] || return 1
+		usleep 100000
+		waited=$((waited + 1))
+	done
+}
+
+# interrupted PROCESS: it ends soon, even while it arms thousands of probes; if not, `end` is `hangs`.
+interrupted() {
+	kill -INT $1 2>/dev/null
+	ends $1 $((80 * patience)) || { end=hangs; kill -KILL $1; }
+}
+
+# disturb KIND MODULE: disturbs the machine, or the loader, whose process is $loader.
 disturb() {
 	case $1 in
 	1) sleep 1; kill -INT $loader ;;
@@ -38,7 +54,7 @@ disturb() {
 	7) modprobe lustre; mount -t lustre none /mnt; ls /mnt >/dev/null; umount /mnt; rmmod lustre ;;
 	8) echo +2 >/sys/class/rtc/rtc0/wakealarm; echo mem >/sys/power/state ;;
 	9) for key in l t w m; do echo $key >/proc/sysrq-trigger; done ;;
-	10) spilerun -R "$2" -T 1 & other=$!; sleep 1; wait $other ;;
+	10) spilerun -R "$2" -T 1 & other=$!; ends $other $longest || interrupted $other ;;
 	11)
 		# Allocations fail: what is loaded and begun then may be refused, and those who take memory are killed.
 		left=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
@@ -47,36 +63,22 @@ disturb() {
 		sleep 1
 		modprobe lustre
 		rmmod lustre
-		wait $other
+		ends $other $longest || interrupted $other
 		rm /tmp/fill
 		;;
 	esac >/dev/null 2>&1
 }
 
-# attack NUMBER KIND SECONDS PATIENCE: runs it for SECONDS and returns NUMBER.said, the loader's output; NUMBER.log, the
-# kernel log; NUMBER.end: the loader's status, or `hangs`, and `left` if the module is still loaded.
+# attack NUMBER KIND SECONDS LONGEST PATIENCE: runs it for SECONDS, but no session longer than LONGEST with what it takes to
+# arm and to print. Returns NUMBER.said, the loader's output; NUMBER.log, the kernel log; NUMBER.end: the loader's status, or
+# `hangs` if a session did not end when it was interrupted, and `left` if the module is still loaded.
 attack() {
-	name=attack_$1
+	name=attack_$1 longest=$(($4 * 10)) patience=$5 end=
 	dmesg -c >/dev/null
 	sh -c 'echo 500 >/proc/$$/oom_score_adj; exec "$@"' sh spilerun /root/$name.ko -T $3 >/tmp/out 2>/tmp/said </dev/null &
 	loader=$!
 	disturb $2 /root/$name.ko
-	waited=0
-	while kill -0 $loader 2>/dev/null && [ $waited -lt $((400 * $4)) ]; do
-		usleep 100000
-		waited=$((waited + 1))
-	done
-	# Still arming, which may take long; but it should end soon.
-	kill -INT $loader 2>/dev/null
-	waited=0
-	while kill -0 $loader 2>/dev/null && [ $waited -lt $((80 * $4)) ]; do
-		usleep 100000
-		waited=$((waited + 1))
-	done
-	if kill -0 $loader 2>/dev/null; then
-		end=hangs
-		kill -KILL $loader
-	fi
+	ends $loader $longest || interrupted $loader
 	wait $loader
 	end=${end:-$?}
 	# A killed loader's session is removed by the next start.
@@ -85,7 +87,6 @@ attack() {
 	done
 	! grep -q "^$name" /proc/modules || end="$end left"
 	echo "$end" >/tmp/end
-	end=
 	head -c 20000 /tmp/said >/tmp/said.head
 	dmesg -c >/tmp/log
 	give /tmp/said.head $1.said

@@ -55,6 +55,9 @@ pub struct Options {
 
 /// The number for `cargo xtask test`.
 const USUAL: u64 = 50;
+/// Seconds after which a session is interrupted; with --hours. On emulated CPUs, thousands of kprobes take a minute to arm, and
+/// each second of it costs one of the host's.
+const LONGEST: (u32, u32) = (10, 40);
 /// Number of scripts in one guest.
 const TOGETHER: u64 = 10;
 
@@ -68,7 +71,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         println!("{}", generate::script(options.seed, &functions).text());
         return Ok(ExitCode::SUCCESS);
     }
-    let runner = Runner { place: &place, seconds: options.seconds, directory: directory().join("modules") };
+    let longest = if options.hours.is_some() { LONGEST.1 } else { LONGEST.0 };
+    let runner = Runner { place: &place, seconds: options.seconds, longest, directory: directory().join("modules") };
     let began = Instant::now();
     let (mut tried, mut refused, mut broken) = (0, 0, 0);
     let over = |tried: u64| match options.hours {
@@ -130,7 +134,7 @@ fn functions(place: &Place) -> Result<Vec<Function>> {
 /// Reduces a script to the parts that still break something, each tried in a separate guest.
 fn smallest(runner: &Runner, script: &Script, outcome: Outcome) -> Result<(Script, Outcome)> {
     let (mut script, mut outcome) = (script.clone(), outcome);
-    let runner = Runner { directory: directory().join("smaller"), place: runner.place, seconds: runner.seconds };
+    let runner = Runner { directory: directory().join("smaller"), ..*runner };
     loop {
         let mut found = None;
         for smaller in script.smaller() {

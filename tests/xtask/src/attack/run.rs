@@ -67,8 +67,10 @@ impl Outcome {
 pub struct Runner<'a> {
     /// The kernel.
     pub place: &'a Place,
-    /// Duration of each session, including arming.
+    /// Duration of each session once its probes are armed.
     pub seconds: u32,
+    /// Seconds after which a session is interrupted, whatever it is at. It has to end soon then.
+    pub longest: u32,
     /// For scripts and modules; it is emptied.
     pub directory: PathBuf,
 }
@@ -173,7 +175,7 @@ fn judge(end: &str, said: &str, log: &str) -> Outcome {
 
 /// The results from a guest, and the end of its console.
 fn one_guest(runner: &Runner, scripts: &[Script], open: &[usize]) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
-    let Runner { place, seconds, directory } = runner;
+    let Runner { place, seconds, longest, directory } = runner;
     let mut guest = guest::equipped(&crate::root(), place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644);
     for parameter in PARAMETERS {
@@ -183,7 +185,10 @@ fn one_guest(runner: &Runner, scripts: &[Script], open: &[usize]) -> Result<(BTr
     let mut text = String::from("cd /root\n. /root/driver.sh\n");
     for index in open {
         guest.copy(module(directory, *index), format!("/root/attack_{index}.ko"))?;
-        text.push_str(&format!("attack {index} {} {seconds} {patience}\n", Disturbance::of(scripts[*index].seed).0));
+        text.push_str(&format!(
+            "attack {index} {} {seconds} {longest} {patience}\n",
+            Disturbance::of(scripts[*index].seed).0
+        ));
     }
     text.push_str("touch /tmp/over\n");
     guest.memory_mib(2048).script(&text).time_limit(RUNNING * patience * u32::try_from(open.len()).unwrap_or(u32::MAX));
