@@ -3,9 +3,10 @@
  * What differs between the kernels served (5.10 and later), in one place. The
  * rest of the runtime is written for the newest. Each SPILE_HAVE_ comes from
  * the compile probe of its name in features/, never from a version number. Each
- * entry names the macro, the commit that moved the thing, the first release with
- * it and when the entry can go (a test looks for that). A commit is named by its
- * subject, which is the same in the branches of distributions (git log --grep).
+ * entry names the macro, the kernel's commit, the first release with it and when
+ * the entry can go (a test checks that). A commit is named by its subject, not by
+ * its hash: stable and distribution branches have it under other hashes
+ * (git log --grep).
  */
 #ifndef SPILE_FEATURES_H
 #define SPILE_FEATURES_H

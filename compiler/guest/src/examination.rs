@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a guest that does not end is doing. qemu's monitor tells of the CPUs, even if they do nothing; the kernel tells of
+//! What a guest that does not end is doing. qemu's monitor shows the CPUs, even if they are idle; the kernel shows
 //! its tasks by magic system requests on the console (a break, then a key), if a CPU still takes interrupts.
 
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ const KEYS: [&str; 5] = ["9", "l", "w", "q", "t"];
 /// After each key: what it asks for is printed at the speed of a serial port.
 const PRINTING: Duration = Duration::from_secs(3);
 
-/// The connections that tell.
+/// The connections to qemu's monitor and to the kernel's console.
 pub(super) struct Examiner {
     monitor: UnixStream,
     console: UnixStream,

@@ -76,7 +76,7 @@ impl Checked {
         }
         let (mut script, mut wrong) = syntax::parse(&mut self.sources, self.file, &environment, &macros);
         if workspace.settings.args.is_none() && wrong.iter().any(|wrong| wrong.code.0 == "E0003") {
-            // Nobody has said with which arguments: what depends on them cannot be checked, and all else can.
+            // The arguments are not known: what depends on them cannot be checked, everything else can.
             environment.arguments =
                 vec!["1".into(); last_argument(&self.sources.file(self.file).bytes).min(MAX_ARGUMENTS)];
             (script, wrong) = syntax::parse(&mut self.sources, self.file, &environment, &macros);

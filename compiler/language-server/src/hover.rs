@@ -20,7 +20,7 @@ use crate::workspace::Workspace;
 /// Places that are listed at the most.
 const MAX_PLACES: usize = 8;
 
-/// What is asked about.
+/// What a hover request is answered from.
 pub struct Query<'q> {
     /// The kernel and the library.
     pub workspace: &'q Workspace,

@@ -131,7 +131,7 @@ const MOST_CLIENTS: usize = 64;
 struct Client {
     stream: UnixStream,
     begun: Instant,
-    /// When it last said something.
+    /// When it last sent something.
     heard: Instant,
     request: Vec<u8>,
     /// What is left to write; `None`: the request is not complete.

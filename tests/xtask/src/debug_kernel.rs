@@ -77,7 +77,7 @@ impl Build {
             let archive = format!("/usr/src/{SOURCE}.tar.xz");
             self.run_logged(Command::new("tar").args(["xf", &archive]).current_dir(&self.directory))?;
         }
-        println!("debug-kernel: building; what is said goes to {}", self.log().display());
+        println!("debug-kernel: building; the output goes to {}", self.log().display());
         let fragment = self.directory.join("fragment.config");
         fs::write(&fragment, FRAGMENT)?;
         self.make(&source, &["tinyconfig"])?;
@@ -134,10 +134,10 @@ impl Build {
 
 /// Options of the fragment that are not in the configuration: a dependency is missing.
 fn check_config(config: &str) -> Result<()> {
-    let there: std::collections::HashSet<&str> = config.lines().collect();
-    let lacking: Vec<&str> =
-        FRAGMENT.lines().filter(|line| line.starts_with("CONFIG_") && !there.contains(line)).collect();
-    ensure!(lacking.is_empty(), "the kernel's configuration lacks {}", lacking.join(", "));
+    let set: std::collections::HashSet<&str> = config.lines().collect();
+    let missing: Vec<&str> =
+        FRAGMENT.lines().filter(|line| line.starts_with("CONFIG_") && !set.contains(line)).collect();
+    ensure!(missing.is_empty(), "the kernel's configuration lacks {}", missing.join(", "));
     Ok(())
 }
 
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn ignored_options_are_reported() {
         assert!(check_config(FRAGMENT).is_ok());
-        let error =
-            check_config(&FRAGMENT.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set")).expect_err("one is lacking");
+        let error = check_config(&FRAGMENT.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set"))
+            .expect_err("an option is missing");
         assert_eq!(error.to_string(), "the kernel's configuration lacks CONFIG_KASAN=y");
     }
 }

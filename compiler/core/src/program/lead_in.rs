@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! The beginning of a handler that only computes locals: `file = $file; if (pid() != target()) next; inode = $file->f_inode`.
-//! Nobody can tell when it runs, so a handler takes the stripes of its arrays behind it, when it knows their keys; nothing
+//! When it runs makes no difference, so a handler takes the stripes of its arrays behind it, when it knows their keys; nothing
 //! has to be undone if it does not get them.
 
 use std::collections::BTreeSet;
