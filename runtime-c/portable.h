@@ -26,14 +26,12 @@
 #define SPILE_CACHE_ALIGNED __attribute__((aligned(64)))
 #define READ_ONCE(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
 #define WRITE_ONCE(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
-/*
- * C11 fences order at least as much as the kernel's barriers of the same name. Which
- * accesses a barrier orders is said where it is used.
- */
-#define smp_load_acquire(at) __atomic_load_n((at), __ATOMIC_ACQUIRE)
-#define smp_store_release(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
-#define smp_rmb() __atomic_thread_fence(__ATOMIC_ACQUIRE)
-#define smp_wmb() __atomic_thread_fence(__ATOMIC_RELEASE)
+/* C11 orders at least as much as the kernel's barriers of the same names do. */
+#define smp_load_acquire(at) __atomic_load_n((at), __ATOMIC_ACQUIRE) /* before all that follows */
+#define smp_store_release(at, value) \
+	__atomic_store_n((at), (value), __ATOMIC_RELEASE) /* after all that precedes */
+#define smp_rmb() __atomic_thread_fence(__ATOMIC_ACQUIRE) /* loads before, then loads after */
+#define smp_wmb() __atomic_thread_fence(__ATOMIC_RELEASE) /* stores before, then stores after */
 #define cmpxchg(at, old, new) __sync_val_compare_and_swap((at), (old), (new))
 #define xchg(at, value) __atomic_exchange_n((at), (value), __ATOMIC_SEQ_CST)
 #define container_of(at, type, member) ((type *)((char *)(at) - offsetof(type, member)))
