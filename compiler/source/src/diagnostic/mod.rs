@@ -5,6 +5,7 @@
 //! Each stage has its own error enum with the facts; a function beside it makes the [`Diagnostic`]. This module only
 //! defines the type; [`render`] prints it.
 
+mod cut;
 pub mod explain;
 pub mod foreign;
 pub mod json;

@@ -10,13 +10,15 @@
 //! A label in text from a macro or script argument gets further labels at the calls.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use codespan_reporting::diagnostic as codespan;
-use codespan_reporting::files::{Error, Files};
+use codespan_reporting::files::{Error, Files, column_index};
 use codespan_reporting::term;
 use spile_abi::escape;
 
+use super::cut::Cut;
 use super::{Diagnostic, Label, Severity};
 use crate::{FileId, SourceMap, Span};
 
@@ -25,8 +27,8 @@ pub(super) const MAX_CALLS: usize = 8;
 
 /// The text of a diagnostic, with a trailing newline; with terminal colours if `color`.
 pub fn render(sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> String {
-    let files = Texts(sources);
-    let shown = convert(sources, diagnostic);
+    let mut shown = convert(sources, diagnostic);
+    let files = Texts::of(sources, &mut shown);
     let config = term::Config { tab_width: 8, ..term::Config::default() };
     let text = if color {
         let mut buffer = term::termcolor::Buffer::ansi();
@@ -115,8 +117,33 @@ fn calls_to(sources: &SourceMap, span: Span) -> Vec<codespan::Label<FileId>> {
     expansions.take(MAX_CALLS).map(label).collect()
 }
 
-/// The texts in the form that codespan needs.
-struct Texts<'a>(&'a SourceMap);
+/// The texts in the form that codespan needs, without what is too long to be shown.
+struct Texts<'a> {
+    sources: &'a SourceMap,
+    cuts: HashMap<FileId, Cut>,
+}
+
+impl<'a> Texts<'a> {
+    /// Moves the labels of `shown` to where their text is in what is shown.
+    fn of(sources: &'a SourceMap, shown: &mut codespan::Diagnostic<FileId>) -> Texts<'a> {
+        let mut marked: HashMap<FileId, Vec<Range<usize>>> = HashMap::new();
+        let is_primary = |label: &&codespan::Label<FileId>| label.style == codespan::LabelStyle::Primary;
+        let (primary, others): (Vec<_>, Vec<_>) = shown.labels.iter().partition(is_primary);
+        for label in primary.into_iter().chain(others) {
+            marked.entry(label.file_id).or_default().push(label.range.clone());
+        }
+        let cut = |(file, ranges): (FileId, Vec<Range<usize>>)| {
+            Some((file, Cut::of(sources.file(file).printable(printable), &ranges)?))
+        };
+        let cuts: HashMap<FileId, Cut> = marked.into_iter().filter_map(cut).collect();
+        for label in &mut shown.labels {
+            if let Some(cut) = cuts.get(&label.file_id) {
+                label.range = cut.shown(&label.range);
+            }
+        }
+        Texts { sources, cuts }
+    }
+}
 
 impl<'a> Files<'a> for Texts<'a> {
     type FileId = FileId;
@@ -124,21 +151,31 @@ impl<'a> Files<'a> for Texts<'a> {
     type Source = &'a str;
 
     fn name(&'a self, id: FileId) -> Result<Cow<'a, str>, Error> {
-        Ok(escape::line(&self.0.file(id).name))
+        Ok(escape::line(&self.sources.file(id).name))
     }
 
     fn source(&'a self, id: FileId) -> Result<&'a str, Error> {
-        Ok(self.0.file(id).printable(printable))
+        let whole = || self.sources.file(id).printable(printable);
+        Ok(self.cuts.get(&id).map_or_else(whole, |cut| &cut.text))
     }
 
     fn line_index(&'a self, id: FileId, byte: usize) -> Result<usize, Error> {
-        Ok(self.0.file(id).line_index(byte))
+        let whole = || self.sources.file(id).line_index(byte);
+        Ok(self.cuts.get(&id).map_or_else(whole, |cut| cut.line_index(byte)))
+    }
+
+    fn column_number(&'a self, id: FileId, line: usize, byte: usize) -> Result<usize, Error> {
+        let file = self.sources.file(id);
+        let range = file.line_range(line).ok_or(Error::LineTooLarge { given: line, max: line })?;
+        let byte = self.cuts.get(&id).map_or(byte, |cut| cut.original(byte));
+        Ok(column_index(file.printable(printable), range, byte) + 1)
     }
 
     fn line_range(&'a self, id: FileId, line: usize) -> Result<Range<usize>, Error> {
-        let file = self.0.file(id);
+        let file = self.sources.file(id);
         let missing = || Error::LineTooLarge { given: line, max: file.line_index(file.bytes.len()) };
-        file.line_range(line).ok_or_else(missing)
+        let range = self.cuts.get(&id).map_or_else(|| file.line_range(line), |cut| cut.line_range(line));
+        range.ok_or_else(missing)
     }
 }
 
@@ -197,6 +234,24 @@ mod tests {
         let diagnostic = Diagnostic::error(Code("E0001"), "`\x1b`").at(Span::new(script, 7, 8), "\x07").note("\x00");
         let shown = render(&sources, &diagnostic, false);
         assert!(shown.contains("x ?[2J y") && !shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_underline() {
+        let mut sources = SourceMap::new();
+        let filler = "x = x + 1; ".repeat(500);
+        let text = format!("probe begin {{ {filler} y = z {filler} }}\nprobe end {{ }}\n");
+        let script = sources.add("a.stp", text.clone().into_bytes(), Origin::User);
+        let at = text.find("y = z").unwrap();
+        let diagnostic = Diagnostic::error(Code("E0100"), "something about y")
+            .at(Span::new(script, at, at + 1), "written here")
+            .also(Span::new(script, 6, 11), "in this probe")
+            .also(Span::new(script, 0, text.len() - 1), "and all of this");
+        let shown = render(&sources, &diagnostic, false);
+        assert!(shown.lines().all(|line| line.len() < 400), "{shown}");
+        insta::assert_snapshot!(shown);
+        let one = Diagnostic::error(Code("E0045"), "too long").at(Span::new(script, 12, text.len() - 17), "this block");
+        insta::assert_snapshot!(render(&sources, &one, false));
     }
 
     #[test]
