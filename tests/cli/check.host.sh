@@ -18,6 +18,8 @@
 # stdout: 2 same, 1 gone: all is well$
 # stdout: ^well 0$
 # stdout: ^fewer 2$
+# stdout: not known without -c or -x
+# stdout: not known +needs -c or -x
 
 kernel() { # kernel NAME: links NAME/*.c to a vmlinux of its own system
   mkdir -p "$1.root/usr/lib/debug/boot"
@@ -124,3 +126,7 @@ echo "well $status"
 status=0
 "$SPILE" --check same.stp --kernel "$PWD/one.root" 2>fewer.err || status=$?
 echo "fewer $status"
+
+# What it is depends on the command, not on the kernel.
+echo 'probe process.plt("*") { } probe process.function("main") { }' >program.stp
+"$SPILE" --check program.stp --kernel "$PWD/one.root" --kernel "$PWD/two.root" || true

@@ -102,7 +102,7 @@ callees.stp gone kernel.function("new_sync_read").return
 commands.stp gone process("bash").library("libreadline*").function("readline").return
 inlined.stp moved kernel.function("fdget_pos")
 ldlm_resource_dump.stp gone module("ptlrpc").function("ldlm_resource_dump")
-libcalls.stp gone process.plt.return
+libcalls.stp unknown process.plt.return
 lu_5642.stp gone module("lustre").function("ll_xattr_cache_refill").return
 socktop.stp inlined socket.send
 socktop.stp moved socket.receive

@@ -118,6 +118,7 @@ fn grouped<'s>(sites: impl Iterator<Item = &'s Surveyed>) -> BTreeMap<String, Ve
 fn described(point: &Point) -> String {
     let groups = grouped(point.sites.iter());
     match groups.len() {
+        0 if is_without_command(point) => "not known without -c or -x".to_string(),
         0 => point
             .problems
             .first()
@@ -125,6 +126,11 @@ fn described(point: &Point) -> String {
         1 => groups.into_values().next().map(|sites| shape(&sites)).unwrap_or_default(),
         count => format!("{count} functions"),
     }
+}
+
+/// A point of the session's own process, of which nothing is known: it does not depend on the kernel.
+fn is_without_command(point: &Point) -> bool {
+    point.sites.is_empty() && point.problems.first().is_some_and(|problem| problem.code.0 == "E0213")
 }
 
 /// Where one function is available: `fs/read_write.c:450, 3 inlined copies`.
@@ -176,6 +182,7 @@ fn compare_sites(first: &Point, second: &Point, kernel: &Kernel) -> Outcome {
     let (old, new) = (grouped(first.sites.iter()), grouped(second.sites.iter()));
     if old.is_empty() {
         return match new.is_empty() {
+            true if is_without_command(second) => Outcome::new(Verdict::Unknown, "needs -c or -x"),
             true if first.problems.is_empty() => Outcome::new(Verdict::Same, "not looked at"),
             true => Outcome::new(Verdict::Gone, "on neither kernel"),
             false => Outcome::new(Verdict::New, counted(new.len(), "function")),
