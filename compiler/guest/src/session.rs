@@ -88,6 +88,7 @@ done
 [ -z "$seconds" ] || [ "$armed" = "$early" ] || { sleep $seconds; kill -INT $loader 2>/dev/null; }
 wait $loader
 status=$?
+[ $status != 0 ] || [ "$armed" != "$early" ] || armed='ended before its probes could be counted'
 left='left cleanly'
 if [ -d /sys/module/$name ]; then
 	left='STAYED LOADED' status=7
