@@ -15,6 +15,7 @@
 # stdout: ^unloadable: 10, reason 1, missing 1, armed 0$
 # stdout: ^with its dependency: 0, armed 1$
 # stdout: ^of another kernel: said 3, used 1$
+# stdout: ^function of a module: 1, of the kernel: 1, of another module: 1, of an index: 1, of nfs: 1, of none: 0$
 
 all=$(for file in "$FAMILY"/fam*.ko; do printf ' -d %s' "$file"; done)
 "$SPILE" -r "$RELEASE" $all -l 'module("fam*").function("fam??_run0")' >out
@@ -67,7 +68,7 @@ echo "hints: -g $(count KCFLAGS=-g), kernel's package $(count 'apt-get install')
 mkdir only
 cp "$FAMILY/fam01.ko" only/
 "$SPILE" -r "$RELEASE" -d only/fam01.ko -p4 -m ran \
-  -e 'probe module("fam01").function("fam01_ran") { println("ran") } probe timer.s(1) { exit() }' >/dev/null
+  -e 'probe module("fam01").function("fam01_ran") { println("ran") } probe timer.s(4) { exit() }' >/dev/null
 status=0
 "$SPILE" --guest -d only/fam01.ko ran.ko 2>err || status=$?
 echo "unloadable: $status, reason $(count 'Unknown symbol fam00_ran'), missing $(count 'not there: fam00'), armed $(count 'probes armed')"
@@ -84,3 +85,21 @@ says -r "$RELEASE" -d other/fam00.ko -L 'module("fam00").function("fam00_ran")'
 says -r "$RELEASE" -d other/fam00.ko -p4 -m of_other -e 'probe module("fam00").function("fam00_ran") { println("ran") }'
 says --guest -d other/fam00.ko of_other.ko
 echo "of another kernel: said $said, used $(count '1 of 1 probes armed\|version magic')"
+
+# A function that is elsewhere: the message has the point to write.
+where() { "$SPILE" "$@" 2>err >&2 || true; }
+told() { count "it is elsewhere: write $1"; }
+elsewhere=
+where -r "$RELEASE" $all -p2 -e 'probe kernel.function("fam07_f0003").return { }'
+elsewhere="function of a module: $(told 'module("fam07").function("fam07_f0003").return')"
+where -r "$RELEASE" $all -p2 -e 'probe module("fam07").function("vfs_read") { }'
+elsewhere="$elsewhere, of the kernel: $(told 'kernel.function("vfs_read")')"
+where -r "$RELEASE" $all -p2 -e 'probe module("fam07").statement("fam08_f0003@*:1") { }
+  probe kprobe.module("fam07").function("fam08_f0003") { }'
+elsewhere="$elsewhere, of another module: $(told 'kprobe.module("fam08").function("fam08_f0003")')"
+where --index kernel.index -p2 -e 'probe kernel.function("fam19_f0003") { }'
+elsewhere="$elsewhere, of an index: $(told 'module("fam19").function("fam19_f0003")')"
+where -r "$RELEASE" -p2 -e 'probe kernel.function("nfs_file_read") { }'
+elsewhere="$elsewhere, of nfs: $(told 'module("nfs").function("nfs_file_read")')"
+where -r "$RELEASE" -p2 -e 'probe kernel.function("no_such_function") { }'
+echo "$elsewhere, of none: $(told '')"

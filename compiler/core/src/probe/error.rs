@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use super::{Resolver, owner};
 use spile_debuginfo::target::TargetError;
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
@@ -56,6 +57,8 @@ pub enum PointError {
         object: String,
         /// Names like it.
         near: Vec<String>,
+        /// The same point in the objects that have the function.
+        elsewhere: Vec<String>,
     },
     /// No tracepoint of that name.
     NoTracepoint {
@@ -188,6 +191,13 @@ impl PointError {
         PointError::Unknown { component, known, follow, name }
     }
 
+    /// Adds where else there is a function of that name, to a point of the kernel or a module.
+    pub fn with_owners(self, components: &[Component], resolver: &Resolver) -> PointError {
+        let PointError::NoFunction { component, name, object, near, .. } = self else { return self };
+        let elsewhere = owner::elsewhere(components, &name, resolver);
+        PointError::NoFunction { component, name, object, near, elsewhere }
+    }
+
     /// The diagnostic; `point` is the place of the whole point.
     pub fn diagnostic(&self, point: Span) -> Diagnostic {
         let error = |code, message: String| Diagnostic::error(Code(code), message);
@@ -214,12 +224,12 @@ impl PointError {
             PointError::NoAnchor => error("E0301", "the kernel's symbol table has no register_kprobe".into())
                 .at(point, "")
                 .note("a kernel without CONFIG_KPROBES cannot be probed"),
-            PointError::NoFunction { component, name, object, near } => {
+            PointError::NoFunction { component, name, object, near, elsewhere } => {
                 let diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(*component, "");
-                let diagnostic = if near.is_empty() {
-                    diagnostic
-                } else {
-                    diagnostic.note(format!("did you mean {}?", near.join(", ")))
+                let diagnostic = match (elsewhere.as_slice(), near.as_slice()) {
+                    ([], []) => diagnostic,
+                    ([], near) => diagnostic.note(format!("did you mean {}?", near.join(", "))),
+                    (points, _) => diagnostic.note(format!("it is elsewhere: write {}", points.join(" or "))),
                 };
                 if name.contains('{') {
                     diagnostic.note("braces mean nothing inside of a string: `kernel.{function(\"a\"), function(\"b\")}` is two points")

@@ -218,7 +218,13 @@ pub(super) fn nothing(
     let wanted = last.split('(').next().filter(|wanted| !wanted.is_empty()).unwrap_or(&pattern.name);
     let near = suggest::suggest(wanted, names.iter().map(String::as_str));
     let near = near.into_iter().map(str::to_string).collect();
-    PointError::NoFunction { component, name: pattern.name.clone(), object: object.to_string(), near }
+    PointError::NoFunction {
+        component,
+        name: pattern.name.clone(),
+        object: object.to_string(),
+        near,
+        elsewhere: Vec::new(),
+    }
 }
 
 struct Finder<'o> {

@@ -116,7 +116,13 @@ fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<
     if !glob::is_pattern(pattern) {
         let near =
             suggest::suggest(pattern, known.iter().map(String::as_str)).into_iter().map(str::to_string).collect();
-        return Err(PointError::NoFunction { component, name: pattern.to_string(), object: described, near });
+        return Err(PointError::NoFunction {
+            component,
+            name: pattern.to_string(),
+            object: described,
+            near,
+            elsewhere: Vec::new(),
+        });
     }
     // A function that is inlined everywhere has no symbol.
     let there = |name: &String| {

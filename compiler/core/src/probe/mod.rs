@@ -18,6 +18,7 @@ mod kprobe;
 mod lines;
 mod location;
 mod netfilter;
+mod owner;
 mod parts;
 mod passing;
 mod perf;

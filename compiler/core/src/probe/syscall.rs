@@ -96,6 +96,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
                     name,
                     object: "the table of system calls".into(),
                     near,
+                    elsewhere: Vec::new(),
                 });
             }
         },

@@ -17,6 +17,7 @@ use super::error::TargetError;
 use super::index_file::IndexFile;
 use super::module::{self, Modules};
 use super::object::{Kind, Object};
+use super::owner;
 use super::places;
 use crate::Elf;
 use spile_base::cache::Cache;
@@ -281,6 +282,13 @@ impl Kernel {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// Names of modules that have a function of this name, sorted; not all where modules are many and compressed.
+    pub fn modules_with_function(&self, name: &str) -> Vec<String> {
+        let Some(index) = &self.index else { return owner::with_function(self.modules.paths(), name) };
+        let has = |module: &String| self.module(module).is_ok_and(|object| object.symbol_address(name).is_some());
+        index.modules().into_iter().filter(has).collect()
     }
 
     /// Names of the modules given as files, sorted.

@@ -15,6 +15,7 @@ mod libraries;
 mod module;
 mod number;
 mod object;
+mod owner;
 mod places;
 mod program;
 

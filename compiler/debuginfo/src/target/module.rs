@@ -63,6 +63,11 @@ impl Modules {
         self.files().keys().cloned().collect()
     }
 
+    /// The same, each with its file.
+    pub fn paths(&self) -> Vec<(String, PathBuf)> {
+        self.files().iter().map(|(name, path)| (name.clone(), path.clone())).collect()
+    }
+
     /// Whether a module, or a built-in part of the kernel, has this name: no other can be loaded beside it.
     pub fn has(&self, name: &str) -> bool {
         let wanted = name.replace('-', "_");
