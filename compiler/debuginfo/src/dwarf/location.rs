@@ -209,6 +209,12 @@ impl Translator<'_, '_> {
             Operation::Register { register } => {
                 return Ok(Partial::Done(Location::Register(register.0)));
             }
+            // In a function that aligns its frame itself, gcc gives a local variable one location for all of the function.
+            Operation::RegisterOffset { register: gimli::X86_64::RBP | gimli::X86_64::RSP, .. }
+                if self.place.is_entry =>
+            {
+                return Err(missing("it is in a frame that the function has not made at its first instruction"));
+            }
             Operation::RegisterOffset { register, offset, base_type } => {
                 self.push(Op::Register(register.0), generic);
                 self.add(offset);
