@@ -173,8 +173,9 @@ impl<'r> Tree<'r> {
     }
 }
 
-/// One component at a time; none may be a link.
-fn without_links(top: OwnedFd, path: &Path, flags: OFlag, mode: Mode) -> io::Result<OwnedFd> {
+/// Opens what is at this path below a directory, one component at a time; none may be a link, and none `..`. For kernels and filters
+/// of system calls that refuse openat2(2).
+pub fn without_links(top: OwnedFd, path: &Path, flags: OFlag, mode: Mode) -> io::Result<OwnedFd> {
     let mut at = top;
     let mut parts = path.components().peekable();
     while let Some(part) = parts.next() {

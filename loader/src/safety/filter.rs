@@ -123,25 +123,28 @@ fn program(victim: Option<BorrowedFd<'_>>) -> Result<BpfProgram, seccompiler::Ba
     SeccompFilter::new(rules, refusal, SeccompAction::Allow, architecture)?.try_into()
 }
 
+/// Runs it in a child process under the filter: whether it held there.
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use nix::errno::Errno;
+pub(crate) fn holds_under_it(run: impl FnOnce() -> bool) -> bool {
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};
-
-    /// Runs it in a child process under the filter; returns the child's exit status.
-    fn filtered(run: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child only makes system calls and allocates memory, which the C library allows after a fork.
-        match unsafe { fork() }.unwrap() {
-            ForkResult::Parent { child } => matches!(waitpid(child, None), Ok(WaitStatus::Exited(_, 0))),
-            ForkResult::Child => {
-                let good = apply(None).is_ok() && run();
-                // SAFETY: ends this process without running the parent's exit handlers.
-                unsafe { libc::_exit(i32::from(!good)) }
-            }
+    // SAFETY: the child only makes system calls and allocates memory, which the C library allows after a fork.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Parent { child } => matches!(waitpid(child, None), Ok(WaitStatus::Exited(_, 0))),
+        ForkResult::Child => {
+            let good = apply(None).is_ok() && run();
+            // SAFETY: ends this process without running the parent's exit handlers.
+            unsafe { libc::_exit(i32::from(!good)) }
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds_under_it as filtered;
+    use nix::errno::Errno;
+    use nix::libc;
+    use nix::unistd::fork;
 
     #[test]
     fn what_is_needed_is_allowed() {

@@ -14,10 +14,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::fcntl::{self, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
+use nix::sys::stat::Mode;
 use spile_abi::device;
 
+use crate::host::beneath;
 use crate::userspace::mounts::{self, Mounts, unescaped};
 
 /// A file that was found.
@@ -92,27 +94,25 @@ pub fn open(path: &Path) -> Option<File> {
 /// Opens a regular file whose path somebody else has chosen: not by way of links, nor on what another user serves ([`mounts`]). A
 /// user who mounts something there at this very moment may still keep it waiting.
 pub fn open_foreign(path: &Path) -> Option<File> {
-    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
-    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
-    let opened = match below_root(path) {
+    let (top, inner) = match below_root(path) {
         Some((process, inner)) => {
             Mounts::of(process).answers_at(&Path::new("/").join(inner)).then_some(())?;
-            let root = File::open(format!("/proc/{process}/root")).ok()?;
-            openat2(&root, inner, how)
+            (PathBuf::from(format!("/proc/{process}/root")), inner)
         }
         None => {
             Mounts::own().answers_at(path).then_some(())?;
-            openat2(nix::fcntl::AT_FDCWD, path, how)
+            (PathBuf::from("/"), path.strip_prefix("/").ok()?)
         }
     };
-    match opened {
-        Ok(descriptor) => {
-            Some(File::from(descriptor)).filter(|file| file.metadata().is_ok_and(|found| found.is_file()))
-        }
+    let top = fcntl::open(&top, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()).ok()?;
+    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    let opened = match openat2(&top, inner, how) {
         // A filter of system calls that does not know this one.
-        Err(Errno::ENOSYS | Errno::EPERM) => open(path),
-        Err(_) => None,
-    }
+        Err(Errno::ENOSYS | Errno::EPERM) => beneath::without_links(top, inner, flags, Mode::empty()).ok(),
+        opened => opened.ok(),
+    };
+    opened.map(File::from).filter(|file| file.metadata().is_ok_and(|found| found.is_file()))
 }
 
 /// `/proc/PID/root/INNER`
@@ -222,17 +222,24 @@ mod tests {
         assert!(find(&wanted(path, 0, own.inode + 1)).is_none(), "another inode");
     }
 
+    /// A file, and a path to it by way of a link, each also below the root of this process: which of the four are opened.
+    fn opened(directory: &Path) -> [bool; 4] {
+        let (file, linked) = (directory.join("file"), directory.join("link/file"));
+        let below = |path: &Path| PathBuf::from(format!("/proc/{}/root{}", std::process::id(), path.display()));
+        [&file, &linked, &below(&file), &below(&linked)].map(|path| open_foreign(path).is_some())
+    }
+
     #[test]
     fn paths_of_others_lead_through_no_link() {
         let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("file");
-        fs::write(&file, "x").unwrap();
-        let link = directory.path().join("link");
-        std::os::unix::fs::symlink(directory.path(), &link).unwrap();
-        assert!(open_foreign(&file).is_some() && open(&link.join("file")).is_some());
-        assert!(open_foreign(&link.join("file")).is_none());
-        let below = |path: &Path| PathBuf::from(format!("/proc/{}/root{}", std::process::id(), path.display()));
-        assert!(open_foreign(&below(&file)).is_some() && open_foreign(&below(&link.join("file"))).is_none());
+        fs::write(directory.path().join("file"), "x").unwrap();
+        std::os::unix::fs::symlink(directory.path(), directory.path().join("link")).unwrap();
+        assert!(open(&directory.path().join("link/file")).is_some());
+        assert_eq!(opened(directory.path()), [true, false, true, false]);
+        assert!(open_foreign(&directory.path().join("link")).is_none() && open_foreign(directory.path()).is_none());
+        // A filter of system calls that refuses openat2(2).
+        let filtered = crate::safety::filter::holds_under_it(|| opened(directory.path()) == [true, false, true, false]);
+        assert!(filtered, "without openat2");
         assert_eq!(below_root(Path::new("/proc/17/root/a/b")), Some((17, Path::new("a/b"))));
         assert_eq!(below_root(Path::new("/proc/17/maps")), None);
     }

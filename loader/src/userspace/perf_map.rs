@@ -57,14 +57,17 @@ impl Map {
     }
 }
 
-/// In the process's own namespaces, or, when it is gone, in ours. Of that user or root only: anybody may write to /tmp.
+/// In the process's own namespaces, or, when it is gone, in ours. Of that user or root only: anybody may write to /tmp. Not by way
+/// of links: one of a user's could lead to a file of root's, or to what does not answer.
 fn open(process: u32) -> Option<File> {
     let own = fs::metadata(format!("/proc/{process}")).ok().map(|found| found.uid());
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let inside = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last());
     let inside = inside.map(|number| PathBuf::from(format!("/proc/{process}/root/tmp/perf-{number}.map")));
-    let paths = inside.into_iter().chain([PathBuf::from(format!("/tmp/perf-{process}.map"))]);
-    paths.filter_map(|path| locate::open(&path)).find(|file| {
+    // Here /tmp itself is root's, and may be a link.
+    let tmp = fs::canonicalize("/tmp").unwrap_or_default();
+    let paths = inside.into_iter().chain([tmp.join(format!("perf-{process}.map"))]);
+    paths.filter_map(|path| locate::open_foreign(&path)).find(|file| {
         let owner = file.metadata().map(|found| found.uid());
         owner.is_ok_and(|owner| owner == 0 || own.is_none_or(|own| own == owner))
     })
@@ -96,6 +99,20 @@ fn parse(text: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_in_place_of_the_file_is_not_followed() {
+        let other = tempfile::NamedTempFile::new().unwrap();
+        let path = PathBuf::from(format!("/tmp/perf-{}.map", std::process::id()));
+        let _ = fs::remove_file(&path);
+        std::os::unix::fs::symlink(other.path(), &path).unwrap();
+        let linked = open(std::process::id()).is_some();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "1000 10 f\n").unwrap();
+        let plain = open(std::process::id()).map(read);
+        fs::remove_file(&path).unwrap();
+        assert_eq!((linked, plain), (false, Some(vec![(0x1000, 0x10, b"f".to_vec())])));
+    }
 
     #[test]
     fn the_last_function_at_a_place_counts() {

@@ -105,15 +105,17 @@ pub fn debug_file(elf: &dyn Elf, path: &Path) -> Option<std::fs::File> {
         String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty() && !name.contains('/'))
     });
     let directory = path.parent().unwrap_or(Path::new("/"));
-    let beside = link.into_iter().flat_map(|name| {
-        let below = directory.strip_prefix("/").unwrap_or(directory);
-        [directory.join(".debug").join(&name), PathBuf::from(DEBUG).join(below).join(&name)]
-    });
+    let below = directory.strip_prefix("/").unwrap_or(directory);
+    let beside = link.as_ref().map(|name| directory.join(".debug").join(name));
+    let there = link.as_ref().map(|name| PathBuf::from(DEBUG).join(below).join(name));
     let same = |file: &std::fs::File| {
         let id = file.try_clone().ok().and_then(|file| Image::of(file).with(|elf| elf.build_id()));
         id.is_some_and(|id| id == elf.build_id())
     };
-    by_id.into_iter().chain(beside).filter_map(|path| locate::open(&path)).find(same)
+    // The directory is of whoever has the program. The others are root's, and consist of links.
+    let beside = beside.into_iter().filter_map(|path| locate::open_foreign(&path));
+    let by_id = by_id.into_iter().filter_map(|path| locate::open(&path));
+    by_id.chain(beside).chain(there.into_iter().filter_map(|path| locate::open(&path))).find(same)
 }
 
 fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
@@ -129,6 +131,50 @@ fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file with only a build-id, and the name of its debug file.
+    struct Stripped {
+        build_id: Vec<u8>,
+        link: Vec<u8>,
+    }
+
+    impl Elf for Stripped {
+        fn segments(&self) -> Vec<image::Segment> {
+            Vec::new()
+        }
+        fn section(&self, name: &str) -> Option<image::Section> {
+            (name == ".gnu_debuglink").then(|| image::Section { address: 0, data: self.link.clone() })
+        }
+        fn symbols(&self, _: bool) -> Vec<Symbol> {
+            Vec::new()
+        }
+        fn build_id(&self) -> Vec<u8> {
+            self.build_id.clone()
+        }
+        fn dynamic(&self, _: i64) -> Vec<Vec<u8>> {
+            Vec::new()
+        }
+        fn interpreter(&self) -> Option<PathBuf> {
+            None
+        }
+    }
+
+    #[test]
+    fn beside_a_program_no_link_is_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (real, debug) = (directory.path().join("real"), directory.path().join(".debug"));
+        std::fs::create_dir(&real).unwrap();
+        let own = std::env::current_exe().unwrap();
+        std::fs::copy(&own, real.join("x.debug")).unwrap();
+        let build_id = Image::of(std::fs::File::open(own).unwrap()).with(|elf| elf.build_id()).unwrap();
+        let elf = Stripped { build_id, link: b"x.debug\0\0\0\0\0".to_vec() };
+        let found = || debug_file(&elf, &directory.path().join("program")).is_some();
+        std::os::unix::fs::symlink(&real, &debug).unwrap();
+        assert!(!found(), "by way of a link");
+        std::fs::remove_file(&debug).unwrap();
+        std::fs::rename(&real, &debug).unwrap();
+        assert!(found());
+    }
 
     fn symbol(address: u64, bytes: u64, name: &str, is_global: bool) -> Symbol {
         Symbol { address, bytes, is_global, name: name.into() }
