@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whole files with their structure damaged: modules as compilers write them, kernels with DWARF or BTF, exported indexes; as they
-//! are, packed, or in a boot image. The bytes choose the file and what happens to its headers, tables and contents.
+//! Whole files with their structure damaged: modules as compilers write them, kernels with DWARF or BTF, exported indexes, and files
+//! of real kernels; as they are, packed, or in a boot image. The bytes choose the file and what happens to its headers, tables and contents.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,11 +10,13 @@ use std::sync::OnceLock;
 use spile_debuginfo::{self as debuginfo, Elf};
 
 use super::die::Tree;
-use super::{Choices, btf, elf, objects};
+use super::{Choices, btf, elf, objects, real};
 
 /// bases/module.c
 const MODULE: &[u8] = include_bytes!("../bases/module.bin");
 const HEADER: usize = 64;
+/// First bytes from this one on choose a real file: they take longer.
+const REAL: u8 = 240;
 /// Changes of one file, at most.
 const CHANGES: usize = 12;
 /// Where the fields of a section's header are, and their bytes (gABI 4.1, Elf64_Shdr): name, type, flags, address, offset, size,
@@ -41,6 +43,18 @@ fn bases() -> &'static [Vec<u8>] {
             .and_then(|elf| debuginfo::raw::index(&elf, &[3; 13], &[5, 1, 9, 2, 0, 7, 31, 4].repeat(12)).ok());
         [MODULE.to_vec(), tree.object(), typed].into_iter().chain(index).collect()
     })
+}
+
+fn real_ones() -> &'static [Vec<u8>] {
+    static READ: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    READ.get_or_init(real::files)
+}
+
+fn base(choices: &mut Choices) -> &'static [u8] {
+    let made = bases();
+    let first = choices.byte();
+    let real = real_ones().get(usize::from(first.wrapping_sub(REAL))).filter(|_| first >= REAL);
+    real.or_else(|| made.get(usize::from(first) % made.len())).map_or(&[], Vec::as_slice)
 }
 
 struct Damaged<'c, 'b> {
@@ -196,9 +210,9 @@ fn packed(file: Vec<u8>, choices: &mut Choices) -> Vec<u8> {
 /// The file that the bytes choose.
 pub fn made(bytes: &[u8]) -> Vec<u8> {
     let mut choices = Choices::new(bytes);
-    let base = &bases()[choices.of(bases().len())];
+    let base = base(&mut choices);
     let how = choices.byte();
-    let mut damaged = Damaged { file: base.clone(), choices: &mut choices };
+    let mut damaged = Damaged { file: base.to_vec(), choices: &mut choices };
     for _ in 0..usize::from(how) % CHANGES {
         damaged.change();
     }
@@ -222,7 +236,7 @@ pub fn file(bytes: &[u8]) {
 
 pub fn seeds() -> Vec<Vec<u8>> {
     // Each file whole, each packing, and changes of all kinds.
-    let whole = (0..4u8).map(|base| vec![base, 0]);
+    let whole = (0..4).chain(REAL..REAL + real_ones().len() as u8).map(|base| vec![base, 0]);
     let packings = (240..244u8).map(|how| vec![0, 0, how]);
     let changed = (0..16u8).map(|seed| (0..60u8).map(|at| at.wrapping_mul(seed * 2 + 37).wrapping_add(seed)).collect());
     whole.chain(packings).chain(changed).collect()

@@ -12,6 +12,7 @@ pub mod elf;
 mod file;
 mod loader;
 mod objects;
+mod real;
 mod root_part;
 pub mod scripts;
 

@@ -2,6 +2,7 @@
 
 //! Object files and what is in them: ELF, DWARF, BTF, indexes, and packed files.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,11 +29,13 @@ fn open(bytes: Vec<u8>) -> Option<DebugInfo> {
 
 /// Asks everything there is to ask.
 pub fn ask(debug: &DebugInfo) {
+    let mut walked = HashMap::new();
+    let mut walk = |debug: &DebugInfo, id| walk(debug, id, 0, &mut walked);
     let all = FunctionPattern { name: "*".into(), file: None };
     for id in debug.find_functions(&all).unwrap_or_default().into_iter().take(FUNCTIONS) {
         let Ok(function) = debug.function(id) else { continue };
         let _ = (debug.statements(id), debug.calls(id), debug.labels(id));
-        function.return_type.into_iter().for_each(|id| walk(debug, id, 0));
+        function.return_type.into_iter().for_each(|id| walk(debug, id));
         for at in function
             .bodies
             .iter()
@@ -44,26 +47,31 @@ pub fn ask(debug: &DebugInfo) {
             variables.extend(debug.locals(id, at).unwrap_or_default());
             for variable in variables.into_iter().take(FUNCTIONS) {
                 let _ = (debug.variable(id, at, &variable.name), debug.other_lines(id, at, &variable.name));
-                walk(debug, variable.type_id, 0);
+                walk(debug, variable.type_id);
             }
         }
     }
     for name in ["struct list", "union list", "enum list", "list", "int"] {
-        debug.find_type(name).ok().flatten().into_iter().for_each(|id| walk(debug, id, 0));
+        debug.find_type(name).ok().flatten().into_iter().for_each(|id| walk(debug, id));
     }
     let _ = debug.export(None);
 }
 
-fn walk(debug: &DebugInfo, id: TypeId, depth: usize) {
+/// `walked`: at which depth each type has been before.
+fn walk(debug: &DebugInfo, id: TypeId, depth: usize, walked: &mut HashMap<TypeId, usize>) {
+    if walked.get(&id).is_some_and(|before| *before <= depth) {
+        return;
+    }
+    walked.insert(id, depth);
     let _ = (debug.size_of(id), debug.type_name(id), debug.member(id, "field"));
     if depth > 3 {
         return;
     }
     match debug.resolve(id) {
         Ok((_, Type::Struct { members, .. })) => {
-            members.iter().take(8).for_each(|member| walk(debug, member.type_id, depth + 1));
+            members.iter().take(8).for_each(|member| walk(debug, member.type_id, depth + 1, walked));
         }
-        Ok((_, Type::Array { element, .. } | Type::Pointer(Some(element)))) => walk(debug, element, depth + 1),
+        Ok((_, Type::Array { element, .. } | Type::Pointer(Some(element)))) => walk(debug, element, depth + 1, walked),
         _ => {}
     }
 }

@@ -202,6 +202,8 @@ fn work(target: &Target, options: &Options, file: &Path) -> Result<ExitCode> {
     for entry in fs::read_dir(seeds_of(target)).into_iter().flatten().flatten() {
         seeds.push(fs::read(entry.path())?);
     }
+    // What readers do in parallel is done by this thread: to hand it over would take longer.
+    rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()?;
     let mut random = Random(options.seed.unwrap_or(1));
     for done in 0..options.inputs {
         let input = targets::input(&mut random, &seeds, target.longest);
