@@ -10,6 +10,7 @@ pub mod channel;
 pub mod clock;
 pub mod input;
 pub mod kernel;
+pub mod limits;
 pub mod notify;
 pub mod places;
 pub mod process;

@@ -389,9 +389,14 @@ fn is_inside_function(entry: &Entry) -> bool {
     matches!(entry.tag(), gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block)
 }
 
-/// The entry's ranges that are not empty. No function has as many parts as are read at most (in Linux 6.1, 61).
+/// Ranges that are read of one entry, a function or a part of it: ten times as many as the longest lists of such entries have.
+/// Measured: 98 (Debian's libc 2.36), 61 (Linux 6.1), 40 (spilerun), 15 (xfs.ko). Units have longer lists, which are not read here:
+/// 1,436 in spilerun.
+const MAX_RANGES: usize = 1 << 10;
+
+/// The entry's ranges that are not empty.
 pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, EntryError> {
-    read_some_ranges(store, unit, entry, 1 << 10)
+    read_some_ranges(store, unit, entry, MAX_RANGES)
 }
 
 /// The first ones of these. More of the list is not looked at: any number of entries can have the same long one. gimli's own way
