@@ -1,0 +1,45 @@
+# Shows: what shells and make(1) would take for commands, in the names of directories, scripts, modules, releases and options' values, is
+# text: nothing is run.
+# stdout: ^it would run$
+# stdout: ^odd directory and script: 0$
+# stdout: ^module: 1, release: 1$
+# stdout: ^values: 0 1 [01] 0$
+# stdout: ^remote: 0 <\$\(pwn\);`pwn`>$
+# stdout: ^nothing ran$
+# limit: 200
+
+mkdir bin
+printf '#!/bin/sh\necho ran >>"%s"\n' "$PWD/ran" >bin/pwn
+chmod +x bin/pwn
+export PATH=$PWD/bin:$PATH ran=$PWD/ran
+export SPILE_CACHE_DIR=$PWD/cache
+sh -c 'x=$(pwn)'
+[ -e ran ] && echo it would run
+rm ran
+top=$PWD
+odd='$(pwn) `pwn`;pwn;|pwn&pwn $(shell pwn) "x'"'y"
+mkdir "$odd"
+cd "$odd"
+echo 'probe begin { println("x") exit() }' >"$odd.stp"
+status() { s=0; "$@" >"$top/out" 2>"$top/err" || s=$?; echo $s; }
+echo "odd directory and script: $(status "$SPILE" -r "$RELEASE" -p4 -m odd "$odd.stp")" || cat "$top/err"
+[ -s odd.ko ] || cat "$top/err"
+echo "module: $(status "$SPILE" -r "$RELEASE" -p4 -m 'a;pwn' "$odd.stp"), release: $(status "$SPILE" -r "6;pwn \$(pwn)" -p4 "$odd.stp")"
+value() { status "$SPILE" -r "$RELEASE" -p4 -m value "$@" -e 'probe begin { exit() }'; }
+echo "values: $(value -D 'X=$(shell pwn)') $(value -D 'X;pwn') $(value -I "$odd") $(value -d '$(pwn);pwn')"
+# A remote host's shell takes apart what ssh(1) is given.
+cat >"$top/bin/ssh" <<'EOS'
+#!/bin/sh
+[ "$1" = -- ] && shift 2
+case $1 in
+uname*) echo "$RELEASE x86_64" ;;
+*) exec sh -c "$*" ;;
+esac
+EOS
+printf '#!/bin/sh\nfor word; do echo "<$word>"; done\n' >"$top/bin/spilerun"
+chmod 755 "$top"/bin/*
+export RELEASE
+remote=$(status "$SPILE" --remote one -m far -c '$(pwn);`pwn`' -e 'probe begin { println("x") exit() }')
+echo "remote: $remote $(grep '^<\$' "$top/out")"
+cd "$top"
+[ ! -e ran ] && echo nothing ran
