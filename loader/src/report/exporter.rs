@@ -307,6 +307,27 @@ mod tests {
     }
 
     #[test]
+    fn a_client_is_served_for_a_second() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("metrics");
+        let mut exporter = Exporter::open(&path).unwrap();
+        let stop = EventFd::new().unwrap();
+        std::thread::scope(|scope| {
+            let serving = scope.spawn(|| exporter.serve(stop.as_fd(), || "x".repeat(64 << 20)));
+            let mut slow = UnixStream::connect(&path).unwrap();
+            // At this pace all of it takes 16 seconds.
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(10) && slow.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let served = begun.elapsed();
+            stop.write(1).unwrap();
+            serving.join().unwrap();
+            assert!(served < Duration::from_secs(8), "{served:?}");
+        });
+    }
+
+    #[test]
     fn clients_that_do_nothing_delay_no_other_and_not_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("metrics");
