@@ -2,7 +2,7 @@
 
 //! Names in C: of functions, of handlers, of the script's variables.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use crate::program::{FunctionBody, Label, Probe, Program, Registers};
 
@@ -14,29 +14,33 @@ pub(super) struct FunctionName {
     pub embedded: bool,
 }
 
-/// Makes names unique: the first one stays, others get a number.
+/// Makes names of the script unique in C: the first one stays, others get a number that makes none of the names before.
 #[derive(Default)]
-pub(super) struct UniqueNames<'n>(HashMap<&'n str, u32>);
+pub(super) struct UniqueNames(HashSet<String>);
 
-impl<'n> UniqueNames<'n> {
-    /// The suffix for this name.
-    pub fn suffix(&mut self, name: &'n str) -> String {
-        let count = self.0.entry(name).or_default();
-        *count += 1;
-        if *count > 1 { format!("_{count}") } else { String::new() }
+impl UniqueNames {
+    /// A name in C for this name of the script, unlike those before.
+    pub fn unique(&mut self, name: &str) -> String {
+        let name = c_name(name);
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !self.0.contains(name));
+        let free = free.unwrap_or(name);
+        self.0.insert(free.clone());
+        free
     }
 }
 
 /// By function of the program. Overloads and private functions of different files can share a name.
 pub(super) fn functions(program: &Program) -> Vec<FunctionName> {
-    let mut numbered = UniqueNames::default();
+    let mut names = UniqueNames::default();
     program
         .functions
         .iter()
         .map(|function| {
             let embedded = matches!(function.body, FunctionBody::EmbeddedC(_));
-            let prefix = if embedded { "spile_embedded" } else { "function" };
-            let symbol = format!("{prefix}_{}{}", c_name(&function.name), numbered.suffix(&function.name));
+            // Not spile_...: those are the runtime's.
+            let prefix = if embedded { "embedded_function" } else { "function" };
+            let symbol = format!("{prefix}_{}", names.unique(&function.name));
             FunctionName { symbol, embedded }
         })
         .collect()

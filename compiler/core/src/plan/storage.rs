@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::Plan;
 use super::code::{MapRef, NumberAccess, NumberRef, TextRef};
 use super::globals::PerCpu;
-use super::names::{UniqueNames, c_name};
+use super::names::UniqueNames;
 use crate::program::{Constant, Contents, GlobalId, Program, Type};
 use spile_abi::meta;
 
@@ -112,13 +112,13 @@ impl Globals {
         commands: &[bool],
         map_entries: u32,
     ) -> Globals {
-        let mut numbered = UniqueNames::default();
+        let mut names = UniqueNames::default();
         let mut symbols: HashMap<GlobalId, Rc<str>> = HashMap::new();
         let all = (0..program.globals.len()).map(|index| GlobalId(index as u32));
         // Used ones first: the names must not depend on globals that are not declared.
         for id in used.iter().copied().chain(all.clone().filter(|id| !used.contains(id))) {
             let name = &program.globals[id.index()].name;
-            symbols.insert(id, format!("global_{}{}", c_name(name), numbered.suffix(name)).into());
+            symbols.insert(id, format!("global_{}", names.unique(name)).into());
         }
         let refs = all.map(|id| {
             let symbol = symbols[&id].clone();

@@ -220,7 +220,7 @@ impl<'s> Tables<'s> {
         parameters: Vec<(String, Type)>,
         ty: Option<Type>,
     ) -> String {
-        let symbol = format!("spile_embedded_expression_{}", self.expressions.len());
+        let symbol = format!("embedded_expression_{}", self.expressions.len());
         self.expressions.push(EmbeddedExpression { symbol: symbol.clone(), code: code.clone(), parameters, ty });
         symbol
     }
