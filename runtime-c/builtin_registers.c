@@ -162,11 +162,14 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 		offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
 	};
 	enum { MOST = 64 };	/* no function has more arguments */
+	const struct spile_other_registers *other = &spile_cpu_of(c)->other;
 	const struct pt_regs *regs = spile_registers(c);
 	bool user, narrow;
 	u64 value = 0;
 	unsigned long at;
 
+	if (other->have_arguments && number >= 1 && number <= ARRAY_SIZE(other->arguments))
+		return other->arguments[number - 1];
 	if (!regs) {
 		if (c->probe->kind == SPILE_PROBE_TRACEPOINT && number >= 1 &&
 		    number <= c->probe->tracepoint.arguments)

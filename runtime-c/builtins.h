@@ -53,6 +53,15 @@ spile_long spile_fn_randint(struct spile_context *c, spile_long limit);	/* 0 to 
  * addr and uaddr: 0.
  */
 spile_long spile_fn___task_regs(struct spile_context *c);
+/* addresses of a struct pt_regs; 0: the hit was not there */
+spile_long spile_fn___get_kregs(struct spile_context *c);
+spile_long spile_fn___get_uregs(struct spile_context *c);
+void spile_fn___set_kregs(struct spile_context *c, spile_long regs);
+void spile_fn___set_uregs(struct spile_context *c, spile_long regs);
+/* longlong_arg() then has the arguments of the system call with these registers */
+void spile_fn___set_syscall_pt_regs(struct spile_context *c, spile_long regs);
+/* the register at an offset in struct pt_regs */
+spile_long spile_fn__stp_get_register_by_offset(struct spile_context *c, spile_long offset);
 /* Of an offset in struct pt_regs; NULL if that is none of a register. */
 const char *spile_register_name(unsigned int offset);
 spile_long spile_fn_registers_valid(struct spile_context *c);

@@ -50,6 +50,13 @@ struct spile_counts {
 	u64 most_cycles;
 };
 
+/* Registers that the script has put in place of the hit's, until the run ends. */
+struct spile_other_registers {
+	struct pt_regs regs;		/* __set_kregs(), __set_uregs() */
+	unsigned long arguments[6];	/* of a system call: __set_syscall_pt_regs() */
+	bool have_arguments;
+};
+
 /* At the head of each CPU's own memory (context.c). */
 struct spile_cpu {
 	struct spile_context context;	/* handlers get this one; spile_cpu_of() leads back */
@@ -77,6 +84,8 @@ struct spile_cpu {
 	int calls;
 	u32 called_from[SPILE_CALLS_REPORTED];	/* where those are */
 	struct spile_match match;
+	/* builtin_other_registers.c */
+	struct spile_other_registers other;
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;
 	/* what stack, or user_stack, holds in this run */

@@ -81,6 +81,7 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, bool entering)
 		cpu->match.groups = 0;
 		cpu->token_end = 0;
 		cpu->stack_kind = SPILE_STACK_NONE;
+		cpu->other.have_arguments = false;
 	}
 	if (c->stale & SPILE_STALE_CONDITIONS)
 		spile_conditions_look(cpu);

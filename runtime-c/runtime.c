@@ -87,6 +87,7 @@
 #include "builtin_log.c"
 #include "raise.c"
 #include "builtin_memory.c"
+#include "builtin_other_registers.c"
 #include "builtin_regex.c"
 #include "builtin_registers.c"
 #include "builtin_stack.c"
