@@ -41,9 +41,7 @@ pub struct Options {
 
 /// Builds the debug kernel if it is missing, and runs the tests on it.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let kernel = Build { directory: crate::root().join("target/debug-kernel"), jobs: options.jobs };
-    let root = kernel.installed()?;
-    let place = Place::of_own_kernel(&root, &kernel.release()?)?;
+    let place = place(options.jobs)?;
     let tests = crate::test::Options {
         names: options.names.clone(),
         kernel: None,
@@ -54,6 +52,13 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         all: false,
     };
     crate::test::run_in(&tests, place)
+}
+
+/// The debug kernel, built with so many processes if it is missing.
+pub fn place(jobs: u32) -> Result<Place> {
+    let kernel = Build { directory: crate::root().join("target/debug-kernel"), jobs };
+    let root = kernel.installed()?;
+    Place::of_own_kernel(&root, &kernel.release()?)
 }
 
 struct Build {

@@ -18,11 +18,12 @@ mod script;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::debug_kernel;
 use crate::place::Place;
 use run::{Outcome, Runner};
 use script::{Function, Script};
@@ -51,6 +52,9 @@ pub struct Options {
     /// Kernel release or line, as for `test`
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
+    /// On the kernel of `cargo xtask debug-kernel`, which checks itself
+    #[arg(long, conflicts_with = "kernel")]
+    debug_kernel: bool,
 }
 
 /// The number for `cargo xtask test`.
@@ -64,7 +68,10 @@ const TOGETHER: u64 = 10;
 /// Runs random hostile scripts and reports those that do harm.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
-    let place = Place::find(options.kernel.as_deref())?;
+    let place = match options.debug_kernel {
+        true => debug_kernel::place(2)?,
+        false => Place::find(options.kernel.as_deref())?,
+    };
     crate::programs::build_programs(&root)?;
     let functions = functions(&place)?;
     if options.show {
@@ -111,7 +118,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// Library functions that do not require guru mode, do not end the session and do not write to the kernel log.
 fn functions(place: &Place) -> Result<Vec<Function>> {
     const NOT: [&str; 7] = ["exit", "abort", "system", "error", "assert", "target_set_report", "dump_stack"];
-    let mut command = Command::new(place.spile()?);
+    let mut command = place.command(place.spile()?, &crate::root());
     command.args(["-r", &place.kernel.release, "--dump-functions"]).stdin(Stdio::null());
     let output = command.output().context("running spile --dump-functions")?;
     let listed = String::from_utf8_lossy(&output.stdout).into_owned();
