@@ -105,7 +105,8 @@ static unsigned int number_text(unsigned long address, char *text, size_t size)
 }
 
 /* In hex with blanks between them. Whole ones only. */
-static unsigned int put_frames(const unsigned long *frames, unsigned int count, char *out)
+static unsigned int put_frames(struct spile_context *c, const unsigned long *frames,
+			       unsigned int count, char *out)
 {
 	unsigned int length = 0, i;
 	char number[24];
@@ -114,8 +115,10 @@ static unsigned int put_frames(const unsigned long *frames, unsigned int count, 
 		unsigned int bytes = spile_hex_bytes(frames[i]), blank = length > 0;
 		unsigned int more = number_text(frames[i], number, sizeof(number));
 
-		if (length + blank + bytes + more >= spile_script.string_bytes)
+		if (length + blank + bytes + more >= spile_script.string_bytes) {
+			spile_cpu_of(c)->stacks_cut++;
 			break;
+		}
 		if (blank)
 			out[length++] = ' ';
 		spile_put_hex(out + length, frames[i]);
@@ -142,7 +145,7 @@ unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long firs
 	const unsigned long *frames;
 	unsigned int count = part_of_stack(c, first, most, &frames);
 
-	return put_frames(frames, count, out);
+	return put_frames(c, frames, count, out);
 }
 
 /* A memory part. */
@@ -173,7 +176,7 @@ unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, c
 
 	spile_debit(c, WALK_STEPS);
 	count = spile_stack_task(c, task, &frames);
-	return put_frames(frames, count, out);
+	return put_frames(c, frames, count, out);
 }
 
 /* One record, so that the lines stay together; none for a stack without frames. */
@@ -252,35 +255,52 @@ static unsigned int count_addresses(struct spile_string addresses)
 	return count;
 }
 
-void spile_fn___print_addresses(struct spile_context *c, struct spile_string addresses)
+unsigned int spile_stored_part(struct spile_string addresses)
 {
-	unsigned int count = count_addresses(addresses);
-	bool stored = spile_past_code_any();
-	u32 bytes = count * (stored ? 16 : 8);
+	return SPILE_STRING_PART(count_addresses(addresses) * 16);
+}
+
+/* A memory part: `count` addresses, as many as there are; timed: each with its time. */
+static char *put_stored(char *at, struct spile_string addresses, unsigned int count, bool timed)
+{
+	u32 bytes = count * (timed ? 16 : 8);
 	unsigned long address;
 	u64 number, time;
-	char *at;
 
-	if (!count)
-		return;
-	at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK,
-				8 + SPILE_STRING_PART(bytes));
-	if (!at)
-		return;
-	at = spile_put_long(at, SPILE_STACK_FULL | (stored ? SPILE_STACK_STORED : 0));
 	memcpy(at, &bytes, sizeof(bytes));
 	at += sizeof(bytes);
 	while (next_address(&addresses, &address, &number)) {
 		memcpy(at, &address, sizeof(address));
 		at += sizeof(address);
-		if (!stored)
+		if (!timed)
 			continue;
 		time = spile_past_code_time(address, number);
 		memcpy(at, &time, sizeof(time));
 		at += sizeof(time);
 	}
 	memset(at, 0, 4);
-	spile_record_commit(c, at + 4);
+	return at + 4;
+}
+
+char *spile_put_stored_stack(char *at, struct spile_string addresses)
+{
+	return at ? put_stored(at, addresses, count_addresses(addresses), true) : NULL;
+}
+
+void spile_fn___print_addresses(struct spile_context *c, struct spile_string addresses)
+{
+	unsigned int count = count_addresses(addresses);
+	bool stored = spile_past_code_any();
+	char *at;
+
+	if (!count)
+		return;
+	at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK,
+				8 + SPILE_STRING_PART(count * (stored ? 16 : 8)));
+	if (!at)
+		return;
+	at = spile_put_long(at, SPILE_STACK_FULL | (stored ? SPILE_STACK_STORED : 0));
+	spile_record_commit(c, put_stored(at, addresses, count, stored));
 }
 
 static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address)

@@ -91,8 +91,10 @@ unsigned int spile_fn___user_stack_addresses(struct spile_context *c, spile_long
 		unsigned int bytes = spile_hex_bytes(frames[i].address), blank = length > 0;
 		unsigned int more = place_text(frames[i].place, place, sizeof(place));
 
-		if (length + blank + bytes + more >= spile_script.string_bytes)
+		if (length + blank + bytes + more >= spile_script.string_bytes) {
+			spile_cpu_of(c)->stacks_cut++;
 			break;
+		}
 		if (blank)
 			out[length++] = ' ';
 		spile_put_hex(out + length, frames[i].address);
@@ -236,7 +238,7 @@ void spile_fn___print_user_addresses(struct spile_context *c, struct spile_strin
 
 	/* What a walk has left there is taken anew. */
 	spile_cpu_of(c)->stack_kind = SPILE_STACK_NONE;
-	while (count < SPILE_STACK_FRAMES && next_frame(c, &addresses, &frames[count]))
+	while (count < spile_script.stack_frames && next_frame(c, &addresses, &frames[count]))
 		count++;
 	print_frames(c, SPILE_STACK_FULL, frames, count);
 }
@@ -282,7 +284,7 @@ unsigned int spile_fn___sprint_user_addresses(struct spile_context *c,
 	struct spile_user_frame frame;
 	unsigned int count = 0;
 
-	while (count++ < SPILE_STACK_FRAMES && next_frame(c, &addresses, &frame))
+	while (count++ < spile_script.stack_frames && next_frame(c, &addresses, &frame))
 		put_user_line(&text, frame.address);
 	return give_user_buffer(c, &text, out);
 }
@@ -296,7 +298,7 @@ unsigned int spile_fn_fold_ustack(struct spile_context *c, struct spile_string a
 	char hex[24];
 
 	spile_cpu_of(c)->stack_kind = SPILE_STACK_NONE;
-	while (count < SPILE_STACK_FRAMES && next_frame(c, &addresses, &frames[count]))
+	while (count < spile_script.stack_frames && next_frame(c, &addresses, &frames[count]))
 		count++;
 	while (count--) {
 		spile_put_hex(hex, frames[count].address);

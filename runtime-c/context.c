@@ -110,8 +110,8 @@ static size_t layout(struct spile_cpu *cpu)
 	size_t registers = take(&at, spile_script.match_registers, sizeof(int));
 	size_t ends = take(&at, spile_script.match_groups, 2 * sizeof(int));
 	size_t matched = take(&at, spile_script.match_groups ? spile_script.string_bytes : 0, 1);
-	size_t stack = take(&at, SPILE_STACK_FRAMES, sizeof(unsigned long));
-	size_t user_stack = take(&at, spile_script.user_stacks ? SPILE_STACK_FRAMES : 0,
+	size_t stack = take(&at, spile_script.stack_frames, sizeof(unsigned long));
+	size_t user_stack = take(&at, spile_script.user_stacks ? spile_script.stack_frames : 0,
 				 sizeof(struct spile_user_frame));
 	size_t walk_mappings = take(&at, spile_script.user_stacks ? SPILE_WALK_MAPPINGS : 0,
 				    spile_walk_mapping_bytes());

@@ -68,7 +68,7 @@ struct spile_cpu {
 	char *message;			/* spile_message_bytes() */
 	/* spile_script.string_bytes; what tokenize() has still to split */
 	char *tokens;
-	unsigned long *stack;		/* SPILE_STACK_FRAMES of them */
+	unsigned long *stack;		/* spile_script.stack_frames of them */
 	struct spile_user_frame *user_stack;	/* as many; none if the script takes none */
 	struct spile_walk_mapping *walk_mappings; /* user_stack.c; SPILE_WALK_MAPPINGS of them */
 	char *symbol;			/* SPILE_SYMBOL_TEXT bytes */
@@ -91,6 +91,8 @@ struct spile_cpu {
 	/* what stack, or user_stack, holds in this run */
 	enum { SPILE_STACK_NONE, SPILE_STACK_KERNEL, SPILE_STACK_USER } stack_kind;
 	unsigned int stack_count;
+	u64 stacks_deep;		/* had more than spile_script.stack_frames */
+	u64 stacks_cut;			/* as text longer than string_bytes */
 	/* procfs.c: of the file that a handler is run for, else 0 */
 	struct spile_procfs *procfs;
 	/* run-time minus link-time addresses of the program that the probe is in */

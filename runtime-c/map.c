@@ -61,7 +61,8 @@ bool spile_map_matches(const struct spile_table *table, const struct spile_eleme
 			unsigned int length = READ_ONCE(slot->length);
 
 			if (length != keys[i].text.length ||
-			    !spile_same_text(slot->text, keys[i].text.text, length))
+			    !spile_same_text(spile_slot_text(slot, length), keys[i].text.text,
+					     length))
 				return false;
 		} else if (*(const spile_long *)mine != keys[i].number) {
 			return false;
@@ -215,19 +216,83 @@ static noinline unsigned int take_elsewhere(struct spile_table *table, struct sp
 	return number;
 }
 
-static void write_slot(struct spile_slot *slot, struct spile_string s)
+/* As long as a string can be. */
+static inline struct spile_string within_limit(struct spile_string s)
 {
-	unsigned int length = s.length;
+	s.length = min(s.length, spile_script.string_bytes - 1);
+	return s;
+}
 
-	if (length >= spile_script.string_bytes)
-		length = spile_script.string_bytes - 1;
-	memmove(slot->text, s.text, length);	/* may be this very slot's */
-	slot->text[length] = 0;
-	WRITE_ONCE(slot->length, length);
+static inline bool is_long_text(struct spile_string s)
+{
+	return spile_unlikely(s.length >= spile_script.slot_bytes);
+}
+
+/* kept: of a long text, its number. */
+static void write_slot(struct spile_slot *slot, struct spile_string s, unsigned int kept)
+{
+	if (is_long_text(s)) {
+		WRITE_ONCE(slot->kept, kept);
+	} else {
+		memmove(slot->text, s.text, s.length);	/* may be this very slot's */
+		slot->text[s.length] = 0;
+	}
+	WRITE_ONCE(slot->length, s.length);
+}
+
+/* The first words of a long text, as many as an element has room for. */
+static struct spile_string first_words(struct spile_string s)
+{
+	unsigned int length = spile_script.slot_bytes - 1;
+
+	s.length = length;
+	while (length && s.text[length] != ' ')
+		length--;
+	if (length)
+		s.length = length;
+	return s;
+}
+
+/* A value. Where a long one has no room, its first words, and that is counted. */
+static void write_value(struct spile_slot *slot, struct spile_string s)
+{
+	unsigned int kept = 0;
+
+	s = within_limit(s);
+	if (is_long_text(s)) {
+		kept = spile_keep_text(s);
+		if (!kept) {
+			__atomic_fetch_add(&spile_kept.cut, 1, __ATOMIC_RELAXED);
+			s = first_words(s);
+		}
+	}
+	write_slot(slot, s, kept);
+}
+
+/* What an element is numbered whose key has no room: it is counted, and not made. */
+enum { NOT_KEPT = ~0u };
+
+/* Numbers of the keys that are long texts. False: there is no room for one. */
+static inline bool keep_keys(const struct spile_map *map, const union spile_key *keys,
+			     unsigned int *kept)
+{
+	unsigned int i;
+
+	for (i = 0; i < map->keys; i++) {
+		kept[i] = 0;
+		if (!(map->string_keys >> i & 1) || !is_long_text(within_limit(keys[i].text)))
+			continue;
+		kept[i] = spile_keep_text(within_limit(keys[i].text));
+		if (!kept[i]) {
+			__atomic_fetch_add(&spile_kept.refused, 1, __ATOMIC_RELAXED);
+			return false;
+		}
+	}
+	return true;
 }
 
 static void write_keys(struct spile_table *table, struct spile_element *element,
-		       const union spile_key *keys)
+		       const union spile_key *keys, const unsigned int *kept)
 {
 	const struct spile_map *map = table->map;
 	unsigned int i;
@@ -236,7 +301,7 @@ static void write_keys(struct spile_table *table, struct spile_element *element,
 		void *mine = spile_element_key(table, element, i);
 
 		if (map->string_keys >> i & 1)
-			write_slot(mine, keys[i].text);
+			write_slot(mine, within_limit(keys[i].text), kept[i]);
 		else
 			*(spile_long *)mine = keys[i].number;
 	}
@@ -270,18 +335,22 @@ static __always_inline void link_element(struct spile_table *table, struct spile
 }
 
 /*
- * An element of a striped table for new keys, 0 if it is full: nobody looks for one in a stripe
- * but who holds it. Its value is the last one's.
+ * An element of a striped table for new keys, 0 if it is full, or NOT_KEPT: nobody looks for one
+ * in a stripe but who holds it. Its value is the last one's.
  */
 static __always_inline unsigned int make_in_stripe(struct spile_context *c,
 						   struct spile_table *table,
 						   const union spile_key *keys, unsigned int hash)
 {
 	struct spile_stripe *stripe = spile_stripe_of(table, hash);
-	unsigned int number = take_deleted(table, stripe);
+	unsigned int kept[SPILE_MAX_KEYS];
 	struct spile_element *element;
+	unsigned int number;
 	__u64 now;
 
+	if (!table->single_long && !keep_keys(table->map, keys, kept))
+		return NOT_KEPT;
+	number = take_deleted(table, stripe);
 	if (spile_unlikely(!number)) {
 		number = take_elsewhere(table, stripe);
 		if (!number)
@@ -291,7 +360,7 @@ static __always_inline unsigned int make_in_stripe(struct spile_context *c,
 	if (table->single_long)
 		*(spile_long *)(element + 1) = keys[0].number;
 	else
-		write_keys(table, element, keys);
+		write_keys(table, element, keys, kept);
 	element->hash = hash;
 	now = spile_map_moment(c);
 	stripe->sequence = now > stripe->sequence ? now : stripe->sequence + 1;
@@ -300,19 +369,22 @@ static __always_inline unsigned int make_in_stripe(struct spile_context *c,
 }
 
 /*
- * An element for new keys; 0 when the table is full. Its value is left from its last use, or 0 if
- * counted.
+ * An element for new keys; 0 when the table is full, or NOT_KEPT. Its value is left from its last
+ * use, or 0 if counted.
  */
 static unsigned int make_element(struct spile_context *c, struct spile_table *table,
 				 const union spile_key *keys, unsigned int hash)
 {
 	const struct spile_map *map = table->map;
 	struct spile_stripe *stripe = spile_stripe_of(table, hash);
+	unsigned int kept[SPILE_MAX_KEYS];
 	struct spile_element *element;
 	unsigned int number;
 
 	if (table->stripes_bytes)
 		return make_in_stripe(c, table, keys, hash);
+	if (!keep_keys(map, keys, kept))
+		return NOT_KEPT;
 	if (stripe->free) {
 		number = stripe->free;
 		element = spile_element(table, number);
@@ -339,7 +411,7 @@ static unsigned int make_element(struct spile_context *c, struct spile_table *ta
 		return 0;
 	}
 
-	write_keys(table, element, keys);
+	write_keys(table, element, keys, kept);
 	if (map->counted)
 		*(spile_long *)spile_element_value(table, element) = 0;
 	element->hash = hash;
@@ -362,7 +434,21 @@ static void fail_overflow(struct spile_context *c, const struct spile_map *map)
 		spile_fail_text(c, "Array overflow, check MAXMAPENTRIES");
 }
 
-/* Finds or adds the element; *made: it was added. 0 and an error if there is no room. */
+/* The number of an element that was to be made: 0 if it was not, an error if the table is full. */
+static inline unsigned int made_number(struct spile_context *c, const struct spile_table *table,
+				       unsigned int number)
+{
+	if (spile_unlikely(number == NOT_KEPT))
+		return 0;
+	if (spile_unlikely(!number))
+		fail_overflow(c, table->map);
+	return number;
+}
+
+/*
+ * Finds or adds the element; *made: it was added. 0 if there is no room: an error, unless it is
+ * the key that has none.
+ */
 static inline unsigned int find_or_make(struct spile_context *c, struct spile_table *table,
 					const union spile_key *keys, bool *made)
 {
@@ -372,9 +458,7 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 	*made = false;
 	if (spile_unlikely(!number)) {
 		*made = true;
-		number = make_element(c, table, keys, hash);
-		if (!number)
-			fail_overflow(c, table->map);
+		number = made_number(c, table, make_element(c, table, keys, hash));
 	}
 	return number;
 }
@@ -409,12 +493,11 @@ struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_tabl
 	found.number = find_element(table, keys, hash);
 	if (!found.number)
 		found.number = make_element(c, table, keys, hash);
-	if (found.number)
+	if (found.number && found.number != NOT_KEPT)
 		found.generation = spile_element(table, found.number)->generation;
 	/* Release: publishes the chains; pairs with the cmpxchg() in begin_making(). */
 	smp_store_release(&table->making, 0);
-	if (!found.number)
-		fail_overflow(c, table->map);
+	found.number = made_number(c, table, found.number);
 	return found;
 }
 
@@ -506,15 +589,14 @@ int spile_map_hold_long(struct spile_context *c, const struct spile_map *map,
 char *spile_held_make(struct spile_context *c, const struct spile_map *map, struct spile_held *held)
 {
 	struct spile_table *table = spile_table_of(map);
-	unsigned int number = make_in_stripe(c, table, held->keys, held->hash);
+	unsigned int number = made_number(c, table, make_in_stripe(c, table, held->keys,
+								   held->hash));
 	char *value;
 
-	if (spile_unlikely(!number)) {
-		fail_overflow(c, map);
+	if (spile_unlikely(!number))
 		return NULL;
-	}
 	value = spile_element_value(table, spile_element(table, number));
-	/* A number, or a text's length and its first bytes. */
+	/* A number, or a text's length and number. */
 	*(spile_long *)value = 0;
 	held->number = number;
 	held->value = value;
@@ -544,7 +626,7 @@ void spile_held_set_text(struct spile_context *c, const struct spile_map *map,
 	char *at = held->value ? held->value : spile_held_make(c, map, held);
 
 	if (at)
-		write_slot((struct spile_slot *)at, value);
+		write_value((struct spile_slot *)at, value);
 }
 
 spile_long spile_map_long(struct spile_context *c, const struct spile_map *map,
@@ -623,7 +705,7 @@ void spile_map_set_text(struct spile_context *c, const struct spile_map *map,
 	unsigned int number = find_or_make(c, table, keys, &made);
 
 	if (number)
-		write_slot(spile_element_value(table, spile_element(table, number)), value);
+		write_value(spile_element_value(table, spile_element(table, number)), value);
 }
 
 static noinline spile_long add_any(struct spile_context *c, struct spile_table *table,

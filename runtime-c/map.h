@@ -2,7 +2,8 @@
 /*
  * Arrays and aggregates: one table for each spile_map of the script. All memory
  * is made at load (map_init.c); map.c finds, makes and deletes elements, stats.c
- * feeds and reads aggregates, counts.c counts, iterate.c walks and sorts. These four
+ * feeds and reads aggregates, counts.c counts, iterate.c walks and sorts, kept_text.c has
+ * long texts. These five
  * compile in user space too, where tests/maps.c has its own contexts and memory.
  *
  * A table of numbers or strings is used under its global's lock alone, or, if it is
@@ -17,6 +18,7 @@
 #ifndef SPILE_MAP_H
 #define SPILE_MAP_H
 
+#include "kept_text.h"
 #include "portable.h"
 #include "script.h"
 
@@ -62,9 +64,10 @@ struct spile_element {
 	__u64 sequence;		/* of its making: counts up */
 };
 
-/* A string key or value: as long as spile_script.string_bytes allows. */
+/* A string key or value: below spile_script.slot_bytes here, a longer one in kept_text.c. */
 struct spile_slot {
 	unsigned int length;
+	unsigned int kept;		/* the longer one's number */
 	char text[];
 };
 
@@ -170,15 +173,26 @@ static inline void *spile_element_value(const struct spile_table *table,
 	return (char *)element + table->value;
 }
 
+/*
+ * Where a text of that length, which has been read from the slot, is. If another CPU is
+ * replacing it, what is there can be any text, but can be read.
+ */
+static inline const char *spile_slot_text(const struct spile_slot *slot, unsigned int length)
+{
+	return spile_likely(length < spile_script.slot_bytes) ?
+		       slot->text :
+		       spile_kept_at(READ_ONCE(slot->kept));
+}
+
 static inline struct spile_string spile_slot_string(const struct spile_slot *slot)
 {
-	return (struct spile_string){ slot->text, slot->length };
+	return (struct spile_string){ spile_slot_text(slot, slot->length), slot->length };
 }
 
 /* Bytes of a string slot in an element. */
 static inline unsigned int spile_slot_bytes(void)
 {
-	return (sizeof(struct spile_slot) + spile_script.string_bytes + 7) & ~7u;
+	return (sizeof(struct spile_slot) + spile_script.slot_bytes + 7) & ~7u;
 }
 
 /* The element with these keys, 0 if there is none. Bounded by the elements of one bucket. */
@@ -186,7 +200,7 @@ unsigned int spile_map_find(const struct spile_table *table, const union spile_k
 
 /*
  * The same for whoever feeds an aggregate: made if absent; 0 and an error if it
- * cannot be. generation: of the element that had the keys when it was looked at.
+ * cannot be, or without an error if its key has no room (kept_text.h). generation: of the element that had the keys when it was looked at.
  * _new: where spile_find_concurrently() (map_find.h) has found none.
  */
 struct spile_found {

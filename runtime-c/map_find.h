@@ -149,7 +149,7 @@ static __always_inline bool spile_is_text(const struct spile_table *table,
 
 	(void)table;
 	return element->hash == hash && length == keys[0].text.length &&
-	       spile_same_text(slot->text, keys[0].text.text, length);
+	       spile_same_text(spile_slot_text(slot, length), keys[0].text.text, length);
 }
 
 /*

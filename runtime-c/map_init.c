@@ -11,6 +11,7 @@
 #include <linux/vmalloc.h>
 
 #include "context.h"
+#include "kept_text.h"
 #include "map.h"
 #include "map_init.h"
 #include "session.h"
@@ -71,6 +72,24 @@ static int make_table(struct spile_table *table)
 	return 0;
 }
 
+static int make_kept(void)
+{
+	char *memory;
+	unsigned int i;
+
+	if (!spile_script.kept_bytes)
+		return 0;
+	memory = __vmalloc(spile_kept_bytes(spile_script.kept_bytes),
+			   GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!memory)
+		return -ENOMEM;
+	get_random_bytes(spile_kept.seeds, sizeof(spile_kept.seeds));
+	for (i = 0; i < ARRAY_SIZE(spile_kept.seeds); i++)
+		spile_kept.seeds[i] |= 1;
+	spile_kept_begin(memory, spile_script.kept_bytes);
+	return 0;
+}
+
 static int make_areas(size_t local)
 {
 	int i;
@@ -92,7 +111,7 @@ static int make_areas(size_t local)
 
 int spile_maps_init(void)
 {
-	size_t shared, local;
+	size_t shared, local, kept = 0;
 	unsigned int i;
 	int error = 0;
 
@@ -102,9 +121,14 @@ int spile_maps_init(void)
 	spile_tables = vzalloc(array_size(spile_script.map_count, sizeof(*spile_tables)));
 	if (!spile_tables)
 		return -ENOMEM;
-	shared = lay_out(&local);
+	if (spile_script.kept_bytes)
+		kept = spile_kept_bytes(spile_script.kept_bytes);
+	if (check_add_overflow(lay_out(&local), kept, &shared))
+		shared = SIZE_MAX;
 	if (!spile_session_affords("arrays", shared, local))
 		error = -ENOMEM;
+	if (!error)
+		error = make_kept();
 	for (i = 0; i < spile_script.map_count && !error; i++)
 		error = make_table(&spile_tables[i]);
 	if (!error && local)
@@ -135,4 +159,7 @@ void spile_maps_exit(void)
 			vfree(spile_tables[i].elements - spile_tables[i].stripes_bytes);
 	vfree(spile_tables);
 	spile_tables = NULL;
+	/* Buckets are at its beginning. */
+	vfree(spile_kept.buckets);
+	spile_kept.buckets = NULL;
 }

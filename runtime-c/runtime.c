@@ -60,6 +60,7 @@
 #include "record.c"
 
 #include "map_init.c"
+#include "kept_text.c"
 #include "map.c"
 #include "stats.c"
 #include "counts.c"
@@ -75,6 +76,7 @@
 #include "histogram.c"
 #include "pretty.c"
 #include "stack.c"
+#include "stack_report.c"
 #include "user_maps.c"
 #include "user_files.c"
 #include "user_stack.c"

@@ -753,6 +753,10 @@ struct spile_script {
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
+	/* as string_bytes, of what an array's element has room for; longer texts are elsewhere: */
+	unsigned int slot_bytes;
+	unsigned int kept_bytes;		/* memory for those; 0: slot_bytes is string_bytes */
+	unsigned int stack_frames;		/* MAXBACKTRACE: of a stack, at most SPILE_STACK_FRAMES */
 	/* maximum registers of a pattern with groups */
 	unsigned int match_registers;
 	/* maximum groups of a pattern, including the whole match; 0: matched() is not used */
@@ -1001,6 +1005,12 @@ char *spile_put_string(char *at, struct spile_string s);
  */
 char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first,
 		      spile_long most);
+/*
+ * The addresses in a text of backtrace(), each with the time for SPILE_SYMBOL. Room needed:
+ * spile_stored_part().
+ */
+char *spile_put_stored_stack(char *at, struct spile_string addresses);
+unsigned int spile_stored_part(struct spile_string addresses);
 /* Frames of the user stack. Room needed: SPILE_STRING_PART(16 * SPILE_STACK_FRAMES). */
 char *spile_put_user_stack(struct spile_context *c, char *at);
 /* An address of user space as a frame. Room needed: SPILE_STRING_PART(16). */

@@ -19,6 +19,7 @@
 #include "session.h"
 #include "setting.h"
 #include "site.h"
+#include "stack_report.h"
 
 int spile_session_state __read_mostly = SPILE_STATE_LOADED;
 
@@ -213,6 +214,7 @@ int spile_session_stop(void)
 		spile_sites_in_order(SPILE_PROBE_END, run_end);
 		if (READ_ONCE(spile_session.failed))
 			spile_sites_in_order(SPILE_PROBE_ERROR, run_error);
+		spile_stacks_report();
 	}
 	WRITE_ONCE(spile_session_state, SPILE_STATE_STOPPED);
 	spile_ring_wake_all();

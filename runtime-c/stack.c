@@ -28,6 +28,14 @@ static bool is_own(unsigned long address)
 }
 
 #ifdef SPILE_HAVE_UNWIND_START
+/* The walk has ended with so many frames. */
+static void note_depth(struct spile_context *c, struct unwind_state *state, unsigned int count)
+{
+	if (unlikely(count == spile_script.stack_frames) && !unwind_done(state) &&
+	    unwind_get_return_address(state))
+		spile_cpu_of(c)->stacks_deep++;
+}
+
 static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsigned long *frames)
 {
 	struct unwind_state state;
@@ -42,7 +50,8 @@ static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsign
 		frames[count++] = instruction_pointer(regs) -
 				  (c->probe->kind == SPILE_PROBE_KPROBE ? BREAKPOINT_BYTES : 0);
 	for (unwind_start(&state, current, regs, NULL);
-	     count < SPILE_STACK_FRAMES && !unwind_done(&state); unwind_next_frame(&state)) {
+	     count < spile_script.stack_frames && !unwind_done(&state);
+	     unwind_next_frame(&state)) {
 		address = unwind_get_return_address(&state);
 		if (!address)
 			break;
@@ -50,28 +59,33 @@ static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsign
 			continue;
 		frames[count++] = address;
 	}
+	note_depth(c, &state, count);
 	return count;
 }
 
 /* Of a task that does not run: of one that does on another CPU the unwinder gives nothing. */
-static unsigned int unwind_task(struct task_struct *task, unsigned long *frames)
+static unsigned int unwind_task(struct spile_context *c, struct task_struct *task,
+				unsigned long *frames)
 {
 	struct unwind_state state;
 	unsigned int count = 0;
 	unsigned long address;
 
 	for (unwind_start(&state, task, NULL, NULL);
-	     count < SPILE_STACK_FRAMES && !unwind_done(&state); unwind_next_frame(&state)) {
+	     count < spile_script.stack_frames && !unwind_done(&state);
+	     unwind_next_frame(&state)) {
 		address = unwind_get_return_address(&state);
 		if (!address)
 			break;
 		frames[count++] = address;
 	}
+	note_depth(c, &state, count);
 	return count;
 }
 #else
 /* No kernel without the unwinder's functions lets a module ask for another task's stack. */
-static unsigned int unwind_task(struct task_struct *task, unsigned long *frames)
+static unsigned int unwind_task(struct spile_context *c, struct task_struct *task,
+				unsigned long *frames)
 {
 	return 0;
 }
@@ -79,9 +93,11 @@ static unsigned int unwind_task(struct task_struct *task, unsigned long *frames)
 /* From here on: up to the probed place there are frames of the kernel's probes too. */
 static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsigned long *frames)
 {
-	unsigned int count = stack_trace_save(frames, SPILE_STACK_FRAMES, 0);
+	unsigned int count = stack_trace_save(frames, spile_script.stack_frames, 0);
 	unsigned int first = 0;
 
+	if (count == spile_script.stack_frames)
+		spile_cpu_of(c)->stacks_deep++;
 	while (first < count && is_own(frames[first]))
 		first++;
 	memmove(frames, frames + first, (count - first) * sizeof(*frames));
@@ -142,7 +158,7 @@ unsigned int spile_stack_task(struct spile_context *c, unsigned long address,
 	rcu_read_lock();
 	task = living_task(address);
 	if (task)
-		cpu->stack_count = unwind_task(task, cpu->stack);
+		cpu->stack_count = unwind_task(c, task, cpu->stack);
 	rcu_read_unlock();
 	return cpu->stack_count;
 }

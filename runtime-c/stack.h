@@ -12,7 +12,7 @@ enum { SPILE_STACK_TEXT = 8192 };	/* bytes of a stack as a string value, before 
  * The stack of the code that the handler interrupts: the address of the probed
  * instruction, or of what called the tracepoint, and then return addresses.
  * Taken once in a handler's run. Owner of the context; bounded by
- * SPILE_STACK_FRAMES unwinding steps.
+ * spile_script.stack_frames unwinding steps.
  */
 unsigned int spile_stack_kernel(struct spile_context *c, const unsigned long **frames);
 /*

@@ -311,9 +311,13 @@ static void walk_frames(struct user_walk *walk)
 	executable = locate(walk);
 	/* The innermost frame is reported wherever it is. */
 	add_frame(walk);
-	while (executable && cpu->stack_count < SPILE_STACK_FRAMES && step(walk)) {
+	while (executable && step(walk)) {
 		walk->regs = NULL;
 		executable = locate(walk);
+		if (executable && cpu->stack_count == spile_script.stack_frames) {
+			cpu->stacks_deep++;
+			break;
+		}
 		if (executable)
 			add_frame(walk);
 	}

@@ -23,7 +23,7 @@ unsigned int spile_walk_mapping_bytes(void);
  * addresses. By the tables of the files that it leads through (user_files.h); where there
  * is none, by frame pointers. A frame that is not in memory that may be executed ends it.
  * Taken once in a handler's run. 0 in kernel threads. Owner of the context; bounded by
- * SPILE_STACK_FRAMES steps.
+ * spile_script.stack_frames steps.
  */
 unsigned int spile_stack_user(struct spile_context *c, const struct spile_user_frame **frames);
 /* The same from these registers on. Taken anew each time. */

@@ -11,7 +11,7 @@
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
 
-#define SPILE_ABI_VERSION 4
+#define SPILE_ABI_VERSION 5
 
 /*
  * The control device of module NAME is the misc device "spile-NAME", its node
@@ -500,7 +500,7 @@ struct spile_record {
  * with OF_USER by where it is (SPILE_PLACE_SHIFT).
  */
 #define SPILE_FORMAT_STACK 0xfffffffeu
-#define SPILE_STACK_FRAMES 64		/* maximum addresses of one stack */
+#define SPILE_STACK_FRAMES 128		/* maximum addresses of one stack */
 enum spile_stack_flag {
 	SPILE_STACK_OF_USER = 1,	/* of user space */
 	SPILE_STACK_FULL = 2,		/* " 0xADDRESS : " before each name */
@@ -561,6 +561,11 @@ enum spile_named {
 	/* memory, 8 bytes for each address: printed in hex, separated by blanks */
 	SPILE_NAMED_ADDRESSES = 'A',
 	SPILE_NAMED_STACK = 'K',	/* the same: a line for each, as for DATA */
+	/*
+	 * memory, 16 bytes for each, the address and a time as in a stack with STACK_STORED:
+	 * a line for each, as for DATA
+	 */
+	SPILE_NAMED_STORED_STACK = 'S',
 	/*
 	 * Of user space. Memory, 16 bytes for each frame, the address and where it is
 	 * (SPILE_PLACE_SHIFT): a line for each

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * map.c, stats.c, counts.c and iterate.c in user space, under sanitizers: random operations
+ * kept_text.c, map.c, stats.c, counts.c and iterate.c in user space, under sanitizers: random operations
  * against a model that is a plain list, aggregates against plain arithmetic, and
  * several CPUs (threads) feeding one array at once. Prints what differs and exits with
  * 1.
  *
- *     cc -fsanitize=address,undefined -pthread -o maps maps.c ../map.c ../stats.c
- * ../counts.c ../iterate.c ../string.c && ./maps
+ *     cc -fsanitize=address,undefined -pthread -o maps maps.c ../kept_text.c
+ * ../map.c ../stats.c ../counts.c ../iterate.c ../string.c && ./maps
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -18,9 +18,11 @@
 #include "../stats.h"
 #include "../stripe.h"
 
-enum { CPUS = 4, STRING_BYTES = 24, MOST = 64 };
+enum { CPUS = 4, STRING_BYTES = 64, SLOT_BYTES = 24, KEPT_BYTES = 1 << 16, MOST = 64 };
 
-const struct spile_script spile_script = { .string_bytes = STRING_BYTES };
+const struct spile_script spile_script = {
+	.string_bytes = STRING_BYTES, .slot_bytes = SLOT_BYTES, .kept_bytes = KEPT_BYTES
+};
 
 static struct spile_context contexts[CPUS];
 static char failure[CPUS][128];
@@ -97,6 +99,17 @@ static uint64_t draw(uint64_t below)
 	return random_state % below;
 }
 
+static char *kept_memory;
+
+static void load_kept(unsigned int bytes)
+{
+	free(kept_memory);
+	kept_memory = calloc(1, spile_kept_bytes(bytes));
+	spile_kept.seeds[0] = draw(UINT64_MAX) | 1;
+	spile_kept.seeds[1] = draw(UINT64_MAX) | 1;
+	spile_kept_begin(kept_memory, bytes);
+}
+
 static void load(const struct spile_map *map)
 {
 	size_t local = 0;
@@ -122,6 +135,7 @@ static void load(const struct spile_map *map)
 	if (map->value == SPILE_VALUE_STATS && !map->keys)
 		spile_stats_reset_everywhere(spile_tables);
 	memset(contexts, 0, sizeof(contexts));
+	load_kept(KEPT_BYTES);
 }
 
 static void unload(void)
@@ -161,6 +175,9 @@ static void draw_value(struct value *value, unsigned int variety)
 		"", "a", "b", "ab", "abc", "abcd", "abce", "abcdefg", "abcdefgh", "abcdefgi",
 		"bbcdefgh",
 		"abcdefghijklmnop", "abcdefghijklmnopq", "abcdefghijklmnopqrstuvw", "\xff", "a\xff",
+		/* Longer than an element. */
+		"abcdefghijklmnopqrstuvwx", "abcdefghijklmnopqrstuvwy",
+		"abcdefghijklmnopqrstuvwxabcdefghijklmnopqrstuvwxabcdefghijklmno",
 	};
 	static const spile_long numbers[] = {
 		0, 1, -1, INT64_MAX, INT64_MIN, 2, 1ll << 32, -(1ll << 32), 1ll << 63,
@@ -941,6 +958,13 @@ enum { THREADS = CPUS - 1, ROUNDS = 200000, SHARED_KEYS = 500 };
 static const struct spile_map *shared_map;
 static spile_long fed[CPUS][SHARED_KEYS];
 
+/* One in three is longer than an element. */
+static void name_key(struct value *text, unsigned int k)
+{
+	snprintf(text->text, sizeof(text->text), "process-%u%s", k,
+		 k % 3 ? "" : " 0xffffffff81234567 0xffffffff81234568");
+}
+
 static void *feed_on(void *argument)
 {
 	struct spile_context *c = argument;
@@ -957,7 +981,7 @@ static void *feed_on(void *argument)
 		state ^= state >> 7;
 		state ^= state << 17;
 		k = state % SHARED_KEYS;
-		snprintf(text.text, sizeof(text.text), "process-%u", k);
+		name_key(&text, k);
 		key.number = k;
 		if (shared_map->string_keys)
 			key.text = string_of(&text);
@@ -990,7 +1014,7 @@ static void at_once(const struct spile_map *map)
 		union spile_key key = { .number = k };
 		spile_long all = 0, count;
 
-		snprintf(text.text, sizeof(text.text), "process-%u", k);
+		name_key(&text, k);
 		if (map->string_keys)
 			key.text = string_of(&text);
 		for (cpu = 0; cpu < CPUS; cpu++)
@@ -1137,6 +1161,56 @@ static void out_of_statements(void)
 	unload();
 }
 
+/* Without room for a long key there is no element, and a long value is cut; both are counted. */
+static void no_room_for_texts(void)
+{
+	static const struct spile_map map = {
+		.name = "full",
+		.keys = 1,
+		.string_keys = 1,
+		.entries = MOST,
+		.value = SPILE_VALUE_STRING
+	};
+	static const struct spile_map counted = {
+		.name = "counted", .keys = 1, .string_keys = 1, .entries = MOST, .counted = 1
+	};
+	struct spile_context *c = &contexts[0];
+	struct value text;
+	union spile_key key;
+	unsigned int i;
+
+	load(&map);
+	/* Three texts of 46 or 47 bytes, each with what stands before it. */
+	load_kept(8 + 3 * 64);
+	for (i = 0; i < 30; i += 3) {
+		name_key(&text, i);
+		key.text = string_of(&text);
+		spile_map_set_text(c, &map, &key, key.text);
+		/* The same again needs no more room. */
+		spile_map_set_text(c, &map, &key, key.text);
+		CHECK(!c->error && spile_map_has(c, &map, &key, 0) == (i < 9));
+		if (i < 9)
+			CHECK(spile_string_compare(spile_map_text(c, &map, &key), key.text) == 0);
+	}
+	CHECK(spile_table_count(spile_tables) == 3);
+	CHECK(spile_kept.refused == 14 && spile_kept.cut == 0);
+	key.text = SPILE_LITERAL("short");
+	spile_map_set_text(c, &map, &key, string_of(&text));
+	CHECK(spile_string_compare(spile_map_text(c, &map, &key), SPILE_LITERAL("process-27")) == 0);
+	CHECK(spile_kept.refused == 14 && spile_kept.cut == 1);
+	unload();
+
+	load(&counted);
+	load_kept(8 + 3 * 64);
+	for (i = 0; i < 300; i += 3) {
+		name_key(&text, i % 30);
+		key.text = string_of(&text);
+		count(c, &counted, &key, 1);
+	}
+	CHECK(!c->error && spile_kept.refused == 70 && spile_table_count(spile_tables) == 3);
+	unload();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct spile_map maps[] = {
@@ -1173,9 +1247,11 @@ int main(int argc, char **argv)
 		aggregates();
 		histograms();
 		out_of_statements();
+		no_room_for_texts();
 	}
 	for (i = 0; i < (argc == 1 ? 7 : 4); i++)
 		at_once(&maps[i]);
 	striped_at_once();
+	free(kept_memory);
 	return failures != 0;
 }

@@ -2,11 +2,12 @@
 
 //! `-D NAME=VALUE`: the limits that guard a script, with SystemTap's names and defaults.
 
+use spile_abi::format::STACK_FRAMES;
 use spile_core::plan::Limits;
 
 /// Names that [`read`] knows, for help and messages.
-pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, \
-     MAXSTRINGLEN, MAXTRYLOCK, MINSTACKSPACE, STP_ALIBI, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY, WHOLE_LOCKS";
+pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXBACKTRACE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, \
+     MAXSKIPPED, MAXSTACKBYTES, MAXSTRINGLEN, MAXTRACE, MAXTRYLOCK, MINSTACKSPACE, STP_ALIBI, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY, WHOLE_LOCKS";
 
 /// SystemTap's MAXACTION_INTERRUPTIBLE, if not given, is this many times MAXACTION.
 const INTERRUPTIBLE_FACTOR: u32 = 10;
@@ -34,10 +35,13 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             "KRETACTIVE" => limits.active_returns = small(1, 1 << 20)?,
             "MAXACTION" => actions = Some(small(1, most)?),
             "MAXACTION_INTERRUPTIBLE" => interruptible_actions = Some(small(1, most)?),
+            // The second is the name of older versions.
+            "MAXBACKTRACE" | "MAXTRACE" => limits.stack_frames = small(1, STACK_FRAMES)?,
             "MAXERRORS" => limits.max_errors = small(0, most)?,
             "MAXMAPENTRIES" => limits.map_entries = small(1, 1 << 24)?,
             "MAXNESTING" => limits.max_nesting = Some(small(1, 200)?),
             "MAXSKIPPED" => limits.max_skipped = small(0, most)?,
+            "MAXSTACKBYTES" => limits.kept_bytes = Some(small(4096, 1 << 30)?),
             "MAXSTRINGLEN" => limits.string_bytes = small(16, 65_536)?,
             "MAXTRYLOCK" => tries = Some(small(1, 1_000_000)?),
             "MINSTACKSPACE" => limits.least_stack = small(1024, 1 << 15)?,
@@ -109,6 +113,15 @@ mod tests {
         assert_eq!(wait(&["MAXTRYLOCK=1000"]), Ok(10_000_000));
         assert_eq!(wait(&["TRYLOCKDELAY=1", "MAXTRYLOCK=5"]), Ok(5_000));
         assert_eq!(wait(&["TRYLOCKDELAY=1000000", "MAXTRYLOCK=1000000"]), Ok(1_000_000_000));
+    }
+
+    #[test]
+    fn frames_of_a_stack() {
+        let frames = |defines: &[&str]| limits(defines).map(|limits| limits.stack_frames);
+        assert_eq!(frames(&[]), Ok(128));
+        assert_eq!(frames(&["MAXBACKTRACE=20"]), Ok(20));
+        assert_eq!(frames(&["MAXTRACE=1"]), Ok(1));
+        assert!(frames(&["MAXBACKTRACE=129"]).is_err() && frames(&["MAXTRACE=0"]).is_err());
     }
 
     #[test]

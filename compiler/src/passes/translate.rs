@@ -25,7 +25,7 @@ fn planned(session: &mut Session, program: &Program, mut naming: ModuleInfo) -> 
     let Some(sizes) = plan::stacks::sizes(&plan, fixed) else { return Ok(plan) };
     if sizes.cuts() {
         session.reporter.warn(&format!(
-            "a stack that is a key or a value has room for {} frames, deeper ones lose the outermost: -DMAXSTRINGLEN={} holds all, smaller arrays take less memory for it",
+            "a stack that is a key or a value has room for {} frames, deeper ones lose the outermost: -DMAXSTRINGLEN={} holds all",
             sizes.frames, sizes.whole
         ));
     }
@@ -33,6 +33,10 @@ fn planned(session: &mut Session, program: &Program, mut naming: ModuleInfo) -> 
         return Ok(plan);
     }
     naming.limits.string_bytes = sizes.string_bytes;
+    if let Some((slot_bytes, kept_bytes)) = sizes.kept {
+        naming.limits.slot_bytes = Some(slot_bytes);
+        naming.limits.kept_bytes = Some(kept_bytes);
+    }
     plan_once(session, program, naming)
 }
 

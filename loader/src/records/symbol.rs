@@ -157,6 +157,14 @@ impl<'k> Symbols<'k> {
                     text.push(b'\n');
                 }
             }
+            Named::StoredStack => {
+                for words in payload.bytes()?.unwrap_or_default().as_chunks::<16>().0 {
+                    let (address, time) = words.split_at(8);
+                    let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or_default();
+                    text.extend_from_slice(&self.find_of(word(address), 0, word(time)).text);
+                    text.push(b'\n');
+                }
+            }
             Named::UserStack | Named::UserText | Named::UserFolded => {
                 let part = payload.bytes()?.unwrap_or_default();
                 let mut text = Text::new(MAX_TEXT);
@@ -411,6 +419,10 @@ pub(crate) mod tests {
         assert_eq!(text(Named::Symbol, &7u64.to_le_bytes()).as_deref(), Ok("0x7"));
         assert_eq!(text(Named::Addresses, &part(&[0x1010, 7])).as_deref(), Ok("0x1010 0x7"));
         assert_eq!(text(Named::Stack, &part(&[0x1010, 7])).as_deref(), Ok("probed+0x10/0x100 [fake]\n0x7\n"));
+        assert_eq!(
+            text(Named::StoredStack, &part(&[0x1010, 0, 7, 0])).as_deref(),
+            Ok("probed+0x10/0x100 [fake]\n0x7\n")
+        );
         assert_eq!(text(Named::UserStack, &part(&[0x1010, 0])).as_deref(), Ok("0x1010\n"));
         assert_eq!(text(Named::UserText, b"\x0a\0\0\x000x10@1+110\0\0").as_deref(), Ok("main+0x10/0x100 [/bin/it]\n"));
         assert_eq!(text(Named::UserBuildId, &part(&[0x1010, Place::new(1, 0x110).0])).as_deref(), Ok("ab01"));

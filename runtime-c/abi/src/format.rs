@@ -77,6 +77,8 @@ pub enum Named {
     Addresses = b'A',
     /// The same: a line for each, as for [`Named::Data`].
     Stack = b'K',
+    /// Memory, 16 bytes for each address, it and a time as with [`crate::record::STACK_STORED`]: a line for each.
+    StoredStack = b'S',
     /// Of user space. Memory, 16 bytes for each frame, the address and its [`crate::record::Place`]: a line for each.
     UserStack = b'U',
     /// String, `0xADDRESS@FILE+OFFSET ...`: the same.
@@ -101,10 +103,10 @@ impl Named {
     /// `None`: another conversion.
     pub fn of(conversion: u8) -> Option<Named> {
         use Named::{
-            Addresses, Data, Module, Stack, Symbol, UserBuildId, UserData, UserFile, UserFileLine, UserFolded,
-            UserLine, UserStack, UserSymbol, UserText,
+            Addresses, Data, Module, Stack, StoredStack, Symbol, UserBuildId, UserData, UserFile, UserFileLine,
+            UserFolded, UserLine, UserStack, UserSymbol, UserText,
         };
-        let in_kernel = [Symbol, Data, Module, Addresses, Stack];
+        let in_kernel = [Symbol, Data, Module, Addresses, Stack, StoredStack];
         let in_user =
             [UserStack, UserText, UserFolded, UserSymbol, UserData, UserFile, UserLine, UserFileLine, UserBuildId];
         in_kernel.into_iter().chain(in_user).find(|named| *named as u8 == conversion)
@@ -112,7 +114,7 @@ impl Named {
 }
 
 /// Maximum addresses of one stack.
-pub const STACK_FRAMES: u32 = 64;
+pub const STACK_FRAMES: u32 = 128;
 
 /// Flags of a directive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

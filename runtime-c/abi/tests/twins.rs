@@ -129,6 +129,7 @@ fn numbers() -> Pairs {
         ("SPILE_NAMED_MODULE", Named::Module as u64),
         ("SPILE_NAMED_ADDRESSES", Named::Addresses as u64),
         ("SPILE_NAMED_STACK", Named::Stack as u64),
+        ("SPILE_NAMED_STORED_STACK", Named::StoredStack as u64),
         ("SPILE_NAMED_USER_STACK", Named::UserStack as u64),
         ("SPILE_NAMED_USER_TEXT", Named::UserText as u64),
         ("SPILE_NAMED_USER_FOLDED", Named::UserFolded as u64),

@@ -38,11 +38,12 @@ chain made 'stacks made'
 told made "write say called_back made_at_run_time made_user $begin"
 chain signal 'stacks signal'
 told signal "write say chain_inner on_signal ([^ ]+ )*(- )*(gsignal|raise) signal_inner signal_outer $begin"
-chain deep 'stacks deep 40'
-[ $(tr ' ' '\n' <deep.names | grep -c '^deep_down$') = 40 ] || wrong "deep"
+chain deep 'stacks deep 100'
+[ $(tr ' ' '\n' <deep.names | grep -c '^deep_down$') = 100 ] || wrong "deep"
 told deep "write say .* $begin"
-chain deeper 'stacks deep 100'
-[ $(grep -c ' : ' deeper.out) = 64 ] || wrong "deeper: not the most frames"
+chain deeper 'stacks deep 200'
+[ $(grep -c ' : ' deeper.out) = 128 ] || wrong "deeper: not the most frames"
+grep -q '^WARNING: [1-9][0-9]* stacks had more than 128 frames' deeper.err || wrong "deeper: not told"
 # Without symbols: as many frames, in that file.
 chain stripped 'stacks_stripped chain'
 [ $(grep -c 'bin/stacks_stripped+0x' stripped.out) = 6 ] || wrong "stripped"
@@ -53,9 +54,10 @@ grep -Eq '^data write\+0x[0-9a-f]+/0x[0-9a-f]+ \[/[^ ]*libc.so.6\]$' chain.out |
 grep -Eq '^callers 1 0$' chain.out || wrong "callers"
 
 name=stored
-spilerun stored.ko -c 'sh -c "stacks chain; stacks chain; stacks library; sleep 1; stacks library"' >stored.out 2>stored.err || wrong "stored: status $?"
+spilerun stored.ko -c 'sh -c "stacks chain; stacks chain; stacks library; sleep 1; stacks library; stacks deep 100"' >stored.out 2>stored.err || wrong "stored: status $?"
 grep -Eq '^folded all;_start;.*;main;chain_outer;chain_middle;chain_inner;say;write [12]$' stored.out || wrong "folded"
 grep -Eq '^ 0x[0-9a-f]+ : chain_middle\+0x[0-9a-f]+/0x[0-9a-f]+ \[/usr/bin/stacks\]$' stored.out || wrong "printed"
+grep -Eq '^folded all;_start;.*;main;(deep_down;){100}.*;write 1$' stored.out || wrong "folded, deep"
 grep -Eq '^library_outer\+0x[0-9a-f]+/0x[0-9a-f]+ \[/usr/lib/stacks/libstacks.so\]$' stored.out || wrong "text"
 
 name=samples

@@ -107,7 +107,7 @@ fn part(part: &Part) -> u64 {
     match part {
         Part::Long(_) => PART,
         Part::Text(_) => STRING,
-        Part::Stack { .. } | Part::UserStack => STACK,
+        Part::Stack { .. } | Part::StoredStack(_) | Part::UserStack => STACK,
         Part::UserFrame(_) => OBJECT,
         Part::Memory { .. } | Part::Pretty { .. } | Part::Histogram { .. } => OBJECT,
     }

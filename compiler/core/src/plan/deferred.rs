@@ -37,6 +37,8 @@ pub(super) enum NamedAddress {
     UserStack,
     /// Those in the text that the first expression is.
     Text,
+    /// The same, of the kernel.
+    KernelText,
 }
 
 impl Names<'_> {
@@ -108,6 +110,7 @@ pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<N
         "modname" => (Named::Module, NamedAddress::Address),
         "__stack_addresses" => (Named::Addresses, part(false)),
         "__sprint_stack" => (Named::Stack, NamedAddress::Stack { user: false, whole: true }),
+        "__sprint_addresses" => (Named::StoredStack, NamedAddress::KernelText),
         "usymname" => (Named::UserSymbol, NamedAddress::UserAddress),
         "usymdata" => (Named::UserData, NamedAddress::UserAddress),
         "usymfile" => (Named::UserFile, NamedAddress::UserAddress),

@@ -7,6 +7,13 @@
 pub struct Limits {
     /// MAXSTRINGLEN: bytes of a string with its NUL.
     pub string_bytes: u32,
+    /// As `string_bytes`, of what an element of an array has room for; longer strings are in memory of `kept_bytes`. None:
+    /// there are no longer ones.
+    pub slot_bytes: Option<u32>,
+    /// MAXSTACKBYTES: memory for strings that are longer than elements; None: as arrays need.
+    pub kept_bytes: Option<u32>,
+    /// MAXBACKTRACE: frames of a stack.
+    pub stack_frames: u32,
     /// MAXACTION_INTERRUPTIBLE, or MAXACTION where INTERRUPTIBLE is 0: statements of one handler run.
     pub max_actions: u32,
     /// MAXNESTING; None: what the script needs, 10 more if a function calls itself.
@@ -43,6 +50,9 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             string_bytes: 512,
+            slot_bytes: None,
+            kept_bytes: None,
+            stack_frames: spile_abi::format::STACK_FRAMES,
             max_actions: 10_000,
             max_nesting: None,
             max_errors: 0,

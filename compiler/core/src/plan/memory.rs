@@ -32,20 +32,29 @@ impl Bytes {
 
 /// The memory of the arrays and aggregates of a plan.
 pub fn of(plan: &Plan) -> Bytes {
+    let limits = &plan.naming.limits;
+    let kept = limits.slot_bytes.and(limits.kept_bytes).map_or(0, |bytes| of_kept(bytes, limits.string_bytes));
     let maps = plan.globals.iter().filter_map(|global| match &global.storage {
-        Storage::Map(map) => Some(of_map(map, plan.naming.limits.string_bytes)),
+        Storage::Map(map) => Some(of_map(map, limits.slot_bytes.unwrap_or(limits.string_bytes))),
         Storage::Variable { .. } => None,
     });
-    maps.fold(Bytes::default(), |sum, map| Bytes {
+    maps.fold(Bytes { shared: kept, each_cpu: 0 }, |sum, map| Bytes {
         shared: sum.shared.saturating_add(map.shared),
         each_cpu: sum.each_cpu.saturating_add(map.each_cpu),
     })
 }
 
-fn of_map(map: &Map, string_bytes: u32) -> Bytes {
+/// As `spile_kept_bytes()` (runtime-c/kept_text.c).
+fn of_kept(bytes: u32, string_bytes: u32) -> u64 {
+    let buckets = u64::from(bytes.div_ceil(1024)).next_power_of_two().clamp(2, 1 << 20);
+    4 * buckets + u64::from(bytes) + 12 + u64::from(string_bytes) + 8
+}
+
+/// `slot_bytes`: of a string in an element.
+fn of_map(map: &Map, slot_bytes: u32) -> Bytes {
     let slot = |ty: Type| match ty {
         Type::Long => 8,
-        Type::String => (4 + u64::from(string_bytes)).next_multiple_of(8),
+        Type::String => (8 + u64::from(slot_bytes)).next_multiple_of(8),
     };
     let own = match map.contents {
         Contents::Stats(stats) => stats_bytes(stats),
@@ -108,6 +117,12 @@ mod tests {
         let counted = map(&[Type::String], Contents::Value(Type::Long), 3, true);
         assert_eq!(of_map(&counted, 512), Bytes { shared: (32 + 520 + 8) * 4 + 16, each_cpu: 16 * 4 });
         assert_eq!(of_map(&counted, 512).on(256), 560 * 4 + 16 + 64 * 256);
+    }
+
+    #[test]
+    fn texts_outside_of_elements() {
+        assert_eq!(of_kept(4096, 100), 4 * 4 + 4096 + 120);
+        assert_eq!(of_kept(4097, 100), 8 * 4 + 4097 + 120);
     }
 
     #[test]

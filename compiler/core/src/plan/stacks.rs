@@ -2,10 +2,8 @@
 
 //! Stacks as values. A print leaves their addresses to the loader; a key, or a string that the script processes, contains
 //! them in hex, and a string of the usual length would lose the outer frames: the root, which folded stacks need. Where a
-//! program stores stacks, its strings are long enough for whole ones. A hit costs what its own stack takes; arrays and
-//! frames take more memory.
-
-use spile_abi::format::STACK_FRAMES;
+//! program stores stacks, its strings are long enough for whole ones. Elements of arrays have the usual room, and what is
+//! longer is stored beside them, each text once (runtime-c/kept_text.c). A hit costs what its own stack takes.
 
 use super::code::{Argument, Callee, Instr, Value, each};
 use super::{Plan, Storage};
@@ -17,50 +15,65 @@ const FRAME: u32 = 19;
 const USER_FRAME: u32 = 31;
 /// Of a string without MAXSTRINGLEN.
 const LEAST: u32 = 512;
-/// What the arrays of a program may take for that, in all.
-const MOST: u64 = 64 << 20;
+/// Memory for long strings: for each element as many frames beside it,
+const FRAMES_KEPT: u64 = 48;
+/// but at least and at most so many bytes.
+const KEPT: (u64, u64) = (256 << 10, 32 << 20);
 
 /// The string sizes to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StringSizes {
     /// MAXSTRINGLEN.
     pub string_bytes: u32,
+    /// Of a string in an element, and memory for longer ones; None: there are none.
+    pub kept: Option<(u32, u32)>,
     /// Frames of a stack that fit.
     pub frames: u32,
+    /// Frames that stacks can have.
+    pub most: u32,
     /// MAXSTRINGLEN that all fit in.
     pub whole: u32,
 }
 
 impl StringSizes {
-    fn of(string_bytes: u32, frame: u32) -> StringSizes {
-        StringSizes { string_bytes, frames: (string_bytes / frame).min(STACK_FRAMES), whole: STACK_FRAMES * frame }
+    fn of(string_bytes: u32, frame: u32, most: u32) -> StringSizes {
+        let whole = most * frame;
+        StringSizes { string_bytes, kept: None, frames: (string_bytes / frame).min(most), most, whole }
     }
 
     /// Whether the outermost frames of deep stacks are lost.
     pub fn cuts(self) -> bool {
-        self.frames < STACK_FRAMES
+        self.frames < self.most
     }
 }
 
 /// For a plan that stores stacks of any depth as values; None: it does not. `fixed`: the user has set MAXSTRINGLEN.
 pub fn sizes(plan: &Plan, fixed: bool) -> Option<StringSizes> {
-    let now = plan.naming.limits.string_bytes;
+    let limits = &plan.naming.limits;
     let frame = plan.routines.iter().filter_map(|routine| keeps(&routine.code)).max()?;
-    let whole = STACK_FRAMES * frame;
-    if fixed || now >= whole {
-        return Some(StringSizes::of(now, frame));
+    let sizes = |bytes| StringSizes::of(bytes, frame, limits.stack_frames);
+    let whole = sizes(limits.string_bytes).whole;
+    if fixed || limits.string_bytes >= whole {
+        return Some(sizes(limits.string_bytes));
     }
-    let slots: u64 = plan.globals.iter().map(|global| strings_in(&global.storage)).sum();
-    let affordable = MOST.checked_div(slots).unwrap_or(u64::MAX).min(whole.into());
-    Some(StringSizes::of(u32::try_from(affordable).unwrap_or(whole).max(now), frame))
+    let elements: u64 = plan.globals.iter().map(|global| elements_with_strings(&global.storage)).sum();
+    let kept = (elements > 0).then(|| {
+        let bytes = elements.saturating_mul(FRAMES_KEPT * u64::from(frame)).clamp(KEPT.0, KEPT.1);
+        (limits.string_bytes, limits.kept_bytes.unwrap_or(u32::try_from(bytes).unwrap_or(u32::MAX)))
+    });
+    Some(StringSizes { kept, ..sizes(whole) })
 }
 
-/// Number of strings that an array has room for.
-fn strings_in(storage: &Storage) -> u64 {
-    let Storage::Map(map) = storage else { return 0 };
-    let keys = map.keys.iter().filter(|key| **key == Type::String).count() as u64;
-    let values = u64::from(matches!(map.contents, Contents::Value(Type::String)));
-    u64::from(map.entries) * (keys + values)
+/// Number of elements of an array with a string.
+fn elements_with_strings(storage: &Storage) -> u64 {
+    match storage {
+        Storage::Map(map)
+            if map.keys.contains(&Type::String) || matches!(map.contents, Contents::Value(Type::String)) =>
+        {
+            map.entries.into()
+        }
+        _ => 0,
+    }
 }
 
 /// The bytes of a frame in stacks that the code keeps; None: it keeps none of any depth.
@@ -89,9 +102,11 @@ mod tests {
 
     #[test]
     fn a_whole_stack_fits() {
-        assert!(!StringSizes::of(STACK_FRAMES * FRAME, FRAME).cuts());
-        assert_eq!(StringSizes::of(512, FRAME), StringSizes { string_bytes: 512, frames: 26, whole: 64 * 19 });
-        assert!(StringSizes::of(512, FRAME).cuts());
+        assert!(!StringSizes::of(128 * FRAME, FRAME, 128).cuts());
+        let usual = StringSizes::of(512, FRAME, 128);
+        assert_eq!(usual, StringSizes { string_bytes: 512, kept: None, frames: 26, most: 128, whole: 128 * 19 });
+        assert!(usual.cuts());
+        assert!(!StringSizes::of(512, FRAME, 20).cuts());
     }
 
     #[test]

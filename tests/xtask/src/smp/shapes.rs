@@ -24,7 +24,7 @@ const fn plain(script: Script) -> Shape {
     Shape { script, option: None, meanwhile: None }
 }
 
-const SHAPES: [Shape; 10] = [
+const SHAPES: [Shape; 11] = [
     plain(Script {
         name: "functions",
         tries: "two arrays with stripes, changed by nested functions in opposite orders",
@@ -215,6 +215,38 @@ probe end {
         option: Some("-DWHOLE_LOCKS"),
         meanwhile: None,
     },
+    plain(Script {
+        name: "stacks",
+        tries: "stacks as keys, too long for an element: counted, in statistics, and as values",
+        text: r#"
+global counted, fed, last, torn, at
+function long_one:string (k:long) {
+	here = backtrace()
+	text = sprintf("%d", k)
+	while (strlen(text) < 1200) text = sprintf("%s %s", text, here)
+	return text
+}
+probe kernel.function("__x64_sys_getsid") {
+	text = long_one($regs->di)
+	counted[text]++
+	fed[text, 1] <<< $regs->di
+	at[$regs->di] <<< 1
+	last[$regs->di] = text
+}
+probe end {
+	foreach (text in counted) {
+		k = strtol(tokenize(text, " "), 10)
+		count += counted[text]
+		sum += k * counted[text]
+		if (@count(fed[text, 1]) != counted[text] || @sum(fed[text, 1]) != k * counted[text]) torn++
+		if (!(last[k] in counted) || strtol(last[k], 10) != k || strlen(text) < 1200) torn++
+	}
+	foreach (k in at) { count2 += @count(at[k]) }
+	printf("stacks %d %d %d\n", count, sum, torn + (count != count2))
+}
+"#,
+        loader_stops: true,
+    }),
     plain(Script {
         name: "writers",
         tries: "numbers that belong together, read by each call and seldom written",

@@ -22,6 +22,7 @@ impl Writer<'_> {
             match part {
                 Part::Long(_) => fixed += 8,
                 Part::Text(text) => terms.push(format!("SPILE_STRING_PART({})", self.length(text))),
+                Part::StoredStack(text) => terms.push(format!("spile_stored_part({})", self.text(text))),
                 Part::Memory { most, .. } => fixed += u64::from(string_part(*most)),
                 Part::Pretty { .. } => {}
                 Part::UserStack => fixed += u64::from(string_part(spile_abi::format::STACK_FRAMES * 16)),
@@ -49,6 +50,7 @@ impl Writer<'_> {
                     let user = u8::from(*user);
                     format!("spile_put_stack(c, at, {user}, {}, {})", self.value(first), self.value(most))
                 }
+                Part::StoredStack(text) => format!("spile_put_stored_stack(at, {})", self.text(text)),
                 Part::UserStack => "spile_put_user_stack(c, at)".to_string(),
                 Part::UserFrame(address) => format!("spile_put_user_frame(c, at, {})", self.value(address)),
                 Part::Histogram { map, keys, .. } => {

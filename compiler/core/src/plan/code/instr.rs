@@ -158,6 +158,8 @@ pub enum Part {
         /// Most frames; below 0: all.
         most: Value,
     },
+    /// Those in a text of them, each with its time.
+    StoredStack(Text),
     /// Frames of the current process's stack.
     UserStack,
     /// An address of the current process, as a frame.

@@ -172,7 +172,7 @@ fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
                 see(ConstantPlace::Table(table));
                 visit_value(address, see);
             }
-            Part::Text(text) => visit_text(text, see),
+            Part::Text(text) | Part::StoredStack(text) => visit_text(text, see),
             Part::Memory { address, bytes, .. } => {
                 visit_value(address, see);
                 visit_value(bytes, see);

@@ -140,8 +140,10 @@ impl Builder<'_, '_> {
                     let dynamic = precision.is_some().then(|| next()?.long(span)).transpose()?;
                     parts.extend(dynamic.clone().map(Part::Long));
                     if let Some(names) = named(piece) {
-                        let in_user =
-                            !matches!(names.of, NamedAddress::Address | NamedAddress::Stack { user: false, .. });
+                        let in_user = !matches!(
+                            names.of,
+                            NamedAddress::Address | NamedAddress::KernelText | NamedAddress::Stack { user: false, .. }
+                        );
                         self.tables.user_stacks |= in_user;
                         self.tables.defers_names |= !in_user;
                         let flags = Flags { sharp: names.is_stored(), ..directive.flags };
@@ -155,6 +157,7 @@ impl Builder<'_, '_> {
                             NamedAddress::UserAddress => Part::UserFrame(next()?.long(span)?),
                             NamedAddress::UserStack => Part::UserStack,
                             NamedAddress::Text => Part::Text(next()?.text(span)?),
+                            NamedAddress::KernelText => Part::StoredStack(next()?.text(span)?),
                             NamedAddress::Stack { user, whole: true } => {
                                 Part::Stack { user, first: Value::Const(0), most: Value::Const(-1) }
                             }
