@@ -303,6 +303,14 @@ impl Pretty {
         string_part(self.size).saturating_add(strings.saturating_mul(string_part(string_bytes.saturating_sub(1))))
     }
 
+    /// What copies the object into a record: the same with nothing but its strings, so that it costs no more than they do. All
+    /// of it where the walk over the whole ends early, which is to end at the same string.
+    pub fn copied(&self) -> Pretty {
+        let (elements, nesting) = extent(&self.ops);
+        let whole = elements > MAX_ELEMENTS || nesting > MAX_WALKED_NESTING;
+        Pretty { ops: if whole { self.ops.clone() } else { only_strings(&self.ops) }, ..*self }
+    }
+
     /// Bytecode of the description.
     pub fn encode(&self) -> Vec<u8> {
         let user = if self.user { PRETTY_USER } else { 0 };
@@ -328,6 +336,34 @@ fn strings(ops: &[PrettyOp]) -> u32 {
             _ => 0,
         })
     })
+}
+
+/// Of a walk in the module and in the loader: elements of all repeats (SPILE_PRETTY_ELEMENTS), and their nesting
+/// (SPILE_PRETTY_DEPTH).
+const MAX_ELEMENTS: u64 = 65_536;
+const MAX_WALKED_NESTING: usize = 8;
+
+/// Elements of all repeats together, and the nesting of repeats.
+fn extent(ops: &[PrettyOp]) -> (u64, usize) {
+    ops.iter().fold((0, 0), |(elements, nesting), op| match op {
+        PrettyOp::Repeat { count, body, .. } => {
+            let (inner, depth) = extent(body);
+            let all = u64::from(*count).saturating_mul(inner.saturating_add(1));
+            (elements.saturating_add(all), nesting.max(depth + 1))
+        }
+        _ => (elements, nesting),
+    })
+}
+
+fn only_strings(ops: &[PrettyOp]) -> Vec<PrettyOp> {
+    let kept = ops.iter().filter_map(|op| match op {
+        PrettyOp::StringPointer { .. } => Some(op.clone()),
+        PrettyOp::Repeat { offset, count, stride, body } if *count > 0 && strings(body) > 0 => {
+            Some(PrettyOp::Repeat { offset: *offset, count: *count, stride: *stride, body: only_strings(body) })
+        }
+        _ => None,
+    });
+    kept.collect()
 }
 
 fn literals(op: u8, text: &[u8], bytes: &mut Vec<u8>) {
@@ -639,6 +675,25 @@ mod tests {
     #[test]
     fn what_is_encoded_is_decoded() {
         assert_eq!(decode(&encode(&sample()), &[]), Ok(sample()));
+    }
+
+    #[test]
+    fn what_copies_an_object_are_its_strings() {
+        let text = PrettyOp::StringPointer { offset: 4 };
+        let number = PrettyOp::Integer { offset: 0, size: 8, first_bit: 0, bits: 0, style: PrettyStyle::Hex };
+        let repeat = |count, body| PrettyOp::Repeat { offset: 8, count, stride: 16, body };
+        let object = |ops| Pretty { size: 40, user: true, ops };
+        let whole = object(vec![
+            number.clone(),
+            repeat(3, vec![number.clone(), text.clone()]),
+            repeat(60_000, vec![number.clone()]),
+            PrettyOp::Literal(b"}".to_vec()),
+            text.clone(),
+        ]);
+        assert_eq!(whole.copied(), object(vec![repeat(3, vec![text.clone()]), text.clone()]));
+        // The walk ends within the first repeat.
+        let long = object(vec![repeat(300, vec![repeat(300, vec![number])]), text]);
+        assert_eq!(long.copied(), long);
     }
 
     #[test]

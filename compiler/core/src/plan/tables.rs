@@ -65,9 +65,11 @@ pub(super) struct Tables<'s> {
     format_ids: HashMap<Vec<u8>, FormatId>,
     pub(super) descriptions: Vec<Vec<u8>>,
     /// Of those that the loader needs: index into `descriptions`.
-    description_numbers: HashMap<TableId, u32>,
+    description_numbers: HashMap<Vec<u8>, u32>,
     /// Objects that were described before, by the address of their description, which is kept for that.
     described: HashMap<*const Pretty, (Arc<Pretty>, Described)>,
+    /// The same for their numbers in the metadata.
+    numbered: HashMap<*const Pretty, (Arc<Pretty>, u32)>,
     pub(super) tables: Vec<Vec<u8>>,
     table_ids: HashMap<Vec<u8>, TableId>,
     pub(super) locations: Vec<String>,
@@ -93,6 +95,7 @@ impl<'s> Tables<'s> {
             descriptions: Vec::new(),
             description_numbers: HashMap::new(),
             described: HashMap::new(),
+            numbered: HashMap::new(),
             tables: Vec::new(),
             table_ids: HashMap::new(),
             locations: Vec::new(),
@@ -128,19 +131,23 @@ impl<'s> Tables<'s> {
             return *described;
         }
         let most = description.max_payload(self.string_bytes);
-        let described = Described { table: self.table(description.encode()), most };
+        let described = Described { table: self.table(description.copied().encode()), most };
         self.described.insert(Arc::as_ptr(description), (Arc::clone(description), described));
         described
     }
 
     /// Index into the metadata's descriptions.
     fn description_number(&mut self, description: &Arc<Pretty>) -> u32 {
-        let table = self.described(description).table;
-        let next = self.descriptions.len() as u32;
-        let number = *self.description_numbers.entry(table).or_insert(next);
-        if number == next {
-            self.descriptions.push(description.encode());
+        if let Some((_, number)) = self.numbered.get(&Arc::as_ptr(description)) {
+            return *number;
         }
+        let bytes = description.encode();
+        let next = self.descriptions.len() as u32;
+        let number = *self.description_numbers.entry(bytes.clone()).or_insert(next);
+        if number == next {
+            self.descriptions.push(bytes);
+        }
+        self.numbered.insert(Arc::as_ptr(description), (Arc::clone(description), number));
         number
     }
 
