@@ -218,16 +218,23 @@ pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<Outcome, F
     print_text(lines.into_iter().map(|line| escape::lines(line.trim_end_matches('\n'))))
 }
 
+/// What is written at once: standard output by itself writes each line, which takes longer than to find the functions of a
+/// kernel.
+const WRITTEN_AT_ONCE: usize = 16 << 20;
+
 /// Prints source texts on standard output, as they are.
 pub fn print_text(texts: impl IntoIterator<Item = String>) -> Result<Outcome, Failed> {
     let mut out = std::io::stdout().lock();
+    let mut buffer = Vec::new();
     for text in texts {
-        if let Err(error) = writeln!(out, "{}", text.trim_end_matches('\n')) {
-            return Err(unwritten(&error));
+        buffer.extend_from_slice(text.trim_end_matches('\n').as_bytes());
+        buffer.push(b'\n');
+        if buffer.len() >= WRITTEN_AT_ONCE {
+            out.write_all(&buffer).map_err(|error| unwritten(&error))?;
+            buffer.clear();
         }
     }
-    // What is buffered behind the last line's end.
-    out.flush().map_err(|error| unwritten(&error))?;
+    out.write_all(&buffer).and_then(|()| out.flush()).map_err(|error| unwritten(&error))?;
     Ok(Outcome::Done(ExitCode::SUCCESS))
 }
 
