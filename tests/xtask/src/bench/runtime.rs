@@ -55,7 +55,7 @@ struct Case {
     bpftrace: &'static str,
 }
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 18] = [
     Case {
         name: "count",
         script: "global n probe kernel.function(\"vfs_read\") { n++ } probe end { println(n) }",
@@ -193,6 +193,24 @@ const CASES: [Case; 16] = [
         bare: None,
         systemtap: None,
         bpftrace: "kprobe:vfs_read { printf(\"%s\", kstack); }",
+    },
+    Case {
+        name: "println($file$$)",
+        script: "probe kernel.function(\"vfs_read\") { println($file$$) }",
+        hits: 1.0,
+        goal: None,
+        bare: None,
+        systemtap: None,
+        bpftrace: "kprobe:vfs_read { print(*(struct file *)arg0); }",
+    },
+    Case {
+        name: "println(@cast(task_current(), \"task_struct\")$$)",
+        script: "probe kernel.function(\"vfs_read\") { println(@cast(task_current(), \"task_struct\")$$) }",
+        hits: 1.0,
+        goal: None,
+        bare: None,
+        systemtap: None,
+        bpftrace: "kprobe:vfs_read { print(*(struct task_struct *)curtask); }",
     },
     Case {
         name: "println(symname($file->f_op->read_iter))",
