@@ -75,6 +75,7 @@
 #include "format.c"
 #include "histogram.c"
 #include "pretty.c"
+#include "known_steps.c"
 #include "stack.c"
 #include "stack_report.c"
 #include "user_maps.c"

@@ -15,6 +15,7 @@
 #include "script.h"
 #include "context.h"
 #include "features.h"
+#include "known_steps.h"
 #include "memory.h"
 #include "stack.h"
 
@@ -38,26 +39,37 @@ static void note_depth(struct spile_context *c, struct unwind_state *state, unsi
 
 static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsigned long *frames)
 {
-	struct unwind_state state;
-	unsigned int count = 0;
+	struct unwind_state state, before;
+	unsigned int count = 0, known;
 	unsigned long address;
 
 	/*
 	 * The unwinder starts with the caller. The instruction pointer of a kprobe is
 	 * one byte past the probed address; that of a return is the return address.
 	 */
-	if (regs)
+	if (regs) {
 		frames[count++] = instruction_pointer(regs) -
 				  (c->probe->kind == SPILE_PROBE_KPROBE ? BREAKPOINT_BYTES : 0);
-	for (unwind_start(&state, current, regs, NULL);
-	     count < spile_script.stack_frames && !unwind_done(&state);
-	     unwind_next_frame(&state)) {
+		known = spile_steps_walk(regs, frames + count, spile_script.stack_frames - count);
+		if (likely(known))
+			return count + known;
+	}
+	unwind_start(&state, current, regs, NULL);
+	if (regs)
+		spile_steps_learn_first(regs, &state);
+	while (count < spile_script.stack_frames && !unwind_done(&state)) {
+		bool learns = regs && spile_steps_unknown(&state);
+
 		address = unwind_get_return_address(&state);
 		if (!address)
 			break;
-		if (!count && !regs && is_own(address))
-			continue;
-		frames[count++] = address;
+		if (count || regs || !is_own(address))
+			frames[count++] = address;
+		if (unlikely(learns))
+			before = state;
+		unwind_next_frame(&state);
+		if (unlikely(learns))
+			spile_steps_learn(&before, &state);
 	}
 	note_depth(c, &state, count);
 	return count;
