@@ -114,7 +114,13 @@ fn window(line: &str, original: usize, marked: &[Range<usize>]) -> Range<usize> 
         ends.into_iter().find(|at| (original..=end).contains(at)).map(|at| at - original)
     });
     let start = here.unwrap_or(0).saturating_sub(BEFORE);
-    line.floor_char_boundary(start)..line.floor_char_boundary(start.saturating_add(SHOWN).min(line.len()))
+    char_boundary(line, start)..char_boundary(line, start.saturating_add(SHOWN))
+}
+
+/// The last boundary of a character at or before an offset.
+fn char_boundary(line: &str, offset: usize) -> usize {
+    let offset = offset.min(line.len());
+    (0..=offset).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -131,7 +137,7 @@ mod tests {
         let long = "é".repeat(500);
         let text = format!("first\n{long} here {long}\nlast\n");
         let at = text.find("here").unwrap();
-        let cut = Cut::of(&text, &[at..at + 4]).unwrap();
+        let cut = Cut::of(&text, std::slice::from_ref(&(at..at + 4))).unwrap();
         assert_eq!(&cut.text[cut.shown(&(at..at + 4))], "here");
         assert_eq!(cut.original(cut.shown(&(at..at + 4)).start), at);
         assert!(cut.text.lines().all(|line| line.len() < MAX_LINE), "{}", cut.text);
