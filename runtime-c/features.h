@@ -4,9 +4,8 @@
  * rest of the runtime is written for the newest. Each SPILE_HAVE_ comes from
  * the compile probe of its name in features/, never from a version number. Each
  * entry names the macro, the kernel's commit, the first release with it and when
- * the entry can go (a test checks that). A commit is named by its subject, not by
- * its hash: stable and distribution branches have it under other hashes
- * (git log --grep).
+ * the entry can go (a test checks that). A commit is named by its subject, since
+ * stable and distribution branches have it under other hashes (git log --grep).
  */
 #ifndef SPILE_FEATURES_H
 #define SPILE_FEATURES_H

@@ -74,7 +74,7 @@ use crate::session::{daemon, target};
 /// The whole program. `arguments` begin with the program's name, which may be staprun's. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Err(error) = host::limits::keep_to_them() {
-        return report(&error);
+        return report(&Error::System { doing: "keeping to the limit of the stack", error });
     }
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     // Before anything is looked at but that there are arguments.

@@ -8,14 +8,12 @@ use std::io;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-use crate::error::Error;
-
 /// Bytes of the stack of the main thread. Other threads have stacks of a fixed size.
 const STACK: u64 = 512 << 10;
 
 /// To be called before anything that needs more than a little stack. The limit of the stack is raised as far as the caller may raise
 /// it; an error: not far enough.
-pub fn keep_to_them() -> Result<(), Error> {
+pub fn keep_to_them() -> io::Result<()> {
     let action = SigAction::new(SigHandler::Handler(go_on), SaFlags::SA_RESTART, SigSet::empty());
     // The write fails with EFBIG. A handler, unlike an ignored signal, does not go on to the commands that are run.
     // SAFETY: the handler does nothing.
@@ -24,8 +22,7 @@ pub fn keep_to_them() -> Result<(), Error> {
     if soft >= STACK || setrlimit(Resource::RLIMIT_STACK, STACK.min(hard), hard).is_ok() && hard >= STACK {
         return Ok(());
     }
-    let error = io::Error::other("512 KB are needed (ulimit -s)");
-    Err(Error::System { doing: "keeping to the limit of the stack", error })
+    Err(io::Error::other("512 KB are needed (ulimit -s)"))
 }
 
 extern "C" fn go_on(_: c_int) {}

@@ -348,7 +348,9 @@ static inline __printf(3, 4) int scnprintf(char *out, size_t bytes, const char *
 #define CLOCK_MONOTONIC 1
 struct mutex { int unused; };
 struct pid;
-struct pt_regs;
+struct pt_regs {
+	unsigned long ip;
+};
 struct perf_event;
 struct tracepoint;
 struct nf_hook_ops;

@@ -4,7 +4,6 @@
 
 use std::rc::Rc;
 
-use super::{Resolver, owner};
 use spile_debuginfo::target::TargetError;
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
@@ -191,10 +190,10 @@ impl PointError {
         PointError::Unknown { component, known, follow, name }
     }
 
-    /// Adds where else there is a function of that name, to a point of the kernel or a module.
-    pub fn with_owners(self, components: &[Component], resolver: &Resolver) -> PointError {
+    /// Adds the same point in other objects, if it is a function that was not found; `find` gets its name.
+    pub fn with_owners(self, find: impl FnOnce(&str) -> Vec<String>) -> PointError {
         let PointError::NoFunction { component, name, object, near, .. } = self else { return self };
-        let elsewhere = owner::elsewhere(components, &name, resolver);
+        let elsewhere = find(&name);
         PointError::NoFunction { component, name, object, near, elsewhere }
     }
 

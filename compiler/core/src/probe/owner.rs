@@ -8,7 +8,7 @@ use spile_syntax::ast::{Component, Literal};
 
 /// The point with the object changed to each that has the function; empty if there is none, or if the point is not one of the
 /// kernel or one module.
-pub(super) fn elsewhere(components: &[Component], name: &str, resolver: &Resolver) -> Vec<String> {
+pub fn elsewhere(components: &[Component], name: &str, resolver: &Resolver) -> Vec<String> {
     let Ok(kernel) = resolver.kernel() else { return Vec::new() };
     let is_owner = |component: &Component| {
         let argument = component.argument.is_some();

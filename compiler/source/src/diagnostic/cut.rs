@@ -37,9 +37,9 @@ struct Line {
 }
 
 impl Cut {
-    /// None if no line is too long. `marked`: the ranges that are underlined, the most important first.
+    /// None if no line that is shown is too long. `marked`: the ranges that are underlined, the most important first.
     pub fn of(text: &str, marked: &[Range<usize>]) -> Option<Cut> {
-        if text.len() <= MAX_LINE || text.lines().all(|line| line.len() <= MAX_LINE) {
+        if !marked.iter().any(|range| has_long_line(text, range)) {
             return None;
         }
         let mut cut = Cut { text: String::new(), lines: Vec::new() };
@@ -104,6 +104,13 @@ impl Cut {
         let start = self.lines.get(index)?.start;
         Some(start..self.lines.get(index + 1).map_or(self.text.len(), |next| next.start))
     }
+}
+
+/// Whether a line that the range is on is too long. Looks at no others: a script may have many, and many messages.
+fn has_long_line(text: &str, range: &Range<usize>) -> bool {
+    let start = text.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
+    let end = text.get(range.end..).and_then(|after| after.find('\n')).map_or(text.len(), |length| range.end + length);
+    text.get(start..end).is_some_and(|lines| lines.len() > MAX_LINE && lines.lines().any(|line| line.len() > MAX_LINE))
 }
 
 /// The part of a line that is shown: around the first range that is on it, or its beginning.
