@@ -15,6 +15,10 @@
 # script: sortcalls -c /usr/bin/sort examples/libcalls.stp
 # script: methods examples/methods.stp shapes geo::Circle::*
 # script: accounts examples/methods.stp bank bank::*
+# script: gethostlatency examples/gethostlatency.stp
+# script: threadsnoop examples/threadsnoop.stp
+# script: setuids examples/setuids.stp
+# script: lock_contention examples/lock_contention.stp
 # script: go tests/examples/go.stp
 # script: every tests/examples/every_malloc.stp
 # stdout: ^all as told$
@@ -23,8 +27,12 @@
 # guest: 6.1
 
 ifconfig lo 127.0.0.1 up
-start_all mallocs commands tls python perlops methods accounts
+start_all mallocs commands tls python perlops methods accounts gethostlatency threadsnoop setuids lock_contention
 user >/dev/null
+user contend >/dev/null
+/usr/bin/perl -e '$> = 4711'
+# Both write to one pipe.
+(dd if=/dev/zero bs=1 count=30000 & dd if=/dev/zero bs=1 count=30000; wait) 2>/dev/null | cat >/dev/null
 echo 'true told' | bash --norc -i >/dev/null 2>&1
 # It ends with its input, or with the first connection.
 mkfifo input
@@ -64,6 +72,10 @@ shows python '^ +[1-9][0-9]* compile$'
 shows python '^ +[1-9][0-9]* encodings.utf_8$'
 shows perlops '^ +100 length$'
 shows perlops '^ +100 repeat$'
+shows gethostlatency '^[0-9:]{8} openssl +[0-9]+ +[0-9]+ 127.0.0.1$'
+shows threadsnoop '^[0-9:]{8} user +[0-9]+ [a-z_]+'
+shows setuids '^[0-9:]{8} perl +[0-9]+ +0 done +setre?s?uid\('
+shows lock_contention '^ +WAITS +TOTAL us +MAX us KIND +TAKEN IN$'
 shows exceptions '^shapes \([0-9]+\) throws St13runtime_error$'
 shows exceptions '^ 0x[0-9a-f]+ : (void )?throws\(int\)( \[clone .cold\])?\+0x'
 shows methods '^ +1 +[0-9]+ +[0-9]+ .*rename'
