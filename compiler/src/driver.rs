@@ -20,6 +20,10 @@ use crate::{cli, command, file_size};
 /// Executes a command line; `arguments` as given to the process. Prints messages.
 pub fn main(arguments: Vec<OsString>) -> Outcome {
     file_size::be_error();
+    let arguments = match command::ask::words(arguments) {
+        Ok(arguments) => arguments,
+        Err(outcome) => return outcome,
+    };
     // A compiler for another host gets the rc file's words from the one that starts it.
     let has_words_of_rc = arguments.get(1).is_some_and(|word| word == command::MODULE_DIRECTORY);
     let words = match if has_words_of_rc { Ok(arguments) } else { cli::rc::with_options(arguments) } {

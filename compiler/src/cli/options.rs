@@ -12,7 +12,7 @@ mod script;
 mod tests;
 mod value;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -32,8 +32,10 @@ use super::{accepted, refused};
 #[command(
     name = "spile",
     disable_version_flag = true,
-    override_usage = "spile [OPTIONS] FILE [ARGUMENT]...\n       spile [OPTIONS] -e SCRIPT [ARGUMENT]...\n       spile [OPTIONS] -l PROBE | -L PROBE",
-    after_help = "Options are also read from the file rc in $SYSTEMTAP_DIR or ~/.systemtap; its lines stand before the command line.\n\
+    override_usage = "spile [OPTIONS] FILE [ARGUMENT]...\n       spile [OPTIONS] -e SCRIPT [ARGUMENT]...\n       spile [OPTIONS] -l PROBE | -L PROBE\n       spile ask [NAME [OPTIONS] | WORD...]",
+    after_help = "spile ask lists ready questions, spile ask NAME runs one; NAME --help shows its options and an example of its output, NAME --print \
+its script. A script that is called ask is run as ./ask.\n\
+Options are also read from the file rc in $SYSTEMTAP_DIR or ~/.systemtap; its lines stand before the command line.\n\
 SYSTEMTAP_TAPSET names a library as --tapset does, SYSTEMTAP_RUNTIME a runtime as -R does (SystemTap's own is not used), TMPDIR the \
 directory for temporary files.\n\
 Exit status: 0 the script ran and ended without an error; 1 the command line is wrong, the script has an error, could not be compiled, \
@@ -68,9 +70,14 @@ pub struct Options {
 }
 
 /// The command as help and completion show it, with the options that are refused.
-fn command() -> clap::Command {
+pub fn command() -> clap::Command {
     // The last occurrence of an option counts: the command line overrides the rc file.
     Options::command().args_override_self(true).args(refused::arguments()).args(accepted::arguments())
+}
+
+/// Whether a program's path is that of `stap`.
+pub fn is_stap(program: &OsStr) -> bool {
+    Path::new(program).file_name().is_some_and(|name| name == "stap")
 }
 
 impl Options {
@@ -78,7 +85,7 @@ impl Options {
     /// output of -h and -V.
     pub fn parse_words(words: Vec<OsString>) -> Result<Options, clap::Error> {
         let mut command = command();
-        let as_stap = words.first().map(Path::new).and_then(Path::file_name).is_some_and(|name| name == "stap");
+        let as_stap = words.first().is_some_and(|program| is_stap(program));
         let matches = command.try_get_matches_from_mut(words)?;
         if let Some(reason) = refused::reason(&matches) {
             return Err(command.error(clap::error::ErrorKind::ArgumentConflict, reason));

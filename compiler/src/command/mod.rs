@@ -2,6 +2,7 @@
 
 //! The commands, one file for each subject. [`Command`] says which one is meant.
 
+pub mod ask;
 mod bpftrace;
 mod cache;
 mod check;

@@ -3,7 +3,8 @@
 //! The reference manual: docs/reference/, a page each for probe points, aliases, functions and macros, generated from
 //! the records that the program itself uses, and one with the examples of docs/reference/examples.
 //!
-//! `cargo xtask reference` writes it; a test fails if it is stale.
+//! `cargo xtask reference` writes it, and the tables of examples/README.md and docs/comparison.md that are made from
+//! examples/questions.toml; a test fails if one is stale.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use spile_base::cache::Cache;
 use spile_core::library::{self, Library, Places, Wanted};
+use spile_questions::{Questions, text};
 use spile_source::SourceMap;
 use spile_syntax::{Environment, Macros};
 
@@ -24,6 +26,9 @@ pub fn run(root: &Path) -> Result<ExitCode> {
     fs::create_dir_all(&directory)?;
     for (name, text) in pages(root)? {
         fs::write(directory.join(name), text).with_context(|| format!("writing {name}"))?;
+    }
+    for (name, text) in with_tables(root)? {
+        fs::write(root.join(name), text).with_context(|| format!("writing {name}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -75,6 +80,27 @@ fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
         ("macros.md", page("Macros", "Macros of the library, used as `@NAME(...)`.", list(macros_of(root)?))),
         ("examples.md", page("Examples", "A test compiles each example.", examples(root)?)),
     ]))
+}
+
+/// The pages of which a table is made from examples/questions.toml, by their paths.
+fn with_tables(root: &Path) -> Result<Vec<(&'static str, String)>> {
+    let questions = Questions::read().map_err(|error| anyhow::anyhow!(error))?;
+    let tables =
+        [("examples/README.md", text::table(&questions)), ("docs/comparison.md", text::counterparts(&questions))];
+    let pages = tables.into_iter().map(|(name, table)| {
+        let page = fs::read_to_string(root.join(name)).with_context(|| format!("reading {name}"))?;
+        Ok((name, replaced(&page, &table).with_context(|| format!("{name} has no table with this head"))?))
+    });
+    pages.collect()
+}
+
+/// A page whose table with the head of `table` is replaced by it.
+fn replaced(page: &str, table: &str) -> Option<String> {
+    let head = table.lines().next()?;
+    let start = page.find(&format!("{head}\n"))?;
+    let (before, from) = page.split_at(start);
+    let rows: usize = from.split_inclusive('\n').take_while(|line| line.starts_with('|')).map(str::len).sum();
+    Some(format!("{before}{table}{}", from.get(rows..)?))
 }
 
 const CONTENTS: &str = "- [Probe points](probes.md)\n- [Probe aliases](aliases.md)\n- [Functions](functions.md)\n- [Macros](macros.md)\n- [Examples](examples.md)\n";
@@ -196,6 +222,18 @@ mod tests {
             let written = fs::read_to_string(root.join(DIRECTORY).join(name)).unwrap_or_default();
             assert!(written == text, "docs/reference/{name} is stale: run `cargo xtask reference`");
         }
+        for (name, text) in with_tables(&root).expect("tables") {
+            let written = fs::read_to_string(root.join(name)).unwrap_or_default();
+            assert!(written == text, "{name} is stale: run `cargo xtask reference`");
+        }
+    }
+
+    #[test]
+    fn a_table_is_replaced() {
+        let page = "# A\n\n| a | b |\n|---|---|\n| old | 1 |\n| old | 2 |\n\nText\n";
+        let table = "| a | b |\n|---|---|\n| new | 3 |\n";
+        assert_eq!(replaced(page, table).unwrap(), "# A\n\n| a | b |\n|---|---|\n| new | 3 |\n\nText\n");
+        assert_eq!(replaced("Text\n", table), None);
     }
 
     #[test]
