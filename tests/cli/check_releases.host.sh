@@ -93,8 +93,7 @@ done <verdicts
 # All examples. Verdicts other than "same" were checked by hand: `pahole -C file_lock` (6.9 has moved all but fl_start,
 # fl_end, fl_ops and fl_lmops into struct file_lock_core), `nm | grep fdget_pos` (inlined in 6.1, a function of fs/file.c in
 # 6.12), `nm | grep __tracepoint_writeback_dirty` (the page is a folio since 5.18), `nm | grep new_sync_read` (inlined in
-# both), `ldd /bin/bash` (readline is part of it), no -c (`process` alone is its program), `nm | grep __sock_sendmsg` (a function in 6.1, inlined in 6.12), `grep sock_ available_events` (sock_send_length
-# and sock_recv_length since 6.3).
+# both), `ldd /bin/bash` (readline is part of it), no -c (`process` alone is its program), `nm | grep __sock_sendmsg` (a function in 6.1, inlined in 6.12), `grep sock_ available_events` X
 cat >differences <<'EOF'
 cachestat.stp gone kernel.trace("writeback_dirty_page")
 callees.stp gone kernel.function("new_sync_read").call
@@ -104,6 +103,11 @@ inlined.stp moved kernel.function("fdget_pos")
 ldlm_resource_dump.stp gone module("ptlrpc").function("ldlm_resource_dump")
 libcalls.stp unknown process.plt.return
 lu_5642.stp gone module("lustre").function("ll_xattr_cache_refill").return
+slabs.stp gone $s
+slabs.stp gone @cast(cache, "struct kmem_cache", "kernel")->name
+slabs.stp gone @cast(cache, "struct kmem_cache", "kernel")->size
+slabs.stp new kernel.function("kmem_cache_alloc_noprof").call
+slabs.stp renamed kernel.function("kmem_cache_alloc").call
 socktop.stp inlined socket.send
 socktop.stp moved socket.receive
 EOF
