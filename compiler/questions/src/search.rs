@@ -4,15 +4,29 @@ use spile_source::diagnostic::suggest;
 
 use crate::{Question, Questions};
 
-/// The questions that have all the words, in names, texts or the tools that they stand for; the case of letters does not
-/// count. Those of which one is a tool of that very name come first.
+/// The questions that have all the words, in names, texts or the tools that they stand for: as the beginnings of words, or
+/// if there are none, anywhere (`snoop`). The case of letters does not count. Those of which one is a tool of that very name
+/// come first.
 pub fn matching<'a>(questions: &'a Questions, words: &[String]) -> Vec<&'a Question> {
     let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-    let mut found: Vec<&Question> =
-        questions.all.iter().filter(|question| words.iter().all(|word| texts(question).contains(word))).collect();
+    let having = |has: fn(&str, &str) -> bool| -> Vec<&Question> {
+        let all = questions.all.iter();
+        all.filter(|question| words.iter().all(|word| has(&texts(question), word))).collect()
+    };
+    let mut found = having(begins_a_word);
+    if found.is_empty() {
+        found = having(|text, word| text.contains(word));
+    }
     let whole = words.join(" ");
     found.sort_by_key(|question| !question.like.iter().any(|tool| tool_name(tool) == whole));
     found
+}
+
+fn begins_a_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        before.is_none_or(|letter| !letter.is_alphanumeric())
+    })
 }
 
 /// Where words are looked for.

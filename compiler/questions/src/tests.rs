@@ -130,6 +130,9 @@ fn what_is_printed() {
     // By words, and by the name of another collection's tool.
     let found = printed(&["TCP", "states"]);
     assert!(found.contains("tcpstates") && !found.contains("opensnoop"), "{found}");
+    let found = printed(&["lock"]);
+    assert!(found.contains("  lock-contention ") && !found.contains("biolatency"), "{found}");
+    assert!(printed(&["snoop"]).contains("opensnoop"));
     assert!(printed(&["fileslower"]).contains("threshold"));
     let help = printed(&["threshold", "--help"]);
     for part in [
