@@ -125,7 +125,7 @@ fn program(victim: Option<BorrowedFd<'_>>) -> Result<BpfProgram, seccompiler::Ba
 
 /// Runs it in a child process under the filter: whether it held there.
 #[cfg(test)]
-pub(crate) fn holds_under_it(run: impl FnOnce() -> bool) -> bool {
+fn holds_under_it(run: impl FnOnce() -> bool) -> bool {
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};
     // SAFETY: the child only makes system calls and allocates memory, which the C library allows after a fork.
@@ -154,6 +154,16 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(1));
             text.contains("Seccomp:\t2") && text.contains("NoNewPrivs:\t1") && entries > 1
         }));
+    }
+
+    /// openat2(2) is refused too: then paths are walked step by step.
+    #[test]
+    fn paths_of_others_lead_through_no_link_without_openat2() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("file"), "x").unwrap();
+        std::os::unix::fs::symlink(directory.path(), directory.path().join("link")).unwrap();
+        let opened = || crate::userspace::locate::opened_of_four(directory.path());
+        assert!(filtered(|| opened() == [true, false, true, false]));
     }
 
     #[test]
