@@ -146,7 +146,7 @@ impl<'a> Expansion<'_, 'a> {
         self.env.expansions += 1;
         if self.env.expansions > MAX_EXPANSIONS {
             let diagnostic =
-                Diagnostic::error(Code("E0213"), format!("more than {MAX_EXPANSIONS} aliases in one script"));
+                Diagnostic::error(Code("E0211"), format!("more than {MAX_EXPANSIONS} aliases in one script"));
             self.env.add(diagnostic.at(point.span, "").also(alias.span, "this alias is the one too many"));
             return false;
         }
