@@ -44,6 +44,11 @@ impl Span {
         Span { file, start: start as u32, end: end as u32, via: ExpansionId::NONE }
     }
 
+    /// Of what stands in no script: a value that the compiler itself makes.
+    pub fn none() -> Span {
+        Span::new(FileId(0), 0, 0)
+    }
+
     /// From the start of `self` to the end of `other`; `self` if they are in different files or expansions.
     pub fn to(self, other: Span) -> Span {
         if self.file == other.file && self.via == other.via && other.end >= self.start {

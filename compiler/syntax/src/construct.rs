@@ -131,7 +131,7 @@ impl<'s> Builder<'s> {
         match (first, last) {
             (Some(first), Some(last)) => self.join(first, last.span),
             (Some(first), None) => Span { end: first.start, ..first },
-            (None, _) => Span::new(spile_source::FileId(0), 0, 0),
+            (None, _) => Span::none(),
         }
     }
 

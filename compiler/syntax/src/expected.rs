@@ -25,7 +25,7 @@ pub fn explain(fail: GrammarError, tokens: &[Token], end: usize) -> SyntaxError 
     let span = match (found, before) {
         (Some(token), _) => token.span,
         (None, Some(token)) => Span { start: token.span.end, ..token.span },
-        (None, None) => Span::new(spile_source::FileId(0), 0, 0),
+        (None, None) => Span::none(),
     };
     let terminals: Vec<&str> = expected.iter().map(|name| name.trim_matches('"')).collect();
     SyntaxError::Unexpected(Unexpected {

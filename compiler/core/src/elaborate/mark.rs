@@ -47,7 +47,7 @@ pub(super) fn pragmas(code: &ast::EmbeddedC) -> impl Iterator<Item = (&str, Acce
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spile_source::{FileId, Span};
+    use spile_source::Span;
 
     #[test]
     fn arguments_are_words() {
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn comments_that_mean_something() {
-        let code = |text: &str| ast::EmbeddedC { text: text.into(), span: Span::new(FileId(0), 0, 0) };
+        let code = |text: &str| ast::EmbeddedC { text: text.into(), span: Span::none() };
         assert_eq!(value_type(&code("/*string*/ \"x\"")), Type::String);
         assert_eq!(value_type(&code("/* a string */ 1 /* open")), Type::Long);
         let code = code("/* pragma:read:a */ /*pragma:write:b*/ /* pragma:vma */ /* pure */");

@@ -73,11 +73,11 @@ fn number_text(number: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spile_source::{FileId, Span};
+    use spile_source::Span;
 
     #[test]
     fn registers_and_memory() {
-        let span = Span::new(FileId(0), 0, 0);
+        let span = Span::none();
         let base = LongExpr::register(112, span);
         let address = LongExpr::binary(BinaryOp::Add, base, LongExpr::constant(0x18, span), span);
         assert_eq!(text(&Location::Register { offset: 104 }, false), "%rsi");

@@ -29,11 +29,11 @@ pub fn rearms(watched: &BTreeSet<GlobalId>, uses: &Uses) -> bool {
 mod tests {
     use super::*;
     use crate::program::LongExpr;
-    use spile_source::{FileId, Span};
+    use spile_source::Span;
 
     #[test]
     fn only_what_stands_first_is_the_condition() {
-        let span = Span::new(FileId(0), 0, 0);
+        let span = Span::none();
         let statement = |kind| Stmt { kind, span };
         let zero = || LongExpr::constant(0, span);
         let filter = || {

@@ -261,10 +261,10 @@ pub(super) fn locks(contended: &[bool], single_access: &[bool], striped: &[bool]
 mod tests {
     use super::*;
     use crate::program::{Label, Mechanism, Place, Probe, Target, TargetId};
-    use spile_source::{FileId, Span};
+    use spile_source::Span;
 
     fn span() -> Span {
-        Span::new(FileId(0), 0, 0)
+        Span::none()
     }
 
     fn program(attachments: Vec<Attachment>) -> Program {

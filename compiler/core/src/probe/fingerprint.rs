@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::program::{Probe, TargetId};
     use spile_debuginfo::target::SearchOptions;
-    use spile_source::{FileId, Span};
+    use spile_source::Span;
 
     #[test]
     fn each_function_of_the_kernel_comes_once_and_from_its_start() {
@@ -121,7 +121,7 @@ mod tests {
             locals: Vec::new(),
             saved: Vec::new(),
             body: Vec::new(),
-            span: Span::new(FileId(0), 0, 0),
+            span: Span::none(),
         };
         let target = Target {
             name: String::new(),

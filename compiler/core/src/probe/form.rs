@@ -2,7 +2,7 @@
 
 //! The forms of probe points, and matching a point's components with them.
 
-use spile_source::{FileId, Span};
+use spile_source::Span;
 use spile_syntax::ast::{Component, Literal};
 
 /// One form of probe point: `kernel.function(string).return`.
@@ -24,7 +24,7 @@ pub struct Point<'p> {
 impl Point<'_> {
     /// Place of the first component.
     pub(super) fn span(&self) -> Span {
-        self.components.first().map_or(Span::new(FileId(0), 0, 0), |component| component.span)
+        self.components.first().map_or(Span::none(), |component| component.span)
     }
 
     /// The first component of that name.

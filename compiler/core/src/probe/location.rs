@@ -9,7 +9,7 @@ use crate::builtin;
 use crate::program::{BinaryOp, Comparison, LongExpr, LongKind};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{self as debuginfo, Address, Op, ThreadBlock, Unavailable};
-use spile_source::{FileId, Span};
+use spile_source::Span;
 
 /// Why a variable has no value, for the user.
 pub(super) fn unavailable(reason: Unavailable) -> ContextError {
@@ -60,17 +60,12 @@ pub(super) fn other_lines(other: &debuginfo::OtherLines, own: std::ops::Range<u3
     format!("{out}; available at line{} {}{more}", if several { "s" } else { "" }, spans.join(", "))
 }
 
-/// Expressions built from debug information have no place in a script; reads in them get the place where they are used.
-fn no_span() -> Span {
-    Span::new(FileId(0), 0, 0)
-}
-
 fn expr(kind: LongKind) -> LongExpr {
-    LongExpr { kind, span: no_span() }
+    LongExpr { kind, span: Span::none() }
 }
 
 fn long(value: i64) -> LongExpr {
-    LongExpr::constant(value, no_span())
+    LongExpr::constant(value, Span::none())
 }
 
 /// The location as an expression, or a message that says what cannot be read.
@@ -201,7 +196,7 @@ pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], objec
 }
 
 fn binary(op: BinaryOp, left: LongExpr, right: LongExpr) -> LongExpr {
-    LongExpr::binary(op, left, right, no_span())
+    LongExpr::binary(op, left, right, Span::none())
 }
 
 fn one_of(value: &LongExpr, candidates: Vec<LongExpr>) -> Option<LongExpr> {

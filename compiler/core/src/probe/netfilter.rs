@@ -211,11 +211,10 @@ impl Context for PacketContext {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spile_source::FileId;
 
     #[test]
     fn names_and_numbers() {
-        let span = Span::new(FileId(0), 0, 0);
+        let span = Span::none();
         let hooks = owned(&HOOKS, "NF_INET_");
         assert_eq!(number("NF_INET_LOCAL_OUT", "hook", 0..=7, &hooks, span).unwrap(), 3);
         assert_eq!(number("4", "hook", 0..=7, &hooks, span).unwrap(), 4);

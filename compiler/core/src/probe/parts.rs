@@ -18,7 +18,9 @@ pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
         }
         Location::Memory { .. } | Location::Pointer(_) => return None,
         Location::KnownCallers(location) => Location::KnownCallers(Box::new(beyond(location, bit)?)),
-        Location::Register { offset } => Location::Value(shifted(LongExpr::register(*offset, no_span()), bit)?),
+        Location::Register { offset } => {
+            Location::Value(shifted(LongExpr::register(*offset, spile_source::Span::none()), bit)?)
+        }
         Location::Value(value) => Location::Value(shifted(value.clone(), bit)?),
         Location::Parts(parts) => {
             let mut left = bit;
@@ -47,7 +49,7 @@ pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
 pub fn joined(location: &Location, bits: u64, user: bool) -> Option<LongExpr> {
     let taken = u8::try_from(bits).ok().filter(|bits| (1..=64).contains(bits))?;
     match location {
-        Location::Register { offset } => Some(low(LongExpr::register(*offset, no_span()), taken)),
+        Location::Register { offset } => Some(low(LongExpr::register(*offset, spile_source::Span::none()), taken)),
         Location::Value(value) => Some(low(value.clone(), taken)),
         Location::KnownCallers(location) => joined(location, bits, user),
         Location::Memory { address, bits: None } => {
@@ -101,10 +103,6 @@ fn low(value: LongExpr, bits: u8) -> LongExpr {
 fn binary(op: BinaryOp, left: LongExpr, right: LongExpr) -> LongExpr {
     let span = left.span;
     LongExpr::binary(op, left, right, span)
-}
-
-fn no_span() -> spile_source::Span {
-    spile_source::Span::new(spile_source::FileId(0), 0, 0)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::program::LongExpr;
 use spile_debuginfo::{
     self as debuginfo, BaseEncoding, DebugInfo, Error, FunctionId, Op, Piece, Type, TypeId, parameter_register,
 };
-use spile_source::{FileId, Span};
+use spile_source::Span;
 
 /// What an eight-byte part of a value is passed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const MOST_MEMBERS: usize = 256;
 /// Where a value of the type is returned; or why a probe cannot read it there.
 pub(super) fn returned(debug: &DebugInfo, type_id: TypeId) -> Result<Result<Location, String>, Error> {
     let Some(classes) = classes(debug, type_id)? else {
-        let address = LongExpr::register(registers::RETURN_VALUE, Span::new(FileId(0), 0, 0));
+        let address = LongExpr::register(registers::RETURN_VALUE, Span::none());
         return Ok(Ok(Location::Memory { address, bits: None }));
     };
     let mut left = [registers::RETURN_VALUE, registers::RETURN_VALUE_HIGH].into_iter();

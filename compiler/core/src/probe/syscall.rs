@@ -14,8 +14,8 @@ use super::{Context, ContextError, Form, Found, Location, Point, PointError, Pro
 use crate::program::{Attachment, Label, LongExpr, Mechanism, Value};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{FunctionPattern, TypeId, Variable};
+use spile_source::Span;
 use spile_source::diagnostic::suggest;
-use spile_source::{FileId, Span};
 
 /// The family of system calls.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
@@ -161,7 +161,7 @@ pub(super) const ARGUMENTS: usize = 6;
 
 /// The word of that number, as a value of a type of the kernel.
 pub(super) fn word(kernel: &Rc<Object>, index: usize, type_id: TypeId) -> Found {
-    let value = LongExpr::register(index as u32 * 8, Span::new(FileId(0), 0, 0));
+    let value = LongExpr::register(index as u32 * 8, Span::none());
     Found { object: kernel.clone(), type_id, location: Location::Value(value) }
 }
 

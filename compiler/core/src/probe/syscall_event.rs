@@ -16,7 +16,7 @@ use crate::program::LongExpr;
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{DebugInfo, FunctionPattern, TypeId, Variable};
-use spile_source::{FileId, Span};
+use spile_source::Span;
 
 /// The trace system of the events.
 const SYSTEM: &str = "syscalls";
@@ -116,7 +116,7 @@ impl Context for EventContext {
         let debug = self.object.debug().map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         match name {
             "__syscall_nr" | "nr" | "id" => {
-                let value = LongExpr::constant(self.number.into(), Span::new(FileId(0), 0, 0));
+                let value = LongExpr::constant(self.number.into(), Span::none());
                 let type_id = Self::type_named(debug, "int")?;
                 Ok(Found { object: self.object.clone(), type_id, location: Location::Value(value) })
             }

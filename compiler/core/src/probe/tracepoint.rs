@@ -16,8 +16,8 @@ use crate::program::{Attachment, Label, LongExpr, Mechanism, Place, Registers, T
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{DebugInfo, FunctionPattern, Type as CType, TypeId, Variable};
+use spile_source::Span;
 use spile_source::diagnostic::suggest;
-use spile_source::{FileId, Span};
 
 /// The family of `kernel.trace`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
@@ -334,7 +334,7 @@ impl Context for TraceContext {
             return Err(ContextError::NoValue(vec!["it is passed as a struct, or after one".into()]));
         }
         // A tracepoint's handler has its arguments as registers: one word each, in order.
-        let value = LongExpr::register(index as u32 * 8, Span::new(FileId(0), 0, 0));
+        let value = LongExpr::register(index as u32 * 8, Span::none());
         let type_id = self.types.get(index).copied().ok_or(ContextError::Unknown)?;
         Ok(Found { object: self.object.clone(), type_id, location: Location::Value(value) })
     }

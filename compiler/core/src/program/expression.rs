@@ -4,7 +4,7 @@
 //!
 //! ```compile_fail,E0308
 //! use spile_core::program::{LongExpr, StringExpr};
-//! # let span = spile_source::Span::new(spile_source::FileId(0), 0, 0);
+//! # let span = spile_source::Span::none();
 //! let text = StringExpr::literal(b"x".to_vec(), span);
 //! LongExpr::not(text, span);
 //! ```
@@ -13,7 +13,7 @@
 //!
 //! ```compile_fail,E0308
 //! use spile_core::program::{LongExpr, StringExpr};
-//! # let span = spile_source::Span::new(spile_source::FileId(0), 0, 0);
+//! # let span = spile_source::Span::none();
 //! let text = StringExpr::literal(b"x".to_vec(), span);
 //! StringExpr::concatenate(text, LongExpr::constant(1, span), span);
 //! ```
@@ -22,7 +22,7 @@
 //!
 //! ```compile_fail,E0308
 //! use spile_core::program::{BinaryOp, LongExpr, StringExpr};
-//! # let span = spile_source::Span::new(spile_source::FileId(0), 0, 0);
+//! # let span = spile_source::Span::none();
 //! let text = StringExpr::literal(b"x".to_vec(), span);
 //! LongExpr::binary(BinaryOp::Add, LongExpr::constant(1, span), text, span);
 //! ```
@@ -31,7 +31,7 @@
 //!
 //! ```
 //! use spile_core::program::{BinaryOp, LongExpr, StringExpr};
-//! # let span = spile_source::Span::new(spile_source::FileId(0), 0, 0);
+//! # let span = spile_source::Span::none();
 //! let text = || StringExpr::literal(b"x".to_vec(), span);
 //! StringExpr::concatenate(text(), text(), span);
 //! LongExpr::not(LongExpr::binary(BinaryOp::Add, LongExpr::constant(1, span), LongExpr::constant(2, span), span), span);

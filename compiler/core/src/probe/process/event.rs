@@ -14,7 +14,7 @@ use crate::builtin;
 use crate::probe::code::{self, Scope};
 use crate::probe::{Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
 use crate::program::{Attachment, LongExpr, LongKind};
-use spile_source::{FileId, Span};
+use spile_source::Span;
 
 macro_rules! events {
     ($($owner:literal),*) => {
@@ -109,14 +109,10 @@ fn attachments(point: &Point) -> Vec<(Attachment, EventQuery)> {
     }
 }
 
-fn no_span() -> Span {
-    Span::new(FileId(0), 0, 0)
-}
-
 fn guard(asked: EventQuery, program: i64, scope: Scope) -> Option<LongExpr> {
     let builtin = builtin::find("__process_event", 3)?;
-    let arguments = [asked as i64, program, scope.number()].map(|value| LongExpr::constant(value, no_span()).into());
-    Some(LongExpr { kind: LongKind::Builtin(builtin, arguments.to_vec()), span: no_span() })
+    let arguments = [asked as i64, program, scope.number()].map(|value| LongExpr::constant(value, Span::none()).into());
+    Some(LongExpr { kind: LongKind::Builtin(builtin, arguments.to_vec()), span: Span::none() })
 }
 
 fn context(point: &Point) -> NamedValues {
@@ -124,7 +120,7 @@ fn context(point: &Point) -> NamedValues {
     if !point.has("syscall") {
         return values;
     }
-    let word = |index: u32| Ok(LongExpr::register(index * 8, no_span()));
+    let word = |index: u32| Ok(LongExpr::register(index * 8, Span::none()));
     values.values.push(("syscall".into(), word(NUMBER)));
     values.values.extend((1..=6).map(|number| (format!("arg{number}"), word(number - 1))));
     if point.has("return") {

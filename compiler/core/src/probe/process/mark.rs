@@ -15,8 +15,8 @@ use crate::program::{BinaryOp, LongExpr};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Marker, MarkerArgument, Operand};
+use spile_source::Span;
 use spile_source::diagnostic::suggest;
-use spile_source::{FileId, Span};
 
 /// The markers that a point names; a `-` in the name stands for `__`, as dtrace(1) has it.
 pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
@@ -82,20 +82,16 @@ fn context(object: &Rc<Object>, marker: &Marker) -> NamedValues {
     values
 }
 
-fn no_span() -> Span {
-    Span::new(FileId(0), 0, 0)
-}
-
 fn binary(op: BinaryOp, left: LongExpr, right: LongExpr) -> LongExpr {
-    LongExpr::binary(op, left, right, no_span())
+    LongExpr::binary(op, left, right, Span::none())
 }
 
 fn long(value: i64) -> LongExpr {
-    LongExpr::constant(value, no_span())
+    LongExpr::constant(value, Span::none())
 }
 
 fn register(number: u16) -> Option<LongExpr> {
-    Some(LongExpr::register(pt_regs_offset(number)?, no_span()))
+    Some(LongExpr::register(pt_regs_offset(number)?, Span::none()))
 }
 
 fn value(argument: &MarkerArgument) -> Option<LongExpr> {
@@ -118,12 +114,12 @@ fn value(argument: &MarkerArgument) -> Option<LongExpr> {
                 let index = binary(BinaryOp::Multiply, register(*index)?, long((*scale).into()));
                 address = binary(BinaryOp::Add, address, index);
             }
-            LongExpr::read_user(address, argument.size, no_span())
+            LongExpr::read_user(address, argument.size, Span::none())
         }
     };
     Some(match (bits, argument.signed) {
         (64, _) => value,
-        (bits, true) => LongExpr::sign_extend(value, bits, no_span()),
-        (bits, false) => LongExpr::bits(value, 0, bits, no_span()),
+        (bits, true) => LongExpr::sign_extend(value, bits, Span::none()),
+        (bits, false) => LongExpr::bits(value, 0, bits, Span::none()),
     })
 }
