@@ -234,6 +234,10 @@ void spile_set_register(struct spile_context *c, unsigned int offset, spile_long
 	enum spile_gate_place what = SPILE_GATE_REGISTER;
 	u64 which = offset;
 
+	if (c->regs == (unsigned long *)&spile_cpu_of(c)->other.regs) {
+		spile_fail_text(c, "the hit's registers have been replaced and cannot be written");
+		return;
+	}
 	if (SPILE_REGS_ARE_WORDS(c->probe->kind)) {
 		what = SPILE_GATE_ARGUMENT;
 		which = offset / sizeof(unsigned long) + 1;
