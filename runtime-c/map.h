@@ -3,8 +3,8 @@
  * Arrays and aggregates: one table for each spile_map of the script. All memory
  * is made at load (map_init.c); map.c finds, makes and deletes elements, stats.c
  * feeds and reads aggregates, counts.c counts, iterate.c walks and sorts, kept_text.c has
- * long texts. These five
- * compile in user space too, where tests/maps.c has its own contexts and memory.
+ * long texts. These five compile in user space too, where tests/maps.c has its own contexts
+ * and memory.
  *
  * A table of numbers or strings is used under its global's lock alone, or, if it is
  * striped, under the lock of the stripe that the element's hash is of, or under the
@@ -200,7 +200,8 @@ unsigned int spile_map_find(const struct spile_table *table, const union spile_k
 
 /*
  * The same for whoever feeds an aggregate: made if absent; 0 and an error if it
- * cannot be, or without an error if its key has no room (kept_text.h). generation: of the element that had the keys when it was looked at.
+ * cannot be, or without an error if its key has no room (kept_text.h). generation:
+ * of the element that had the keys when it was looked at.
  * _new: where spile_find_concurrently() (map_find.h) has found none.
  */
 struct spile_found {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * kept_text.c, map.c, stats.c, counts.c and iterate.c in user space, under sanitizers: random operations
- * against a model that is a plain list, aggregates against plain arithmetic, and
- * several CPUs (threads) feeding one array at once. Prints what differs and exits with
- * 1.
+ * kept_text.c, map.c, stats.c, counts.c and iterate.c in user space, under sanitizers:
+ * random operations against a model that is a plain list, aggregates against plain
+ * arithmetic, and several CPUs (threads) feeding one array at once. Prints what differs and
+ * exits with 1.
  *
  *     cc -fsanitize=address,undefined -pthread -o maps maps.c ../kept_text.c
  * ../map.c ../stats.c ../counts.c ../iterate.c ../string.c && ./maps

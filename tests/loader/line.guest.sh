@@ -79,16 +79,8 @@ waiting usr
 line "$(named suid)" keep 1=ticks 3 sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks >/dev/null &
 asking=$!
 for tenth in $(seq $((100 * PATIENCE))); do [ ! -c /dev/spile-ticks ] || break; sleep 0.1; done
-# soon COMMAND...: its status, if it took less than five seconds.
-soon() {
-	begun=$(cut -d. -f1 /proc/uptime)
-	s=0
-	"$@" >/dev/null 2>&1 || s=$?
-	took=$(($(cut -d. -f1 /proc/uptime) - begun))
-	[ $took -lt $((5 * SLOWNESS)) ] && echo $s || echo "$s after $took s"
-}
-by_root=$(soon spilerun "$place/other.ko" -T 0.1)
-by_two=$(soon su two -c 'suid other -T 0.1')
+by_root=$(soon 5 spilerun "$place/other.ko" -T 0.1)
+by_two=$(soon 5 su two -c 'suid other -T 0.1')
 begun=$(cut -d. -f1 /proc/uptime)
 own="$(status usr suid other -T 0.1) $(cat /tmp/err)"
 [ $(($(cut -d. -f1 /proc/uptime) - begun)) -ge 9 ]

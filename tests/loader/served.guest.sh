@@ -29,15 +29,7 @@ serve() {
 	wait_for "$1.said" served || { cat "$1.said"; exit 1; }
 }
 serve fs /tmp/ticks.ko "$here/stacks_of.ko"
-# soon COMMAND...: its status, if it took less than ten seconds.
-soon() {
-	begun=$(cut -d. -f1 /proc/uptime)
-	s=0
-	"$@" >/dev/null 2>&1 || s=$?
-	took=$(($(cut -d. -f1 /proc/uptime) - begun))
-	[ $took -lt $((10 * SLOWNESS)) ] && echo $s || echo "$s after $took s"
-}
-meanwhile() { echo "others meanwhile $(soon spilerun "$place/other.ko" -T 0.1) $(soon su two -c 'suid other -T 0.1')"; }
+meanwhile() { echo "others meanwhile $(soon 10 spilerun "$place/other.ko" -T 0.1) $(soon 10 su two -c 'suid other -T 0.1')"; }
 said=
 for name in good large short fails middle; do
 	said="$said${said:+, }$name $(status dev suid ./fs/$name -T 0.1)"

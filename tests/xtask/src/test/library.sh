@@ -17,6 +17,15 @@ wait_for() {
 	return 1
 }
 
+# soon SECONDS COMMAND...: prints its status, and how long it took if that is not less than SECONDS.
+soon() {
+	soon_limit=$1 soon_began=$(cut -d. -f1 /proc/uptime) soon_status=0
+	shift
+	"$@" >/dev/null 2>&1 || soon_status=$?
+	soon_took=$(($(cut -d. -f1 /proc/uptime) - soon_began))
+	[ $soon_took -lt $((soon_limit * SLOWNESS)) ] && echo $soon_status || echo "$soon_status after $soon_took s"
+}
+
 # start NAME TEXT [OPTIONS]: runs NAME.ko in the background, with its output in NAME.out and NAME.err, and returns when
 # it has printed TEXT. Its process is $loader.
 start() {
