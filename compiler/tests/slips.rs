@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use spile_base::cache::Cache;
 use spile_core::builtin;
 use spile_core::elaborate::{self, Options};
-use spile_core::library::{Library, Places, Wanted};
+use spile_core::library::{Library, LibraryRequest, Places};
 use spile_core::probe::Resolver;
 use spile_source::diagnostic::{Diagnostic, Severity, foreign, render::render};
 use spile_source::{Origin, SourceMap};
@@ -81,8 +81,8 @@ fn first_message(library: &Library, script: &str) -> Message {
     let failed = |problems: &[Diagnostic]| problems.iter().any(|problem| problem.severity == Severity::Error);
     if !failed(&problems) {
         let mut scripts = vec![script];
-        let wanted = Wanted { scripts: &scripts, points: &[], all: false };
-        let selected = library.select(&mut sources, &environment, &macros, wanted, &mut problems).unwrap();
+        let request = LibraryRequest { scripts: &scripts, points: &[], all: false };
+        let selected = library.select(&mut sources, &environment, &macros, request, &mut problems).unwrap();
         scripts.extend(selected);
         let options = Options { offered: library.offered().into(), ..Options::default() };
         let mut resolver = Resolver::new(None, "6.1.0-5-amd64");

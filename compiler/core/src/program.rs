@@ -8,10 +8,10 @@
 mod attachment;
 pub mod command_text;
 pub mod commands;
+pub mod element_uses;
 mod expression;
 pub mod known_locals;
 pub mod lead_in;
-pub mod same_key;
 pub mod uses;
 
 pub use crate::types::Type;

@@ -36,8 +36,8 @@ pub mod target;
 mod tests;
 
 pub use self::object::{
-    Address, Anchor, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved, Section, SectionId,
-    Symbol, ThreadBlock, demangled, last_part,
+    Address, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved, Section, SectionId, Symbol,
+    SymbolOffset, ThreadBlock, demangled, last_part,
 };
 pub use debug_info::DebugInfo;
 pub use error::Error;

@@ -12,21 +12,21 @@ use super::kernel::{Kernel, module_name};
 
 /// The dependencies of a set of external modules.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Extra {
+pub(super) struct ModuleDependencies {
     /// Modules of the kernel itself.
     pub(super) own: Vec<String>,
     /// Modules that are neither of the kernel itself nor in the set.
     pub(super) missing: Vec<String>,
 }
 
-impl Extra {
+impl ModuleDependencies {
     /// The dependencies of `files`.
-    pub(super) fn of(kernel: &Kernel, files: &[PathBuf]) -> Extra {
+    pub(super) fn of(kernel: &Kernel, files: &[PathBuf]) -> ModuleDependencies {
         let names: BTreeSet<String> = files.iter().map(|file| module_name(&file.to_string_lossy())).collect();
         let needed: BTreeSet<String> = files.iter().flat_map(|file| direct(file)).collect();
         let others = needed.into_iter().filter(|name| !names.contains(name));
         let (own, missing) = others.partition(|name| kernel.module_files(std::slice::from_ref(name)).is_ok());
-        Extra { own, missing }
+        ModuleDependencies { own, missing }
     }
 }
 
@@ -123,8 +123,8 @@ mod tests {
             path
         };
         let files = [file("c", "b,gone"), file("b", "a,k"), file("a", "")];
-        let extra = Extra::of(&kernel, &files);
-        assert_eq!(extra, Extra { own: vec!["k".into()], missing: vec!["gone".into()] });
+        let extra = ModuleDependencies::of(&kernel, &files);
+        assert_eq!(extra, ModuleDependencies { own: vec!["k".into()], missing: vec!["gone".into()] });
         assert_eq!(
             table(&kernel, &files),
             "extra/a.ko:\nextra/b.ko: kernel/k.ko extra/a.ko\nextra/c.ko: extra/b.ko kernel/k.ko extra/a.ko\n"

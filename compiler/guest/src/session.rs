@@ -12,7 +12,7 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 use shell_words::quote;
 
-use super::dependencies::Extra;
+use super::dependencies::ModuleDependencies;
 use super::error::Error;
 use super::{End, Guest, Interrupter, Kernel, Outcome, Streams};
 
@@ -135,7 +135,7 @@ impl Session {
                 let _ = writeln!(script, "load {} {TARGET_NOT_LOADED} ''", quote(module));
             }
         }
-        let extra = Extra::of(&self.kernel, &self.extra_modules);
+        let extra = ModuleDependencies::of(&self.kernel, &self.extra_modules);
         for module in &extra.own {
             guest.offer_module(module);
         }

@@ -23,7 +23,7 @@ pub(super) struct Compiler {
 
 /// The compiler in a kernel's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wanted {
+struct ConfiguredCompiler {
     name: &'static str,
     /// 0: unknown.
     major: u32,
@@ -45,7 +45,7 @@ pub(super) fn choose(build_dir: &Path) -> Result<Compiler, BuildError> {
     Ok(Compiler { make: variables(wanted, &command, &on_path), identity: identity(&command), warning })
 }
 
-impl Wanted {
+impl ConfiguredCompiler {
     /// `gcc-12`
     fn exact(self) -> String {
         if self.major == 0 { self.name.to_string() } else { format!("{}-{}", self.name, self.major) }
@@ -53,18 +53,22 @@ impl Wanted {
 }
 
 /// CONFIG_GCC_VERSION and CONFIG_CLANG_VERSION: `120200` is 12.2; that of the other compiler is 0.
-fn wanted(config: &str) -> Wanted {
+fn wanted(config: &str) -> ConfiguredCompiler {
     let number = |name: &str| {
         config.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')?.parse::<u32>().ok()).unwrap_or(0)
     };
     let (gcc, clang) = (number("CONFIG_GCC_VERSION") / 10_000, number("CONFIG_CLANG_VERSION") / 10_000);
     let lld = config.lines().any(|line| line == "CONFIG_LD_IS_LLD=y");
-    if clang > 0 { Wanted { name: "clang", major: clang, lld } } else { Wanted { name: "gcc", major: gcc, lld } }
+    if clang > 0 {
+        ConfiguredCompiler { name: "clang", major: clang, lld }
+    } else {
+        ConfiguredCompiler { name: "gcc", major: gcc, lld }
+    }
 }
 
 /// The command of the nearest version, the newer of two equally near ones, and its major version (0: unknown).
 fn nearest(
-    wanted: Wanted,
+    wanted: ConfiguredCompiler,
     cross: &str,
     there: &dyn Fn(&str) -> Option<PathBuf>,
     version: &dyn Fn(&str) -> Option<u32>,
@@ -96,7 +100,7 @@ fn nearest(
 
 /// Variables for make. A kernel linked by LLVM's linker gets LLVM's other tools too, in the compiler's version if
 /// installed.
-fn variables(wanted: Wanted, command: &str, there: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<String> {
+fn variables(wanted: ConfiguredCompiler, command: &str, there: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<String> {
     let mut variables = vec![format!("CC={command}")];
     if wanted.name == "clang" {
         // A table for linkers that fold functions; modules do not need it and ELF readers do not know it.
@@ -149,7 +153,7 @@ fn version_number(line: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    const GCC_12: Wanted = Wanted { name: "gcc", major: 12, lld: false };
+    const GCC_12: ConfiguredCompiler = ConfiguredCompiler { name: "gcc", major: 12, lld: false };
 
     #[test]
     fn major_versions() {
@@ -166,7 +170,7 @@ mod tests {
         assert_eq!(wanted("").exact(), "gcc");
     }
 
-    fn choice(wanted: Wanted, cross: &str, here: &[&str], plain: u32) -> Option<(String, u32)> {
+    fn choice(wanted: ConfiguredCompiler, cross: &str, here: &[&str], plain: u32) -> Option<(String, u32)> {
         nearest(wanted, cross, &|command| here.contains(&command).then(PathBuf::new), &|_| Some(plain))
     }
 
@@ -179,13 +183,13 @@ mod tests {
         assert_eq!(chosen(&["gcc", "gcc-9"]).as_deref(), Some("gcc"));
         assert_eq!(chosen(&["clang", "clang-12"]), None);
         assert_eq!(choice(GCC_12, "x-linux-", &["gcc-12", "x-linux-gcc"], 12), Some(("x-linux-gcc".into(), 12)));
-        let unknown = Wanted { major: 0, ..GCC_12 };
+        let unknown = ConfiguredCompiler { major: 0, ..GCC_12 };
         assert_eq!(choice(unknown, "", &["gcc"], 14), Some(("gcc".into(), 0)));
     }
 
     #[test]
     fn tools_of_llvm() {
-        let clang = Wanted { name: "clang", major: 16, lld: true };
+        let clang = ConfiguredCompiler { name: "clang", major: 16, lld: true };
         let there = |command: &str| ["ld.lld-16", "llvm-nm"].contains(&command).then(PathBuf::new);
         assert_eq!(
             variables(clang, "clang-16", &there),

@@ -20,7 +20,7 @@ use spile_source::SourceMap;
 
 /// A module and the messages of its build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Finished {
+pub struct CachedModule {
     /// The `.ko`.
     pub module: Vec<u8>,
     /// Warnings of pass 2 and of the compiler, as they were printed.
@@ -87,17 +87,17 @@ fn itself() -> String {
 }
 
 /// The cached module, if none of its inputs changed.
-pub fn find(cache: &Cache, key: &Key) -> Option<Finished> {
+pub fn find(cache: &Cache, key: &Key) -> Option<CachedModule> {
     let entry = cache.get(Kind::Module, key)?;
     if !Inputs::from_text(entry.text("inputs")?).is_unchanged() {
         return None;
     }
     let modules = entry.text("modules")?.lines().map(str::to_string).collect();
-    Some(Finished { module: entry.part("ko")?.to_vec(), warnings: entry.text("warnings")?.to_string(), modules })
+    Some(CachedModule { module: entry.part("ko")?.to_vec(), warnings: entry.text("warnings")?.to_string(), modules })
 }
 
 /// Caches a module; `about` is for `--cache show`.
-pub fn keep(cache: &Cache, key: &Key, finished: &Finished, inputs: impl IntoIterator<Item = PathBuf>, about: &str) {
+pub fn keep(cache: &Cache, key: &Key, finished: &CachedModule, inputs: impl IntoIterator<Item = PathBuf>, about: &str) {
     let entry = Entry::new(about)
         .with("ko", finished.module.as_slice())
         .with("warnings", finished.warnings.as_bytes())
@@ -173,8 +173,11 @@ mod tests {
             title: "x.stp",
             numbered: true,
         });
-        let finished =
-            Finished { module: vec![1, 2], warnings: "w\n".into(), modules: vec!["lustre".into(), "ptlrpc".into()] };
+        let finished = CachedModule {
+            module: vec![1, 2],
+            warnings: "w\n".into(),
+            modules: vec!["lustre".into(), "ptlrpc".into()],
+        };
         keep(&cache, &key, &finished, [input.clone()], "about");
         assert_eq!(find(&cache, &key), Some(finished));
         std::fs::write(&input, "12").unwrap();

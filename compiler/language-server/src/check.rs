@@ -3,7 +3,7 @@
 //! All that is wrong with a script, by passes 1 and 2, and the types of its globals.
 
 use spile_core::elaborate::{self, Inferred};
-use spile_core::library::Wanted;
+use spile_core::library::LibraryRequest;
 use spile_source::diagnostic::{Code, Diagnostic, Severity};
 use spile_source::{FileId, Origin, SourceMap, Span};
 use spile_syntax::ast::{self, Expr, ExprKind, FunctionBody, Item};
@@ -85,9 +85,9 @@ impl Checked {
         wrong.extend(elaborate::check_text(&script, guru));
         self.diagnostics = wrong;
         let scripts = vec![script];
-        let wanted = Wanted { scripts: &scripts, points: &[], all: false };
+        let request = LibraryRequest { scripts: &scripts, points: &[], all: false };
         let mut problems = Vec::new();
-        let selected = workspace.library().select(&mut self.sources, &environment, &macros, wanted, &mut problems);
+        let selected = workspace.library().select(&mut self.sources, &environment, &macros, request, &mut problems);
         self.diagnostics.append(&mut problems);
         let mut scripts = scripts;
         scripts.extend(selected.unwrap_or_default());

@@ -19,7 +19,7 @@ use crate::text::{Encoding, Text};
 const MAX_CALLS: usize = 64;
 
 /// A script with its checks.
-pub struct Shown<'s> {
+pub struct CheckedScript<'s> {
     /// The script's name for the client.
     pub uri: &'s Uri,
     /// Its text.
@@ -30,7 +30,7 @@ pub struct Shown<'s> {
     pub encoding: Encoding,
 }
 
-impl Shown<'_> {
+impl CheckedScript<'_> {
     /// The bytes of the script that a span is about: its own, or those of the macro call that its text comes from.
     fn own(&self, span: Span) -> Option<std::ops::Range<usize>> {
         let sources = &self.checked.sources;
@@ -148,17 +148,17 @@ mod tests {
     use crate::settings::for_tests;
     use crate::workspace::Workspace;
 
-    fn with<T>(text: &str, ask: impl Fn(&Shown) -> T) -> T {
+    fn with<T>(text: &str, ask: impl Fn(&CheckedScript) -> T) -> T {
         let workspace = Workspace::open(for_tests());
         let checked = check(&workspace, "/a.stp", text);
         let uri: Uri = "file:///a.stp".parse().unwrap();
         let text = Text::new(text.to_string(), Encoding::Utf16);
-        ask(&Shown { uri: &uri, text: &text, checked: &checked, encoding: Encoding::Utf16 })
+        ask(&CheckedScript { uri: &uri, text: &text, checked: &checked, encoding: Encoding::Utf16 })
     }
 
     #[expect(clippy::redundant_closure, reason = "the method is for one lifetime of what is shown")]
     fn all_of(text: &str) -> Vec<lsp_types::Diagnostic> {
-        with(text, |shown| Shown::all(shown))
+        with(text, |shown| CheckedScript::all(shown))
     }
 
     #[test]

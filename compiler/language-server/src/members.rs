@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use spile_core::elaborate;
 use spile_core::elaborate::survey::{Survey, survey};
-use spile_core::library::Wanted;
-use spile_core::probe::Found;
+use spile_core::library::LibraryRequest;
+use spile_core::probe::TypedLocation;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{DebugInfo, Member, Type, TypeId};
 use spile_source::{Origin, SourceMap};
@@ -51,7 +51,7 @@ pub fn member(
     scan: &Scan,
     item: &Item,
     chain: &Range<usize>,
-) -> Option<(Found, Option<Container>)> {
+) -> Option<(TypedLocation, Option<Container>)> {
     let text = scan.text().get(chain.clone())?;
     let plain = |text: &str| text.split_whitespace().collect::<String>();
     let wanted = plain(text);
@@ -148,8 +148,8 @@ fn surveyed<T>(workspace: &Workspace, script: &str, answer: impl Fn(&Survey) -> 
     let macros = workspace.library().macros(&mut sources, &environment, &mut problems).ok()?;
     let file = sources.add("script", script.as_bytes().to_vec(), Origin::User);
     let mut scripts = vec![syntax::parse(&mut sources, file, &environment, &macros).0];
-    let wanted = Wanted { scripts: &scripts, points: &[], all: false };
-    let selected = workspace.library().select(&mut sources, &environment, &macros, wanted, &mut problems);
+    let request = LibraryRequest { scripts: &scripts, points: &[], all: false };
+    let selected = workspace.library().select(&mut sources, &environment, &macros, request, &mut problems);
     scripts.extend(selected.unwrap_or_default());
     let options =
         elaborate::Options { guru: true, offered: workspace.offered().clone(), ..elaborate::Options::default() };
@@ -160,7 +160,7 @@ fn surveyed<T>(workspace: &Workspace, script: &str, answer: impl Fn(&Survey) -> 
 
 /// A member as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct MemberInfo {
     /// Its name.
     pub name: String,
     /// C type.
@@ -170,19 +170,19 @@ pub struct Shown {
 }
 
 /// All members of a struct or union, those of anonymous ones in it included.
-pub fn members(container: &Container) -> Vec<Shown> {
+pub fn members(container: &Container) -> Vec<MemberInfo> {
     let Ok(debug) = container.object.debug() else { return Vec::new() };
     let mut shown = Vec::new();
     collect(debug, container.type_id, 0, 0, &mut shown);
     shown
 }
 
-fn collect(debug: &DebugInfo, id: TypeId, offset: u64, depth: usize, shown: &mut Vec<Shown>) {
+fn collect(debug: &DebugInfo, id: TypeId, offset: u64, depth: usize, shown: &mut Vec<MemberInfo>) {
     let Ok((_, Type::Struct { members, .. })) = debug.resolve(id) else { return };
     for member in members {
         let at = offset.saturating_add(member.offset);
         match &member.name {
-            Some(name) => shown.push(Shown {
+            Some(name) => shown.push(MemberInfo {
                 name: name.clone(),
                 type_name: debug.type_name(member.type_id),
                 place: place(debug, &member, at),

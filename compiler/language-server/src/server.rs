@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::check::{Checked, check};
-use crate::diagnostics::Shown;
+use crate::diagnostics::CheckedScript;
 use crate::place;
 use crate::scan::Scan;
 use crate::settings::Settings;
@@ -408,10 +408,9 @@ impl Server {
         let Some(document) = self.documents.get_mut(&key) else { return true };
         document.is_new = false;
         let Some(document) = self.documents.get(&key) else { return true };
-        let found = document
-            .checked
-            .as_ref()
-            .map(|checked| Shown { uri: &document.uri, text: &document.text, checked, encoding: self.encoding }.all());
+        let found = document.checked.as_ref().map(|checked| {
+            CheckedScript { uri: &document.uri, text: &document.text, checked, encoding: self.encoding }.all()
+        });
         self.publish(document.uri.clone(), found.unwrap_or_default(), Some(document.version));
         true
     }

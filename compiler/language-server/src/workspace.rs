@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use spile_base::cache::Cache;
-use spile_core::library::{Library, Places, PublicNames, Wanted};
+use spile_core::library::{Library, LibraryRequest, Places, PublicNames};
 use spile_core::probe::{self, Resolver};
 use spile_core::syscalls::Style;
 use spile_core::{elaborate, inspect, library};
@@ -183,8 +183,8 @@ impl Workspace {
         let environment = self.environment(Vec::new(), true);
         let mut problems = Vec::new();
         let macros = self.library.macros(&mut sources, &environment, &mut problems).unwrap_or_default();
-        let wanted = Wanted { all: true, ..Wanted::default() };
-        let scripts = self.library.select(&mut sources, &environment, &macros, wanted, &mut problems);
+        let request = LibraryRequest { all: true, ..LibraryRequest::default() };
+        let scripts = self.library.select(&mut sources, &environment, &macros, request, &mut problems);
         let macros = library_macros(&sources, &macros);
         ParsedLibrary { scripts: scripts.unwrap_or_default(), sources, macros }
     }
@@ -286,8 +286,8 @@ impl Workspace {
         let Ok(macros) = self.library.macros(&mut sources, &environment, &mut problems) else { return Vec::new() };
         let file = sources.add("aliases", own.as_bytes().to_vec(), Origin::User);
         let mut scripts = vec![syntax::parse(&mut sources, file, &environment, &macros).0];
-        let wanted = Wanted { scripts: &scripts, points: &points, all: false };
-        let selected = self.library.select(&mut sources, &environment, &macros, wanted, &mut problems);
+        let request = LibraryRequest { scripts: &scripts, points: &points, all: false };
+        let selected = self.library.select(&mut sources, &environment, &macros, request, &mut problems);
         scripts.extend(selected.unwrap_or_default());
         let mut resolver = self.resolver(true);
         elaborate::sites(&sources, &points, &scripts, self.offered.clone(), &mut resolver).0

@@ -9,7 +9,7 @@ use crate::{Question, QuestionOption, Questions, Target, search};
 
 /// What a command line asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Action {
     /// To print this.
     Text(String),
     /// To execute this command line, without the program's name.
@@ -25,11 +25,11 @@ pub trait OptionsOfSpile {
 }
 
 /// Reads the words behind `spile ask`. The error says what is wrong, and what is taken.
-pub fn read(words: &[OsString], spile: &dyn OptionsOfSpile) -> Result<Asked, String> {
+pub fn read(words: &[OsString], spile: &dyn OptionsOfSpile) -> Result<Action, String> {
     let questions = Questions::read()?;
     let shown: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(first) = shown.first().filter(|word| !is_help(word)) else {
-        return Ok(Asked::Text(text::list(&questions.all)));
+        return Ok(Action::Text(text::list(&questions.all)));
     };
     if first.starts_with('-') {
         return Err("ask: the question comes first: spile ask NAME OPTIONS; spile ask lists the names".into());
@@ -40,7 +40,7 @@ pub fn read(words: &[OsString], spile: &dyn OptionsOfSpile) -> Result<Asked, Str
         None if shown.iter().any(|word| word.starts_with('-')) => Err(unknown(&questions, first)),
         None => match search::matching(&questions, &shown) {
             found if found.is_empty() => Err(unknown(&questions, &shown.join(" "))),
-            found => Ok(Asked::Text(text::list(found))),
+            found => Ok(Action::Text(text::list(found))),
         },
     }
 }
@@ -61,17 +61,17 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn read(&self, words: &[OsString]) -> Result<Asked, String> {
+    fn read(&self, words: &[OsString]) -> Result<Action, String> {
         let mut line = Line::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let shown = word.to_string_lossy();
             match shown.strip_prefix("--") {
-                Some("help") => return Ok(Asked::Text(text::help(self.question))),
-                Some("print") => return Ok(Asked::Text(self.question.text().to_string())),
+                Some("help") => return Ok(Action::Text(text::help(self.question))),
+                Some("print") => return Ok(Action::Text(self.question.text().to_string())),
                 Some("") => return Err(self.stray(words.next().unwrap_or(word))),
                 Some(name) => self.long(word, name, &mut words, &mut line)?,
-                None if shown == "-h" => return Ok(Asked::Text(text::help(self.question))),
+                None if shown == "-h" => return Ok(Action::Text(text::help(self.question))),
                 None if shown.starts_with('-') && shown.len() > 1 => self.short(word, &shown, &mut words, &mut line)?,
                 None => return Err(self.stray(word)),
             }
@@ -85,7 +85,7 @@ impl Reading<'_> {
             whole.push("--".into());
             whole.extend(arguments.into_iter().map(OsString::from));
         }
-        Ok(Asked::Run(whole))
+        Ok(Action::Run(whole))
     }
 
     /// `--NAME`, `--NAME=VALUE` or `--NAME VALUE`: the question's own, or spile's.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use crate::line::{self, Asked, OptionsOfSpile};
+use crate::line::{self, Action, OptionsOfSpile};
 use crate::value::Kind;
 use crate::{EXAMPLES, Questions, Target, search, text};
 
@@ -24,20 +24,20 @@ impl OptionsOfSpile for Spile {
     }
 }
 
-fn read(line: &[&str]) -> Result<Asked, String> {
+fn read(line: &[&str]) -> Result<Action, String> {
     line::read(&line.iter().map(OsString::from).collect::<Vec<_>>(), &Spile)
 }
 
 /// The words up to the script, and those behind it.
 fn run(line: &[&str]) -> (Vec<String>, Vec<String>) {
-    let Ok(Asked::Run(words)) = read(line) else { panic!("{line:?}: {:?}", read(line)) };
+    let Ok(Action::Run(words)) = read(line) else { panic!("{line:?}: {:?}", read(line)) };
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let at = words.iter().position(|word| word == "-e").unwrap();
     (words[..at].to_vec(), words[at + 2..].to_vec())
 }
 
 fn printed(line: &[&str]) -> String {
-    let Ok(Asked::Text(text)) = read(line) else { panic!("{line:?}: {:?}", read(line)) };
+    let Ok(Action::Text(text)) = read(line) else { panic!("{line:?}: {:?}", read(line)) };
     text
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use spile_abi::escape;
 use spile_abi::say::say;
-use spile_questions::line::{self, Asked, OptionsOfSpile};
+use spile_questions::line::{self, Action, OptionsOfSpile};
 
 use super::describe;
 use crate::cli::options;
@@ -24,8 +24,8 @@ pub fn words(arguments: Vec<OsString>) -> Result<Vec<OsString>, Outcome> {
         return Ok(arguments);
     }
     match line::read(rest, &Known(options::command())) {
-        Ok(Asked::Run(words)) => Ok(std::iter::once(program.clone()).chain(words).collect()),
-        Ok(Asked::Text(text)) => Err(describe::print(text.as_bytes()).unwrap_or(Outcome::Done(ExitCode::FAILURE))),
+        Ok(Action::Run(words)) => Ok(std::iter::once(program.clone()).chain(words).collect()),
+        Ok(Action::Text(text)) => Err(describe::print(text.as_bytes()).unwrap_or(Outcome::Done(ExitCode::FAILURE))),
         Err(message) => {
             say(&format!("spile: {}\n", escape::line(&message)));
             Err(Outcome::Done(ExitCode::FAILURE))

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use spile_core::plan::ModuleInfo;
 use spile_debuginfo::target::Kernel;
-use spile_kbuild::finished::{self, Finished};
+use spile_kbuild::finished::{self, CachedModule};
 use spile_syntax::{self as syntax, ast};
 
 use super::{Job, guest};
@@ -132,7 +132,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
 /// What remains to be done with a module, new or from the cache.
 fn finish(
     session: &mut Session,
-    mut finished: Finished,
+    mut finished: CachedModule,
     name: &Name,
     last_pass: u8,
     target: &Target,

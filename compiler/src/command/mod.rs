@@ -34,7 +34,7 @@ use crate::target::{self, Target};
 pub use remote::MODULE_DIRECTORY;
 
 /// Commands that need no kernel and no script that compiles.
-enum Simple {
+enum StandaloneCommand {
     Explain(String),
     Completion(clap_complete::Shell),
     ManPage,
@@ -47,41 +47,41 @@ enum Simple {
     Rehearse(PathBuf, Vec<String>),
 }
 
-impl Simple {
-    fn of(options: &Options) -> Option<Simple> {
+impl StandaloneCommand {
+    fn of(options: &Options) -> Option<StandaloneCommand> {
         let cache = || options.build.cache.or(options.build.clean_cache.then_some(cli::cache::Action::Prune));
         if let Some(code) = &options.message.explain {
-            Some(Simple::Explain(code.clone()))
+            Some(StandaloneCommand::Explain(code.clone()))
         } else if let Some(shell) = options.message.completion {
-            Some(Simple::Completion(shell))
+            Some(StandaloneCommand::Completion(shell))
         } else if options.message.man_page {
-            Some(Simple::ManPage)
+            Some(StandaloneCommand::ManPage)
         } else if options.message.fmt {
-            Some(Simple::Format)
+            Some(StandaloneCommand::Format)
         } else if let Some(program) = &options.message.from_bpftrace {
-            Some(Simple::FromBpftrace(program.clone()))
+            Some(StandaloneCommand::FromBpftrace(program.clone()))
         } else if options.message.language_server {
-            Some(Simple::LanguageServer)
+            Some(StandaloneCommand::LanguageServer)
         } else if options.ask.dump_probe_types {
-            Some(Simple::ProbeTypes)
+            Some(StandaloneCommand::ProbeTypes)
         } else if let Some(action) = cache() {
-            Some(Simple::Cache(action))
+            Some(StandaloneCommand::Cache(action))
         } else {
-            guest::prebuilt(options).map(|(module, settings)| Simple::Rehearse(module, settings))
+            guest::prebuilt(options).map(|(module, settings)| StandaloneCommand::Rehearse(module, settings))
         }
     }
 
     fn perform(self, session: &mut Session) -> Result<Outcome, Failed> {
         match self {
-            Simple::Explain(code) => describe::explain(&session.reporter, &code),
-            Simple::Completion(shell) => describe::completion(shell),
-            Simple::ManPage => describe::man_page(&session.reporter),
-            Simple::Format => format::format(session),
-            Simple::FromBpftrace(program) => bpftrace::translate(session, &program),
-            Simple::LanguageServer => language_server::serve(session),
-            Simple::ProbeTypes => list::probe_types(),
-            Simple::Cache(action) => cache::perform(session, action),
-            Simple::Rehearse(module, settings) => guest::test_module(session, &module, settings),
+            StandaloneCommand::Explain(code) => describe::explain(&session.reporter, &code),
+            StandaloneCommand::Completion(shell) => describe::completion(shell),
+            StandaloneCommand::ManPage => describe::man_page(&session.reporter),
+            StandaloneCommand::Format => format::format(session),
+            StandaloneCommand::FromBpftrace(program) => bpftrace::translate(session, &program),
+            StandaloneCommand::LanguageServer => language_server::serve(session),
+            StandaloneCommand::ProbeTypes => list::probe_types(),
+            StandaloneCommand::Cache(action) => cache::perform(session, action),
+            StandaloneCommand::Rehearse(module, settings) => guest::test_module(session, &module, settings),
         }
     }
 }
@@ -191,7 +191,7 @@ pub fn perform(session: &mut Session, words: &[OsString]) -> Result<Outcome, Fai
         session.reporter.notice(&format!("NOTE: {note}"));
     }
     find_example(session)?;
-    if let Some(simple) = Simple::of(&session.options) {
+    if let Some(simple) = StandaloneCommand::of(&session.options) {
         return simple.perform(session);
     }
     limit_resources(session)?;

@@ -12,7 +12,7 @@ use spile_base::scratch::Scratch;
 use spile_core::plan::Limits;
 use spile_core::program::Program;
 use spile_kbuild as kbuild;
-use spile_kbuild::finished::{self, Finished};
+use spile_kbuild::finished::{self, CachedModule};
 use spile_syntax::ast;
 
 use crate::cli::options::Script;
@@ -83,15 +83,20 @@ pub fn key(session: &Session, target: &Target, title: &str, numbered: bool) -> O
 }
 
 /// The result of pass 4, with the warnings so far.
-pub fn finished(session: &Session, built: &kbuild::Built, program: &Program) -> Result<Finished, Failed> {
+pub fn finished(session: &Session, built: &kbuild::Built, program: &Program) -> Result<CachedModule, Failed> {
     let module = session.read_file(&built.module)?;
     let modules = program.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
-    Ok(Finished { module, warnings: session.reporter.recorded().to_string(), modules })
+    Ok(CachedModule { module, warnings: session.reporter.recorded().to_string(), modules })
 }
 
 /// Writes the module, new or from the cache, into the session's directory, sealed and (where asked for) signed. Gives its
 /// path; the file has the name that the module has.
-pub fn write(session: &mut Session, finished: &mut Finished, name: &Name, build_dir: &Path) -> Result<PathBuf, Failed> {
+pub fn write(
+    session: &mut Session,
+    finished: &mut CachedModule,
+    name: &Name,
+    build_dir: &Path,
+) -> Result<PathBuf, Failed> {
     if session.directory.is_none() {
         session.directory = Some(session.scratch()?);
         session.reporter.repeat(&finished.warnings);

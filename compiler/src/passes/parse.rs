@@ -63,8 +63,9 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
         let file = session.sources.add("<input>", listing.into_bytes(), Origin::User);
         syntax::parse_probe_points(&mut session.sources, file).0
     });
-    let wanted = library::Wanted { scripts: &scripts, points: &points, all: session.options.ask.dumps_library() };
-    let selected = library.select(&mut session.sources, environment, &macros, wanted, &mut problems);
+    let request =
+        library::LibraryRequest { scripts: &scripts, points: &points, all: session.options.ask.dumps_library() };
+    let selected = library.select(&mut session.sources, environment, &macros, request, &mut problems);
     scripts.extend(selected.map_err(|error| unreadable(session, &error))?);
     // A library script can read them for the user's: argv.
     problems.extend(syntax::unused_arguments(&scripts, environment));

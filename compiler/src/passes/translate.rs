@@ -6,7 +6,7 @@ use spile_core::emit::{self, Units};
 use spile_core::plan::locking::{Locking, Reason};
 use spile_core::plan::{self, ModuleInfo, Plan};
 use spile_core::program::Program;
-use spile_core::program::same_key::WholeArray;
+use spile_core::program::element_uses::WholeArray;
 use spile_source::SourceMap;
 
 use crate::reporter::{Failed, Reporter, count};

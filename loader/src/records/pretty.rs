@@ -33,14 +33,14 @@ pub fn render(description: &Pretty, payload: &mut Payload<'_>, text: &mut Text) 
         text.push(b"ERROR");
         return Ok(());
     };
-    let mut walk = Walk { raw, payload, text, elements: 0, separator: false };
+    let mut walk = Renderer { raw, payload, text, elements: 0, separator: false };
     match walk.ops(&description.ops, 0, 0) {
         Ok(()) | Err(Stop::Bound) => Ok(()),
         Err(Stop::ShortPayload) => Err(ShortPayload),
     }
 }
 
-struct Walk<'w, 'p> {
+struct Renderer<'w, 'p> {
     raw: &'p [u8],
     payload: &'w mut Payload<'p>,
     text: &'w mut Text,
@@ -50,7 +50,7 @@ struct Walk<'w, 'p> {
     separator: bool,
 }
 
-impl<'p> Walk<'_, 'p> {
+impl<'p> Renderer<'_, 'p> {
     fn ops(&mut self, ops: &[PrettyOp], base: u64, depth: usize) -> Result<(), Stop> {
         ops.iter().try_for_each(|op| match op {
             PrettyOp::Repeat { offset, count, stride, body } => {

@@ -23,7 +23,7 @@ use crate::safety::image::{self, Image};
 use crate::safety::message::{self, MAX_DATA, Message};
 use crate::safety::privilege::Caller;
 use crate::safety::rank::Rank;
-use crate::safety::server::{self, LoadPolicy, Server, Wanted, answer, ask, split_lines};
+use crate::safety::server::{self, LoadPolicy, LoadRequest, Server, answer, ask, split_lines};
 
 /// The process that has root's rights.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl Rights {
                 let image = Image::of_own(&file.image).map_err(image::failed)?;
                 let Start { service, verbose, .. } = start;
                 let path = file.path.clone();
-                let wanted = Wanted { image, path, rename: None, service, verbose };
+                let wanted = LoadRequest { image, path, rename: None, service, verbose };
                 let (device, stated) = with(server, |server| server.load(wanted))?;
                 Ok((device, stated.most_bytes))
             }

@@ -82,7 +82,7 @@ pub type LoadPolicy = fn(&Caller, &str) -> Result<(), Error>;
 
 /// A module to load.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct LoadRequest {
     /// Its bytes.
     pub image: Image,
     /// For messages.
@@ -141,8 +141,8 @@ impl Server {
     }
 
     /// Loads a module. Other loaders wait meanwhile, but not for the user part: that can be stopped by its user.
-    pub fn load(&mut self, wanted: Wanted) -> Result<(Device, Ownership), Error> {
-        let Wanted { mut image, path, rename, service, verbose } = wanted;
+    pub fn load(&mut self, wanted: LoadRequest) -> Result<(Device, Ownership), Error> {
+        let LoadRequest { mut image, path, rename, service, verbose } = wanted;
         self.require(Rank::Usr, "running a module")?;
         check::may_load_modules()?;
         let bad_name = || Error::BadName { path: path.clone(), name: String::new() };
@@ -401,7 +401,7 @@ impl Server {
                 }
                 let rename = (numbers[0] & ask::RENAME != 0).then_some(numbers[1] as u32);
                 let verbose = numbers[0] & ask::VERBOSE != 0;
-                let wanted = Wanted { image, path, rename, service: false, verbose };
+                let wanted = LoadRequest { image, path, rename, service: false, verbose };
                 let (device, ownership) = self.load(wanted)?;
                 Ok((done(ownership.most_bytes).0, device.into_descriptor()))
             }

@@ -52,19 +52,19 @@ pub struct ReadResult {
 
 /// Bytes of records read, and of text printed, up to some time.
 #[derive(Clone, Copy, Debug)]
-struct Amounts {
+struct ByteCounts {
     read: u64,
     printed: u64,
 }
 
-impl Amounts {
-    fn of(rings: &[MappedRing], sinks: &Sinks) -> Amounts {
+impl ByteCounts {
+    fn of(rings: &[MappedRing], sinks: &Sinks) -> ByteCounts {
         let read = rings.iter().map(|mapped| mapped.ring.read_up_to()).fold(0, u64::wrapping_add);
-        Amounts { read, printed: sinks.pushed().fold(0, u64::wrapping_add) }
+        ByteCounts { read, printed: sinks.pushed().fold(0, u64::wrapping_add) }
     }
 
     /// More text than records usually make has been printed since the earlier ones.
-    fn is_too_wide_since(self, before: Amounts) -> bool {
+    fn is_too_wide_since(self, before: ByteCounts) -> bool {
         let printed = self.printed.wrapping_sub(before.printed);
         let read = self.read.wrapping_sub(before.read);
         printed > MAX_WIDE_END && printed / USUAL_WIDTH > read
@@ -86,7 +86,7 @@ pub struct Reading<'s> {
     /// The time when the module had stopped writing.
     closed: Option<u64>,
     /// What there was when a signal asked for the end, or when the module began to write again after it.
-    interrupted: Option<Amounts>,
+    interrupted: Option<ByteCounts>,
     losses: Losses,
     /// Time of the last report of losses; 0: none.
     losses_reported: u64,
@@ -143,19 +143,19 @@ impl<'s> Reading<'s> {
     /// The module writes again, by its end probes.
     pub fn open(&mut self, sinks: &Sinks) {
         self.closed = None;
-        self.interrupted = self.interrupted.map(|_| Amounts::of(&self.rings, sinks));
+        self.interrupted = self.interrupted.map(|_| ByteCounts::of(&self.rings, sinks));
         self.rings.iter_mut().for_each(|mapped| mapped.ring.open());
     }
 
     /// A signal has asked for the end.
     pub fn interrupt(&mut self, sinks: &Sinks) {
-        self.interrupted.get_or_insert_with(|| Amounts::of(&self.rings, sinks));
+        self.interrupted.get_or_insert_with(|| ByteCounts::of(&self.rings, sinks));
     }
 
     /// After an interruption, what is left in the rings has been far more text than usual.
     fn is_too_wide(&self, sinks: &Sinks) -> bool {
         let since = self.interrupted.filter(|_| self.closed.is_some());
-        since.is_some_and(|before| Amounts::of(&self.rings, sinks).is_too_wide_since(before))
+        since.is_some_and(|before| ByteCounts::of(&self.rings, sinks).is_too_wide_since(before))
     }
 
     /// Drops everything in the rings.
@@ -322,8 +322,9 @@ mod tests {
 
     #[test]
     fn text_is_too_wide_if_it_is_much_and_of_few_records() {
-        let before = Amounts { read: u64::MAX - 10, printed: 1000 };
-        let after = |read: u64, printed: u64| Amounts { read: before.read.wrapping_add(read), printed: 1000 + printed };
+        let before = ByteCounts { read: u64::MAX - 10, printed: 1000 };
+        let after =
+            |read: u64, printed: u64| ByteCounts { read: before.read.wrapping_add(read), printed: 1000 + printed };
         assert!(!after(24, 8 << 20).is_too_wide_since(before), "a single wide record");
         assert!(!after(1 << 30, 40 << 30).is_too_wide_since(before), "many usual records");
         assert!(after(24 * 33, 33 * (8 << 20)).is_too_wide_since(before));

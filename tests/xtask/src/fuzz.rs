@@ -111,13 +111,13 @@ fn seeds_of(target: &Target) -> PathBuf {
 }
 
 /// What came of one reader.
-struct Tried {
+struct FuzzResult {
     inputs: u64,
     failures: usize,
 }
 
 /// Has a process try the inputs, and another one what is left when it dies.
-fn watch(target: &Target, options: &Options, seed: u64) -> Result<Tried> {
+fn watch(target: &Target, options: &Options, seed: u64) -> Result<FuzzResult> {
     let directory = crate::root().join("target/fuzz");
     fs::create_dir_all(&directory)?;
     let current = directory.join(format!("{}.input", target.name));
@@ -160,7 +160,7 @@ fn watch(target: &Target, options: &Options, seed: u64) -> Result<Tried> {
     }
     let seconds = begun.elapsed().as_secs_f64();
     println!("{}: {done} inputs, {:.0} a second, {failures} failed", target.name, done as f64 / seconds.max(0.001));
-    Ok(Tried { inputs: done, failures })
+    Ok(FuzzResult { inputs: done, failures })
 }
 
 /// Saves an input as a seed, under a unique name.

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use spile_base::cache::Cache;
-use spile_core::library::{self, Library, Places, Wanted};
+use spile_core::library::{self, Library, LibraryRequest, Places};
 use spile_questions::{Questions, text};
 use spile_source::SourceMap;
 use spile_syntax::{Environment, Macros};
@@ -43,9 +43,9 @@ fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
     let (mut sources, mut problems) = (SourceMap::new(), Vec::new());
     let macros: Macros =
         open.macros(&mut sources, &environment, &mut problems).map_err(|error| anyhow::anyhow!("{error:?}"))?;
-    let wanted = Wanted { all: true, ..Wanted::default() };
+    let request = LibraryRequest { all: true, ..LibraryRequest::default() };
     let scripts = open
-        .select(&mut sources, &environment, &macros, wanted, &mut problems)
+        .select(&mut sources, &environment, &macros, request, &mut problems)
         .map_err(|error| anyhow::anyhow!("{error:?}"))?;
     ensure!(problems.is_empty(), "the library has problems: {problems:?}");
 

@@ -11,9 +11,9 @@ use super::expand;
 use super::infer;
 use super::lookup::{Lookup, is_text};
 use super::names::{self, Names};
-use super::typed::{Reached, Typed};
+use super::typed::{ProgramFunction, Typed};
 use super::unit::{Handler, Unit};
-use crate::probe::{Found, Resolver, Site};
+use crate::probe::{Resolver, Site, TypedLocation};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Type as CType, TypeId};
 use spile_source::diagnostic::Diagnostic;
@@ -69,7 +69,7 @@ pub struct Target {
     /// Where it is written.
     pub span: Span,
     /// The object that it refers to there, or why there is none.
-    pub found: Result<Found, Diagnostic>,
+    pub found: Result<TypedLocation, Diagnostic>,
     /// It is printed whole: the number of dollars after it.
     pub dollars: u8,
     /// The members along the path, as far as they exist, outermost struct first.
@@ -178,7 +178,7 @@ impl<'a> Surveyor<'_, 'a> {
     fn survey_functions(&mut self) -> Vec<Function> {
         let mut functions = Vec::new();
         for index in self.typed.reached.clone() {
-            let (Reached::Function(index) | Reached::Wrapper(index)) = index;
+            let (ProgramFunction::Instance(index) | ProgramFunction::Wrapper(index)) = index;
             let declared = self.typed.functions[index.index()].ast;
             let ast::FunctionBody::Script(block) = &declared.body else { continue };
             let unit = self.typed.functions[index.index()].unit.clone();

@@ -8,10 +8,10 @@ mod location;
 pub mod names;
 pub mod resolve;
 
-use crate::probe::{Found, Site};
+use crate::probe::{Site, TypedLocation};
 use crate::program::Registers;
 
 /// Where a context variable is at a site, in words: `%rdi`, `[%rdi+0x18]`.
-pub fn place(site: &Site, found: &Found) -> String {
+pub fn place(site: &Site, found: &TypedLocation) -> String {
     location::text(&found.location, site.attachment.mechanism.registers == Registers::Arguments)
 }

@@ -162,31 +162,31 @@ impl Library {
         sources: &mut SourceMap,
         environment: &Environment,
         macros: &Macros,
-        wanted: Wanted<'_>,
+        request: LibraryRequest<'_>,
         problems: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Script>, ReadError> {
         let mut uses = Uses::default();
         let mut defined = HashSet::new();
-        for script in wanted.scripts {
+        for script in request.scripts {
             defined.extend(names(script).map(str::to_string));
             uses.script(script);
         }
-        uses.points(wanted.points);
+        uses.points(request.points);
         let mut files: Vec<State> = self.scripts.iter().map(|_| State::Unread).collect();
         let mut made = None;
         loop {
             let mut grown = false;
             for (file, state) in self.scripts.iter().zip(&mut files) {
-                if matches!(state, State::Unread) && (wanted.all || uses.may_define_needed(&file.offers, &defined)) {
+                if matches!(state, State::Unread) && (request.all || uses.may_define_needed(&file.offers, &defined)) {
                     let id = sources.add(file.name.clone(), file.read()?, Origin::Tapset);
                     let (script, wrong) = syntax::parse(sources, id, environment, macros);
                     *state = State::Read(script, wrong);
                 }
-                grown |= state.take(&mut uses, &defined, wanted.all, problems);
+                grown |= state.take(&mut uses, &defined, request.all, problems);
             }
             if !grown {
                 // Last of all: which of its parts are generated depends on the scripts that mention them.
-                let text = self.made(sources, wanted.all || uses.begins(syscalls::FUNCTIONS));
+                let text = self.made(sources, request.all || uses.begins(syscalls::FUNCTIONS));
                 if text.is_none() || made.as_ref().map(|(text, _)| text) == text.as_ref() {
                     break;
                 }
@@ -194,7 +194,7 @@ impl Library {
                 let id = sources.add(SYSCALLS, text.clone().into_bytes(), Origin::Tapset);
                 let (script, wrong) = syntax::parse(sources, id, environment, macros);
                 let mut state = State::Read(script, wrong);
-                state.take(&mut uses, &defined, wanted.all, problems);
+                state.take(&mut uses, &defined, request.all, problems);
                 made = Some((text, state));
             }
         }
@@ -225,7 +225,7 @@ const SYSCALLS: &str = "tapset/syscalls.stp";
 
 /// What a run needs from the library.
 #[derive(Clone, Copy, Default)]
-pub struct Wanted<'a> {
+pub struct LibraryRequest<'a> {
     /// The user's scripts.
     pub scripts: &'a [Script],
     /// The points of `-l` and `-L`.

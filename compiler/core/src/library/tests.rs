@@ -36,8 +36,8 @@ fn needed(directory: &Path, script: &str, cache: &Cache) -> (Vec<String>, String
     let (script, wrong) = syntax::parse(&mut sources, file, &environment, &macros);
     assert_eq!(wrong, []);
     let scripts = [script];
-    let wanted = Wanted { scripts: &scripts, ..Wanted::default() };
-    let selected = library.select(&mut sources, &environment, &macros, wanted, &mut problems).unwrap();
+    let request = LibraryRequest { scripts: &scripts, ..LibraryRequest::default() };
+    let selected = library.select(&mut sources, &environment, &macros, request, &mut problems).unwrap();
     let names = selected.iter().map(|script| {
         let name = Path::new(&sources.file(script.file).name);
         name.strip_prefix(directory).unwrap().to_string_lossy().into_owned()

@@ -12,8 +12,8 @@ use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
 use crate::program::commands;
+use crate::program::element_uses::ElementUses;
 use crate::program::lead_in;
-use crate::program::same_key::ElementUses;
 use crate::program::uses::{self, AccessCounts, Uses, Walk};
 use crate::program::{self, Attachment, Expr, GlobalId, Program, Registers, Stmt, Type};
 
@@ -40,7 +40,7 @@ pub(super) struct Analysis<'p> {
     /// By global: whether each CPU has its own share of it.
     shares: Vec<PerCpu>,
     /// By probe: arrays of which its handler uses a single element.
-    same_keys: Vec<ElementUses>,
+    element_uses: Vec<ElementUses>,
     /// By global: whether it is an array with a lock for each stripe.
     striped: Vec<bool>,
     /// Arrays that probes use, and how each is locked.
@@ -98,11 +98,11 @@ impl<'p> Analysis<'p> {
         let contended = globals::contended(program, &both, &shares);
         let runs = runs(program, &function_walks, &handler_walks);
         let single_access = globals::single_access(program, &runs, &contended, &watched);
-        let same_keys: Vec<ElementUses> =
-            handler_walks.iter().map(|walk| walk.same_keys_with_calls(&function_walks, &function_uses)).collect();
+        let element_uses: Vec<ElementUses> =
+            handler_walks.iter().map(|walk| walk.element_uses_with_calls(&function_walks, &function_uses)).collect();
         let striping = globals::Striping {
             uses: &both,
-            same_keys: &same_keys,
+            element_uses: &element_uses,
             entry_uses: &entry_uses,
             contended: &contended,
             shares: &shares,
@@ -138,7 +138,7 @@ impl<'p> Analysis<'p> {
             entry_uses,
             watched,
             shares,
-            same_keys,
+            element_uses,
             striped,
             locking,
             locks,
@@ -179,7 +179,7 @@ impl<'p> Analysis<'p> {
         let frequent = globals::is_frequent(&self.program.probes[probe].attachment);
         let striped = self.handler_uses[probe].keys().filter(move |id| frequent && self.striped[id.index()]);
         striped.filter_map(move |&array| {
-            let (keys, called) = self.same_keys[probe].of(array)?;
+            let (keys, called) = self.element_uses[probe].of(array)?;
             Some(HeldElement { array, keys, called })
         })
     }

@@ -34,12 +34,12 @@ const PART: u64 = 35;
 const OBJECT: u64 = 300;
 
 /// The routines of a module by their symbols.
-pub struct Costs<'r>(HashMap<&'r str, &'r Routine>);
+pub struct CostEstimator<'r>(HashMap<&'r str, &'r Routine>);
 
-impl<'r> Costs<'r> {
+impl<'r> CostEstimator<'r> {
     /// The routines, by their symbols.
-    pub fn of(routines: &'r [Routine]) -> Costs<'r> {
-        Costs(routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect())
+    pub fn of(routines: &'r [Routine]) -> CostEstimator<'r> {
+        CostEstimator(routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect())
     }
 
     /// Instructions of a call of the routine of that name; 0: there is none.
@@ -139,7 +139,7 @@ mod tests {
     fn the_dearer_branch_counts_and_loops_turn() {
         let branches = Instr::If { condition: Value::Const(1), then: Vec::new(), otherwise: vec![record()] };
         let routines = [routine("once", vec![branches]), routine("often", vec![Instr::Loop(vec![record()])])];
-        let costs = Costs::of(&routines);
+        let costs = CostEstimator::of(&routines);
         assert_eq!(u64::from(costs.of_call("once")), PLAIN + RECORD);
         assert_eq!(u64::from(costs.of_call("often")), TURNS * RECORD);
         assert_eq!(costs.of_call("absent"), 0);
@@ -158,7 +158,7 @@ mod tests {
             deep = vec![Instr::Loop(deep)];
         }
         let routines = [routine("again", vec![call("again"), call("again")]), routine("deep", deep)];
-        let costs = Costs::of(&routines);
+        let costs = CostEstimator::of(&routines);
         assert!(costs.of_call("again") > 0);
         assert_eq!(u64::from(costs.of_call("deep")), MOST);
     }

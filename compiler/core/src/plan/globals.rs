@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use super::Limits;
 use super::locking::{Locking, Reason};
-use crate::program::same_key::ElementUses;
+use crate::program::element_uses::ElementUses;
 use crate::program::uses::{Access, AccessCounts, Uses, Walk};
 use crate::program::{Attachment, Contents, Global, GlobalId, Program, Runs, Type};
 
@@ -162,7 +162,7 @@ pub(super) struct Striping<'a> {
     /// By probe: what its handler does, and what runs at its function's entry.
     pub uses: &'a [Uses],
     /// By probe: arrays of which its handler uses a single element.
-    pub same_keys: &'a [ElementUses],
+    pub element_uses: &'a [ElementUses],
     /// By probe: what runs at its function's entry.
     pub entry_uses: &'a [Uses],
     /// By global.
@@ -204,7 +204,7 @@ pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason
             if of.entry_uses[probe].contains_key(&id) {
                 return Err(Reason::Entry(probe));
             }
-            match of.same_keys[probe].why_whole(id) {
+            match of.element_uses[probe].why_whole(id) {
                 Some(why) => return Err(Reason::Handler(probe, why)),
                 None => one = Ok(()),
             }

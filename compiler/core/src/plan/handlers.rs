@@ -8,9 +8,9 @@ use super::ahead;
 use super::analysis::Analysis;
 use super::code::{self, Frame, Routine};
 use super::condition;
-use super::cost::Costs;
+use super::cost::CostEstimator;
 use super::error::Planned;
-use super::merge::{Identical, Run, Similar};
+use super::merge::{IdenticalHandlers, Run, SimilarHandlers};
 use super::names;
 use super::routine::Builder;
 use super::tables::Tables;
@@ -25,8 +25,14 @@ pub(super) fn plan(
     sources: &SourceMap,
     routines: &mut Vec<Routine>,
 ) -> Planned<Vec<Probe>> {
-    let mut planner =
-        Planner { analysis, tables, sources, routines, identical: Identical::default(), similar: Similar::default() };
+    let mut planner = Planner {
+        analysis,
+        tables,
+        sources,
+        routines,
+        identical: IdenticalHandlers::default(),
+        similar: SimilarHandlers::default(),
+    };
     let mut probes = analysis
         .program
         .probes
@@ -38,7 +44,7 @@ pub(super) fn plan(
     let by_symbol: HashMap<&str, &Routine> =
         routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
     let is_simple = |symbol: &str| by_symbol.get(symbol).is_some_and(|routine| code::is_simple(routine));
-    let costs = Costs::of(routines);
+    let costs = CostEstimator::of(routines);
     for probe in &mut probes {
         let handler = by_symbol.get(probe.handler.as_str()).filter(|_| probe.counts_only);
         probe.adds = handler.and_then(|handler| code::only_adds(&handler.code));
@@ -56,9 +62,9 @@ struct Planner<'a, 'p, 's> {
     sources: &'a SourceMap,
     routines: &'a mut Vec<Routine>,
     /// Routines that do not get constants of the probe from the runtime.
-    identical: Identical,
+    identical: IdenticalHandlers,
     /// Handlers.
-    similar: Similar,
+    similar: SimilarHandlers,
 }
 
 impl Planner<'_, '_, '_> {

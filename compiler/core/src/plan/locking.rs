@@ -2,7 +2,7 @@
 
 //! How arrays are locked, and why some are locked as a whole: for users who want to know the cost on many CPUs.
 
-use crate::program::same_key::WholeArray;
+use crate::program::element_uses::WholeArray;
 
 /// How handlers of armed probes exclude each other from an array.
 #[derive(Clone, Debug, PartialEq, Eq)]

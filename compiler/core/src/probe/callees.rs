@@ -20,7 +20,7 @@ use super::code::Code;
 use super::error::UnplacedError;
 use super::function::{FunctionContext, owner_of};
 use super::location::{before_call, called_from, locate, unavailable};
-use super::{CodePlace, Context, ContextError, Found, PointError, Resolver, Site};
+use super::{CodePlace, Context, ContextError, PointError, Resolver, Site, TypedLocation};
 use crate::program::{Attachment, LongExpr};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
@@ -28,7 +28,7 @@ use spile_debuginfo::{Address, Call, Function, FunctionId, FunctionPattern, Inli
 use spile_source::Span;
 
 /// Which callees a point selects.
-pub(super) struct Wanted {
+pub(super) struct CalleeSelection {
     /// `NAME` or `NAME@FILE`, with wildcards.
     pub pattern: String,
     /// Depth: 1 for callees of the function itself only.
@@ -41,7 +41,7 @@ pub(super) struct Wanted {
     pub component: Span,
 }
 
-impl Wanted {
+impl CalleeSelection {
     /// A name is given, rather than all callees.
     fn is_named(&self) -> bool {
         self.pattern != "*"
@@ -74,7 +74,7 @@ pub(super) struct Callees<'o, 'r, 'k> {
     object: &'o Rc<Object>,
     code: Code,
     resolver: &'r mut Resolver<'k>,
-    wanted: &'o Wanted,
+    selection: &'o CalleeSelection,
     /// The sites found so far.
     pub sites: Vec<Site>,
     /// Names of callees that do not match.
@@ -105,13 +105,13 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         object: &'o Rc<Object>,
         code: Code,
         resolver: &'r mut Resolver<'k>,
-        wanted: &'o Wanted,
+        selection: &'o CalleeSelection,
     ) -> Callees<'o, 'r, 'k> {
         Callees {
             object,
             code,
             resolver,
-            wanted,
+            selection,
             sites: Vec::new(),
             near: Vec::new(),
             only_inlined: false,
@@ -127,7 +127,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         let path = Path { spelling, caller: function.name.clone(), frames: Vec::new() };
         let calls = self.object.debug()?.calls(id)?;
         let before = self.sites.len();
-        self.walk(&path, &calls, self.wanted.depth)?;
+        self.walk(&path, &calls, self.selection.depth)?;
         if self.sites.len() == before && !self.only_inlined {
             self.add_through_pointers(&path, id)?;
         }
@@ -136,7 +136,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
 
     /// The functions with the requested name, where the function may call them through pointers.
     fn add_through_pointers(&mut self, path: &Path, id: FunctionId) -> Result<(), UnplacedError> {
-        let (name, _) = self.wanted.pattern.split_once('@').unwrap_or((&self.wanted.pattern, ""));
+        let (name, _) = self.selection.pattern.split_once('@').unwrap_or((&self.selection.pattern, ""));
         if glob::is_pattern(name) {
             return Ok(());
         }
@@ -147,7 +147,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         }
         for callee in debug.find_functions(&FunctionPattern { name: name.to_string(), file: None })? {
             let function = self.function(callee)?;
-            if self.wanted.fits(&function) {
+            if self.selection.fits(&function) {
                 self.add_guarded(path, callee, &function, &returns)?;
             }
         }
@@ -167,20 +167,20 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         let mut entered: Vec<FunctionId> = Vec::new();
         for call in calls.iter().filter(counts) {
             let callee = self.function(call.callee)?;
-            if let (Some(copy), true) = (call.inlined, self.wanted.is_named()) {
+            if let (Some(copy), true) = (call.inlined, self.selection.is_named()) {
                 let spelling = format!("{}.callee(\"{}\")", path.spelling, placed(&callee));
                 let inner = Path { spelling, caller: callee.name.clone(), frames: path.frames.clone() };
                 let calls = self.calls_of_copy(copy)?;
                 self.walk(&inner, &calls, depth)?;
             }
-            if !self.wanted.fits(&callee) || (self.wanted.only_calls && call.inlined.is_some()) {
+            if !self.selection.fits(&callee) || (self.selection.only_calls && call.inlined.is_some()) {
                 self.near.push(callee.name.clone());
                 continue;
             }
             let first = !entered.contains(&call.callee);
             entered.push(call.callee);
             let returns = called.get(&call.callee);
-            match (self.wanted.returning, returns) {
+            match (self.selection.returning, returns) {
                 (_, Some(_)) if any_caller && call.inlined.is_none() => self.add_entries(path, call.callee, &callee)?,
                 (false, _) => self.add_call(path, call, &callee)?,
                 (true, Some(returns)) if first => self.add_guarded(path, call.callee, &callee, returns)?,
@@ -247,7 +247,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         let context =
             CalleeContext { at: self.context(path, call.callee, callee, address), before_call: !inlined, guard };
         let attachment = self.attach(call.address, &context.at, false)?;
-        let called = if self.wanted.only_calls { ".call" } else { "" };
+        let called = if self.selection.only_calls { ".call" } else { "" };
         self.add(path, callee, called, attachment, context)
     }
 
@@ -256,8 +256,8 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         if !self.entered.insert(id) {
             return Ok(());
         }
-        let returning = self.wanted.returning;
-        let suffix = self.wanted.suffix();
+        let returning = self.selection.returning;
+        let suffix = self.selection.suffix();
         for body in &callee.bodies {
             let mut at = self.context(path, id, callee, body.entry);
             at.returning = returning;
@@ -276,8 +276,8 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         callee: &Function,
         returns: &Rc<Vec<Address>>,
     ) -> Result<(), UnplacedError> {
-        let returning = self.wanted.returning;
-        let suffix = self.wanted.suffix();
+        let returning = self.selection.returning;
+        let suffix = self.selection.suffix();
         for body in &callee.bodies {
             let Some(at) = self.object.debug()?.return_address(body.entry)? else { continue };
             let Some(guard) = called_from(&at, std::slice::from_ref(returns), self.object) else { continue };
@@ -321,7 +321,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
     ) -> Result<(), UnplacedError> {
         let Some(attachment) = attachment else { return Ok(()) };
         if self.sites.len() >= MAX_SITES {
-            let (component, name) = (self.wanted.component, path.spelling.clone());
+            let (component, name) = (self.selection.component, path.spelling.clone());
             let why = format!("it has more than {MAX_SITES} calls to that depth: ask for a smaller one");
             return Err(UnplacedError::Point(PointError::NotProbeable { component, name, why }));
         }
@@ -345,7 +345,7 @@ struct CalleeContext {
 }
 
 impl Context for CalleeContext {
-    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         if !self.before_call {
             return self.at.variable(name);
         }
@@ -354,7 +354,7 @@ impl Context for CalleeContext {
         let debug = object.debug().map_err(failed)?;
         let found = debug.variable(*function, *address, name).map_err(failed)?.map_err(unavailable)?;
         let location = locate(&before_call(&found.location), object).map_err(|why| ContextError::NoValue(vec![why]))?;
-        Ok(Found { object: object.clone(), type_id: found.type_id, location })
+        Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location })
     }
 
     fn other_lines(&self, name: &str) -> Option<String> {

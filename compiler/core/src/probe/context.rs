@@ -34,7 +34,7 @@ pub(super) fn event_text(word: &str, system: &str, event: &str) -> Option<String
 
 /// A value or an object in the probed program, with its C type.
 #[derive(Clone)]
-pub struct Found {
+pub struct TypedLocation {
     /// The object whose debug information has the type.
     pub object: Rc<Object>,
     /// Its C type, in that object.
@@ -119,7 +119,7 @@ pub struct TextVariable {
 /// What a site offers its handler.
 pub trait Context {
     /// The variable `name` (without `$`), `return` among them.
-    fn variable(&self, _name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, _name: &str) -> Result<TypedLocation, ContextError> {
         Err(ContextError::None)
     }
 

@@ -10,7 +10,7 @@ use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
 use super::prologue::{Prologue, prologue};
-use super::{CodePlace, Context, ContextError, Form, Found, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{CodePlace, Context, ContextError, Form, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation};
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
@@ -95,7 +95,7 @@ pub(super) fn objects(point: &Point, resolver: &mut Resolver) -> Result<Vec<Rc<O
 
 /// What the suffix selects.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum Suffix {
     All,
     Call,
     Inline,
@@ -107,12 +107,12 @@ enum Wanted {
 pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let (text, component) = point.string("function").unwrap_or((String::new(), point.span()));
     let debug_failed = |error: &dyn std::fmt::Display| PointError::DebugInfo { component, message: error.to_string() };
-    let wanted = match () {
-        () if point.has("return") => Wanted::Return,
-        () if point.has("call") => Wanted::Call,
-        () if point.has("inline") => Wanted::Inline,
-        () if point.has("exported") => Wanted::Exported,
-        () => Wanted::All,
+    let suffix = match () {
+        () if point.has("return") => Suffix::Return,
+        () if point.has("call") => Suffix::Call,
+        () if point.has("inline") => Suffix::Inline,
+        () if point.has("exported") => Suffix::Exported,
+        () => Suffix::All,
     };
     let maxactive = match point.number("maxactive") {
         None => 0,
@@ -128,7 +128,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     }
     let code = Code::of(point, object, resolver)?;
     let mut finder =
-        Finder { object, code, wanted, maxactive, sites: Vec::new(), inlined: 0, refused: None, left_out: Vec::new() };
+        Finder { object, code, suffix, maxactive, sites: Vec::new(), inlined: 0, refused: None, left_out: Vec::new() };
     let function_starts = match lines {
         Lines::First => None,
         _ => Some(FunctionStarts::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
@@ -157,10 +157,10 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     }
     Err(match finder.refused {
         Some(why) => PointError::NotProbeable { component, name: pattern.name, why },
-        None if finder.inlined > 0 && wanted == Wanted::Return => {
+        None if finder.inlined > 0 && suffix == Suffix::Return => {
             PointError::OnlyInlined { component, name: pattern.name, copies: finder.inlined }
         }
-        None if wanted == Wanted::Inline => {
+        None if suffix == Suffix::Inline => {
             let why = "no copy of it is inlined".to_string();
             PointError::NotProbeable { component, name: pattern.name, why }
         }
@@ -230,7 +230,7 @@ pub(super) fn nothing(
 struct Finder<'o> {
     object: &'o Rc<Object>,
     code: Code,
-    wanted: Wanted,
+    suffix: Suffix,
     maxactive: u32,
     sites: Vec<Site>,
     /// Inlined copies, which a return probe cannot use.
@@ -242,30 +242,30 @@ struct Finder<'o> {
 
 impl Finder<'_> {
     fn add(&mut self, id: FunctionId, function: &Function) {
-        if self.wanted != Wanted::Inline && (self.wanted != Wanted::Exported || function.external) {
+        if self.suffix != Suffix::Inline && (self.suffix != Suffix::Exported || function.external) {
             if !self.object.has_symbols() && self.object.is_kernel() {
                 self.add_named(id, function);
             }
             // Control reaches a split-off part only through the function, which was hit before.
             let is_hit_before = function.bodies.iter().any(|body| !body.is_part())
-                || self.wanted == Wanted::All && !function.inlined.is_empty();
+                || self.suffix == Suffix::All && !function.inlined.is_empty();
             for body in function.bodies.iter().filter(|body| !is_hit_before || !body.is_part()) {
                 self.add_site(id, function, body.entry, false);
             }
         }
-        match self.wanted {
-            Wanted::All | Wanted::Inline => {
+        match self.suffix {
+            Suffix::All | Suffix::Inline => {
                 for instance in &function.inlined {
                     self.add_site(id, function, instance.address, true);
                 }
             }
-            Wanted::Return => self.inlined += function.inlined.len(),
-            Wanted::Call | Wanted::Exported => {}
+            Suffix::Return => self.inlined += function.inlined.len(),
+            Suffix::Call | Suffix::Exported => {}
         }
     }
 
     fn add_site(&mut self, id: FunctionId, function: &Function, address: Address, inlined: bool) {
-        let returning = self.wanted == Wanted::Return;
+        let returning = self.suffix == Suffix::Return;
         let mut address = address;
         if self.object.is_program()
             && !returning
@@ -295,20 +295,20 @@ impl Finder<'_> {
 
     /// Attached by name alone, where no address is known.
     fn add_named(&mut self, id: FunctionId, function: &Function) {
-        let returning = self.wanted == Wanted::Return;
+        let returning = self.suffix == Suffix::Return;
         let (symbol, maxactive) = (function.name.clone(), self.maxactive);
         let attachment = code::at_symbol(symbol, returning, maxactive);
         self.push(id, function, Address { section: None, offset: 0 }, attachment, false);
     }
 
     fn push(&mut self, id: FunctionId, function: &Function, address: Address, attachment: Attachment, inlined: bool) {
-        let returning = self.wanted == Wanted::Return;
+        let returning = self.suffix == Suffix::Return;
         let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
         let owner = owner_of(self.object);
-        let suffix = match (self.wanted, inlined) {
-            (Wanted::Return, _) => ".return",
-            (Wanted::Call, _) => ".call",
-            (Wanted::Exported, _) => ".exported",
+        let suffix = match (self.suffix, inlined) {
+            (Suffix::Return, _) => ".return",
+            (Suffix::Call, _) => ".call",
+            (Suffix::Exported, _) => ".exported",
             (_, true) => ".inline",
             (_, false) => "",
         };
@@ -352,7 +352,7 @@ impl FunctionContext {
         self.object.debug().map_err(|error| ContextError::DebugInfo(error.to_string()))
     }
 
-    fn return_value(&self) -> Result<Found, ContextError> {
+    fn return_value(&self) -> Result<TypedLocation, ContextError> {
         if !self.returning {
             return Err(ContextError::NotReturn);
         }
@@ -361,12 +361,12 @@ impl FunctionContext {
         let type_id = function.return_type.ok_or(ContextError::Void)?;
         let location = returned(self.debug()?, type_id).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let location = location.map_err(|why| ContextError::NoValue(vec![why]))?;
-        Ok(Found { object: self.object.clone(), type_id, location })
+        Ok(TypedLocation { object: self.object.clone(), type_id, location })
     }
 }
 
 impl Context for FunctionContext {
-    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         if name == "return" {
             return self.return_value();
         }
@@ -385,7 +385,7 @@ impl Context for FunctionContext {
             found.location = passed.ok_or_else(|| ContextError::NoValue(vec![late.into()]))?;
         }
         let location = locate(&found.location, &self.object).map_err(|why| ContextError::NoValue(vec![why]))?;
-        Ok(Found { object: self.object.clone(), type_id: found.type_id, location })
+        Ok(TypedLocation { object: self.object.clone(), type_id: found.type_id, location })
     }
 
     fn other_lines(&self, name: &str) -> Option<String> {

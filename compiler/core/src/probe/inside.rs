@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::callees::{Callees, Wanted};
+use super::callees::{CalleeSelection, Callees};
 use super::code::Code;
 use super::error::UnplacedError;
 use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of};
@@ -114,9 +114,9 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     let (callee, inner) = point.string("callee").unwrap_or(("*".to_string(), component));
     let depth = point.number("callees").and_then(|(depth, _)| usize::try_from(depth).ok()).unwrap_or(1);
     let (only_calls, returning) = (point.has("call"), point.has("return"));
-    let wanted = Wanted { pattern: callee.clone(), depth, only_calls, returning, component: inner };
+    let selection = CalleeSelection { pattern: callee.clone(), depth, only_calls, returning, component: inner };
     let code = Code::of(point, object, resolver)?;
-    let mut callees = Callees::new(object, code, resolver, &wanted);
+    let mut callees = Callees::new(object, code, resolver, &selection);
     for id in functions {
         let function = debug.function(id).map_err(failed)?;
         callees.of(id, &function).map_err(|error| error.at(inner))?;

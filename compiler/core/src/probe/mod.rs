@@ -35,7 +35,9 @@ mod timer;
 mod tracepoint;
 mod watch;
 
-pub use context::{BitRange, CodePlace, Context, ContextError, Found, Location, NoContext, Part, Site, TextVariable};
+pub use context::{
+    BitRange, CodePlace, Context, ContextError, Location, NoContext, Part, Site, TextVariable, TypedLocation,
+};
 pub use error::{PointError, target_diagnostic};
 pub use form::{Form, Point, spelling};
 pub use location::{locate, why_unavailable};

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{Context, ContextError, Form, Location, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation};
 use crate::program::{Attachment, Label, Mechanism, Value};
 use spile_debuginfo::TypeId;
 use spile_debuginfo::target::Object;
@@ -184,11 +184,11 @@ impl PacketContext {
 }
 
 impl Context for PacketContext {
-    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         let index = WORDS.iter().position(|word| *word == name).ok_or(ContextError::Unknown)?;
         let location = Location::Register { offset: index as u32 * 8 };
         let type_id = self.types.get(index).copied().ok_or(ContextError::Unknown)?;
-        Ok(Found { object: self.kernel.clone(), type_id, location })
+        Ok(TypedLocation { object: self.kernel.clone(), type_id, location })
     }
 
     fn parameters(&self) -> Vec<String> {

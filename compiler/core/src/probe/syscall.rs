@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{Context, ContextError, Form, Location, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation};
 use crate::program::{Attachment, Label, LongExpr, Mechanism, Value};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{FunctionPattern, TypeId, Variable};
@@ -160,9 +160,9 @@ fn functions_of(name: &str) -> Vec<String> {
 pub(super) const ARGUMENTS: usize = 6;
 
 /// The word of that number, as a value of a type of the kernel.
-pub(super) fn word(kernel: &Rc<Object>, index: usize, type_id: TypeId) -> Found {
+pub(super) fn word(kernel: &Rc<Object>, index: usize, type_id: TypeId) -> TypedLocation {
     let value = LongExpr::register(index as u32 * 8, Span::none());
-    Found { object: kernel.clone(), type_id, location: Location::Value(value) }
+    TypedLocation { object: kernel.clone(), type_id, location: Location::Value(value) }
 }
 
 struct CallContext {
@@ -205,13 +205,13 @@ impl CallContext {
     }
 
     /// The word of that number, as an object of the type.
-    fn word(&self, index: usize, type_id: TypeId) -> Result<Found, ContextError> {
+    fn word(&self, index: usize, type_id: TypeId) -> Result<TypedLocation, ContextError> {
         Ok(word(self.kernel.as_ref().ok_or(ContextError::None)?, index, type_id))
     }
 }
 
 impl Context for CallContext {
-    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         let prototype = self.prototype().ok_or(ContextError::None)?;
         if name == "return" {
             let returns = if self.returning { prototype.returns } else { None };

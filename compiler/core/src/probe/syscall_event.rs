@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::context::event_text;
 use super::syscall::{ARGUMENTS, attachment, native_number, word};
-use super::{Context, ContextError, Found, Location, PointError, Resolver, Site};
+use super::{Context, ContextError, Location, PointError, Resolver, Site, TypedLocation};
 use crate::program::LongExpr;
 use spile_base::glob;
 use spile_debuginfo::target::Object;
@@ -112,13 +112,13 @@ impl EventContext {
 }
 
 impl Context for EventContext {
-    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         let debug = self.object.debug().map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         match name {
             "__syscall_nr" | "nr" | "id" => {
                 let value = LongExpr::constant(self.number.into(), Span::none());
                 let type_id = Self::type_named(debug, "int")?;
-                Ok(Found { object: self.object.clone(), type_id, location: Location::Value(value) })
+                Ok(TypedLocation { object: self.object.clone(), type_id, location: Location::Value(value) })
             }
             "ret" if self.returning => Ok(word(&self.object, ARGUMENTS, Self::type_named(debug, "long int")?)),
             "return" => Err(ContextError::NotReturn),

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::context::event_text;
 use super::syscall_event;
-use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{Context, ContextError, Form, Location, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation};
 use crate::program::{Attachment, Label, LongExpr, Mechanism, Place, Registers, TargetId, Value};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
@@ -47,7 +47,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let numbered = point.has("tracepoint");
     let (text, component) =
         point.string(if numbered { "tracepoint" } else { "trace" }).unwrap_or((String::new(), point.span()));
-    let wanted = Wanted::parse(&text);
+    let wanted = EventPattern::parse(&text);
     let kernel = resolver.kernel()?;
     let failed = |error| PointError::Target { component, error: Rc::new(error) };
     let mut objects = Vec::new();
@@ -107,16 +107,16 @@ pub fn names(object: &Object) -> Vec<String> {
 }
 
 /// `SYSTEM:NAME` or `NAME`, both shell patterns.
-struct Wanted<'t> {
+struct EventPattern<'t> {
     system: Option<&'t str>,
     name: &'t str,
 }
 
-impl Wanted<'_> {
-    fn parse(text: &str) -> Wanted<'_> {
+impl EventPattern<'_> {
+    fn parse(text: &str) -> EventPattern<'_> {
         match text.split_once(':') {
-            Some((system, name)) => Wanted { system: Some(system), name },
-            None => Wanted { system: None, name: text },
+            Some((system, name)) => EventPattern { system: Some(system), name },
+            None => EventPattern { system: None, name: text },
         }
     }
 
@@ -129,7 +129,7 @@ impl Wanted<'_> {
 
     /// A name that is not a pattern exists only once: its header is not compared.
     fn takes(&self, system: &str) -> bool {
-        !glob::is_pattern(self.name) || self.system.is_none_or(|wanted| glob::matches(wanted, system))
+        !glob::is_pattern(self.name) || self.system.is_none_or(|pattern| glob::matches(pattern, system))
     }
 }
 
@@ -145,7 +145,7 @@ fn console_warns(debug: &DebugInfo, resolver: &Resolver) -> bool {
 }
 
 fn resolve_in(
-    wanted: &Wanted,
+    wanted: &EventPattern,
     numbered: bool,
     object: &Rc<Object>,
     component: Span,
@@ -285,7 +285,7 @@ fn renamed(name: &str) -> Option<&'static str> {
     Some(successor)
 }
 
-fn nothing(wanted: &Wanted, text: &str, objects: &[Rc<Object>], component: Span) -> PointError {
+fn nothing(wanted: &EventPattern, text: &str, objects: &[Rc<Object>], component: Span) -> PointError {
     let object = match objects {
         [object] if object.is_kernel() => "the kernel".to_string(),
         [object] => format!("module {}", object.name()),
@@ -325,7 +325,7 @@ impl TraceContext {
 }
 
 impl Context for TraceContext {
-    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         let Some(index) = self.names.iter().position(|known| known == name) else {
             return Err(if name == "return" { ContextError::NotReturn } else { ContextError::Unknown });
         };
@@ -336,7 +336,7 @@ impl Context for TraceContext {
         // A tracepoint's handler has its arguments as registers: one word each, in order.
         let value = LongExpr::register(index as u32 * 8, Span::none());
         let type_id = self.types.get(index).copied().ok_or(ContextError::Unknown)?;
-        Ok(Found { object: self.object.clone(), type_id, location: Location::Value(value) })
+        Ok(TypedLocation { object: self.object.clone(), type_id, location: Location::Value(value) })
     }
 
     fn parameters(&self) -> Vec<String> {
@@ -377,16 +377,19 @@ mod tests {
 
     #[test]
     fn modules_that_may_have_it() {
-        assert_eq!(Wanted::parse("kvm_apic_accept_irq").candidate_modules(), ["kvm_apic_accept", "kvm_apic", "kvm"]);
-        assert_eq!(Wanted::parse("xfs:_file*").candidate_modules(), ["xfs"]);
-        assert!(Wanted::parse("_x").candidate_modules().is_empty());
+        assert_eq!(
+            EventPattern::parse("kvm_apic_accept_irq").candidate_modules(),
+            ["kvm_apic_accept", "kvm_apic", "kvm"]
+        );
+        assert_eq!(EventPattern::parse("xfs:_file*").candidate_modules(), ["xfs"]);
+        assert!(EventPattern::parse("_x").candidate_modules().is_empty());
     }
 
     #[test]
     fn a_plain_name_is_taken_whatever_its_system() {
-        assert!(Wanted::parse("raw:sys_enter").takes("raw_syscalls"));
-        assert!(Wanted::parse("sched:*").takes("sched"));
-        assert!(!Wanted::parse("sched:*").takes("irq"));
-        assert!(Wanted::parse("*").takes("irq"));
+        assert!(EventPattern::parse("raw:sys_enter").takes("raw_syscalls"));
+        assert!(EventPattern::parse("sched:*").takes("sched"));
+        assert!(!EventPattern::parse("sched:*").takes("irq"));
+        assert!(EventPattern::parse("*").takes("irq"));
     }
 }

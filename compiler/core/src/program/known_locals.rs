@@ -78,7 +78,7 @@ impl KnownLocals {
         Box::new(self.long(expr))
     }
 
-    /// Only in operators that keys may have (same_key.rs).
+    /// Only in operators that keys may have (element_uses.rs).
     fn long(&self, expr: &LongExpr) -> LongExpr {
         let kind = match &expr.kind {
             LongKind::Variable(Variable::Local(local)) => match self.values.get(local) {

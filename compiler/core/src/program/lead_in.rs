@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::same_key::KnownValues;
+use super::element_uses::KnownValues;
 use super::uses::Walk;
 use super::{
     Element, Expr, LocalId, LongExpr, LongKind, LongPlace, Stmt, StmtKind, StringExpr, StringKind, StringPlace,

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::command_text::Text;
+use super::element_uses::{ElementUses, KnownValues, WholeArray};
 use super::known_locals::{KnownLocals, Values};
-use super::same_key::{ElementUses, KnownValues, WholeArray};
 use super::{
     BinaryOp, Element, EmbeddedC, Expr, Function, FunctionBody, FunctionId, GlobalId, Iterated, LocalId, LongExpr,
     LongKind, LongPlace, PrintPiece, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Variable,
@@ -85,7 +85,7 @@ pub struct Walk {
     /// Globals that embedded C declares as used.
     pub embedded: Vec<GlobalId>,
     /// Arrays of which it uses a single element.
-    same_keys: ElementUses,
+    element_uses: ElementUses,
     /// Locals that stand for keys.
     locals: KnownLocals,
     /// What makes keys of arrays known.
@@ -140,7 +140,7 @@ impl Walk {
         let mut walk = Walk { known, parameters, ..Walk::default() };
         statements.iter().for_each(|statement| walk.statement(statement));
         // Once more with what is known of locals then.
-        if walk.same_keys.has_computed() || !walk.sites.is_empty() {
+        if walk.element_uses.has_computed() || !walk.sites.is_empty() {
             let Walk { known, parameters, locals, .. } = walk;
             walk = Walk { locals: locals.again(), known, parameters, ..Walk::default() };
             statements.iter().for_each(|statement| walk.statement(statement));
@@ -199,25 +199,25 @@ impl Walk {
 
     /// Arrays of which a run uses a single element, including what it calls; `functions`: what each does directly;
     /// `uses`: the result of [`function_uses`].
-    pub fn same_keys_with_calls(&self, functions: &[Walk], uses: &[Uses]) -> ElementUses {
-        let mut same_keys = self.same_keys.clone();
+    pub fn element_uses_with_calls(&self, functions: &[Walk], uses: &[Uses]) -> ElementUses {
+        let mut element_uses = self.element_uses.clone();
         for site in &self.sites {
             for &array in uses[site.function.index()].keys() {
                 let mut following = CallFollower { functions, uses, array, open: Vec::new(), left: MOST_FOLLOWED };
                 let mut elements = Vec::new();
                 match following.call(site, None, &mut elements) {
                     Some(()) => {
-                        elements.into_iter().for_each(|keys| same_keys.called(array, keys, &self.known, site.span));
+                        elements.into_iter().for_each(|keys| element_uses.called(array, keys, &self.known, site.span));
                     }
-                    None => same_keys.uses_whole(array, WholeArray::Called(site.span)),
+                    None => element_uses.uses_whole(array, WholeArray::Called(site.span)),
                 }
             }
         }
         let sets_registers = |callee: &FunctionId| functions[callee.index()].sets_registers;
         if self.sets_registers || self.all_calls(functions).iter().any(sets_registers) {
-            same_keys.registers_change();
+            element_uses.registers_change();
         }
-        same_keys
+        element_uses
     }
 
     /// The registers that this reads, including everything that it calls.
@@ -270,13 +270,13 @@ impl Walk {
     }
 
     fn global(&mut self, id: GlobalId, access: Access, span: Span) {
-        self.same_keys.uses_whole(id, WholeArray::Whole(span));
+        self.element_uses.uses_whole(id, WholeArray::Whole(span));
         self.touch(id, access, span);
     }
 
     fn one_of(&mut self, id: GlobalId, keys: &[&Expr], access: Access, span: Span) {
         let keys: Vec<Expr> = keys.iter().map(|key| self.locals.resolved(key)).collect();
-        self.same_keys.element(id, keys, &self.known, span);
+        self.element_uses.element(id, keys, &self.known, span);
         self.touch(id, access, span);
     }
 
@@ -372,7 +372,7 @@ impl Walk {
             }
             StmtKind::Clear(global) => {
                 self.uses.insert(*global, Access::Write);
-                self.same_keys.uses_whole(*global, WholeArray::Whole(span));
+                self.element_uses.uses_whole(*global, WholeArray::Whole(span));
             }
             StmtKind::Foreach(foreach) => {
                 match &foreach.over {
@@ -580,8 +580,8 @@ impl CallFollower<'_> {
             values.map(|(index, argument)| (LocalId(index as u32), passed(argument, within))).collect();
         let arguments = KnownLocals::of(values);
         let walk = &self.functions[site.function.index()];
-        if walk.same_keys.has(self.array) {
-            let (keys, _) = walk.same_keys.of(self.array)?;
+        if walk.element_uses.has(self.array) {
+            let (keys, _) = walk.element_uses.of(self.array)?;
             elements.push(keys.iter().map(|key| arguments.resolved(key)).collect());
         }
         self.open.push(site.function);

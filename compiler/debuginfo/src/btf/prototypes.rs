@@ -11,7 +11,7 @@ use crate::facts::{
     Variable, registers,
 };
 use crate::object::{Address, Elf};
-use crate::source::{Form, Found, Source};
+use crate::source::{Form, Source, VariableResult};
 use spile_base::glob;
 
 /// An object whose BTF gives types and prototypes, and whose symbol table gives the code.
@@ -83,7 +83,7 @@ impl Source for Prototypes {
     }
 
     /// A parameter at the function's first instruction.
-    fn variable(&self, id: FunctionId, _: Address, name: &str) -> Result<Found, Error> {
+    fn variable(&self, id: FunctionId, _: Address, name: &str) -> Result<VariableResult, Error> {
         let parameters = self.all_parameters(id);
         let known = parameters.iter().enumerate().find(|(_, (known, _))| known == name);
         let Some((index, &(_, type_id))) = known else {

@@ -9,11 +9,14 @@ use super::scope::{Declared, Scopes};
 use super::store::{Die, EntryError, flag};
 use crate::error::Error;
 use crate::facts::{Unavailable, path_fits};
-use crate::source::{Found, GlobalPattern};
+use crate::source::{GlobalPattern, VariableResult};
 
 impl Dwarf {
     /// The variable that matches; an external one comes before a static one.
-    pub(super) fn find_global(&self, GlobalPattern { name, file, external }: GlobalPattern) -> Result<Found, Error> {
+    pub(super) fn find_global(
+        &self,
+        GlobalPattern { name, file, external }: GlobalPattern,
+    ) -> Result<VariableResult, Error> {
         let found = self.find_named_global(name, file, external).map_err(|damage| self.failed(damage))?;
         if found != Err(Unavailable::Unknown) {
             return Ok(found);
@@ -69,7 +72,7 @@ impl Dwarf {
     }
 
     /// `only`: no static variable.
-    fn find_named_global(&self, name: &str, file: Option<&str>, only: bool) -> Result<Found, EntryError> {
+    fn find_named_global(&self, name: &str, file: Option<&str>, only: bool) -> Result<VariableResult, EntryError> {
         let mut best: Option<(bool, Die)> = None;
         for die in self.try_index()?.variables_named(name.as_bytes()) {
             let (unit, entry) = self.store.entry(die)?;

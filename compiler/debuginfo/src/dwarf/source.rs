@@ -12,7 +12,7 @@ use crate::facts::{
     TypeTag, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
-use crate::source::{Form, Found, GlobalPattern, Source};
+use crate::source::{Form, GlobalPattern, Source, VariableResult};
 
 impl Dwarf {
     /// What is read, with the file's name where that is damaged.
@@ -50,7 +50,7 @@ impl Source for Dwarf {
         self.read(self.read_parameters(id))
     }
 
-    fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, Error> {
+    fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, Error> {
         self.read(self.find_variable(id, at, name))
     }
 
@@ -74,7 +74,7 @@ impl Source for Dwarf {
         self.read(self.find_other_lines(id, at, name))
     }
 
-    fn global(&self, pattern: GlobalPattern) -> Result<Found, Error> {
+    fn global(&self, pattern: GlobalPattern) -> Result<VariableResult, Error> {
         self.find_global(pattern)
     }
 

@@ -13,7 +13,7 @@ use super::scope::{Declared, Scopes};
 use super::store::{Bytes, Die, Entry, EntryError, Unit};
 use crate::facts::{FoundVariable, FunctionId, Location, Op, TypeId, Unavailable, Variable};
 use crate::object::Address;
-use crate::source::Found;
+use crate::source::VariableResult;
 
 /// A variable at one address.
 pub(super) struct PlacedVariable {
@@ -112,7 +112,7 @@ impl Dwarf {
     }
 
     /// The variable `name` at an address of the function: the innermost that is in scope, else one of the unit.
-    pub(super) fn find_variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, EntryError> {
+    pub(super) fn find_variable(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, EntryError> {
         match self.find_local(id, at, name)? {
             Some(found) => Ok(found),
             None if self.scopes_at(id, at)?.is_none() => Ok(Err(Unavailable::Unknown)),
@@ -121,7 +121,12 @@ impl Dwarf {
     }
 
     /// The same for the function's own variables alone.
-    pub(super) fn find_local(&self, id: FunctionId, at: Address, name: &str) -> Result<Option<Found>, EntryError> {
+    pub(super) fn find_local(
+        &self,
+        id: FunctionId,
+        at: Address,
+        name: &str,
+    ) -> Result<Option<VariableResult>, EntryError> {
         let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
             return Ok(None);
         };
@@ -135,7 +140,7 @@ impl Dwarf {
         Ok(None)
     }
 
-    fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<Found, EntryError> {
+    fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<VariableResult, EntryError> {
         // The compiler may omit from a copy what it has optimised out there.
         if self.variables_in(id.die())?.iter().any(|variable| variable.name == name) {
             return Ok(Err(Unavailable::OptimizedOut));
@@ -144,7 +149,7 @@ impl Dwarf {
     }
 
     /// Type and location of a variable at an address, or why it has none there.
-    pub(super) fn locate(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Found, EntryError> {
+    pub(super) fn locate(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<VariableResult, EntryError> {
         let Some(type_id) = self.declared_type(variable)? else {
             return Ok(Err(Unavailable::Unsupported("it has no type".into())));
         };
@@ -257,7 +262,7 @@ impl Dwarf {
     }
 
     /// A variable outside functions: one of the function's unit, or the definition of one it declares.
-    fn find_global_of_unit(&self, id: FunctionId, name: &str) -> Result<Found, EntryError> {
+    fn find_global_of_unit(&self, id: FunctionId, name: &str) -> Result<VariableResult, EntryError> {
         let index = self.try_index()?;
         let slot = self.store.slot_of(id.die())?;
         let own = |die: &Die| self.store.slot_of(*die).is_ok_and(|of| of == slot);

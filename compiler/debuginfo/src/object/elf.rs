@@ -522,11 +522,11 @@ impl Elf {
     }
 
     /// The function's symbol at or nearest before the address, and the distance from it.
-    pub fn near(&self, address: Address) -> Option<Anchor> {
+    pub fn near(&self, address: Address) -> Option<SymbolOffset> {
         let at = self.flat(address)?;
         let symbol =
             self.symbols_before(at).ok()?.find(|symbol| symbol.function && !symbol.name.starts_with("__pfx_"))?;
-        Some(Anchor { symbol: symbol.name.to_string(), offset: at - symbol.at })
+        Some(SymbolOffset { symbol: symbol.name.to_string(), offset: at - symbol.at })
     }
 
     /// The place of a symbol of this name.
@@ -577,7 +577,7 @@ impl Elf {
     /// A function symbol whose name only one symbol of the object has, at or before the address in the same section,
     /// nearest first; and the distance from it. None in the sections that the kernel frees or may never load
     /// (`.init*`, `.exit*`), and where no symbol comes before.
-    pub fn anchor(&self, address: Address) -> Result<Option<Anchor>, Error> {
+    pub fn anchor(&self, address: Address) -> Result<Option<SymbolOffset>, Error> {
         let Some((at, section)) = self.flat(address).and_then(|at| Some((at, self.section_at(at)?))) else {
             return Ok(None);
         };
@@ -589,7 +589,7 @@ impl Elf {
 
     /// The same for a variable: a symbol of any kind in its section. The names are those in a module's `.symtab`, which
     /// the kernel keeps with CONFIG_KALLSYMS_ALL (is_core_symbol() in kernel/module/kallsyms.c).
-    pub fn data_anchor(&self, address: Address) -> Result<Option<Anchor>, Error> {
+    pub fn data_anchor(&self, address: Address) -> Result<Option<SymbolOffset>, Error> {
         let Some((at, section)) = self.flat(address).and_then(|at| Some((at, self.section_at(at)?))) else {
             return Ok(None);
         };
@@ -604,12 +604,12 @@ impl Elf {
         at: u64,
         section: &Section,
         fits: &dyn Fn(&Symbol) -> bool,
-    ) -> Result<Option<Anchor>, Error> {
+    ) -> Result<Option<SymbolOffset>, Error> {
         for symbol in self.symbols_before(at)?.take_while(|symbol| symbol.at >= section.start) {
             // Padding before functions (6.2 and later) and the assembler's local labels are not in a module's kallsyms.
             let hidden = symbol.name.starts_with("__pfx_") || symbol.name.starts_with('.');
             if fits(&symbol) && !hidden && self.symbols_named(symbol.name)?.count() == 1 {
-                return Ok(Some(Anchor { symbol: symbol.name.to_string(), offset: at - symbol.at }));
+                return Ok(Some(SymbolOffset { symbol: symbol.name.to_string(), offset: at - symbol.at }));
             }
         }
         Ok(None)
@@ -732,7 +732,7 @@ pub(crate) enum Contents {
 
 /// A place as a symbol and the distance from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anchor {
+pub struct SymbolOffset {
     /// Name of the symbol.
     pub symbol: String,
     /// Bytes behind it.

@@ -11,7 +11,7 @@ use crate::facts::{
     Variable,
 };
 use crate::object::{Address, Elf, Reserved};
-use crate::source::{Form, Found, GlobalPattern, Source};
+use crate::source::{Form, GlobalPattern, Source, VariableResult};
 
 impl Source for Portable {
     fn form(&self) -> Form {
@@ -40,7 +40,7 @@ impl Source for Portable {
         Ok(self.parameters_of(id))
     }
 
-    fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, Error> {
+    fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, Error> {
         Ok(self.variable_at(id, at, name))
     }
 
@@ -60,7 +60,7 @@ impl Source for Portable {
         Ok(self.locals_at(id, at))
     }
 
-    fn global(&self, pattern: GlobalPattern) -> Result<Found, Error> {
+    fn global(&self, pattern: GlobalPattern) -> Result<VariableResult, Error> {
         Ok(self.find_global(pattern))
     }
 

@@ -29,7 +29,7 @@ pub(crate) enum Form {
 }
 
 /// A variable with its location, or why it is not available.
-pub(crate) type Found = Result<FoundVariable, Unavailable>;
+pub(crate) type VariableResult = Result<FoundVariable, Unavailable>;
 
 /// Which of several variables outside functions is meant.
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ pub(crate) trait Source: Send + Sync {
     fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error>;
 
     /// The variable of that name at an address of the function.
-    fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, Error>;
+    fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, Error>;
 
     fn read_type(&self, id: TypeId, extent: Extent) -> Result<Type, Error>;
 
@@ -81,7 +81,7 @@ pub(crate) trait Source: Send + Sync {
     }
 
     /// A variable outside functions.
-    fn global(&self, _: GlobalPattern) -> Result<Found, Error> {
+    fn global(&self, _: GlobalPattern) -> Result<VariableResult, Error> {
         Ok(Err(Unavailable::Unknown))
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::facts::{Body, Extent, Function, FunctionId, FunctionPattern, Type, TypeId, TypeTag, Unavailable, Variable};
 use crate::object::{Address, Elf, Symbol};
-use crate::source::{Form, Found, Source};
+use crate::source::{Form, Source, VariableResult};
 use spile_base::glob;
 
 /// The symbol table of one file: `.symtab`, or `.dynsym` where that has been stripped.
@@ -81,7 +81,7 @@ impl Source for Symbols {
         Ok(Vec::new())
     }
 
-    fn variable(&self, _: FunctionId, _: Address, _: &str) -> Result<Found, Error> {
+    fn variable(&self, _: FunctionId, _: Address, _: &str) -> Result<VariableResult, Error> {
         Ok(Err(Unavailable::Unknown))
     }
 

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::object::{Edges, EntryPoints, Flow};
-use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, ThreadBlock};
+use crate::{
+    self as debuginfo, Address, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, SymbolOffset, ThreadBlock,
+};
 use spile_base::cache::Cache;
 
 /// What an object is part of.
@@ -165,17 +167,17 @@ impl Object {
     }
 
     /// How the running kernel can find a place in a module's code: see [`Elf::anchor`].
-    pub fn anchor(&self, address: Address) -> Option<Anchor> {
+    pub fn anchor(&self, address: Address) -> Option<SymbolOffset> {
         self.elf.anchor(address).ok()?
     }
 
     /// How the running kernel can find a variable of a module: see [`Elf::data_anchor`].
-    pub fn data_anchor(&self, address: Address) -> Option<Anchor> {
+    pub fn data_anchor(&self, address: Address) -> Option<SymbolOffset> {
         self.elf.data_anchor(address).ok()?
     }
 
     /// The function's symbol at or nearest before the address.
-    pub fn near(&self, address: Address) -> Option<Anchor> {
+    pub fn near(&self, address: Address) -> Option<SymbolOffset> {
         self.elf.near(address)
     }
 

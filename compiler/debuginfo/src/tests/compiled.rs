@@ -265,9 +265,9 @@ fn anchors() {
     let id = only(&debug, "second");
     let entry = debug.function(id).expect("is whole").bodies[0].entry;
     let anchor = |address| debug.elf().anchor(address).expect("symbols");
-    assert_eq!(anchor(entry), Some(Anchor { symbol: "second".into(), offset: 0 }));
+    assert_eq!(anchor(entry), Some(SymbolOffset { symbol: "second".into(), offset: 0 }));
     let inside = Address { offset: entry.offset + 5, ..entry };
-    assert_eq!(anchor(inside), Some(Anchor { symbol: "second".into(), offset: 5 }));
+    assert_eq!(anchor(inside), Some(SymbolOffset { symbol: "second".into(), offset: 5 }));
     let starting = only(&debug, "starting");
     let entry = debug.function(starting).expect("is whole").bodies[0].entry;
     assert_eq!(debug.elf().section(entry.section.expect("relocatable")).expect("a section").name, ".init.text");

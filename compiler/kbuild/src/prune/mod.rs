@@ -159,7 +159,7 @@ impl Graph {
 
     /// Which sections are kept.
     fn reached(&self, builder: &Builder, wanted: &HashSet<String>) -> Vec<bool> {
-        let mut walk = Walk { kept: vec![false; self.roles.len()], waiting: Vec::new() };
+        let mut walk = Reachable { kept: vec![false; self.roles.len()], waiting: Vec::new() };
         let mut held = vec![Vec::new(); self.roles.len()];
         for (id, role) in self.roles.iter().enumerate() {
             match role {
@@ -270,12 +270,12 @@ fn delete_symbols(
 }
 
 /// Sections that are kept, and those whose references were not looked at yet.
-struct Walk {
+struct Reachable {
     kept: Vec<bool>,
     waiting: Vec<usize>,
 }
 
-impl Walk {
+impl Reachable {
     fn reach(&mut self, id: usize) {
         if let Some(kept @ false) = self.kept.get_mut(id) {
             *kept = true;

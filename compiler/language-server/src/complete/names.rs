@@ -94,7 +94,7 @@ pub fn targets(request: &Request, item: &Item) -> Vec<Candidate> {
 pub fn members(request: &Request, item: &Item, chain: &Range<usize>) -> Vec<Candidate> {
     let Some(container) = members::container(request.workspace, request.scan, item, chain) else { return Vec::new() };
     let owner = members::name(&container);
-    let offer = |member: members::Shown| {
+    let offer = |member: members::MemberInfo| {
         Candidate::new(member.name, CompletionItemKind::FIELD)
             .detail(member.type_name)
             .doc(format!("{owner}: {}", member.place))

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use spile_syntax::layout;
 
 use super::{Document, Server};
-use crate::diagnostics::{Shown, library_place};
+use crate::diagnostics::{CheckedScript, library_place};
 use crate::navigate::Place;
 use crate::text::Encoding;
 use crate::{complete, hover, navigate, place, semantic, signature, structure};
@@ -255,7 +255,8 @@ impl Server {
         self.checked(uri.as_str());
         let Some(document) = self.documents.get(uri.as_str()) else { return Ok(Value::Null) };
         let fixes = document.checked.as_ref().map(|checked| {
-            Shown { uri: &document.uri, text: &document.text, checked, encoding: self.encoding }.fixes(params.range)
+            CheckedScript { uri: &document.uri, text: &document.text, checked, encoding: self.encoding }
+                .fixes(params.range)
         });
         value(fixes)
     }

@@ -4,7 +4,7 @@
 
 use super::Inference;
 use crate::elaborate::error::Error;
-use crate::elaborate::typed::Reached;
+use crate::elaborate::typed::ProgramFunction;
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::{Handler, InstanceId};
 use crate::program::Type;
@@ -103,7 +103,7 @@ impl<'a> Inference<'_, 'a> {
             .typed
             .reached
             .iter()
-            .filter_map(|reached| if let Reached::Function(index) = reached { Some(*index) } else { None })
+            .filter_map(|reached| if let ProgramFunction::Instance(index) = reached { Some(*index) } else { None })
             .collect();
         for &index in &reached {
             let returns = self.typed.functions[index.index()].returns;

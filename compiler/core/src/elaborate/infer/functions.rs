@@ -7,7 +7,7 @@
 
 use super::Inference;
 use crate::elaborate::error::Error;
-use crate::elaborate::typed::{Callee, Reached};
+use crate::elaborate::typed::{Callee, ProgramFunction};
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::{InstanceId, Unit};
 use crate::elaborate::{guru, unneeded};
@@ -22,14 +22,14 @@ impl<'a> Inference<'_, 'a> {
             return;
         }
         self.typed.functions[index.index()].id = Some(FunctionId(self.typed.reached.len() as u32));
-        self.typed.reached.push(Reached::Function(index));
+        self.typed.reached.push(ProgramFunction::Instance(index));
         // All of one name agree on their types, even if they are never tried.
         self.reach_next(index);
         if let ast::FunctionBody::EmbeddedC(code) = &self.typed.functions[index.index()].ast.body
             && code.text.contains("STAP_NEXT")
         {
             self.typed.functions[index.index()].wrapper = Some(FunctionId(self.typed.reached.len() as u32));
-            self.typed.reached.push(Reached::Wrapper(index));
+            self.typed.reached.push(ProgramFunction::Wrapper(index));
         }
     }
 
@@ -53,7 +53,7 @@ impl<'a> Inference<'_, 'a> {
     pub(super) fn infer_functions(&mut self) {
         let mut next = 0;
         while let Some(&reached) = self.typed.reached.get(next) {
-            if let Reached::Function(index) = reached {
+            if let ProgramFunction::Instance(index) = reached {
                 self.infer_function(index);
             }
             next += 1;

@@ -4,7 +4,7 @@
 
 use super::value::{Scalar, add, binary, debug_error, load, scalar};
 use crate::elaborate::error::Error;
-use crate::probe::{BitRange, Found, Location};
+use crate::probe::{BitRange, Location, TypedLocation};
 use crate::program::{BinaryOp, LongExpr, LongKind};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{MemberError, Type as CType, TypeId};
@@ -13,7 +13,7 @@ use spile_syntax::ast;
 use std::rc::Rc;
 
 /// The member of an object, also through a pointer to one.
-pub(super) fn find_member(base: Found, member: &ast::Name) -> Result<Found, Error> {
+pub(super) fn find_member(base: TypedLocation, member: &ast::Name) -> Result<TypedLocation, Error> {
     let span = member.span;
     let object = base.object.clone();
     let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
@@ -24,7 +24,7 @@ pub(super) fn find_member(base: Found, member: &ast::Name) -> Result<Found, Erro
             let Location::Pointer(to) = base.location else {
                 return Err(Error::NotAStruct { type_name: type_name(), span });
             };
-            return find_member(Found { object, type_id: target, location: *to }, member);
+            return find_member(TypedLocation { object, type_id: target, location: *to }, member);
         }
         (_, CType::Pointer(Some(target))) => (load(&base, span)?, target),
         (id, CType::Struct { .. }) => match &base.location {
@@ -36,11 +36,11 @@ pub(super) fn find_member(base: Found, member: &ast::Name) -> Result<Found, Erro
     let found = member_of(debug, container, member)?;
     let address = add(address, found.offset as i64);
     let bits = found.bits.map(|bits| BitRange { first: bits.first, bits: bits.bits });
-    Ok(Found { object, type_id: found.type_id, location: Location::Memory { address, bits } })
+    Ok(TypedLocation { object, type_id: found.type_id, location: Location::Memory { address, bits } })
 }
 
 /// A member of a struct that is not in memory as one.
-fn find_part(base: &Found, container: TypeId, member: &ast::Name) -> Result<Found, Error> {
+fn find_part(base: &TypedLocation, container: TypeId, member: &ast::Name) -> Result<TypedLocation, Error> {
     let (span, object) = (member.span, base.object.clone());
     let debug = object.debug().map_err(|error| debug_error(error, span))?;
     let found = member_of(debug, container, member)?;
@@ -55,7 +55,7 @@ fn find_part(base: &Found, container: TypeId, member: &ast::Name) -> Result<Foun
             Location::Value(if signed { LongExpr::sign_extend(value, bits.bits, span) } else { value })
         }
     };
-    Ok(Found { object: object.clone(), type_id: found.type_id, location })
+    Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location })
 }
 
 fn member_of(
@@ -78,13 +78,13 @@ fn member_of(
 }
 
 /// Element `index` of an array, or of what a pointer points to.
-pub(super) fn find_element(base: Found, index: LongExpr, span: Span) -> Result<Found, Error> {
+pub(super) fn find_element(base: TypedLocation, index: LongExpr, span: Span) -> Result<TypedLocation, Error> {
     let object = base.object.clone();
     let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
     let (address, element) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
         (_, CType::Pointer(Some(target))) => match (&base.location, &index.kind) {
             (Location::Pointer(to), LongKind::Const(0)) => {
-                return Ok(Found { object, type_id: target, location: (**to).clone() });
+                return Ok(TypedLocation { object, type_id: target, location: (**to).clone() });
             }
             _ => (load(&base, span)?, target),
         },
@@ -109,7 +109,7 @@ pub(super) fn element_at(
     element: TypeId,
     index: LongExpr,
     span: Span,
-) -> Result<Found, Error> {
+) -> Result<TypedLocation, Error> {
     let holder = object.clone();
     let debug = holder.debug().map_err(|error| debug_error(error, span))?;
     let size = debug.size_of(element).map_err(|error| debug_error(error, span))?;
@@ -120,5 +120,5 @@ pub(super) fn element_at(
         LongKind::Const(number) => add(address, number.wrapping_mul(size as i64)),
         _ => binary(BinaryOp::Add, address, binary(BinaryOp::Multiply, index, LongExpr::constant(size as i64, span))),
     };
-    Ok(Found { object, type_id: element, location: Location::Memory { address, bits: None } })
+    Ok(TypedLocation { object, type_id: element, location: Location::Memory { address, bits: None } })
 }

@@ -15,7 +15,7 @@ use super::error::Error;
 use super::names::Names;
 use super::typed::Typed;
 use super::unit::Unit;
-use crate::probe::{ContextError, Found, Location, is_shared_library};
+use crate::probe::{ContextError, Location, TypedLocation, is_shared_library};
 use crate::program::{LongExpr, LongKind};
 use pointee::{is_pointed, only_index};
 use spile_debuginfo::Type as CType;
@@ -62,7 +62,11 @@ impl<'a> Operands<'a> for Lookup<'_, 'a> {
 }
 
 /// The object that a target expression or cast refers to.
-pub(super) fn find<'a>(operands: &mut dyn Operands<'a>, unit: &Unit, target: &ast::Expr) -> Result<Found, Error> {
+pub(super) fn find<'a>(
+    operands: &mut dyn Operands<'a>,
+    unit: &Unit,
+    target: &ast::Expr,
+) -> Result<TypedLocation, Error> {
     let is_element = |operands: &mut dyn Operands<'a>, expr: &ast::Expr| operands.lookup().names.is_element(expr);
     match &target.kind {
         ast::ExprKind::Target(name) => operands.lookup().find_variable(unit, name, target.span),
@@ -109,7 +113,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
     }
 
     /// [`find`] with 0 for every operand: for the type, and for whether it exists.
-    pub fn find(&mut self, unit: &Unit, target: &ast::Expr) -> Result<Found, Error> {
+    pub fn find(&mut self, unit: &Unit, target: &ast::Expr) -> Result<TypedLocation, Error> {
         find(self, unit, target)
     }
 
@@ -130,14 +134,14 @@ impl<'l, 'a> Lookup<'l, 'a> {
         }
     }
 
-    fn find_variable(&mut self, unit: &Unit, name: &str, span: Span) -> Result<Found, Error> {
+    fn find_variable(&mut self, unit: &Unit, name: &str, span: Span) -> Result<TypedLocation, Error> {
         let plain = name.trim_start_matches('$');
         let Some(context) = &unit.at.context else {
             return Err(Error::NoContext { name: name.into(), point: None, span });
         };
         let asked = self.only_asked;
         // A variable requested by name has a value, or reading it is a run-time error.
-        let settled = |mut found: Found| {
+        let settled = |mut found: TypedLocation| {
             if let Location::KnownCallers(location) = found.location {
                 found.location = *location;
             }
@@ -192,7 +196,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
 
     /// The variable of the whole kernel or module that a name refers to in the probed code, `$jiffies`; also in assembler
     /// and inlined copies, which declare none. Not at returns, where a name refers to the function's entry.
-    fn find_external(&mut self, unit: &Unit, name: &str, span: Span) -> Result<Option<Found>, Error> {
+    fn find_external(&mut self, unit: &Unit, name: &str, span: Span) -> Result<Option<TypedLocation>, Error> {
         let code = unit.at.context.as_ref().filter(|context| {
             context.has_registers() && matches!(context.variable("return"), Err(ContextError::NotReturn))
         });
@@ -207,13 +211,19 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 .uses(&object)
                 .map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
             let Ok(location) = crate::probe::locate(&found.location, &object) else { continue };
-            return Ok(Some(Found { object, type_id: found.type_id, location }));
+            return Ok(Some(TypedLocation { object, type_id: found.type_id, location }));
         }
         Ok(None)
     }
 
     /// `@var("name@file", "module")`, or a variable of the object that is probed.
-    fn find_var(&mut self, unit: &Unit, name: &[u8], module: Option<&[u8]>, span: Span) -> Result<Found, Error> {
+    fn find_var(
+        &mut self,
+        unit: &Unit,
+        name: &[u8],
+        module: Option<&[u8]>,
+        span: Span,
+    ) -> Result<TypedLocation, Error> {
         let text = String::from_utf8_lossy(name).into_owned();
         let (name, file) = match text.split_once('@') {
             Some((name, file)) => (name, Some(file)),
@@ -245,7 +255,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 let place = object.name().to_string();
                 Error::NoValueThere { name: text.clone(), place, why: vec![why], available: Vec::new(), span }
             })?;
-            return Ok(Found { object: object.clone(), type_id: found.type_id, location });
+            return Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location });
         }
         let searched = objects.iter().map(|object| object.name().to_string()).collect::<Vec<_>>().join(", ");
         Err(Error::UnknownGlobal { name: text, objects: searched, span })
@@ -314,7 +324,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
         type_name: &[u8],
         module: Option<&[u8]>,
         span: Span,
-    ) -> Result<Found, Error> {
+    ) -> Result<TypedLocation, Error> {
         let type_name = String::from_utf8_lossy(type_name).into_owned();
         let objects = self.objects(unit, module, span)?;
         for object in &objects {
@@ -330,7 +340,11 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 Ok((_, CType::Pointer(Some(target)))) if pointer => target,
                 _ => id,
             };
-            return Ok(Found { object: object.clone(), type_id, location: Location::Memory { address, bits: None } });
+            return Ok(TypedLocation {
+                object: object.clone(),
+                type_id,
+                location: Location::Memory { address, bits: None },
+            });
         }
         let object = module.map_or_else(|| "the kernel".into(), |module| String::from_utf8_lossy(module).into_owned());
         Err(Error::UnknownType { type_name, object, span })

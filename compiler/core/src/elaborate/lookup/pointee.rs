@@ -11,7 +11,7 @@ use crate::elaborate::error::Error;
 use crate::elaborate::typed::Pointee;
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::Unit;
-use crate::probe::{Found, Location};
+use crate::probe::{Location, TypedLocation};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Type as CType, TypeId};
 use spile_source::Span;
@@ -92,13 +92,13 @@ fn named(object: Rc<Object>, type_id: TypeId) -> Pointee {
 }
 
 /// The object that the value of an expression points to.
-pub(super) fn find_pointed(operands: &mut dyn Operands, unit: &Unit, expr: &ast::Expr) -> Result<Found, Error> {
+pub(super) fn find_pointed(operands: &mut dyn Operands, unit: &Unit, expr: &ast::Expr) -> Result<TypedLocation, Error> {
     let Some(pointee) = operands.lookup().pointee(unit, expr) else {
         return Err(Error::NoPointee { text: spile_syntax::print::expr(expr), span: expr.span });
     };
     let address = operands.value(expr)?;
     let location = Location::Memory { address, bits: None };
-    Ok(Found { object: pointee.object, type_id: pointee.type_id, location })
+    Ok(TypedLocation { object: pointee.object, type_id: pointee.type_id, location })
 }
 
 /// `base->member` or `base[i]` on something that is neither a target nor a cast: a typed pointer.

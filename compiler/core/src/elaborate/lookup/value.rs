@@ -3,7 +3,7 @@
 //! From objects to what the program does with them: values, targets of assignments, addresses.
 
 use crate::elaborate::error::Error;
-use crate::probe::{BitRange, Found, Location};
+use crate::probe::{BitRange, Location, TypedLocation};
 use crate::program::{BinaryOp, BitField, LongExpr, LongPlace};
 use spile_debuginfo::{BaseEncoding, Type as CType, TypeId};
 use spile_source::Span;
@@ -22,12 +22,13 @@ pub(in crate::elaborate) fn binary(op: BinaryOp, left: LongExpr, right: LongExpr
 }
 
 /// The value of an object as a long.
-pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<LongExpr, Error> {
+pub(in crate::elaborate) fn load(found: &TypedLocation, span: Span) -> Result<LongExpr, Error> {
     let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
     let shape = scalar(debug, found.type_id, span)?;
     let value = match (&found.location, &shape) {
         (Location::KnownCallers(location), _) => {
-            let found = Found { object: found.object.clone(), type_id: found.type_id, location: (**location).clone() };
+            let found =
+                TypedLocation { object: found.object.clone(), type_id: found.type_id, location: (**location).clone() };
             return load(&found, span);
         }
         (Location::Pointer(_), _) => {
@@ -62,7 +63,7 @@ pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<LongExpr, 
 }
 
 /// The target of an assignment to an object.
-pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LongPlace, Error> {
+pub(in crate::elaborate) fn place_of(found: &TypedLocation, span: Span) -> Result<LongPlace, Error> {
     let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
     let Scalar::Number { size, signed } = scalar(debug, found.type_id, span)? else {
         return Err(Error::NotAssignable { span });
@@ -84,7 +85,7 @@ pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LongPl
 }
 
 /// The address of an object.
-pub(in crate::elaborate) fn address_of(found: &Found, span: Span) -> Result<LongExpr, Error> {
+pub(in crate::elaborate) fn address_of(found: &TypedLocation, span: Span) -> Result<LongExpr, Error> {
     match &found.location {
         Location::Memory { address, bits: None } => Ok(address.clone()),
         Location::Memory { bits: Some(_), .. } => Err(Error::NoAddress { span, why: "a bit-field" }),

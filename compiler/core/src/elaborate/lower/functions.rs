@@ -5,7 +5,7 @@
 use super::Lowering;
 use crate::builtin;
 use crate::elaborate::error::Error;
-use crate::elaborate::typed::{Callee, Reached};
+use crate::elaborate::typed::{Callee, ProgramFunction};
 use crate::elaborate::unit::{InstanceId, Local, Unit};
 use crate::program::{
     self, Expr, FunctionBody, FunctionId, LocalId, LongExpr, LongKind, LongPlace, Stmt, StmtKind, StringExpr,
@@ -37,10 +37,10 @@ impl Lowering<'_, '_> {
         Some(Expr::call(id, arguments, ty, span))
     }
 
-    pub(super) fn lower_reached(&mut self, reached: Reached) -> program::Function {
+    pub(super) fn lower_reached(&mut self, reached: ProgramFunction) -> program::Function {
         match reached {
-            Reached::Function(index) => self.lower_function(index),
-            Reached::Wrapper(index) => self.lower_wrapper(index),
+            ProgramFunction::Instance(index) => self.lower_function(index),
+            ProgramFunction::Wrapper(index) => self.lower_wrapper(index),
         }
     }
 

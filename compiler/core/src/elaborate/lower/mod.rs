@@ -24,7 +24,7 @@ use super::names::Names;
 use super::typed::Typed;
 use super::types::TypeVar;
 use super::unit::{Handler, Unit};
-use crate::probe::Found;
+use crate::probe::TypedLocation;
 use crate::program::{
     self, BinaryOp, Constant, Contents, Expr, Global, GlobalId, Local, LocalId, LongExpr, LongKind, LongPlace, Probe,
     Program, SavedId, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Type, Variable,
@@ -566,7 +566,7 @@ impl<'a> Lowering<'_, 'a> {
         }
     }
 
-    fn find_here(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<Found> {
+    fn find_here(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<TypedLocation> {
         find(&mut LoweredOperands { lowering: self, unit }, unit, expr)
     }
 }

@@ -8,7 +8,7 @@ use crate::elaborate::error::Error;
 use crate::elaborate::lookup::is_text;
 use crate::elaborate::lookup::value::{address_of, debug_error, load};
 use crate::elaborate::unit::Unit;
-use crate::probe::{Found, Location, beyond};
+use crate::probe::{Location, TypedLocation, beyond};
 use crate::program::{Expr, LongExpr, Print, PrintPiece, SavedId, StringExpr, StringKind};
 use spile_debuginfo::{BaseEncoding, Member, Type as CType};
 use spile_source::Span;
@@ -79,7 +79,7 @@ impl Lowering<'_, '_> {
     }
 
     /// An object as a string.
-    fn pretty(&mut self, found: &Found, dollars: u8, span: Span) -> Lowered<StringExpr> {
+    fn pretty(&mut self, found: &TypedLocation, dollars: u8, span: Span) -> Lowered<StringExpr> {
         let object = found.object.clone();
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
         let failed = |error| debug_error(error, span);
@@ -98,7 +98,13 @@ impl Lowering<'_, '_> {
     }
 
     /// A struct that is in registers, at most two, as a string: as the loader writes one that is in memory.
-    fn pretty_members(&mut self, found: &Found, members: &[Member], dollars: u8, span: Span) -> Lowered<StringExpr> {
+    fn pretty_members(
+        &mut self,
+        found: &TypedLocation,
+        members: &[Member],
+        dollars: u8,
+        span: Span,
+    ) -> Lowered<StringExpr> {
         let mut pieces = Vec::with_capacity(2 * members.len() + 1);
         for (index, member) in members.iter().enumerate() {
             let before = if index > 0 { ", " } else { "{" };
@@ -117,7 +123,7 @@ impl Lowering<'_, '_> {
     /// One of its members; None: a struct or array that is not shown.
     fn pretty_member(
         &mut self,
-        found: &Found,
+        found: &TypedLocation,
         member: &Member,
         dollars: u8,
         span: Span,
@@ -126,7 +132,7 @@ impl Lowering<'_, '_> {
         let bits = member.bits.map(|bits| (bits.first, bits.bits));
         let first = member.offset.saturating_mul(8).saturating_add(bits.map_or(0, |(first, _)| first));
         let location = beyond(&found.location, first).ok_or_else(gone)?;
-        let part = Found { object: found.object.clone(), type_id: member.type_id, location };
+        let part = TypedLocation { object: found.object.clone(), type_id: member.type_id, location };
         let debug = part.object.debug().map_err(|error| debug_error(error, span))?;
         let (_, ctype) = debug.resolve(member.type_id).map_err(|error| debug_error(error, span))?;
         match (ctype, bits) {
@@ -140,7 +146,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A value in a register, or a bit-field, as a string.
-    fn pretty_number(found: &Found, ctype: &CType, span: Span) -> Lowered<StringExpr> {
+    fn pretty_number(found: &TypedLocation, ctype: &CType, span: Span) -> Lowered<StringExpr> {
         let value = load(found, span)?;
         let signed = match ctype {
             CType::Base { encoding, .. } => {
@@ -191,7 +197,7 @@ impl Lowering<'_, '_> {
             pieces.push(PrintPiece::Literal(format!("{space}{variable}=").into_bytes()));
             let value = match context.variable(variable) {
                 // One unreadable variable in a list must not make the handler fail.
-                Ok(Found { location: Location::KnownCallers(_), .. }) => Ok(PrintPiece::Literal(b"?".to_vec())),
+                Ok(TypedLocation { location: Location::KnownCallers(_), .. }) => Ok(PrintPiece::Literal(b"?".to_vec())),
                 Ok(found) if dollars > 0 => self.pretty(&found, dollars, span).map(|text| plain(text.into())),
                 Ok(found) => load(&found, span).map(|value| {
                     let argument = value.into();

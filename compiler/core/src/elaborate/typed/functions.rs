@@ -40,8 +40,8 @@ pub(in crate::elaborate) struct Function<'a> {
 
 /// What is numbered as a function of the program.
 #[derive(Clone, Copy)]
-pub(in crate::elaborate) enum Reached {
-    Function(InstanceId),
+pub(in crate::elaborate) enum ProgramFunction {
+    Instance(InstanceId),
     /// The script function around embedded C with `STAP_NEXT`.
     Wrapper(InstanceId),
 }

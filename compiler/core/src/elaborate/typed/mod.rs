@@ -9,7 +9,7 @@ use super::names::{DeclaredId, Names};
 use super::types::{TypeVar, Types};
 use super::unit::{InstanceId, Unit};
 use crate::program::{Contents, GlobalId, Stats, Type};
-pub(super) use functions::{Callee, Function, Reached};
+pub(super) use functions::{Callee, Function, ProgramFunction};
 use spile_debuginfo::TypeId;
 use spile_debuginfo::target::Object;
 use spile_source::Span;
@@ -28,7 +28,7 @@ pub(super) struct Typed<'a> {
     /// By declared function and site.
     copies: HashMap<(DeclaredId, u32), InstanceId>,
     /// Functions reached, in order; those not yet inferred come last.
-    pub reached: Vec<Reached>,
+    pub reached: Vec<ProgramFunction>,
     /// What variables point to.
     pub pointees: Pointees,
     /// The program uses the groups of a match.

@@ -101,6 +101,17 @@ impl MapOp {
             MapOp::Long(_) | MapOp::Text(..) | MapOp::HasBucket(..) => false,
         }
     }
+
+    fn set(&self) -> Option<Set> {
+        match self {
+            MapOp::Long(to) | MapOp::Has(to) | MapOp::Add(to, _) | MapOp::Extract(to, _) => Some(Set::Long(*to)),
+            MapOp::Bucket(to, _) | MapOp::HasBucket(to, _) => Some(Set::Long(*to)),
+            MapOp::Text(_, to) => Some(Set::Text(*to)),
+            MapOp::SetLong(_) | MapOp::SetText(_) | MapOp::Count(_) | MapOp::Delete | MapOp::Clear | MapOp::Feed(_) => {
+                None
+            }
+        }
+    }
 }
 
 /// A `foreach`.
@@ -387,4 +398,63 @@ pub enum Instr {
     ReturnText(Text),
     /// What has been written to [`BufferId::RESULT`].
     ReturnWritten(TextId),
+}
+
+/// A variable that an instruction sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// A number.
+    Long(LongId),
+    /// A string.
+    Text(TextId),
+}
+
+impl Instr {
+    /// The variable that it sets itself; an instruction inside it does not count. No variant is left to a default: one that is
+    /// forgotten here would let code use a value from before.
+    pub fn set(&self) -> Option<Set> {
+        match self {
+            Instr::SetLong(to, _)
+            | Instr::Divide { to, .. }
+            | Instr::Read { to, .. }
+            | Instr::Match { to, .. }
+            | Instr::IteratorLong(to, ..)
+            | Instr::TakeNext(to) => Some(Set::Long(*to)),
+            Instr::SetText(to, _)
+            | Instr::Copy { to, .. }
+            | Instr::Concatenate { to, .. }
+            | Instr::Format { to, .. }
+            | Instr::Catch { to, .. }
+            | Instr::IteratorText(_, to, ..) => Some(Set::Text(*to)),
+            Instr::Map { op, .. } => op.set(),
+            Instr::Call { outcome, .. } => match outcome {
+                Outcome::None => None,
+                Outcome::Long(to) => Some(Set::Long(*to)),
+                Outcome::Text(_, to) => Some(Set::Text(*to)),
+            },
+            Instr::Comment(_)
+            | Instr::SetGlobalLong(..)
+            | Instr::SetGlobalText(..)
+            | Instr::Count { .. }
+            | Instr::SaveLong(..)
+            | Instr::SaveText(..)
+            | Instr::Write { .. }
+            | Instr::SetRegister(..)
+            | Instr::Record { .. }
+            | Instr::If { .. }
+            | Instr::Hold { .. }
+            | Instr::Foreach(_)
+            | Instr::Loop(_)
+            | Instr::Label(_)
+            | Instr::Goto(_)
+            | Instr::Filter
+            | Instr::Rearm
+            | Instr::Check(_)
+            | Instr::CheckCall { .. }
+            | Instr::Charge { .. }
+            | Instr::ReturnLong(_)
+            | Instr::ReturnText(_)
+            | Instr::ReturnWritten(_) => None,
+        }
+    }
 }

@@ -5,7 +5,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Argument, Callee, Instr, Key, LongId, Loop, MapOp, MapRef, Outcome, Part, Routine, TableId, Text, TextId, Value,
+    Argument, Callee, Instr, Key, LongId, Loop, MapOp, MapRef, Outcome, Part, Routine, Set, TableId, Text, TextId,
+    Value,
 };
 use crate::program::{Extractor, GlobalId};
 
@@ -56,36 +57,12 @@ fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
 
 /// Whether the instruction, or one in it, sets the variable.
 pub fn sets_long(instr: &Instr, id: LongId) -> bool {
-    any(std::slice::from_ref(instr), &|instr| match instr {
-        Instr::SetLong(to, _)
-        | Instr::Divide { to, .. }
-        | Instr::Read { to, .. }
-        | Instr::Match { to, .. }
-        | Instr::IteratorLong(to, ..)
-        | Instr::TakeNext(to) => *to == id,
-        Instr::Map { op, .. } => match op {
-            MapOp::Long(to) | MapOp::Has(to) | MapOp::Add(to, _) | MapOp::Extract(to, _) => *to == id,
-            MapOp::Bucket(to, _) | MapOp::HasBucket(to, _) => *to == id,
-            _ => false,
-        },
-        Instr::Call { outcome: Outcome::Long(to), .. } => *to == id,
-        _ => false,
-    })
+    any(std::slice::from_ref(instr), &|instr| instr.set() == Some(Set::Long(id)))
 }
 
 /// The same of a string.
 pub fn sets_text(instr: &Instr, id: TextId) -> bool {
-    any(std::slice::from_ref(instr), &|instr| match instr {
-        Instr::SetText(to, _)
-        | Instr::Copy { to, .. }
-        | Instr::Concatenate { to, .. }
-        | Instr::Format { to, .. }
-        | Instr::Catch { to, .. }
-        | Instr::IteratorText(_, to, ..)
-        | Instr::Map { op: MapOp::Text(_, to), .. }
-        | Instr::Call { outcome: Outcome::Text(_, to), .. } => *to == id,
-        _ => false,
-    })
+    any(std::slice::from_ref(instr), &|instr| instr.set() == Some(Set::Text(id)))
 }
 
 fn sets_global(instr: &Instr, id: GlobalId) -> bool {

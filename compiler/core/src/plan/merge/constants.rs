@@ -4,10 +4,10 @@
 
 use crate::plan::code::{Argument, FormatId, Instr, Key, LocationId, MapOp, OwnConstant, Part, TableId, Text, Value};
 
-/// A constant at its place in the code.
+/// A place in the code that has a constant; of a value, which could be another one, with the constant.
 pub(super) enum ConstantPlace<'c> {
-    Number(&'c mut Value),
-    Text(&'c mut Text),
+    Number(&'c mut Value, i64),
+    Text(&'c mut Text, Vec<u8>),
     Location(&'c mut LocationId),
     Format(&'c mut FormatId),
     Table(&'c mut TableId),
@@ -17,14 +17,14 @@ impl ConstantPlace<'_> {
     /// Takes the constant; a placeholder remains, the same for all constants of the kind.
     pub fn take(self) -> OwnConstant {
         match self {
-            ConstantPlace::Number(value) => match std::mem::replace(value, Value::Const(0)) {
-                Value::Const(number) => OwnConstant::Long(number),
-                _ => OwnConstant::Long(0),
-            },
-            ConstantPlace::Text(text) => match std::mem::replace(text, Text::Literal(Vec::new())) {
-                Text::Literal(bytes) => OwnConstant::Text(bytes),
-                _ => OwnConstant::Text(Vec::new()),
-            },
+            ConstantPlace::Number(value, number) => {
+                *value = Value::Const(0);
+                OwnConstant::Long(number)
+            }
+            ConstantPlace::Text(text, bytes) => {
+                *text = Text::Literal(Vec::new());
+                OwnConstant::Text(bytes)
+            }
             ConstantPlace::Location(location) => OwnConstant::Long(std::mem::replace(location, LocationId(0)).0.into()),
             ConstantPlace::Format(format) => OwnConstant::Long(std::mem::replace(format, FormatId(0)).0.into()),
             ConstantPlace::Table(table) => OwnConstant::Table(std::mem::replace(table, TableId(0))),
@@ -34,8 +34,8 @@ impl ConstantPlace<'_> {
     /// Makes it the probe's constant of that number.
     pub fn put(self, slot: u32) {
         match self {
-            ConstantPlace::Number(value) => *value = Value::Own(slot),
-            ConstantPlace::Text(text) => *text = Text::Own(slot),
+            ConstantPlace::Number(value, _) => *value = Value::Own(slot),
+            ConstantPlace::Text(text, _) => *text = Text::Own(slot),
             ConstantPlace::Location(location) => *location = LocationId::own(slot),
             ConstantPlace::Format(format) => *format = FormatId::own(slot),
             ConstantPlace::Table(table) => *table = TableId::own(slot),
@@ -190,7 +190,7 @@ fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
 
 fn visit_value(value: &mut Value, see: &mut Visitor) {
     match value {
-        Value::Const(_) => see(ConstantPlace::Number(value)),
+        &mut Value::Const(number) => see(ConstantPlace::Number(value, number)),
         Value::Negate(inner)
         | Value::Not(inner)
         | Value::Complement(inner)
@@ -223,7 +223,8 @@ fn visit_value(value: &mut Value, see: &mut Visitor) {
 }
 
 fn visit_text(text: &mut Text, see: &mut Visitor) {
-    if matches!(text, Text::Literal(_)) {
-        see(ConstantPlace::Text(text));
+    if let Text::Literal(bytes) = text {
+        let bytes = bytes.clone();
+        see(ConstantPlace::Text(text, bytes));
     }
 }

@@ -9,14 +9,14 @@ use crate::plan::code::Routine;
 
 /// Routines by what they do.
 #[derive(Default)]
-pub(in crate::plan) struct Identical {
+pub(in crate::plan) struct IdenticalHandlers {
     /// Index of the routine with this behaviour.
     known: HashMap<Behaviour, usize>,
     /// By index of a routine: how many more behave the same.
     more: HashMap<usize, usize>,
 }
 
-impl Identical {
+impl IdenticalHandlers {
     /// Adds the routine, unless one with the same behaviour exists. Gives the symbol of the one to use.
     pub fn add(&mut self, routines: &mut Vec<Routine>, routine: Routine) -> String {
         use std::collections::hash_map::Entry;

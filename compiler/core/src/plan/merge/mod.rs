@@ -10,8 +10,8 @@ mod constants;
 mod identical;
 mod similar;
 
-pub(super) use identical::Identical;
-pub(super) use similar::{Run, Similar};
+pub(super) use identical::IdenticalHandlers;
+pub(super) use similar::{Run, SimilarHandlers};
 
 use super::code::{Frame, Instr, IteratorMemory, Parameter, Routine, Variable, without_comments};
 use crate::program::Type;

@@ -27,7 +27,7 @@ pub(in crate::plan) struct Run {
 
 /// Handlers by behaviour, apart from their constants.
 #[derive(Default)]
-pub(in crate::plan) struct Similar {
+pub(in crate::plan) struct SimilarHandlers {
     groups: Vec<Group>,
     known: HashMap<Behaviour, usize>,
 }
@@ -39,7 +39,7 @@ struct Group {
     routines: Vec<Routine>,
 }
 
-impl Similar {
+impl SimilarHandlers {
     /// Adds the handler of that probe.
     pub fn add(&mut self, probe: usize, routine: Routine) {
         let mut behaviour = Behaviour::of(&routine);
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn constants_that_differ_are_the_probes_own() {
-        let mut similar = Similar::default();
+        let mut similar = SimilarHandlers::default();
         for probe in 0..5 {
             similar.add(probe, handler(&format!("h{probe}"), 10 + probe as i64, 20 + probe as u32));
         }
@@ -194,7 +194,7 @@ mod tests {
     /// 60,000 probes took half a minute: each was compared with all others.
     #[test]
     fn a_great_many_are_no_more_than_that() {
-        let mut similar = Similar::default();
+        let mut similar = SimilarHandlers::default();
         (0..200_000).for_each(|probe| similar.add(probe, handler("h", probe as i64, 5)));
         assert_eq!(similar.groups.iter().map(|group| group.routines.len()).sum::<usize>(), FEWEST);
         let mut routines = Vec::new();
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn few_keep_their_constants() {
-        let mut similar = Similar::default();
+        let mut similar = SimilarHandlers::default();
         for (probe, number) in [(0, 1), (1, 2), (2, 1)] {
             similar.add(probe, handler(&format!("h{probe}"), number, 5));
         }

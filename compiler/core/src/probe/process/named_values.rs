@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use crate::probe::{Context, ContextError, Found, Location};
+use crate::probe::{Context, ContextError, Location, TypedLocation};
 use crate::program::LongExpr;
 use spile_debuginfo::TypeId;
 use spile_debuginfo::target::{Object, number};
@@ -42,7 +42,7 @@ impl NamedValues {
 }
 
 impl Context for NamedValues {
-    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         let known = self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let Some(value) = known else {
             return Err(match name {
@@ -53,7 +53,7 @@ impl Context for NamedValues {
         };
         let value = value.clone().map_err(|why| ContextError::NoValue(vec![why]))?;
         let (object, type_id) = self.long.clone().ok_or(ContextError::None)?;
-        Ok(Found { object, type_id, location: Location::Value(value) })
+        Ok(TypedLocation { object, type_id, location: Location::Value(value) })
     }
 
     fn parameters(&self) -> Vec<String> {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::symbol::SymbolContext;
 use crate::probe::code::Code;
 use crate::probe::function::{described, owner_of};
-use crate::probe::{Context, ContextError, Found, Point, PointError, Resolver, Site};
+use crate::probe::{Context, ContextError, Point, PointError, Resolver, Site, TypedLocation};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_source::diagnostic::suggest;
@@ -54,7 +54,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
 struct StubContext(SymbolContext);
 
 impl Context for StubContext {
-    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         self.0.variable(name)
     }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use crate::probe::code::Code;
 use crate::probe::function::{FunctionContext, owner_of};
-use crate::probe::{Context, ContextError, Found, Point, PointError, Resolver, Site};
+use crate::probe::{Context, ContextError, Point, PointError, Resolver, Site, TypedLocation};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, FunctionId, FunctionPattern, demangled, last_part};
 
@@ -103,7 +103,7 @@ pub(super) struct SymbolContext {
 }
 
 impl Context for SymbolContext {
-    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+    fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         match name {
             "return" if !self.returning => Err(ContextError::NotReturn),
             _ => Err(ContextError::Unknown),

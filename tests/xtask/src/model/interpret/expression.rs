@@ -8,7 +8,7 @@ use super::{Cell, DEPTH, Evaluated, Frame, Machine, Stop, error, format, pattern
 use crate::model::tree::*;
 
 /// A variable whose keys have been evaluated.
-pub(super) enum Found {
+pub(super) enum EvaluatedPlace {
     Local(usize),
     Global(usize),
     Element(usize, Vec<Value>),
@@ -82,8 +82,9 @@ impl Machine<'_> {
             Expression::Feed(place, value) => {
                 let found = self.find(frame, place)?;
                 let sample = self.long(frame, value)?;
-                let (Found::Local(index) | Found::Global(index) | Found::Element(index, _)) = found;
-                let keys = if let Found::Element(_, keys) = found { keys } else { Vec::new() };
+                let (EvaluatedPlace::Local(index) | EvaluatedPlace::Global(index) | EvaluatedPlace::Element(index, _)) =
+                    found;
+                let keys = if let EvaluatedPlace::Element(_, keys) = found { keys } else { Vec::new() };
                 if let Cell::Aggregate(array) = &mut self.globals[index] {
                     array.make(&keys, Vec::new())?.push(sample);
                 }
@@ -165,11 +166,11 @@ impl Machine<'_> {
     }
 
     /// Evaluates the keys of a variable, and finds the cell that it names.
-    pub(super) fn find(&mut self, frame: &mut Frame, place: &Variable) -> Evaluated<Found> {
+    pub(super) fn find(&mut self, frame: &mut Frame, place: &Variable) -> Evaluated<EvaluatedPlace> {
         Ok(match place {
-            Variable::Local(index) => Found::Local(*index),
-            Variable::Global(index) => Found::Global(*index),
-            Variable::Element(index, keys) => Found::Element(*index, self.keys(frame, keys)?),
+            Variable::Local(index) => EvaluatedPlace::Local(*index),
+            Variable::Global(index) => EvaluatedPlace::Global(*index),
+            Variable::Element(index, keys) => EvaluatedPlace::Element(*index, self.keys(frame, keys)?),
         })
     }
 
@@ -198,14 +199,14 @@ impl Machine<'_> {
             .collect()
     }
 
-    fn read(&self, frame: &Frame, found: &Found) -> Value {
+    fn read(&self, frame: &Frame, found: &EvaluatedPlace) -> Value {
         match found {
-            Found::Local(index) => frame.locals[*index].clone(),
-            Found::Global(index) => match &self.globals[*index] {
+            EvaluatedPlace::Local(index) => frame.locals[*index].clone(),
+            EvaluatedPlace::Global(index) => match &self.globals[*index] {
                 Cell::Scalar(value) => value.clone(),
                 _ => Value::Long(0),
             },
-            Found::Element(index, keys) => match (&self.globals[*index], &self.program.globals[*index].kind) {
+            EvaluatedPlace::Element(index, keys) => match (&self.globals[*index], &self.program.globals[*index].kind) {
                 (Cell::Array(array), GlobalKind::Array { kind, .. }) => {
                     array.get(keys).cloned().unwrap_or(Value::unset(*kind))
                 }
@@ -215,15 +216,15 @@ impl Machine<'_> {
     }
 
     /// Returns the stored value.
-    pub(super) fn store(&mut self, frame: &mut Frame, found: &Found, value: Value) -> Evaluated<Value> {
+    pub(super) fn store(&mut self, frame: &mut Frame, found: &EvaluatedPlace, value: Value) -> Evaluated<Value> {
         let value = match value {
             Value::Text(text) => Value::Text(self.cut(text)),
             number @ Value::Long(_) => number,
         };
         match found {
-            Found::Local(index) => frame.locals[*index] = value.clone(),
-            Found::Global(index) => self.globals[*index] = Cell::Scalar(value.clone()),
-            Found::Element(index, keys) => {
+            EvaluatedPlace::Local(index) => frame.locals[*index] = value.clone(),
+            EvaluatedPlace::Global(index) => self.globals[*index] = Cell::Scalar(value.clone()),
+            EvaluatedPlace::Element(index, keys) => {
                 if let Cell::Array(array) = &mut self.globals[*index] {
                     *array.make(keys, value.clone())? = value.clone();
                 }
@@ -235,8 +236,8 @@ impl Machine<'_> {
     /// Of an aggregate; None if the element does not exist.
     pub(super) fn samples(&mut self, frame: &mut Frame, place: &Variable) -> Evaluated<Vec<i64>> {
         let (index, keys) = match self.find(frame, place)? {
-            Found::Local(index) | Found::Global(index) => (index, Vec::new()),
-            Found::Element(index, keys) => (index, keys),
+            EvaluatedPlace::Local(index) | EvaluatedPlace::Global(index) => (index, Vec::new()),
+            EvaluatedPlace::Element(index, keys) => (index, keys),
         };
         match &self.globals[index] {
             Cell::Aggregate(array) => Ok(array.get(&keys).cloned().unwrap_or_default()),
@@ -259,7 +260,7 @@ impl Machine<'_> {
         let mut own = Frame::new(&function.body);
         for (index, argument) in arguments.iter().enumerate() {
             let value = self.evaluate(frame, argument)?;
-            self.store(&mut own, &Found::Local(index), value)?;
+            self.store(&mut own, &EvaluatedPlace::Local(index), value)?;
         }
         if self.depth == DEPTH {
             return Err(Stop::Unfit);

@@ -4,7 +4,7 @@
 
 use super::aggregate::{extract, variance};
 use super::array::agree;
-use super::expression::Found;
+use super::expression::EvaluatedPlace;
 use super::{Cell, Evaluated, Frame, Machine, Stop};
 use crate::model::tree::*;
 
@@ -53,7 +53,7 @@ impl Machine<'_> {
             Statement::Try(body, caught, handling) => match self.all(frame, body) {
                 Err(Stop::Error(message)) => {
                     if let Some(caught) = caught {
-                        self.store(frame, &Found::Local(*caught), Value::Text(message))?;
+                        self.store(frame, &EvaluatedPlace::Local(*caught), Value::Text(message))?;
                     }
                     self.all(frame, handling)?;
                 }
@@ -93,14 +93,14 @@ impl Machine<'_> {
 
     fn delete(&mut self, frame: &mut Frame, place: &Variable) -> Evaluated<()> {
         match self.find(frame, place)? {
-            Found::Local(_) => return Err(Stop::Unfit),
-            Found::Global(index) => match &mut self.globals[index] {
+            EvaluatedPlace::Local(_) => return Err(Stop::Unfit),
+            EvaluatedPlace::Global(index) => match &mut self.globals[index] {
                 Cell::Scalar(Value::Long(number)) => *number = 0,
                 Cell::Scalar(Value::Text(text)) => text.clear(),
                 Cell::Array(array) => array.clear(),
                 Cell::Aggregate(array) => array.clear(),
             },
-            Found::Element(index, keys) => {
+            EvaluatedPlace::Element(index, keys) => {
                 let keys: Vec<Option<Value>> = keys.into_iter().map(Some).collect();
                 self.remove(index, &keys);
             }
