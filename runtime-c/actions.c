@@ -59,7 +59,7 @@ void spile_actions_begin(struct spile_cpu *cpu)
 }
 
 /* Nobody else runs a handler, and interrupts are on: begin, end and error probes. */
-static bool may_rest(const struct spile_context *c)
+static bool may_reschedule(const struct spile_context *c)
 {
 #ifdef SPILE_HAVE_MIGRATE_DISABLE
 	return c->probe && c->probe->kind <= SPILE_PROBE_ERROR && !irqs_disabled();
@@ -72,7 +72,7 @@ static bool may_rest(const struct spile_context *c)
  * Lets other tasks run. The context stays claimed: it belongs to this CPU, and this
  * task cannot migrate.
  */
-static void rest(void)
+static void reschedule(void)
 {
 #ifdef SPILE_HAVE_MIGRATE_DISABLE
 	migrate_disable();
@@ -121,13 +121,13 @@ void spile_actions_spent(struct spile_context *c)
 		spile_fail(c, SPILE_E_ACTIONS, 0);
 		return;
 	}
-	rests = may_rest(c);
+	rests = may_reschedule(c);
 	if (is_late(cpu, rests)) {
 		spile_fail(c, SPILE_E_TIME, cpu->run_cycles);
 		return;
 	}
 	if (rests) {
-		rest();
+		reschedule();
 		cpu->looked_at = get_cycles();
 	}
 	c->actions = min_t(s64, left, AT_ONCE);

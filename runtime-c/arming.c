@@ -62,7 +62,7 @@ bool spile_arming_goes_on(void)
  * Instructions that the hits on a CPU, which were turned away since the last look,
  * would have taken; *dearest: the site with most of them.
  */
-static u64 turned_away_cost(int cpu, u64 *before, struct spile_site **dearest)
+static u64 stopped_hits_cost(int cpu, u64 *before, struct spile_site **dearest)
 {
 	u64 all = 0, most = 0;
 	unsigned int i;
@@ -81,7 +81,7 @@ static u64 turned_away_cost(int cpu, u64 *before, struct spile_site **dearest)
 	return all;
 }
 
-static void copy_turned_away(int cpu, u64 *to)
+static void copy_stopped_counts(int cpu, u64 *to)
 {
 	unsigned int i;
 
@@ -122,7 +122,7 @@ void spile_arming_judge(void)
 	for_each_online_cpu(cpu) {
 		before[cpu] = kvmalloc(room, GFP_KERNEL);
 		if (before[cpu])
-			copy_turned_away(cpu, before[cpu]);
+			copy_stopped_counts(cpu, before[cpu]);
 		cond_resched();
 	}
 	picoseconds = spile_budget_instruction_time();
@@ -132,7 +132,7 @@ void spile_arming_judge(void)
 	for_each_possible_cpu(cpu) {
 		if (!before[cpu])
 			continue;
-		needed = div_u64(turned_away_cost(cpu, before[cpu], &here) * picoseconds, 1000);
+		needed = div_u64(stopped_hits_cost(cpu, before[cpu], &here) * picoseconds, 1000);
 		if (needed > most) {
 			most = needed;
 			dearest = here;

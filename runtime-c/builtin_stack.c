@@ -39,7 +39,7 @@ static const char *describe(struct spile_context *c, unsigned long address)
 	return text;
 }
 
-static unsigned int give(char *out, const char *text, size_t length)
+static unsigned int return_text(char *out, const char *text, size_t length)
 {
 	return spile_string_copy(
 		out, (struct spile_string){ text,
@@ -50,14 +50,14 @@ unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char 
 {
 	const char *text = describe(c, address);
 
-	return give(out, text, strlen(text));
+	return return_text(out, text, strlen(text));
 }
 
 unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out)
 {
 	const char *text = describe(c, address);
 
-	return give(out, text, strcspn(text, "+"));
+	return return_text(out, text, strcspn(text, "+"));
 }
 
 /* "kernel", a module's name, or "<unknown>". */
@@ -67,8 +67,8 @@ unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char 
 	const char *open = strchr(text, '[');
 
 	if (!open)
-		return give(out, "<unknown>", 9);
-	return give(out, open + 1, strcspn(open + 1, " ]"));
+		return return_text(out, "<unknown>", 9);
+	return return_text(out, open + 1, strcspn(open + 1, " ]"));
 }
 
 static unsigned int frames_of(struct spile_context *c, const unsigned long **frames)
@@ -314,9 +314,9 @@ static struct spile_text buffer(struct spile_context *c)
 	return spile_text_in(spile_cpu_of(c)->stack_text, SPILE_STACK_TEXT);
 }
 
-static unsigned int give_buffer(struct spile_context *c, struct spile_text *text, char *out)
+static unsigned int return_buffer(struct spile_context *c, struct spile_text *text, char *out)
 {
-	return give(out, spile_cpu_of(c)->stack_text, spile_text_end(text));
+	return return_text(out, spile_cpu_of(c)->stack_text, spile_text_end(text));
 }
 
 unsigned int spile_fn___sprint_stack(struct spile_context *c, char *out)
@@ -327,7 +327,7 @@ unsigned int spile_fn___sprint_stack(struct spile_context *c, char *out)
 
 	for (i = 0; i < count; i++)
 		put_line(&text, c, frames[i]);
-	return give_buffer(c, &text, out);
+	return return_buffer(c, &text, out);
 }
 
 unsigned int spile_fn___sprint_addresses(struct spile_context *c, struct spile_string addresses,
@@ -344,7 +344,7 @@ unsigned int spile_fn___sprint_addresses(struct spile_context *c, struct spile_s
 		spile_text_literal(&text, name);
 		spile_text_byte(&text, '\n');
 	}
-	return give_buffer(c, &text, out);
+	return return_buffer(c, &text, out);
 }
 
 static bool find_line(struct spile_context *c, unsigned long address, struct spile_line *line)

@@ -310,34 +310,34 @@ unsigned int spile_fn_fold_ustack(struct spile_context *c, struct spile_string a
 }
 
 /* Printed, these are names: spile_put_user_frame(). As values: */
-static unsigned int give_hex(spile_long address, char *out)
+static unsigned int return_hex(spile_long address, char *out)
 {
 	return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
 }
 
 unsigned int spile_fn_usymname(struct spile_context *c, spile_long address, char *out)
 {
-	return give_hex(address, out);
+	return return_hex(address, out);
 }
 
 unsigned int spile_fn_usymdata(struct spile_context *c, spile_long address, char *out)
 {
-	return give_hex(address, out);
+	return return_hex(address, out);
 }
 
 unsigned int spile_fn_usymfile(struct spile_context *c, spile_long address, char *out)
 {
-	return give_hex(address, out);
+	return return_hex(address, out);
 }
 
 unsigned int spile_fn_usymline(struct spile_context *c, spile_long address, char *out)
 {
-	return give_hex(address, out);
+	return return_hex(address, out);
 }
 
 unsigned int spile_fn_usymfileline(struct spile_context *c, spile_long address, char *out)
 {
-	return give_hex(address, out);
+	return return_hex(address, out);
 }
 
 /* The file that is mapped at the address of the current task; NULL: none. */

@@ -129,7 +129,7 @@ static void turn_all(struct work_struct *unused)
 		cond_resched();
 	}
 	if (spile_session_state == SPILE_STATE_RUNNING)
-		spile_families_arm_rest();
+		spile_families_commit();
 	mutex_unlock(&spile_session.lock);
 	if (again)
 		schedule_delayed_work(&turning, 1);

@@ -215,7 +215,7 @@ static bool arguments_suffice(const struct spile_site *site)
 }
 
 /* Init code is freed after the module's init without a notification from ftrace. */
-static bool is_passing(const struct spile_site *site)
+static bool is_init_code(const struct spile_site *site)
 {
 	struct module *module = site->place ? spile_modules_of(site->probe->target) : NULL;
 
@@ -227,7 +227,7 @@ bool spile_entry_may_be(const struct spile_site *site)
 	/* There is no notification when a module goes that is not a target. */
 	if (!slots || (site->probe->target < 0 && (!site->symbol || strchr(site->symbol, ':'))))
 		return false;
-	if (is_passing(site))
+	if (is_init_code(site))
 		return false;
 	/*
 	 * Elsewhere the return hook takes locks, and only kprobes prevents recursion on them.

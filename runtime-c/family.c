@@ -27,13 +27,13 @@ const struct spile_family *spile_family_of(enum spile_probe_kind kind)
 	return NULL;
 }
 
-void spile_families_arm_rest(void)
+void spile_families_commit(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
-		if (spile_families[i] && spile_families[i]->arm_rest)
-			spile_families[i]->arm_rest();
+		if (spile_families[i] && spile_families[i]->commit)
+			spile_families[i]->commit();
 }
 
 /* The first `count` families of the table, in reverse. */

@@ -41,7 +41,7 @@ struct spile_family {
 	bool may_be_sampled;
 
 	/*
-	 * The family whose init(), exit() and arm_rest() serve these probes too, or NULL: a
+	 * The family whose init(), exit() and commit() serve these probes too, or NULL: a
 	 * module with this one has that one (SPILE_USES() in script.h).
 	 */
 	const struct spile_family *with;
@@ -58,17 +58,17 @@ struct spile_family {
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
 	/*
-	 * Of a family with arm_cheaply(): measures what the kernel takes in arm_rest() for a
+	 * Of a family with arm_cheaply(): measures what the kernel takes in commit() for a
 	 * site that was left to arm(), in ns.
 	 */
-	u64 (*enabling)(void);
+	u64 (*measure_enabling)(void);
 	/* After a group of calls of arm() or turn(): the part done for all at once; or NULL. */
-	void (*arm_rest)(void);
+	void (*commit)(void);
 	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */
 	void (*disarm)(struct spile_site *const *sites, unsigned int count);
 	/*
 	 * off: hits no longer reach the armed site, but some may be under way.
-	 * on: reverts that, after arm_rest(). NULL: cannot be turned off.
+	 * on: reverts that, after commit(). NULL: cannot be turned off.
 	 */
 	void (*turn)(struct spile_site *site, bool on);
 	/* How an armed site is attached; NULL: by `by`. */
@@ -99,8 +99,8 @@ extern const struct spile_family *const spile_families[SPILE_FAMILY_COUNT];
 /* The family of a kind; NULL for begin, end, error and never, which are not attached. */
 const struct spile_family *spile_family_of(enum spile_probe_kind kind);
 
-/* Calls arm_rest() of every family. */
-void spile_families_arm_rest(void);
+/* Calls commit() of every family. */
+void spile_families_commit(void);
 
 /* Calls init() in the order of the table; exit() in reverse. */
 int __must_check spile_families_init(void);

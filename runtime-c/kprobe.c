@@ -46,16 +46,16 @@ NOKPROBE_SYMBOL(handle_hit);
  * in that of a function's cold part, nor for targets of jump labels that are off. Who
  * came in by such a jump would run the rest of it as instructions.
  */
-static void stay_breakpoint(struct kprobe *kprobe, struct pt_regs *regs, unsigned long flags)
+static void prevent_optimization(struct kprobe *kprobe, struct pt_regs *regs, unsigned long flags)
 {
 }
-NOKPROBE_SYMBOL(stay_breakpoint);
+NOKPROBE_SYMBOL(prevent_optimization);
 
 static void prepare(struct spile_site *site)
 {
 	spile_attach_place(&site->kprobe, site);
 	site->kprobe.pre_handler = handle_hit;
-	site->kprobe.post_handler = site->probe->stays_breakpoint ? stay_breakpoint : NULL;
+	site->kprobe.post_handler = site->probe->stays_breakpoint ? prevent_optimization : NULL;
 	site->registered = false;
 }
 
@@ -155,7 +155,7 @@ u64 spile_kprobe_enabling_time(void)
 
 	memset(&kprobe, 0, sizeof(kprobe));
 	kprobe.addr = (kprobe_opcode_t *)never_called;
-	kprobe.post_handler = stay_breakpoint;
+	kprobe.post_handler = prevent_optimization;
 	kprobe.flags = KPROBE_FLAG_DISABLED;
 	if (register_kprobe(&kprobe))
 		return 0;
@@ -273,7 +273,7 @@ static void enable_registered(void)
 	}
 }
 
-static void arm_rest(void)
+static void commit(void)
 {
 	arm_entries();
 	enable_registered();
@@ -344,8 +344,8 @@ const struct spile_family spile_kprobe_family = {
 	.mechanism = mechanism,
 	.arm_cheaply = arm_kprobe_by_ftrace,
 	.arm = arm_kprobe_site,
-	.enabling = spile_kprobe_enabling_time,
-	.arm_rest = arm_rest,
+	.measure_enabling = spile_kprobe_enabling_time,
+	.commit = commit,
 	.disarm = disarm_kprobe_sites,
 	.turn = spile_kprobe_turn,
 	.missed = count_missed_hits,

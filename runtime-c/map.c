@@ -524,7 +524,7 @@ static void delete_element(struct spile_table *table, unsigned int number)
 	stripe->free = number;
 }
 
-static noinline bool hold_later(struct spile_context *c, const struct spile_table *table,
+static noinline bool hold_contended(struct spile_context *c, const struct spile_table *table,
 				struct spile_stripe *stripe)
 {
 	if (spile_stripe_wait(c, table, stripe))
@@ -539,7 +539,7 @@ static __always_inline bool hold(struct spile_context *c, const struct spile_tab
 	struct spile_stripe *stripe = spile_stripe_of(table, hash);
 
 	if (spile_unlikely(!spile_stripe_try(c, &stripe->holder, table->claimed)) &&
-	    !hold_later(c, table, stripe))
+	    !hold_contended(c, table, stripe))
 		return false;
 	held->holder = &stripe->holder;
 	held->hash = hash;

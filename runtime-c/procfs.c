@@ -181,7 +181,7 @@ static void end_copy(struct spile_procfs *file)
 	spin_unlock(&copies_lock);
 }
 
-static bool copies_go_on(void)
+static bool copy_is_running(void)
 {
 	bool there;
 
@@ -203,7 +203,7 @@ static void end_copies(void)
 	spin_lock(&copies_lock);
 	copies_end = true;
 	spin_unlock(&copies_lock);
-	for (waited = 0; waited < COPY_PATIENCE_MS && copies_go_on(); waited += COPY_LOOK_MS)
+	for (waited = 0; waited < COPY_PATIENCE_MS && copy_is_running(); waited += COPY_LOOK_MS)
 		msleep(COPY_LOOK_MS);
 	spin_lock(&copies_lock);
 	list_for_each_entry(file, &copies, copying) {

@@ -148,8 +148,8 @@ static void arm_others(int target, unsigned int *left)
 			report_failure(site, error);
 		else
 			is_armed(site);
-		if (site->family->enabling)
-			spile_arming_registered(site->family->enabling);
+		if (site->family->measure_enabling)
+			spile_arming_registered(site->family->measure_enabling);
 	}
 }
 
@@ -201,7 +201,7 @@ void spile_sites_arm(int target)
 	arm_each(target, arm_cheap_ones, &left);
 	spile_arming_begins(left);
 	arm_each(target, arm_others, &left);
-	spile_families_arm_rest();
+	spile_families_commit();
 	spile_arming_is_over();
 	WRITE_ONCE(spile_session.arming, false);
 }

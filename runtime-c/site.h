@@ -45,7 +45,7 @@ struct spile_site {
 	const struct spile_family *family;
 	bool armed;			/* under spile_session.lock */
 	bool registered;		/* of a kprobe or kretprobe: the kernel knows it as one */
-	bool to_enable;			/* of the same, registered: arm_rest() enables it */
+	bool to_enable;			/* of the same, registered: commit() enables it */
 	bool by_entry;			/* of a kprobe or kretprobe: ftrace serves it (entry.c) */
 	/* armed, and turned off because its condition does not hold (condition.c) */
 	bool off;
@@ -117,7 +117,7 @@ void spile_run_sampled(struct spile_site *site, unsigned long *regs);
 
 /*
  * Of a kprobe or kretprobe that is registered and disabled: ftrace serves it, or
- * arm_rest() enables it.
+ * commit() enables it.
  */
 void spile_kprobe_serve(struct spile_site *site);
 

@@ -101,7 +101,7 @@ void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spil
 }
 
 /* The element was another's when this CPU last fed it. */
-static noinline void begin_anew(const struct spile_table *table, struct spile_stats *stats,
+static noinline void restart_stats(const struct spile_table *table, struct spile_stats *stats,
 				__u64 generation)
 {
 	spile_stats_reset(stats, &table->map->stats);
@@ -116,7 +116,7 @@ static __always_inline void feed_found(struct spile_context *c, const struct spi
 	stats = (struct spile_stats *)(spile_map_values(c) + table->local +
 				       found.number * table->local_stride);
 	if (spile_unlikely(stats->generation != found.generation))
-		begin_anew(table, stats, found.generation);
+		restart_stats(table, stats, found.generation);
 	feed(stats, table, value);
 }
 

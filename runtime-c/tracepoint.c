@@ -60,7 +60,7 @@ TAKES(12, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j, W k, W 
 #undef TAKES
 #undef W
 
-static void *const takers[] = {
+static void *const callbacks[] = {
 	take_0, take_1, take_2, take_3, take_4, take_5, take_6, take_7,
 	take_8, take_9, take_10, take_11, take_12,
 };
@@ -81,12 +81,12 @@ static void take_add(void *data)
 	spile_event_ends();
 }
 
-static void *taker_of(const struct spile_site *site)
+static void *callback_of(const struct spile_site *site)
 {
-	BUILD_BUG_ON(ARRAY_SIZE(takers) != MOST_ARGUMENTS + 1);
+	BUILD_BUG_ON(ARRAY_SIZE(callbacks) != MOST_ARGUMENTS + 1);
 	if (site->counting && !site->probe->registers && !site->sampled)
 		return site->runs == SPILE_RUNS_ADDING ? take_add : take_count;
-	return takers[min_t(unsigned int, site->probe->tracepoint.arguments, MOST_ARGUMENTS)];
+	return callbacks[min_t(unsigned int, site->probe->tracepoint.arguments, MOST_ARGUMENTS)];
 }
 
 static void match(struct tracepoint *tracepoint, void *data)
@@ -116,7 +116,12 @@ static int arm_tracepoint(struct spile_site *site)
 		match_in_module(spile_modules_of(target), site);
 	if (!site->tracepoint)
 		return -ENOENT;
-	return tracepoint_probe_register(site->tracepoint, taker_of(site), site);
+	return tracepoint_probe_register(site->tracepoint, callback_of(site), site);
+}
+
+static int unregister_callback(struct spile_site *site)
+{
+	return tracepoint_probe_unregister(site->tracepoint, callback_of(site), site);
 }
 
 static void disarm_tracepoints(struct spile_site *const *sites, unsigned int count)
@@ -124,17 +129,15 @@ static void disarm_tracepoints(struct spile_site *const *sites, unsigned int cou
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		WARN_ON_ONCE(!sites[i]->off &&
-			     tracepoint_probe_unregister(sites[i]->tracepoint, taker_of(sites[i]),
-							 sites[i]));
+		WARN_ON_ONCE(!sites[i]->off && unregister_callback(sites[i]));
 	tracepoint_synchronize_unregister();
 }
 
 static void turn_tracepoint(struct spile_site *site, bool on)
 {
 	if (!on)
-		WARN_ON_ONCE(tracepoint_probe_unregister(site->tracepoint, taker_of(site), site));
-	else if (tracepoint_probe_register(site->tracepoint, taker_of(site), site))
+		WARN_ON_ONCE(unregister_callback(site));
+	else if (tracepoint_probe_register(site->tracepoint, callback_of(site), site))
 		/* no memory: tried again when the condition is looked at */
 		WRITE_ONCE(site->off, true);
 }

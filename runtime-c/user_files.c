@@ -86,7 +86,7 @@ static struct spile_user_file *entry_of(const struct spile_mapping *mapping, uns
 }
 
 /* False: it has been asked for lately. */
-static bool want(struct spile_user_file *file, unsigned long address)
+static bool request_table(struct spile_user_file *file, unsigned long address)
 {
 	u64 now = ktime_get_mono_fast_ns();
 
@@ -106,7 +106,7 @@ static bool want(struct spile_user_file *file, unsigned long address)
  * Of the code of the current task, all: its stacks lead through more of it, and it may be
  * gone when the loader looks.
  */
-static noinline void want_all(struct spile_cpu *cpu)
+static noinline void request_tables(struct spile_cpu *cpu)
 {
 	struct spile_user_file *file;
 	struct spile_mapping mapping;
@@ -119,7 +119,7 @@ static noinline void want_all(struct spile_cpu *cpu)
 			continue;
 		file = entry_of(&mapping, mapping.start);
 		if (file)
-			want(file, mapping.start);
+			request_table(file, mapping.start);
 	}
 	spile_ring_call_reader(cpu);
 }
@@ -155,8 +155,8 @@ const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 	/* Acquire: what it points to; pairs with the cmpxchg in keep_table(). */
 	const struct spile_unwind_table *table = smp_load_acquire(&file->table);
 
-	if (unlikely(!table) && want(file, address))
-		want_all(cpu);
+	if (unlikely(!table) && request_table(file, address))
+		request_tables(cpu);
 	return table;
 }
 
