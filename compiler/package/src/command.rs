@@ -11,11 +11,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use spilerun::file::File;
 
 use super::content::{Entry, LOADER, Package, Scripts, copyright};
 use super::{deb, rpm};
+
+/// Package formats.
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Deb,
+    Rpm,
+}
 
 /// Makes packages of a workaround: its modules, its configuration and a service
 #[derive(Parser)]
@@ -30,8 +37,8 @@ struct Arguments {
     #[arg(long, value_name = "VERSION", default_value = "1.0")]
     set_version: String,
     /// Which packages to make
-    #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = ["deb", "rpm"], default_value = "deb,rpm")]
-    format: Vec<String>,
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "deb,rpm")]
+    format: Vec<Format>,
     /// Output directory
     #[arg(long, value_name = "DIR", default_value = ".")]
     directory: PathBuf,
@@ -112,9 +119,9 @@ fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
     let package = workaround(arguments, &files, conf)?;
     let mut paths = Vec::new();
     for format in &arguments.format {
-        let (name, bytes) = match format.as_str() {
-            "rpm" => (rpm::file_name(&package), rpm::write(&package)?),
-            _ => (deb::file_name(&package), deb::write(&package)?),
+        let (name, bytes) = match format {
+            Format::Deb => (deb::file_name(&package), deb::write(&package)?),
+            Format::Rpm => (rpm::file_name(&package), rpm::write(&package)?),
         };
         let path = arguments.directory.join(name);
         write_whole(&path, &bytes).map_err(|error| format!("writing {}: {error}", path.display()))?;

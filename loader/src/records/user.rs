@@ -9,6 +9,7 @@ use std::fmt;
 use spile_abi::format::Named;
 use spile_abi::record::Place;
 
+use crate::error::Hex;
 use crate::records::text::Text;
 
 /// Maximum number of cached answers: some megabytes.
@@ -148,9 +149,7 @@ impl<'k> Users<'k> {
         let hex = || format!("{:#x}", frame.address).into_bytes();
         match (conversion, &found.line) {
             (Named::UserSymbol, _) => found.name.unwrap_or_else(hex),
-            (Named::UserBuildId, _) => {
-                found.build_id.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
-            }
+            (Named::UserBuildId, _) => Hex(&found.build_id).to_string().into_bytes(),
             (Named::UserFile, Some((file, _))) => file.clone(),
             (Named::UserLine, Some((_, line))) => line.to_string().into_bytes(),
             (Named::UserFileLine, Some((file, line))) => [file.as_slice(), format!(":{line}").as_bytes()].concat(),

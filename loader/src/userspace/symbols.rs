@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::error::Hex;
 use crate::userspace::image::{self, Elf, Image, Symbol};
 use crate::userspace::locate;
 
@@ -96,7 +97,7 @@ impl Table {
 
 /// The separate debug file, by the build-id or by the name in `.gnu_debuglink`.
 pub fn debug_file(elf: &dyn Elf, path: &Path) -> Option<std::fs::File> {
-    let hex: String = elf.build_id().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = Hex(&elf.build_id()).to_string();
     let by_id = hex
         .split_at_checked(2)
         .map(|(first, rest)| PathBuf::from(DEBUG).join(".build-id").join(first).join(format!("{rest}.debug")));

@@ -19,8 +19,7 @@ pub fn is_obeyed(character: char) -> bool {
         )
 }
 
-/// One line, without its newline: `
-///  \r \t`, `\x1b` for characters of one byte in UTF-8, `\u{202e}` for the rest. Backslashes are not escaped.
+/// One line, without its newline: `\n \r \t`, `\x1b` for characters of one byte in UTF-8, `\u{202e}` for the rest. Backslashes are not escaped.
 pub fn line(text: &str) -> Cow<'_, str> {
     match text.contains(is_obeyed) {
         true => {

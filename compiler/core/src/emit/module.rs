@@ -509,7 +509,7 @@ fn modinfo(plan: &Plan) -> Vec<Literal<'static>> {
         format!("spile_guru={}", if naming.guru { "yes: may write memory or hold embedded C" } else { "no" }),
     ];
     let targets = plan.targets.iter().map(|target| {
-        let id: String = target.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = hex::encode(&target.build_id);
         let name = if target.name.is_empty() { "kernel" } else { &target.name };
         format!("spile_target={name} {id}")
     });

@@ -7,6 +7,9 @@
 //! its symbol; independent of order, which tools change. Does not cover file offsets, numbers of sections and symbols,
 //! symbols without relocations, and everything that is not loaded. Layouts: elf.h (`Elf64_Ehdr`, `Elf64_Shdr`,
 //! `Elf64_Sym`, `Elf64_Rela`).
+//!
+//! The tables are read here, not by the crate object as elsewhere: this crate has no dependencies, because it is part of
+//! everything, and it must compute the same number for the same file in every later version.
 
 use std::ops::Range;
 
