@@ -22,7 +22,7 @@ pub fn plan(session: &mut Session, program: &Program, naming: ModuleInfo) -> Res
 fn planned(session: &mut Session, program: &Program, mut naming: ModuleInfo) -> Result<Plan, Failed> {
     let plan = plan_once(session, program, naming.clone())?;
     let fixed = session.options.script.defines.iter().any(|define| define.split('=').next() == Some("MAXSTRINGLEN"));
-    let Some(sizes) = plan::stacks::sizes(&plan, fixed) else { return Ok(plan) };
+    let Some(sizes) = plan::stored_stacks::sizes(&plan, fixed) else { return Ok(plan) };
     if sizes.cuts() {
         session.reporter.warn(&format!(
             "a stack that is a key or a value has room for {} frames, deeper ones lose the outermost: -DMAXSTRINGLEN={} holds all",

@@ -4,14 +4,14 @@
 //! `delete` of the whole array is allowed in the body: it ends the loop.
 
 use super::error::Error;
-use crate::program::uses::{Access, Uses, Walk, function_uses};
+use crate::program::uses::{Access, CodeSummary, Uses, function_uses};
 use crate::program::{FunctionBody, GlobalId, Iterated, Program, Stmt, StmtKind};
 use spile_source::Span;
 
 /// The errors, in program order.
 pub(super) fn check(program: &Program) -> Vec<Error> {
-    let walks = Walk::of_functions(program);
-    let mut check = Check { program, functions: function_uses(&walks), errors: Vec::new() };
+    let summaries = CodeSummary::of_functions(program);
+    let mut check = Check { program, functions: function_uses(&summaries), errors: Vec::new() };
     for probe in &program.probes {
         check.statements(&probe.body);
     }
@@ -60,13 +60,13 @@ impl Check<'_> {
     }
 
     fn body(&mut self, id: GlobalId, body: &Stmt, foreach: Span) {
-        let walk = Walk::of(std::slice::from_ref(body));
+        let summary = CodeSummary::of(std::slice::from_ref(body));
         let name = || self.program.globals[id.index()].name.clone();
-        let error = if let Some(&span) = walk.changes.get(&id) {
+        let error = if let Some(&span) = summary.changes.get(&id) {
             Error::ChangedInForeach { name: name(), function: None, span, foreach }
         } else {
             let changes = |uses: &Uses| uses.get(&id).is_some_and(|access| *access != Access::Read);
-            let Some(callee) = walk.calls.iter().find(|callee| changes(&self.functions[callee.index()])) else {
+            let Some(callee) = summary.calls.iter().find(|callee| changes(&self.functions[callee.index()])) else {
                 return;
             };
             let function = &self.program.functions[callee.index()];

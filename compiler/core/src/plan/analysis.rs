@@ -14,7 +14,7 @@ use super::{Limits, condition};
 use crate::program::commands;
 use crate::program::element_uses::ElementUses;
 use crate::program::lead_in;
-use crate::program::uses::{self, AccessCounts, Uses, Walk};
+use crate::program::uses::{self, AccessCounts, CodeSummary, Uses};
 use crate::program::{self, Attachment, Expr, GlobalId, Program, Registers, Stmt, Type};
 
 /// See the module's description.
@@ -24,11 +24,11 @@ pub(super) struct Analysis<'p> {
     /// Limits of its module.
     pub limits: &'p Limits,
     /// What each function does directly.
-    function_walks: Vec<Walk>,
+    function_summaries: Vec<CodeSummary>,
     /// What each function does with globals, including what it calls.
     function_uses: Vec<Uses>,
     /// By probe: what its handler does directly.
-    handler_walks: Vec<Walk>,
+    handler_summaries: Vec<CodeSummary>,
     /// By probe: how many statements behind its conditions are run before it takes stripes.
     lead_ins: Vec<usize>,
     /// By probe: what its handler does with globals, including what it calls.
@@ -80,26 +80,29 @@ pub(super) struct HeldElement<'a> {
 impl<'p> Analysis<'p> {
     /// Analyses the whole program.
     pub fn of(program: &'p Program, limits: &'p Limits) -> Analysis<'p> {
-        let function_walks = Walk::of_functions(program);
-        let function_uses = uses::function_uses(&function_walks);
-        let lead_ins: Vec<usize> = program.probes.iter().map(|probe| lead_in_of(probe, &function_walks)).collect();
-        let walk = |(probe, &lead_in): (&program::Probe, &usize)| {
+        let function_summaries = CodeSummary::of_functions(program);
+        let function_uses = uses::function_uses(&function_summaries);
+        let lead_ins: Vec<usize> = program.probes.iter().map(|probe| lead_in_of(probe, &function_summaries)).collect();
+        let summary = |(probe, &lead_in): (&program::Probe, &usize)| {
             let after = condition::filters(&probe.body) + lead_in;
-            let known = lead_in::known(probe.body.split_at(after).1, probe.locals.len(), &function_walks);
-            Walk::of_handler(&probe.body, known)
+            let known = lead_in::known(probe.body.split_at(after).1, probe.locals.len(), &function_summaries);
+            CodeSummary::of_handler(&probe.body, known)
         };
-        let handler_walks: Vec<Walk> = program.probes.iter().zip(&lead_ins).map(walk).collect();
-        let handler_uses: Vec<Uses> = handler_walks.iter().map(|walk| walk.with_calls(&function_uses)).collect();
+        let handler_summaries: Vec<CodeSummary> = program.probes.iter().zip(&lead_ins).map(summary).collect();
+        let handler_uses: Vec<Uses> =
+            handler_summaries.iter().map(|summary| summary.with_calls(&function_uses)).collect();
         let watched = condition::watched(program, &function_uses);
-        let at_entry = |probe: &program::Probe| Walk::of_values(&probe.saved).with_calls(&function_uses);
+        let at_entry = |probe: &program::Probe| CodeSummary::of_values(&probe.saved).with_calls(&function_uses);
         let entry_uses: Vec<Uses> = program.probes.iter().map(at_entry).collect();
         let both: Vec<Uses> = handler_uses.iter().zip(&entry_uses).map(|(one, other)| uses::both(one, other)).collect();
         let shares = globals::shares(program, &both, limits);
         let contended = globals::contended(program, &both, &shares);
-        let runs = runs(program, &function_walks, &handler_walks);
+        let runs = runs(program, &function_summaries, &handler_summaries);
         let single_access = globals::single_access(program, &runs, &contended, &watched);
-        let element_uses: Vec<ElementUses> =
-            handler_walks.iter().map(|walk| walk.element_uses_with_calls(&function_walks, &function_uses)).collect();
+        let element_uses: Vec<ElementUses> = handler_summaries
+            .iter()
+            .map(|summary| summary.element_uses_with_calls(&function_summaries, &function_uses))
+            .collect();
         let striping = globals::Striping {
             uses: &both,
             element_uses: &element_uses,
@@ -115,7 +118,7 @@ impl<'p> Analysis<'p> {
         let stripe_locks: Vec<Option<u32>> =
             striped.iter().zip(&locks).map(|(&striped, &lock)| if striped { lock } else { None }).collect();
         let nesting = frame::nesting(program);
-        let commands = commands::reached(program, &function_walks, &function_uses, &handler_walks);
+        let commands = commands::reached(program, &function_summaries, &function_uses, &handler_summaries);
         let used: BTreeSet<GlobalId> = both.into_iter().flat_map(Uses::into_keys).collect();
         let of = |id: GlobalId| {
             let (global, index) = (&program.globals[id.index()], id.index());
@@ -130,9 +133,9 @@ impl<'p> Analysis<'p> {
             saved: program.probes.iter().map(|probe| SavedLayout::of(&probe.saved, limits.string_bytes)).collect(),
             program,
             limits,
-            function_walks,
+            function_summaries,
             function_uses,
-            handler_walks,
+            handler_summaries,
             lead_ins,
             handler_uses,
             entry_uses,
@@ -196,7 +199,7 @@ impl<'p> Analysis<'p> {
 
     /// The locks of a probe point's condition with their modes, ascending.
     pub fn condition_locks(&self, condition: &[Stmt]) -> Vec<(u32, LockMode)> {
-        self.locks_for(&Walk::of(condition).with_calls(&self.function_uses))
+        self.locks_for(&CodeSummary::of(condition).with_calls(&self.function_uses))
     }
 
     fn locks_for(&self, uses: &Uses) -> Vec<(u32, LockMode)> {
@@ -228,8 +231,8 @@ impl<'p> Analysis<'p> {
     pub fn registers(&self, probe: usize) -> u64 {
         let program::Probe { attachment, saved, .. } = &self.program.probes[probe];
         match attachment.mechanism.registers {
-            Registers::Return => Walk::of_values(saved).registers_with_calls(&self.function_walks),
-            _ => self.handler_walks[probe].registers_with_calls(&self.function_walks),
+            Registers::Return => CodeSummary::of_values(saved).registers_with_calls(&self.function_summaries),
+            _ => self.handler_summaries[probe].registers_with_calls(&self.function_summaries),
         }
     }
 }
@@ -254,16 +257,20 @@ impl SavedLayout {
     }
 }
 
-fn lead_in_of(probe: &program::Probe, functions: &[Walk]) -> usize {
+fn lead_in_of(probe: &program::Probe, functions: &[CodeSummary]) -> usize {
     lead_in::length(probe.body.split_at(condition::filters(&probe.body)).1, functions)
 }
 
 /// What each run accesses: of handlers, and of what return probes evaluate at their functions' entries.
-fn runs<'p>(program: &'p Program, functions: &[Walk], handlers: &[Walk]) -> Vec<(&'p Attachment, AccessCounts)> {
-    let functions = uses::function_touches(functions);
-    let of = |(probe, handler): (&'p program::Probe, &Walk)| {
-        let entry = Walk::of_values(&probe.saved).touches_with_calls(&functions);
-        [(&probe.attachment, handler.touches_with_calls(&functions)), (&probe.attachment, entry)]
+fn runs<'p>(
+    program: &'p Program,
+    functions: &[CodeSummary],
+    handlers: &[CodeSummary],
+) -> Vec<(&'p Attachment, AccessCounts)> {
+    let functions = uses::function_accesses(functions);
+    let of = |(probe, handler): (&'p program::Probe, &CodeSummary)| {
+        let entry = CodeSummary::of_values(&probe.saved).accesses_with_calls(&functions);
+        [(&probe.attachment, handler.accesses_with_calls(&functions)), (&probe.attachment, entry)]
     };
     program.probes.iter().zip(handlers).flat_map(of).collect()
 }

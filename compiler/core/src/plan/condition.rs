@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::program::uses::{Access, Uses, Walk};
+use crate::program::uses::{Access, CodeSummary, Uses};
 use crate::program::{GlobalId, Program, Stmt, StmtKind};
 
 /// How many statements at the start of a handler are its probe point's conditions.
@@ -17,7 +17,7 @@ pub fn filters(body: &[Stmt]) -> usize {
 /// The globals that conditions read.
 pub fn watched(program: &Program, function_uses: &[Uses]) -> BTreeSet<GlobalId> {
     let conditions = program.probes.iter().map(|probe| probe.body.split_at(filters(&probe.body)).0);
-    conditions.flat_map(|condition| Walk::of(condition).with_calls(function_uses).into_keys()).collect()
+    conditions.flat_map(|condition| CodeSummary::of(condition).with_calls(function_uses).into_keys()).collect()
 }
 
 /// Whether a handler may change the result of conditions.

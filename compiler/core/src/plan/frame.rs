@@ -3,7 +3,7 @@
 //! Frame memory: how deep calls nest, and how many bytes of strings are in use at once.
 
 use super::code::Routine;
-use crate::program::uses::Walk;
+use crate::program::uses::CodeSummary;
 use crate::program::{FunctionId, Program};
 
 /// How deep calls nest.
@@ -16,9 +16,9 @@ pub(super) struct Nesting {
 
 /// Calls of each function.
 fn graph(program: &Program) -> Vec<Vec<usize>> {
-    Walk::of_functions(program)
+    CodeSummary::of_functions(program)
         .into_iter()
-        .map(|walk| walk.calls.into_iter().map(FunctionId::index).collect())
+        .map(|summary| summary.calls.into_iter().map(FunctionId::index).collect())
         .collect()
 }
 

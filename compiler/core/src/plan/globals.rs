@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use super::Limits;
 use super::locking::{Locking, Reason};
 use crate::program::element_uses::ElementUses;
-use crate::program::uses::{Access, AccessCounts, Uses, Walk};
+use crate::program::uses::{Access, AccessCounts, CodeSummary, Uses};
 use crate::program::{Attachment, Contents, Global, GlobalId, Program, Runs, Type};
 
 /// How a handler takes a lock (script.h, enum spile_lock_mode).
@@ -99,8 +99,10 @@ pub(super) fn shares(program: &Program, handlers: &[Uses], limits: &Limits) -> V
 /// Globals that embedded C of the script declares as used.
 fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
     let mut found = Vec::new();
-    let walks = Walk::of_functions(program).into_iter().chain(program.probes.iter().map(|probe| Walk::of(&probe.body)));
-    walks.for_each(|walk| found.extend(walk.embedded));
+    let summaries = CodeSummary::of_functions(program)
+        .into_iter()
+        .chain(program.probes.iter().map(|probe| CodeSummary::of(&probe.body)));
+    summaries.for_each(|summary| found.extend(summary.embedded));
     found.into_iter()
 }
 
@@ -145,13 +147,13 @@ pub(super) fn single_access(
     let mut single: Vec<bool> = program.globals.iter().map(|global| global.scalar() == Some(Type::Long)).collect();
     single.iter_mut().zip(contended).for_each(|(single, &contended)| *single &= contended);
     watched.iter().for_each(|global| single[global.index()] = false);
-    let armed = || runs.iter().filter(|(attachment, _)| !is_serial(attachment)).map(|(_, touches)| touches);
+    let armed = || runs.iter().filter(|(attachment, _)| !is_serial(attachment)).map(|(_, accesses)| accesses);
     for (global, _) in armed().flatten().filter(|(_, times)| **times > 1) {
         single[global.index()] = false;
     }
     // Of two in one run the first keeps single access.
-    for touches in armed() {
-        let more: Vec<GlobalId> = touches.keys().copied().filter(|global| single[global.index()]).skip(1).collect();
+    for accesses in armed() {
+        let more: Vec<GlobalId> = accesses.keys().copied().filter(|global| single[global.index()]).skip(1).collect();
         more.iter().for_each(|global| single[global.index()] = false);
     }
     single

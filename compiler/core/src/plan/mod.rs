@@ -24,8 +24,8 @@ mod metadata;
 mod names;
 mod routine;
 pub mod stack;
-pub mod stacks;
 mod storage;
+pub mod stored_stacks;
 mod tables;
 
 use analysis::Analysis;

@@ -9,38 +9,46 @@
 use std::collections::BTreeSet;
 
 use super::command_text::Text;
-use super::uses::{Access, Uses, Walk, both};
+use super::uses::{Access, CodeSummary, Uses, both};
 use super::{GlobalId, Program};
 
 /// What a probe runs, as far as commands are concerned.
 struct Run {
     uses: Uses,
     texts: Vec<Text>,
-    hides: bool,
+    stores_elsewhere: bool,
 }
 
-/// By global: whether a command's text may depend on its initial value. `functions` and `handlers`: their walks;
+/// By global: whether a command's text may depend on its initial value. `functions` and `handlers`: their summaries;
 /// `function_uses`: the result of [`super::uses::function_uses`].
-pub fn reached(program: &Program, functions: &[Walk], function_uses: &[Uses], handlers: &[Walk]) -> Vec<bool> {
+pub fn reached(
+    program: &Program,
+    functions: &[CodeSummary],
+    function_uses: &[Uses],
+    handlers: &[CodeSummary],
+) -> Vec<bool> {
     let runs: Vec<Run> = program
         .probes
         .iter()
         .zip(handlers)
         .map(|(probe, handler)| {
-            let entry = Walk::of_values(&probe.saved);
+            let entry = CodeSummary::of_values(&probe.saved);
             let uses = both(&handler.with_calls(function_uses), &entry.with_calls(function_uses));
             let callees = handler.all_calls(functions).into_iter().chain(entry.all_calls(functions));
-            let walks = callees.map(|callee| &functions[callee.index()]).chain([handler, &entry]);
-            let texts = walks.flat_map(|walk| walk.commands.clone()).collect();
-            Run { uses, texts, hides: handler.hides || entry.hides }
+            let summaries = callees.map(|callee| &functions[callee.index()]).chain([handler, &entry]);
+            let texts = summaries.flat_map(|summary| summary.commands.clone()).collect();
+            Run { uses, texts, stores_elsewhere: handler.stores_elsewhere || entry.stores_elsewhere }
         })
         .collect();
     if runs.iter().all(|run| run.texts.is_empty()) {
         return vec![false; program.globals.len()];
     }
     // The script's embedded C, and memory that it writes, store values where this analysis does not see them.
-    let hides = |run: &Run| run.hides;
-    if !program.embedded.is_empty() || functions.iter().any(|walk| walk.hides) || runs.iter().any(hides) {
+    let stores_elsewhere = |run: &Run| run.stores_elsewhere;
+    if !program.embedded.is_empty()
+        || functions.iter().any(|summary| summary.stores_elsewhere)
+        || runs.iter().any(stores_elsewhere)
+    {
         return vec![true; program.globals.len()];
     }
     let mut found: BTreeSet<GlobalId> = BTreeSet::new();

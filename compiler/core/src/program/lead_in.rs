@@ -4,33 +4,32 @@
 //! When it runs makes no difference, so a handler takes the stripes of its arrays behind it, when it knows their keys; nothing
 //! has to be undone if it does not get them.
 
-use std::collections::BTreeSet;
-
 use super::element_uses::KnownValues;
-use super::uses::Walk;
+use super::uses::CodeSummary;
 use super::{
     Element, Expr, LocalId, LongExpr, LongKind, LongPlace, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
 };
 
 /// How many of the statements are the lead-in. `functions`: of the program.
-pub fn length(statements: &[Stmt], functions: &[Walk]) -> usize {
-    let is_quiet = |statement: &&Stmt| is_quiet(&Walk::of(std::slice::from_ref(*statement)), functions);
+pub fn length(statements: &[Stmt], functions: &[CodeSummary]) -> usize {
+    let is_quiet = |statement: &&Stmt| is_quiet(&CodeSummary::of(std::slice::from_ref(*statement)), functions);
     statements.iter().take_while(is_quiet).count()
 }
 
 /// Without globals, and without any effect but on locals.
-fn is_quiet(walk: &Walk, functions: &[Walk]) -> bool {
-    let is_quiet = |walk: &Walk| walk.uses.is_empty() && !walk.has_effects && !walk.hides;
-    is_quiet(walk) && walk.all_calls(functions).iter().all(|callee| is_quiet(&functions[callee.index()]))
+fn is_quiet(summary: &CodeSummary, functions: &[CodeSummary]) -> bool {
+    let is_quiet = |summary: &CodeSummary| summary.uses.is_empty() && !summary.has_effects && !summary.stores_elsewhere;
+    is_quiet(summary) && summary.all_calls(functions).iter().all(|callee| is_quiet(&functions[callee.index()]))
 }
 
 /// What a handler knows behind its lead-in. `statements`: those after it; `locals`: of the handler.
-pub fn known(statements: &[Stmt], locals: usize, functions: &[Walk]) -> KnownValues {
-    let walk = Walk::of(statements);
-    let written: BTreeSet<LocalId> = walk.written_locals().collect();
+pub fn known(statements: &[Stmt], locals: usize, functions: &[CodeSummary]) -> KnownValues {
+    let summary = CodeSummary::of(statements);
+    let written = summary.written.clone();
     let mut known =
         KnownValues::with((0..locals as u32).map(LocalId).filter(|local| !written.contains(local)).collect());
-    let may_write = walk.hides || walk.all_calls(functions).iter().any(|callee| functions[callee.index()].hides);
+    let may_write = summary.stores_elsewhere
+        || summary.all_calls(functions).iter().any(|callee| functions[callee.index()].stores_elsewhere);
     if let (false, Some(first)) = (may_write, statements.first()) {
         LeadIn { known: &mut known, over: false }.statement(first);
     }

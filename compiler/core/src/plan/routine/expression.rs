@@ -7,7 +7,7 @@ use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
 use crate::plan::storage::GlobalRef;
 use crate::plan::tables;
-use crate::program::uses::counted;
+use crate::program::uses::counter_update;
 use crate::program::{
     self, Automaton, BinaryOp, Expr, LongExpr, LongKind, PrintPiece, RegexId, SavedId, StringExpr, StringKind, Type,
 };
@@ -54,7 +54,7 @@ impl Builder<'_, '_> {
 
     /// Adds to what each CPU counts separately; false: the expression does something else.
     fn count(&mut self, expr: &Expr) -> Planned<bool> {
-        let Some(counted) = counted(expr) else { return Ok(false) };
+        let Some(counted) = counter_update(expr) else { return Ok(false) };
         match self.analysis.globals.get(counted.global) {
             GlobalRef::Number(NumberRef { access: NumberAccess::Counter(_), .. }) => {}
             GlobalRef::Map(MapRef { counted: true, .. }) => return self.count_element(&counted).map(|()| true),
