@@ -20,7 +20,10 @@ pub fn changes_value(code: &[Instr], value: &Value) -> bool {
         | Value::ModuleAddress { .. } => false,
         Value::Long(id) => code.iter().any(|instr| sets_long(instr, *id)),
         Value::Global(global) => code.iter().any(|instr| sets_global(instr, global.id)),
-        Value::Register(offset) => any(code, &|instr| matches!(instr, Instr::SetRegister(to, _) if to == offset)),
+        Value::Register(offset) => any(code, &|instr| match instr {
+            Instr::SetRegister(to, _) => to == offset,
+            instr => calls_script(instr),
+        }),
         Value::Negate(inner)
         | Value::Not(inner)
         | Value::Complement(inner)
@@ -69,9 +72,13 @@ fn sets_global(instr: &Instr, id: GlobalId) -> bool {
     any(std::slice::from_ref(instr), &|instr| match instr {
         Instr::SetGlobalLong(to, _) | Instr::Count { global: to, .. } => to.id == id,
         Instr::SetGlobalText(to, _) => to.id == id,
-        Instr::Call { callee: Callee::Routine(_) | Callee::Embedded(_), .. } => true,
-        _ => false,
+        instr => calls_script(instr),
     })
+}
+
+/// A call of a function of the script or of embedded C, which may set globals and the probed registers.
+fn calls_script(instr: &Instr) -> bool {
+    matches!(instr, Instr::Call { callee: Callee::Routine(_) | Callee::Embedded(_), .. })
 }
 
 /// Whether a handler only adds to counters, depending only on numbers: it cannot fail, ends soon, and needs nothing of the
@@ -336,6 +343,19 @@ mod tests {
         assert!(simple(vec![named("execname")]));
         assert!(!simple(vec![named("cmdline_str")]));
         assert!(!only_counts(&[named("execname")]));
+    }
+
+    #[test]
+    fn a_called_function_may_set_globals_and_registers() {
+        let call = |callee| Instr::Call { callee, arguments: Vec::new(), outcome: Outcome::None, location: None };
+        for callee in [Callee::Routine("function_f".into()), Callee::Embedded("embedded_f".into())] {
+            let code = [Instr::If { condition: Value::Const(1), then: vec![call(callee)], otherwise: vec![] }];
+            assert!(changes_value(&code, &Value::Register(96)));
+            assert!(!changes_value(&code, &Value::Saved(0)) && !changes_value(&code, &Value::Long(LongId(0))));
+        }
+        assert!(!changes_value(&[call(Callee::Builtin("pid"))], &Value::Register(96)));
+        let set = [Instr::SetRegister(96, Value::Const(0))];
+        assert!(changes_value(&set, &Value::Register(96)) && !changes_value(&set, &Value::Register(104)));
     }
 
     #[test]
