@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Scripts with one typical mistake each (tests/diagnostic/slips.cases): the first message must name the mistake and say
+//! Scripts with one typical mistake each (tests/diagnostic/common_mistakes.cases): the first message must name the mistake and say
 //! what to write instead.
 //!
 //!     === a title
@@ -37,7 +37,7 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/diagnostic/slips.cases");
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/diagnostic/common_mistakes.cases");
     let text = std::fs::read_to_string(path).unwrap();
     text.split("\n=== ").skip(1).map(case).collect()
 }

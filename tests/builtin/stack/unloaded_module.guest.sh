@@ -2,7 +2,7 @@
 # its addresses, or only its init code is gone. Symbols of a limited number of modules are kept; older addresses are printed in
 # hex, never with a wrong name.
 # modules: dummy ifb
-# script: gone -DMAXSTRINGLEN=4000 gone.stp
+# script: gone -DMAXSTRINGLEN=4000 unloaded_module.stp
 # guest: debian
 # limit: 120
 # stdout: ^reader stopped: all as they were$

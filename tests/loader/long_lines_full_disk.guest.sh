@@ -1,7 +1,7 @@
 # Shows: records of some bytes that are printed as megabytes, on a full disk: the session ends soon, although what is left in its
 # rings would be hundreds of gigabytes of text, and says what was not read; the same after a single interruption if
 # something reads it all.
-# script: wide -DMAXACTION=10000000 -DMAXACTION_INTERRUPTIBLE=10000000 -DSTP_NO_OVERLOAD wide_and_full.stp
+# script: wide -DMAXACTION=10000000 -DMAXACTION_INTERRUPTIBLE=10000000 -DSTP_NO_OVERLOAD long_lines_full_disk.stp
 # limit: 90
 # stdout: ^status 8, some records not read$
 # stdout: ^interrupted once: some hundreds of megabytes, the end is told$

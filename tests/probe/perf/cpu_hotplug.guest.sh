@@ -1,5 +1,5 @@
 # Shows: a CPU that was offline when the session started gets its events when it comes online, and again after it was offline.
-# script: back tests/probe/perf/cpu_comes_back.stp
+# script: back tests/probe/perf/cpu_hotplug.stp
 # stdout: ^came: yes$
 # stdout: ^went: yes$
 # stdout: ^came again: yes$

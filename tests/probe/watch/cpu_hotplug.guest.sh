@@ -1,5 +1,5 @@
 # Shows: a watchpoint works on a CPU that was offline when the session started, or went offline meanwhile.
-# script: watched tests/probe/watch/cpu_comes_back.stp
+# script: watched tests/probe/watch/cpu_hotplug.stp
 # stdout: ^came: cpu1 31$
 # stdout: ^went: cpu0 32$
 # stdout: ^came again: cpu1 33$

@@ -5,7 +5,7 @@
 # installed and removed without systemd.
 # family: yes
 # script: fix -g fix.stp
-# script: held held.stp
+# script: held stored_values.stp
 # limit: 120
 # stdout: ^  module fam19 is not loaded$
 # stdout: ^expired$

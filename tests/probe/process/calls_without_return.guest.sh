@@ -1,7 +1,7 @@
 # Shows: calls that do not return, because their task ends, is killed, runs another program, is another one's child in the same memory,
 # Shows: or jumps out of them; a debugger, strace and a filter of system calls on the same process; thousands of processes that have the
 # Shows: probes when a session begins and ends: what is counted is right, and nothing of it harms the programs.
-# script: abuse abuse.stp
+# script: abuse calls_without_return.stp
 # stdout: ^all as told$
 # limit: 120
 

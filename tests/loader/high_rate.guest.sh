@@ -2,7 +2,7 @@
 # and counted exactly, and the machine stays responsive. The end probe's line is printed although the reader sleeps when the rings
 # are full. With SPILE_TEST_SECONDS=60 in the environment of cargo xtask test the rate is held for that long.
 # script: rate -DMAXACTION=100000 rate.stp
-# script: storm -DSTP_NO_OVERLOAD -DMAXSKIPPED=1000000000 storm.stp
+# script: storm -DSTP_NO_OVERLOAD -DMAXSKIPPED=1000000000 high_rate.stp
 # limit: 400
 # alone: yes
 # stdout: ^steady: none lost$

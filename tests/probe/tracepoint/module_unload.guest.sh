@@ -1,5 +1,5 @@
 # Shows: a module with probes at its tracepoints is unloaded, and the kernel logs nothing; they are armed again when it is loaded.
-# script: goes tests/probe/tracepoint/module_goes.stp
+# script: goes tests/probe/tracepoint/module_unload.stp
 # modules: nbd
 # stdout: ^armed [1-9]
 # stdout: ^without it 0$

@@ -1,7 +1,7 @@
 # Shows: CPUs go and come with a probe at the entry, the return and each line of what brings them up, as far as it is not refused; and
 # Shows: the machine sleeps and wakes up with them. freeze_secondary_cpus() comes from its cold part into what the kernel would
 # Shows: make a jump of a kprobe there.
-# script: changes -DMAXSKIPPED=1000000 changes.stp
+# script: changes -DMAXSKIPPED=1000000 cpu_hotplug.stp
 # limit: 150
 # stdout: ^CPU 1 came back 3 times$
 # stdout: ^at entries [1-9][0-9]{2,}, at lines [1-9][0-9]{2,}$

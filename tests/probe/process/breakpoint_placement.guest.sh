@@ -1,9 +1,9 @@
 # Shows: a probe in the session's process puts no breakpoint into others that run the same program, and one whose condition
 # Shows: does not hold none into any.
-# script: who_has_it -c "shapes look" who_has_it.stp
+# script: placement -c "shapes look" breakpoint_placement.stp
 # stdout: ^as told$
 
-spilerun who_has_it.ko -c 'sh -c "shapes look; sleep 2"' >inside &
+spilerun placement.ko -c 'sh -c "shapes look; sleep 2"' >inside &
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	sleep 0.3
 	grep -q '^hit' inside && break
