@@ -148,7 +148,7 @@ pub fn take_name() {
 
 /// The session ends in order when whoever has started this one dies.
 pub fn end_with_parent() {
-    // SAFETY: changes what happens to this process alone.
+    // SAFETY: only affects this process.
     let _ = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) };
 }
 

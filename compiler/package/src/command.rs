@@ -29,7 +29,7 @@ struct Arguments {
     /// Version of the package
     #[arg(long, value_name = "VERSION", default_value = "1.0")]
     set_version: String,
-    /// Which packages to make
+    /// Formats of the packages
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = ["deb", "rpm"], default_value = "deb,rpm")]
     format: Vec<String>,
     /// Output directory

@@ -189,7 +189,7 @@ fn mistakes_are_told() {
 fn tables() {
     let questions = Questions::read().unwrap();
     assert!(
-        text::table(&questions).contains("| Which files are opened, or cannot be? | [opensnoop.stp](opensnoop.stp) |")
+        text::table(&questions).contains("| Which files are opened, or fail to open? | [opensnoop.stp](opensnoop.stp) |")
     );
     assert!(text::counterparts(&questions).contains("\n| opensnoop | opensnoop |\n"));
     assert_eq!(search::hint(&questions, "xyzzyxyzzy"), None);

@@ -61,7 +61,7 @@ pub fn order(after: &[String], before: &[String]) -> Result<Option<String>, Stri
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(name = "spilerun service", bin_name = "spilerun service", about = "Prebuilt modules as services")]
 pub struct Service {
-    /// A directory that holds the system's files as / does
+    /// Root directory of another system
     #[arg(long, value_name = "DIR", default_value = "/")]
     root: PathBuf,
     /// The action
@@ -72,7 +72,7 @@ pub struct Service {
 /// What can be done with services.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 enum Action {
-    /// Put modules (one for each kernel) in their places, with a configuration and the unit
+    /// Install modules (one for each kernel), a configuration and the unit
     Install {
         /// Name of the service
         name: String,
@@ -86,25 +86,25 @@ enum Action {
         #[arg(long, value_name = "UNIT")]
         before: Vec<String>,
     },
-    /// Start it, now and at each boot
+    /// Start the service now and at each boot
     Enable { name: String },
-    /// Stop it, now and for each boot
+    /// Stop the service, and do not start it at boot
     Disable { name: String },
-    /// What it does, and which kernels have a module for it
+    /// Show its state, and the kernels that it has a module for
     Status { name: String },
-    /// Show its messages
+    /// Show the service's messages
     Logs { name: String },
-    /// Stop it and remove its files
+    /// Stop the service and remove its files
     Remove { name: String },
-    /// All services and their kernels
+    /// List all services and their kernels
     List,
-    /// Whether each service has a module for this kernel; package triggers ask
+    /// Check that each service has a module for this kernel; called by package triggers
     Check { release: Option<String> },
-    /// Files of the services that are in the initramfs of this kernel; its hooks ask
+    /// List the files of services for the initramfs of this kernel; called by its hooks
     Early { release: Option<String> },
-    /// What the initramfs runs: the session begins as configured, and goes on without a loader until the unit attaches
+    /// Start the session in the initramfs, as configured; it continues without a loader until the unit attaches
     StartEarly { name: String },
-    /// What the unit runs
+    /// Run the service; called by the unit
     Run { name: String },
 }
 

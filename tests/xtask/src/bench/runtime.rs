@@ -21,7 +21,7 @@ use crate::place::Place;
 /// The arguments of `cargo xtask bench runtime`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Measures only cases whose name has this in it, and leaves docs/bench-runtime.md as it is
+    /// Measures only cases whose name contains this, and leaves docs/bench-runtime.md as it is
     #[arg(value_name = "PART")]
     only: Option<String>,
     /// Fails if a figure is more than 5 % above the one in docs/bench-runtime.md, and leaves that as it is

@@ -14,7 +14,7 @@ use crate::threads::build::{self, Sanitizer};
 /// The arguments of `cargo xtask bench scale`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Measures only rows whose name has this in it, and leaves docs/bench-scale.md as it is
+    /// Measures only rows whose name contains this, and leaves docs/bench-scale.md as it is
     #[arg(value_name = "PART")]
     only: Option<String>,
     /// How often each figure is measured; the best counts

@@ -33,7 +33,7 @@ use tree::Program;
 /// The arguments of `cargo xtask model`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Of the first program; the others have the numbers after it
+    /// Seed of the first program; the others have the numbers after it
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// How many programs

@@ -59,10 +59,10 @@ pub struct Options {
     /// Keeps what the tests wrote in target/tests/ (that of failed tests is kept anyway)
     #[arg(long)]
     pub keep: bool,
-    /// Has the scripts' modules made by Kbuild itself (spile --kbuild)
+    /// Builds the scripts' modules with Kbuild itself (spile --kbuild)
     #[arg(long)]
     pub kbuild: bool,
-    /// Says what each part took, and the slowest of all; of a whole run in docs/test-timings.md too
+    /// Prints the time of each part and the slowest steps; after a complete run also writes docs/test-timings.md
     #[arg(long)]
     pub timings: bool,
     /// The unit tests, and one script of each directory of tests/ in one guest
