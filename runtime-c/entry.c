@@ -181,7 +181,7 @@ static void handle_whole(unsigned long address, unsigned long parent, struct ftr
 	struct pt_regs *words = spile_ftrace_words(regs);
 	unsigned long ip = words->ip;
 
-	/* As a breakpoint there would leave it: what kprobes show, whatever they are made of. */
+	/* As after a breakpoint there: all kinds of kprobes show this value. */
 	words->ip = address + 1;
 	handle(address, (unsigned long *)words);
 	words->ip = ip;
@@ -224,7 +224,7 @@ static bool is_passing(const struct spile_site *site)
 
 bool spile_entry_may_be(const struct spile_site *site)
 {
-	/* There is no notification when a module goes that is not a target. */
+	/* There is no notification when a module that is not a target is unloaded. */
 	if (!slots || (site->probe->target < 0 && (!site->symbol || strchr(site->symbol, ':'))))
 		return false;
 	if (is_passing(site))
@@ -582,11 +582,11 @@ static void stop_serving_many(int kind, struct spile_site *const *sites, unsigne
 }
 
 /*
- * At the end of the session the first call removes all addresses: hits are ignored by
- * then. Before that, sites go with their module. All sites of an address have the same
- * target, so they go together. A module that goes runs no code any more, so no hit is
- * in progress when its addresses leave a filter that stays. Otherwise the ops is
- * unregistered, and ftrace waits for its callers.
+ * At the end of the session the first call removes all addresses: hits are ignored by then.
+ * Before that, sites go with their module. All sites of an address have the same target, so
+ * they go together. A module that is being unloaded runs no code any more, so no hit is in
+ * progress when its addresses leave a filter that stays. Otherwise the ops is unregistered,
+ * and ftrace waits for its callers.
  */
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count)
 {

@@ -36,7 +36,7 @@ struct spile_family {
 	enum spile_probe_kind kind;
 	const char *type;		/* what probe_type() returns */
 	enum spile_mechanism by;	/* of every armed site, if there is no mechanism() */
-	enum spile_runs runs;		/* what a hit does, unless the handler only counts */
+	enum spile_runs runs;		/* how a hit is handled, unless the handler only counts */
 	/* handlers only observe, so hits can be left out (budget.c) */
 	bool may_be_sampled;
 
@@ -58,7 +58,7 @@ struct spile_family {
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
 	/*
-	 * Of a family with arm_cheaply(): measures what the kernel takes in arm_rest() for a
+	 * Of a family with arm_cheaply(): measures the kernel's time in arm_rest() for a
 	 * site that was left to arm(), in ns.
 	 */
 	u64 (*enabling)(void);

@@ -17,8 +17,8 @@ __printf(2, 0) void spile_fail_text_of(struct spile_context *c, const char *form
 				       va_list arguments);
 
 /*
- * The run ended with context.error set: writes the record, counts, ends the
- * session when the budget is spent. False for abort(), which is no error.
+ * The run ended with context.error set: writes the record, counts, ends the session when
+ * the budget is spent. False for abort(), which is not an error.
  */
 bool spile_guard_report(struct spile_cpu *cpu);
 

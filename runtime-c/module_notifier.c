@@ -27,7 +27,7 @@
 
 /* One for each target; under spile_session.lock. */
 struct target_state {
-	bool present;	/* loaded, and what the script was compiled for */
+	bool present;	/* loaded, and the build that the script was compiled for */
 	bool refused;	/* coming or loaded, but another build: already reported */
 	bool is_script;	/* while present: made by spile itself */
 	struct module *module;	/* while present: GOING takes it away before the kernel frees it */

@@ -20,7 +20,7 @@ enum {
 /* One operation met on a walk. */
 struct spile_pretty_item {
 	unsigned char op;		/* enum spile_pretty_op, never END or REPEAT */
-	bool separator;			/* ", " stands before it: a new element of a REPEAT */
+	bool separator;			/* ", " precedes it: a new element of a REPEAT */
 	unsigned long offset;	/* INTEGER ENUM CHARS STRING_POINTER: from the object's start */
 	const unsigned char *operands;	/* after the op byte */
 	/* LITERAL: of the text at operands + 2; CHARS: of the array; ENUM: of names, operands + 10 */
@@ -32,7 +32,7 @@ struct spile_pretty_walk {
 	unsigned int depth;
 	struct {
 		const unsigned char *body, *body_end, *outer_end;
-		unsigned long base;	/* of the element at hand */
+		unsigned long base;	/* of the current element */
 		__u32 left;		/* elements after it */
 		__u32 stride;
 	} level[SPILE_PRETTY_DEPTH];

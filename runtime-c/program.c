@@ -113,7 +113,7 @@ static unsigned int read_headers(struct file *file, Elf64_Phdr *headers)
 	return count;
 }
 
-/* Like what the kernel's own loader reads (fs/binfmt_elf.c). */
+/* The same as the kernel's own loader reads (fs/binfmt_elf.c). */
 static int check_program(const struct spile_program *program)
 {
 	char expected[SPILE_BUILD_ID_TEXT], there[SPILE_BUILD_ID_TEXT];

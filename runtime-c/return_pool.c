@@ -29,7 +29,7 @@
 
 enum {
 	GROUP = 64,			/* members of a pool */
-	FEW = 8,			/* up to so many are not worth a pool */
+	FEW = 8,			/* up to this many are not worth a pool */
 	/* of a member: each of the pool's instances has room for it */
 	MOST_ENTRY_BYTES = 256,
 };

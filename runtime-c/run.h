@@ -274,7 +274,7 @@ static noinline void spile_run_counting(struct spile_site *site)
 	site->counting(&cpu->context);
 }
 
-/* The same for one that looks at registers: they are no other run's. */
+/* The same for a handler that reads registers: no other run uses them. */
 static noinline void spile_run_counting_by(struct spile_site *site, unsigned long *regs)
 {
 	struct spile_cpu *cpu = spile_this_cpu();

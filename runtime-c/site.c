@@ -34,8 +34,8 @@ static void report_failure(const struct spile_site *site, int error)
 	const struct spile_probe *probe = site->probe;
 
 	/*
-	 * Not while hits are counted (budget.c): it is reported when the session
-	 * starts. Sites that were skipped because arming was ended are no error.
+	 * Not while hits are counted (budget.c): it is reported when the session starts.
+	 * Sites that were skipped because arming was ended are not an error.
 	 */
 	if (spile_session_state == SPILE_STATE_READY || spile_arming_ended() ||
 	    spile_program_is_refused(site))

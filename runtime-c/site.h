@@ -33,12 +33,12 @@ struct spile_site {
 	unsigned int index;		/* in spile_script.probes */
 	/* its handler, if that only counts and may be interrupted: spile_run_counting() */
 	void (*counting)(struct spile_context *c);
-	enum spile_runs runs;		/* what a hit does */
+	enum spile_runs runs;		/* how a hit is handled */
 	enum spile_runs runs_sampled;	/* of a sampled site: what one hit in some does */
 	bool sampled;			/* budget.c; set before it is armed */
 	unsigned int counts_at;		/* of its counts in a CPU's memory, bytes */
 	unsigned int counter_at;	/* ADDING: of its counter, the same */
-	long addend;			/* ADDING: what is added there */
+	long addend;			/* ADDING: the number that is added */
 	unsigned long stack_needed;	/* bytes that must be left of the stack: stack_left.h */
 	unsigned long stack_spare;	/* THREAD_SIZE less those */
 	/* NULL for begin, end, error and never, which are not armed */

@@ -10,7 +10,7 @@
 /*
  * "NAME+OFFSET/SIZE [MODULE]", with [kernel] for its own, without the size where that is
  * not known (data of modules); "0xADDRESS" where there is no name. `text` has
- * SPILE_SYMBOL_TEXT bytes. Any context. False: it has no name, or is no code.
+ * SPILE_SYMBOL_TEXT bytes. Any context. False: it has no name, or is not code.
  */
 bool spile_symbol_text(char *text, unsigned long address);
 
