@@ -68,7 +68,7 @@ pub enum Statement {
     Declare,
 }
 
-/// An expression and where it stands.
+/// An expression with its position.
 #[derive(Clone, Debug)]
 pub struct Expr {
     pub kind: ExprKind,

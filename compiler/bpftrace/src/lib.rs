@@ -30,7 +30,7 @@ use spile_source::diagnostic::Diagnostic;
 ///
 /// # Errors
 ///
-/// Diagnostics in the order of the text: what cannot be parsed, or else what has no counterpart in a script.
+/// Diagnostics in the order of the text: syntax errors, or else parts without a counterpart in a script.
 pub fn translate(
     file: FileId,
     program: &str,

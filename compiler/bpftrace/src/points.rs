@@ -5,7 +5,7 @@
 use super::ast::Point;
 use super::error::Problem;
 
-/// A probe point of a script, and what its handler can use.
+/// A probe point of a script, and the variables that its handler can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Translated {
     pub text: String,

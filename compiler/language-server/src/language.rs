@@ -122,7 +122,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The parameters are what is between the commas of the first parentheses.
+    /// The parameters are the texts between the commas of the first parentheses.
     pub fn new(label: &str, doc: &str) -> Signature {
         let mut parameters = Vec::new();
         if let Some(open) = label.find('(')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where a name is declared, where it is used, and what it is called from now on.
+//! Definition, references and renaming of a name.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub enum Place {
     Source(std::path::PathBuf, u32),
 }
 
-/// Where what the word at the offset means is declared.
+/// The declaration of the word at the offset.
 pub fn definition(workspace: &Workspace, scan: &Scan, offset: usize) -> Vec<Place> {
     let Some(index) = scan.word_at(offset).filter(|_| !scan.in_comment(offset)) else { return Vec::new() };
     let item = scan.item_of(index).and_then(|owner| scan.items.get(owner));
@@ -109,7 +109,7 @@ fn all_components(scan: &Scan, item: &Item) -> Option<Vec<Component>> {
 }
 
 fn of_component(workspace: &Workspace, scan: &Scan, item: &Item, index: usize) -> Vec<Place> {
-    // The alias may go on behind the word.
+    // The alias may continue after the word.
     let mut end = index;
     let mut places = Vec::new();
     while let Some(mut components) = context::components(scan, item, end) {

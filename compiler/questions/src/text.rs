@@ -7,7 +7,7 @@ use crate::{Question, QuestionOption, Questions, Target};
 const USE: &str =
     "\nspile ask NAME runs one, spile ask NAME --help shows its options, spile ask NAME --print prints its script.\n";
 
-/// The questions by topic, a line each, and how to go on.
+/// The questions by topic, a line each, and how to use them.
 pub fn list<'a>(questions: impl IntoIterator<Item = &'a Question>) -> String {
     let questions: Vec<&Question> = questions.into_iter().collect();
     let width = questions.iter().map(|question| question.name.len()).max().unwrap_or(0);

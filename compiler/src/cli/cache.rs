@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--cache`: what is kept, how large it is, and its removal.
+//! `--cache`: lists the entries, shows their size, and removes them.
 
 use std::time::SystemTime;
 

@@ -20,7 +20,8 @@ pub fn tapset(options: &Options) -> Option<PathBuf> {
     options.script.tapset.clone().or_else(|| named("SYSTEMTAP_TAPSET"))
 }
 
-/// The runtime to use instead of the built-in one: `-R`, or SYSTEMTAP_RUNTIME if that is one of ours. SystemTap's is not.
+/// The runtime to use instead of the built-in one: `-R`, or SYSTEMTAP_RUNTIME if that is a runtime of spile.
+/// SystemTap's is not.
 pub fn runtime(options: &Options) -> Option<PathBuf> {
     options.build.runtime.clone().or_else(|| named("SYSTEMTAP_RUNTIME").filter(|directory| is_runtime(directory)))
 }

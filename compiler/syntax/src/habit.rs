@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Habits from other languages that the grammar meets: what a user probably meant, and what a script has instead.
+//! Syntax of other languages that the grammar recognises: the probable intention, and the equivalent in a script.
 
 use super::token::{Keyword, Kind, Op, Token};
 use spile_source::diagnostic::foreign::{NO_DECLARATIONS, declares};

@@ -27,7 +27,7 @@ use crate::safety::limits::{self, Limits};
 use crate::safety::ownership::Ownership;
 use crate::safety::rank::{GROUPS, Rank};
 
-/// A caller who runs this program with rights that he does not have himself.
+/// A caller who runs this program with rights that the caller does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     uid: Uid,
@@ -74,7 +74,7 @@ impl Caller {
         }
     }
 
-    /// Drops root's rights for good, also for all children.
+    /// Drops root's rights permanently, also for all children.
     pub fn become_caller(&self) -> Result<(), Error> {
         setresgid(self.gid, self.gid, self.gid)
             .and_then(|()| setresuid(self.uid, self.uid, self.uid))

@@ -212,7 +212,7 @@ impl Session<'_> {
         found.is_empty
     }
 
-    /// Writes what the descriptors accept, releases it in the rings, and checks whether the output is closed.
+    /// Writes as much as the descriptors accept, releases it in the rings, and checks whether the output is closed.
     fn write(&mut self) {
         self.output.sinks.write();
         self.reading.release(&self.output.sinks);

@@ -23,9 +23,9 @@ use crate::userspace::image::{Elf, Section, Segment};
 type Slice<'s> = EndianSlice<'s, LittleEndian>;
 
 const ENCODING: gimli::Encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
-/// Operations of the longest expression that a rule is made of.
+/// Operations of the longest expression that becomes a rule.
 const MOST_OPERATIONS: usize = 9;
-/// Maximum of what the module takes.
+/// The module's maximum.
 const MAX_PLACES: usize = 8 << 20;
 
 /// The table of a file.

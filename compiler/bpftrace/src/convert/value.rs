@@ -11,7 +11,7 @@ pub enum Kind {
     KernelStack,
     /// Addresses of a stack of the current program.
     UserStack,
-    /// A member, or what was never assigned: the compiler knows its type.
+    /// A member, or a variable that was never assigned: the compiler knows its type.
     Unknown,
 }
 

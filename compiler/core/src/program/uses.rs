@@ -65,7 +65,7 @@ fn at_least<K: Ord>(times: &mut BTreeMap<K, u8>, other: BTreeMap<K, u8>) {
     }
 }
 
-/// What code does directly, without what it calls.
+/// The direct uses of code, without those of functions that it calls.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
     /// Globals that it uses, and how.
@@ -74,7 +74,7 @@ pub struct Walk {
     pub touches: AccessCounts,
     /// How often a run calls each function at most, as in [`AccessCounts`].
     called: BTreeMap<FunctionId, u8>,
-    /// Whether what is being walked may run more than once.
+    /// Whether the code that is being walked may run more than once.
     in_loop: bool,
     /// Sorted, each once.
     pub calls: Vec<FunctionId>,
@@ -139,7 +139,7 @@ impl Walk {
     fn knowing(statements: &[Stmt], known: KnownValues, parameters: KnownValues) -> Walk {
         let mut walk = Walk { known, parameters, ..Walk::default() };
         statements.iter().for_each(|statement| walk.statement(statement));
-        // Once more with what is known of locals then.
+        // Once more, with the locals that are known now.
         if walk.same_keys.has_computed() || !walk.sites.is_empty() {
             let Walk { known, parameters, locals, .. } = walk;
             walk = Walk { locals: locals.again(), known, parameters, ..Walk::default() };
@@ -159,7 +159,7 @@ impl Walk {
         walk
     }
 
-    /// What each function of a program does directly; for embedded C, what it declares.
+    /// The direct uses of each function of a program; for embedded C, those that it declares.
     pub fn of_functions(program: &Program) -> Vec<Walk> {
         let of = |function: &Function| match &function.body {
             FunctionBody::Script(statements) => Walk::of_function(function, statements),
@@ -601,7 +601,7 @@ fn passed(argument: &Expr, within: Option<(&Walk, &KnownLocals)>) -> Expr {
     let span = argument.span();
     match (argument, within) {
         (Expr::Long(_), _) if !is_known => Expr::Long(LongExpr { kind: LongKind::TookNext, span }),
-        // A string that is no variable may be longer than what the parameter takes.
+        // A string that is not a variable may be longer than the parameter.
         (Expr::String(text), _) if !is_known || !matches!(text.kind, StringKind::Variable(_)) => {
             let unknown = || Box::new(text.clone());
             Expr::String(StringExpr { kind: StringKind::Concatenate(unknown(), unknown()), span })

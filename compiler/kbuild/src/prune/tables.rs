@@ -115,7 +115,7 @@ impl Table {
     }
 }
 
-/// The bytes of these entries alone; returns the size of one.
+/// The bytes of only these entries; returns the size of one.
 fn pick(builder: &mut Builder, id: SectionId, count: usize, left: &[&Entry]) -> usize {
     let section = builder.sections.get_mut(id);
     section.delete = left.is_empty();

@@ -94,7 +94,7 @@ impl ScriptOptions {
         Some((script, words.map(|word| word.to_string_lossy().into_owned()).collect()))
     }
 
-    /// Limits after all `-D`, and what is defined for embedded C; the message says which one is wrong.
+    /// Limits after all `-D`, and the names defined for embedded C; the message says which one is wrong.
     pub fn limits(&self) -> Result<(Limits, Vec<(String, String)>), String> {
         let mut limits = Limits::default();
         if self.suppress_handler_errors {
