@@ -32,7 +32,7 @@
 # script: stackcount examples/stackcount.stp vfs_write
 # script: function_graph examples/function_graph.stp vfs_read 1
 # script: strace examples/strace.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 300
 
 ifconfig lo 127.0.0.1 up
@@ -115,4 +115,4 @@ shows function_graph '^ +\|  vfs_read\(\) \{$'
 shows function_graph '^ +[0-9]+\.[0-9]{3} us \|    \} /\* rw_verify_area \*/$'
 shows strace '^ +[0-9]+ +[0-9]+ us openat\(AT_FDCWD, "/etc/hostname", O_RDONLY.*\) = 3$'
 [ -z "$failed" ]
-echo all as told
+echo all as expected

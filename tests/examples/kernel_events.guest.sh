@@ -11,7 +11,7 @@
 # script: cputop examples/cputop.stp
 # script: cgroup_io examples/cgroup_io.stp
 # script: workqueues examples/workqueues.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 240
 
 ifconfig lo 127.0.0.1 up
@@ -62,4 +62,4 @@ shows cgroup_io '^ +5 +20480 +[5-9] +20[0-9]{3} /story/inner$'
 shows workqueues '^wq_barrier_func +[1-9][0-9]* +- +[0-9]+ +[0-9]+$'
 shows workqueues '^[a-z_0-9]+ +[1-9][0-9]* +[0-9]+ +[0-9]+ +[0-9]+$'
 [ -z "$failed" ]
-echo 'all as told'
+echo 'all as expected'

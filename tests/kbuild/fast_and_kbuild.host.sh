@@ -6,7 +6,7 @@
 # stderr: ^Pass 4: .*\(runtime: cached
 # limit: 300
 
-# Scripts of the other tests that compile, whatever they show; of these every so many.
+# Scripts of the other tests that compile, whatever they show; of these every this many.
 scripts=$(ls "$ROOT"/tests/language/*/*.stp "$ROOT"/tests/builtin/*/*.stp "$ROOT"/tests/guard/*.stp "$ROOT"/tests/probe/*/*.stp "$ROOT"/tests/regex/*.stp "$ROOT"/examples/*.stp "$ROOT"/examples/*/*.stp)
 echo 'probe begin { exit() }' >empty.stp
 mkdir fast kbuild

@@ -1,5 +1,5 @@
-# Shows: a module has of the runtime what its script uses: a script without probes in code is small, and has no family but those
-# of its probes. With --kbuild it is the same; with --debug too.
+# Shows: a module contains only the parts of the runtime that its script uses: a script without probes in code is small,
+# and has no family but those of its probes. With --kbuild it is the same; with --debug too.
 # stdout: ^hello: at most 100 KB in memory$
 # stdout: ^hello, families:  *$
 # stdout: ^probes, families: kprobe timer$

@@ -1,10 +1,10 @@
-# Shows: records of some bytes that are printed as megabytes, on a full disk: the session ends soon, although what is left in its
-# rings would be hundreds of gigabytes of text, and says what was not read; the same after a single interruption if
-# something reads it all.
+# Shows: records of a few bytes that are printed as megabytes, on a full disk: the session ends soon, although the rest
+# of its rings would be hundreds of gigabytes of text, and reports the unread records; the same after a single
+# interruption if something reads it all.
 # script: wide -DMAXACTION=10000000 -DMAXACTION_INTERRUPTIBLE=10000000 -DSTP_NO_OVERLOAD long_lines_full_disk.stp
 # limit: 90
 # stdout: ^status 8, some records not read$
-# stdout: ^interrupted once: some hundreds of megabytes, the end is told$
+# stdout: ^interrupted once: some hundreds of megabytes, the end is reported$
 
 mkdir -p /tmp/full
 mount -t tmpfs -o size=30m none /tmp/full
@@ -27,4 +27,4 @@ gone wide
 grep -q 'interrupted: [1-9][0-9]* bytes of records were not read, as 256 MB of text' err
 [ "$(cat count)" -lt 4000000000 ]
 grep -q 'the end of it' err
-echo "interrupted once: some hundreds of megabytes, the end is told"
+echo "interrupted once: some hundreds of megabytes, the end is reported"

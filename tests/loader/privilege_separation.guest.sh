@@ -1,6 +1,7 @@
-# Shows: a set-uid spilerun consists of a root part, which is limited to few system calls and which its user cannot signal, and a
-# user part, which has dropped root's rights for good; commands run as the user without restrictions of either part; whichever
-# part is killed, the module is removed; with Landlock the user part can only open its outputs once the session runs.
+# Shows: a set-uid spilerun consists of a root part, which is limited to few system calls and which its user cannot
+# signal, and a user part, which has permanently dropped root's rights; commands run as the user without restrictions of
+# either part; whichever part is killed, the module is removed; with Landlock the user part can only open its outputs
+# once the session runs.
 # script: ticks ticks.stp
 # script: shell shell.stp
 # limit: 200
@@ -16,11 +17,11 @@
 # stdout: ^spile-start: a line, no device, no module$
 # stdout: ^signals to those with root's rights: 1 1$
 # stdout: ^command: reads root:, writes elsewhere, status 3: 1$
-# stdout: ^killed spile-root: its module goes, the session says so, status [1-9]$
-# stdout: ^killed suid: its module goes$
-# stdout: ^stopped suid, killed spile-root: its module goes$
-# stdout: ^killed spile-guard: the session goes on, and its module goes$
-# stdout: ^killed spile-start: the session goes on, and its module goes$
+# stdout: ^killed spile-root: its module is removed, the session says so, status [1-9]$
+# stdout: ^killed suid: its module is removed$
+# stdout: ^stopped suid, killed spile-root: its module is removed$
+# stdout: ^killed spile-guard: the session continues, and its module is removed$
+# stdout: ^killed spile-start: the session continues, and its module is removed$
 # stdout: ^all processes are gone$
 # stdout: ^outside: (as with Landlock|no Landlock here)$
 # stdout: ^a directory with the time in its name: another file of the output$
@@ -81,17 +82,17 @@ kill -s KILL "$(named spile-root)"
 s=0
 wait $session || s=$?
 unloaded ticks
-grep -q "root's rights has been killed" err && echo "killed spile-root: its module goes, the session says so, status $s"
+grep -q "root's rights has been killed" err && echo "killed spile-root: its module is removed, the session says so, status $s"
 begin
 kill -s KILL $(named suid)
 unloaded ticks
-echo killed suid: its module goes
+echo killed suid: its module is removed
 wait $session || true
 begin
 kill -s STOP $(named suid)
 kill -s KILL "$(named spile-root)"
 unloaded ticks
-echo stopped suid, killed spile-root: its module goes
+echo stopped suid, killed spile-root: its module is removed
 wait $session || true
 for name in spile-guard spile-start; do
 	begin
@@ -101,7 +102,7 @@ for name in spile-guard spile-start; do
 	kill -s INT $(named suid)
 	wait $session || true
 	unloaded ticks
-	echo "killed $name: the session goes on, and its module goes"
+	echo "killed $name: the session continues, and its module is removed"
 done
 for tenth in $(seq 50); do [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && break; sleep 0.1; done
 [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && echo all processes are gone

@@ -75,7 +75,7 @@ gone ticks
 none
 
 waiting usr
-# It goes on asking, and never allocates.
+# It keeps sending requests, and never allocates.
 line "$(named suid)" keep 1=ticks 3 sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks >/dev/null &
 asking=$!
 for tenth in $(seq $((100 * PATIENCE))); do [ ! -c /dev/spile-ticks ] || break; sleep 0.1; done

@@ -1,6 +1,6 @@
-# Shows: callers of a set-uid spilerun as few are: no arguments at all, thousands of them, an environment that is none, signals
-# blocked and ignored, timers, a thousand descriptors, namespaces of their own, as the one who gets its processes for children: each
-# gets a status and a message, root's rights only where they are due, and no module stays.
+# Shows: unusual callers of a set-uid spilerun: no arguments at all, thousands of them, an invalid environment, signals
+# blocked and ignored, timers, a thousand descriptors, namespaces of their own, as the one who gets its processes for
+# children: each gets a status and a message, root's rights only where they are due, and no module stays.
 # script: ticks ticks.stp
 # limit: 300
 # stdout: ^noargs: 2$
@@ -19,7 +19,7 @@ printf 'spileusr:x:601:usr\n' >>/etc/group
 add_users usr:5001
 make_suid
 enter_open
-# judge WAY: the status $s is a valid one, what it has said is fit for a terminal, and no module is left.
+# judge WAY: the status $s is valid, the output is fit for a terminal, and no module is left.
 judge() {
 	case $s in
 	[0-9] | 12[0-9] | 13[0-9] | 14[0-9]) ;;

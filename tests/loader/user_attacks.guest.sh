@@ -29,7 +29,7 @@ nothing() {
 	echo "left: $(named suid) $(named spile-root) $(named spile-guard) $(named spile-start)"
 	return 1
 }
-# judge WAY: the status $s is a valid one, and what has been said is fit for a terminal.
+# judge WAY: the status $s is valid, and the output is fit for a terminal.
 judge() {
 	case $s in
 	[0-9] | 12[67] | 13[79] | 152) ;;
@@ -64,7 +64,7 @@ nothing ticks
 echo "streams:$said"
 echo "lowly: $(status usr 'caller lowly /usr/bin/suid ticks -T 0.1'), noprivs: $(status usr 'caller noprivs /usr/bin/suid ticks -T 0.1')"
 
-# refused NAME: the last command ended with a status of ours, $s.
+# refused NAME: the last command ended with a status of spilerun, $s.
 refused() {
 	judge "$1"
 	case $s in

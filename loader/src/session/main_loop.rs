@@ -230,7 +230,7 @@ impl Session<'_> {
                     OutputError::Failed(error) => format!("the output cannot be written: {error}"),
                 };
                 let line =
-                    format!("ERROR: {why}; the session goes on without a reader (spilerun -A {})", self.subject.name);
+                    format!("ERROR: {why}; the session continues without a reader (spilerun -A {})", self.subject.name);
                 self.output.sinks.message(&line);
                 self.ending.exit = Exit::Output;
                 self.ending.leave = true;

@@ -1,4 +1,5 @@
-# Shows: CPUs go and come with a probe at the entry, the return and each line of what brings them up, as far as it is not refused; and
+# Shows: CPU hotplug works with a probe at the entry, the return and each line of its code, as far as they are not
+# refused; and
 # Shows: the machine sleeps and wakes up with them. freeze_secondary_cpus() comes from its cold part into what the kernel would
 # Shows: make a jump of a kprobe there.
 # script: changes -DMAXSKIPPED=1000000 cpu_hotplug.stp

@@ -1,8 +1,8 @@
 # Shows: calls that do not return, because their task ends, is killed, runs another program, is another one's child in the same memory,
 # Shows: or jumps out of them; a debugger, strace and a filter of system calls on the same process; thousands of processes that have the
-# Shows: probes when a session begins and ends: what is counted is right, and nothing of it harms the programs.
+# Shows: probes when a session begins and ends: the counts are right, and the programs are not harmed.
 # script: abuse calls_without_return.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 120
 
 start_all abuse
@@ -59,4 +59,4 @@ alive=$(named abuse | wc -l)
 [ $alive = $((crowd + 3)) ] || { echo "$alive processes are left of $((crowd + 3))"; failed=1; }
 kill -KILL $busy $parent
 wait $parent $busy 2>/dev/null || true
-[ -n "$failed" ] || echo all as told
+[ -n "$failed" ] || echo all as expected

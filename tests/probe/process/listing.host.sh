@@ -2,7 +2,7 @@
 # another root directory, casts to a program's types, programs by build-id.
 # stdout: ^forms alike: 3$
 # stdout: ^text .* no statement begins at `\*@prog\.c:6`$
-# stdout: ^text .* lines that have code: 5, 7, 11, 18; \.nearest takes the nearest$
+# stdout: ^text .* lines that have code: 5, 7, 11, 18; \.nearest selects the nearest$
 # stdout: ^near 3$
 # stdout: ^address begins 1, inside: no statement begins there; one begins at 0x[0-9a-f]+, and \.nearest takes it$
 # stdout: ^deep process\(".*/prog"\)\.function\("main@prog\.c:17"\)\.callee\("middle@prog\.c:10"\)\.callee\("inner@prog\.c:3"\)$

@@ -1,5 +1,6 @@
-# Shows: local variables of a function that aligns its frame itself, which have one location for all of it, are not available at
-# its first instruction, where neither frame pointer nor stack pointer is the function's; behind it they are.
+# Shows: local variables of a function that aligns its frame itself, which have one location for all of it, are not
+# available at its first instruction, where neither frame pointer nor stack pointer is the function's; after it they
+# are.
 # stdout: ^entry: \$n:int \$o:struct rec\*\*$
 # stdout: ^inside: .*\$l:struct rec\*.*\$x:struct rec
 

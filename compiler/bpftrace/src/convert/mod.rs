@@ -159,7 +159,7 @@ impl Script {
     fn finish(self) -> String {
         let mut text = String::from("# Translated by spile --from-bpftrace.\n");
         if self.members {
-            text.push_str("# A member that cannot be read ends the script; in bpftrace it is 0. --suppress-handler-errors goes on.\n");
+            text.push_str("# A member that cannot be read ends the script; in bpftrace it is 0. --suppress-handler-errors only ends the handler.\n");
         }
         if self.elapsed {
             text.push_str("\nglobal began\nprobe begin(-1000) { began = ktime_get_ns() }\n");
