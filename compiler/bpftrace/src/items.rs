@@ -14,6 +14,7 @@ use super::lexer::{Lexer, is_of_name};
 /// A probe whose filter and body are not parsed yet.
 #[derive(Clone, Debug)]
 pub struct Item {
+    /// Its probe points.
     pub points: Vec<Point>,
     /// Between its slashes.
     pub filter: Option<Range<usize>>,

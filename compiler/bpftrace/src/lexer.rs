@@ -108,16 +108,21 @@ impl Depth {
 
 /// Reads a text from a position on; the splitter uses it too.
 pub struct Lexer<'a> {
+    /// The program's file.
     pub file: FileId,
+    /// The program's text.
     pub text: &'a str,
+    /// The position, in bytes.
     pub at: usize,
 }
 
 impl<'a> Lexer<'a> {
+    /// The text from the position on.
     pub fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
+    /// A syntax error from `start` to the position.
     pub fn syntax(&self, message: impl Into<String>, start: usize) -> Problem {
         Problem::Syntax { message: message.into(), span: Span::new(self.file, start, self.at.max(start)) }
     }

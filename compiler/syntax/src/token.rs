@@ -12,7 +12,9 @@ use spile_source::Span;
 /// A token and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
+    /// Its kind, with its value.
     pub kind: Kind,
+    /// Its place in the source.
     pub span: Span,
 }
 

@@ -24,11 +24,13 @@ impl Handler<'_> {
         Value::number("0")
     }
 
+    /// Records a message about the expression, and returns a placeholder for it.
     pub fn wrong(&mut self, message: impl Into<String>, span: Span) -> Value {
         self.script.problems.push(Problem::Syntax { message: message.into(), span });
         Value::number("0")
     }
 
+    /// The script's expression for an expression of bpftrace.
     pub fn value(&mut self, expr: &Expr) -> Value {
         match &expr.kind {
             ExprKind::Number(text) => Value::number(text),

@@ -18,7 +18,9 @@ pub enum Kind {
 /// An expression of a script.
 #[derive(Clone, Debug)]
 pub struct Value {
+    /// The expression's text.
     pub text: String,
+    /// The type of its value.
     pub kind: Kind,
     /// It needs parentheses as an operand.
     pub compound: bool,
@@ -40,14 +42,17 @@ impl Value {
         Value { text: text.into(), kind, compound: false, pointee: None, typed: false }
     }
 
+    /// A number.
     pub fn number(text: impl Into<String>) -> Value {
         Value::new(text, Kind::Number)
     }
 
+    /// A string.
     pub fn string(text: impl Into<String>) -> Value {
         Value::new(text, Kind::Text)
     }
 
+    /// A value of this kind.
     pub fn of(kind: Kind, text: impl Into<String>) -> Value {
         Value::new(text, kind)
     }

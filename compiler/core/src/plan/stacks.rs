@@ -17,7 +17,7 @@ const USER_FRAME: u32 = 31;
 const LEAST: u32 = 512;
 /// Memory for long strings: for each element as many frames beside it,
 const FRAMES_KEPT: u64 = 48;
-/// but at least and at most so many bytes.
+/// but at least and at most this many bytes.
 const KEPT: (u64, u64) = (256 << 10, 32 << 20);
 
 /// The string sizes to use.

@@ -65,8 +65,11 @@ pub(super) fn budget() -> Budget {
 /// Where expressions are translated for.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'s> {
+    /// The debug information that they belong to.
     pub debug: &'s Dwarf,
+    /// The scopes of its functions.
     pub scopes: &'s Scopes,
+    /// The unit that the address is in.
     pub unit: &'s Unit,
     /// In the object's one address space.
     pub at: u64,

@@ -17,8 +17,11 @@ use crate::source::Found;
 
 /// A variable at one address.
 pub(super) struct PlacedVariable {
+    /// Its name.
     pub name: String,
+    /// Its type.
     pub type_id: TypeId,
+    /// It is a parameter, not a local variable.
     pub parameter: bool,
     /// None: it has no value there, or none that a probe can read.
     pub location: Option<Location>,

@@ -84,9 +84,13 @@ impl Section {
 
 /// A loaded section as [`super::skeleton`] writes it.
 pub(crate) struct LoadedSection {
+    /// Its name, such as `.text`.
     pub name: String,
+    /// Link-time address.
     pub address: u64,
+    /// Size in bytes.
     pub size: u64,
+    /// It contains code.
     pub executable: bool,
     /// Contents of a note; empty for all other sections.
     pub note: Vec<u8>,
@@ -698,7 +702,7 @@ impl Elf {
     }
 }
 
-/// All names of symbols are at most so many times as long as the file: a linker lets a name be the end of another one, which
+/// All names of symbols are at most this many times as long as the file: a linker lets a name be the end of another one, which
 /// a symbol for each byte of a long one would be too.
 const NAMES_RATIO: u64 = 8;
 

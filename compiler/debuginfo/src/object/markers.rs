@@ -49,7 +49,7 @@ pub enum Operand {
     Memory {
         /// Added to the address.
         base: Option<u16>,
-        /// The same, times so many.
+        /// The same, times this many.
         index: Option<(u16, u8)>,
         /// The same.
         displacement: i64,

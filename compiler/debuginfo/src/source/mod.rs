@@ -34,6 +34,7 @@ pub(crate) type Found = Result<FoundVariable, Unavailable>;
 /// Which of several variables outside functions is meant.
 #[derive(Clone, Copy)]
 pub(crate) struct GlobalPattern<'p> {
+    /// The variable's name.
     pub name: &'p str,
     /// A shell pattern for the end of its unit's path.
     pub file: Option<&'p str>,

@@ -106,6 +106,7 @@ impl Tables {
         &self.bytes
     }
 
+    /// Number of rows of a table; 0 if there is no such table.
     pub fn rows(&self, table: usize) -> usize {
         self.tables.get(table).map_or(0, |table| table.2)
     }
@@ -156,7 +157,7 @@ pub(crate) struct Writer<'t> {
 }
 
 impl<'t> Writer<'t> {
-    /// Empty tables, with so many columns each.
+    /// Empty tables, with this many columns each.
     pub fn new(columns: &[usize]) -> Writer<'t> {
         Writer {
             columns: columns.to_vec(),

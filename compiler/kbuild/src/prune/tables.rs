@@ -41,7 +41,9 @@ const MOST: usize = 4;
 /// A table.
 #[derive(Debug)]
 pub(super) struct Table {
+    /// Its section.
     pub section: SectionId,
+    /// Its entries, in order.
     pub entries: Vec<Entry>,
     /// The table without relocations beside it.
     beside: Option<SectionId>,
@@ -51,6 +53,7 @@ pub(super) struct Table {
 #[derive(Debug)]
 pub(super) struct Entry {
     number: usize,
+    /// The relocations in it, with offsets from its start.
     pub relocations: Vec<Relocation>,
 }
 
