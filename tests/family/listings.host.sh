@@ -88,7 +88,7 @@ echo "of another kernel: said $said, used $(count '1 of 1 probes armed\|version 
 
 # A function that is elsewhere: the message has the point to write.
 where() { "$SPILE" "$@" 2>err >&2 || true; }
-told() { count "it is elsewhere: write $1"; }
+told() { count "it is in another object: write $1"; }
 elsewhere=
 where -r "$RELEASE" $all -p2 -e 'probe kernel.function("fam07_f0003").return { }'
 elsewhere="function of a module: $(told 'module("fam07").function("fam07_f0003").return')"
