@@ -367,7 +367,7 @@ static struct ftrace_ops sieve = { .func = handle_arguments, .flags = SPILE_FTRA
 
 enum {
 	SIFTED_AT_ONCE = 64,
-	/* the kernel changes the text of so many in a second, emulated (6.1) */
+	/* the kernel changes the text of this many in a second, emulated (6.1) */
 	SERVED_AT_ONCE = 4096,
 };
 

@@ -960,7 +960,7 @@ spile_ulong spile_record_time(void);
 /* Makes what lies before `record_at` visible. */
 void spile_record_publish(struct spile_context *c);
 /*
- * As spile_record_begin(), of SPILE_RECORD_PRINT whose payload has exactly so many bytes,
+ * As spile_record_begin(), of SPILE_RECORD_PRINT whose payload has exactly this many bytes,
  * a multiple of 8: without a call where there certainly is room.
  */
 static inline spile_long *spile_print_begin(struct spile_context *c, unsigned int kind,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask`: sets a machine up, shows what the project does, and tests it.
+//! `cargo xtask`: set-up, demonstration, tests and benchmarks of the project.
 
 #![warn(missing_docs)]
 #![allow(

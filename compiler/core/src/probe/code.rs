@@ -74,7 +74,7 @@ impl Code {
                 let attachment = kprobe(place_in(object, target, address)?);
                 Ok(match object.is_entered_under_jump(address) {
                     Some(false) => attachment,
-                    // Also where the code is not at hand.
+                    // Also if the code is not available.
                     Some(true) | None => attachment.with("stays_breakpoint", Value::Number(1)),
                 })
             }
@@ -166,7 +166,8 @@ pub(super) fn at_symbol(symbol: String, returning: bool, maxactive: u32) -> Atta
     attachment.with("address", Value::Address(0)).with("maxactive", Value::Number(maxactive))
 }
 
-/// At an address of the running kernel. Whether code jumps to where a jump in its place would reach is not known.
+/// At an address of the running kernel. It is not known whether code jumps into the bytes that a jump there would
+/// replace.
 pub(super) fn at_address(address: u64) -> Attachment {
     Attachment::new(&KPROBE).with("address", Value::Address(address)).with("stays_breakpoint", Value::Number(1))
 }

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::stored;
 use crate::tables::{Tables, Writer};
 
-/// Rows of a block: what one search reads through.
+/// Rows of a block, which one search reads sequentially.
 const BLOCK: usize = 64;
 
 const WHAT: &str = "line table";

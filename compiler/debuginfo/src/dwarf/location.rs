@@ -23,7 +23,7 @@ pub(super) enum Fault {
     OptimizedOut,
     /// There is one that a probe cannot use; a clause that says why.
     Missing(String),
-    /// It needs what a register held at the function's entry, which only the callers know.
+    /// It needs the value of a register at the function's entry, which only the callers know.
     OfCaller,
     EntryError(EntryError),
 }
@@ -73,7 +73,7 @@ pub(super) struct Place<'s> {
     pub unit: &'s Unit,
     /// In the object's one address space.
     pub at: u64,
-    /// The address is the first of a function's body: registers still hold what the caller put there.
+    /// The address is the first of a function's body: registers still hold the caller's values.
     pub is_entry: bool,
     /// DW_AT_frame_base of the body that the address is in.
     pub frame_base: Option<Expression<Bytes>>,

@@ -123,14 +123,14 @@ impl Dwarf {
         }
     }
 
-    /// The same for the function's own variables alone.
+    /// The same for only the function's own variables.
     pub(super) fn find_local(&self, id: FunctionId, at: Address, name: &str) -> Result<Option<Found>, EntryError> {
         let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
             return Ok(None);
         };
         for scope in scopes.own.iter().rev().chain(scopes.inner.iter().rev()) {
             let declared = self.variables_in(*scope)?;
-            // The last one of a name is what the code after its declaration refers to.
+            // Code after the declaration refers to the last variable of a name.
             if let Some(variable) = declared.iter().rev().find(|variable| variable.name == name) {
                 return self.locate(variable, &scopes, at).map(Some);
             }
@@ -139,7 +139,7 @@ impl Dwarf {
     }
 
     fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<Found, EntryError> {
-        // The compiler may omit from a copy what it has optimised out there.
+        // The compiler may omit variables from a copy that it has optimised out there.
         if self.variables_in(id.die())?.iter().any(|variable| variable.name == name) {
             return Ok(Err(Unavailable::OptimizedOut));
         }

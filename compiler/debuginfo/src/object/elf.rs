@@ -430,7 +430,7 @@ impl Elf {
         let elf = self.parse()?;
         let mut all = Vec::new();
         let names = self.names_budget();
-        // What strip has left is what the dynamic linker needs.
+        // strip leaves only the symbols that the dynamic linker needs.
         let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
         for symbol in symbols {
             let (Ok(name), Some(at)) = (symbol.name_bytes(), self.symbol_start(&symbol)) else { continue };
@@ -451,7 +451,7 @@ impl Elf {
         self.symbols().map(SymbolTable::bytes)
     }
 
-    /// Takes the symbols of this file from what an earlier run has stored, unless they have been read.
+    /// Takes the symbols of this file from the cache, unless they have been read.
     pub(crate) fn adopt_symbols(&self, bytes: TableBytes) {
         if let Some(table) = SymbolTable::of(bytes) {
             let _ = self.symbols.set(Ok(table));
@@ -739,7 +739,7 @@ pub(crate) enum Contents {
 pub struct Anchor {
     /// Name of the symbol.
     pub symbol: String,
-    /// Bytes behind it.
+    /// The bytes after it.
     pub offset: u64,
 }
 

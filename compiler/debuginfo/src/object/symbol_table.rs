@@ -51,7 +51,7 @@ impl SymbolTable {
         SymbolTable::of(TableBytes::Made(writer.finish()))
     }
 
-    /// None: these are no tables of symbols.
+    /// None: these are not tables of symbols.
     pub fn of(bytes: TableBytes) -> Option<SymbolTable> {
         Tables::open(bytes, &COLUMNS).map(SymbolTable)
     }

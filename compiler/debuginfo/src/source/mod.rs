@@ -24,7 +24,7 @@ pub(crate) enum Form {
     Btf,
     /// An index that was exported from DWARF.
     Portable,
-    /// A symbol table alone.
+    /// Only a symbol table.
     Symbols,
 }
 
@@ -91,7 +91,7 @@ pub(crate) trait Source: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The calls in the function's bodies alone.
+    /// Only the calls in the function's own bodies.
     fn calls_of_bodies(&self, _: FunctionId) -> Result<Vec<Call>, Error> {
         Ok(Vec::new())
     }

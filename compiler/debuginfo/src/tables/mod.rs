@@ -47,7 +47,7 @@ pub(crate) struct Tables {
 }
 
 /// The tables' bytes column by column, all lowest bytes of a column first: similar bytes are adjacent, which compresses
-/// better. `back`: the inverse. Bytes that are no table stay unchanged.
+/// better. `back`: the inverse. Bytes that are not a table stay unchanged.
 pub(crate) fn transposed(bytes: &[u8], back: bool) -> Vec<u8> {
     let mut turned = bytes.to_vec();
     let tables = (number(bytes, MAGIC.len() + 4) as usize).min(MAX_TABLES);

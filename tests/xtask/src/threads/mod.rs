@@ -105,7 +105,7 @@ fn run_once(program: &PathBuf, script: &Script, threads: u64, hits: u64) -> Resu
     check(&stdout, threads * hits, script.prints.then_some(script.probes))
 }
 
-/// Every hit was handled, the script is content, and every record was printed or counted as lost. `prints`: one of so many
+/// Every hit was handled, the script is content, and every record was printed or counted as lost. `prints`: one of this many
 /// probes writes a record.
 fn check(stdout: &str, hits: u64, prints: Option<u64>) -> Result<()> {
     let mut lines: Vec<&str> = stdout.lines().collect();
