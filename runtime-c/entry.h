@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Function entries by ftrace. Under spile_session.lock, but for the hits.
+ * Function entries by ftrace. Under spile_session.lock, except for the hits.
  */
 #ifndef SPILE_ENTRY_H
 #define SPILE_ENTRY_H

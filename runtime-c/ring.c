@@ -506,7 +506,7 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 	}
 	/*
 	 * In STOPPED too: a reader that missed STOPPING (it was stopped by SIGSTOP
-	 * while somebody else ended the session) would wait for ever, and rmmod -f for
+	 * while somebody else ended the session) would wait forever, and rmmod -f for
 	 * the reader.
 	 */
 	state = READ_ONCE(spile_session_state);

@@ -16,7 +16,7 @@
 struct spile_cpu;
 
 /*
- * Written under spile_session.lock, but for the step to STOPPING, which
+ * Written under spile_session.lock, except for the step to STOPPING, which
  * handlers take with cmpxchg. Read by every hit.
  */
 extern int spile_session_state;

@@ -131,7 +131,7 @@ void spile_site_unarmed(struct spile_site *site, int error);
 enum { SPILE_ALL_TARGETS = -2 };	/* all there are, and -1 */
 /*
  * Arms every site of a target, until that is to end (arming.h; -1: those that have
- * none). A site that cannot be had is reported with a WARN record and left out. Under
+ * none). A site that cannot be armed is reported with a WARN record and left out. Under
  * spile_session.lock.
  */
 void spile_sites_arm(int target);

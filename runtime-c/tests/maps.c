@@ -38,7 +38,7 @@ void spile_fail_text(struct spile_context *c, const char *format, ...)
 	c->error = SPILE_E_MESSAGE;
 }
 
-/* Nothing ends for want of statements, unless a test says so. */
+/* Nothing ends for lack of statements, unless a test says so. */
 static bool exhausted;
 
 void spile_actions_spent(struct spile_context *c)
@@ -781,7 +781,7 @@ static void histogram_indices(void)
 
 /*
  * Arrays of aggregates on several CPUs: every read merges; a deleted element and
- * one that left a wrapping array begin anew everywhere.
+ * one that left a wrapping array begin again everywhere.
  */
 static void aggregates(void)
 {

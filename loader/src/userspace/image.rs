@@ -36,7 +36,7 @@ pub enum Image {
 /// An executable part of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// First address, as the file has it.
+    /// First address, as in the file.
     pub address: u64,
     /// Where it is in the file.
     pub offset: u64,
@@ -47,7 +47,7 @@ pub struct Segment {
 /// A section with its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// As the file has it.
+    /// As in the file.
     pub address: u64,
     /// Its bytes.
     pub data: Vec<u8>,
@@ -56,7 +56,7 @@ pub struct Section {
 /// A symbol of a function or an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// As the file has it.
+    /// As in the file.
     pub address: u64,
     /// 0: not known.
     pub bytes: u64,

@@ -76,7 +76,7 @@ impl Table {
         self.symbols.is_empty()
     }
 
-    /// The symbol that the address, as the file has it, is in.
+    /// The symbol that contains the address, which is as in the file.
     pub fn find(&self, address: u64) -> Option<At<'_>> {
         /// Symbols that lie in others, as labels in code written by hand.
         const NESTED: usize = 16;

@@ -8,7 +8,7 @@
  * The code is the runtime's own. Its atomics are steps; between any two of them another
  * thread may go on, at most SWITCHES (3) times in an execution where the thread could
  * have gone on itself; and at most OLD (2) loads in one see another value than the newest.
- * The memory model is C11's without cycles of relaxed accesses, as the kernel's has it
+ * The memory model is C11's without cycles of relaxed accesses, like the kernel's
  * for what is used here: each place has the list of all values that were stored; each
  * thread knows for each place the oldest value that it may still see. An acquire takes
  * over what the store knew that it reads from, if that was a release; a full barrier

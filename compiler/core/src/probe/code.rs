@@ -38,7 +38,7 @@ impl Scope {
         }
     }
 
-    /// As `struct spile_uprobe` has it: 0 for all, -1 for the session's.
+    /// As in `struct spile_uprobe`: 0 for all, -1 for the session's.
     pub fn number(self) -> i64 {
         match self {
             Scope::All => 0,

@@ -34,7 +34,7 @@ const MACHINE: object::Architecture = object::Architecture::X86_64;
 /// First bytes of BTF (include/uapi/linux/btf.h, BTF_MAGIC).
 const BTF_MAGIC: u16 = 0xeb9f;
 
-/// Whether the bytes are BTF as `/sys/kernel/btf` has it.
+/// Whether the bytes are BTF as in `/sys/kernel/btf`.
 pub(crate) fn is_raw_btf(bytes: &[u8]) -> bool {
     bytes.starts_with(&BTF_MAGIC.to_le_bytes())
 }
@@ -66,7 +66,7 @@ pub struct Address {
 pub struct Section {
     /// Its index in the file.
     pub id: SectionId,
-    /// As the file has it: `.text`.
+    /// As in the file: `.text`.
     pub name: String,
     /// Its range in the object's one address space.
     start: u64,

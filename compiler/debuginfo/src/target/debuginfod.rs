@@ -2,7 +2,7 @@
 
 //! Debug information from debuginfod servers: an object's build-id to the file that has its DWARF, over HTTP, once.
 //!
-//! `GET URL/buildid/HEX/debuginfo`, as debuginfod(8) has it. What comes is kept in the cache, as an entry whose only part
+//! `GET URL/buildid/HEX/debuginfo`, as described in debuginfod(8). What comes is kept in the cache, as an entry whose only part
 //! is the file.
 //!
 //! curl(1) sends the request, over http as over https: it knows the machine's certificates and proxies. The crate ureq

@@ -12,7 +12,7 @@ pub enum TargetError {
     /// Nothing of this release is installed.
     #[error("kernel {release} is not installed here")]
     NoSuchKernel {
-        /// As `uname -r` has it, or the path that was given instead.
+        /// As printed by `uname -r`, or the path that was given instead.
         release: String,
         /// Where it was searched.
         looked: Vec<PathBuf>,

@@ -179,7 +179,7 @@ impl Object {
         self.elf.near(address)
     }
 
-    /// The code of the function that has the address, as the file has it; None if no file here has the code.
+    /// The code of the function that has the address, as in the file; None if no file here has the code.
     pub fn function_code(&self, address: Address) -> Option<FunctionCode> {
         let read = || {
             let elf = self.open_code(address)?;
