@@ -62,7 +62,7 @@ void spile_fn___set_uregs(struct spile_context *c, spile_long regs);
 void spile_fn___set_syscall_pt_regs(struct spile_context *c, spile_long regs);
 /* the register at an offset in struct pt_regs */
 spile_long spile_fn__stp_get_register_by_offset(struct spile_context *c, spile_long offset);
-/* Of an offset in struct pt_regs; NULL if that is none of a register. */
+/* Of an offset in struct pt_regs; NULL if it is not the offset of a register. */
 const char *spile_register_name(unsigned int offset);
 spile_long spile_fn_registers_valid(struct spile_context *c);
 spile_long spile_fn_addr(struct spile_context *c);
@@ -305,7 +305,7 @@ spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s,
 /* -1: not there */
 spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s,
 			   struct spile_string part);
-/* 0 behind the text; error where no string reaches */
+/* 0 after the text; error where no string reaches */
 spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position);
 /* base 0 and 2..36, else 0; wraps around */
 spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile_long base);

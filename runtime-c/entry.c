@@ -103,7 +103,8 @@ static noinline void handle_all(struct slot *slot, unsigned long *regs)
 	struct spile_site *site;
 
 	/*
-	 * The sites behind these loads depend on them; pairs with the release in spile_entry_add().
+	 * The loads of the sites depend on these; pairs with the release in
+	 * spile_entry_add().
 	 */
 	for (site = READ_ONCE(slot->first); site; site = READ_ONCE(site->same))
 		spile_run_site(site, regs);
@@ -119,8 +120,8 @@ static noinline void handle_behind(unsigned long address, unsigned long *regs)
 }
 
 /*
- * Interrupts may be on, and preemption. Nothing that is traced may be called before
- * the context is claimed (spile_run() counts what comes then as nested).
+ * Interrupts may be on, and preemption. Nothing that is traced may be called before the
+ * context is claimed (spile_run() counts later hits as nested).
  */
 static __always_inline void handle(unsigned long address, unsigned long *regs)
 {
@@ -362,7 +363,7 @@ static int register_ops(int kind)
 	return error;
 }
 
-/* Never registered: what its filter takes is what ftrace has. */
+/* Never registered: ftrace serves the addresses that its filter accepts. */
 static struct ftrace_ops sieve = { .func = handle_arguments, .flags = SPILE_FTRACE_UNGUARDED };
 
 enum {

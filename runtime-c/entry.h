@@ -29,7 +29,7 @@ bool spile_entry_add(struct spile_site *site);
 void spile_entry_drop(struct spile_site *site);
 
 /*
- * Arms what has been added since; an error if some or all of it could not be
+ * Arms the sites added since then; an error if some or all of it could not be
  * (spile_entry_refused()): -EBUSY while ftrace is switched off for the whole kernel.
  */
 int spile_entry_commit(void);

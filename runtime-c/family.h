@@ -73,7 +73,8 @@ struct spile_family {
 	void (*turn)(struct spile_site *site, bool on);
 	/* How an armed site is attached; NULL: by `by`. */
 	u32 (*mechanism)(const struct spile_site *site);
-	/* Adds what the kernel missed of an armed site to the counters; or NULL. */
+	/* Adds the hits of an armed site that the kernel missed to the counters; or NULL.
+	 */
 	void (*missed)(const struct spile_site *site, struct spile_counters *counters);
 	/*
 	 * Of a family that uses perf events: that of a site on one CPU, or an error

@@ -262,9 +262,8 @@ static inline void spile_uprobe_wait(void)
  * instead of a struct pt_regs: "ftrace: Have the callbacks receive a struct
  * ftrace_regs instead of pt_regs", first in 5.11. Can go when 5.10 has.
  *
- * SPILE_HAVE_ARCH_FTRACE_REGS: what is in it is only reached by arch_ftrace_regs():
- * "ftrace: Make ftrace_regs abstract from direct use", first in 6.13. Can go when
- * 6.12 has.
+ * SPILE_HAVE_ARCH_FTRACE_REGS: its members are only accessible through arch_ftrace_regs():
+ * "ftrace: Make ftrace_regs abstract from direct use", first in 6.13. Can go when 6.12 has.
  */
 #if defined(SPILE_HAVE_ARCH_FTRACE_REGS)
 typedef struct ftrace_regs spile_ftrace_regs;

@@ -175,7 +175,7 @@ static inline void *spile_element_value(const struct spile_table *table,
 
 /*
  * Where a text of that length, which has been read from the slot, is. If another CPU is
- * replacing it, what is there can be any text, but can be read.
+ * replacing it, the text there is arbitrary, but can be read.
  */
 static inline const char *spile_slot_text(const struct spile_slot *slot, unsigned int length)
 {
@@ -225,9 +225,9 @@ static inline unsigned int spile_map_match_steps(const struct spile_table *table
 }
 
 /*
- * Offsets and sizes of a new table, zeroed before. The memory for its elements, buckets and, if
- * it has any, stripes is then to be put there, zeroed, as many bytes as it says. *local: its
- * place in a CPU's values, advanced by what it takes there.
+ * Offsets and sizes of a new table, zeroed before. The memory for its elements, buckets
+ * and, if it has any, stripes is then to be put there, zeroed, as many bytes as it says.
+ * *local: its place in a CPU's values, advanced by its size.
  */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);
 

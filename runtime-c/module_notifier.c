@@ -187,9 +187,9 @@ static void module_goes(unsigned int i)
 
 /*
  * A live patch may replace a function that a workaround was compiled for. Functions are
- * checked before they are armed (by the loader, and by spile_fingerprints_match()), but
- * a patch may be loaded later. At LIVE its init has run and enabled it, so the loader
- * finds in sysfs what it replaces; its struct klp_patch cannot be found from here.
+ * checked before they are armed (by the loader, and by spile_fingerprints_match()), but a
+ * patch may be loaded later. At LIVE its init has run and enabled it, so the loader finds
+ * in sysfs which functions it replaces; its struct klp_patch cannot be found from here.
  * There is no notification for a patch that is enabled again by hand.
  */
 static void live_patch_comes(const struct module *module)

@@ -4,8 +4,8 @@
  *
  * Entries stay to the end of the session, as a script may print addresses that it has
  * stored at any time; but there are never more than PAST_MOST pieces of code. Of dropped
- * ones without a number the place stays, so that what is loaded there has one: such
- * places do not overlap, so that there are not many.
+ * ones without a number the place stays, so that code loaded there has one: such places do
+ * not overlap, so that there are not many.
  *
  * Handlers read the lists under RCU; past_lock is for those who change them.
  */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Objects as $x$ and $x$$ print them: a description (abi.h, enum
- * spile_pretty_op) is walked twice, once when the record is written, to fetch
- * what the object's string pointers point to (pretty_record.c), and once when
- * it becomes text (here, or in the loader). Both walks visit the pointers in the
- * same order.
+ * spile_pretty_op) is walked twice, once when the record is written, to fetch the strings
+ * that the object points to (pretty_record.c), and once when it becomes text (here, or in
+ * the loader). Both walks visit the pointers in the same order.
  */
 #ifndef SPILE_PRETTY_H
 #define SPILE_PRETTY_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files of programs that probes are in: found by path, and compared by build-id with
- * what the script was compiled for.
+ * Files of programs that probes are in: found by path, and compared by build-id with the
+ * build that the script was compiled for.
  */
 #include <linux/dcache.h>
 #include <linux/elf.h>
@@ -182,7 +182,7 @@ void spile_programs_open(void)
 	unsigned int i;
 
 	for (i = 0; i < spile_script.program_count; i++) {
-		/* It has not been said before. */
+		/* Not reported before. */
 		if (files && files[i].error)
 			files[i].looked = false;
 		if (PTR_ERR_OR_ZERO(spile_program_inode(i)) == -ENOMEM)

@@ -44,7 +44,7 @@ struct spile_return_pool {
 /* The data of a pool's kretprobe_instance. */
 struct pool_call {
 	struct spile_site *site;	/* whose call it is */
-	char entry[];			/* what its entry handler has saved */
+	char entry[];			/* values saved by its entry handler */
 };
 
 /*

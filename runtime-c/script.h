@@ -21,8 +21,8 @@ typedef unsigned long long spile_ulong;
 /* A number that is used without a lock: by one load or store. */
 #define spile_single(x) (*(volatile spile_long *)&(x))
 /*
- * The store is visible to other CPUs before this one goes on, as one under a lock: of two CPUs
- * that store and then look at what the other one has stored, at least one sees it.
+ * The store is visible to other CPUs before this one continues, like a store under a lock:
+ * of two CPUs that store and then load the other one's value, at least one sees it.
  */
 #define spile_set_single(x, value) \
 	((void)__atomic_exchange_n(&(x), (spile_long)(value), __ATOMIC_SEQ_CST))
@@ -86,7 +86,9 @@ struct spile_context {
 	/* the probed registers: struct pt_regs as words; 0 in begin, end, timers of user origin */
 	unsigned long *regs;
 	spile_long *counters;		/* this CPU's, spile_script.counter_count of them */
-	/* .return: what the entry handler saved; entry handler: where to save it; else 0 */
+	/* .return: values saved by the entry handler; entry handler: where to save them;
+	 * else 0
+	 */
 	char *entry;
 	const struct spile_probe *probe;/* running */
 	/* Work that a run can leave to be done; tested together as `left`. */
@@ -353,7 +355,7 @@ struct spile_probe {
 	unsigned int simple;
 	unsigned int entry_simple;
 	unsigned int index;		/* in spile_script.probes */
-	const union spile_constant *constants;	/* what its handler finds with it; 0: nothing */
+	const union spile_constant *constants;	/* of this probe, for a shared handler; 0: none */
 	/* bytes of kernel stack that its handlers take, where these are more than least_stack */
 	unsigned int stack;
 	/*
@@ -757,7 +759,9 @@ struct spile_script {
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
-	/* as string_bytes, of what an array's element has room for; longer texts are elsewhere: */
+	/* like string_bytes, for an element of an array; longer texts are stored
+	 * separately:
+	 */
 	unsigned int slot_bytes;
 	unsigned int kept_bytes;		/* memory for those; 0: slot_bytes is string_bytes */
 	unsigned int stack_frames;		/* MAXBACKTRACE: of a stack, at most SPILE_STACK_FRAMES */
@@ -918,7 +922,7 @@ struct spile_regex {
 struct spile_tagged_regex {
 	const unsigned char *classes;
 	const unsigned short *next;
-	const unsigned short *actions;	/* as next: place in moves of what a transition does */
+	const unsigned short *actions;	/* like next: index in `moves` of a transition's moves */
 	/* [state]: place in moves of the tags of a match that ends there; 0: none does */
 	const unsigned short *accept;
 	const unsigned short *at_end;	/* the same at the string's end */

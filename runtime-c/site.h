@@ -34,7 +34,7 @@ struct spile_site {
 	/* its handler, if that only counts and may be interrupted: spile_run_counting() */
 	void (*counting)(struct spile_context *c);
 	enum spile_runs runs;		/* how a hit is handled */
-	enum spile_runs runs_sampled;	/* of a sampled site: what one hit in some does */
+	enum spile_runs runs_sampled;	/* of a sampled site: how the sampled hits are handled */
 	bool sampled;			/* budget.c; set before it is armed */
 	unsigned int counts_at;		/* of its counts in a CPU's memory, bytes */
 	unsigned int counter_at;	/* ADDING: of its counter, the same */

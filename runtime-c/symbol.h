@@ -15,8 +15,8 @@
 bool spile_symbol_text(char *text, unsigned long address);
 
 /*
- * Answers SPILE_SYMBOL. Process context, without locks of the session: handlers, begin
- * and end probes may run meanwhile. -EINVAL for a flag that is none.
+ * Answers SPILE_SYMBOL. Process context, without locks of the session: handlers, begin and
+ * end probes may run meanwhile. -EINVAL for an invalid flag.
  */
 int spile_symbol_find(struct spile_symbol *symbol);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probes in programs: what is common to entries (uprobe.c), returns (uretprobe.c) and
- * what both need.
+ * Probes in programs: common parts of entries (uprobe.c), returns (uretprobe.c) and what
+ * both need.
  */
 #ifndef SPILE_UPROBE_H
 #define SPILE_UPROBE_H
@@ -63,7 +63,7 @@ void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context 
 struct spile_saved_entry;
 int __must_check spile_uprobe_entry_init(void);
 void spile_uprobe_entry_exit(void);
-/* A place for what is saved of the call with that stack pointer; NULL: there is none. */
+/* A place for the saved values of the call with that stack pointer; NULL: there is none. */
 struct spile_saved_entry *spile_uprobe_entry_take(const struct spile_site *site, unsigned long sp);
 struct spile_saved_entry *spile_uprobe_entry_find(const struct spile_site *site, unsigned long sp);
 void spile_uprobe_entry_forget(struct spile_saved_entry *entry);

@@ -169,7 +169,7 @@ const struct spile_unwind_rule *spile_unwind_rule_at(const struct spile_unwind_t
 
 	if (!count || offset > U32_MAX || (u32)offset < places[0])
 		return NULL;
-	/* places[at] is never behind the offset. */
+	/* places[at] is never after the offset. */
 	while (count > 1) {
 		u32 half = count / 2;
 

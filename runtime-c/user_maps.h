@@ -45,7 +45,7 @@ struct spile_mapping {
 
 /* False if there is none at the address, or it is not known. Any context. */
 bool spile_mapping_find(unsigned long address, struct spile_mapping *mapping);
-/* The first that ends behind the address; false as above. Any context. */
+/* The first that ends after the address; false as above. Any context. */
 bool spile_mapping_next(unsigned long address, struct spile_mapping *mapping);
 
 /*

@@ -106,7 +106,7 @@ static bool follow_pointer(struct user_walk *walk)
 	u64 wide[2];
 	u32 words[2];
 
-	/* Stacks grow down: a frame that is not above the last one is none. */
+	/* Stacks grow down: a frame that is not above the last one is invalid. */
 	if (fp < walk->sp || fp % bytes)
 		return false;
 	if (walk->narrow) {
