@@ -168,7 +168,7 @@ impl<'a> Lexer<'a> {
             _ => {
                 let operator = OPERATORS.iter().chain(&[":", "."]).find(|operator| self.rest().starts_with(**operator));
                 self.at += operator.map_or(first.len_utf8(), |operator| operator.len());
-                Token::Word(operator.ok_or_else(|| self.syntax("this is no part of the language", start))?)
+                Token::Word(operator.ok_or_else(|| self.syntax("this is not part of the language", start))?)
             }
         };
         Ok(Some(token))

@@ -89,7 +89,7 @@ fn by(
     stages.push(("runtime".into(), started.elapsed()));
     Ok(Built {
         module: made.module,
-        notes: vec!["runtime: cached; the kernel's headers are not here".into()],
+        notes: vec!["runtime: cached; the kernel's headers are not installed".into()],
         warnings: Vec::new(),
         inputs: Vec::new(),
         stack: stack_usage(work),

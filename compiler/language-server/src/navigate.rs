@@ -210,7 +210,7 @@ pub fn rename(workspace: &Workspace, scan: &Scan, offset: usize, name: &str) -> 
     let mut letters = name.chars();
     let first = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
     if !first || !letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
-        return Err(format!("`{name}` is no name: letters, digits and _ make one"));
+        return Err(format!("`{name}` is not a valid name: letters, digits and _ make one"));
     }
     let is_word = keywords().chain(spile_syntax::print_words()).any(|word| word == name);
     if is_word {
@@ -218,7 +218,7 @@ pub fn rename(workspace: &Workspace, scan: &Scan, offset: usize, name: &str) -> 
     }
     let Some(symbol) = scan.word_at(range.start).and_then(|index| scan.symbol(index)) else { return Ok(Vec::new()) };
     if symbol.name() != name && is_taken(scan, &symbol, name) {
-        return Err(format!("`{name}` is there already"));
+        return Err(format!("`{name}` exists already"));
     }
     Ok(scan.occurrences(&symbol))
 }

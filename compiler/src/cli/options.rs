@@ -110,7 +110,7 @@ impl Options {
         let machine = std::env::consts::ARCH;
         if let Some(given) = self.build.architecture.as_ref().filter(|given| *given != machine) {
             return Some(format!(
-                "-a {given}: only {machine}, what this machine is, can be compiled for; compile on a {given} machine"
+                "-a {given}: only {machine}, this machine's architecture, is supported; compile on a {given} machine"
             ));
         }
         if let Some(mode) = self.build.mode.as_ref().filter(|mode| *mode != "kernel") {

@@ -30,7 +30,7 @@ pub fn runtime(options: &Options) -> Option<PathBuf> {
 pub fn runtime_warning(options: &Options) -> Option<String> {
     let directory =
         named("SYSTEMTAP_RUNTIME").filter(|directory| options.build.runtime.is_none() && !is_runtime(directory))?;
-    Some(format!("SYSTEMTAP_RUNTIME={}: not used, there is no runtime of spile's in it", directory.display()))
+    Some(format!("SYSTEMTAP_RUNTIME={}: not used, it contains no runtime of spile", directory.display()))
 }
 
 /// The directory for temporary files: `--tmpdir`, TMPDIR or /tmp. An error says which one is no directory, or that the

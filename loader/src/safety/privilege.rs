@@ -154,11 +154,8 @@ fn limits() -> Result<Limits, Error> {
         approved::read(Path::new(places::LIMITS)).map_err(|error| wrong(error.to_string()))?.unwrap_or_default();
     let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
     let memory = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| limits::memory(&text));
-    Limits::parse(
-        &text,
-        memory.ok_or_else(|| wrong("/proc/meminfo does not tell how much memory there is".to_string()))?,
-    )
-    .map_err(wrong)
+    Limits::parse(&text, memory.ok_or_else(|| wrong("/proc/meminfo does not show the amount of memory".to_string()))?)
+        .map_err(wrong)
 }
 
 fn failed(errno: Errno) -> Error {

@@ -256,7 +256,7 @@ impl Service {
         self.reload()?;
         if self.has_no_manager() {
             say(&format!(
-                "systemd does not run here, so nothing starts {name}: have what starts services here run `spilerun service run {name}`; where systemd runs: systemctl daemon-reload, then spilerun service enable {name}"
+                "systemd does not run here, so nothing starts {name}: configure this host's init system to run `spilerun service run {name}`; where systemd runs: systemctl daemon-reload, then spilerun service enable {name}"
             ));
         }
         let kernels = if self.is_image() { self.releases() } else { vec![running_release()] };
@@ -287,7 +287,7 @@ impl Service {
             ["/home/", "/root/", "/tmp/", "/var/tmp/", "/run/"].iter().any(|place| program.starts_with(place));
         if at_hand {
             stderr::say(&format!(
-                "WARNING: the service starts {}: it has to stay there, for root alone to change",
+                "WARNING: the service starts {}: it has to stay there, writable only by root",
                 program.display()
             ));
         }
@@ -322,8 +322,9 @@ impl Service {
     fn enable(&self, name: &str) -> Result<Step, Error> {
         self.conf(name)?;
         if self.has_no_manager() {
-            let why =
-                format!("systemd does not run here: have what starts services here run `spilerun service run {name}`");
+            let why = format!(
+                "systemd does not run here: configure this host's init system to run `spilerun service run {name}`"
+            );
             return Err(Error::Setting { given: format!("service enable {name}"), why });
         }
         self.systemctl("enable", name)
@@ -396,7 +397,7 @@ impl Service {
         self.tree().remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
         if self.has_no_manager() {
             say(&format!(
-                "systemd does not run here: take `spilerun service run {name}` out of what starts services here"
+                "systemd does not run here: remove `spilerun service run {name}` from the configuration of this host's init system"
             ));
         }
         Ok(Step::Done(Exit::Success))

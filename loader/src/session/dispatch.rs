@@ -113,7 +113,7 @@ impl Dispatcher {
             Decoded::Print { text, cut } => {
                 self.sinks.print(text);
                 if cut {
-                    self.warn_once(format!("a print was longer than {} MB, and is cut", MAX_TEXT >> 20));
+                    self.warn_once(format!("a print was longer than {} MB, and is truncated", MAX_TEXT >> 20));
                 }
             }
             Decoded::Warning(text) => self.warn_once(text),

@@ -60,7 +60,7 @@ impl Session<'_> {
         }
         if self.reading.repeated() > 0 {
             self.warn(&format!(
-                "the loader before was killed while it wrote: the next {} lines may be there already",
+                "the previous loader was killed while it was writing: the next {} lines may be repeated",
                 self.reading.repeated()
             ));
         }

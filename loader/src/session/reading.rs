@@ -232,7 +232,7 @@ impl<'s> Reading<'s> {
                 }
                 Next::RingError(error) => {
                     dispatcher.report_unreadable(&format!(
-                        "the buffer of CPU {} held what is no record: {} bytes of it are lost",
+                        "the buffer of CPU {} held data that is not a record: {} bytes of it are lost",
                         error.cpu, error.bytes
                     ));
                     found.failed = true;

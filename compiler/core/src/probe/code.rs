@@ -193,7 +193,7 @@ fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place
         Some(Reason::JumpLabel) => Err("the kernel rewrites the instruction there as it runs (a jump label)"),
         Some(Reason::StaticCall) => Err("the kernel rewrites the instruction there as it runs (a static call)"),
         Some(Reason::Bug) => {
-            Err("the instruction there stands for a BUG() or WARN(), which the kernel finds by its address")
+            Err("the instruction there belongs to a BUG() or WARN(), which the kernel finds by its address")
         }
     }
 }

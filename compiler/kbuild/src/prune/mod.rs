@@ -231,7 +231,7 @@ impl Graph {
             let before = relocations.len();
             relocations.retain(|relocation| is_kept(self.target(relocation)));
             if relocations.len() != before && !lenient {
-                return Err("what is kept refers to what is left out".into());
+                return Err("a kept section refers to a removed one".into());
             }
         }
         strings::shorten(builder, |relocation| self.target(relocation))?;
