@@ -136,7 +136,7 @@ void spile_actions_spent(struct spile_context *c)
 
 void spile_steps_spent(struct spile_context *c, spile_ulong steps)
 {
-	enum { DEEPEST = -(1 << 30) };	/* what is charged on top must not wrap */
+	enum { DEEPEST = -(1 << 30) };	/* further charges must not wrap */
 
 	c->steps = steps % SPILE_STEPS;
 	c->actions = max_t(s64, c->actions - (s64)(steps / SPILE_STEPS), DEEPEST);

@@ -28,7 +28,7 @@ enum {
 	MANY_SITES = 256,
 	JUDGE_MILLISECONDS = 100,
 	HIT_INSTRUCTIONS = 150,		/* of a hit, around its handler: docs/bench-runtime.md */
-	/* times the threshold's share against what it leaves: an estimate is no measurement */
+	/* tolerance: the estimate is not a measurement */
 	MOST_SHARES = 2,
 };
 
@@ -90,8 +90,8 @@ static void copy_stopped_counts(int cpu, u64 *to)
 }
 
 /*
- * Handlers that take `needed` for each `elapsed` leave so much for the rest: whether
- * that is too little.
+ * Handlers that take `needed` of each `elapsed` leave this much for everything else:
+ * whether that is too little.
  */
 static bool is_too_much(u64 needed, u64 elapsed)
 {

@@ -11,7 +11,7 @@
 #include "abi/abi.h"
 
 /*
- * Ends arming for good, whoever does it. Any process context, without
+ * Ends arming permanently, whichever task does it. Any process context, without
  * spile_session.lock.
  */
 void spile_arming_cancel(void);

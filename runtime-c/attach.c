@@ -79,7 +79,7 @@ void spile_attach_find(int target)
 
 void spile_attach_place(struct kprobe *kprobe, const struct spile_site *site)
 {
-	memset(kprobe, 0, sizeof(*kprobe));	/* what a registration that is over has left */
+	memset(kprobe, 0, sizeof(*kprobe));	/* left over from an earlier registration */
 	if (site->place) {
 		kprobe->addr = (kprobe_opcode_t *)site->place;
 	} else if (site->symbol) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Estimates what a script costs before it runs, and samples hits if that is too much.
+ * Estimates the cost of a script before it runs, and samples hits if it is too high.
  *
  * Before the session runs, hits are counted as stopped and do nothing else (run.h), so
  * arming everything shows how often each probe would run. The cost of one hit is the

@@ -18,8 +18,8 @@ struct spile_site;
 int spile_budget_measure(struct spile_measure *measure);
 
 /*
- * From the start on one in so many hits has its handler run.
- * Process context, under spile_session.lock, before the session starts.
+ * From the start on the handler runs for one in this many hits. Process context, under
+ * spile_session.lock, before the session starts.
  */
 int spile_budget_sample(const struct spile_sampling *sample);
 

@@ -222,8 +222,8 @@ void spile_fn___print_stack_lines(struct spile_context *c)
 }
 
 /*
- * The next address in a string, as backtrace() makes it, with the number of its code, or
- * 0; false at its end, or at what is none.
+ * The next address in a string, as backtrace() makes it, with the number of its code, or 0;
+ * false at its end, or at text that is not an address.
  */
 static bool next_address(struct spile_string *rest, unsigned long *address, u64 *number)
 {

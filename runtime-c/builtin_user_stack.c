@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builtins about stacks and symbols of user space. There are no names here: the loader
- * has them, from the files. What is printed is a record of frames, each with its file and
- * its place there, so that they are named whether or not the process is still there.
+ * Builtins for stacks and symbols of user space. The module has no names: the loader has
+ * them, from the files. What is printed is a record of frames, each with its file and its
+ * place there, so that they are named whether or not the process is still there.
  *
  * A stack as a value has the same: "0xADDRESS@FILE+OFFSET ...", FILE in decimal, OFFSET in
  * hex; for code of no file "0xADDRESS@0+PROCESS".
@@ -207,8 +207,8 @@ static bool take_byte(struct spile_string *rest, char byte)
 }
 
 /*
- * The next frame of a text; false at its end, or at what is none. An address without a
- * place is one of the current task.
+ * The next frame of a text; false at its end, or at text that is not a frame. An address
+ * without a place is one of the current task.
  */
 static bool next_frame(struct spile_context *c, struct spile_string *rest,
 		       struct spile_user_frame *frame)
@@ -236,7 +236,7 @@ void spile_fn___print_user_addresses(struct spile_context *c, struct spile_strin
 	struct spile_user_frame *frames = spile_cpu_of(c)->user_stack;
 	unsigned int count = 0;
 
-	/* What a walk has left there is taken anew. */
+	/* Discard the result of an earlier walk. */
 	spile_cpu_of(c)->stack_kind = SPILE_STACK_NONE;
 	while (count < spile_script.stack_frames && next_frame(c, &addresses, &frames[count]))
 		count++;

@@ -8,7 +8,7 @@
  * of spile_script.string_bytes and returns the length. One that fails sets the
  * context's error and returns 0 or the empty string.
  *
- * Any context, no sleeping, no allocation; bounded by string_bytes unless said.
+ * Any context, no sleeping, no allocation; bounded by string_bytes unless stated otherwise.
  */
 #ifndef SPILE_BUILTINS_H
 #define SPILE_BUILTINS_H
@@ -62,7 +62,7 @@ void spile_fn___set_uregs(struct spile_context *c, spile_long regs);
 void spile_fn___set_syscall_pt_regs(struct spile_context *c, spile_long regs);
 /* the register at an offset in struct pt_regs */
 spile_long spile_fn__stp_get_register_by_offset(struct spile_context *c, spile_long offset);
-/* Of an offset in struct pt_regs; NULL if that is none of a register. */
+/* Of an offset in struct pt_regs; NULL if it is not the offset of a register. */
 const char *spile_register_name(unsigned int offset);
 spile_long spile_fn_registers_valid(struct spile_context *c);
 spile_long spile_fn_addr(struct spile_context *c);
@@ -91,7 +91,7 @@ spile_long spile_fn___syscall_number(struct spile_context *c);	/* of the call th
 /* at an address in user space up to the first 0; width 4 or 8; at most 65536 */
 spile_long spile_fn___user_words(struct spile_context *c, spile_long address, spile_long width);
 
-/* perf.c: what the counter of a probe stands at on this CPU */
+/* perf.c: the value of a probe's counter on this CPU */
 spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe);
 
 /*
@@ -264,7 +264,7 @@ SPILE_USER_NUMBER(int);
 SPILE_USER_NUMBER(uint);
 SPILE_USER_NUMBER(uint8);
 SPILE_USER_NUMBER(long);
-/* Guru mode alone. */
+/* Guru mode only. */
 void spile_fn_set_kernel_char(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_kernel_short(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_kernel_int(struct spile_context *c, spile_long address, spile_long value);
@@ -305,7 +305,7 @@ spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s,
 /* -1: not there */
 spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s,
 			   struct spile_string part);
-/* 0 behind the text; error where no string reaches */
+/* 0 after the text; error where no string reaches */
 spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position);
 /* base 0 and 2..36, else 0; wraps around */
 spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile_long base);
@@ -317,8 +317,8 @@ unsigned int spile_fn_text_str(struct spile_context *c, struct spile_string s, c
 unsigned int spile_fn_text_strn(struct spile_context *c, struct spile_string s, spile_long most,
 				spile_long quoted, char *out);
 /*
- * tokenize(s, delimiters) begins, tokenize("", delimiters) goes on: the text is kept
- * per CPU within one handler run.
+ * tokenize(s, delimiters) begins, tokenize("", delimiters) continues: the text is kept per
+ * CPU within one handler run.
  */
 unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 			       struct spile_string delimiters, char *out);
@@ -365,8 +365,8 @@ static inline spile_long spile_fn_little_endian8(struct spile_context *c, spile_
 }
 
 /*
- * builtin_regex.c: what the last =~ of this handler run matched. Error if there was
- * none, if it failed, and for a group that its pattern does not have.
+ * builtin_regex.c: the text that the last =~ of this handler run matched. Error if there
+ * was none, if it failed, and for a group that its pattern does not have.
  */
 /* "" for a group that did not take part */
 unsigned int spile_fn_matched(struct spile_context *c, spile_long n, char *out);

@@ -29,9 +29,9 @@ static struct irq_work request;
 enum verdict { VERDICT_ON, VERDICT_OFF, VERDICT_UNKNOWN };
 
 /*
- * The condition's value now; VERDICT_UNKNOWN while others hold the locks of what it reads.
- * If it fails, the handler may run: it fails in the same way and reports it. The
- * context is owned, between runs. All conditions that a run evaluates share the
+ * The condition's value now; VERDICT_UNKNOWN while the locks of globals that it reads are
+ * held by others. If it fails, the handler may run: it fails in the same way and reports
+ * it. The context is owned, between runs. All conditions that a run evaluates share the
  * statements that it has left.
  */
 static enum verdict evaluate(struct spile_cpu *cpu, const struct spile_probe *probe)

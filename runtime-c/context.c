@@ -97,7 +97,7 @@ static size_t take(size_t *at, size_t number, size_t bytes)
 	return begin;
 }
 
-/* Size of one CPU's memory, and where its parts are, if there is one: behind the struct. */
+/* Size of one CPU's memory; sets its parts, which follow the struct, if `cpu` is given. */
 static size_t layout(struct spile_cpu *cpu)
 {
 	size_t at = SPILE_COUNTS_AT;

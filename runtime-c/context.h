@@ -23,7 +23,7 @@
 #include "abi/abi.h"
 
 enum {
-	SPILE_OVERLOAD_SAMPLE = 16,	/* one in so many runs is timed; a power of two */
+	SPILE_OVERLOAD_SAMPLE = 16,	/* one in this many runs is timed; a power of two */
 	SPILE_MESSAGE_MAX = 256,	/* bytes of an error message at least, NUL included */
 	SPILE_CALLS_REPORTED = 32,	/* the innermost calls that an error came out of */
 };
@@ -102,7 +102,7 @@ struct spile_cpu {
 	unsigned long user_fault_bytes;
 	u64 random_state;		/* randint(); 0: not seeded */
 	u64 moment;			/* map.h: of the element of a striped array made last */
-	/* actions.c: of a run that has used up what it was given at first. */
+	/* actions.c: of a run that has used up its initial allowance. */
 	int asked;			/* it has */
 	unsigned int actions_left;	/* beyond context.actions */
 	u64 run_cycles;			/* it has taken, from the first time on that it asked */

@@ -50,7 +50,7 @@ static int control_release(struct inode *inode, struct file *file)
 {
 	spile_session_detached();
 	spile_owner_closed();
-	/* Release: what the session was; pairs with the cmpxchg in control_open(). */
+	/* Release: the session's state; pairs with the cmpxchg in control_open(). */
 	atomic_set_release(&opened, 0);
 	return 0;
 }
@@ -310,7 +310,10 @@ static int control_mmap(struct file *file, struct vm_area_struct *area)
 {
 	if (!spile_owner_permits())
 		return -EPERM;
-	/* The descriptor may have been passed on: the loader is who reads the rings. */
+	/*
+	 * The descriptor may have been passed on: the process that reads the rings is the
+	 * loader.
+	 */
 	spile_owner_opened();
 	return spile_ring_mmap(file, area);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Arrays whose numbers each CPU counts by itself (spile_map.counted). The keys are one
- * table for all CPUs; what a CPU has added to an element since the shares were last
- * merged lies in its own memory, by the element's number. The element's own value is
- * the rest: what was set, and what has been merged.
+ * table for all CPUs; the sum that a CPU has added to an element since the shares were last
+ * merged lies in its own memory, by the element's number. The element's own value is the
+ * rest: the value that was set, and the merged sums.
  */
 #ifndef SPILE_COUNTS_H
 #define SPILE_COUNTS_H

@@ -36,8 +36,8 @@ static void release_events(struct perf_event **events)
 }
 
 /*
- * Events on all CPUs that are there and have none. Without cpus_read_lock(), which
- * making one takes itself: a CPU that goes meanwhile is refused with ENODEV.
+ * Events on all CPUs that are there and have none. Without cpus_read_lock(), which making
+ * one takes itself: a CPU that goes offline meanwhile is refused with ENODEV.
  */
 static int create_events(struct spile_site *site, struct perf_event **events)
 {
@@ -72,7 +72,9 @@ static void report_missing(const struct spile_site *site, int error)
 			site->probe->point, error);
 }
 
-/* A CPU that went has taken its events out of use for good; when it is back it wants others. */
+/*
+ * Events of a CPU that went offline cannot be used again; when it is back, create new ones.
+ */
 static void follow_cpus(struct work_struct *work)
 {
 	unsigned int i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sites whose hits come from events of the kernel's perf, one on each CPU: of CPUs
- * that are there, and of those that come. A CPU that goes takes its events out of
+ * Sites whose hits come from events of the kernel's perf, one on each CPU: of CPUs that are
+ * online, and of those that come online. A CPU that goes offline takes its events out of
  * use; it gets others when it is back.
  */
 #ifndef SPILE_CPU_EVENTS_H

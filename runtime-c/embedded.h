@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a script's own C (%{ ... %}) sees. Included first by embedded.c,
- * which is compiled with kernel headers and stands apart from the script's C.
+ * What a script's own C (%{ ... %}) sees. Included first by embedded.c, which is compiled
+ * with kernel headers, separately from the script's C.
  *
  * The generated code puts the text of each function into one of its own,
  *
@@ -121,7 +121,7 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 	return (struct spile_string){ text, strnlen(text, MAXSTRINGLEN - 1) };
 }
 
-/* Ends the function; the call goes on with the next overload. */
+/* Ends the function; the call continues with the next overload. */
 #define STAP_NEXT \
 	do { CONTEXT->next = 1; return; } while (0)
 /* Prints to the script's output; at most MAXSTRINGLEN - 1 bytes at once. */
@@ -214,8 +214,9 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 	})
 
 /*
- * Copies text up to its end, with a 0 behind it, into an array of so many bytes; to NULL
- * only looks whether it can be read. A fault is a run-time error and ends the function.
+ * Copies text up to its end, with a terminating 0, into an array of this many bytes; to
+ * NULL only looks whether it can be read. A fault is a run-time error and ends the
+ * function.
  */
 #define SPILE_EMBEDDED_TEXT(to, from, bytes, user) ({ \
 	char *spile_to = (char *)(to); \

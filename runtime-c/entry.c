@@ -103,7 +103,8 @@ static noinline void handle_all(struct slot *slot, unsigned long *regs)
 	struct spile_site *site;
 
 	/*
-	 * The sites behind these loads depend on them; pairs with the release in spile_entry_add().
+	 * The loads of the sites depend on these; pairs with the release in
+	 * spile_entry_add().
 	 */
 	for (site = READ_ONCE(slot->first); site; site = READ_ONCE(site->same))
 		spile_run_site(site, regs);
@@ -119,8 +120,8 @@ static noinline void handle_behind(unsigned long address, unsigned long *regs)
 }
 
 /*
- * Interrupts may be on, and preemption. Nothing that is traced may be called before
- * the context is claimed (spile_run() counts what comes then as nested).
+ * Interrupts may be on, and preemption. Nothing that is traced may be called before the
+ * context is claimed (spile_run() counts later hits as nested).
  */
 static __always_inline void handle(unsigned long address, unsigned long *regs)
 {
@@ -181,7 +182,7 @@ static void handle_whole(unsigned long address, unsigned long parent, struct ftr
 	struct pt_regs *words = spile_ftrace_words(regs);
 	unsigned long ip = words->ip;
 
-	/* As a breakpoint there would leave it: what kprobes show, whatever they are made of. */
+	/* As after a breakpoint there: all kinds of kprobes show this value. */
 	words->ip = address + 1;
 	handle(address, (unsigned long *)words);
 	words->ip = ip;
@@ -224,7 +225,7 @@ static bool is_init_code(const struct spile_site *site)
 
 bool spile_entry_may_be(const struct spile_site *site)
 {
-	/* There is no notification when a module goes that is not a target. */
+	/* There is no notification when a module that is not a target is unloaded. */
 	if (!slots || (site->probe->target < 0 && (!site->symbol || strchr(site->symbol, ':'))))
 		return false;
 	if (is_init_code(site))
@@ -362,12 +363,12 @@ static int register_ops(int kind)
 	return error;
 }
 
-/* Never registered: what its filter takes is what ftrace has. */
+/* Never registered: ftrace serves the addresses that its filter accepts. */
 static struct ftrace_ops sieve = { .func = handle_arguments, .flags = SPILE_FTRACE_UNGUARDED };
 
 enum {
 	SIFTED_AT_ONCE = 64,
-	/* the kernel changes the text of so many in a second, emulated (6.1) */
+	/* the kernel changes the text of this many in a second, emulated (6.1) */
 	SERVED_AT_ONCE = 4096,
 };
 
@@ -582,11 +583,11 @@ static void stop_serving_many(int kind, struct spile_site *const *sites, unsigne
 }
 
 /*
- * At the end of the session the first call removes all addresses: hits are ignored by
- * then. Before that, sites go with their module. All sites of an address have the same
- * target, so they go together. A module that goes runs no code any more, so no hit is
- * in progress when its addresses leave a filter that stays. Otherwise the ops is
- * unregistered, and ftrace waits for its callers.
+ * At the end of the session the first call removes all addresses: hits are ignored by then.
+ * Before that, sites go with their module. All sites of an address have the same target, so
+ * they go together. A module that is being unloaded runs no code any more, so no hit is in
+ * progress when its addresses leave a filter that stays. Otherwise the ops is unregistered,
+ * and ftrace waits for its callers.
  */
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count)
 {

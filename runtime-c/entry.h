@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Function entries by ftrace. Under spile_session.lock, but for the hits.
+ * Function entries by ftrace. Under spile_session.lock, except for the hits.
  */
 #ifndef SPILE_ENTRY_H
 #define SPILE_ENTRY_H
@@ -29,7 +29,7 @@ bool spile_entry_add(struct spile_site *site);
 void spile_entry_drop(struct spile_site *site);
 
 /*
- * Arms what has been added since; an error if some or all of it could not be
+ * Arms the sites added since then; an error if some or all of it could not be
  * (spile_entry_refused()): -EBUSY while ftrace is switched off for the whole kernel.
  */
 int spile_entry_commit(void);

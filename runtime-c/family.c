@@ -7,7 +7,7 @@
 #include "family.h"
 
 /*
- * What is referred to here alone is left out of a module, and its entry is null
+ * A family that is only referenced here is left out of a module, and its entry is null
  * (kbuild/src/prune).
  */
 #define SPILE_FAMILY_ENTRY(name) &spile_##name##_family,

@@ -36,7 +36,7 @@ struct spile_family {
 	enum spile_probe_kind kind;
 	const char *type;		/* what probe_type() returns */
 	enum spile_mechanism by;	/* of every armed site, if there is no mechanism() */
-	enum spile_runs runs;		/* what a hit does, unless the handler only counts */
+	enum spile_runs runs;		/* how a hit is handled, unless the handler only counts */
 	/* handlers only observe, so hits can be left out (budget.c) */
 	bool may_be_sampled;
 
@@ -58,7 +58,7 @@ struct spile_family {
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
 	/*
-	 * Of a family with arm_cheaply(): measures what the kernel takes in commit() for a
+	 * Of a family with arm_cheaply(): measures the kernel's time in arm_rest() for a
 	 * site that was left to arm(), in ns.
 	 */
 	u64 (*measure_enabling)(void);
@@ -73,7 +73,8 @@ struct spile_family {
 	void (*turn)(struct spile_site *site, bool on);
 	/* How an armed site is attached; NULL: by `by`. */
 	u32 (*mechanism)(const struct spile_site *site);
-	/* Adds what the kernel missed of an armed site to the counters; or NULL. */
+	/* Adds the hits of an armed site that the kernel missed to the counters; or NULL.
+	 */
 	void (*missed)(const struct spile_site *site, struct spile_counters *counters);
 	/*
 	 * Of a family that uses perf events: that of a site on one CPU, or an error

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A handler reads memory that is there, and nothing else: it must not sleep. The task
- * that hits a probe in a program may, before its handler runs. So what the handler is
- * going to read is read first, by code that does nothing else (spile_probe.ahead): if
- * that meets a page that is not there, the page is faulted in, and it starts again.
+ * A handler reads memory that is there, and nothing else: it must not sleep. The task that
+ * hits a probe in a program may, before its handler runs. So the memory that the handler is
+ * going to read is read first, by code that does nothing else (spile_probe.ahead): if that
+ * meets a page that is not there, the page is faulted in, and it starts again.
  */
 #include <linux/atomic.h>
 #include <linux/irqflags.h>

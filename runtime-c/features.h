@@ -172,10 +172,10 @@ static inline void *spile_pde_data(const struct inode *inode)
 }
 
 /*
- * SPILE_HAVE_EXCEPTION_STACKS: the exception stacks have the names that stack_left.c
- * uses, and lie in the CPU entry areas: "x86/exceptions: Add structs for exception
- * stacks", first in 5.2. Need not go: on a kernel with other names, only the rest of
- * the page that a hit stands on counts as stack.
+ * SPILE_HAVE_EXCEPTION_STACKS: the exception stacks have the names that stack_left.c uses,
+ * and lie in the CPU entry areas: "x86/exceptions: Add structs for exception stacks", first
+ * in 5.2. Need not go: on a kernel with other names, only the rest of the page of a hit's
+ * stack pointer counts as stack.
  */
 
 /*
@@ -208,9 +208,9 @@ static __always_inline void spile_event_ends(void)
 #endif
 
 /*
- * SPILE_HAVE_UPROBE_FILTER_MM: the filter of a uprobe is not told what is done:
- * "uprobes: get rid of enum uprobe_filter_ctx in uprobe filter callbacks", first in
- * 6.12. Can go when 6.1 has.
+ * SPILE_HAVE_UPROBE_FILTER_MM: the filter of a uprobe does not get the operation: "uprobes:
+ * get rid of enum uprobe_filter_ctx in uprobe filter callbacks", first in 6.12. Can go when
+ * 6.1 has.
  */
 #ifdef SPILE_HAVE_UPROBE_FILTER_MM
 #define SPILE_UPROBE_FILTER(name) bool name(struct uprobe_consumer *self, struct mm_struct *mm)
@@ -262,9 +262,8 @@ static inline void spile_uprobe_wait(void)
  * instead of a struct pt_regs: "ftrace: Have the callbacks receive a struct
  * ftrace_regs instead of pt_regs", first in 5.11. Can go when 5.10 has.
  *
- * SPILE_HAVE_ARCH_FTRACE_REGS: what is in it is only reached by arch_ftrace_regs():
- * "ftrace: Make ftrace_regs abstract from direct use", first in 6.13. Can go when
- * 6.12 has.
+ * SPILE_HAVE_ARCH_FTRACE_REGS: its members are only accessible through arch_ftrace_regs():
+ * "ftrace: Make ftrace_regs abstract from direct use", first in 6.13. Can go when 6.12 has.
  */
 #if defined(SPILE_HAVE_ARCH_FTRACE_REGS)
 typedef struct ftrace_regs spile_ftrace_regs;
@@ -304,8 +303,8 @@ static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned l
 }
 
 /*
- * The same, in place of what the filter has. An error if ftrace does not know one of
- * them, or there is no memory.
+ * The same, replacing the filter's contents. An error if ftrace does not know one of them,
+ * or there is no memory.
  */
 static inline int spile_ftrace_set_filter_only(struct ftrace_ops *ops, unsigned long *addresses,
 					       unsigned int count)

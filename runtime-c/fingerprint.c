@@ -62,7 +62,7 @@ static unsigned int moved_word(const struct spile_fingerprint *code, const unsig
 	return 0;
 }
 
-/* pushfq behind what the template pushes before it: 5.10 the stack pointer, later a segment too. */
+/* pushfq after the template's other pushes: 5.10 the stack pointer, later a segment too. */
 static bool is_detour(unsigned long address)
 {
 	static const unsigned char templates[][4] = { { 0x54, 0x9c }, { 0x6a, 0x18, 0x54, 0x9c } };

@@ -8,8 +8,8 @@
 struct module;
 
 /*
- * Whether the code of a target's probed functions is what the script was compiled for;
- * a WARN record names one that differs. `module` is NULL for the kernel. Sleeps; under
+ * Whether the code of a target's probed functions is that which the script was compiled
+ * for; a WARN record names one that differs. `module` is NULL for the kernel. Sleeps; under
  * spile_session.lock, before any site of the target is armed.
  */
 bool spile_fingerprints_match(unsigned int target, struct module *module);

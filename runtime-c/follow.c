@@ -22,7 +22,7 @@
 
 enum { MOST_ANCESTORS = 1000 };
 
-static unsigned long *followed;		/* by tgid: PID_MAX_LIMIT bits; NULL: nobody asks */
+static unsigned long *followed;		/* by tgid: PID_MAX_LIMIT bits; NULL: not needed */
 static struct tracepoint *fork_event, *exit_event;
 static bool following;		/* the tracepoints are registered; under spile_session.lock */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * printf as the language has it. Directives are those of the reference:
+ * printf as the language defines it. Directives are those of the reference:
  * d i u o x X p s c b m M, one flag of 0 + - space #, width and precision fixed
  * or `*`. Where C and the language differ, the language is followed: # prints
  * 0x before a zero too, precision does not switch the 0 flag off, %b writes

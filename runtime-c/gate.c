@@ -255,7 +255,7 @@ static void put_processes(struct pid **processes)
 	unsigned int i;
 
 	for (i = 0; i < SPILE_GATE_SCOPES; i++) {
-		put_pid(processes[i]);	/* 0 is none */
+		put_pid(processes[i]);	/* may be 0 */
 		processes[i] = NULL;
 	}
 }

@@ -37,7 +37,10 @@ bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 
 /* As spile_gate_write(), in the memory of the current process. */
 int __must_check spile_gate_write_user(struct spile_context *c, spile_ulong address,
 				       const void *from, size_t bytes);
-/* spile_memory_write() behind the gate; a write that does not pass is no error. Any context. */
+/*
+ * spile_memory_write() behind the gate; a write that does not pass is not an error. Any
+ * context.
+ */
 int __must_check spile_gate_write(struct spile_context *c, spile_ulong address, const void *from,
 				  size_t bytes);
 

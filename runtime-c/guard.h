@@ -17,14 +17,14 @@ __printf(2, 0) void spile_fail_text_of(struct spile_context *c, const char *form
 				       va_list arguments);
 
 /*
- * The run ended with context.error set: writes the record, counts, ends the
- * session when the budget is spent. False for abort(), which is no error.
+ * The run ended with context.error set: writes the record, counts, ends the session when
+ * the budget is spent. False for abort(), which is not an error.
  */
 bool spile_guard_report(struct spile_cpu *cpu);
 
-/* A handler was skipped for want of stack. */
+/* A handler was skipped for lack of stack. */
 void spile_guard_skipped(struct spile_cpu *cpu);
-/* The same for want of a lock: not the script's doing as long as it is rare. */
+/* The same for lack of a lock: not the script's doing as long as it is rare. */
 void spile_guard_lock_skipped(struct spile_cpu *cpu);
 /* Ends the session with an error of its own. Process context. */
 __printf(1, 2) void spile_guard_end(const char *format, ...);

@@ -11,7 +11,7 @@
 
 enum {
 	HIST_WIDTH = 50,	/* columns of the longest bar */
-	HIST_ELISION = 2,	/* empty rows that stay beside one that is not */
+	HIST_ELISION = 2,	/* empty rows that are kept next to a non-empty one */
 	LOG_ZERO = 64,		/* the bucket of 0 */
 };
 

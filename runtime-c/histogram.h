@@ -9,7 +9,7 @@
 #include "text.h"
 
 enum {
-	/* bytes of a SPILE_FORMAT_HISTOGRAM behind its op */
+	/* bytes of a SPILE_FORMAT_HISTOGRAM after its op */
 	SPILE_HISTOGRAM_CODE = 1 + 3 * 8,
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Long texts of array elements. One is complete before its bucket leads to it, and never
- * changes. Two CPUs that store the same text at once may store it twice, which costs
- * memory alone: elements are compared by their texts.
+ * changes. Two CPUs that store the same text at once may store it twice, which costs memory
+ * only: elements are compared by their texts.
  */
 #include "kept_text.h"
 #include "map_find.h"

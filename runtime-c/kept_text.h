@@ -32,7 +32,7 @@ struct spile_kept {
 };
 extern struct spile_kept spile_kept;
 
-/* Memory for so many bytes of texts. */
+/* Memory for this many bytes of texts. */
 size_t spile_kept_bytes(unsigned int bytes);
 /* In that memory, zeroed; seeds are set already. */
 void spile_kept_begin(char *memory, unsigned int bytes);

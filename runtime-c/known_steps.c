@@ -20,7 +20,7 @@
  * An entry: the address's lower half, which no two addresses of the kernel's code share;
  * where the caller's frame pointer is, in words below its frame; words that the caller's
  * frame is above the stack pointer, or STEP_BY_POINTER above the frame pointer, or
- * STEP_LAST: of the registers saved at the kernel's entry; what it means.
+ * STEP_LAST: of the registers saved at the kernel's entry; its meaning.
  */
 enum {
 	STEP_KNOWN = 1,

@@ -143,8 +143,8 @@ static int compare_times(const void *a, const void *b)
 }
 
 /*
- * With a handler behind the instruction: the kernel's optimizer, which would hold the
- * lock of all kprobes, leaves it. The median, as some wait for another CPU or a host.
+ * With a handler after the instruction: the kernel's optimizer, which would hold the lock
+ * of all kprobes, leaves it. The median, as some wait for another CPU or a host.
  */
 u64 spile_kprobe_enabling_time(void)
 {

@@ -9,12 +9,12 @@
  * holder's CPU), for spile_script.lock_wait. No CPU waits for itself: a hit that interrupts a
  * handler is skipped.
  *
- * Nobody waits for longer than MOST_WAITS times lock_wait (100 ms), whatever the holders do: hits
- * have interrupts off, and a CPU that has them off for long is missed by others (clocks,
- * RCU, IPIs; the kernel's own watchdogs bark after seconds). A handler that runs takes some
- * microseconds, so what takes longer is no busy lock: a script that takes time off
- * (MAXACTION) in its handlers, or starvation. Of readers there may always be one, so
- * who waits to write keeps new ones away after a while.
+ * Nobody waits for longer than MOST_WAITS times lock_wait (100 ms), whatever the holders
+ * do: hits run with interrupts off, and other CPUs depend on this one (clocks, RCU, IPIs;
+ * the kernel's watchdogs report after seconds). A handler takes some microseconds, so a
+ * longer wait is not a merely busy lock, but a script with long handlers (MAXACTION), or
+ * starvation. There may always be a reader, so a waiting writer blocks new readers after a
+ * while.
  *
  * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates
  * without cache line contention. ALL bears the cost: it checks every CPU.
@@ -127,7 +127,7 @@ static bool is_held(unsigned int index)
 	int cpu;
 
 	for (i = 0; i < lock->stripe_count; i++)
-		/* Acquire: what was done under it; as for spile_map_release(). */
+		/* Acquire: changes made under the lock; as for spile_map_release(). */
 		if (smp_load_acquire(&lock->stripes[i].holder))
 			return true;
 	if (lock->stripe_count)
@@ -215,7 +215,7 @@ enum {
 };
 
 #ifndef KEEP_AWAY_PART
-/* New readers are kept away by who has waited to write for this part of lock_wait. */
+/* A writer that has waited for this part of lock_wait blocks new readers. */
 #define KEEP_AWAY_PART 4
 #endif
 

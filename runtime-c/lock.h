@@ -12,7 +12,7 @@
 #include "script.h"
 
 /*
- * locks: (index << 2) | enum spile_lock_mode, ascending. False: could not be had in
+ * locks: (index << 2) | enum spile_lock_mode, ascending. False: could not be taken in
  * time, none is held.
  */
 bool spile_lock_all(const unsigned int *locks, unsigned int count);

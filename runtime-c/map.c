@@ -20,7 +20,7 @@ enum {
 
 struct spile_table *spile_tables;
 
-/* Of a table that nobody claims. */
+/* The owner of an unclaimed table. */
 static const int unclaimed;
 
 static unsigned int hash_of_keys(const struct spile_table *table, const union spile_key *keys)
@@ -174,12 +174,14 @@ static __always_inline unsigned int take_deleted(const struct spile_table *table
 	unsigned int number = READ_ONCE(stripe->spare);
 
 	if (number)
-		/* A full barrier: what was done with it before; pairs with give_back(). */
+		/*
+		 * A full barrier: earlier accesses to the element; pairs with give_back().
+		 */
 		number = xchg(&stripe->spare, 0);
 	return spile_likely(number) ? number : pop_free(table, stripe);
 }
 
-/* An element that was deleted. The stripe is held, so nobody else puts anything there. */
+/* An element that was deleted. The stripe is held, so nobody else adds to the list. */
 static __always_inline void give_back(const struct spile_table *table, struct spile_stripe *stripe,
 				      unsigned int number)
 {
@@ -335,8 +337,8 @@ static __always_inline void link_element(struct spile_table *table, struct spile
 }
 
 /*
- * An element of a striped table for new keys, 0 if it is full, or NOT_KEPT: nobody looks for one
- * in a stripe but who holds it. Its value is the last one's.
+ * An element of a striped table for new keys, 0 if it is full, or NOT_KEPT: only the holder
+ * of a stripe looks for elements in it. The value is that of the last element.
  */
 static __always_inline unsigned int make_in_stripe(struct spile_context *c,
 						   struct spile_table *table,

@@ -175,7 +175,7 @@ static inline void *spile_element_value(const struct spile_table *table,
 
 /*
  * Where a text of that length, which has been read from the slot, is. If another CPU is
- * replacing it, what is there can be any text, but can be read.
+ * replacing it, the text there is arbitrary, but can be read.
  */
 static inline const char *spile_slot_text(const struct spile_slot *slot, unsigned int length)
 {
@@ -199,10 +199,10 @@ static inline unsigned int spile_slot_bytes(void)
 unsigned int spile_map_find(const struct spile_table *table, const union spile_key *keys);
 
 /*
- * The same for whoever feeds an aggregate: made if absent; 0 and an error if it
- * cannot be, or without an error if its key has no room (kept_text.h). generation:
- * of the element that had the keys when it was looked at.
- * _new: where spile_find_concurrently() (map_find.h) has found none.
+ * The same for feeding an aggregate: created if absent; 0 and an error if it cannot be, or
+ * without an error if its key has no room (kept_text.h). generation: of the element that
+ * had the keys when it was looked at. _new: where spile_find_concurrently() (map_find.h)
+ * has found none.
  */
 struct spile_found {
 	unsigned long number;
@@ -225,13 +225,15 @@ static inline unsigned int spile_map_match_steps(const struct spile_table *table
 }
 
 /*
- * Offsets and sizes of a new table, zeroed before. The memory for its elements, buckets and, if
- * it has any, stripes is then to be put there, zeroed, as many bytes as it says. *local: its
- * place in a CPU's values, advanced by what it takes there.
+ * Offsets and sizes of a new table, zeroed before. The memory for its elements, buckets
+ * and, if it has any, stripes is then to be put there, zeroed, as many bytes as it says.
+ * *local: its place in a CPU's values, advanced by its size.
  */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);
 
-/* The run gets the stripe, for which it has to wait. False: its holder does not let go. */
+/*
+ * The run gets the stripe, for which it has to wait. False: its holder does not release it.
+ */
 bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
 		       struct spile_stripe *stripe);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How an element is found, for map.c and for stats.c, which feeds it: inline,
- * because it is most of what a hit does that counts by a key. As map.c: any
- * context, bounded.
+ * How an element is found, for map.c and for stats.c, which feeds it: inline, because it is
+ * most of the work of a hit that counts by a key. As map.c: any context, bounded.
  */
 #ifndef SPILE_MAP_FIND_H
 #define SPILE_MAP_FIND_H

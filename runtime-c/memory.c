@@ -104,9 +104,9 @@ fault:
 }
 
 /*
- * copy_to_kernel_nofault() is not exported; this is what it does. The macro
- * exists on every architecture that has it at all: "x86: use
- * non-set_fs based maccess routines", first in 5.8.
+ * copy_to_kernel_nofault() is not exported; this does the same. The macro exists on every
+ * architecture that has it at all: "x86: use non-set_fs based maccess routines", first in
+ * 5.8.
  */
 int spile_memory_write(spile_ulong address, const void *from, size_t bytes)
 {

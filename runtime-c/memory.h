@@ -18,9 +18,8 @@ int __must_check spile_memory_write(spile_ulong address, const void *from, size_
 bool spile_memory_is_kernel(unsigned long address, size_t bytes);
 
 /*
- * Up to `most` bytes of a NUL-terminated string, without the NUL, to out. Returns
- * their number or -EFAULT. Reads nothing behind the NUL but up to 63 bytes within
- * the same aligned 64.
+ * Up to `most` bytes of a NUL-terminated string, without the NUL, to out. Returns their
+ * number or -EFAULT. Reads at most 63 bytes after the NUL, within the same aligned 64.
  */
 int __must_check spile_memory_string(char *out, unsigned int most, spile_ulong address, bool user);
 

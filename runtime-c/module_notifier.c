@@ -27,7 +27,7 @@
 
 /* One for each target; under spile_session.lock. */
 struct target_state {
-	bool present;	/* loaded, and what the script was compiled for */
+	bool present;	/* loaded, and the build that the script was compiled for */
 	bool refused;	/* coming or loaded, but another build: already reported */
 	bool is_script;	/* while present: made by spile itself */
 	struct module *module;	/* while present: GOING takes it away before the kernel frees it */
@@ -187,9 +187,9 @@ static void module_goes(unsigned int i)
 
 /*
  * A live patch may replace a function that a workaround was compiled for. Functions are
- * checked before they are armed (by the loader, and by spile_fingerprints_match()), but
- * a patch may be loaded later. At LIVE its init has run and enabled it, so the loader
- * finds in sysfs what it replaces; its struct klp_patch cannot be found from here.
+ * checked before they are armed (by the loader, and by spile_fingerprints_match()), but a
+ * patch may be loaded later. At LIVE its init has run and enabled it, so the loader finds
+ * in sysfs which functions it replaces; its struct klp_patch cannot be found from here.
  * There is no notification for a patch that is enabled again by hand.
  */
 static void live_patch_comes(const struct module *module)

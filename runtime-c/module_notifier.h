@@ -21,7 +21,7 @@ struct module *spile_modules_of(unsigned int target);
 
 struct spile_site;
 /*
- * Whether the site is in a module that spile has made: what runs at hits is no place
+ * Whether the site is in a module that spile has built: code that runs at hits is no place
  * for probes. Under spile_session.lock.
  */
 bool spile_modules_is_script(const struct spile_site *site);

@@ -42,7 +42,8 @@ unsigned long spile_module_symbol_address(struct module *module, const char *nam
 	unsigned long address = 0;
 	unsigned int i;
 
-	/* The table of a module that is coming is freed behind its init, after a grace period. */
+	/* The table of a module that is coming is freed after its init and a grace period.
+	 */
 	rcu_read_lock();
 	kallsyms = rcu_dereference_raw(module->kallsyms);
 	for (i = 0; kallsyms && i < kallsyms->num_symtab; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The owner is the user whom a set-uid loader passes as a module parameter, with the
- * rest that it says of the session, else the real user of the process that loads the
- * module. A process that may load modules may pass anything.
+ * The owner is the user that a set-uid loader passes as a module parameter, with the rest
+ * that it says of the session, else the real user of the process that loads the module. A
+ * process that may load modules may pass anything.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

@@ -20,7 +20,7 @@
 #include "session.h"
 
 enum {
-	/* so many kprobes, or those of a second, show what the others take */
+	/* this many kprobes, or those of a second, predict the time of the others */
 	PACE_SITES = 200,
 	LONG_SECONDS = 5,		/* arming that takes longer is announced */
 	SEEN_PART = 8,			/* B is seen in this part of them */
@@ -66,7 +66,7 @@ static struct kprobe_cost registering_cost(unsigned int done, u64 elapsed)
 	second = div_u64(elapsed - READ_ONCE(pace.at[half]), done - (1u << half));
 	growth = second > first ? div_u64((second - first) * 2, done) : 0;
 	cost.growth = min(growth, div_u64(cost.base, MOST_GROWTH));
-	/* Of what was measured the average is kept. */
+	/* Keep the average of the measurements. */
 	cost.base -= min(cost.base, cost.growth * (done / 2));
 	return cost;
 }

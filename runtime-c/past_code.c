@@ -4,8 +4,8 @@
  *
  * Entries stay to the end of the session, as a script may print addresses that it has
  * stored at any time; but there are never more than PAST_MOST pieces of code. Of dropped
- * ones without a number the place stays, so that what is loaded there has one: such
- * places do not overlap, so that there are not many.
+ * ones without a number the place stays, so that code loaded there has one: such places do
+ * not overlap, so that there are not many.
  *
  * Handlers read the lists under RCU; past_lock is for those who change them.
  */
@@ -177,7 +177,10 @@ static void drop_code(struct past_code *code)
 	kvfree_rcu(code, rcu);
 }
 
-/* The place of code that was there, or will not be known: what comes there has a number. */
+/*
+ * The place of unloaded code, or of code that is not remembered: new code there gets a
+ * number.
+ */
 static void keep_place(unsigned long start, unsigned long bytes)
 {
 	struct live_code *place = kmalloc(sizeof(*place), GFP_KERNEL | __GFP_NOFAIL);
@@ -252,7 +255,7 @@ static void number_code(struct module *module, bool of_init)
 	list_add_rcu(&code->link, &live_codes);
 }
 
-/* Takes the number away from what goes. */
+/* Removes the number of code that is unloaded. */
 static u64 take_number(unsigned long start)
 {
 	struct live_code *code = live_code_at(start);
@@ -376,7 +379,7 @@ bool spile_past_code_latest(char *text, unsigned long address)
 {
 	const struct past_code *code, *found = NULL;
 
-	/* Init sections take the place of what was unloaded, and run only once. */
+	/* Init sections are loaded where other code was, and run only once. */
 	list_for_each_entry(code, &past_codes, link)
 		if (address - code->start < code->bytes &&
 		    (!found || (found->of_init && !code->of_init)))

@@ -21,8 +21,8 @@
 struct module;
 
 /*
- * From a module notifier: what comes with this event (COMING: all), and what goes with it
- * (LIVE: the init sections; GOING: all).
+ * From a module notifier: code that is loaded with this event (COMING: all), and code that
+ * is unloaded with it (LIVE: the init sections; GOING: all).
  */
 void spile_past_code_event(unsigned long event, struct module *module);
 
@@ -53,8 +53,8 @@ void spile_past_code_unlock(void);
  */
 bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *until);
 /*
- * Under the lock. The same for what was unloaded last at the address, at any time; init
- * sections come last. For addresses that a script has stored, where no code is now.
+ * Under the lock. The same for the code that was unloaded last at the address, at any time;
+ * init sections come last. For addresses that a script has stored, where no code is now.
  */
 bool spile_past_code_latest(char *text, unsigned long address);
 /*

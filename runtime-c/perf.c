@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * perf events and timer.profile: one event on each CPU (cpu_events.h). Handlers run in
- * NMI for hardware events, in hard interrupts for the kernel's own. A counter has no
- * handler: other probes read it, and it stays until the module goes, for they may still
+ * perf events and timer.profile: one event on each CPU (cpu_events.h). Handlers run in NMI
+ * for hardware events, in hard interrupts for the kernel's own. A counter has no handler:
+ * other probes read it, and it stays until the module is unloaded, because they may still
  * run when it is disarmed.
  */
 #include <linux/irqflags.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files that also compile in user space (format.c, pretty.c, map.c,
- * stats.c, iterate.c and more, for their tests) need from either world:
- * fixed-width types, memory functions, the order of loads and stores, and the
- * little-endian unaligned reads that bytecode is made of.
+ * What the files that also compile in user space (format.c, pretty.c, map.c, stats.c,
+ * iterate.c and more, for their tests) need from either world: fixed-width types, memory
+ * functions, the order of loads and stores, and the little-endian unaligned reads of
+ * bytecode.
  */
 #ifndef SPILE_PORTABLE_H
 #define SPILE_PORTABLE_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Objects as $x$ and $x$$ print them: a description (abi.h, enum
- * spile_pretty_op) is walked twice, once when the record is written, to fetch
- * what the object's string pointers point to (pretty_record.c), and once when
- * it becomes text (here, or in the loader). Both walks visit the pointers in the
- * same order.
+ * spile_pretty_op) is walked twice, once when the record is written, to fetch the strings
+ * that the object points to (pretty_record.c), and once when it becomes text (here, or in
+ * the loader). Both walks visit the pointers in the same order.
  */
 #ifndef SPILE_PRETTY_H
 #define SPILE_PRETTY_H
@@ -20,7 +19,7 @@ enum {
 /* One operation met on a walk. */
 struct spile_pretty_item {
 	unsigned char op;		/* enum spile_pretty_op, never END or REPEAT */
-	bool separator;			/* ", " stands before it: a new element of a REPEAT */
+	bool separator;			/* ", " precedes it: a new element of a REPEAT */
 	unsigned long offset;	/* INTEGER ENUM CHARS STRING_POINTER: from the object's start */
 	const unsigned char *operands;	/* after the op byte */
 	/* LITERAL: of the text at operands + 2; CHARS: of the array; ENUM: of names, operands + 10 */
@@ -32,7 +31,7 @@ struct spile_pretty_walk {
 	unsigned int depth;
 	struct {
 		const unsigned char *body, *body_end, *outer_end;
-		unsigned long base;	/* of the element at hand */
+		unsigned long base;	/* of the current element */
 		__u32 left;		/* elements after it */
 		__u32 stride;
 	} level[SPILE_PRETTY_DEPTH];

@@ -410,8 +410,8 @@ static void remove_files(void)
 }
 
 /*
- * All of them at once: they are in no module. Waits for those that read and write,
- * and closes what they have open.
+ * All of them at once: they are in no module. Waits for those that read and write, and
+ * closes their open files.
  */
 static void disarm_files(struct spile_site *const *sites, unsigned int count)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files of programs that probes are in: found by path, and compared by build-id with
- * what the script was compiled for.
+ * Files of programs that probes are in: found by path, and compared by build-id with the
+ * build that the script was compiled for.
  */
 #include <linux/dcache.h>
 #include <linux/elf.h>
@@ -113,7 +113,7 @@ static unsigned int read_headers(struct file *file, Elf64_Phdr *headers)
 	return count;
 }
 
-/* Like what the kernel's own loader reads (fs/binfmt_elf.c). */
+/* The same as the kernel's own loader reads (fs/binfmt_elf.c). */
 static int check_program(const struct spile_program *program)
 {
 	char expected[SPILE_BUILD_ID_TEXT], there[SPILE_BUILD_ID_TEXT];
@@ -182,7 +182,7 @@ void spile_programs_open(void)
 	unsigned int i;
 
 	for (i = 0; i < spile_script.program_count; i++) {
-		/* It has not been said before. */
+		/* Not reported before. */
 		if (files && files[i].error)
 			files[i].looked = false;
 		if (PTR_ERR_OR_ZERO(spile_program_inode(i)) == -ENOMEM)

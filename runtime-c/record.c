@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Payloads: what a handler puts into a record, or into its CPU's scratch for a
- * string made in the kernel. Parts as abi.h describes them. The caller has
- * reserved the room that script.h names for each part.
+ * Payloads: the data that a handler puts into a record, or into its CPU's scratch for a
+ * string made in the kernel. Parts as abi.h describes them. The caller has reserved the
+ * room that script.h names for each part.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>

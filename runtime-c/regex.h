@@ -8,7 +8,7 @@
 
 #include "script.h"
 
-/* Sources of spile_tagged_regex's moves that are no registers. */
+/* Sources of spile_tagged_regex's moves that are not registers. */
 enum {
 	SPILE_REGEX_HERE = 0xffff,	/* bytes of the string taken so far */
 	SPILE_REGEX_UNSET = 0xfffe,	/* no position: -1 */

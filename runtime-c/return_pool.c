@@ -29,7 +29,7 @@
 
 enum {
 	GROUP = 64,			/* members of a pool */
-	FEW = 8,			/* up to so many are not worth a pool */
+	FEW = 8,			/* up to this many are not worth a pool */
 	/* of a member: each of the pool's instances has room for it */
 	MOST_ENTRY_BYTES = 256,
 };
@@ -44,7 +44,7 @@ struct spile_return_pool {
 /* The data of a pool's kretprobe_instance. */
 struct pool_call {
 	struct spile_site *site;	/* whose call it is */
-	char entry[];			/* what its entry handler has saved */
+	char entry[];			/* values saved by its entry handler */
 };
 
 /*

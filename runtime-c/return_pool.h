@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Many returns by few kretprobes. Under spile_session.lock, but for the hits.
+ * Many returns by few kretprobes. Under spile_session.lock, except for the hits.
  */
 #ifndef SPILE_RETURN_POOL_H
 #define SPILE_RETURN_POOL_H

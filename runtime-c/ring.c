@@ -34,10 +34,10 @@ static_assert(offsetof(struct spile_record, probe) == offsetof(struct spile_reco
 static_assert(offsetof(struct spile_record, time) == offsetof(struct spile_record_head, time));
 
 /*
- * Waking the reader. The first record that a waiting reader has not seen starts
- * a timer, so that it is woken for what a few milliseconds bring together and
- * not for each record (measured: 4000 instead of 400 instructions for one). A
- * ring that is half full, and the end of the session, do not wait.
+ * Waking the reader. The first record that a waiting reader has not seen starts a timer, so
+ * that it is woken for the records of a few milliseconds together and not for each record
+ * (measured: 4000 instead of 400 instructions for one). A ring that is half full, and the
+ * end of the session, do not wait.
  *
  * A handler may be anywhere, in NMI or under the scheduler's own locks, so it
  * only queues an irq_work.
@@ -506,7 +506,7 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 	}
 	/*
 	 * In STOPPED too: a reader that missed STOPPING (it was stopped by SIGSTOP
-	 * while somebody else ended the session) would wait for ever, and rmmod -f for
+	 * while somebody else ended the session) would wait forever, and rmmod -f for
 	 * the reader.
 	 */
 	state = READ_ONCE(spile_session_state);

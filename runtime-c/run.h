@@ -274,7 +274,7 @@ static noinline void spile_run_counting(struct spile_site *site)
 	site->counting(&cpu->context);
 }
 
-/* The same for one that looks at registers: they are no other run's. */
+/* The same for a handler that reads registers: no other run uses them. */
 static noinline void spile_run_counting_by(struct spile_site *site, unsigned long *regs)
 {
 	struct spile_cpu *cpu = spile_this_cpu();
@@ -293,10 +293,10 @@ static noinline void spile_run_counting_by(struct spile_site *site, unsigned lon
 }
 
 /*
- * A hit while the session runs. Any context, preemption off. Interrupts may be on:
- * they wait, because what an interrupt hits while a handler runs would be lost as
- * nested (measured: one in five ticks of a timer probe under a load of prints), and
- * because the locks of the handler would be held for longer.
+ * A hit while the session runs. Any context, preemption off. Interrupts may be on: they
+ * wait, because hits of an interrupt while a handler runs would be lost as nested
+ * (measured: one in five ticks of a timer probe under a load of prints), and because the
+ * locks of the handler would be held for longer.
  */
 static __always_inline bool spile_run_hit(struct spile_site *site, unsigned int kind,
 					  unsigned long *regs, char *entry)

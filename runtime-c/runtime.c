@@ -4,8 +4,8 @@
  * kernel's headers: once takes 1 s, for each file separately 4.5 s (6.1, two cores),
  * and the first script on a kernel waits for it.
  *
- * Each file still includes what it needs, keeps its names distinct, and shares only
- * what its header declares.
+ * Each file still includes what it needs, keeps its names distinct, and shares only its
+ * header's declarations.
  */
 #include "main.c"
 

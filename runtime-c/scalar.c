@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Aggregates that are no arrays. A handler feeds one without a call, and without looking
+ * Aggregates that are not arrays. A handler feeds one without a call, and without looking
  * for its table: what each CPU has of it is always at the same place of that CPU's values.
  */
 #include <linux/build_bug.h>

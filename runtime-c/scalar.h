@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Aggregates that are no arrays, where handlers feed them in place (script.h, spile_feed()). */
+/*
+ * Aggregates that are not arrays, where handlers feed them in place (script.h,
+ * spile_feed()).
+ */
 #ifndef SPILE_SCALAR_H
 #define SPILE_SCALAR_H
 

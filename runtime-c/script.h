@@ -21,8 +21,8 @@ typedef unsigned long long spile_ulong;
 /* A number that is used without a lock: by one load or store. */
 #define spile_single(x) (*(volatile spile_long *)&(x))
 /*
- * The store is visible to other CPUs before this one goes on, as one under a lock: of two CPUs
- * that store and then look at what the other one has stored, at least one sees it.
+ * The store is visible to other CPUs before this one continues, like a store under a lock:
+ * of two CPUs that store and then load the other one's value, at least one sees it.
  */
 #define spile_set_single(x, value) \
 	((void)__atomic_exchange_n(&(x), (spile_long)(value), __ATOMIC_SEQ_CST))
@@ -86,10 +86,12 @@ struct spile_context {
 	/* the probed registers: struct pt_regs as words; 0 in begin, end, timers of user origin */
 	unsigned long *regs;
 	spile_long *counters;		/* this CPU's, spile_script.counter_count of them */
-	/* .return: what the entry handler saved; entry handler: where to save it; else 0 */
+	/* .return: values saved by the entry handler; entry handler: where to save them;
+	 * else 0
+	 */
 	char *entry;
 	const struct spile_probe *probe;/* running */
-	/* What a run can leave to be done; looked at as one, `left`. */
+	/* Work that a run can leave to be done; tested together as `left`. */
 	union {
 		struct {
 			/* enum spile_error; set: unwind to the nearest catch or to the end */
@@ -100,7 +102,7 @@ struct spile_context {
 		};
 		spile_ulong left;
 	};
-	/* What a run begins with; set as one, `begun`. */
+	/* Initial values of a run; set together as `begun`. */
 	union {
 		struct {
 			int actions;	/* statements left until actions.c grants more */
@@ -124,7 +126,7 @@ struct spile_context {
 	spile_ulong record_at;
 	spile_ulong record_limit;
 	unsigned int print_mark;	/* spile_record_head.mark of SPILE_RECORD_PRINT */
-	unsigned int steps;		/* of work that is no statement yet: below SPILE_STEPS */
+	unsigned int steps;		/* work below one statement: less than SPILE_STEPS */
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
 	int next;			/* embedded C used STAP_NEXT */
@@ -139,8 +141,8 @@ struct spile_context {
 };
 
 enum spile_stale {
-	SPILE_STALE_RUN = 1,		/* to forget what the runtime keeps for this run alone */
-	/* to look at conditions: the handler may have changed what they read */
+	SPILE_STALE_RUN = 1,		/* discard data that the runtime keeps for this run only */
+	/* evaluate conditions: the handler may have changed globals that they read */
 	SPILE_STALE_CONDITIONS = 2,
 	SPILE_STALE_LOCKED = 4,		/* to count that it was skipped: a stripe was locked */
 };
@@ -217,7 +219,7 @@ extern const struct spile_family spile_kprobe_family, spile_kretprobe_family, sp
 
 struct spile_timer {
 	spile_ulong period;		/* TIMER: ns; JIFFIES: ticks of the kernel's timer */
-	spile_ulong random;		/* up to so much is added to each period */
+	spile_ulong random;		/* up to this much is added to each period */
 };
 
 struct spile_tracepoint {
@@ -264,7 +266,7 @@ struct spile_uprobe {
 	unsigned int program;		/* index into programs */
 	spile_ulong offset;		/* in the file */
 	spile_ulong address;		/* link-time, of the same byte */
-	spile_ulong counted;		/* in the file: a 16-bit count of those who look; 0: none */
+	spile_ulong counted;		/* in the file: a 16-bit count of the tracers; 0: none */
 	/* the process that it is for; 0: every one; -1: the session's own and its descendants */
 	spile_long pid;
 };
@@ -332,7 +334,7 @@ struct spile_probe {
 	 * of the probe point, or 0: sets filtered where it does not hold. The handler tests it too
 	 */
 	void (*condition)(struct spile_context *c);
-	const unsigned int *condition_locks;	/* as locks: for what it reads */
+	const unsigned int *condition_locks;	/* like locks: of the globals that it reads */
 	unsigned int condition_lock_count;
 	/*
 	 * the handler does nothing but add to counters: it cannot fail, and needs
@@ -353,10 +355,13 @@ struct spile_probe {
 	unsigned int simple;
 	unsigned int entry_simple;
 	unsigned int index;		/* in spile_script.probes */
-	const union spile_constant *constants;	/* what its handler finds with it; 0: nothing */
+	const union spile_constant *constants;	/* of this probe, for a shared handler; 0: none */
 	/* bytes of kernel stack that its handlers take, where these are more than least_stack */
 	unsigned int stack;
-	/* instructions that a run may take, as far as the code tells; without what calls it */
+	/*
+	 * estimated instructions of a run, from the code; without the mechanism that calls
+	 * it
+	 */
 	unsigned int cost;
 	/*
 	 * KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs; KRETPROBE:
@@ -387,7 +392,7 @@ struct spile_fingerprint {
 	unsigned long address;
 	const unsigned char *bytes;
 	unsigned int length;
-	/* what the kernel itself writes over there; in order, apart from each other */
+	/* places that the kernel itself patches; in order, not overlapping */
 	const struct spile_span *patched;
 	unsigned int patched_count;
 };
@@ -415,8 +420,8 @@ struct spile_program {
 };
 
 /*
- * Globals that are arrays or aggregates. An aggregate that is no array is a map
- * without keys. Elements are made at load time; nothing is allocated later.
+ * Globals that are arrays or aggregates. An aggregate that is not an array is a map without
+ * keys. Elements are made at load time; nothing is allocated later.
  */
 enum spile_value_kind {
 	SPILE_VALUE_LONG, SPILE_VALUE_STRING,
@@ -480,10 +485,11 @@ spile_long spile_map_add(struct spile_context *c, const struct spile_map *map,
 spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key,
 			     spile_long delta);
 /*
- * striped: excludes other handlers from all elements in the stripe of this one, which may be
- * absent, to the end of the run, and finds it. At most one of a map; of several maps in the
- * order of their locks, after all other locks. 0: its holder does not let go: the handler must
- * end at once, it is counted as skipped. keys: their texts stay to the end of the run.
+ * striped: excludes other handlers from all elements in the stripe of this one, which may
+ * be absent, to the end of the run, and finds it. At most one of a map; of several maps in
+ * the order of their locks, after all other locks. 0: its holder does not release it: the
+ * handler must end at once, it is counted as skipped. keys: their texts stay to the end of
+ * the run.
  */
 int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct spile_held *held,
 		   const union spile_key *keys);
@@ -499,7 +505,7 @@ static inline void spile_map_release(struct spile_held *held)
 		return;
 	held->holder = SPILE_NONE;
 	/*
-	 * Release: what was written under it; pairs with the cmpxchg() in spile_stripe_try()
+	 * Release: writes under the lock; pairs with the cmpxchg() in spile_stripe_try()
 	 * and the acquire in is_held() of lock.c.
 	 */
 	__atomic_store_n(holder, (struct spile_context *)SPILE_NONE, __ATOMIC_RELEASE);
@@ -753,7 +759,9 @@ struct spile_script {
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
-	/* as string_bytes, of what an array's element has room for; longer texts are elsewhere: */
+	/* like string_bytes, for an element of an array; longer texts are stored
+	 * separately:
+	 */
 	unsigned int slot_bytes;
 	unsigned int kept_bytes;		/* memory for those; 0: slot_bytes is string_bytes */
 	unsigned int stack_frames;		/* MAXBACKTRACE: of a stack, at most SPILE_STACK_FRAMES */
@@ -903,7 +911,7 @@ unsigned int spile_string_length(const char *text);
  */
 enum { SPILE_REGEX_DEAD, SPILE_REGEX_MATCHED };
 struct spile_regex {
-	/* byte -> class: bytes that the pattern does not tell apart */
+	/* byte -> class: bytes that the pattern does not distinguish */
 	const unsigned char *classes;
 	const unsigned short *next;	/* [state * class_count + class]: state after a byte */
 	const unsigned char *at_end;	/* [state]: a string that ends there matches */
@@ -914,7 +922,7 @@ struct spile_regex {
 struct spile_tagged_regex {
 	const unsigned char *classes;
 	const unsigned short *next;
-	const unsigned short *actions;	/* as next: place in moves of what a transition does */
+	const unsigned short *actions;	/* like next: index in `moves` of a transition's moves */
 	/* [state]: place in moves of the tags of a match that ends there; 0: none does */
 	const unsigned short *accept;
 	const unsigned short *at_end;	/* the same at the string's end */
@@ -926,7 +934,7 @@ struct spile_tagged_regex {
 };
 /* 1 if the pattern matches anywhere in s; one step for each byte. */
 int spile_regex_test(const struct spile_regex *regex, struct spile_string s);
-/* The same; matched(), matched_str() and ngroups() then tell where. */
+/* The same; matched(), matched_str() and ngroups() then give the places. */
 int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *regex,
 		      struct spile_string s);
 
@@ -956,7 +964,7 @@ spile_ulong spile_record_time(void);
 /* Makes what lies before `record_at` visible. */
 void spile_record_publish(struct spile_context *c);
 /*
- * As spile_record_begin(), of SPILE_RECORD_PRINT whose payload has exactly so many bytes,
+ * As spile_record_begin(), of SPILE_RECORD_PRINT whose payload has exactly this many bytes,
  * a multiple of 8: without a call where there certainly is room.
  */
 static inline spile_long *spile_print_begin(struct spile_context *c, unsigned int kind,
@@ -1048,7 +1056,7 @@ static inline void spile_frame_leave(struct spile_context *c, char *frame)
 	c->frame = frame;
 }
 
-/* Ends the session: the handler goes on, no other starts. */
+/* Ends the session: the handler continues, no other starts. */
 void spile_exit(struct spile_context *c);
 
 #endif

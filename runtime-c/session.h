@@ -16,7 +16,7 @@
 struct spile_cpu;
 
 /*
- * Written under spile_session.lock, but for the step to STOPPING, which
+ * Written under spile_session.lock, except for the step to STOPPING, which
  * handlers take with cmpxchg. Read by every hit.
  */
 extern int spile_session_state;
@@ -31,11 +31,11 @@ struct spile_session {
 	bool arming;		/* sites are being armed or disarmed; under lock, read without */
 	u32 armed;		/* sites that are armed, for SPILE_INFO; under lock, read without */
 	bool measuring;		/* SPILE_MEASURE is under way; under lock */
-	bool quiet;		/* disarmed, for good; under lock */
+	bool quiet;		/* permanently disarmed; under lock */
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
-	bool kept;		/* goes on when the device is closed; under lock */
+	bool kept;		/* continues when the device is closed; under lock */
 	bool overwrite;		/* meanwhile rings drop the oldest records; under lock */
 	u64 memory_bytes;	/* all that has been allocated; init and SPILE_SETUP write it */
 };

@@ -34,8 +34,8 @@ static void report_failure(const struct spile_site *site, int error)
 	const struct spile_probe *probe = site->probe;
 
 	/*
-	 * Not while hits are counted (budget.c): it is reported when the session
-	 * starts. Sites that were skipped because arming was ended are no error.
+	 * Not while hits are counted (budget.c): it is reported when the session starts.
+	 * Sites that were skipped because arming was ended are not an error.
 	 */
 	if (spile_session_state == SPILE_STATE_READY || spile_arming_ended() ||
 	    spile_program_is_refused(site))
@@ -73,7 +73,7 @@ static void is_armed(struct spile_site *site)
 	site->armed = true;
 	WRITE_ONCE(spile_session.armed, spile_session.armed + 1);
 	if (spile_session_state != SPILE_STATE_READY)
-		/* before, no begin probe has set what it reads */
+		/* before, no begin probe has set the globals that it reads */
 		spile_condition_apply(site);
 }
 
@@ -154,8 +154,8 @@ static void arm_others(int target, unsigned int *left)
 }
 
 /*
- * What is armed behind `target`, when all is: each target that is there, from
- * SPILE_ALL_TARGETS on, then -1, then SPILE_ALL_TARGETS.
+ * The target that is armed after `target`: each present target, from SPILE_ALL_TARGETS on,
+ * then -1, then SPILE_ALL_TARGETS.
  */
 static int next_target(int target)
 {

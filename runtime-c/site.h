@@ -33,12 +33,12 @@ struct spile_site {
 	unsigned int index;		/* in spile_script.probes */
 	/* its handler, if that only counts and may be interrupted: spile_run_counting() */
 	void (*counting)(struct spile_context *c);
-	enum spile_runs runs;		/* what a hit does */
-	enum spile_runs runs_sampled;	/* of a sampled site: what one hit in some does */
+	enum spile_runs runs;		/* how a hit is handled */
+	enum spile_runs runs_sampled;	/* of a sampled site: how the sampled hits are handled */
 	bool sampled;			/* budget.c; set before it is armed */
 	unsigned int counts_at;		/* of its counts in a CPU's memory, bytes */
 	unsigned int counter_at;	/* ADDING: of its counter, the same */
-	long addend;			/* ADDING: what is added there */
+	long addend;			/* ADDING: the number that is added */
 	unsigned long stack_needed;	/* bytes that must be left of the stack: stack_left.h */
 	unsigned long stack_spare;	/* THREAD_SIZE less those */
 	/* NULL for begin, end, error and never, which are not armed */
@@ -131,7 +131,7 @@ void spile_site_unarmed(struct spile_site *site, int error);
 enum { SPILE_ALL_TARGETS = -2 };	/* all there are, and -1 */
 /*
  * Arms every site of a target, until that is to end (arming.h; -1: those that have
- * none). A site that cannot be had is reported with a WARN record and left out. Under
+ * none). A site that cannot be armed is reported with a WARN record and left out. Under
  * spile_session.lock.
  */
 void spile_sites_arm(int target);

@@ -29,7 +29,7 @@ static bool is_own(unsigned long address)
 }
 
 #ifdef SPILE_HAVE_UNWIND_START
-/* The walk has ended with so many frames. */
+/* The walk has ended after this many frames. */
 static void note_depth(struct spile_context *c, struct unwind_state *state, unsigned int count)
 {
 	if (unlikely(count == spile_script.stack_frames) && !unwind_done(state) &&

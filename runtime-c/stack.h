@@ -16,8 +16,8 @@ enum { SPILE_STACK_TEXT = 8192 };	/* bytes of a stack as a string value, before 
  */
 unsigned int spile_stack_kernel(struct spile_context *c, const unsigned long **frames);
 /*
- * The kernel stack of the task at that address, if it is neither running on another CPU
- * nor exiting; 0 frames if it is no task. Unwound anew each time.
+ * The kernel stack of the task at that address, if it is neither running on another CPU nor
+ * exiting; 0 frames if it is not a task. Unwound again each time.
  */
 unsigned int spile_stack_task(struct spile_context *c, unsigned long address,
 			      const unsigned long **frames);

@@ -20,7 +20,7 @@ void spile_stacks_report(void)
 		deep += READ_ONCE(per_cpu(spile_cpus, cpu)->stacks_deep);
 		short_of_text += READ_ONCE(per_cpu(spile_cpus, cpu)->stacks_cut);
 	}
-	/* MAXBACKTRACE below that is what the user wants. */
+	/* A MAXBACKTRACE below that was set by the user. */
 	if (deep && spile_script.stack_frames == SPILE_STACK_FRAMES)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "%llu stacks had more than %u frames: they lack the outermost",

@@ -431,7 +431,7 @@ char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_
 	if (!at)
 		return at;
 	spile_debit(c, spile_stats_bucket_steps(&map->stats));
-	/* Added up where they are aligned, then moved to their place behind the length. */
+	/* Added up where they are aligned, then moved to their place after the length. */
 	if (!spile_stats_collect_buckets(table, number_of(table, keys), (__u64 *)(at + 8)))
 		fail_empty(c);
 	memmove(at + 4, at + 8, bytes);

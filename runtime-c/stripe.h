@@ -10,20 +10,21 @@
 #include "portable.h"
 #include "script.h"
 
-/* holder: the stripe's. claimed: the array's. It is let go of by spile_map_release(). */
+/* holder: the stripe's. claimed: the array's. It is released by spile_map_release(). */
 static inline bool spile_stripe_try(struct spile_context *c, struct spile_context **holder,
 				    const int *claimed)
 {
 	/*
-	 * The store of the holder before the load of `claimed`, and in try_all() the store of
-	 * that before the loads of the holders: of two that come at the same time at least
-	 * one sees the other. cmpxchg() is a full barrier. Pairs with that in
-	 * try_all(), and for what the last holder did with the release in spile_map_release().
+	 * The store of the holder before the load of `claimed`, and in try_all() the store
+	 * of that before the loads of the holders: of two that come at the same time at
+	 * least one sees the other. cmpxchg() is a full barrier. Pairs with that in
+	 * try_all(), and, for the last holder's changes, with the release in
+	 * spile_map_release().
 	 */
 	if (spile_unlikely(READ_ONCE(*holder) != NULL) ||
 	    spile_unlikely(cmpxchg(holder, NULL, c) != NULL))
 		return false;
-	/* Acquire: what the last holder of ALL wrote; pairs with the release in unlock(). */
+	/* Acquire: writes of the last holder of ALL; pairs with the release in unlock(). */
 	if (spile_likely(!smp_load_acquire(claimed)))
 		return true;
 	/* Release: as unlock(). Nothing was written. */

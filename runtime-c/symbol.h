@@ -10,13 +10,13 @@
 /*
  * "NAME+OFFSET/SIZE [MODULE]", with [kernel] for its own, without the size where that is
  * not known (data of modules); "0xADDRESS" where there is no name. `text` has
- * SPILE_SYMBOL_TEXT bytes. Any context. False: it has no name, or is no code.
+ * SPILE_SYMBOL_TEXT bytes. Any context. False: it has no name, or is not code.
  */
 bool spile_symbol_text(char *text, unsigned long address);
 
 /*
- * Answers SPILE_SYMBOL. Process context, without locks of the session: handlers, begin
- * and end probes may run meanwhile. -EINVAL for a flag that is none.
+ * Answers SPILE_SYMBOL. Process context, without locks of the session: handlers, begin and
+ * end probes may run meanwhile. -EINVAL for an invalid flag.
  */
 int spile_symbol_find(struct spile_symbol *symbol);
 

@@ -124,7 +124,7 @@ static long unwrap_ipc(unsigned long *words)
 	}
 }
 
-/* The low half is in words[at], the high one behind it; what follows moves up. */
+/* The low half is in words[at], the high one after it; later arguments move up. */
 static void join_halves(unsigned long *words, unsigned int at)
 {
 	words[at] = (u32)words[at] | words[at + 1] << 32;
@@ -183,7 +183,7 @@ long spile_syscall_unwrap(long number, unsigned long *words)
 	case COMPAT_pwritev:
 	case COMPAT_preadv2:
 	case COMPAT_pwritev2:
-		/* Both halves are arguments there as well; the first alone counts. */
+		/* Both halves are arguments there as well; only the first one counts. */
 		words[3] |= words[4] << 32;
 		break;
 	case COMPAT_lseek:

@@ -3,10 +3,9 @@
  * Values that the return probes of system calls want from the entry (@entry), saved by
  * task and site from sys_enter to sys_exit.
  *
- * A task only searches and writes its own entries; another task can only take a free
- * one. A task that dies in a call leaves its entry behind: exit() and exit_group() are
- * not followed, other cases are rare, and the entry is found again when the task_struct
- * is reused.
+ * A task only searches and writes its own entries; another task can only take a free one. A
+ * task that dies in a call leaves its entry: exit() and exit_group() are not followed,
+ * other cases are rare, and the entry is found again when the task_struct is reused.
  */
 #include <linux/atomic.h>
 #include <linux/hash.h>

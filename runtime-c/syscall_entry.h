@@ -12,7 +12,8 @@ void spile_syscall_entry_exit(void);
 /* All of these: in the task that calls, with interrupts off. */
 
 /*
- * At the entry of a call: runs the site's entry handler, and keeps what it saves until the return.
+ * At the entry of a call: runs the site's entry handler, and keeps the values that it saves
+ * until the return.
  */
 void spile_syscall_save(struct spile_site *site, unsigned long *words);
 /*

@@ -49,7 +49,9 @@ static const struct syscall_name *const syscall_kinds[] = {
 #undef SPILE_NAMES_END
 };
 
-/* The names with | between; what has none in hexadecimal. Bounded: entries of two kinds. */
+/*
+ * The names joined by |; bits without a name in hexadecimal. Bounded: entries of two kinds.
+ */
 unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number,
 				      char *out)
 {

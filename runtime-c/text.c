@@ -38,7 +38,7 @@ void spile_text_number(struct spile_text *text, __u64 value, unsigned int base)
 		spile_text_byte(text, digits[--count]);
 }
 
-/* Bytes of one that is escaped, at most, and the NUL behind them. */
+/* Maximum bytes of an escaped character, and the terminating NUL. */
 enum { ESCAPED_BYTES = 5 };
 
 unsigned int spile_text_escape(char *out, unsigned int bytes, const char *text, unsigned int length)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probes in programs: what is common to entries (uprobe.c), returns (uretprobe.c) and
- * what both need.
+ * Probes in programs: common parts of entries (uprobe.c), returns (uretprobe.c) and what
+ * both need.
  */
 #ifndef SPILE_UPROBE_H
 #define SPILE_UPROBE_H
@@ -35,7 +35,9 @@ struct inode *spile_program_inode(unsigned int program);
 void spile_programs_exit(void);
 /* Before probes are armed: opens all. Under spile_session.lock. */
 void spile_programs_open(void);
-/* Of a site of any kind: its program's file was not to be had, which has been said. */
+/*
+ * Of a site of any kind: its program's file could not be opened, which has been reported.
+ */
 bool spile_program_is_refused(const struct spile_site *site);
 
 /*
@@ -51,8 +53,8 @@ void spile_follow_exit(void);
 int __must_check spile_follow_begin(void);
 
 /*
- * fault_in.c: what the handler is going to read of the process's memory is paged in.
- * `ahead`: of the probe. In the probed task, which may sleep.
+ * fault_in.c: pages in the process's memory that the handler is going to read. `ahead`: of
+ * the probe. In the probed task, which may sleep.
  */
 void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context *c),
 		    unsigned long slide, unsigned long *regs, char *entry);
@@ -61,7 +63,7 @@ void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context 
 struct spile_saved_entry;
 int __must_check spile_uprobe_entry_init(void);
 void spile_uprobe_entry_exit(void);
-/* A place for what is saved of the call with that stack pointer; NULL: there is none. */
+/* A place for the saved values of the call with that stack pointer; NULL: there is none. */
 struct spile_saved_entry *spile_uprobe_entry_take(const struct spile_site *site, unsigned long sp);
 struct spile_saved_entry *spile_uprobe_entry_find(const struct spile_site *site, unsigned long sp);
 void spile_uprobe_entry_forget(struct spile_saved_entry *entry);

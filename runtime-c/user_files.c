@@ -30,8 +30,8 @@
 
 enum {
 	FILE_PROBES = 32,		/* places that an entry may be at */
-	FILE_MAPPINGS = 512,		/* of a process, that are looked at for files to ask for */
-	FILE_ASK_NS = 1000000000,	/* between two times that a file is asked for */
+	FILE_MAPPINGS = 512,		/* of a process, that are searched for files to request */
+	FILE_ASK_NS = 1000000000,	/* between two requests for a file */
 	UNWIND_MOST_PLACES = 8 << 20,
 };
 
@@ -51,7 +51,7 @@ static bool has_key(const struct spile_user_file *file, const struct spile_file_
 	       file->key.generation == key->generation;
 }
 
-/* The entry of the key, which is made if there is none; NULL: it cannot be told now. */
+/* The entry of the key, created if there is none; NULL: not known now. */
 static struct spile_user_file *entry_of(const struct spile_mapping *mapping, unsigned long address)
 {
 	const struct spile_file_key *key = &mapping->key;
@@ -152,7 +152,7 @@ const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 						       struct spile_user_file *file,
 						       unsigned long address)
 {
-	/* Acquire: what it points to; pairs with the cmpxchg in keep_table(). */
+	/* Acquire: the table's contents; pairs with the cmpxchg in keep_table(). */
 	const struct spile_unwind_table *table = smp_load_acquire(&file->table);
 
 	if (unlikely(!table) && request_table(file, address))
@@ -169,7 +169,7 @@ const struct spile_unwind_rule *spile_unwind_rule_at(const struct spile_unwind_t
 
 	if (!count || offset > U32_MAX || (u32)offset < places[0])
 		return NULL;
-	/* places[at] is never behind the offset. */
+	/* places[at] is never after the offset. */
 	while (count > 1) {
 		u32 half = count / 2;
 

@@ -16,7 +16,7 @@ struct spile_cpu;
 struct spile_unwind_table;
 
 struct spile_user_file {
-	/* FILE_FREE, then FILE_TAKEN by one CPU, then FILE_THERE for good (acquire) */
+	/* FILE_FREE, then FILE_TAKEN by one CPU, then FILE_THERE permanently (acquire) */
 	int state;
 	int wanted;			/* SPILE_WANTED reports it; set and taken by xchg */
 	struct spile_file_key key;
@@ -49,7 +49,7 @@ u32 spile_user_file_id(const struct spile_user_file *file);
 /* The file with that number; NULL: none. Any context. */
 struct spile_user_file *spile_user_file_with(u32 id);
 
-/* Its table; NULL: there is none yet, and it is asked for. Owner of the context. */
+/* Its table; NULL: there is none yet, and it is requested. Owner of the context. */
 const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 						       struct spile_user_file *file,
 						       unsigned long address);

@@ -225,7 +225,7 @@ void spile_mapping_path(const struct spile_mapping *mapping, char *out, unsigned
 		if (parent == entry)
 			break;
 		if (!put_name(entry, out, &at)) {
-			/* The rest is not there: it is no path from the root. */
+			/* The rest is missing: the path does not begin at the root. */
 			at += at < end;
 			break;
 		}

@@ -43,9 +43,9 @@ struct spile_mapping {
 	const struct file *file;	/* only to be read by spile_mapping_path() */
 };
 
-/* False if there is none at the address, or it cannot be told. Any context. */
+/* False if there is none at the address, or it is not known. Any context. */
 bool spile_mapping_find(unsigned long address, struct spile_mapping *mapping);
-/* The first that ends behind the address; false as above. Any context. */
+/* The first that ends after the address; false as above. Any context. */
 bool spile_mapping_next(unsigned long address, struct spile_mapping *mapping);
 
 /*

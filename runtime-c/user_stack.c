@@ -62,7 +62,7 @@ static bool locate(struct user_walk *walk)
 	if (i == count) {
 		known = &walk->known[walk->known_count % SPILE_WALK_MAPPINGS];
 		walk->at = NULL;
-		/* What was there is no more, whatever comes. */
+		/* The old contents are invalid from here on. */
 		known->mapping.end = known->mapping.start;
 		if (!spile_mapping_find(code, &known->mapping))
 			return false;
@@ -106,7 +106,7 @@ static bool follow_pointer(struct user_walk *walk)
 	u64 wide[2];
 	u32 words[2];
 
-	/* Stacks grow down: a frame that is not above the last one is none. */
+	/* Stacks grow down: a frame that is not above the last one is invalid. */
 	if (fp < walk->sp || fp % bytes)
 		return false;
 	if (walk->narrow) {
@@ -177,7 +177,10 @@ static bool leave_signal(struct user_walk *walk)
 	return true;
 }
 
-/* `mov $15, %eax; syscall`: what a signal handler returns to, in a libc without tables for it. */
+/*
+ * `mov $15, %eax; syscall`: a signal handler returns there, in a libc without tables for
+ * it.
+ */
 static bool is_restorer(const struct user_walk *walk)
 {
 	static const u8 code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
@@ -358,7 +361,7 @@ unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, un
 	struct user_walk walk = { .cpu = cpu, .pc = pc, .sp = sp, .fp = fp };
 
 	*frames = cpu->user_stack;
-	/* Not the stack that the run has: the next question takes that anew. */
+	/* Not the stack of the run: the next request walks that again. */
 	cpu->stack_kind = SPILE_STACK_NONE;
 	cpu->stack_count = 0;
 	if (!current->mm)

@@ -26,7 +26,7 @@ unsigned int spile_walk_mapping_bytes(void);
  * spile_script.stack_frames steps.
  */
 unsigned int spile_stack_user(struct spile_context *c, const struct spile_user_frame **frames);
-/* The same from these registers on. Taken anew each time. */
+/* The same from these registers on. Walked again each time. */
 unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long sp,
 				   unsigned long fp, const struct spile_user_frame **frames);
 

@@ -119,7 +119,7 @@ impl Reporter {
         self.recorded.push_str(&line);
     }
 
-    /// Records diagnostics, replacing what was recorded before.
+    /// Records diagnostics, replacing earlier ones.
     pub fn record(&mut self, sources: &SourceMap, diagnostics: &[Diagnostic]) {
         self.recorded = diagnostics.iter().map(|diagnostic| self.shown(sources, diagnostic, false)).collect();
     }
@@ -251,7 +251,7 @@ pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A diagnostic's text with stap's words for what it is in front, and the code behind the first line.
+/// A diagnostic's text with stap's word for its kind at the beginning, and the code after the first line.
 fn begun_as_stap(diagnostic: &Diagnostic, text: &str) -> String {
     let Code(code) = diagnostic.code;
     let (ours, theirs) = match diagnostic.severity {

@@ -56,7 +56,7 @@ fn division_can_fail() {
     insta::assert_snapshot!(both("probe begin { x = 7 printf(\"%d\\n\", x / (x - 7)) }"));
 }
 
-/// What is read at a function's entry is locked there, and what its return handler alone uses is not.
+/// Globals read at a function's entry are locked there, and those that only its return handler uses are not.
 #[test]
 fn locks_of_entry_values() {
     let (script, _) = translated(
@@ -91,7 +91,7 @@ fn names_forge_no_line_of_the_module_s_information() {
     }
 }
 
-/// Bytes of scripts stand in comments.
+/// Scripts' text is in comments.
 #[test]
 fn nothing_of_a_script_leaves_its_comment() {
     let apart = regex::Regex::new(r#""(\\.|[^"\\])*"|/\*(?s:.*?)\*/"#).unwrap();
@@ -390,7 +390,7 @@ fn which_settings_commands_depend_on() {
     );
     // A local holds whatever the handler uses.
     assert_eq!(in_commands("global n = 1 probe begin { x = sprintf(\"%d\", n) system(x) }"), [true]);
-    // C of the script keeps what it likes; without commands nothing matters.
+    // C of the script may store anything; without commands it does not matter.
     assert_eq!(
         in_commands(
             "global n = 1 function f() %{ STAP_RETURN(); %} probe begin { f() printf(\"%d\", n) system(\"x\") }"

@@ -2,9 +2,9 @@
 
 //! One section of a 64-bit little-endian ELF file, by its name, and notes as the kernel shows them.
 //!
-//! Files are read with the crate object, as the compiler does it: every number is checked before it is used. It makes the
-//! program 6 KB larger (`read_core` and `elf` alone, optimised for size). Notes in `/sys` stand in no ELF file: they are read
-//! here, without a copy.
+//! Files are read with the crate object, as the compiler does it: every number is checked before it is used. It makes
+//! the program 6 KB larger (`read_core` and `elf` alone, optimised for size). Notes in `/sys` are not in an ELF file:
+//! they are read here, without a copy.
 
 use std::fmt;
 

@@ -32,7 +32,7 @@ pub enum Exit {
     File = 3,
     /// Not permitted: privileges, signatures, lockdown.
     Permission = 4,
-    /// Built for another kernel, or for another build of what is probed.
+    /// Built for another kernel, or for another build of a probed module.
     Mismatch = 5,
     /// The name is taken, or the module is in use.
     Busy = 6,
@@ -85,7 +85,7 @@ pub enum NameOwner {
     Session,
     /// Another module.
     Module,
-    /// Something that is no module: the kernel's own parts with parameters stand there, too.
+    /// Not a module: the kernel's built-in modules with parameters are listed there, too.
     Kernel,
 }
 
@@ -360,7 +360,8 @@ pub enum Error {
         cost: f64,
         /// What `--budget` allows, in percent of the CPUs' time.
         budget: f64,
-        /// What the hits alone cost, without their handlers, in percent of the CPUs' time, where that is why sampling would not help.
+        /// Cost of the hits alone, without their handlers, in percent of the CPUs' time, if sampling would not help
+        /// because of it.
         least: Option<f64>,
     },
     /// A `GLOBAL=VALUE` that does not fit.

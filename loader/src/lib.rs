@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! spilerun: loads a module that spile built, streams what it prints, and takes it out again.
+//! spilerun: loads a module that spile built, streams its output, and removes it.
 //!
 //! One run: [`options`] -> [`module::file`] (the `.ko` and its description) -> [`safety::check`] (refusals, before any harm) ->
 //! [`safety::loaded`] -> [`module::device`] -> [`session`] (one poll loop over [`records`] and [`output`]) -> unloaded,
@@ -107,7 +107,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if status == ExitCode::SUCCESS { status } else { ExitCode::FAILURE }
 }
 
-/// Does what `options` ask for, with the rights of the caller, prints messages, and gives the exit status.
+/// Runs the action of `options` with the rights of the caller, prints messages, and returns the exit status.
 pub fn execute(options: &Options) -> ExitCode {
     match Rights::find(reserved::may_start).and_then(|rights| perform(options, &rights)) {
         Ok(exit) => exit.code(),
@@ -192,7 +192,7 @@ fn starter(options: &Options, rights: &Rights) -> Result<Option<Arc<Starter>>, E
     Ok(Some(Arc::new(starter)))
 }
 
-/// What the user part opens from now on, for good: what the session's output needs, and what it looks at.
+/// The paths that the user part may open from now on: those for the session's output, and those that it reads.
 fn restrict(
     options: &Options,
     description: &file::Description,
@@ -204,7 +204,7 @@ fn restrict(
     }
     let user_stacks = device.info()?.flags & USER_STACKS != 0;
     let outputs = [options.output.as_deref(), options.metrics.as_deref(), options.metrics_socket.as_deref()];
-    // A `%` in a name stands for the time or a number: below the directories that have none in theirs.
+    // A `%` in a name stands for the time or a number: allow the last directory without one.
     let fixed = |path: &&Path| !path.as_os_str().as_bytes().contains(&b'%');
     let directory = |path: &Path| match path.ancestors().skip(1).find(fixed) {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
@@ -224,14 +224,14 @@ fn restrict(
         paths.push((Path::new("/proc/systemtap"), FileAccess::Write));
     }
     if user_stacks {
-        // Programs and libraries, for tables and names: what the caller may read, and nothing else of what root may.
+        // Programs and libraries, for tables and names: those that the caller may read, not all that root may.
         paths.push((Path::new("/"), FileAccess::Read));
     }
     let failed = |error| Error::System { doing: "restricting what can be opened", error };
     landlock::restrict(paths).map(drop).map_err(failed)
 }
 
-/// `-D`: in the process that goes on. The error of the other one is its status.
+/// `-D`: in the process that continues. The error of the other one is its status.
 fn background(options: &Options) -> Result<Result<Option<daemon::Waiting>, Exit>, Error> {
     Ok(match options.daemon.then(daemon::begin).transpose()? {
         Some(daemon::Fork::Parent(exit)) => Err(exit),
@@ -289,7 +289,7 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
     finish(loaded, result)
 }
 
-/// `-A`: goes on with a session that nobody reads. The module itself has the description of its records.
+/// `-A`: continues a session that nobody reads. The module itself has the description of its records.
 fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error> {
     let waiting = match background(options)? {
         Ok(waiting) => waiting,
@@ -317,7 +317,7 @@ fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error>
     };
     match run(device) {
         Ok(end) => finish(Loaded::new(name, rights), Ok(end)),
-        // Whatever goes wrong here is no reason to end what runs there.
+        // No error here is a reason to end the running session.
         Err(error) => {
             rights.leave();
             Err(error)
@@ -325,7 +325,7 @@ fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error>
     }
 }
 
-/// What the options say about what the script may write; `None`: nothing.
+/// The options for the script's writes; `None`: none are given.
 fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Error> {
     if options.gate.is_none() {
         return Ok(None);

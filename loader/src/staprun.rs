@@ -10,7 +10,7 @@ use nix::libc;
 
 /// Where tools look for the program that runs sessions.
 pub const STAPIO: &str = "/usr/lib/systemtap/stapio";
-/// First word: our own options follow, and whoever has started this passes signals on.
+/// First word: our own options follow, and the parent process passes signals on.
 pub const SESSION: &str = "--session";
 
 const VERSION: &str = "5.6";
@@ -20,7 +20,7 @@ pub fn is_name(name: &OsStr) -> bool {
     name == "staprun" || name == "stapio"
 }
 
-/// What a command line asks for.
+/// The action of a command line.
 #[derive(Debug, PartialEq)]
 pub enum Request {
     /// These, as `spilerun` takes them, the program's name first.
@@ -39,7 +39,7 @@ pub fn version() -> String {
     )
 }
 
-/// Options as getopt(3) reads them: a value follows, may stand in the same word, or there is none.
+/// Options as getopt(3) reads them: a value follows, may be in the same word, or there is none.
 #[derive(Clone, Copy, PartialEq)]
 enum OptionArgument {
     Nothing,
@@ -59,7 +59,7 @@ fn takes(letter: u8) -> Option<OptionArgument> {
     })
 }
 
-/// `words` begin with the program's name. Options may stand behind the module; `--` ends them.
+/// `words` begin with the program's name. Options may follow the module; `--` ends them.
 pub fn translate(words: &[OsString]) -> Request {
     let mut options: Vec<OsString> = Vec::new();
     let mut others: Vec<OsString> = Vec::new();
@@ -127,7 +127,7 @@ pub fn translate(words: &[OsString]) -> Request {
     if others.is_empty() && (attach || remove) {
         return Request::Invalid("a module's name is missing".to_string());
     }
-    // They stood behind `--`, and are no options of ours either.
+    // They followed `--`, and are not our options either.
     if !attach && !remove && others.iter().any(|word| word.as_bytes().starts_with(b"-")) {
         arguments.push("--".into());
     }
@@ -146,9 +146,9 @@ pub fn take_name() {
     let _ = unsafe { libc::prctl(libc::PR_SET_NAME, c"stapio".as_ptr()) };
 }
 
-/// The session ends in order when whoever has started this one dies.
+/// The session ends in order when the parent process dies.
 pub fn end_with_parent() {
-    // SAFETY: changes what happens to this process alone.
+    // SAFETY: only affects this process.
     let _ = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) };
 }
 
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(ours("staprun -- -T5"), "staprun -- -T5");
     }
 
-    /// Its -T is no end of the session, and -u, -F, -i have nothing to do.
+    /// Its -T does not end the session, and -u, -F and -i have no effect.
     #[test]
     fn what_has_nothing_to_do_is_left_out() {
         assert_eq!(ours("staprun -u -T 200 -F 5 -i m.ko"), "staprun m.ko");

@@ -38,7 +38,7 @@ void spile_fail_text(struct spile_context *c, const char *format, ...)
 	c->error = SPILE_E_MESSAGE;
 }
 
-/* Nothing ends for want of statements, unless a test says so. */
+/* Nothing ends for lack of statements, unless a test says so. */
 static bool exhausted;
 
 void spile_actions_spent(struct spile_context *c)
@@ -781,7 +781,7 @@ static void histogram_indices(void)
 
 /*
  * Arrays of aggregates on several CPUs: every read merges; a deleted element and
- * one that left a wrapping array begin anew everywhere.
+ * one that left a wrapping array begin again everywhere.
  */
 static void aggregates(void)
 {
@@ -1161,7 +1161,9 @@ static void out_of_statements(void)
 	unload();
 }
 
-/* Without room for a long key there is no element, and a long value is cut; both are counted. */
+/* Without room for a long key there is no element, and a long value is truncated; both are
+ * counted.
+ */
 static void no_room_for_texts(void)
 {
 	static const struct spile_map map = {
@@ -1180,7 +1182,7 @@ static void no_room_for_texts(void)
 	unsigned int i;
 
 	load(&map);
-	/* Three texts of 46 or 47 bytes, each with what stands before it. */
+	/* Three texts of 46 or 47 bytes, each with its prefix. */
 	load_kept(8 + 3 * 64);
 	for (i = 0; i < 30; i += 3) {
 		name_key(&text, i);

@@ -1,5 +1,5 @@
-# Shows: `spile ask` lists and searches questions, explains one, prints its script, compiles it with its options, refuses what it does not take,
-# and runs one in a guest; a file called ask is a script as before.
+# Shows: `spile ask` lists and searches questions, explains one, prints its script, compiles it with its options,
+# refuses invalid ones, and runs one in a guest; a file called ask is a script as before.
 # stdout: ^topics 7$
 # stdout: ^questions [6-9][0-9]$
 # stdout: ^  tcpstates +How long is a connection in each TCP state\? \(a line for each change of state\)$

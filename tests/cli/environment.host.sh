@@ -1,7 +1,7 @@
 # Shows: directories set by environment variables: another library, SystemTap's runtime, temporary files where make cannot work or
 # that do not exist.
 # stdout: ^library: kernel.function\("vfs_read.*from_here
-# stdout: ^runtime: WARNING: SYSTEMTAP_RUNTIME=.*: not used, there is no runtime of spile's in it$
+# stdout: ^runtime: WARNING: SYSTEMTAP_RUNTIME=.*: not used, it contains no runtime of spile$
 # stdout: ^blank: WARNING: TMPDIR=.*/a b: the kernel's make does not take this path, /tmp is used$
 # stdout: ^blank: built.ko$
 # stdout: ^gone: 1 .*TMPDIR=.*/gone: No such file or directory

@@ -1,4 +1,5 @@
-# Shows: programs of bpftrace, translated, print in a guest what they print there; what has no counterpart is an error.
+# Shows: programs of bpftrace, translated, print the same in a guest as with bpftrace; parts without a counterpart are
+# errors.
 # stdout: ^begin 1$
 # stdout: ^open /dev/zero$
 # stdout: ^7 reads of 700 bytes$

@@ -21,7 +21,7 @@
 # script: lock_contention examples/lock_contention.stp
 # script: go tests/examples/go.stp
 # script: every tests/examples/every_malloc.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 240
 # The programs are those of the machine that compiles: other kernels have a system of their own there.
 # guest: 6.1
@@ -95,4 +95,4 @@ shows go '^options: [1-9]'
 # What was given back is not shown, and all lines but the one of the program are folded stacks.
 ! grep -Ev '^looked=0$|^[^;]+(;[^;]+)* [0-9]+$' mallocstacks.out || failed=1
 if cat ./*.err | grep -E 'ERROR|WARNING'; then failed=1; fi
-[ -n "$failed" ] || echo all as told
+[ -n "$failed" ] || echo all as expected

@@ -11,7 +11,7 @@
 # script: packet_way -G port=4321 examples/packet_way.stp
 # script: drops examples/drops.stp
 # script: softirqs examples/softirqs.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 180
 
 ip link set lo up 2>/dev/null || ifconfig lo 127.0.0.1 up
@@ -38,11 +38,11 @@ shows callers '^ +[1-9][0-9]*  .*sock_write_iter'
 shows latency '^[1-9][0-9]* calls, [1-9][0-9]* ns on average, [1-9][0-9]* at the most$'
 shows to_whom '^nc +[0-9]+ 127\.0\.0\.1:[0-9]+ +127\.0\.0\.1:4321 +100000$'
 shows tcpconnect '^nc +[0-9]+ 127\.0\.0\.1:[1-9][0-9]* +127\.0\.0\.1:4321 +begun$'
-# An address that a previous packet had starts anew: the first stage has no time.
+# A reused address starts over: the first stage has no time.
 shows packet_way '^1 taken from the device or loopback +[1-9][0-9]* +- +-$'
 shows packet_way '^3 IP to TCP +[1-9][0-9]* +[1-9]'
 shows packet_way "^4 TCP to the reader's wake-up +[1-9]"
 shows drops '^ +[1-9][0-9]*  tcp_v4_rcv\+0x.* SKB_DROP_REASON_NO_SOCKET$'
 shows softirqs '^NET_RX +[1-9][0-9]* +[0-9]+ +[0-9]+$'
 [ -z "$failed" ]
-echo all as told
+echo all as expected

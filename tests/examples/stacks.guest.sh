@@ -1,7 +1,7 @@
 # Shows: the examples that draw stacks of programs print folded lines, with the functions of a program that has no frame pointers.
 # script: flame -DMAXACTION=1000000 examples/flame.stp
 # script: offwake -DMAXACTION=1000000 examples/offwake.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 90
 
 spilerun flame.ko -c 'stacks spin 2' >flame.out 2>flame.err || { cat flame.err; exit 1; }
@@ -15,4 +15,4 @@ if grep -Ev '^[^;]+(;[^;]+)* [0-9]+$' flame.out offwake.out; then
 	echo 'these are no folded stacks'
 	exit 1
 fi
-echo all as told
+echo all as expected

@@ -15,7 +15,7 @@
 # script: biolatency examples/biolatency.stp
 # script: tasks -DMAXACTION=200000 examples/tasks.stp
 # script: locks -DMAXACTION=200000 examples/locks.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 240
 
 all='execsnoop opensnoop killsnoop oomkill runqlat timers profile threshold cachestat pages biolatency'
@@ -87,4 +87,4 @@ awk '$1 ~ /^[0-9]+$/ && match($0, / [A-Z?] +[0-9]+ +-?[0-9]+  /) { split(substr(
 [ "$(wc -l <ago)" -ge "$processes" ] && sort -n ago | cmp - ago && [ "$(head -n 1 ago)" -ge 0 ] || { echo tasks are not in order; failed=1; }
 shows locks '^ +PID COMMAND +INODE KIND +WAITERS$'
 [ -z "$failed" ]
-echo all as told
+echo all as expected

@@ -1,7 +1,7 @@
 # Shows: the test file system serves attributes, to users too, and fails as configured.
 # modules: lustre
 # stdout: ^user.job="job-42"$
-# stdout: ^all as told$
+# stdout: ^all as expected$
 
 mount_lustre
 getfattr --only-values -n user.job /mnt/file >/dev/null
@@ -20,4 +20,4 @@ rmmod lustre
 insmod /root/variant/lustre.ko
 mount -t lustre none /mnt
 expect 'job-42' getfattr -n user.job /mnt/file
-echo all as told
+echo all as expected

@@ -36,7 +36,7 @@ for turn in $(seq 200); do
 done
 echo "killed $killed of 200"
 echo "modules that differ: $differ"
-# Programs started by a killed run end by themselves; then the next run removes what they wrote.
+# Programs started by a killed run end by themselves; then the next run removes their files.
 sleep 3
 "$SPILE" --disable-cache -r "$RELEASE" -p4 -m other -e 'probe begin { exit() }' >/dev/null
 echo "damaged entries: $("$SPILE" -v -r "$RELEASE" -g -p4 -m killed killed.stp 2>&1 | grep -c damaged)"

@@ -1,5 +1,5 @@
-# Shows: the language server: diagnostics with fixes, completion, hover, signatures, definitions, rename, formatting against a
-# kernel, what is being typed included; settings; the cost of a change; bad messages, and the end of a conversation.
+# Shows: the language server: diagnostics with fixes, completion, hover, signatures, definitions, rename, formatting
+# against a kernel, incomplete scripts included; settings; the cost of a change; bad messages, and the end of a session.
 # stdout: ^steps: [0-9]+$
 # stdout: ^steps: [0-9]+$
 # stdout: ^an index serves$

@@ -1,5 +1,5 @@
 # Shows: SIGINT, SIGTERM and SIGHUP end a script properly: its end probe runs, its module is removed, the status is 0.
-# script: waits waits.stp
+# script: waits idle.stp
 # stdout: ^INT: ready stopped 0$
 # stdout: ^TERM: ready stopped 0$
 # stdout: ^HUP: ready stopped 0$

@@ -1,6 +1,6 @@
 # Shows: exit() ends the session with status 0; the end of the command does, too; a failed command makes it 1.
 # script: hello hello.stp
-# script: waits waits.stp
+# script: waits idle.stp
 # stdout: ^hello goodbye 0$
 # stdout: ^ready guest stopped 0$
 # stdout: ^ready stopped 1$

@@ -3,9 +3,9 @@
 # is ended, and the module is removed.
 # script: ticks ticks.stp
 # limit: 120
-# stdout: ^the process that was started is stopped, the session is killed: its module goes, and spile-root$
-# stdout: ^the session is stopped, spile-root is killed: its module goes, and the session's process$
-# stdout: ^ends in order: [0-9][0-9]*, its module goes$
+# stdout: ^the process that was started is stopped, the session is killed: its module is removed, and spile-root$
+# stdout: ^the session is stopped, spile-root is killed: its module is removed, and the session's process$
+# stdout: ^ends in order: [0-9][0-9]*, its module is removed$
 
 approve ./*.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
@@ -49,7 +49,7 @@ kill -s KILL "$session"
 unloaded ticks
 none spile-root spile-guard
 [ "$(alive suid | head -n 1)" = "$parent" ]
-echo the process that was started is stopped, the session is killed: its module goes, and spile-root
+echo the process that was started is stopped, the session is killed: its module is removed, and spile-root
 kill -s KILL "$parent"
 wait $su || true
 rm mine
@@ -60,7 +60,7 @@ kill -s STOP "$session"
 kill -s KILL "$(alive spile-root)"
 unloaded ticks
 none suid spile-guard
-echo "the session is stopped, spile-root is killed: its module goes, and the session's process"
+echo "the session is stopped, spile-root is killed: its module is removed, and the session's process"
 
 rm mine
 session=$(su usr -c 'suid -D ticks -o mine')
@@ -68,4 +68,4 @@ wait_for mine tick
 kill -s INT "$session"
 unloaded ticks
 none suid spile-root spile-guard spile-start
-echo "ends in order: $session, its module goes"
+echo "ends in order: $session, its module is removed"

@@ -7,7 +7,7 @@
 # stdout: ^spile-guard: all refused$
 # stdout: ^suid: all refused$
 # stdout: ^spile-start: all refused$
-# stdout: ^the session goes on$
+# stdout: ^the session continues$
 # stdout: ^with suid_dumpable 1: spile-root all refused$
 # stdout: ^with suid_dumpable 1: spile-guard all refused$
 # stdout: ^with suid_dumpable 1: suid all refused$
@@ -42,7 +42,7 @@ for name in spile-root spile-guard suid spile-start; do
 done
 lines=$(wc -l <mine)
 sleep 1
-[ "$(wc -l <mine)" -gt "$lines" ] && echo the session goes on
+[ "$(wc -l <mine)" -gt "$lines" ] && echo the session continues
 ends
 echo 1 >/proc/sys/fs/suid_dumpable
 begin

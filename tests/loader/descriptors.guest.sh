@@ -15,7 +15,7 @@
 # stdout: ^spile-guard: uid 0 0 0 0, groups none, in /, files 5, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077$
 # stdout: ^signals to it: 1 1$
 # stdout: ^session: its files 1, debugger: .*Operation not permitted
-# stdout: ^frozen: its module goes$
+# stdout: ^frozen: its module is removed$
 # stdout: ^written: 3 .*open for writing
 # stdout: ^written no more: 0$
 
@@ -96,7 +96,7 @@ echo "session: its files $files, debugger: $(as usr "strace -p $session" 2>&1 | 
 echo 1 >/sys/fs/cgroup/theirs/cgroup.freeze
 kill -s KILL "$session"
 unloaded ticks
-echo frozen: its module goes
+echo frozen: its module is removed
 echo 0 >/sys/fs/cgroup/theirs/cgroup.freeze
 umount /sys/fs/cgroup
 

@@ -1,6 +1,7 @@
-# Shows: a module whose description lies (another's name, slashes and control characters, counts and lengths of anything, a global
-# twice, and mixtures of these) is refused with a message, or is a session that harms nobody: run by root, by spiledev, and approved
-# and run by spileusr. Other sessions go on, nothing of it reaches a terminal as it is, no module stays.
+# Shows: a module whose description lies (another's name, slashes and control characters, counts and lengths of
+# anything, a global twice, and mixtures of these) is refused with a message, or is a session that harms nobody: run by
+# root, by spiledev, and approved and run by spileusr. Other sessions continue, nothing of it reaches a terminal
+# unescaped, no module stays.
 # script: ticks ticks.stp
 # script: other ticks.stp
 # limit: 300
@@ -13,7 +14,7 @@
 # stdout: ^its title: 0 0 0$
 # stdout: ^what it says is escaped: .*\\n.*\\x1b
 # stdout: ^at random: [0-9]+ run, [1-9][0-9]* refused$
-# stdout: ^the other session goes on: 0$
+# stdout: ^the other session continues: 0$
 
 approve ./*.ko
 printf 'spileusr:x:601:usr,two\nspiledev:x:603:dev\n' >>/etc/group
@@ -26,7 +27,7 @@ present=$!
 cp "$here/ticks.ko" sound.ko
 chmod 644 sound.ko
 control=$(printf '[\001-\010\013-\037\177]')
-# judge: what the last command has said is fit for a terminal, its status $s valid, and its module gone.
+# judge: the last command's output is fit for a terminal, its status $s valid, and its module gone.
 judge() {
 	case $s in
 	[0-9] | 124 | 130) ;;
@@ -95,6 +96,6 @@ for turn in $(seq 25); do
 	done
 done
 echo "at random: $ran run, $refused refused"
-echo "the other session goes on: $(status two suid -d other)"
+echo "the other session continues: $(status two suid -d other)"
 gone other
 kill $present

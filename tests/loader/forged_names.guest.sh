@@ -1,5 +1,6 @@
 # Shows: a process name with newlines and terminal control characters cannot forge a line in the loader's messages, on
-# standard error, in a file, in the kernel's log and in --stats=json; what a script prints stays as it is, and is escaped with --escape.
+# standard error, in a file, in the kernel's log and in --stats=json; a script's output is unchanged, and escaped with
+# --escape.
 # script: forged_names -g forged_names.stp
 # limit: 60
 # status: 0

@@ -63,7 +63,7 @@ damaged=0
 for turn in 1 2 3 4 5 6; do
 	lie $((turn % 2 * 16))
 	status spilerun -A hostile
-	! grep -qE "a record cannot be read|held what is no record" err || damaged=$((damaged + 1))
+	! grep -qE "a record cannot be read|held data that is not a record" err || damaged=$((damaged + 1))
 done
 [ $damaged -gt 0 ] && echo "rings: $turn sessions, some records damaged"
 for turn in $(seq 12); do

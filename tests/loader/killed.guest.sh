@@ -55,7 +55,7 @@ echo "on the way in: 15 kills, nothing left"
 loads() { exec spilerun --keep --append -o log "$@"; }
 killed_often 15
 gone steady
-if grep 'records were lost\|may be there already' err; then exit 1; fi
+if grep 'records were lost\|may be repeated' err; then exit 1; fi
 grep -v '^line [0-9]* x\{80,\}$\|^ready$\|^written [0-9]*$' log >odd || true
 [ ! -s odd ] || { head -n 3 odd; exit 1; }
 sed -n 's/^line \([0-9]*\) .*/\1/p' log >numbers
@@ -77,7 +77,7 @@ sort -n -u numbers >once
 written=$(sed -n 's/^written //p' log)
 seq "$written" | cmp - once
 twice=$(($(wc -l <numbers) - $(wc -l <once)))
-told=$(sed -n 's/.*the next \([0-9]*\) lines may be there already$/\1/p' err | awk '{ sum += $1 } END { print sum + 0 }')
+told=$(sed -n 's/.*the next \([0-9]*\) lines may be repeated$/\1/p' err | awk '{ sum += $1 } END { print sum + 0 }')
 [ "$twice" -le "$told" ] || { echo "twice $twice, told $told"; exit 1; }
 echo "pipe: 6 kills, none missing, told"
 

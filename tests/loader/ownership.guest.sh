@@ -1,7 +1,7 @@
 # Shows: a session belongs to the user who started it: only root can attach to another's, and commands of the script are run with
 # its owner's rights or not at all, not if the owner has set string globals; other users cannot use the device, however they got a
 # descriptor; file capabilities are refused.
-# script: asks asks.stp
+# script: asks system_commands.stp
 # limit: 120
 # stdout: ^set by usr: 0, nothing run: .*globals were given other values
 # stdout: ^root attaches: nothing run by root: .*the session belongs to another user

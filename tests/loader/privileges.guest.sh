@@ -10,7 +10,7 @@
 # stdout: ^usr: while it is read: 6 6, cannot switch: 4$
 # stdout: ^usr: may look$
 # stdout: ^usr: environment without effect: 5001$
-# stdout: ^usr: killed, and its module goes$
+# stdout: ^usr: killed, and its module is removed$
 # stdout: ^sys: ends it$
 # stdout: ^sys: elsewhere 4 3 4 4: .*there is no certificate in /etc/spile/keys
 # stdout: ^dev: runs anything$
@@ -69,7 +69,7 @@ wait_for killed tick
 kill -KILL "$(session_of 5001)"
 for tenth in $(seq 50); do loaded ticks || break; sleep 0.1; done
 gone ticks
-echo usr: killed, and its module goes
+echo usr: killed, and its module is removed
 
 as usr 'suid -L ticks' >/dev/null 2>err
 [ "$(status sys suid -d ticks)" = 0 ]

@@ -13,7 +13,7 @@
 # stdout: ^still running, whatever its files are$
 # stdout: ^damaged configuration: 2 .*line 1: no such key
 # stdout: ^attached without a file, with the old configuration$
-# stdout: ^closed output: 8 .*nobody reads the output any more; the session goes on without a reader .spilerun -A ticks.
+# stdout: ^closed output: 8 .*nobody reads the output any more; the session continues without a reader .spilerun -A ticks.
 # stdout: ^between two loaders: .*no loader reads it: systemctl start spile@ticks.service attaches to it
 # stdout: ^none missing$
 # stdout: ^full: 8 No space left on device.*, read-only: 8 Read-only file system.*, as before$

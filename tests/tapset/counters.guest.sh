@@ -2,7 +2,7 @@
 # after.
 # modules: sd_mod scsi_debug
 # script: counters tests/tapset/counters.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 120
 
 ifconfig lo 127.0.0.1 up
@@ -67,4 +67,4 @@ END {
 	print seen " counters agree"
 	exit wrong
 }' outer_before inner_before inner_after outer_after counters.out || { cat counters.out counters.err; exit 1; }
-echo 'all as told'
+echo 'all as expected'

@@ -1,4 +1,5 @@
-# Shows: example scripts of Debian's systemtap-doc: each runs in a guest under a small load, and prints what its description promises.
+# Shows: example scripts of Debian's systemtap-doc: each runs in a guest under a small load, and prints the output that
+# its description promises.
 # stdout: ^[0-9]+ of [0-9]+ print what they promise; at least 60 have to$
 # limit: 900
 

@@ -3,7 +3,7 @@
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # modules: lustre
 # dmesg: stap lu_5642: JOBID 4711: getfattr\([0-9]+\) got EIO, changing to EAGAIN \(inode 0x[0-9a-f]+\)
-# stdout: ^all as told$
+# stdout: ^all as expected$
 
 mount_lustre
 start_armed lu_5642 'LU-5642 stap started. Press ^C to exit'
@@ -24,4 +24,4 @@ gone lu_5642
 expect 'Input/output error' as_user getfattr -n user.job /mnt/file
 [ "$(cat lu_5642.out)" = 'LU-5642 stap started. Press ^C to exit' ]
 [ ! -s lu_5642.err ] || { cat lu_5642.err; exit 1; }
-echo all as told
+echo all as expected

@@ -2,7 +2,7 @@
 # at the start of the session and when the module is loaded later; the right one is accepted, also with another script's probe in
 # the same function.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
-# script: refills tests/workaround/refills.stp
+# script: refills tests/workaround/refill_calls.stp
 # modules: lustre
 # limit: 60
 # stdout: ^refused 5: WARNING: lustre: the code of "ll_xattr_cache_refill" is not what the script was compiled for .at .0x[0-9a-f]* there is 90, not f7.: it has been patched, or the file was edited; nothing is armed there$

@@ -2,7 +2,7 @@
 # not; it is accepted when the patch is removed. If a live patch is loaded later, the probed function that it replaces is
 # reported.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
-# script: refills tests/workaround/refills.stp
+# script: refills tests/workaround/refill_calls.stp
 # script: elsewhere -g tests/workaround/other_function.stp
 # modules: lustre
 # guest: debian

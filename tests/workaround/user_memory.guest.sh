@@ -1,8 +1,9 @@
-# Shows: with --dry-run nothing is written to a process's memory by the library's functions, C, or a program's variables; no signal is
-# sent, and panic() does not stop the machine; each is counted and told; enforced, they write.
+# Shows: with --dry-run nothing is written to a process's memory by the library's functions, C, or a program's
+# variables; no signal is sent, and panic() does not stop the machine; each is counted and reported; enforced, they
+# write.
 # script: user_memory -g user_memory.stp
 # stdout: ^observed: /tmp/aaaa$
-# stdout: ^the machine goes on, user int copy fault at 0x0
+# stdout: ^the machine continues, user int copy fault at 0x0
 # stdout: ^the program ends well: 0$
 # stdout: ^told$
 # stdout: ^enforced: /tmp/xyze$

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Reads files whose contents come from outside without following them for ever: a device or pipe in a directory of
+//! Reads files whose contents come from outside without following them forever: a device or pipe in a directory of
 //! scripts, a file that never ends.
 
 use std::fs::File;

@@ -11,15 +11,20 @@ use super::lexer::Token;
 /// A probe with its points.
 #[derive(Clone, Debug)]
 pub struct Probe {
+    /// Its probe points.
     pub points: Vec<Point>,
+    /// The expression between slashes, if any.
     pub filter: Option<Expr>,
+    /// The statements of its handler.
     pub body: Vec<Statement>,
 }
 
 /// One probe point, as written: `kprobe:vfs_read`.
 #[derive(Clone, Debug)]
 pub struct Point {
+    /// As written, without blanks around it.
     pub text: String,
+    /// Its place in the program.
     pub span: Span,
 }
 
@@ -68,10 +73,12 @@ pub enum Statement {
     Declare,
 }
 
-/// An expression and where it stands.
+/// An expression with its position.
 #[derive(Clone, Debug)]
 pub struct Expr {
+    /// Its kind and operands.
     pub kind: ExprKind,
+    /// Its place in the program.
     pub span: Span,
     /// The number of expressions inside each other.
     depth: usize,

@@ -17,7 +17,7 @@ pub enum Problem {
     Syntax {
         /// What is expected, or what is wrong.
         message: String,
-        /// Of what was found.
+        /// Of the text that was found.
         span: Span,
     },
     /// bpftrace has it, and scripts have nothing that does the same.

@@ -14,6 +14,7 @@ use super::lexer::{Lexer, is_of_name};
 /// A probe whose filter and body are not parsed yet.
 #[derive(Clone, Debug)]
 pub struct Item {
+    /// Its probe points.
     pub points: Vec<Point>,
     /// Between its slashes.
     pub filter: Option<Range<usize>>,
@@ -84,7 +85,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Skips a text in braces, which begins here; `start` is where what it belongs to begins.
+    /// Skips a text in braces, which begins here; `start`: the beginning of the item that it belongs to.
     fn block(&mut self, start: usize) -> Result<Range<usize>, Problem> {
         let begin = self.0.at;
         let mut depth = 0_usize;

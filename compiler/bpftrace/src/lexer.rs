@@ -108,16 +108,21 @@ impl Depth {
 
 /// Reads a text from a position on; the splitter uses it too.
 pub struct Lexer<'a> {
+    /// The program's file.
     pub file: FileId,
+    /// The program's text.
     pub text: &'a str,
+    /// The position, in bytes.
     pub at: usize,
 }
 
 impl<'a> Lexer<'a> {
+    /// The text from the position on.
     pub fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
+    /// A syntax error from `start` to the position.
     pub fn syntax(&self, message: impl Into<String>, start: usize) -> Problem {
         Problem::Syntax { message: message.into(), span: Span::new(self.file, start, self.at.max(start)) }
     }
@@ -163,7 +168,7 @@ impl<'a> Lexer<'a> {
             _ => {
                 let operator = OPERATORS.iter().chain(&[":", "."]).find(|operator| self.rest().starts_with(**operator));
                 self.at += operator.map_or(first.len_utf8(), |operator| operator.len());
-                Token::Word(operator.ok_or_else(|| self.syntax("this is no part of the language", start))?)
+                Token::Word(operator.ok_or_else(|| self.syntax("this is not part of the language", start))?)
             }
         };
         Ok(Some(token))

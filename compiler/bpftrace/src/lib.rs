@@ -4,7 +4,7 @@
 //!
 //!     text -> items (probes, each with points, filter and body) -> tokens -> syntax tree -> script text
 //!
-//! The common part of the language is translated, as bpftrace 0.17 to 0.23 have it (bpftrace(8)). What has no counterpart
+//! The common part of the language is translated, as in bpftrace 0.17 to 0.23 (bpftrace(8)). What has no counterpart
 //! is an error that says so. No kernel is asked: names of functions and members are copied, and checked when the script
 //! is compiled.
 
@@ -30,7 +30,7 @@ use spile_source::diagnostic::Diagnostic;
 ///
 /// # Errors
 ///
-/// Diagnostics in the order of the text: what cannot be parsed, or else what has no counterpart in a script.
+/// Diagnostics in the order of the text: syntax errors, or else parts without a counterpart in a script.
 pub fn translate(
     file: FileId,
     program: &str,

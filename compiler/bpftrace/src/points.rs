@@ -5,10 +5,12 @@
 use super::ast::Point;
 use super::error::Problem;
 
-/// A probe point of a script, and what its handler can use.
+/// A probe point of a script, and the variables that its handler can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Translated {
+    /// The probe point's text.
     pub text: String,
+    /// The kind of place, which determines the variables.
     pub place: Place,
 }
 

@@ -284,7 +284,7 @@ pub struct Place {
     pub target: TargetId,
     /// None for the kernel.
     pub symbol: Option<String>,
-    /// Link-time address of the kernel, or bytes from the symbol on; wraps around for what is before the symbol.
+    /// Link-time address of the kernel, or bytes from the symbol on; wraps around for places before the symbol.
     pub address: u64,
 }
 
@@ -432,7 +432,7 @@ pub struct Print {
     pub pieces: Vec<PrintPiece>,
 }
 
-/// A part of what a print writes.
+/// A part of a print's output.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a print has about as many directives as literals: boxes save nothing")]
 pub enum PrintPiece {

@@ -48,12 +48,12 @@ impl DebugInfo {
         }
     }
 
-    /// Whether there is a symbol table alone: nothing but where functions begin.
+    /// Whether there is only a symbol table: nothing but the entries of functions.
     pub fn is_symbols(&self) -> bool {
         self.0.form() == Form::Symbols
     }
 
-    /// Whether there is BTF alone: types and prototypes are known, and nothing of inlined functions, lines and locals.
+    /// Whether there is only BTF: types and prototypes are known, but no inlined functions, lines and locals.
     pub fn is_btf(&self) -> bool {
         self.0.form() == Form::Btf
     }
@@ -157,7 +157,7 @@ impl DebugInfo {
         self.0.calls(id)
     }
 
-    /// The same for the function's bodies alone: calls made after the function itself has been called.
+    /// The same for only the function's bodies: calls made after the function itself has been called.
     pub fn calls_of_bodies(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
         self.0.calls_of_bodies(id)
     }
@@ -234,7 +234,7 @@ impl DebugInfo {
         self.0.find_type_named(name)
     }
 
-    /// C spelling of the type. `...` stands for what damage or too much nesting hides.
+    /// C spelling of the type. `...` replaces parts that are damaged or nested too deeply.
     pub fn type_name(&self, id: TypeId) -> String {
         self.0.type_name(id)
     }

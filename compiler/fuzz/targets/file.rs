@@ -150,7 +150,7 @@ impl Damaged<'_, '_> {
                 let keep = self.file.len() * self.choices.of(256) / 256;
                 self.file.truncate(keep.max(HEADER));
             }
-            // Numbers of variable length that go on, and large ones of four bytes.
+            // Numbers of variable length that do not end, and large ones of four bytes.
             8 => {
                 let (at, byte) = (self.place(), [0x80, 0xff][self.choices.of(2)]);
                 let count = 1 + self.choices.of(12);
@@ -169,7 +169,7 @@ impl Damaged<'_, '_> {
     }
 }
 
-/// As files are packed, some with damage behind.
+/// Packed like real files, some damaged afterwards.
 fn packed(file: Vec<u8>, choices: &mut Choices) -> Vec<u8> {
     let how = choices.byte();
     if how < 240 {
@@ -220,7 +220,7 @@ pub fn made(bytes: &[u8]) -> Vec<u8> {
     packed(file, &mut choices)
 }
 
-/// As what the compiler opens, and as a module for the loader and its root part.
+/// As a file for the compiler, and as a module for the loader and its root part.
 pub fn file(bytes: &[u8]) {
     let made = made(bytes);
     let unpacked = match debuginfo::raw::unpacked(&made) {

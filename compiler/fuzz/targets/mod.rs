@@ -16,7 +16,7 @@ mod real;
 mod root_part;
 pub mod scripts;
 
-/// A reader and what it is given.
+/// A reader and its input.
 pub struct Target {
     pub name: &'static str,
     /// Tries the bytes.
@@ -91,7 +91,7 @@ pub fn input(random: &mut Random, seeds: &[Vec<u8>], longest: usize) -> Vec<u8> 
     bytes
 }
 
-/// Bytes as decisions: each is read once, and behind the last come zeros.
+/// Bytes as decisions: each is read once, and zeros follow the last.
 pub struct Choices<'b>(&'b [u8]);
 
 impl<'b> Choices<'b> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Object files and what is in them: ELF, DWARF, BTF, indexes, and packed files.
+//! Object files and their contents: ELF, DWARF, BTF, indexes, and packed files.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -96,7 +96,7 @@ pub fn elf_seeds() -> Vec<Vec<u8>> {
     let text = whole.windows(64).position(|bytes| bytes == [0x90; 64]).unwrap_or(0);
     let mut small = whole.clone();
     small.drain(text..text + elf::CODE.1 as usize - 64);
-    // What lies behind has moved: the sections' places, and the table's.
+    // Later parts have moved: the sections, and the table.
     let moved = elf::CODE.1 - 64;
     let mut shift = |at: usize| {
         let Some(word) = small.get(at..at + 8).and_then(|word| word.try_into().ok()).map(u64::from_le_bytes) else {

@@ -61,7 +61,7 @@ pub enum Error {
         said: String,
     },
     /// The guest did not start its script within this time.
-    #[error("the guest did not come up within {} s{}", limit.as_secs(), end_of(console))]
+    #[error("the guest did not boot within {} s{}", limit.as_secs(), end_of(console))]
     Boot {
         /// The time limit.
         limit: Duration,

@@ -15,7 +15,7 @@ const PROMPT: &[u8] = b"(qemu) ";
 const ANSWER: Duration = Duration::from_secs(5);
 /// The keys: all messages to the console; where the CPUs are; tasks that are blocked; timers; all tasks.
 const KEYS: [&str; 5] = ["9", "l", "w", "q", "t"];
-/// After each key: what it asks for is printed at the speed of a serial port.
+/// After each key: the report is printed at the speed of a serial port.
 const PRINTING: Duration = Duration::from_secs(3);
 
 /// The connections to qemu's monitor and to the kernel's console.
@@ -68,7 +68,7 @@ fn converse(mut monitor: &UnixStream, command: &str) -> io::Result<String> {
     monitor.set_read_timeout(Some(Duration::from_millis(100)))?;
     let mut said = Vec::new();
     let mut buffer = vec![0; 64 << 10];
-    // The banner and the prompt, or what a command that took too long has said.
+    // The banner and the prompt, or the output of a command that took too long.
     let _ = monitor.read(&mut buffer);
     monitor.write_all(format!("{command}\n").as_bytes())?;
     while !answer_of(&said).is_some_and(|answer| answer.ends_with(PROMPT)) {

@@ -75,7 +75,7 @@ impl Described {
             if name.is_empty() || section.starts_with(".debug_") {
                 continue;
             }
-            // Their offsets are in what is compared as a set.
+            // Their offsets are part of the set that is compared.
             let value = if section == ".modinfo" { 0 } else { symbol.address() };
             let SymbolFlags::Elf { st_info, st_other } = symbol.flags() else { continue };
             let text = format!("in {section} at {value:#x}, {} bytes, info {st_info:?}, {st_other:?}", symbol.size());

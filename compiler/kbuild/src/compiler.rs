@@ -130,7 +130,7 @@ fn on_path(command: &str) -> Option<PathBuf> {
     which::which(command).ok()
 }
 
-/// The program's file, identified by what an upgrade changes.
+/// The program's file, identified by attributes that an upgrade changes.
 fn identity(command: &str) -> String {
     let file = on_path(command).and_then(|file| file.canonicalize().ok()).unwrap_or_else(|| PathBuf::from(command));
     let state = std::fs::metadata(&file)

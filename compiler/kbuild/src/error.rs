@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// The kernel's build directory is not installed.
-    #[error("no headers of kernel {release} to build modules with")]
+    #[error("the headers of kernel {release}, which modules are built with, are not installed")]
     NoHeaders {
         /// The kernel's release.
         release: String,
@@ -16,13 +16,13 @@ pub enum BuildError {
         looked: PathBuf,
     },
     /// The headers are not installed, and this script needs more than the stored recipe.
-    #[error("kernel {release} has no headers here, which C in a script (%{{ %}}) and --kbuild need")]
+    #[error("the headers of kernel {release} are not installed; C in a script (%{{ %}}) and --kbuild need them")]
     NeedsHeaders {
         /// The kernel's release.
         release: String,
     },
     /// The headers are not installed, and the compiler is not the one that compiled the cached runtime.
-    #[error("kernel {release} has no headers here, and its runtime was compiled by another compiler")]
+    #[error("the headers of kernel {release} are not installed, and its runtime was compiled by another compiler")]
     OtherCompiler {
         /// The kernel's release.
         release: String,
@@ -96,13 +96,13 @@ impl BuildError {
                 vec![
                     format!("looked at {}", looked.display()),
                     format!("Debian's package is linux-headers-{release}"),
-                    "a script is compiled without them if the cache has the runtime of this kernel, from when they were here"
+                    "a script is compiled without them if the cache has the runtime of this kernel, compiled when they were installed"
                         .into(),
                 ]
             }
             BuildError::NeedsHeaders { release } => vec![format!("Debian's package is linux-headers-{release}")],
             BuildError::OtherCompiler { release, recorded, version } => vec![
-                format!("the runtime was compiled by {recorded}, here is {version}"),
+                format!("the runtime was compiled by {recorded}, this compiler is {version}"),
                 format!("Debian's package of the headers is linux-headers-{release}"),
             ],
             BuildError::NoMake => vec!["Debian's package is make".into()],

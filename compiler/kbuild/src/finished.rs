@@ -141,7 +141,7 @@ fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether `inputs` alone determines what these points resolve to: not if files are found by a pattern.
+/// Whether only `inputs` determine how these points are resolved: not if files are found by a pattern.
 pub fn is_decided<'a>(points: impl IntoIterator<Item = &'a str>) -> bool {
     let by_pattern = |point: &str| {
         let path = point.strip_prefix("process(\"").and_then(|rest| rest.split('"').next());

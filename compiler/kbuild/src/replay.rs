@@ -121,7 +121,7 @@ pub(super) fn follow_with(
     Ok(ReplayedModule { module, embedded_cached, headers, whole, stages })
 }
 
-/// Writes what the objects in `work` use of the runtime's object.
+/// Writes the parts of the runtime's object that the objects in `work` use.
 pub(super) fn write_used(plain: &[u8], work: &Path, embedded: bool) -> Result<(), String> {
     let objects = ["script.o", "embedded.o"].into_iter().take(if embedded { 2 } else { 1 });
     let read = |object: &str| make::read(&work.join(object)).map_err(|error| error.to_string());

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The C of one module.
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// The script's C, which includes `script.h` alone.
+    /// The script's C, which includes only `script.h`.
     pub script: String,
     /// Embedded C, which includes kernel headers; None if the script has none.
     pub embedded: Option<String>,
@@ -35,7 +35,7 @@ pub struct Request {
     pub verbosity: u8,
 }
 
-/// Called with what is going on, for interactive users.
+/// Called with the current step, for interactive users.
 pub type ReportProgress<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// Called with a finished step and its time.

@@ -21,7 +21,7 @@ use super::{BuildError, ReportProgress, Request, replay};
 
 /// Where the files are, below the work directory.
 const DIRECTORY: &str = "build-directory";
-/// Part of the entry: what the compiler says its version is.
+/// Part of the entry: the compiler's version text.
 const COMPILER: &str = "compiler";
 
 /// Stores a recipe that needs no headers. Nothing is stored for a recipe that leaves modules to Kbuild.
@@ -89,7 +89,7 @@ fn by(
     stages.push(("runtime".into(), started.elapsed()));
     Ok(Built {
         module: made.module,
-        notes: vec!["runtime: cached; the kernel's headers are not here".into()],
+        notes: vec!["runtime: cached; the kernel's headers are not installed".into()],
         warnings: Vec::new(),
         inputs: Vec::new(),
         stack: stack_usage(work),
@@ -121,7 +121,7 @@ fn key(request: &Request, runtime: &Runtime) -> Key {
     Key::new(hash)
 }
 
-/// First line of what the compiler says of its version. None: it is not here.
+/// First line of the compiler's version text. None: it is not installed.
 fn version(command: &str) -> Option<String> {
     let output = Command::new(command).arg("--version").output().ok().filter(|output| output.status.success())?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_string)

@@ -51,7 +51,7 @@ pub fn check(workspace: &Workspace, name: &str, text: &str) -> Checked {
     checked
 }
 
-/// `#! /usr/bin/stap -g`: who runs the script gets guru mode.
+/// `#! /usr/bin/stap -g`: the script is run in guru mode.
 fn asks_for_guru(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
     first.starts_with("#!")
@@ -131,7 +131,7 @@ fn any_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
-/// Casts to types of headers, which the C compiler would have to read: nothing is said about them.
+/// Casts to types of headers, which the C compiler would have to read: they are not reported.
 fn casts_of_headers(script: &ast::Script) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut see = |expr: &Expr| {

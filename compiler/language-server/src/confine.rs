@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Takes from the process what it does not need: it reads files and talks over two pipes. Landlock refuses every access to
-//! files but reading, a system call filter refuses to start programs, to talk to networks and to touch other processes.
+//! Drops the rights that the process does not need: it reads files and talks over two pipes. Landlock refuses every
+//! access to files but reading, a system call filter refuses to start programs, to talk to networks and to touch other
+//! processes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +14,8 @@ use seccompiler::{
 };
 use spilerun::safety::landlock::{self, FileAccess};
 
-/// What no language server needs. A list of what it needs instead would have to know every C library's threads and memory.
+/// System calls that a language server does not need. A list of those that it needs would depend on each C library's
+/// threads and memory.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -79,7 +81,7 @@ const OLD_REFUSED: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_REFUSED: &[libc::c_long] = &[];
 
-/// Restricts this thread and those that it starts later, for good. What the kernel does not have is left out.
+/// Restricts this thread and those that it starts later, permanently. Features that the kernel lacks are left out.
 pub fn confine() -> io::Result<()> {
     nix::sys::prctl::set_no_new_privs()?;
     landlock::restrict([(Path::new("/"), FileAccess::Read)])?;

@@ -36,7 +36,7 @@ impl CheckedScript<'_> {
         let sources = &self.checked.sources;
         let mut span = span;
         for _ in 0..MAX_CALLS {
-            // Of what a macro has made the call is shown: that is where the script can be changed.
+            // In the text of a macro the call is shown: that is where the script can be changed.
             match sources.expansion(span.via) {
                 Some(expansion) => span = expansion.call,
                 None => break,
@@ -96,7 +96,7 @@ impl CheckedScript<'_> {
         }
     }
 
-    /// The fixes of what is wrong within the range.
+    /// The fixes of diagnostics within the range.
     pub fn fixes(&self, wanted: Range) -> Vec<CodeActionOrCommand> {
         let mut actions = Vec::new();
         for diagnostic in &self.checked.diagnostics {

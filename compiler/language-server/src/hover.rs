@@ -238,7 +238,7 @@ fn member(query: &Query, item: &Item, index: usize) -> Option<String> {
     Some(text)
 }
 
-/// A component: what the point up to it is, and where it lands.
+/// A component: the kind of the probe point up to it, and its sites.
 fn component(query: &Query, item: &Item, index: usize) -> Option<String> {
     let scan = query.scan;
     let mut components = context::components(scan, item, index)?;

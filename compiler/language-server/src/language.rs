@@ -38,7 +38,7 @@ pub const STATEMENTS: &[Entry] = entries! {
     "for" "for (INIT; CONDITION; STEP) STATEMENT" "A loop, as in C."
     "foreach" "foreach ([KEY, KEY] in ARRAY+ limit N) STATEMENT" "Runs for each element of an array; `+` and `-` sort by a key or by the value, `VALUE = [KEY] in ARRAY` names the value."
     "in" "[KEY] in ARRAY" "Whether an array has an element."
-    "limit" "foreach (KEY in ARRAY limit N)" "At most so many elements."
+    "limit" "foreach (KEY in ARRAY limit N)" "At most this many elements."
     "while" "while (CONDITION) STATEMENT" "A loop, as in C."
     "break" "break" "Leaves the loop."
     "continue" "continue" "Goes on with the next round of the loop."
@@ -88,7 +88,7 @@ pub const OPERATORS: &[Entry] = entries! {
     "@min" "@min(AGGREGATE)" "The smallest of them."
     "@max" "@max(AGGREGATE)" "The largest of them."
     "@avg" "@avg(AGGREGATE)" "Their average, rounded to a number."
-    "@variance" "@variance(AGGREGATE, SHIFT)" "Their variance, with so many bits of precision."
+    "@variance" "@variance(AGGREGATE, SHIFT)" "Their variance, with this many bits of precision."
 };
 
 /// Variables with two dollars.
@@ -122,7 +122,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The parameters are what is between the commas of the first parentheses.
+    /// The parameters are the texts between the commas of the first parentheses.
     pub fn new(label: &str, doc: &str) -> Signature {
         let mut parameters = Vec::new();
         if let Some(open) = label.find('(')

@@ -6,7 +6,7 @@
 //!     transport -> server -> check, complete, hover, navigate, ... -> workspace (kernel, library) and scan (the words of a script)
 //!
 //! What a script means on a kernel is found by the passes of the compiler: [`check`] has all that is wrong with it, as
-//! compiling would. A script that is being typed does not parse, so what is being typed is found by its words ([`scan`],
+//! compiling would. An incomplete script does not parse, so the place of the cursor is found by tokens ([`scan`],
 //! [`context`]). The process reads files and writes none ([`confine`]).
 
 #![warn(missing_docs)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a target expression is at the probe points of its handler: a struct for its members, a type for what is shown.
+//! The type of a target expression at the probe points of its handler: a struct for its members, a type to show.
 //!
-//! A script that is being typed does not parse, so a small one is made of it: the probe with the expression alone, or the script
+//! An incomplete script does not parse, so a small one is made of it: the probe with only the expression, or the script
 //! up to the expression with all brackets closed. The survey of `--resolve` answers for it.
 
 use std::ops::Range;
@@ -81,7 +81,7 @@ fn asked<T>(
     answer: impl Fn(&Survey) -> Option<T>,
 ) -> Option<T> {
     let header = header(scan, item).unwrap_or("begin");
-    // `$file->f_path` depends on the probe point alone.
+    // `$file->f_path` depends only on the probe point.
     let alone = text.starts_with(['$', '@']).then(|| {
         let aliases = scan.items.iter().filter(|item| item.kind == ItemKind::Alias && item.closed);
         let aliases: String = aliases.filter_map(|item| scan.text().get(scan.bytes(&item.words))).collect();
@@ -120,7 +120,7 @@ fn until(scan: &Scan, item: &Item, chain: &Range<usize>, text: &str) -> Option<S
             _ => {}
         }
     }
-    // It is printed in a statement of its own: code without effect would be left out, and what it stands in may have none.
+    // Printed in its own statement: code without effect would be left out, and the surrounding code may have none.
     let mut closing = String::new();
     let mut printed = format!("; print({text})");
     for bracket in open.iter().rev() {

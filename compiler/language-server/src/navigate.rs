@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where a name is declared, where it is used, and what it is called from now on.
+//! Definition, references and renaming of a name.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub enum Place {
     Source(std::path::PathBuf, u32),
 }
 
-/// Where what the word at the offset means is declared.
+/// The declaration of the word at the offset.
 pub fn definition(workspace: &Workspace, scan: &Scan, offset: usize) -> Vec<Place> {
     let Some(index) = scan.word_at(offset).filter(|_| !scan.in_comment(offset)) else { return Vec::new() };
     let item = scan.item_of(index).and_then(|owner| scan.items.get(owner));
@@ -109,7 +109,7 @@ fn all_components(scan: &Scan, item: &Item) -> Option<Vec<Component>> {
 }
 
 fn of_component(workspace: &Workspace, scan: &Scan, item: &Item, index: usize) -> Vec<Place> {
-    // The alias may go on behind the word.
+    // The alias may continue after the word.
     let mut end = index;
     let mut places = Vec::new();
     while let Some(mut components) = context::components(scan, item, end) {
@@ -210,7 +210,7 @@ pub fn rename(workspace: &Workspace, scan: &Scan, offset: usize, name: &str) -> 
     let mut letters = name.chars();
     let first = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
     if !first || !letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
-        return Err(format!("`{name}` is no name: letters, digits and _ make one"));
+        return Err(format!("`{name}` is not a valid name: letters, digits and _ make one"));
     }
     let is_word = keywords().chain(spile_syntax::print_words()).any(|word| word == name);
     if is_word {
@@ -218,7 +218,7 @@ pub fn rename(workspace: &Workspace, scan: &Scan, offset: usize, name: &str) -> 
     }
     let Some(symbol) = scan.word_at(range.start).and_then(|index| scan.symbol(index)) else { return Ok(Vec::new()) };
     if symbol.name() != name && is_taken(scan, &symbol, name) {
-        return Err(format!("`{name}` is there already"));
+        return Err(format!("`{name}` exists already"));
     }
     Ok(scan.occurrences(&symbol))
 }

@@ -38,13 +38,13 @@ pub struct Item {
     pub names: Vec<usize>,
     /// Of a function or macro.
     pub parameters: Vec<usize>,
-    /// Of a probe or alias: what is between `probe` and the body.
+    /// Of a probe or alias: the text between `probe` and the body.
     pub header: Range<usize>,
     /// In the header: expressions in the parentheses of `if`.
     pub conditions: Vec<Range<usize>>,
     /// With its braces; empty where there is none.
     pub body: Range<usize>,
-    /// Its end was found: the cursor behind it is not in it.
+    /// Its end was found: a cursor after it is not inside.
     pub closed: bool,
 }
 
@@ -211,7 +211,7 @@ impl Scan {
         let mut at = start;
         while at < self.words.len() && !self.begins_item(at) {
             match self.word(at) {
-                // Braces that group points stand in place of a component or a point.
+                // Braces that group points are in the place of a component or a point.
                 "{" if at == start || matches!(self.before(at), "." | "{" | "=") => at = self.matching(at, "{", "}").0,
                 "{" => break,
                 "if" if self.word(at + 1) == "(" => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The kinds of words for highlighting: what a word means in the script, which its letters alone do not tell.
+//! The kinds of words for highlighting: the meaning of a word in the script, which does not follow from its spelling.
 
 use std::ops::Range;
 

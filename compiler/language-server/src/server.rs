@@ -33,7 +33,7 @@ use crate::workspace::Workspace;
 /// What goes out.
 enum Outgoing {
     Message(Message),
-    /// An answer to what was no request.
+    /// A response to a message that was not a request.
     Error(ErrorCode, String),
     /// The last of all.
     End,
@@ -84,7 +84,7 @@ pub fn serve_streams(
         }
     });
     let well = Server::new(settings, incoming, outgoing.clone()).run();
-    // What was answered is written; whoever reads no more has closed the other end.
+    // The responses are written; an error means that the client has closed its end.
     let _ = outgoing.send(Outgoing::End);
     let _ = writer.join();
     well
@@ -109,7 +109,7 @@ struct Document {
     text: Text,
     scan: Scan,
     checked: Option<Checked>,
-    /// The client has not been told what is wrong with this text.
+    /// The diagnostics of this text have not been sent to the client.
     is_new: bool,
 }
 
@@ -230,7 +230,7 @@ impl Server {
                     Ok(Ok(result)) => Response::new_ok(request.id, result),
                     Ok(Err((code, message))) => refuse(code, &message),
                     Err(_) => {
-                        refuse(ErrorCode::InternalError, "this is a mistake in spile: please report it with the script")
+                        refuse(ErrorCode::InternalError, "this is a bug in spile: please report it with the script")
                     }
                 }
             }
@@ -313,7 +313,7 @@ impl Server {
                 self.reconfigure(notification.params.get("settings").cloned().unwrap_or_default());
                 Ok(())
             }
-            // What the client saves or watches changes nothing here, and what it may leave out begins with $/.
+            // Notifications about saved or watched files change nothing here; optional ones begin with $/.
             _ => Ok(()),
         };
         if let Err(error) = result {
@@ -431,7 +431,7 @@ impl Server {
     }
 }
 
-/// Calls `act` with the parameters, if they are what they should be.
+/// Calls `act` with the parameters, if they are valid.
 fn with<P: DeserializeOwned>(params: Value, act: impl FnOnce(P)) -> Result<(), serde_json::Error> {
     serde_json::from_value(params).map(act)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What scripts are checked against: the words of the command line, and over them what the client gives, in
+//! The kernel and options that scripts are checked with: those of the command line, overridden by the client's, in
 //! `initializationOptions` or as its configuration `spile`.
 //!
 //!     { "release": "6.1.0-56-amd64", "index": "FILE", "tapset": ["DIR"], "modules": ["FILE"], "guru": true, "args": ["1"] }
@@ -40,8 +40,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The same with what the client has set, and a sentence for each value that is of no use. `root`: the directory that
-    /// relative paths are in.
+    /// The same with the client's settings, and a sentence for each invalid value. `root`: the directory that relative
+    /// paths are in.
     pub fn with(&self, given: &Value, root: Option<&Path>) -> (Settings, Vec<String>) {
         let mut reader = Reader { given: given.get("spile").unwrap_or(given), root, problems: Vec::new() };
         let mut settings = self.clone();
@@ -89,7 +89,7 @@ impl Reader<'_> {
         None
     }
 
-    /// An empty text is as good as none: editors write one for what is not set.
+    /// An empty text is the same as none: editors send one for settings that are not set.
     fn text(&mut self, name: &str) -> Option<String> {
         match self.value(name)? {
             Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),

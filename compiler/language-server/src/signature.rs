@@ -13,7 +13,7 @@ use crate::scan::{ItemKind, Scan};
 use crate::text::number;
 use crate::workspace::Workspace;
 
-/// The innermost call that is open at the offset: the word in front of its parenthesis, and how many commas are behind it.
+/// The innermost call that is open at the offset: the word before its parenthesis, and the number of commas after it.
 fn call(scan: &Scan, offset: usize) -> Option<(usize, usize)> {
     let mut at = scan.words.partition_point(|word| word.range.end <= offset);
     let (mut depth, mut commas) = (0usize, 0usize);

@@ -148,7 +148,7 @@ pub fn hints(scan: &Scan, text: &Text, checked: &Checked, wanted: lsp_types::Ran
     hints
 }
 
-/// The edits that make the text what it is when it is formatted: the lines that differ, as one.
+/// The edits that format the text: the lines that differ, as one edit.
 pub fn formatting(text: &Text, formatted: &str) -> Vec<lsp_types::TextEdit> {
     let old = text.as_str();
     if old == formatted {

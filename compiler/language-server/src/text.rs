@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use lsp_types::{Position, TextDocumentContentChangeEvent};
 
-/// In what the columns of positions are counted.
+/// The unit of the columns of positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
     /// Units of UTF-16, what every client knows.

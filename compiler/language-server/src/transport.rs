@@ -57,7 +57,7 @@ pub fn read(input: &mut impl BufRead) -> io::Result<Option<Incoming>> {
         }
     };
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
-    // A list would be taken for the fields of a message in their order, and a lone id for a response.
+    // A list would be taken for the fields of a message in their order, and an object with only an id for a response.
     let is_message = ["method", "result", "error"].iter().any(|name| value.get(name).is_some());
     let message = if is_message { serde_json::from_value(value).ok() } else { None };
     match message {
@@ -107,7 +107,7 @@ pub fn write(output: &mut impl Write, message: &Message) -> io::Result<()> {
     output.flush()
 }
 
-/// The answer to what was no request: its id is null (JSON-RPC 2.0, 5).
+/// The response to a message that was not a request: its id is null (JSON-RPC 2.0, 5).
 pub fn write_error(output: &mut impl Write, code: lsp_server::ErrorCode, message: &str) -> io::Result<()> {
     let body = serde_json::json!({
         "jsonrpc": "2.0", "id": null, "error": { "code": code as i32, "message": message }

@@ -19,7 +19,7 @@ use spile_syntax::{self as syntax, Environment, LANGUAGE_VERSION, Macros};
 use crate::scan::{ItemKind, Scan};
 use crate::settings::Settings;
 
-/// Sites of so many probe headers are remembered.
+/// Sites of this many probe headers are cached.
 const MAX_REMEMBERED: usize = 64;
 
 /// What scripts are checked against.
@@ -37,7 +37,7 @@ pub struct Workspace {
     environment: Environment,
     offered: Rc<PublicNames>,
     parsed: OnceCell<ParsedLibrary>,
-    /// Names in the kernel and its modules, by what they are and the object.
+    /// Names in the kernel and its modules, by kind and object.
     names: RefCell<HashMap<(Names, String), NameList>>,
     /// By the text of a probe's header.
     sites: RefCell<HashMap<String, Rc<Vec<elaborate::ListedSite>>>>,
@@ -88,7 +88,7 @@ pub struct LibraryFunction<'w> {
 }
 
 impl Workspace {
-    /// Opens what the settings name.
+    /// Opens the kernel and the modules of the settings.
     pub fn open(settings: Settings) -> Workspace {
         let mut problems = Vec::new();
         let cache = || Cache::open_read_only(&settings.cache);
@@ -223,7 +223,7 @@ impl Workspace {
         })
     }
 
-    /// The comment above what a span of the library is.
+    /// The comment above the declaration at a span of the library.
     pub fn comment(&self, span: Span) -> String {
         library::comment(&self.parsed().sources.file(span.file).text, span.start as usize)
     }

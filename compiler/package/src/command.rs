@@ -36,7 +36,7 @@ struct Arguments {
     /// Version of the package
     #[arg(long, value_name = "VERSION", default_value = "1.0")]
     set_version: String,
-    /// Which packages to make
+    /// Formats of the packages
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "deb,rpm")]
     format: Vec<Format>,
     /// Output directory

@@ -35,7 +35,7 @@ pub struct Questions {
     pub all: Vec<Question>,
 }
 
-/// A script with what a user has to know of it.
+/// A script with its documentation for users.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
@@ -43,7 +43,7 @@ pub struct Question {
     pub name: String,
     /// The script's path below examples/.
     pub script: String,
-    /// The heading it stands under.
+    /// Its heading.
     pub topic: String,
     /// The question, with its question mark.
     pub question: String,

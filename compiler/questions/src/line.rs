@@ -18,13 +18,13 @@ pub enum Action {
 
 /// The options of spile.
 pub trait OptionsOfSpile {
-    /// Whether an option, `-x` or `--example`, takes the word behind it as its value; None if there is no such option.
+    /// Whether an option, `-x` or `--example`, takes the next word as its value; None if there is no such option.
     fn takes_value(&self, option: &str) -> Option<bool>;
     /// All long ones, with their dashes.
     fn names(&self) -> Vec<String>;
 }
 
-/// Reads the words behind `spile ask`. The error says what is wrong, and what is taken.
+/// Reads the words after `spile ask`. The error says what is wrong and what is accepted.
 pub fn read(words: &[OsString], spile: &dyn OptionsOfSpile) -> Result<Action, String> {
     let questions = Questions::read()?;
     let shown: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -4,9 +4,9 @@ use spile_source::diagnostic::suggest;
 
 use crate::{Question, Questions};
 
-/// The questions that have all the words, in names, texts or the tools that they stand for: as the beginnings of words, or
-/// if there are none, anywhere (`snoop`). The case of letters does not count. Those of which one is a tool of that very name
-/// come first.
+/// The questions that contain all the words, in their names, texts or corresponding tools: as the beginnings of words,
+/// or if there are none, anywhere (`snoop`). The case of letters does not count. Those of which one is a tool of that
+/// very name come first.
 pub fn matching<'a>(questions: &'a Questions, words: &[String]) -> Vec<&'a Question> {
     let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let having = |has: fn(&str, &str) -> bool| -> Vec<&Question> {

@@ -28,7 +28,7 @@ fn read(line: &[&str]) -> Result<Action, String> {
     line::read(&line.iter().map(OsString::from).collect::<Vec<_>>(), &Spile)
 }
 
-/// The words up to the script, and those behind it.
+/// The words up to the script, and those after it.
 fn run(line: &[&str]) -> (Vec<String>, Vec<String>) {
     let Ok(Action::Run(words)) = read(line) else { panic!("{line:?}: {:?}", read(line)) };
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -189,7 +189,8 @@ fn mistakes_are_told() {
 fn tables() {
     let questions = Questions::read().unwrap();
     assert!(
-        text::table(&questions).contains("| Which files are opened, or cannot be? | [opensnoop.stp](opensnoop.stp) |")
+        text::table(&questions)
+            .contains("| Which files are opened, or fail to open? | [opensnoop.stp](opensnoop.stp) |")
     );
     assert!(text::counterparts(&questions).contains("\n| opensnoop | opensnoop |\n"));
     assert_eq!(search::hint(&questions, "xyzzyxyzzy"), None);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::{Question, QuestionOption, Questions, Target};
 
 const USE: &str =
-    "\nspile ask NAME runs one, spile ask NAME --help says more, spile ask NAME --print prints its script.\n";
+    "\nspile ask NAME runs one, spile ask NAME --help shows its options, spile ask NAME --print prints its script.\n";
 
-/// The questions by topic, a line each, and how to go on.
+/// The questions by topic, a line each, and how to use them.
 pub fn list<'a>(questions: impl IntoIterator<Item = &'a Question>) -> String {
     let questions: Vec<&Question> = questions.into_iter().collect();
     let width = questions.iter().map(|question| question.name.len()).max().unwrap_or(0);
@@ -31,19 +31,19 @@ pub fn list<'a>(questions: impl IntoIterator<Item = &'a Question>) -> String {
 pub fn help(question: &Question) -> String {
     let mut rows: Vec<(String, String)> = question.options.iter().map(option_row).collect();
     match question.target {
-        Target::System => rows.push(("-c COMMAND".into(), "runs as long as this command".into())),
+        Target::System => rows.push(("-c COMMAND".into(), "run as long as this command".into())),
         Target::Process => {
-            rows.push(("-x PID".into(), "this process alone".into()));
-            rows.push(("-c COMMAND".into(), "this command and its children alone".into()));
+            rows.push(("-x PID".into(), "only this process".into()));
+            rows.push(("-c COMMAND".into(), "only this command and its children".into()));
         }
         Target::Needed => {
             rows.push(("-x PID".into(), "this process; it or -c must be given".into()));
             rows.push(("-c COMMAND".into(), "this command and its children".into()));
         }
     }
-    rows.push(("-T SECONDS".into(), "ends after this time; otherwise ^C ends it".into()));
-    rows.push(("-o FILE".into(), "writes to FILE".into()));
-    rows.push(("--print".into(), "prints the script, to start your own from it".into()));
+    rows.push(("-T SECONDS".into(), "end after this time (otherwise with ^C)".into()));
+    rows.push(("-o FILE".into(), "write to FILE".into()));
+    rows.push(("--print".into(), "print the script, as a start for your own".into()));
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let rows: String = rows.iter().map(|(name, text)| format!("  {name:width$}  {text}\n")).collect();
     let Question { name, question: asked, prints, script, next, .. } = question;

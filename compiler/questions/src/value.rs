@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// What an option takes, and what the script gets.
+/// The value of an option, and the value that the script gets.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// What the script gets for what the user has written; None if it is nothing that this takes.
+    /// The script's value for the user's text; None if the text is not valid for this kind.
     pub fn convert(self, given: &str) -> Option<String> {
         match self {
             Kind::Ns => time(given, 1).map(|number| number.to_string()),
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// Decimal digits alone.
+/// Only decimal digits.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

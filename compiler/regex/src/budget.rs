@@ -17,7 +17,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Charges so many steps. Error: they are more than are left.
+    /// Charges this many steps. Error: more than are left.
     pub fn spend(&mut self, steps: usize) -> Result<(), ErrorKind> {
         self.0 = self.0.checked_sub(steps).ok_or(ErrorKind::TooLarge)?;
         Ok(())

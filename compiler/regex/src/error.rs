@@ -20,7 +20,7 @@ pub enum ErrorKind {
     #[error("unclosed '('")]
     UnclosedGroup,
     /// `)` without `(`.
-    #[error("')' closes nothing")]
+    #[error("')' without '('")]
     StrayClose,
     /// `[` without `]`.
     #[error("unclosed '['")]
@@ -77,7 +77,7 @@ impl ErrorKind {
     pub fn advice(self) -> Option<&'static str> {
         Some(match self {
             ErrorKind::NothingToRepeat | ErrorKind::BadCount => {
-                "for the character itself write two backslashes before it: the string takes one, the pattern the other"
+                "for the character itself write two backslashes before it: one is removed by the string, the other by the pattern"
             }
             ErrorKind::StrayClose => "for the character itself write \"\\\\)\"",
             ErrorKind::BackReference => "capture with ( ) and compare matched(n) in the script",
@@ -86,7 +86,7 @@ impl ErrorKind {
             }
             ErrorKind::TooLarge => "shorten what is counted with { }, or test with several patterns",
             ErrorKind::UnknownExtension => "(?: ) groups without capturing; there are no other extensions",
-            ErrorKind::WordBoundary => "write what may stand there, as in \"(^|[^[:alnum:]_])word\"",
+            ErrorKind::WordBoundary => "list the characters instead, as in \"(^|[^[:alnum:]_])word\"",
             _ => return None,
         })
     }

@@ -39,11 +39,14 @@ pub enum Step {
 /// A nondeterministic automaton.
 #[derive(Debug)]
 pub struct Nfa {
+    /// The steps; a [`StepId`] is an index.
     pub steps: Vec<Step>,
+    /// The step that the automaton starts with.
     pub first: StepId,
     /// Tags: 0 is the start of the match, 2N - 1 and 2N start and end of group N. The match's end has none. 0 without
     /// groups.
     pub tags: u16,
+    /// The pattern can require the end of the string (`$`).
     pub has_end: bool,
     /// Groups are needed: ways to match differ.
     pub has_marks: bool,

@@ -39,7 +39,9 @@ pub enum Node {
 /// A pattern's tree and its number of capture groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
+    /// The root of the tree.
     pub node: Node,
+    /// Number of capture groups.
     pub groups: u32,
 }
 

@@ -469,7 +469,7 @@ impl Closure {
     }
 }
 
-/// Which is ahead, by the least marks alone.
+/// Which one is ahead, by the least marks only.
 fn by_marks(least: (u8, u8)) -> Option<i8> {
     (least.0 != least.1).then_some(if least.0 > least.1 { 1 } else { -1 })
 }

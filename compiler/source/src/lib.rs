@@ -44,7 +44,7 @@ impl Span {
         Span { file, start: start as u32, end: end as u32, via: ExpansionId::NONE }
     }
 
-    /// Of what stands in no script: a value that the compiler itself makes.
+    /// For code that is in no script: a value that the compiler itself makes.
     pub fn none() -> Span {
         Span::new(FileId(0), 0, 0)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Options of stap that have no effect here but are accepted: programs that drive stap use them, and an error would stop
-//! them. A note says what a user might miss.
+//! Options of stap that have no effect here but are accepted: programs that drive stap use them, and an error would
+//! stop them. A note names the effect that a user might miss.
 //!
 //! Help, manual and completion leave them out.
 

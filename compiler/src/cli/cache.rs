@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--cache`: what is kept, how large it is, and its removal.
+//! `--cache`: lists the entries, shows their size, and removes them.
 
 use std::time::SystemTime;
 
@@ -13,9 +13,9 @@ use spile_base::cache::{Cache, CacheEntry, size_text};
 pub enum Action {
     /// List the entries, the last used first
     Show,
-    /// Where the cache is, its size and its bound
+    /// Print the cache's directory, size and limit
     Size,
-    /// Remove what was not used for longest, down to the bound
+    /// Remove the least recently used entries, down to the limit
     Prune,
     /// Remove everything
     Clear,

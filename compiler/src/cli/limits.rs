@@ -15,9 +15,9 @@ const INTERRUPTIBLE_FACTOR: u32 = 10;
 /// Applies all `-D` to the limits; the error says which one is invalid. Returns those that are not limits: names and values
 /// for embedded C.
 ///
-/// MAXACTION alone is what a handler may do with INTERRUPTIBLE=0. Otherwise, and that is the default, it may do
-/// MAXACTION_INTERRUPTIBLE. Of our handlers those of begin, end and error probes run with interrupts on, and let others run in
-/// between; all others run with interrupts off. The names mean the same budgets nevertheless.
+/// With INTERRUPTIBLE=0 a handler may execute MAXACTION statements. Otherwise, and that is the default, it may execute
+/// MAXACTION_INTERRUPTIBLE. Of our handlers those of begin, end and error probes run with interrupts on, and let others
+/// run in between; all others run with interrupts off. The names mean the same budgets nevertheless.
 pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, String)>, String> {
     let mut others = Vec::new();
     let (mut actions, mut interruptible_actions, mut interruptible) = (None, None, true);

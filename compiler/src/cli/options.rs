@@ -33,14 +33,14 @@ use super::{accepted, refused};
     name = "spile",
     disable_version_flag = true,
     override_usage = "spile [OPTIONS] FILE [ARGUMENT]...\n       spile [OPTIONS] -e SCRIPT [ARGUMENT]...\n       spile [OPTIONS] -l PROBE | -L PROBE\n       spile ask [NAME [OPTIONS] | WORD...]",
-    after_help = "spile ask lists ready questions, spile ask NAME runs one; NAME --help shows its options and an example of its output, NAME --print \
-its script. A script that is called ask is run as ./ask.\n\
-Options are also read from the file rc in $SYSTEMTAP_DIR or ~/.systemtap; its lines stand before the command line.\n\
-SYSTEMTAP_TAPSET names a library as --tapset does, SYSTEMTAP_RUNTIME a runtime as -R does (SystemTap's own is not used), TMPDIR the \
+    after_help = "spile ask lists ready-made scripts, spile ask NAME runs one; NAME --help shows its options and an example of its output, NAME --print \
+prints the script. Run your own script named ask as ./ask.\n\
+Options are also read from the file rc in $SYSTEMTAP_DIR or ~/.systemtap; they precede those of the command line.\n\
+SYSTEMTAP_TAPSET sets the library (as --tapset), SYSTEMTAP_RUNTIME the runtime (as -R; SystemTap's own is not used), TMPDIR the \
 directory for temporary files.\n\
 Exit status: 0 the script ran and ended without an error; 1 the command line is wrong, the script has an error, could not be compiled, \
-or ended by a run-time error; 10 with --guest: a module that the script probes could not be loaded there; others are those of spilerun, see spilerun --help.\n\
-What the script prints goes to standard output (or -o), everything else to standard error."
+or ended with a run-time error; 10 with --guest: a module that the script probes could not be loaded there; others as for spilerun, see spilerun --help.\n\
+The script's output goes to standard output (or -o), all messages to standard error."
 )]
 pub struct Options {
     /// The script.
@@ -110,7 +110,7 @@ impl Options {
         let machine = std::env::consts::ARCH;
         if let Some(given) = self.build.architecture.as_ref().filter(|given| *given != machine) {
             return Some(format!(
-                "-a {given}: only {machine}, what this machine is, can be compiled for; compile on a {given} machine"
+                "-a {given}: only {machine}, this machine's architecture, is supported; compile on a {given} machine"
             ));
         }
         if let Some(mode) = self.build.mode.as_ref().filter(|mode| *mode != "kernel") {

@@ -20,7 +20,8 @@ pub fn tapset(options: &Options) -> Option<PathBuf> {
     options.script.tapset.clone().or_else(|| named("SYSTEMTAP_TAPSET"))
 }
 
-/// The runtime to use instead of the built-in one: `-R`, or SYSTEMTAP_RUNTIME if that is one of ours. SystemTap's is not.
+/// The runtime to use instead of the built-in one: `-R`, or SYSTEMTAP_RUNTIME if that is a runtime of spile.
+/// SystemTap's is not.
 pub fn runtime(options: &Options) -> Option<PathBuf> {
     options.build.runtime.clone().or_else(|| named("SYSTEMTAP_RUNTIME").filter(|directory| is_runtime(directory)))
 }
@@ -29,7 +30,7 @@ pub fn runtime(options: &Options) -> Option<PathBuf> {
 pub fn runtime_warning(options: &Options) -> Option<String> {
     let directory =
         named("SYSTEMTAP_RUNTIME").filter(|directory| options.build.runtime.is_none() && !is_runtime(directory))?;
-    Some(format!("SYSTEMTAP_RUNTIME={}: not used, there is no runtime of spile's in it", directory.display()))
+    Some(format!("SYSTEMTAP_RUNTIME={}: not used, it contains no runtime of spile", directory.display()))
 }
 
 /// The directory for temporary files: `--tmpdir`, TMPDIR or /tmp. An error says which one is no directory, or that the

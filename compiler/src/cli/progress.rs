@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A progress line for people who wait: on standard error, only if that is a terminal, and only after half a second. It
-//! disappears when the work is done.
+//! A progress line for interactive users: on standard error, only if that is a terminal, and only after half a second.
+//! It disappears when the work is done.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -8,7 +8,7 @@
 use clap::{Arg, ArgAction, ArgMatches};
 
 /// What to do instead of choosing another runtime.
-pub const ONE_RUNTIME: &str = "scripts run in the kernel alone; leave the option out";
+pub const ONE_RUNTIME: &str = "scripts run only in the kernel; omit the option";
 /// What to do instead of asking for a lower privilege.
 pub const PRIVILEGE: &str = "modules are loaded by root; compile with -p4 -m NAME and let root run spilerun NAME.ko";
 const SERVER: &str =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--check`: compares what a script finds on several kernels.
+//! `--check`: compares the probe points and variables of a script on several kernels.
 
 use std::process::ExitCode;
 

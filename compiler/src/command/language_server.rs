@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--language-server`: what the command line has is what scripts are checked against, unless the client has settings.
+//! `--language-server`: scripts are checked with the options of the command line, unless the client has settings.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -122,7 +122,7 @@ impl Command {
     }
 }
 
-/// What a compilation is for, as the command line has it.
+/// What a compilation is for, as on the command line.
 struct Job {
     limits: Limits,
     /// `-D` that are not limits: names and values for embedded C.

@@ -236,7 +236,8 @@ fn release_of(reporter: &Reporter, host: &Host) -> Result<String, Failed> {
             false => Err(reporter.error(format!("{}: {} is no kernel's release", host.uri, escape::line(release)))),
         },
         [_, machine] if output.status.success() => {
-            Err(reporter.error(format!("{}: a {machine} machine; only {here} can be compiled for here", host.uri)))
+            Err(reporter
+                .error(format!("{}: a {machine} machine; only {here} can be compiled for on this host", host.uri)))
         }
         _ => Err(reporter.error(format!("{}: ssh does not tell its kernel ({})", host.uri, output.status))),
     }

@@ -36,7 +36,7 @@ pub(super) fn wanted(scripts: &[Script]) -> BTreeSet<String> {
     found
 }
 
-/// What the C compiler made of headers.
+/// Object files that the C compiler made of headers.
 #[derive(Default)]
 pub(super) struct Compiled {
     /// A file with the types of each; headers that do not compile are left out.

@@ -42,7 +42,7 @@ fn planned(session: &mut Session, program: &Program, mut naming: ModuleInfo) -> 
 
 fn plan_once(session: &Session, program: &Program, naming: ModuleInfo) -> Result<Plan, Failed> {
     plan::plan(program, &session.sources, naming).map_err(|error| {
-        let note = "this is a mistake in spile, not in the script: please report it with the script";
+        let note = "this is a bug in spile, not in the script: please report it with the script";
         let message = format!("{error} at {}", session.sources.place(error.span));
         session.reporter.fail(message, &[note.to_string()])
     })

@@ -31,7 +31,9 @@ const MAX_JOIN: usize = 50;
 
 /// A node and the depth of its subtree.
 pub struct WithDepth<T> {
+    /// The node.
     pub node: T,
+    /// Levels of the subtree.
     pub depth: u16,
 }
 
@@ -63,24 +65,35 @@ pub type GrammarError = ParseError<usize, Terminal, SyntaxError>;
 
 /// `+` or `-` after the sort key of a foreach.
 pub struct Mark {
+    /// Largest first (`-`).
     pub descending: bool,
+    /// The place of the mark.
     pub span: Span,
 }
 
 /// A key or value of foreach.
 pub struct ForeachVariable {
+    /// The variable's name.
     pub name: Name,
+    /// Its sort order, if it has one.
     pub mark: Option<Mark>,
 }
 
 /// The parenthesised part of a foreach.
 pub struct ForeachHead {
+    /// The variable for the value (`foreach (value = key in array)`).
     pub value: Option<ForeachVariable>,
+    /// The variables for the keys.
     pub keys: Vec<ForeachVariable>,
+    /// The array or histogram.
     pub array: WithDepth<Expr>,
+    /// The keys of a slice (`array[*, 1]`).
     pub slice: Option<Vec<WithDepth<Index>>>,
+    /// The extractor that is sorted by, between the numbers of its first token and the one after its last.
     pub extractor: Option<(usize, AtOperator, usize)>,
+    /// The sort order of the array.
     pub mark: Option<Mark>,
+    /// The maximum number of iterations.
     pub limit: Option<WithDepth<Expr>>,
 }
 

@@ -408,7 +408,7 @@ impl SyntaxError {
     pub fn diagnostic(&self) -> Diagnostic {
         match self {
             SyntaxError::Lexical { error, span } => lexical(error, *span),
-            SyntaxError::TooLong { span } => error("E0002", "this file is too long for a script").at(*span, ""),
+            SyntaxError::TooLong { span } => error("E0002", "this file is too large for a script").at(*span, ""),
             SyntaxError::ArgumentOutOfRange { span, number, quoted, given } => {
                 argument_out_of_range(*span, *number, *quoted, *given)
             }
@@ -427,7 +427,7 @@ impl SyntaxError {
             }
             SyntaxError::MacroArgumentsUnclosed { name, span } => {
                 error("E0011", format!("the arguments of macro @{name} are not closed"))
-                    .at(*span, "no `)` follows that belongs to this call")
+                    .at(*span, "this call has no matching `)`")
             }
             SyntaxError::MacroRecursion { name, span, defined } => {
                 error("E0012", format!("macro @{name} calls itself, so its expansion would never end"))
@@ -439,14 +439,14 @@ impl SyntaxError {
                 error("E0014", format!("macro @{name} is defined twice")).at(*span, "again here").also(*first, "first here")
             }
             SyntaxError::MacroHidesOperator { name, span } => {
-                Diagnostic::warning(Code("W0001"), format!("macro @{name} hides the built-in operator of that name"))
+                Diagnostic::warning(Code("W0001"), format!("macro @{name} hides the built-in operator of this name"))
                     .at(*span, "")
             }
             SyntaxError::ExpansionTooLarge { span } => {
                 error("E0015", "macros and script arguments expand to too much text").at(*span, "given up here")
             }
             SyntaxError::NotAMacro { span, found } => {
-                error("E0016", format!("a macro library (.stpm) holds @define alone, found {found}"))
+                error("E0016", format!("a macro library (.stpm) can only contain @define, found {found}"))
                     .at(*span, "")
                     .note("functions, probes and globals belong in a file named *.stp")
             }
@@ -454,7 +454,7 @@ impl SyntaxError {
                 condition(*span, found, *problem, *open, *after_operand)
             }
             SyntaxError::ConditionalUnclosed { span } => {
-                error("E0021", "this conditional is not closed").at(*span, "no `%)` follows that belongs to it")
+                error("E0021", "this conditional is not closed").at(*span, "it has no matching `%)`")
             }
             SyntaxError::ConditionalStray { span, op } => {
                 error("E0022", format!("`{op}` without a conditional")).at(*span, "no `%(` is open here")
@@ -462,10 +462,10 @@ impl SyntaxError {
             SyntaxError::ExpectedItem { span, found, hint } => {
                 error("E0030", "expected `probe`, `function`, `global`, `private`, `@define` or `%{`")
                     .at(*span, format!("found {found}"))
-                    .note(hint.as_deref().unwrap_or("statements stand inside the braces of a probe or function"))
+                    .note(hint.as_deref().unwrap_or("statements belong inside the braces of a probe or function"))
             }
             SyntaxError::StrayBrace { span } => {
-                error("E0031", "`}` without `{`").at(*span, "everything is closed already before this")
+                error("E0031", "`}` without `{`").at(*span, "all braces before this are already closed")
             }
             SyntaxError::UnclosedBody { open, stopped } => unclosed_body(*open, stopped),
             SyntaxError::Unexpected(unexpected) => unexpected_word(unexpected),
@@ -489,21 +489,21 @@ impl SyntaxError {
                     .note("set elements in `probe begin` or `probe init`")
             }
             SyntaxError::SortTwice { span, first } => {
-                error("E0039", "a foreach sorts by one thing").at(*span, "second mark").also(*first, "first mark")
+                error("E0039", "a foreach has one sort order").at(*span, "second mark").also(*first, "first mark")
             }
             SyntaxError::SortOperator { span, name } => error("E0039", format!("foreach cannot sort by @{name} like this"))
                 .at(*span, "")
-                .note("write @count, @sum, @min, @max, @avg or @variance with `+` or `-` behind it: foreach (k in a @count-)"),
+                .note("write @count, @sum, @min, @max, @avg or @variance followed by `+` or `-`: foreach (k in a @count-)"),
             SyntaxError::DeleteTarget { span } => error("E0040", "only a variable or an array element can be deleted")
                 .at(*span, "neither of them"),
-            SyntaxError::HistogramValue { span } => error("E0049", "a histogram is no value")
+            SyntaxError::HistogramValue { span } => error("E0049", "a histogram is not a value")
                 .at(*span, "")
                 .note("print it alone, println(@hist_log(x)), or take a bucket, @hist_log(x)[i]"),
             SyntaxError::Priority { span } => error("E0050", "the priority of a function must be 1 or more")
                 .at(*span, "")
                 .note("overloads are tried by rising priority; without one a script's own comes first"),
             SyntaxError::AnyIndex { span } => error("E0048", "`*` cannot be an index here")
-                .at(*span, "one element is meant, not all")
+                .at(*span, "a single element is needed here")
                 .note("`*` stands for any key in delete a[1, *], [1, *] in a and foreach ([k, l] in a[1, *])"),
             SyntaxError::NotAssignable { span, place, hint } => {
                 let diagnostic = error("E0041", format!("a variable, array element or target must stand {place}"))
@@ -555,7 +555,7 @@ fn lexical(problem: &LexicalError, span: Span) -> Diagnostic {
         LexicalError::UnclosedEmbeddedC => error("E0001", "this embedded C is not closed")
             .at(span, "no `%}` follows")
             .note("`%{` begins embedded C even after an operand; for a remainder leave a space behind the `%`"),
-        LexicalError::StrayEmbeddedEnd => error("E0001", "`%}` without `%{`").at(span, "no embedded C ends here"),
+        LexicalError::StrayEmbeddedEnd => error("E0001", "`%}` without `%{`").at(span, "no embedded C is open here"),
         LexicalError::BadNumber(text) => {
             let diagnostic = error("E0001", "this number is invalid or out of range").at(span, "");
             let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
@@ -567,15 +567,15 @@ fn lexical(problem: &LexicalError, span: Span) -> Diagnostic {
                 diagnostic.note("integers are 0 to 18446744073709551615 (2^64-1)")
             }
         }
-        LexicalError::TooManyDollars => error("E0001", "at most two dollars ask for pretty-printing")
+        LexicalError::TooManyDollars => error("E0001", "pretty-printing takes at most two dollars")
             .at(span, "")
             .note("$x$ prints one level, $x$$ all of them"),
         LexicalError::Character(text) => {
-            let diagnostic = error("E0001", format!("`{text}` means nothing here")).at(span, "");
+            let diagnostic = error("E0001", format!("`{text}` has no meaning here")).at(span, "");
             match text.as_str() {
-                _ if text.starts_with('\'') => diagnostic.note("strings stand in double quotes"),
+                _ if text.starts_with('\'') => diagnostic.note("strings are written in double quotes"),
                 _ if !text.is_ascii() => diagnostic
-                    .note("names and operators are ASCII; other characters stand in strings and comments alone"),
+                    .note("names and operators are ASCII; other characters are only allowed in strings and comments"),
                 "@" => diagnostic.note(
                     "a name must follow: @count(x), @1; a global variable has no `@`: global a at the top, then a[...]",
                 ),
@@ -596,7 +596,7 @@ fn argument_out_of_range(span: Span, number: u32, quoted: bool, given: usize) ->
     };
     error("E0003", format!("script argument {shown} is out of range"))
         .at(span, have)
-        .note("arguments stand behind the script on the command line; `%( $# >= 1 %? $1 %: 0 %)` has a default")
+        .note("arguments follow the script on the command line; `%( $# >= 1 %? $1 %: 0 %)` has a default")
 }
 
 fn unknown_macro(name: &str, span: Span, candidates: &[String]) -> Diagnostic {
@@ -627,12 +627,12 @@ fn macro_definition(span: Span, problem: &DefinitionProblem) -> Diagnostic {
         DefinitionProblem::Reserved => ("a macro cannot be named `define`".to_string(), ""),
         DefinitionProblem::Body(name) => (format!("the body of macro @{name} is missing"), "expected `%(` after this"),
         DefinitionProblem::Parameter => ("expected the name of a macro parameter".to_string(), ""),
-        DefinitionProblem::ParameterTwice(name) => (format!("macro parameter `{name}` is there twice"), ""),
+        DefinitionProblem::ParameterTwice(name) => (format!("macro parameter `{name}` is declared twice"), ""),
         DefinitionProblem::ParametersUnclosed => {
             ("the parameters of this macro are not closed".to_string(), "expected `,` or `)` after this")
         }
         DefinitionProblem::Unclosed(name) => {
-            (format!("the body of macro @{name} is not closed"), "no `%)` follows that belongs to it")
+            (format!("the body of macro @{name} is not closed"), "it has no matching `%)`")
         }
         DefinitionProblem::Nested => ("a macro cannot define macros".to_string(), ""),
     };
@@ -652,7 +652,7 @@ fn condition(span: Span, found: &str, problem: ConditionProblem, open: Span, aft
             ("expected a string, a number or CONFIG_... to compare with", format!("found {found}"))
         }
         ConditionProblem::NotASwitch => ("guru_mode is 0 or 1", format!("found {found}")),
-        ConditionProblem::NoNumber => ("this kernel's value of the CONFIG_ word is no number", String::new()),
+        ConditionProblem::NoNumber => ("this kernel's value of the CONFIG_ option is not a number", String::new()),
         ConditionProblem::PatternOrdered => {
             ("a version with `*`, `?` or `[` can be compared by == and != only", String::new())
         }
@@ -681,7 +681,7 @@ fn unclosed_body(open: Span, stopped: &Option<(Span, String)>) -> Diagnostic {
         Some((span, found)) => {
             let diagnostic = diagnostic
                 .at(open, "")
-                .also(*span, format!("{found} cannot stand inside; a `}}` is missing before it"));
+                .also(*span, format!("{found} cannot be inside a body; a `}}` is missing before it"));
             match found.contains("global") {
                 true => {
                     diagnostic.note("a global is declared at the top of the script, outside of probes and functions")
@@ -723,9 +723,9 @@ fn noted(diagnostic: Diagnostic, hint: Option<&'static str>) -> Diagnostic {
 }
 
 fn second_handler(span: Span, appends: bool) -> Diagnostic {
-    let diagnostic = error("E0037", "a second handler has no meaning here").at(span, "");
+    let diagnostic = error("E0037", "a second handler is not allowed here").at(span, "");
     diagnostic.note(match appends {
-        true => "`+=` has an epilogue alone; for both write: probe NAME = POINTS { prologue }, { epilogue }",
+        true => "`+=` has only an epilogue; for both write: probe NAME = POINTS { prologue }, { epilogue }",
         false => "only a probe alias has a prologue and an epilogue: probe NAME = POINTS { prologue }, { epilogue }",
     })
 }

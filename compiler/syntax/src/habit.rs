@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Habits from other languages that the grammar meets: what a user probably meant, and what a script has instead.
+//! Syntax of other languages that the grammar recognises: the probable intention, and the equivalent in a script.
 
 use super::token::{Keyword, Kind, Op, Token};
 use spile_source::diagnostic::foreign::{NO_DECLARATIONS, declares};
@@ -50,7 +50,7 @@ fn after_colons(tokens: &[Token]) -> Vec<String> {
     words
 }
 
-/// The probe point of one written `provider:a:b`, as bpftrace and D have it.
+/// The probe point of one written `provider:a:b`, as in bpftrace and D.
 fn of_other_tracers(provider: &str, parts: &[String]) -> Option<String> {
     let part = |at: usize| parts.get(at).filter(|part| !part.is_empty()).map_or("...", String::as_str);
     let last = parts.last().map_or("...", String::as_str);

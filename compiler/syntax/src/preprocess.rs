@@ -24,6 +24,7 @@ use spile_source::{SourceMap, Span};
 pub struct Preprocessed {
     /// Contains no [`Kind::AtWord`], [`Kind::Argument`], [`Kind::Junk`] or conditional operators.
     pub tokens: Vec<Token>,
+    /// Errors, in the order of the text.
     pub problems: Vec<SyntaxError>,
     /// Numbers of the script arguments used; 0 for their count.
     pub arguments: BTreeSet<u32>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The tokens of a script: what the lexer emits and the preprocessor passes on.
+//! The tokens of a script, emitted by the lexer and passed on by the preprocessor.
 //!
 //! A token has its kind and span, but not yet its role: `-` is one operator here; [`super::operand`] decides later
 //! whether it is a sign or a subtraction.
@@ -12,7 +12,9 @@ use spile_source::Span;
 /// A token and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
+    /// Its kind, with its value.
     pub kind: Kind,
+    /// Its place in the source.
     pub span: Span,
 }
 

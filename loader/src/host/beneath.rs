@@ -18,7 +18,7 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, renameat};
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// A directory was renamed meanwhile, and the kernel asks for another try.
+/// A directory was renamed meanwhile, and the kernel wants another try.
 const TRIES: usize = 64;
 
 /// A directory with a system. Paths include it, as messages show them.

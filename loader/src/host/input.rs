@@ -28,7 +28,7 @@ impl Input {
         let path = format!("/proc/systemtap/{module}/__stdin");
         let file = OpenOptions::new().write(true).open(path).ok()?;
         let input = Input { terminal: keys_at_once() };
-        // Blocks in read(2), possibly for ever: it ends with the process. Without the thread there is no input.
+        // Blocks in read(2), possibly forever: it ends with the process. Without the thread there is no input.
         std::thread::Builder::new().spawn(move || hand_over(std::io::stdin().lock(), file)).ok()?;
         Some(input)
     }

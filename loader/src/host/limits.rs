@@ -15,7 +15,7 @@ const STACK: u64 = 512 << 10;
 /// it; an error: not far enough.
 pub fn keep_to_them() -> io::Result<()> {
     let action = SigAction::new(SigHandler::Handler(go_on), SaFlags::SA_RESTART, SigSet::empty());
-    // The write fails with EFBIG. A handler, unlike an ignored signal, does not go on to the commands that are run.
+    // The write fails with EFBIG. A handler, unlike an ignored signal, is not inherited by the commands that are run.
     // SAFETY: the handler does nothing.
     let _ = unsafe { sigaction(Signal::SIGXFSZ, &action) };
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_STACK) else { return Ok(()) };

@@ -13,5 +13,5 @@ pub fn say(line: &str) {
 
 /// A panic prints one line; RUST_BACKTRACE is ignored, as it would open files.
 pub fn print_panics_in_one_line() {
-    std::panic::set_hook(Box::new(|panic| say(&format!("ERROR: a mistake in spilerun: {panic}"))));
+    std::panic::set_hook(Box::new(|panic| say(&format!("ERROR: a bug in spilerun: {panic}"))));
 }

@@ -141,7 +141,7 @@ impl Device {
         asked.map_or_else(|_| Arming::default(), |()| arming)
     }
 
-    /// The owner of the session. Older modules do not report it: [`UNKNOWN`], which is no user.
+    /// The owner of the session. Older modules do not report it: [`UNKNOWN`], which is not a user.
     pub fn owner(&self) -> Result<Owner, Error> {
         let mut owner = Owner::default();
         match self.call(device::OWNER, &mut owner, "asking") {
@@ -195,8 +195,8 @@ impl Device {
         self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
     }
 
-    /// The contents of the module's section `.spile.meta`. A module could go on for ever, or take for ever: at most
-    /// [`MAX_META`] bytes, and until `is_stopping` (EINTR).
+    /// The contents of the module's section `.spile.meta`. A module's section could be endless, or reading it could
+    /// take forever: at most [`MAX_META`] bytes, and until `is_stopping` (EINTR).
     pub fn meta(&self, is_stopping: impl Fn() -> bool) -> Result<Vec<u8>, Error> {
         let failed = |errno| Error::Device { name: self.name.clone(), doing: "reading the description of", errno };
         let mut bytes = Vec::new();
@@ -247,7 +247,7 @@ impl Device {
         self.call(device::WANTED, &mut file, "asking for a file of").ok().map(|()| file)
     }
 
-    /// Passes the module the table of a file, of as many rules and places as `unwind` says.
+    /// Passes the table of a file to the module, with as many rules and places as `unwind` says.
     pub fn unwind(&self, unwind: &Unwind, table: &[u8]) -> Result<(), Error> {
         if table.len() != unwind.rules as usize * 8 + unwind.places as usize * 6 {
             return Err(self.strange("a table of another size than it says".to_string()));

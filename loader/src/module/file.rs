@@ -174,7 +174,7 @@ impl Description {
     }
 }
 
-/// Escapes what is printed in tables, messages and labels. Names that become parts of paths are checked instead.
+/// Escapes text that is printed in tables, messages and labels. Names that become parts of paths are checked instead.
 fn escape_shown(meta: &mut Meta) {
     let Meta { title, version, targets, probes, locations, settings, ungated, .. } = meta;
     let probes = probes.iter_mut().flat_map(|probe| [&mut probe.point, &mut probe.script_point, &mut probe.place]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Output: what the script prints goes to standard output or a file, everything else to standard error.
+//! Output: the script's output goes to standard output or a file, everything else to standard error.
 //!
 //! Nothing here blocks: text is buffered until a descriptor accepts it, so that the poll loop continues, sees signals,
 //! and can stop the session even while a pipe is full. The loop limits the amount of buffered text.

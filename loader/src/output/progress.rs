@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Tracks which records are written out: what has been read from the rings stays there until its text is written, so
+//! Tracks which records are written out: records that have been read stay in the rings until their text is written, so
 //! that a killed loader loses nothing, and the next one knows which records may be printed twice.
 //!
 //! Each read of the rings records a mark: once this many bytes are written, the rings can be released up to this
@@ -52,7 +52,7 @@ impl Progress {
         self.marks.push_back(Mark { pushed: sinks.pushed().collect(), tails });
     }
 
-    /// Releases what has been written.
+    /// Releases the records that have been written.
     pub fn release<R: AsMut<Ring>>(&mut self, rings: &mut [R], sinks: &Sinks) {
         let mut done = None;
         while self
@@ -87,7 +87,7 @@ fn set_out<R: AsMut<Ring>>(rings: &mut [R], sinks: &Sinks) {
     }
 }
 
-/// Recovers from a killed loader: truncates files to what the rings have released, and returns the number of records
+/// Recovers from a killed loader: truncates files to the text of released records, and returns the number of records
 /// that may still be printed twice.
 pub fn recover<R: AsMut<Ring>>(rings: &mut [R], sinks: &mut Sinks) -> u64 {
     let outs: Vec<OutFile> = rings.iter_mut().map(|ring| ring.as_mut().out()).collect();

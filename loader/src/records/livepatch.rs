@@ -98,7 +98,7 @@ fn compare(patches: &Path, meta: &Meta, patch: &str) -> NewPatch {
     match probed.is_empty() {
         true => NewPatch::Unrelated(format!("{loaded}: it replaces nothing that the script probes")),
         false => NewPatch::Relevant(format!(
-            "{loaded}: it replaces {}; the script's probes are still where the old code is, which does not run any more: take out one of the two (echo 0 >{PATCHES}/{patch}/enabled)",
+            "{loaded}: it replaces {}; the script's probes are still in the old code, which does not run any more: remove one of the two (echo 0 >{PATCHES}/{patch}/enabled)",
             probed.join(", ")
         )),
     }

@@ -63,7 +63,7 @@ impl<'r, R: AsMut<Ring>> MergePass<'r, R> {
     fn push_front(&mut self, index: usize) {
         let Some(ring) = self.rings.get_mut(index) else { return };
         match ring.as_mut().front() {
-            // Ignore times in the future: they must not wait for ever.
+            // Ignore times in the future: they must not wait forever.
             Ok(Some(record)) => self.fronts.push(Reverse((record.time.min(self.now), index))),
             Ok(None) => {}
             Err(error) => self.errors.push(error),

@@ -97,7 +97,7 @@ impl<'k> Users<'k> {
     }
 
     fn find(&mut self, frame: Frame) -> FrameName {
-        // Of a file an offset says it all.
+        // In a file the offset is sufficient.
         let key = Frame { address: if frame.place.file().is_some() { 0 } else { frame.address }, ..frame };
         if let Some(found) = self.known.get(&key) {
             return found.clone();
@@ -170,7 +170,7 @@ pub fn frames(part: &[u8], lines: bool) -> Vec<Frame> {
     frames.collect()
 }
 
-/// The frames of a text, `0xADDRESS@FILE+OFFSET ...`, up to what is none.
+/// The frames of a text, `0xADDRESS@FILE+OFFSET ...`, up to the first word that is not a frame.
 pub fn frames_of_text(text: &[u8]) -> Vec<Frame> {
     let number = |text: &str, base| u64::from_str_radix(text, base).ok();
     let frame = |(index, word): (usize, &str)| {

@@ -165,7 +165,7 @@ pub fn keep(budget: &Budget, device: &Device, probes: &[Probe]) -> Result<(), Er
         Verdict::Fits => Ok(()),
         Verdict::Sample(factor) => {
             say(&format!(
-                "WARNING: one in {factor} hits of each probe is handled on each CPU, the others are counted as sampled: what the script counts is so much less"
+                "WARNING: one in {factor} hits of each probe is handled on each CPU, the others are counted as sampled: multiply the script's counts by {factor}"
             ));
             device.sample(factor)
         }

@@ -21,7 +21,7 @@ use crate::error::Error;
 
 /// Time limit for a client. The end of the session does not wait for it.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A client that has sent nothing by then gets the text only.
+/// A client that has sent nothing until then gets the text only.
 const SILENCE: Duration = Duration::from_millis(200);
 /// Maximum length of a request.
 const MAX_REQUEST: usize = 8 << 10;
@@ -99,7 +99,8 @@ impl Exporter {
     }
 }
 
-/// Whether nobody listens to the socket. Does not wait: one who listens and accepts nobody would keep the session from starting.
+/// Whether nobody listens to the socket. Does not wait: a listener that accepts nobody would keep the session from
+/// starting.
 fn is_abandoned(path: &Path) -> bool {
     let connect = || -> nix::Result<()> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -191,7 +192,7 @@ impl Client {
         }
     }
 
-    /// Writes some of the answer, so that one who reads fast does not keep the others waiting; true: it was the last of it.
+    /// Writes some of the answer, so that a fast reader does not keep the others waiting; true: the answer is complete.
     fn write(&mut self) -> io::Result<bool> {
         let Some(left) = &mut self.answer else { return Ok(false) };
         let (next, _) = left.as_slices();

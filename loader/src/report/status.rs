@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `spilerun status NAME`: what a loaded module has done, as a table, JSON or Prometheus text. Runs beside its loader.
+//! `spilerun status NAME`: what a loaded module has done, as a table, JSON or Prometheus text. Runs while its loader
+//! runs.
 
 use std::fmt::Write;
 use std::fs;

@@ -49,7 +49,7 @@ impl Key {
         }
         let (algorithm, key) = public_key(der).ok_or("it is no X.509 certificate (DER)")?;
         if !algorithm.starts_with(RSA) {
-            return Err("its key is not RSA, which this program alone knows");
+            return Err("its key is not RSA, the only supported kind");
         }
         let key = rsa(key).ok_or("its RSA key is damaged")?;
         if !(LEAST_BITS..=MOST_BITS).contains(&key.modulus.bits()) {

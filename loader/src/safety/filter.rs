@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! System call filter of the processes with root's rights: a list of what they need; all other calls fail with EPERM.
+//! System call filter of the processes with root's rights: a list of the calls that they need; all others fail with
+//! EPERM.
 //!
 //! A refused call fails instead of killing the process: its remaining task, removing a module, matters more. The list
 //! has no call that starts a program, creates a process, connects anywhere, changes another process (except that the

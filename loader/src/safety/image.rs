@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The bytes of a module in a sealed memory file (memfd_create(2)): the kernel loads exactly what was checked, whoever
+//! The bytes of a module in a sealed memory file (memfd_create(2)): the kernel loads exactly the checked bytes, whoever
 //! else has a descriptor of it, and whatever happens to the original file. On kernels without memory files, a spilerun
 //! run by root keeps them in its own memory.
 

@@ -65,8 +65,9 @@ impl FileAccess {
     }
 }
 
-/// Restricts the calling thread, and threads that it starts later, to these paths for good. Files that are already open
-/// stay open; missing paths are skipped. False: this kernel has no Landlock. Must be called after PR_SET_NO_NEW_PRIVS.
+/// Restricts the calling thread, and threads that it starts later, to these paths permanently. Files that are already
+/// open stay open; missing paths are skipped. False: this kernel has no Landlock. Must be called after
+/// PR_SET_NO_NEW_PRIVS.
 pub fn restrict<'p>(paths: impl IntoIterator<Item = (&'p Path, FileAccess)>) -> io::Result<bool> {
     // SAFETY: no structure is read with this flag.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0usize, 0usize, ASK_VERSION) };

@@ -27,7 +27,7 @@ use crate::safety::limits::{self, Limits};
 use crate::safety::ownership::Ownership;
 use crate::safety::rank::{GROUPS, Rank};
 
-/// A caller who runs this program with rights that he does not have himself.
+/// A caller who runs this program with rights that the caller does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     uid: Uid,
@@ -74,7 +74,7 @@ impl Caller {
         }
     }
 
-    /// Drops root's rights for good, also for all children.
+    /// Drops root's rights permanently, also for all children.
     pub fn become_caller(&self) -> Result<(), Error> {
         setresgid(self.gid, self.gid, self.gid)
             .and_then(|()| setresuid(self.uid, self.uid, self.uid))
@@ -154,11 +154,8 @@ fn limits() -> Result<Limits, Error> {
         approved::read(Path::new(places::LIMITS)).map_err(|error| wrong(error.to_string()))?.unwrap_or_default();
     let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
     let memory = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| limits::memory(&text));
-    Limits::parse(
-        &text,
-        memory.ok_or_else(|| wrong("/proc/meminfo does not tell how much memory there is".to_string()))?,
-    )
-    .map_err(wrong)
+    Limits::parse(&text, memory.ok_or_else(|| wrong("/proc/meminfo does not show the amount of memory".to_string()))?)
+        .map_err(wrong)
 }
 
 fn failed(errno: Errno) -> Error {

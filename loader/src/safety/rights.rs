@@ -2,7 +2,7 @@
 
 //! Access to operations that need root's rights: in this process if root runs it; for other users of a set-uid spilerun
 //! in the root part, a process that is forked before anything of the caller's except the arguments is read. The user
-//! part, which sends the requests, has dropped root's rights for good by then.
+//! part, which sends the requests, has permanently dropped root's rights by then.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

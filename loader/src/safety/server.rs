@@ -169,7 +169,7 @@ impl Server {
         match self.open(&name) {
             Ok(device) => Ok((device, ownership)),
             Err(error) => {
-                // The error is returned; the next loader removes what is left.
+                // The error is returned; the next loader removes the leftovers.
                 let _ = self.unload(&name);
                 Err(error)
             }
@@ -586,7 +586,7 @@ mod tests {
     /// `cargo xtask fuzz line` tries more.
     #[test]
     fn whatever_comes_is_answered() {
-        // Loads and removes nothing, whoever runs the tests.
+        // Loads and removes nothing, even if root runs the tests.
         Sets::default().become_current().unwrap();
         let mut state = 5642u64;
         let mut next = |below: u64| {

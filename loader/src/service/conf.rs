@@ -15,15 +15,15 @@ use crate::safety::rank::Rank;
 const CONF: &str = "\
 # Service spile@NAME. Lines KEY=VALUE; # begins a comment. After a change: systemctl restart spile@NAME
 
-# Options of spilerun, words apart by blanks: --dry-run, --harmless-c, --expires 72h, --rewrites N, --only uid=USER, -s MB, -v
+# Options of spilerun, separated by blanks: --dry-run, --harmless-c, --expires 72h, --rewrites N, --only uid=USER, -s MB, -v
 OPTIONS=
 # Values for the script's globals: NAME=VALUE NAME=VALUE
 GLOBALS=
-# What the script prints goes to the journal, or to this file (-o), which rotates (-S)
+# The script's output goes to the journal, or to this file (-o), which rotates (-S)
 OUTPUT=
 ROTATE=
-# What the module does, as Prometheus text: a file NAME.prom in the directory of node_exporter's textfile collector, and
-# unix:PATH, a socket (one of them, or both apart by a blank)
+# Metrics in Prometheus' text format: a file NAME.prom in the directory of node_exporter's textfile collector, or
+# unix:PATH, a socket, or both, separated by a blank
 METRICS=
 # Without a module for the running kernel: fail, fetch (DIRECTORY/RELEASE/NAME.ko) or rebuild (SCRIPT with BUILD_OPTIONS)
 MISSING=fail

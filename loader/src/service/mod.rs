@@ -61,7 +61,7 @@ pub fn order(after: &[String], before: &[String]) -> Result<Option<String>, Stri
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(name = "spilerun service", bin_name = "spilerun service", about = "Prebuilt modules as services")]
 pub struct Service {
-    /// A directory that holds the system's files as / does
+    /// Root directory of another system
     #[arg(long, value_name = "DIR", default_value = "/")]
     root: PathBuf,
     /// The action
@@ -72,7 +72,7 @@ pub struct Service {
 /// What can be done with services.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 enum Action {
-    /// Put modules (one for each kernel) in their places, with a configuration and the unit
+    /// Install modules (one for each kernel), a configuration and the unit
     Install {
         /// Name of the service
         name: String,
@@ -86,25 +86,25 @@ enum Action {
         #[arg(long, value_name = "UNIT")]
         before: Vec<String>,
     },
-    /// Start it, now and at each boot
+    /// Start the service now and at each boot
     Enable { name: String },
-    /// Stop it, now and for each boot
+    /// Stop the service, and do not start it at boot
     Disable { name: String },
-    /// What it does, and which kernels have a module for it
+    /// Show its state, and the kernels that it has a module for
     Status { name: String },
-    /// Show its messages
+    /// Show the service's messages
     Logs { name: String },
-    /// Stop it and remove its files
+    /// Stop the service and remove its files
     Remove { name: String },
-    /// All services and their kernels
+    /// List all services and their kernels
     List,
-    /// Whether each service has a module for this kernel; package triggers ask
+    /// Check that each service has a module for this kernel; called by package triggers
     Check { release: Option<String> },
-    /// Files of the services that are in the initramfs of this kernel; its hooks ask
+    /// List the files of services for the initramfs of this kernel; called by its hooks
     Early { release: Option<String> },
-    /// What the initramfs runs: the session begins as configured, and goes on without a loader until the unit attaches
+    /// Start the session in the initramfs, as configured; it continues without a loader until the unit attaches
     StartEarly { name: String },
-    /// What the unit runs
+    /// Run the service; called by the unit
     Run { name: String },
 }
 
@@ -256,7 +256,7 @@ impl Service {
         self.reload()?;
         if self.has_no_manager() {
             say(&format!(
-                "systemd does not run here, so nothing starts {name}: have what starts services here run `spilerun service run {name}`; where systemd runs: systemctl daemon-reload, then spilerun service enable {name}"
+                "systemd does not run here, so nothing starts {name}: configure this host's init system to run `spilerun service run {name}`; where systemd runs: systemctl daemon-reload, then spilerun service enable {name}"
             ));
         }
         let kernels = if self.is_image() { self.releases() } else { vec![running_release()] };
@@ -287,7 +287,7 @@ impl Service {
             ["/home/", "/root/", "/tmp/", "/var/tmp/", "/run/"].iter().any(|place| program.starts_with(place));
         if at_hand {
             stderr::say(&format!(
-                "WARNING: the service starts {}: it has to stay there, for root alone to change",
+                "WARNING: the service starts {}: it has to stay there, writable only by root",
                 program.display()
             ));
         }
@@ -322,8 +322,9 @@ impl Service {
     fn enable(&self, name: &str) -> Result<Step, Error> {
         self.conf(name)?;
         if self.has_no_manager() {
-            let why =
-                format!("systemd does not run here: have what starts services here run `spilerun service run {name}`");
+            let why = format!(
+                "systemd does not run here: configure this host's init system to run `spilerun service run {name}`"
+            );
             return Err(Error::Setting { given: format!("service enable {name}"), why });
         }
         self.systemctl("enable", name)
@@ -368,7 +369,7 @@ impl Service {
         }
         if matches!(holder, load::Holder::Service { detached: true }) {
             stderr::say(&format!(
-                "WARNING: the session of {name} goes on in its module, and no loader reads it: systemctl start {} attaches to it, spilerun service disable {name} ends it",
+                "WARNING: the session of {name} continues in its module, and no loader reads it: systemctl start {} attaches to it, spilerun service disable {name} ends it",
                 unit(name)
             ));
         }
@@ -396,7 +397,7 @@ impl Service {
         self.tree().remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
         if self.has_no_manager() {
             say(&format!(
-                "systemd does not run here: take `spilerun service run {name}` out of what starts services here"
+                "systemd does not run here: remove `spilerun service run {name}` from the configuration of this host's init system"
             ));
         }
         Ok(Step::Done(Exit::Success))

@@ -18,8 +18,8 @@ pub struct Arming {
     due: u64,
     /// Armed when the first message was due; the baseline for disarming.
     at_first: Option<(u64, u32)>,
-    /// When the last line of arming was due, and how many were armed. What is cheap to arm comes first: the beginning says little
-    /// of the rest.
+    /// When the last line of arming was due, and how many were armed. Sites that are cheap to arm come first: the
+    /// beginning says little of the rest.
     last: (u64, u32),
     cancelled: bool,
 }
@@ -45,8 +45,8 @@ impl Arming {
         self.due.saturating_sub(now)
     }
 
-    /// The message that is due. `armed` of `probes` are armed now; `left`: what the module knows of the rest, if they are being
-    /// armed, not disarmed. `None` if none is armed: begin or end probes are running.
+    /// The message that is due. `armed` of `probes` are armed now; `left`: the module's estimate of the rest, if they
+    /// are being armed, not disarmed. `None` if none is armed: begin or end probes are running.
     pub fn text(&mut self, now: u64, armed: u32, probes: u32, left: Option<State>) -> Option<String> {
         self.due = now.saturating_add(INTERVAL);
         let elapsed = now.saturating_sub(self.begun);

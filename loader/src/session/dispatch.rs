@@ -84,7 +84,7 @@ impl Dispatcher {
         (self.repeated > 0).then(text)
     }
 
-    /// Reports what is no record: the first [`MAX_UNREADABLE`] times with its text.
+    /// Reports data that is not a record: the first [`MAX_UNREADABLE`] times with its text.
     pub fn report_unreadable(&mut self, text: &str) {
         self.unreadable += 1;
         if self.unreadable <= MAX_UNREADABLE {
@@ -113,7 +113,7 @@ impl Dispatcher {
             Decoded::Print { text, cut } => {
                 self.sinks.print(text);
                 if cut {
-                    self.warn_once(format!("a print was longer than {} MB, and is cut", MAX_TEXT >> 20));
+                    self.warn_once(format!("a print was longer than {} MB, and is truncated", MAX_TEXT >> 20));
                 }
             }
             Decoded::Warning(text) => self.warn_once(text),

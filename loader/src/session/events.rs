@@ -44,7 +44,7 @@ pub struct Ready {
 }
 
 impl Events<'_> {
-    /// Waits for an event, or for so many nanoseconds; `None`: without limit.
+    /// Waits for an event, or for this many nanoseconds; `None`: without limit.
     pub fn wait(&mut self, calls: &Calls<'_>, sources: &Sources<'_>, timeout: Option<u64>) -> Result<Ready, Error> {
         let mut descriptors =
             vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN), PollFd::new(calls.as_fd(), PollFlags::POLLIN)];
@@ -81,7 +81,7 @@ impl Events<'_> {
     }
 }
 
-/// From nanoseconds; a part of a millisecond counts as a whole one, so that what is due then is due.
+/// From nanoseconds; a part of a millisecond counts as a whole one, so that the deadline has passed afterwards.
 fn poll_timeout(timeout: Option<u64>) -> PollTimeout {
     timeout.map_or(PollTimeout::NONE, |ns| {
         PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)

@@ -60,7 +60,7 @@ impl Session<'_> {
         }
         if self.reading.repeated() > 0 {
             self.warn(&format!(
-                "the loader before was killed while it wrote: the next {} lines may be there already",
+                "the previous loader was killed while it was writing: the next {} lines may be repeated",
                 self.reading.repeated()
             ));
         }
@@ -212,7 +212,7 @@ impl Session<'_> {
         found.is_empty
     }
 
-    /// Writes what the descriptors accept, releases it in the rings, and checks whether the output is closed.
+    /// Writes as much as the descriptors accept, releases it in the rings, and checks whether the output is closed.
     fn write(&mut self) {
         self.output.sinks.write();
         self.reading.release(&self.output.sinks);
@@ -230,7 +230,7 @@ impl Session<'_> {
                     OutputError::Failed(error) => format!("the output cannot be written: {error}"),
                 };
                 let line =
-                    format!("ERROR: {why}; the session goes on without a reader (spilerun -A {})", self.subject.name);
+                    format!("ERROR: {why}; the session continues without a reader (spilerun -A {})", self.subject.name);
                 self.output.sinks.message(&line);
                 self.ending.exit = Exit::Output;
                 self.ending.leave = true;

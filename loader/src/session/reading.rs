@@ -23,8 +23,8 @@ const MAX_BATCH: usize = 4096;
 const CHECK_INTERVAL: usize = 32;
 /// Nanoseconds of a pass: records may be few and each take long, as stacks whose names the module is asked for.
 const MAX_PASS: u64 = 100_000_000;
-/// Nanoseconds for what is left in the rings at the session's end, if there was something that is no record, or if nothing
-/// can be written any more: a record of some bytes may be printed as megabytes.
+/// Nanoseconds for the rest of the rings at the session's end, if there was something that is not a record, or if
+/// nothing can be written any more: a record of some bytes may be printed as megabytes.
 const MAX_VAIN_END: u64 = 500_000_000;
 /// After an interruption, bytes of text that are printed in any case, and bytes for each byte of records beyond that. A width can
 /// make megabytes of a record of some bytes, and terabytes of a ring, which nobody waits for.
@@ -152,7 +152,7 @@ impl<'s> Reading<'s> {
         self.interrupted.get_or_insert_with(|| ByteCounts::of(&self.rings, sinks));
     }
 
-    /// After an interruption, what is left in the rings has been far more text than usual.
+    /// After an interruption, the rest of the rings gave far more text than usual.
     fn is_too_wide(&self, sinks: &Sinks) -> bool {
         let since = self.interrupted.filter(|_| self.closed.is_some());
         since.is_some_and(|before| ByteCounts::of(&self.rings, sinks).is_too_wide_since(before))
@@ -232,7 +232,7 @@ impl<'s> Reading<'s> {
                 }
                 Next::RingError(error) => {
                     dispatcher.report_unreadable(&format!(
-                        "the buffer of CPU {} held what is no record: {} bytes of it are lost",
+                        "the buffer of CPU {} held data that is not a record: {} bytes of it are lost",
                         error.cpu, error.bytes
                     ));
                     found.failed = true;
@@ -265,7 +265,7 @@ impl<'s> Reading<'s> {
         self.progress.mark(&mut self.rings, sinks);
     }
 
-    /// Releases what the sinks have written.
+    /// Releases the records that the sinks have written.
     pub fn release(&mut self, sinks: &Sinks) {
         self.progress.release(&mut self.rings, sinks);
     }

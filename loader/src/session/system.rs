@@ -25,9 +25,9 @@ impl Commands {
     /// approved of the script's text, and not of theirs. The module knows which globals those are.
     pub fn of(owner: &Owner, is_ours: bool, starter: Option<Arc<Starter>>) -> Commands {
         let refusal = match owner.rank {
-            _ if !is_ours => Some("the session belongs to another user, who alone runs its commands".to_string()),
+            _ if !is_ours => Some("the session belongs to another user: only that user runs its commands".to_string()),
             RANK_USR | RANK_SYS if owner.flags & HAS_SET != 0 => Some(
-                "globals were given other values, and root has not approved of what commands may be made of then"
+                "globals were given other values, and root has not approved commands that may be built from them"
                     .to_string(),
             ),
             _ => None,

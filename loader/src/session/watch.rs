@@ -69,8 +69,8 @@ impl<'s> Watch<'s> {
         [self.metrics.at, self.table.at].into_iter().flatten().min().map(|at| at.saturating_sub(now))
     }
 
-    /// Does what is due, and returns the text to print. A file that cannot be written is reported once and does not end
-    /// the session.
+    /// Writes the metrics and table that are due, and returns the text to print. A file that cannot be written is
+    /// reported once and does not end the session.
     pub fn look(&mut self, now: u64) -> Result<Option<String>, Error> {
         if self.metrics.take(now) {
             self.write_metrics()?;

@@ -15,7 +15,7 @@ use object::{LittleEndian, Object, ObjectSection, elf};
 
 /// Larger sections are not read, in bytes; nor are those that are as large when they are unpacked.
 const MAX_SECTION: u64 = 256 << 20;
-/// Bytes that one look at a file reads: a file with holes says that it has any number of them.
+/// Bytes that are read of a file at a time: a file with holes can have any size.
 const MAX_READ: u64 = 384 << 20;
 /// Symbols of a table, and bytes of all their names: one name can be the end of another, and so on for each of its bytes.
 const MAX_SYMBOLS: usize = 4 << 20;
@@ -36,7 +36,7 @@ pub enum Image {
 /// An executable part of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// First address, as the file has it.
+    /// First address, as in the file.
     pub address: u64,
     /// Where it is in the file.
     pub offset: u64,
@@ -47,7 +47,7 @@ pub struct Segment {
 /// A section with its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// As the file has it.
+    /// As in the file.
     pub address: u64,
     /// Its bytes.
     pub data: Vec<u8>,
@@ -56,7 +56,7 @@ pub struct Section {
 /// A symbol of a function or an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// As the file has it.
+    /// As in the file.
     pub address: u64,
     /// 0: not known.
     pub bytes: u64,
@@ -112,7 +112,7 @@ impl Image {
     }
 }
 
-/// What is read of a file is at most so much.
+/// Maximum number of bytes that are read of a file.
 #[derive(Clone, Copy)]
 struct Limited<'f> {
     cache: &'f ReadCache<File>,

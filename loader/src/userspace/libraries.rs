@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The files that a program will map when it starts: itself, the program that loads it, and the libraries that it names. Found as ld.so
-//! does, but for its cache: what is missed here is met later.
+//! The files that a program will map when it starts: itself, the program that loads it, and the libraries that it
+//! names. Found as ld.so does, except for its cache: files that are missed here are found later.
 
 use std::ffi::OsStr;
 use std::fs;

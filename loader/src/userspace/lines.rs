@@ -71,7 +71,7 @@ mod dwarf {
             Lines { context }
         }
 
-        /// File and line of the code at the address, as the file has it.
+        /// File and line of the code at the address, as in the file.
         pub fn find(&self, address: u64) -> Option<(Vec<u8>, u32)> {
             let location = self.context.as_ref()?.find_location(address).ok().flatten()?;
             Some((location.file?.as_bytes().to_vec(), location.line?))

@@ -38,7 +38,7 @@ pub struct FoundFile {
 pub struct Mapping {
     /// First address.
     pub start: u64,
-    /// Address behind it.
+    /// Address after its last byte.
     pub end: u64,
     /// May be executed.
     pub is_code: bool,

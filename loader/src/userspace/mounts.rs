@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which mounted file systems a user serves (FUSE): a process of that user answers each call on them, or does not. Files that
-//! others map are not opened there, because whoever opens one may wait for ever.
+//! Which mounted file systems a user serves (FUSE): a process of that user answers each call on them, or does not.
+//! Files that others map are not opened there, because open(2) may block forever.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,7 +27,7 @@ impl Mount {
         let mut kind = kind.split(' ');
         let is_served = kind.next().is_some_and(|name| name.starts_with("fuse") && name != "fusectl");
         let user = |options: &str| options.split(',').find_map(|option| option.strip_prefix("user_id=")?.parse().ok());
-        // One that does not say by whom is taken for anybody's.
+        // A mount without a user may be served by anybody.
         let user = is_served.then(|| kind.next_back().and_then(user).unwrap_or(u32::MAX));
         Some(Mount { device: (major.parse().ok()?, minor.parse().ok()?), place, user })
     }
@@ -78,7 +78,7 @@ impl Mounts {
         Mounts(text.lines().filter_map(Mount::parse).collect())
     }
 
-    /// Whether no other user serves what is at an absolute path without links.
+    /// Whether no other user serves the file system of an absolute path without links.
     pub fn answers_at(&self, path: &Path) -> bool {
         let above = self.0.iter().filter(|mount| path.starts_with(&mount.place));
         // Of several at one place the last one is seen.

@@ -77,7 +77,7 @@ impl Table {
         self.symbols.is_empty()
     }
 
-    /// The symbol that the address, as the file has it, is in.
+    /// The symbol that contains the address, which is as in the file.
     pub fn find(&self, address: u64) -> Option<At<'_>> {
         /// Symbols that lie in others, as labels in code written by hand.
         const NESTED: usize = 16;
@@ -86,7 +86,7 @@ impl Table {
         let at = |symbol: &'_ Symbol| address - symbol.address;
         let holds = |symbol: &&Symbol| at(symbol) < symbol.bytes;
         let found = before.iter().rev().take(NESTED).find(holds);
-        // Without a size a symbol goes on to the next one, or to the end of what it is in.
+        // Without a size a symbol extends to the next one, or to the end of its section.
         let (last, outer) = before.split_last()?;
         let is_inside = |symbol: &Symbol| last.address - symbol.address < symbol.bytes;
         let is_open = || last.bytes == 0 && !outer.iter().rev().take(NESTED).any(is_inside);
@@ -113,7 +113,7 @@ pub fn debug_file(elf: &dyn Elf, path: &Path) -> Option<std::fs::File> {
         let id = file.try_clone().ok().and_then(|file| Image::of(file).with(|elf| elf.build_id()));
         id.is_some_and(|id| id == elf.build_id())
     };
-    // The directory is of whoever has the program. The others are root's, and consist of links.
+    // The directory belongs to the program's owner. The others are root's, and consist of links.
     let beside = beside.into_iter().filter_map(|path| locate::open_foreign(&path));
     let by_id = by_id.into_iter().filter_map(|path| locate::open(&path));
     by_id.chain(beside).chain(there.into_iter().filter_map(|path| locate::open(&path))).find(same)

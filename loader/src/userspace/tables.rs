@@ -91,7 +91,7 @@ pub fn serve(files: &Files<'_>, made: &mut LoadedTables, over: BorrowedFd<'_>) {
                 made.hand_over(files.device(), known.open());
             }
         }
-        // A stopped session reports POLLHUP for good.
+        // A stopped session keeps reporting POLLHUP.
         if asks.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
             return;
         }
@@ -138,7 +138,7 @@ impl LoadedTables {
     }
 }
 
-/// Without a table, for want of information or of room, frame pointers are all there is: the module is told so.
+/// If a file has no table, for lack of information or room, the module is told to use frame pointers only.
 fn hand_over(device: &Device, image: &Image, mapping: u64) {
     let read = image.with(|elf| (Table::of(elf), elf.build_id()));
     let (table, build_id) = read.unwrap_or_default();

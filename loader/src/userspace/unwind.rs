@@ -4,7 +4,7 @@
 //! few rules (abi.h, `struct spile_unwind_rule`). A handler then only searches and adds.
 //!
 //! On x86-64 compilers describe a frame by rsp or rbp plus a number, with rbp saved below the CFA and the return address at its place;
-//! the rest is the linker's stubs, signal frames, stacks that are aligned anew, and code written by hand. What has no rule is
+//! the rest is the linker's stubs, signal frames, realigned stacks, and hand-written code. What has no rule is
 //! [`UNWIND_UNKNOWN`]: there the module tries frame pointers.
 
 use std::collections::HashMap;
@@ -23,9 +23,9 @@ use crate::userspace::image::{Elf, Section, Segment};
 type Slice<'s> = EndianSlice<'s, LittleEndian>;
 
 const ENCODING: gimli::Encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
-/// Operations of the longest expression that a rule is made of.
+/// Operations of the longest expression that becomes a rule.
 const MOST_OPERATIONS: usize = 9;
-/// Maximum of what the module takes.
+/// The module's maximum.
 const MAX_PLACES: usize = 8 << 20;
 
 /// The table of a file.

@@ -9,7 +9,7 @@ shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 headers=$(mktemp -d)
 trap 'rm -rf "$headers"' EXIT
-# The headers of the kernel that the runtime names are empty, but for those of the C library: kernel.h is in place of them.
+# The headers of the kernel that the runtime names are empty, except for those of the C library: kernel.h is in place of them.
 names=$(grep -hoE '^#include <[a-z]+/[^>]+>' "$here"/../../*.[ch] | sed 's/.*<\(.*\)>/\1/' | grep -v "linux/\(types\|errno\|limits\).h" | sort -u)
 (cd "$headers" && echo "$names" | sed 's|/[^/]*$||' | sort -u | xargs mkdir -p && echo "$names" | xargs touch)
 # Arrays and aggregates, whichever files they are.

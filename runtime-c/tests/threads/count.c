@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counts what a hit costs other CPUs. Two CPUs of one thread take turns at hitting the
- * probes of a compiled script, whose memory accesses are seen because the runtime and
- * the script are compiled with calls for ThreadSanitizer, which are here. Prints
+ * Counts the cost of a hit for other CPUs. Two CPUs of one thread take turns at hitting the
+ * probes of a compiled script, whose memory accesses are seen because the runtime and the
+ * script are compiled with calls for ThreadSanitizer, which are here. Prints
  *
  *     locked N moved N shared N
  *

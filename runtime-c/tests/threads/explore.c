@@ -8,7 +8,7 @@
  * The code is the runtime's own. Its atomics are steps; between any two of them another
  * thread may go on, at most SWITCHES (3) times in an execution where the thread could
  * have gone on itself; and at most OLD (2) loads in one see another value than the newest.
- * The memory model is C11's without cycles of relaxed accesses, as the kernel's has it
+ * The memory model is C11's without cycles of relaxed accesses, like the kernel's
  * for what is used here: each place has the list of all values that were stored; each
  * thread knows for each place the oldest value that it may still see. An acquire takes
  * over what the store knew that it reads from, if that was a release; a full barrier
@@ -40,13 +40,13 @@ DEFINE_PER_CPU(struct spile_cpu *, spile_cpus);
 /* At this many ns without progress, and one poll, a lock is given up. */
 const struct spile_script spile_script = { .lock_count = 1, .lock_wait = 4096 };
 
-/* ---- What has been stored, and who knows of it. */
+/* ---- The stored values, and the threads that know them. */
 
 struct view { u8 least[PLACES]; };
 
 struct value {
 	u64 value;
-	struct view view;	/* what the store hands on to who acquires it */
+	struct view view;	/* passed on to a thread that acquires the store */
 };
 
 struct place {
@@ -322,7 +322,7 @@ u64 explore_time(void)
 	return threads[running].time += 4096;
 }
 
-/* Of something that is protected. Two touches must be ordered, whoever does them. */
+/* Of protected data. Two touches by any threads must be ordered. */
 static void touch(void *at)
 {
 	struct place *place = place_of(at, 1);
@@ -459,7 +459,9 @@ static void use(enum spile_lock_mode mode)
 	progress++;
 	for (i = 0; i < the_lock.stripe_count; i++)
 		touch(&by_stripe[i]);
-	/* Who only reads, or feeds what is its CPU's own, does not see others who do. */
+	/* A thread that only reads, or feeds its own CPU's data, does not see others that
+	 * do.
+	 */
 	touch(&by_cpu[running]);
 	if (mode == SPILE_LOCK_WRITE || mode == SPILE_LOCK_ALL) {
 		touch(&whole);

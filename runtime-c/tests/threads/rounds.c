@@ -116,7 +116,7 @@ static void *take_part(void *argument)
 
 	this_cpu = (uintptr_t)argument;
 	for (round = 1; round <= rounds; round++) {
-		/* Acquire: what the begin probes have written. */
+		/* Acquire: writes of the begin probes. */
 		while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) < round)
 			cpu_relax();
 		hit_all(round);

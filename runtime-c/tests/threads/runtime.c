@@ -117,7 +117,7 @@ void poll_wait(struct file *file, struct wait_queue_head *queue, struct poll_tab
 	(void)table;
 }
 
-/* ---- The session, and what is not part of the way of a hit. */
+/* ---- The session, and other parts that are not on the path of a hit. */
 
 bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
 {
@@ -367,7 +367,7 @@ spile_long spile_fn_gettimeofday_ns(struct spile_context *c)
 #ifdef SPILE_TESTS_PAUSES
 	static __thread unsigned int turns;
 
-	/* As if it took long, for what is not to happen meanwhile. */
+	/* As if it took long, for events that must not happen meanwhile. */
 	if (++turns % 7 == 0)
 		sched_yield();
 #endif

@@ -4,7 +4,7 @@
 # script: deep -DMAXACTION=1000000 deep.stp
 # script: few -DMAXBACKTRACE=20 deep.stp
 # script: full -DMAXACTION=1000000 -DMAXSTACKBYTES=4096 deep.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 60
 
 wrong() {
@@ -45,4 +45,4 @@ spilerun full.ko -c "sh -c '$deep'" >full.out 2>full.err || wrong "full: status 
 grep -Eq '^WARNING: the memory for stacks in arrays \(4096 bytes\) was full: elements for new keys were not made 2 times' full.err || wrong "keys"
 grep -Eq '^WARNING: the memory for stacks in arrays .* 1 values lack the outermost frames' full.err || wrong "values"
 grep -Eq '^at 2: .*(entry_SYSCALL_64|do_syscall_64).*;60 downs;ptlrpc_bottom;$' full.out || wrong "kept"
-echo all as told
+echo all as expected

@@ -3,7 +3,7 @@
 # script: chains tests/builtin/ustack/chains.stp
 # script: stored tests/builtin/ustack/stored.stp
 # script: samples tests/builtin/ustack/samples.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 120
 
 mkdir -p /tmp
@@ -70,4 +70,4 @@ done
 chain system 'getfattr --version'
 told system 'write _IO_file_write (- )*_IO_do_write (- )*exit (- )?__libc_start_main[^ ]* - '
 grep -q '\[/usr/bin/getfattr+0x' system.out || wrong "system"
-echo all as told
+echo all as expected

@@ -1,8 +1,8 @@
 # Shows: --budget estimates the cost of a script before it runs, by hits counted without running a handler. One within the
 # budget runs; one above it does not, or handles one in N hits, which is reported; skipped hits are counted, and the
 # sum is exact.
-# script: rare tests/guard/budget/rare.stp
-# script: dear -DSTP_NO_OVERLOAD tests/guard/budget/dear.stp
+# script: rare tests/guard/budget/cheap.stp
+# script: dear -DSTP_NO_OVERLOAD tests/guard/budget/expensive.stp
 # stdout: ^within: ran$
 # stdout: ^refused: 1, silent$
 # stdout: ^told: about [0-9.]*% of the CPUs' time$

@@ -1,5 +1,5 @@
 # Shows: a session can be stopped while hits are counted for a budget: counting ends, and nothing stays armed.
-# script: rare tests/guard/budget/rare.stp
+# script: rare tests/guard/budget/cheap.stp
 # stdout: ^start: Device or resource busy$
 # stdout: ^stop: stopped$
 # stdout: ^measured: Interrupted system call$

@@ -32,7 +32,7 @@ thousands() {
 measure() {
 	begun=$(now)
 	start $1 began
-	# Polling more often would take CPU time from what is measured.
+	# Polling more often would take CPU time from the measured work.
 	until spilerun status $1 2>/dev/null | grep -q ': running, '; do sleep 1; done
 	there=$(now)
 	[ $1 = returns ] || thousands

@@ -1,4 +1,5 @@
-# Shows: a program of another build than the script was compiled for is not probed, and said; one that is absent, and one that is
+# Shows: a program of another build than the script was compiled for is not probed, and reported; one that is absent,
+# and one that is
 # Shows: replaced while the session runs, likewise.
 # script: other user.stp
 # run: true

@@ -2,7 +2,7 @@
 # modules: nfsd nfs nfsv4
 # script: server tests/tapset/nfs/server.stp
 # script: client tests/tapset/nfs/client.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 90
 
 mkdir -p /export /mnt/nfs /var/lib/nfs/v4recovery
@@ -57,4 +57,4 @@ shows client '^rename file to other of version 4 at 127.0.0.1$'
 shows client '^remove other$'
 shows client '^version 4: 1 tasks$'
 [ -z "$failed" ]
-echo 'all as told'
+echo 'all as expected'

@@ -2,7 +2,7 @@
 # modules: nfsd nfs nfsv3
 # script: server tests/tapset/nfs/server3.stp
 # script: client tests/tapset/nfs/client3.stp
-# stdout: ^all as told$
+# stdout: ^all as expected$
 # limit: 90
 
 mkdir -p /export /mnt/nfs
@@ -62,4 +62,4 @@ shows client '^rename file to other of version 3$'
 shows client '^nfs.proc3.remove other$'
 shows client '^writes 1 reads 1, lookups 1, tasks of version 3: 1, of others: 0$'
 [ -z "$failed" ]
-echo 'all as told'
+echo 'all as expected'

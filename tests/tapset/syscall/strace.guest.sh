@@ -1,6 +1,6 @@
 # Shows: with --syscall-style=strace, arguments and results of some 300 system calls of 64-bit programs and of 32-bit ones as strace reads them; the
 # programs of tests/fixtures/calls and calls32 make each with known arguments.
-# script: calls --syscall-style=strace -DSTP_NO_OVERLOAD tests/tapset/syscall/calls_told.stp
+# script: calls --syscall-style=strace -DSTP_NO_OVERLOAD tests/tapset/syscall/without_global.stp
 # stdout: ^calls 3[0-9][0-9], arguments [5-9][0-9][0-9], structures [3-9][0-9], different 0$
 # stdout: ^calls32 [34][0-9][0-9], arguments 1[0-9][0-9][0-9], structures [4-9][0-9], different 0$
 # limit: 60

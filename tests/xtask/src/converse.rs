@@ -11,9 +11,9 @@
 //! | `request METHOD JSON`, `notify METHOD JSON`, `raw TEXT` | as they are |
 //! | `cancelled METHOD NAME TEXT` | as `at`, but taken back at once, before it can be answered |
 //! | `expect REGEX`, `absent REGEX` | matches the last answer, or does not |
-//! | `diagnostics REGEX` | waits for what is wrong with the text that was sent last, and matches it |
-//! | `cost MILLISECONDS` | the server has used at most so much processor time since the last step that sent something |
-//! | `exit STATUS` | `shutdown` and `exit`; `quit STATUS`: `exit` alone; `close STATUS`: the end of its input |
+//! | `diagnostics REGEX` | waits for the diagnostics of the text that was sent last, and matches them |
+//! | `cost MILLISECONDS` | the server has used at most this much processor time since the last step that sent something |
+//! | `exit STATUS` | `shutdown` and `exit`; `quit STATUS`: only `exit`; `close STATUS`: the end of its input |
 //!
 //! `$NAME` in JSON and options is a variable of the environment.
 

@@ -34,7 +34,7 @@ pub struct Options {
     /// Processes that build at once
     #[arg(long, default_value = "2", value_name = "N")]
     jobs: u32,
-    /// Keeps what the tests wrote in target/tests/
+    /// Keeps the tests' output in target/tests/
     #[arg(long)]
     keep: bool,
 }
@@ -54,7 +54,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     crate::test::run_in(&tests, place)
 }
 
-/// The debug kernel, built with so many processes if it is missing.
+/// The debug kernel, built with this many processes if it is missing.
 pub fn place(jobs: u32) -> Result<Place> {
     let kernel = Build { directory: crate::root().join("target/debug-kernel"), jobs };
     let root = kernel.installed()?;

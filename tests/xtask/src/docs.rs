@@ -2,10 +2,10 @@
 
 //! The book: docs/ as built by mdBook (`cargo xtask docs`, into target/book).
 //!
-//! The unit tests check what a build does not: that every page is in SUMMARY.md, and that links lead to a file and a
-//! heading. `tests/docs/scripts.host.sh` compiles every script of the pages; `cargo xtask docs --extract DIR` extracts
-//! them. Scripts are blocks fenced with ```` ```stp ```` (```` ```stp,guru ```` for those that need `-g`) and the text
-//! of `spile ... -e '...'` commands anywhere.
+//! The unit tests check facts that a build does not: that every page is in SUMMARY.md, and that links lead to a file
+//! and a heading. `tests/docs/scripts.host.sh` compiles every script of the pages; `cargo xtask docs --extract DIR`
+//! extracts them. Scripts are blocks fenced with ```` ```stp ```` (```` ```stp,guru ```` for those that need `-g`) and
+//! the text of `spile ... -e '...'` commands anywhere.
 
 use std::fs;
 use std::path::{Path, PathBuf};

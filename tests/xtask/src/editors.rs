@@ -45,7 +45,7 @@ enum Pattern {
     },
 }
 
-/// A rule that is open: its name, its end, the names of that, and what it has inside.
+/// An open rule: its name, its end, the end's names, and the rules inside.
 type Open = (String, Regex, Vec<(usize, String)>, Vec<Rule>);
 
 struct Grammar {
@@ -73,7 +73,7 @@ impl Grammar {
         Grammar { repository: grammar["repository"].clone(), top }
     }
 
-    /// The rules of a list, with what it includes.
+    /// The rules of a list, with the included ones.
     fn rules(&self, patterns: &[Value]) -> Vec<Rule> {
         let mut rules = Vec::new();
         for rule in patterns {

@@ -3,11 +3,12 @@
 //! A family of generated kernel modules, of the size that a site with out-of-tree file systems or drivers has: 20 modules that
 //! depend on each other, 16,000 functions, 8,000 inlined copies of a function, structs of a shared header.
 //!
-//! `fam00` to `fam19` have functions `famNN_f0000` to `famNN_f0799`, in two source files each. Every second one has a copy of
-//! `fam_mix`. `echo 1 >/sys/module/famNN/parameters/run` calls each function of famNN once; the parameter then reads as the number
-//! of calls so far. It also calls `famNN_ways` twice, each time on another way to line 1000 of famNN_main.c, and `famNN_kinds`
-//! once, with a struct of what is rarer in structs. fam01 to fam09
-//! depend on fam00, fam10 to fam19 on fam01 and so on. `changed/fam19.ko` is another build of fam19: a struct has one more member (`fam_t03`), a function comes before the others.
+//! `fam00` to `fam19` have functions `famNN_f0000` to `famNN_f0799`, in two source files each. Every second one has a
+//! copy of `fam_mix`. `echo 1 >/sys/module/famNN/parameters/run` calls each function of famNN once; the parameter then
+//! reads as the number of calls so far. It also calls `famNN_ways` twice, each time on another way to line 1000 of
+//! famNN_main.c, and `famNN_kinds` once, with a struct of rarer kinds of members. fam01 to fam09 depend on fam00, fam10
+//! to fam19 on fam01 and so on. `changed/fam19.ko` is another build of fam19: a struct has one more member (`fam_t03`),
+//! a function comes before the others.
 //!
 //! They are built once and kept in `target/fixtures/family-KEY/`, as the other test modules are (`fixtures.rs`).
 

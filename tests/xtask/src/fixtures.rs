@@ -2,7 +2,7 @@
 
 //! Builds the kernel modules under tests/fixtures for a release, by its own Kbuild.
 //!
-//! Built modules are cached in `target/fixtures/KEY/`, where KEY is made of the sources, the release and the variant.
+//! Built modules are cached in `target/fixtures/KEY/`, where KEY is a hash of the sources, the release and the variant.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,8 @@ pub fn program(root: &Path, name: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// What is made of tests/fixtures/stacks, in its directory below target/fixtures: `stacks`, the same stripped, and two libraries.
+/// The programs of tests/fixtures/stacks, in their directory below target/fixtures: `stacks`, the same stripped, and
+/// two libraries.
 pub fn stacks(root: &Path) -> Result<PathBuf> {
     /// Without frame pointers, as distributions compile.
     const OPTIONS: [&str; 4] = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread"];

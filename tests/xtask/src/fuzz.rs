@@ -35,7 +35,7 @@ pub struct Options {
     /// Seconds for one input
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     timeout: u64,
-    /// MB that a reader may take beyond what its process has at the beginning
+    /// MB that a reader may allocate beyond the initial memory of its process
     #[arg(long, value_name = "MB", default_value_t = 500)]
     memory: u64,
     /// Of the random numbers; with --record from the total on if it is not given
@@ -116,7 +116,7 @@ struct FuzzResult {
     failures: usize,
 }
 
-/// Has a process try the inputs, and another one what is left when it dies.
+/// A process tries the inputs; if it dies, another one tries the rest.
 fn watch(target: &Target, options: &Options, seed: u64) -> Result<FuzzResult> {
     let directory = crate::root().join("target/fuzz");
     fs::create_dir_all(&directory)?;

@@ -2,7 +2,7 @@
 
 //! The invariants of ARCHITECTURE.md, mostly about absence: checked in the text of the sources.
 //!
-//! What stands behind `#[cfg(test)]`, in `tests.rs` and `tests/` and in comments does not count.
+//! Code after `#[cfg(test)]`, in `tests.rs` and `tests/`, and comments do not count.
 
 use std::collections::BTreeSet;
 use std::fs;

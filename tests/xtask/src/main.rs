@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask`: sets a machine up, shows what the project does, and tests it.
+//! `cargo xtask`: set-up, demonstration, tests and benchmarks of the project.
 
 #![warn(missing_docs)]
 #![allow(
@@ -71,7 +71,7 @@ struct Arguments {
 enum Task {
     /// Installs the Debian packages that are missing, with apt-get
     Setup,
-    /// Shows the main job at work in a guest, from a machine with nothing but Rust on it
+    /// Shows a live workaround in a guest; needs nothing but Rust on this machine
     Demo,
     /// Runs all tests: the unit tests, then the scripts under tests/, in a guest where they need a kernel
     Test(test::Options),
@@ -81,21 +81,21 @@ enum Task {
     Model(model::Options),
     /// Runs random hostile scripts in guests; none may harm the kernel
     Attack(attack::Options),
-    /// Runs scripts in user space on several threads at once, under ThreadSanitizer; their totals must be exact
+    /// Runs scripts in user space on several threads, under ThreadSanitizer; their totals must be exact
     Threads(threads::Options),
-    /// Hits probes on CPUs that run at the same time, in a guest of a newer qemu; all totals must be exact
+    /// Hits probes on CPUs that run in parallel, in a guest of a newer qemu; all totals must be exact
     Smp(smp::Options),
     /// Gives random inputs to every reader of untrusted files; an input that crashes one becomes a seed of the tests
     Fuzz(fuzz::Options),
     /// Runs clippy on the whole workspace; a warning is an error
     Lint,
-    /// Measures, and writes the results to docs/
+    /// Runs benchmarks and writes the results to docs/
     Bench(bench::Options),
     /// Compares two modules: exit status 1 and a line for each difference that matters to the kernel
     Compare(compare::Options),
     /// Counts the cases of a third-party suite that a compiler passes, and classifies the failures
     Compat(compat::Options),
-    /// Has a conversation with the language server, for its tests
+    /// Sends the requests of a test to the language server and prints the responses
     Converse(converse::Options),
     /// Packages the extension for VS Code, and prints where it is
     Vsix,
@@ -113,9 +113,9 @@ enum Task {
     StaticLoader,
     /// Runs the guest tests on a kernel with KASAN, lockdep and kmemleak, built from Debian's source
     DebugKernel(debug_kernel::Options),
-    /// Builds a family of generated modules, 16,000 functions in 20 modules, and prints their path
+    /// Builds 20 generated modules with 16,000 functions, and prints their path
     Family(family::Options),
-    /// Runs shell commands in a guest with the test modules and spilerun, to try things by hand
+    /// Runs shell commands in a guest with the test modules and spilerun
     Guest(guest::Options),
 }
 

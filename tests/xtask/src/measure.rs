@@ -65,7 +65,7 @@ pub fn processor_of(id: u32) -> Option<Duration> {
 }
 
 /// Factor for time limits on a busy machine: by the load of the last minute for each CPU, 8 at most. Only for limits
-/// that end hung processes; never for what a test measures.
+/// that end hung processes; never for measurements of a test.
 pub fn busy() -> u32 {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);

@@ -2,9 +2,9 @@
 
 //! The tables of SECURITY.md and docs/safety.md: every row names a test, and everything that a row names exists.
 //!
-//! A row's last cell has names in backquotes: a test below tests/, or a directory of them; behind the word `unit`, modules or
-//! functions of unit tests; `cargo test ... --test FILE`; `cargo xtask TASK`; a file of the tree. In parentheses behind one of
-//! these are parts of it: tests of the directory, or functions of the file.
+//! A row's last cell has names in backquotes: a test below tests/, or a directory of them; after the word `unit`,
+//! modules or functions of unit tests; `cargo test ... --test FILE`; `cargo xtask TASK`; a file of the tree. In
+//! parentheses after one of these are parts of it: tests of the directory, or functions of the file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -41,7 +41,7 @@ enum Named {
     Test(String),
     Unit(String),
     Command(String),
-    /// A part of what is named before the parentheses.
+    /// A part of the object that is named before the parentheses.
     Part(Box<Named>, String),
 }
 
@@ -54,7 +54,7 @@ fn named(cell: &str) -> Vec<Named> {
             if piece.contains(')') {
                 whole = None;
             }
-            // Directly behind the name.
+            // Directly after the name.
             if piece.trim() == "(" {
                 whole = found.last().cloned();
             }
@@ -102,7 +102,7 @@ impl Existing {
         }
     }
 
-    /// Why there is no such thing; `None`: there is.
+    /// Why it does not exist; `None`: it exists.
     fn find_missing(&self, named: &Named) -> Option<String> {
         let is_there = match named {
             Named::Test(name) => {
@@ -143,7 +143,7 @@ fn sources_below(directory: &Path, sources: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files behind `--test` of a `cargo test -p spile`.
+/// The files after `--test` of a `cargo test -p spile`.
 fn test_files(line: &str) -> impl Iterator<Item = PathBuf> {
     let words: Vec<&str> = line.split(' ').collect();
     let files =

@@ -6,15 +6,15 @@
 //! the handlers are tried: counters, numbers, arrays, aggregates, rings, locks, returns. Every total must be exact, nothing skipped.
 //!
 //!     cargo xtask smp                       # as cargo xtask test
-//!     cargo xtask smp --seconds 34 --record # ten minutes of load, told in docs/smp-runs.md
+//! cargo xtask smp --seconds 34 --record # ten minutes of load, recorded in docs/smp-runs.md
 //!
-//!     cargo xtask smp --many                # 64 CPUs of 512 that are possible, in turns; some go off and come back
+//! cargo xtask smp --many                # 64 CPUs of 512 possible ones, time-sliced; with CPU hotplug
 //!
 //! A CPU of the guest is a thread here, which others of this machine may interrupt in the middle of a handler: locks are waited for
 //! longer than by default (TRYLOCKDELAY).
 //!
-//! A script that does not end, and a guest that stands still, are found and told apart (guest.rs): what tasks and CPUs were doing
-//! is then in target/smp.
+//! A script that does not end and a guest that hangs are detected and distinguished (guest.rs): what tasks and CPUs
+//! were doing is then in target/smp.
 
 mod emulator;
 mod guest;
@@ -41,7 +41,7 @@ pub struct Options {
     /// Calls of each CPU, again and again as long as there is time
     #[arg(long, default_value_t = 40_000)]
     turns: u64,
-    /// 64 CPUs, and 512 possible ones, of which three go off and come back meanwhile; they run in turns
+    /// 64 CPUs of 512 possible ones, of which three go offline and online meanwhile; emulated one after the other
     #[arg(long)]
     many: bool,
     /// Writes docs/smp-runs.md if nothing was wrong
@@ -55,7 +55,7 @@ pub struct Options {
     names: Vec<String>,
 }
 
-/// So many guests may stand still with all CPUs halted.
+/// Number of guests that may hang with all CPUs halted.
 const MOST_STANDSTILLS: usize = 3;
 
 impl Options {

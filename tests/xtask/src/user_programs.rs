@@ -45,7 +45,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     VARIANTS.iter().map(|(name, _)| *name).chain(SHAPES.map(|(name, _)| name)).chain([NARROW, ABUSE, BANK])
 }
 
-/// Builds what is missing, or all when a source has changed. Gives the directory.
+/// Builds missing programs, or all if a source has changed. Returns the directory.
 pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
     let texts =

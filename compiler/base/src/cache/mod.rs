@@ -111,7 +111,7 @@ impl Cache {
         Cache { directory, refused, limit: settings.limit, poisoned: settings.poisoned, read_only: false, notices }
     }
 
-    /// The same for a process that writes nothing: what is there is found, and nothing is stored.
+    /// The same for a process that writes nothing: entries are found, and none is stored.
     pub fn open_read_only(settings: &Settings) -> Cache {
         let is_there = settings.directory.as_ref().is_some_and(|directory| directory.is_dir());
         if is_there { Cache { read_only: true, ..Cache::open(settings) } } else { Cache::none() }

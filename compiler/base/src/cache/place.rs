@@ -68,7 +68,7 @@ pub(super) fn usable(settings: &Settings) -> UsableCache {
         let below = real.join(kind.name());
         // Missing directories are created with the right mode.
         let Ok(metadata) = std::fs::symlink_metadata(&below) else { continue };
-        let sound = if metadata.is_dir() { is_ours(&metadata) } else { Err("it is no directory".to_string()) };
+        let sound = if metadata.is_dir() { is_ours(&metadata) } else { Err("it is not a directory".to_string()) };
         if let Err(why) = sound {
             usable.notices.push(format!("{} is not used: {why}; remove it, and it is made again", below.display()));
             usable.refused.push(kind);

@@ -125,7 +125,7 @@ fn what_others_can_write_below_is_not_used() {
     assert_eq!(cache.get(Kind::Embedded, &key("a")).is_none(), given);
     let notices = cache.take_notices().join("\n");
     assert!(notices.contains("module is not used: others can write there (mode 777); remove it"), "{notices}");
-    assert!(notices.contains("runtime is not used: it is no directory"), "{notices}");
+    assert!(notices.contains("runtime is not used: it is not a directory"), "{notices}");
     assert!(!given || notices.contains("embedded is not used: it belongs to user 12345"), "{notices}");
     assert!(cache.put(Kind::Index, &key("a"), &entry));
 }

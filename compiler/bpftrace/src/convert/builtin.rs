@@ -9,6 +9,7 @@ use super::Handler;
 use super::value::{Kind, Value};
 
 impl Handler<'_> {
+    /// The script's expression for a builtin variable of bpftrace (`pid`, `comm`, `arg0`).
     pub fn builtin(&mut self, name: &str, span: Span) -> Value {
         let text = match name {
             "pid" => "pid()",

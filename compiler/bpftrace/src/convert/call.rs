@@ -16,6 +16,7 @@ pub const TEXT_LENGTH: &str = "64";
 pub const NOW: &str = "gettimeofday_s()";
 
 impl Handler<'_> {
+    /// The script's expression for a call of a function.
     pub fn call(&mut self, name: &str, arguments: &[Expr], span: Span) -> Value {
         if let Some(value) = self.of_stack(name, arguments) {
             return value;

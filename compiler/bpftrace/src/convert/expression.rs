@@ -17,17 +17,20 @@ pub fn local_name(script_maps: &[Map], name: &str) -> String {
 }
 
 impl Handler<'_> {
-    /// Records what has no counterpart; the value stands for it until the translation ends with the message.
+    /// Records an expression without a counterpart; the value represents it until the translation ends with the
+    /// message.
     pub fn no_counterpart(&mut self, what: impl Into<String>, span: Span, instead: impl Into<String>) -> Value {
         self.script.problems.push(Problem::NoCounterpart { what: what.into(), span, instead: instead.into() });
         Value::number("0")
     }
 
+    /// Records a message about the expression, and returns a placeholder for it.
     pub fn wrong(&mut self, message: impl Into<String>, span: Span) -> Value {
         self.script.problems.push(Problem::Syntax { message: message.into(), span });
         Value::number("0")
     }
 
+    /// The script's expression for an expression of bpftrace.
     pub fn value(&mut self, expr: &Expr) -> Value {
         match &expr.kind {
             ExprKind::Number(text) => Value::number(text),

@@ -2,8 +2,8 @@
 
 //! The syntax tree to the text of a script.
 //!
-//! A map's kind is known when the whole program has been read, and needed wherever the map is printed. So the program is
-//! translated twice: the first time to collect what is assigned to maps.
+//! A map's kind is known when the whole program has been read, and needed wherever the map is printed. So the program
+//! is translated twice: the first time to collect the values that are assigned to maps.
 
 mod builtin;
 mod call;
@@ -123,7 +123,7 @@ impl Script {
         }
         let Some(first) = translated.first() else { return };
         let place = first.place;
-        // bpftrace goes on without points that the kernel does not have, if there are others.
+        // bpftrace continues without points that the kernel does not have, if there are others.
         let optional = |text: &str| if translated.len() > 1 || text.contains('*') { "?" } else { "" };
         let points: Vec<String> =
             translated.iter().map(|point| format!("{}{}", point.text, optional(&point.text))).collect();
@@ -159,7 +159,7 @@ impl Script {
     fn finish(self) -> String {
         let mut text = String::from("# Translated by spile --from-bpftrace.\n");
         if self.members {
-            text.push_str("# A member that cannot be read ends the script; in bpftrace it is 0. --suppress-handler-errors goes on.\n");
+            text.push_str("# A member that cannot be read ends the script; in bpftrace it is 0. --suppress-handler-errors only ends the handler.\n");
         }
         if self.elapsed {
             text.push_str("\nglobal began\nprobe begin(-1000) { began = ktime_get_ns() }\n");
@@ -202,7 +202,7 @@ struct Handler<'a> {
     script: &'a mut Script,
     place: Place,
     locals: BTreeMap<String, Local>,
-    /// Statements that have to stand before the current one.
+    /// Statements that have to precede the current one.
     before: Vec<String>,
     /// The number of loops around the current statement.
     loops: usize,

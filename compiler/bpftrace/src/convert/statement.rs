@@ -19,7 +19,7 @@ impl Handler<'_> {
             let mut own = self.statement(statement);
             lines.append(&mut self.before);
             lines.append(&mut own);
-            // exit() ends the handler in bpftrace; in a script it goes on.
+            // exit() ends the handler in bpftrace; in a script the handler continues.
             let exits =
                 matches!(statement, Statement::Expr(Expr { kind: ExprKind::Call { name, .. }, .. }) if name == "exit");
             if exits && (index + 1 < statements.len() || self.blocks > 0) {

@@ -11,14 +11,16 @@ pub enum Kind {
     KernelStack,
     /// Addresses of a stack of the current program.
     UserStack,
-    /// A member, or what was never assigned: the compiler knows its type.
+    /// A member, or a variable that was never assigned: the compiler knows its type.
     Unknown,
 }
 
 /// An expression of a script.
 #[derive(Clone, Debug)]
 pub struct Value {
+    /// The expression's text.
     pub text: String,
+    /// The type of its value.
     pub kind: Kind,
     /// It needs parentheses as an operand.
     pub compound: bool,
@@ -40,14 +42,17 @@ impl Value {
         Value { text: text.into(), kind, compound: false, pointee: None, typed: false }
     }
 
+    /// A number.
     pub fn number(text: impl Into<String>) -> Value {
         Value::new(text, Kind::Number)
     }
 
+    /// A string.
     pub fn string(text: impl Into<String>) -> Value {
         Value::new(text, Kind::Text)
     }
 
+    /// A value of this kind.
     pub fn of(kind: Kind, text: impl Into<String>) -> Value {
         Value::new(text, kind)
     }

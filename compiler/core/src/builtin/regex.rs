@@ -6,7 +6,7 @@ use super::{Builtin, builtin};
 
 /// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
-    builtin!("matched" "matched" ("n": Long) -> String [fails pure groups] "what group N of the last =~ matched, 0 for all of it; an error if it failed"),
-    builtin!("matched_str" "matched_str" () -> String [fails pure groups] "what the last =~ matched; an error if it failed"),
+    builtin!("matched" "matched" ("n": Long) -> String [fails pure groups] "the text of group N of the last =~, 0 for the whole match; an error if it failed"),
+    builtin!("matched_str" "matched_str" () -> String [fails pure groups] "the text that the last =~ matched; an error if it failed"),
     builtin!("ngroups" "ngroups" () -> Long [fails pure groups] "groups in the pattern of the last =~, all of it included; an error if it failed"),
 ];

@@ -12,7 +12,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("__stack_at" "__stack_at" ("depth": Long) -> Long [pure registers] "address at that depth of the stack; 0 beyond its end"),
     builtin!("__value_unknown_at_caller" "__value_unknown_at_caller" () -> Long [pure] "a run-time error: the caller's debug information does not give the value of a context variable"),
     builtin!("__stack_addresses" "__stack_addresses" ("first": Long, "most": Long) -> String [pure registers] "addresses of the stack in hex"),
-    builtin!("task_backtrace" "task_backtrace" ("task": Long) -> String [pure registers] "addresses of a task's kernel stack in hex, by the address of its struct task_struct; empty if it runs on another CPU, exits, or is none"),
+    builtin!("task_backtrace" "task_backtrace" ("task": Long) -> String [pure registers] "addresses of a task's kernel stack in hex, by the address of its struct task_struct; empty if it runs on another CPU, exits, or is not a task"),
     builtin!("__print_stack_lines" "__print_stack_lines" () [registers lines names] "prints the kernel's stack, a line for each frame with the source line"),
     builtin!("__symbol_line" "__symbol_line" ("address": Long, "part": Long) -> String [pure lines] "file:line (part 0), file (1), line (2) of an address of the kernel; the address in hex if they are not known"),
     builtin!("__print_stack" "__print_stack" ("full": Long) [registers names] "prints the stack, a line for each frame; full: with addresses"),

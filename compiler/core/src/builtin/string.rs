@@ -15,7 +15,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("str_replace" "str_replace" ("text": String, "part": String, "by": String) -> String [fails pure] "each occurrence of the second string replaced by the third"),
     builtin!("isdigit" "isdigit" ("text": String) -> Long [pure] "1 if the string begins with a decimal digit"),
     builtin!("text_str" "text_str" ("text": String) -> String [pure] "the string with what cannot be printed as C's escapes"),
-    builtin!("text_strn" "text_strn" ("text": String, "length": Long, "quoted": Long) -> String [pure] "the same, at most so many bytes (0: any number), in quotes if asked; ... after them if it was cut"),
+    builtin!("text_strn" "text_strn" ("text": String, "length": Long, "quoted": Long) -> String [pure] "the same, at most this many bytes (0: any number), in quotes if asked; ... after them if it was cut"),
     builtin!("tokenize" "tokenize" ("text": String, "delimiters": String) -> String [fails] "the first part of the string between delimiters; of an empty string: the next part of the one before"),
     builtin!("tokenize" "tokenize_next" ("delimiters": String) -> String [fails] "the next part of the string that tokenize began with in this handler run; empty when there is none"),
     builtin!("big_endian2" "big_endian2" ("number": Long) -> Long [pure] "two bytes to or from big-endian order"),

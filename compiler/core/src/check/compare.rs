@@ -23,7 +23,7 @@ pub struct Subject {
     pub name: String,
     /// Answers queries about it.
     pub kernel: Kernel,
-    /// The survey: what the script needs, and what the kernel offers.
+    /// The survey: the script's probe points and variables, and how the kernel has them.
     pub survey: Survey,
 }
 
@@ -274,7 +274,7 @@ fn relative_lines(sites: &[&Surveyed], function: &Function) -> Vec<i64> {
     lines
 }
 
-/// A line number in a script stands for a place in a function: after the function has moved, it is another place.
+/// A line number in a script means a place in a function: after the function has moved, it is another place.
 fn statement_moved(old: &[&Surveyed], one: &Function, other: &Function) -> Outcome {
     let meant: Vec<String> = relative_lines(old, one)
         .into_iter()

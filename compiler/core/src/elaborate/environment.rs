@@ -86,7 +86,7 @@ impl<'a> Environment<'a> {
         Mark { problems: self.problems.len(), failed: self.failed }
     }
 
-    /// Forgets what was reported since.
+    /// Discards problems that were reported since.
     pub fn forget(&mut self, since: Mark) {
         self.problems.truncate(since.problems);
         self.failed = since.failed;
@@ -97,7 +97,7 @@ impl<'a> Environment<'a> {
         self.problems.get_mut(since.problems..)?.last_mut()
     }
 
-    /// Removes from the list what was reported since then.
+    /// Removes the problems reported since then from the list, and returns them.
     pub fn take_problems(&mut self, since: Mark) -> Vec<Diagnostic> {
         self.problems.split_off(since.problems.min(self.problems.len()))
     }

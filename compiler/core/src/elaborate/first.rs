@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Errors that a user's script shows by its text alone. Pass 1 reports them, as in SystemTap, also in code that never runs.
+//! Errors that follow from the text of a user's script. Pass 1 reports them, as in SystemTap, also in code that never
+//! runs.
 
 use super::error::Error;
 use super::format;

@@ -33,7 +33,7 @@ pub fn list<'a>(
     (found.iter().map(|listed| line(listed, variables)).collect(), problems)
 }
 
-/// A site that a probe point stands for.
+/// A site of a probe point.
 pub struct ListedSite {
     /// As a script would name it: the alias, or the canonical spelling of the point.
     pub name: String,
@@ -43,7 +43,7 @@ pub struct ListedSite {
     pub site: Site,
 }
 
-/// The sites that `points` resolve to, and what was wrong; `offered`: what a wrong name may have meant.
+/// The sites that `points` resolve to, and the problems; `offered`: suggestions for wrong names.
 pub fn sites<'a>(
     sources: &'a SourceMap,
     points: &'a [ast::ProbePoint],

@@ -89,11 +89,11 @@ pub fn elaborate<'a>(
 pub struct Inferred {
     /// Where its name is declared.
     pub span: Span,
-    /// Types of its keys; none of what is no array.
+    /// Types of its keys; none if it is not an array.
     pub keys: Vec<Type>,
     /// What it or an element of it holds.
     pub contents: Contents,
-    /// A use or its initial value decides what it holds.
+    /// A use or its initial value decides its type.
     pub is_decided: bool,
 }
 

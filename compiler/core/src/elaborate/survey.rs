@@ -36,7 +36,7 @@ pub struct Point {
     pub text: String,
     /// Where it is written.
     pub span: Span,
-    /// `?` or `!`: its absence is no error.
+    /// `?` or `!`: its absence is not an error.
     pub optional: bool,
     /// Empty where it has none, for the reasons in `problems`, or where an earlier one was sufficient.
     pub sites: Vec<Surveyed>,

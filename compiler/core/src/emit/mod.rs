@@ -17,7 +17,7 @@ use crate::plan::Plan;
 /// The C of one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Units {
-    /// The script's unit: includes `script.h` and `builtins.h` alone.
+    /// The script's unit: includes only `script.h` and `builtins.h`.
     pub script: String,
     /// The unit with the script's own C, if it has any.
     pub embedded: Option<String>,

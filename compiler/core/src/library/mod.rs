@@ -91,7 +91,7 @@ pub struct Places {
 }
 
 impl Library {
-    /// Finds the files and what they may define; for unchanged files the cache has that.
+    /// Finds the files and the names that they may define; those of unchanged files are in the cache.
     pub fn open(places: &Places, cache: &Cache) -> Result<Library, ReadError> {
         let mut library = Library::default();
         if places.instead.is_none() {

@@ -25,15 +25,15 @@ pub(super) struct Analysis<'p> {
     pub limits: &'p Limits,
     /// What each function does directly.
     function_summaries: Vec<CodeSummary>,
-    /// What each function does with globals, including what it calls.
+    /// The uses of globals by each function, including its callees.
     function_uses: Vec<Uses>,
-    /// By probe: what its handler does directly.
+    /// By probe: the direct uses of its handler.
     handler_summaries: Vec<CodeSummary>,
     /// By probe: how many statements behind its conditions are run before it takes stripes.
     lead_ins: Vec<usize>,
-    /// By probe: what its handler does with globals, including what it calls.
+    /// By probe: the uses of globals by its handler, including its callees.
     handler_uses: Vec<Uses>,
-    /// By probe: what a return probe uses at its function's entry.
+    /// By probe: the uses of a return probe at its function's entry.
     entry_uses: Vec<Uses>,
     /// What conditions of probe points read.
     watched: BTreeSet<GlobalId>,
@@ -192,7 +192,7 @@ impl<'p> Analysis<'p> {
         self.lead_ins[probe]
     }
 
-    /// The locks of what a return probe runs at its function's entry, with their modes, ascending.
+    /// The locks of the code that a return probe runs at its function's entry, with their modes, ascending.
     pub fn entry_locks(&self, probe: usize) -> Vec<(u32, LockMode)> {
         self.locks_for(&self.entry_uses[probe])
     }
@@ -221,7 +221,7 @@ impl<'p> Analysis<'p> {
         condition::rearms(&self.watched, &self.handler_uses[probe])
     }
 
-    /// The same for what a return probe runs at its function's entry.
+    /// The same for the code that a return probe runs at its function's entry.
     pub fn rearms_at_entry(&self, probe: usize) -> bool {
         condition::rearms(&self.watched, &self.entry_uses[probe])
     }

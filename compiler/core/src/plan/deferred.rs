@@ -42,7 +42,7 @@ pub(super) enum NamedAddress {
 }
 
 impl Names<'_> {
-    /// Whether the address is a number that the script has stored: what is at the address now may be other code.
+    /// Whether the address is a number that the script has stored: other code may be at the address now.
     pub(super) fn is_stored(&self) -> bool {
         matches!((self.of, self.exprs.as_slice()), (NamedAddress::Address, [Expr::Long(address)]) if is_stored(address))
     }

@@ -98,7 +98,7 @@ fn spilled(routine: &Routine) -> u64 {
 }
 
 /// Bytes of frame memory for each CPU, whatever the value: the driver refuses more than [`MOST`]. `functions` and
-/// `handlers`: what one call of each takes; handlers are called by the runtime.
+/// `handlers`: the size of one call of each; handlers are called by the runtime.
 pub(super) fn bytes(program: &Program, functions: &[u64], handlers: &[u64], max_nesting: u32) -> u64 {
     let (length, circle) = longest(&graph(program), &|index| functions.get(index).copied().unwrap_or(0));
     let calls = if circle {

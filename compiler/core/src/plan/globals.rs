@@ -161,7 +161,7 @@ pub(super) fn single_access(
 
 /// Input for the decision which arrays are striped.
 pub(super) struct Striping<'a> {
-    /// By probe: what its handler does, and what runs at its function's entry.
+    /// By probe: the uses of its handler, and of the code at its function's entry.
     pub uses: &'a [Uses],
     /// By probe: arrays of which its handler uses a single element.
     pub element_uses: &'a [ElementUses],

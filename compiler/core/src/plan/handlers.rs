@@ -136,7 +136,7 @@ impl Planner<'_, '_, '_> {
         Ok((Some(self.identical.add(self.routines, routine)), ahead))
     }
 
-    /// Of a probe whose task may wait for memory, what the routine is going to read.
+    /// Of a probe whose task may wait for memory: the memory that the routine is going to read.
     fn ahead(&mut self, probe: &program::Probe, routine: &Routine) -> Option<String> {
         let ahead = ahead::of(routine, format!("{}_ahead", routine.symbol));
         let ahead = ahead.filter(|_| probe.attachment.mechanism.pages_in)?;

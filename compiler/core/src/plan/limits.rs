@@ -7,7 +7,7 @@
 pub struct Limits {
     /// MAXSTRINGLEN: bytes of a string with its NUL.
     pub string_bytes: u32,
-    /// As `string_bytes`, of what an element of an array has room for; longer strings are in memory of `kept_bytes`. None:
+    /// Like `string_bytes`, for the room in an element of an array; longer strings are in memory of `kept_bytes`. None:
     /// there are no longer ones.
     pub slot_bytes: Option<u32>,
     /// MAXSTACKBYTES: memory for strings that are longer than elements; None: as arrays need.
@@ -16,7 +16,7 @@ pub struct Limits {
     pub stack_frames: u32,
     /// MAXACTION_INTERRUPTIBLE, or MAXACTION where INTERRUPTIBLE is 0: statements of one handler run.
     pub max_actions: u32,
-    /// MAXNESTING; None: what the script needs, 10 more if a function calls itself.
+    /// MAXNESTING; None: the depth that the script needs, 10 more if a function calls itself.
     pub max_nesting: Option<u32>,
     /// MAXERRORS: run-time errors tolerated before the session ends.
     pub max_errors: u32,

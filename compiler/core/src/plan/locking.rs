@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! How arrays are locked, and why some are locked as a whole: for users who want to know the cost on many CPUs.
+//! How arrays are locked, and why some are locked as a whole: reported to users, who want to know the cost on many
+//! CPUs.
 
 use crate::program::element_uses::WholeArray;
 

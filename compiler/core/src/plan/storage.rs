@@ -48,11 +48,11 @@ pub struct Map {
     pub index: u32,
     /// As the script calls it.
     pub name: String,
-    /// Types of the keys; none for an aggregate that is no array.
+    /// Types of the keys; none for an aggregate that is not an array.
     pub keys: Vec<Type>,
     /// What the table, or each of its elements, contains.
     pub contents: Contents,
-    /// Most elements; 1 for an aggregate that is no array.
+    /// Maximum number of elements; 1 for an aggregate that is not an array.
     pub entries: u32,
     /// The size is from the script.
     pub sized: bool,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Stacks as values. A print leaves their addresses to the loader; a key, or a string that the script processes, contains
-//! them in hex, and a string of the usual length would lose the outer frames: the root, which folded stacks need. Where a
-//! program stores stacks, its strings are long enough for whole ones. Elements of arrays have the usual room, and what is
-//! longer is stored beside them, each text once (runtime-c/kept_text.c). A hit costs what its own stack takes.
+//! Stacks as values. A print leaves their addresses to the loader; a key, or a string that the script processes,
+//! contains them in hex, and a string of the usual length would lose the outer frames: the root, which folded stacks
+//! need. Where a program stores stacks, its strings are long enough for whole ones. Elements of arrays have the usual
+//! room, and longer texts are stored separately, each once (runtime-c/kept_text.c). The cost of a hit depends on its
+//! own stack.
 
 use super::code::{Argument, Callee, Instr, Value, each};
 use super::{Plan, Storage};
@@ -17,7 +18,7 @@ const USER_FRAME: u32 = 31;
 const LEAST: u32 = 512;
 /// Memory for long strings: for each element as many frames beside it,
 const FRAMES_KEPT: u64 = 48;
-/// but at least and at most so many bytes.
+/// but at least and at most this many bytes.
 const KEPT: (u64, u64) = (256 << 10, 32 << 20);
 
 /// The string sizes to use.

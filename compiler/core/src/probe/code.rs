@@ -38,7 +38,7 @@ impl Scope {
         }
     }
 
-    /// As `struct spile_uprobe` has it: 0 for all, -1 for the session's.
+    /// As in `struct spile_uprobe`: 0 for all, -1 for the session's.
     pub fn number(self) -> i64 {
         match self {
             Scope::All => 0,
@@ -74,7 +74,7 @@ impl Code {
                 let attachment = kprobe(place_in(object, target, address)?);
                 Ok(match object.is_entered_under_jump(address) {
                     Some(false) => attachment,
-                    // Also where the code is not at hand.
+                    // Also if the code is not available.
                     Some(true) | None => attachment.with("stays_breakpoint", Value::Number(1)),
                 })
             }
@@ -166,7 +166,8 @@ pub(super) fn at_symbol(symbol: String, returning: bool, maxactive: u32) -> Atta
     attachment.with("address", Value::Address(0)).with("maxactive", Value::Number(maxactive))
 }
 
-/// At an address of the running kernel. Whether code jumps to where a jump in its place would reach is not known.
+/// At an address of the running kernel. It is not known whether code jumps into the bytes that a jump there would
+/// replace.
 pub(super) fn at_address(address: u64) -> Attachment {
     Attachment::new(&KPROBE).with("address", Value::Address(address)).with("stays_breakpoint", Value::Number(1))
 }
@@ -192,7 +193,7 @@ fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place
         Some(Reason::JumpLabel) => Err("the kernel rewrites the instruction there as it runs (a jump label)"),
         Some(Reason::StaticCall) => Err("the kernel rewrites the instruction there as it runs (a static call)"),
         Some(Reason::Bug) => {
-            Err("the instruction there stands for a BUG() or WARN(), which the kernel finds by its address")
+            Err("the instruction there belongs to a BUG() or WARN(), which the kernel finds by its address")
         }
     }
 }

@@ -62,7 +62,7 @@ pub enum Location {
     Value(LongExpr),
     /// In parts, the first at the least significant end.
     Parts(Vec<Part>),
-    /// A pointer that was optimised out, and the location of what it points to.
+    /// A pointer that was optimised out, and the location of its target.
     Pointer(Box<Location>),
     /// Known for some callers of the function: reading it is a run-time error after a call by another one.
     KnownCallers(Box<Location>),

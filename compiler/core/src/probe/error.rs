@@ -208,7 +208,7 @@ impl PointError {
                 let diagnostic = error("E0201", "probe point mismatch".into()).at(*component, "not known here");
                 match suggest::hint_by(name, &follow, last_name, 30) {
                     Some(hint) => diagnostic.note(hint),
-                    None => diagnostic.note("nothing may follow here"),
+                    None => diagnostic.note("nothing can follow here"),
                 }
             }
             PointError::Argument { component, expected } => {
@@ -228,10 +228,10 @@ impl PointError {
                 let diagnostic = match (elsewhere.as_slice(), near.as_slice()) {
                     ([], []) => diagnostic,
                     ([], near) => diagnostic.note(format!("did you mean {}?", near.join(", "))),
-                    (points, _) => diagnostic.note(format!("it is elsewhere: write {}", points.join(" or "))),
+                    (points, _) => diagnostic.note(format!("it is in another object: write {}", points.join(" or "))),
                 };
                 if name.contains('{') {
-                    diagnostic.note("braces mean nothing inside of a string: `kernel.{function(\"a\"), function(\"b\")}` is two points")
+                    diagnostic.note("braces have no meaning inside a string: `kernel.{function(\"a\"), function(\"b\")}` is two points")
                 } else {
                     diagnostic
                 }
@@ -245,7 +245,7 @@ impl PointError {
                     .find_map(|(prefix, suffix)| Some((event.strip_prefix(prefix)?, suffix)));
                 match call {
                     Some((call, suffix)) => diagnostic.note(format!(
-                        "probe syscall.{call}{suffix}: the event is made of the tracepoint raw_syscalls:{}",
+                        "probe syscall.{call}{suffix}: the event is derived from the tracepoint raw_syscalls:{}",
                         &event[..event.len() - call.len() - 1]
                     )),
                     None if near.is_empty() => diagnostic,
@@ -258,7 +258,7 @@ impl PointError {
                 match near.as_slice() {
                     [] => diagnostic,
                     near => diagnostic
-                        .note(format!("lines that have code: {}; .nearest takes the nearest", near.join(", "))),
+                        .note(format!("lines that have code: {}; .nearest selects the nearest", near.join(", "))),
                 }
             }
             PointError::NoMatch { component, pattern, object } => {
@@ -277,7 +277,7 @@ impl PointError {
             }
             PointError::Guru { component, what } => error("E0401", format!("{what} needs guru mode"))
                 .at(*component, "")
-                .note("run with -g if you know what is there"),
+                .note("run with -g if you know that an instruction begins there"),
             PointError::NoCommand { component } => {
                 error("E0213", "`process` alone is the session's own process, and it has none".into())
                     .at(*component, "")

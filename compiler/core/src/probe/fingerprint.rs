@@ -25,7 +25,8 @@ pub struct Fingerprints {
     pub left_out: usize,
 }
 
-/// The code of the functions that probes are in, for the runtime to compare with what is in memory. At most [`MOST`] bytes.
+/// The code of the functions that probes are in, for the runtime to compare with the code in memory. At most [`MOST`]
+/// bytes.
 pub fn fingerprints(program: &Program, kernel: &Kernel) -> Fingerprints {
     let objects: Vec<_> = program.targets.iter().map(|target| object_of(target, kernel)).collect();
     let (mut seen, mut room) = (HashSet::new(), MOST);

@@ -293,7 +293,7 @@ impl Finder<'_> {
         self.push(id, function, address, attachment, inlined);
     }
 
-    /// Attached by name alone, where no address is known.
+    /// Attached only by name, if no address is known.
     fn add_named(&mut self, id: FunctionId, function: &Function) {
         let returning = self.suffix == Suffix::Return;
         let (symbol, maxactive) = (function.name.clone(), self.maxactive);
@@ -374,7 +374,7 @@ impl Context for FunctionContext {
         let found = debug.variable(self.function, self.address, name);
         let found = found.map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let mut found = found.map_err(location::unavailable)?;
-        // The entry of a function that puts its parameters where they are said to be only after that.
+        // The entry of a function that stores its parameters at the places of the debug information only later.
         if self.returning
             && self.object.is_program()
             && prologue(debug, self.function, self.address) != Prologue::None

@@ -32,12 +32,12 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
         Form { spelling: "kernel.function(string).callees.return", doc: "the returns of those that are called" },
         Form {
             spelling: "kernel.function(string).callees(number)",
-            doc: "the same, and what those call, to that depth; only when called so",
+            doc: "the same, and their callees to that depth; only when called along that path",
         },
         Form { spelling: "kernel.function(string).callees(number).call", doc: "the same, inlined calls left out" },
         Form {
             spelling: "kernel.function(string).callees(number).return",
-            doc: "the returns of those that are called so",
+            doc: "the returns of those that are called along that path",
         },
         Form { spelling: "kernel.function(string).label(string)", doc: "a label in a kernel function" },
         Form {
@@ -60,7 +60,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
         },
         Form {
             spelling: "module(string).function(string).callees(number)",
-            doc: "the same, and what those call, to that depth; only when called so",
+            doc: "the same, and their callees to that depth; only when called along that path",
         },
         Form {
             spelling: "module(string).function(string).callees(number).call",
@@ -68,7 +68,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
         },
         Form {
             spelling: "module(string).function(string).callees(number).return",
-            doc: "the returns of those that are called so",
+            doc: "the returns of those that are called along that path",
         },
         Form { spelling: "module(string).function(string).label(string)", doc: "a label in a module's function" },
     ],

@@ -21,7 +21,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
         Form { spelling: "netfilter.pf(string).hook(string)", doc: "the same" },
         Form {
             spelling: "netfilter.hook(string).pf(string).priority(string)",
-            doc: "the same, with a place among the other functions there",
+            doc: "the same, with a priority among the other functions at the hook",
         },
         Form { spelling: "netfilter.pf(string).hook(string).priority(string)", doc: "the same" },
     ],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where a function is that a point looked for in another object: users write `kernel.function` for what is in a module, and
-//! the other way round.
+//! Finds a function that a point looked for in another object: users write `kernel.function` for functions of modules,
+//! and the other way round.
 
 use super::{Resolver, form};
 use spile_syntax::ast::{Component, Literal};

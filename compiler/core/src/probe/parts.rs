@@ -44,7 +44,7 @@ pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
     })
 }
 
-/// The first `bits` bits (at most 64) of what is there as a value, zero-extended; None where some have been optimised out.
+/// The first `bits` bits (at most 64) of the parts as a value, zero-extended; None where some have been optimised out.
 /// `user`: memory is that of the current process.
 pub fn joined(location: &Location, bits: u64, user: bool) -> Option<LongExpr> {
     let taken = u8::try_from(bits).ok().filter(|bits| (1..=64).contains(bits))?;

@@ -68,7 +68,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
         },
         Form {
             spelling: "perf.type(number).config(number).hz(number)",
-            doc: "N times a second on each CPU, as far as there are events",
+            doc: "N times a second on each CPU, if there are enough events",
         },
         Form {
             spelling: "perf.type(number).config(number).counter(string)",

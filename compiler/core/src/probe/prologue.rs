@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Functions that were compiled without optimisation: their variables live on the stack alone, so that they have no value before
-//! the function's first instructions have put it there.
+//! Functions that were compiled without optimisation: their variables are only on the stack, so that they have no value
+//! before the function's first instructions have put it there.
 
 use spile_debuginfo::{Address, DebugInfo, FunctionId, Location, Op};
 
@@ -18,7 +18,7 @@ pub(super) enum Prologue {
     Until(Address),
 }
 
-/// By whether parameters at the first instruction are said to be in a frame that is not there yet.
+/// By whether the debug information places parameters at the first instruction in a frame that does not exist yet.
 pub(super) fn prologue(debug: &DebugInfo, id: FunctionId, entry: Address) -> Prologue {
     let parameters = debug.parameters(id).unwrap_or_default();
     let early = parameters.iter().any(|parameter| {

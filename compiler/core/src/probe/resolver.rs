@@ -75,7 +75,8 @@ impl<'k> Resolver<'k> {
         self
     }
 
-    /// The same with programs and libraries in user space; `command` is what the session's own process runs, if it has one.
+    /// The same with programs and libraries in user space; `command`: the program of the session's own process, if it
+    /// has one.
     #[must_use]
     pub fn with_programs(mut self, programs: &'k Programs, command: Option<PathBuf>) -> Resolver<'k> {
         self.programs = Some(programs);
@@ -199,7 +200,7 @@ impl<'k> Resolver<'k> {
         self.at_hand.get_or_init(|| self.kernel?.vmlinux_here()).clone()
     }
 
-    /// A hint where answers came from BTF alone: what is not known then, and which package has it.
+    /// A hint if answers came only from BTF: what is not known then, and which package has it.
     pub fn without_dwarf(&self) -> Option<String> {
         let programs = self.programs.map(Programs::without_debug_info).unwrap_or_default();
         if !programs.is_empty() {

@@ -16,7 +16,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
             Form { spelling: "begin(number)", doc: "the same; lower numbers run first, plain begin is 0" },
             Form { spelling: "end", doc: "when the session ends, after all other probes are disarmed" },
             Form { spelling: "end(number)", doc: "the same; lower numbers run first, plain end is 0" },
-            Form { spelling: "error", doc: "instead of end when run-time errors ended the session" },
+            Form { spelling: "error", doc: "instead of end if run-time errors ended the session" },
             Form { spelling: "error(number)", doc: "the same; lower numbers run first" },
             Form { spelling: "never", doc: "checked like any other, never runs" },
         ],

@@ -230,7 +230,7 @@ fn attachment(place: Place, name: &str, arguments: u32) -> Attachment {
     Attachment::new(&MECHANISM).at(place).of(name).with("tracepoint", value)
 }
 
-/// A tracepoint of the kernel with so many arguments, of which no more is known.
+/// A tracepoint of the kernel with this many arguments, of which no more is known.
 pub(super) fn of_kernel(name: &'static str, arguments: u32) -> Attachment {
     let value = Value::List(vec![Value::Text(name.into()), Value::Number(arguments)]);
     Attachment::new(&MECHANISM).of(name).with("tracepoint", value)

@@ -7,7 +7,7 @@
 
 use super::Place;
 
-/// One way of attaching probes: a kind of runtime-c, with what the plan needs to know about it.
+/// One way of attaching probes: a kind of runtime-c, with the facts that the plan needs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mechanism {
     /// The constant of `enum spile_probe_kind` in runtime-c/script.h.
@@ -73,7 +73,7 @@ pub struct Attachment {
     pub mechanism: &'static Mechanism,
     /// Where in a target; None: runtime-c finds it through the members, or it has no place.
     pub place: Option<Place>,
-    /// Name of what is probed: a tracepoint, a file, a counter. Empty if it has none.
+    /// Name of the probed tracepoint, file or counter. Empty if it has none.
     pub subject: String,
     /// Members of `struct spile_probe` (runtime-c/script.h) that this kind has, in the order of the table.
     pub members: Vec<(&'static str, Value)>,
@@ -92,7 +92,7 @@ impl Attachment {
         self
     }
 
-    /// The same for what has this name.
+    /// The same for the object of this name.
     #[must_use]
     pub fn of(mut self, subject: impl Into<String>) -> Attachment {
         self.subject = subject.into();

@@ -21,7 +21,7 @@ enum FixedKey {
     Register(u32),
     /// Of a variable: as in [`LongKind::KernelAddress`].
     Address(u64, bool),
-    /// Of so many bytes, and whether in the address space of a process.
+    /// Of this many bytes, and whether in the address space of a process.
     Read(Box<FixedKey>, u8, bool),
     Saved(SavedId),
     /// Builtins that describe the task or the CPU.
@@ -35,7 +35,7 @@ enum FixedKey {
     Compare(Comparison, Box<FixedKey>, Box<FixedKey>),
 }
 
-/// What else is known when a run takes its stripes, besides what is the same throughout it.
+/// Values that are known when a run takes its stripes, besides those that are constant throughout it.
 #[derive(Clone, Debug, Default)]
 pub struct KnownValues {
     /// Locals that nothing writes from there on.
@@ -62,7 +62,7 @@ impl KnownValues {
         self.read.extend(fixed);
     }
 
-    /// The same without what is read from memory.
+    /// The same without values that are read from memory.
     fn without_memory(&self) -> KnownValues {
         KnownValues::with(self.settled.clone())
     }
@@ -238,7 +238,7 @@ impl ElementUses {
         Some((&element.keys, element.called))
     }
 
-    /// Whether the code uses any of the array, besides what it calls.
+    /// Whether the code itself uses any element of the array, without functions that it calls.
     pub fn has(&self, array: GlobalId) -> bool {
         self.0.contains_key(&array)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Expressions. Numbers and strings are different types, so that no number can stand where a string belongs:
+//! Expressions. Numbers and strings are different types, so that no number can be in the place of a string:
 //!
 //! ```compile_fail,E0308
 //! use spile_core::program::{LongExpr, StringExpr};
@@ -526,7 +526,7 @@ impl LongExpr {
         LongExpr { kind: LongKind::Register { offset }, span }
     }
 
-    /// Fault-safe read of so many bytes (1, 2, 4 or 8) of the kernel's memory.
+    /// Fault-safe read of this many bytes (1, 2, 4 or 8) of the kernel's memory.
     pub fn read(address: LongExpr, size: u8, span: Span) -> LongExpr {
         LongExpr { kind: LongKind::Read { address: Box::new(address), size, user: false }, span }
     }
@@ -541,7 +541,7 @@ impl LongExpr {
         LongExpr { kind: LongKind::Bits { value: Box::new(value), first, bits }, span }
     }
 
-    /// The low bits, so many, as a signed number.
+    /// This many low bits, as a signed number.
     pub fn sign_extend(value: LongExpr, bits: u8, span: Span) -> LongExpr {
         LongExpr { kind: LongKind::SignExtend(Box::new(value), bits), span }
     }

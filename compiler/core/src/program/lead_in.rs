@@ -36,7 +36,7 @@ pub fn known(statements: &[Stmt], locals: usize, functions: &[CodeSummary]) -> K
     known
 }
 
-/// Goes through what is evaluated whatever happens, in order, up to the first effect.
+/// Visits the expressions that are always evaluated, in order, up to the first effect.
 struct LeadIn<'k> {
     known: &'k mut KnownValues,
     /// There was an effect, or something that may not run.

@@ -20,8 +20,8 @@
 //! | another | NAME; NAME_str: by the function `__syscall_KIND`, of tapset/syscall_flags.stp or by `runtime-c/syscall_names.h` |
 //!
 //! And of all: `name`, `argstr`; `retval`, `retstr` at the return. `argstr` is one call with the kinds as a number, so that
-//! the handlers of all calls are alike but for it: the planner makes one routine of them. It is as SystemTap's library has it
-//! (`kinds.txt`, and `whole.txt` for calls that are shown by what one argument asks for) or as strace has it (`strace.txt`
+//! the handlers of all calls differ only in it: the planner makes one routine of them. It is as in SystemTap's library
+//! (`kinds.txt`, and `whole.txt` for calls that are shown by what one argument asks for) or as in strace (`strace.txt`
 //! before `kinds.txt`): [`Style`]. The other variables are the same in both.
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Functions and their parameters from BTF alone: by symbols and by the calling convention.
+//! Functions and their parameters from BTF only: by symbols and by the calling convention.
 
 use std::sync::Arc;
 

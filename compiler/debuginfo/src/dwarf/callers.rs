@@ -30,7 +30,7 @@ struct Calls {
 }
 
 impl Callers {
-    /// Nothing read yet, for so many units.
+    /// Nothing read yet, for this many units.
     pub fn new(units: usize) -> Callers {
         Callers((0..units).map(|_| OnceLock::new()).collect())
     }

@@ -55,7 +55,7 @@ impl Frames {
 
 /// What is known of a caller's registers while its callee runs.
 pub(super) struct CallerRegisters {
-    /// The canonical frame address: the caller's stack pointer where it goes on.
+    /// The canonical frame address: the caller's stack pointer after the return.
     pub frame_address: Vec<Op>,
     /// Values of registers that calls preserve, by DWARF number.
     preserved: Vec<(u16, Vec<Op>)>,

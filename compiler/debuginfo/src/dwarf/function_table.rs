@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! All functions of an object, in tables in the cache: what a listing of the whole kernel needs, without reading an entry of
-//! its debug information.
+//! All functions of an object, in tables in the cache: enough for a listing of the whole kernel, without reading an
+//! entry of its debug information.
 
 use super::store::Die;
 use crate::facts::{Body, Function, FunctionId, InlinedInstance, TypeId};

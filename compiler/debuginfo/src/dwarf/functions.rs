@@ -39,7 +39,7 @@ pub(super) struct Instances {
 }
 
 impl Instances {
-    /// Nothing read yet, for so many units.
+    /// Nothing read yet, for this many units.
     pub fn new(units: usize) -> Instances {
         Instances { units: (0..units).map(|_| OnceLock::new()).collect(), all: OnceLock::new() }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Variables outside functions, by name, and the numbers that enumerators stand for.
+//! Variables outside functions, by name, and the values of enumerators.
 
 use gimli::AttributeValue;
 

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::stored;
 use crate::tables::{Tables, Writer};
 
-/// Rows of a block: what one search reads through.
+/// Rows of a block, which one search reads sequentially.
 const BLOCK: usize = 64;
 
 const WHAT: &str = "line table";
@@ -179,7 +179,7 @@ fn number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// FNV-1a of 32 bits, as `runtime-c/lines.c` has it.
+/// FNV-1a of 32 bits, as in `runtime-c/lines.c`.
 fn hash(name: &[u8]) -> u32 {
     name.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }

@@ -13,9 +13,11 @@ use crate::facts::{FunctionId, Statement};
 /// Addresses of one line.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
+    /// Addresses, the end excluded.
     pub range: Range<u64>,
     /// Number of the file in the unit's line table.
     pub file: u64,
+    /// Line number.
     pub line: u32,
     /// The start is a good place for a breakpoint on the line (is_stmt; DWARF 5, 6.2.2).
     pub is_statement: bool,
@@ -25,7 +27,7 @@ pub(super) struct Row {
 pub(super) struct Lines(Vec<OnceLock<Vec<Row>>>);
 
 impl Lines {
-    /// Nothing read yet, for so many units.
+    /// Nothing read yet, for this many units.
     pub fn new(units: usize) -> Lines {
         Lines((0..units).map(|_| OnceLock::new()).collect())
     }

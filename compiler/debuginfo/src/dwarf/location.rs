@@ -23,7 +23,7 @@ pub(super) enum Fault {
     OptimizedOut,
     /// There is one that a probe cannot use; a clause that says why.
     Missing(String),
-    /// It needs what a register held at the function's entry, which only the callers know.
+    /// It needs the value of a register at the function's entry, which only the callers know.
     OfCaller,
     EntryError(EntryError),
 }
@@ -65,12 +65,15 @@ pub(super) fn budget() -> Budget {
 /// Where expressions are translated for.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'s> {
+    /// The debug information that they belong to.
     pub debug: &'s Dwarf,
+    /// The scopes of its functions.
     pub scopes: &'s Scopes,
+    /// The unit that the address is in.
     pub unit: &'s Unit,
     /// In the object's one address space.
     pub at: u64,
-    /// The address is the first of a function's body: registers still hold what the caller put there.
+    /// The address is the first of a function's body: registers still hold the caller's values.
     pub is_entry: bool,
     /// DW_AT_frame_base of the body that the address is in.
     pub frame_base: Option<Expression<Bytes>>,

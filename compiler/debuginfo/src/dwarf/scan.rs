@@ -23,7 +23,9 @@ pub(super) type Text = &'static [u8];
 /// is inlined somewhere.
 #[derive(Clone, Copy)]
 pub(super) struct NamedFunction<'n> {
+    /// DW_AT_name.
     pub name: &'n [u8],
+    /// The function's entry.
     pub die: Die,
     /// DW_AT_decl_file, 0 if there is none.
     pub file: u32,
@@ -83,6 +85,7 @@ impl Names {
         self.scopes.get(&die).map_or(&[], |scope| scope.as_bytes())
     }
 
+    /// Reads the names of all units of the store.
     pub fn read(store: &Store) -> Result<Names, EntryError> {
         let one = |mut partial: Partial, slot: usize| -> Result<Partial, EntryError> {
             scan(store, slot, &mut partial)?;

@@ -119,7 +119,10 @@ impl Dwarf {
 
 /// A variable as a scope declares it.
 pub(super) struct Declared<'s> {
+    /// DW_AT_name.
     pub name: String,
+    /// It is a parameter, not a local variable.
     pub parameter: bool,
+    /// The entry itself, then its abstract origins, each with its unit.
     pub origins: Vec<(Die, &'s Unit, Entry)>,
 }

@@ -37,7 +37,7 @@ pub(super) struct Die(pub u32);
 
 /// Bytes read of a name or path: thousands of entries may refer to one string of a megabyte.
 const MAX_TEXT: usize = 4096;
-/// All names that are listed are at most so many times as long as the entries and the strings: a name may be the end of another
+/// All names that are listed are at most this many times as long as the entries and the strings: a name may be the end of another
 /// one, which an entry for each byte of a long one would be too.
 const NAMES_RATIO: u64 = 8;
 
@@ -49,6 +49,7 @@ const MAX_UNITS: usize = 1 << 16;
 pub(super) struct Slot {
     /// Its range in `.debug_info`.
     pub start: u32,
+    /// The end of the range, excluded.
     pub end: u32,
     header: OnceLock<Result<gimli::UnitHeader<Bytes>, gimli::Error>>,
     unit: OnceLock<Result<Unit, gimli::Error>>,
@@ -67,10 +68,15 @@ fn check_count(slots: &[Slot]) -> Result<(), EntryError> {
 
 /// What may be used from several threads at once.
 pub(super) struct Store {
+    /// The file's sections.
     pub dwarf: gimli::Dwarf<Bytes>,
+    /// `.debug_frame`.
     pub debug_frame: gimli::DebugFrame<Bytes>,
+    /// `.eh_frame`.
     pub eh_frame: gimli::EhFrame<Bytes>,
+    /// Link-time address of `.eh_frame`; None if the file has none.
     pub eh_frame_start: Option<u64>,
+    /// The units, sorted by their start.
     pub slots: Vec<Slot>,
     /// Tables of abbreviations, by whether they are the shared file's, and their offset in its section.
     abbreviations: Mutex<HashMap<(bool, usize), Arc<Abbreviations>>>,
@@ -89,7 +95,9 @@ pub(super) struct Store {
 /// Why an entry could not be read, before it is known which file it is of.
 #[derive(Clone, Debug)]
 pub(super) struct EntryError {
+    /// The entry; None if the error is not about a single one.
     pub die: Option<Die>,
+    /// The reason, in words.
     pub message: String,
 }
 
@@ -235,12 +243,14 @@ impl Store {
         self.slots.get(index).ok_or_else(|| EntryError { die: None, message: "no such unit".into() })
     }
 
+    /// The unit's header, parsed at first use.
     pub fn header<'s>(&self, slot: &'s Slot) -> Result<&'s gimli::UnitHeader<Bytes>, EntryError> {
         let offset = DebugInfoOffset(slot.start as usize);
         let read = || self.sections(Die(slot.start)).debug_info.header_from_offset(offset);
         slot.header.get_or_init(read).as_ref().map_err(|error| EntryError::at(Die(slot.start), error.to_string()))
     }
 
+    /// A unit by its index, parsed at first use.
     pub fn unit(&self, slot: usize) -> Result<&Unit, EntryError> {
         let slot = self.slot(slot)?;
         let header = *self.header(slot)?;
@@ -271,6 +281,7 @@ impl Store {
         Ok(all.entry(key).or_insert(abbreviations).clone())
     }
 
+    /// The unit that an entry belongs to.
     pub fn unit_of(&self, die: Die) -> Result<&Unit, EntryError> {
         self.unit(self.slot_of(die)?)
     }

@@ -252,7 +252,7 @@ impl Dwarf {
     }
 }
 
-/// A static member, as DWARF 4 has it (5.5.6): a declaration of a variable.
+/// A static member, as in DWARF 4 (5.5.6): a declaration of a variable.
 fn is_static(entry: &Entry) -> bool {
     flag(entry, gimli::DW_AT_declaration) || flag(entry, gimli::DW_AT_external)
 }

@@ -17,8 +17,11 @@ use crate::source::VariableResult;
 
 /// A variable at one address.
 pub(super) struct PlacedVariable {
+    /// Its name.
     pub name: String,
+    /// Its type.
     pub type_id: TypeId,
+    /// It is a parameter, not a local variable.
     pub parameter: bool,
     /// None: it has no value there, or none that a probe can read.
     pub location: Option<Location>,
@@ -120,7 +123,7 @@ impl Dwarf {
         }
     }
 
-    /// The same for the function's own variables alone.
+    /// The same for only the function's own variables.
     pub(super) fn find_local(
         &self,
         id: FunctionId,
@@ -132,7 +135,7 @@ impl Dwarf {
         };
         for scope in scopes.own.iter().rev().chain(scopes.inner.iter().rev()) {
             let declared = self.variables_in(*scope)?;
-            // The last one of a name is what the code after its declaration refers to.
+            // Code after the declaration refers to the last variable of a name.
             if let Some(variable) = declared.iter().rev().find(|variable| variable.name == name) {
                 return self.locate(variable, &scopes, at).map(Some);
             }
@@ -141,7 +144,7 @@ impl Dwarf {
     }
 
     fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<VariableResult, EntryError> {
-        // The compiler may omit from a copy what it has optimised out there.
+        // The compiler may omit variables from a copy that it has optimised out there.
         if self.variables_in(id.die())?.iter().any(|variable| variable.name == name) {
             return Ok(Err(Unavailable::OptimizedOut));
         }

@@ -73,7 +73,7 @@ pub enum Type {
     Const(Option<TypeId>),
     /// The type qualified with `volatile`; None: void.
     Volatile(Option<TypeId>),
-    /// A function's type, as pointers to functions have it.
+    /// A function's type, as used by pointers to functions.
     Function {
         /// None: void.
         returns: Option<TypeId>,

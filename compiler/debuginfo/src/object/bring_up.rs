@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a CPU runs without a table of exceptions that serves probes: when it comes up, when it comes back from suspend or from the
-//! image of a hibernation, and when it is on its way into another kernel (kexec). An `int3` there resets the machine, and so does
-//! what a probe at a function's entry does before the CPU has its own memory (GS base).
+//! Code that a CPU runs without a table of exceptions that serves probes: when it comes up, when it resumes from
+//! suspend or from the image of a hibernation, and when it is on its way into another kernel (kexec). An `int3` there
+//! resets the machine, and so does the effect of a probe at a function's entry before the CPU has its own memory (GS
+//! base).
 //!
-//! The kernel has no list of these functions. They are found from their roots: what these call, directly or by a member of
-//! `pv_ops` as it is in the file, up to the call that leads to `lidt`. Sources: arch/x86/kernel/head_64.S, smpboot.c,
-//! cpu/common.c, idt.c, machine_kexec_64.c, arch/x86/power/cpu.c and hibernate_64.c, of 5.10 to 6.12.
+//! The kernel has no list of these functions. They are found from their roots: the functions that these call, directly
+//! or by a member of `pv_ops` as it is in the file, up to the call that leads to `lidt`. Sources:
+//! arch/x86/kernel/head_64.S, smpboot.c, cpu/common.c, idt.c, machine_kexec_64.c, arch/x86/power/cpu.c and
+//! hibernate_64.c, of 5.10 to 6.12.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +22,7 @@ use super::patched::Reader;
 enum Calls {
     /// All of them.
     All,
-    /// Those before the call that leads to the load of the table, and that one; also of what is called.
+    /// Those before the call that leads to the load of the table, and that one; also in the callees.
     BeforeTable,
     /// Those after it has been taken away, and no further.
     AfterTable,
@@ -40,7 +42,7 @@ const ROOTS: [(&str, Calls); 20] = [
     ("tss_setup_ist", Calls::All),
     ("cr4_init", Calls::All),
     ("start_secondary", Calls::BeforeTable),
-    // The CPU comes back from suspend in wakeup_long64, and behind the call of x86_acpi_enter_sleep_state.
+    // The CPU resumes from suspend in wakeup_long64, and after the call of x86_acpi_enter_sleep_state.
     ("wakeup_long64", Calls::All),
     ("do_suspend_lowlevel", Calls::BeforeTable),
     ("restore_processor_state", Calls::BeforeTable),
@@ -51,7 +53,7 @@ const ROOTS: [(&str, Calls); 20] = [
     ("machine_kexec", Calls::AfterTable),
     ("relocate_kernel", Calls::All),
 ];
-/// What such a path calls when something is wrong, and does not come back from; and what is only a way of calling.
+/// Functions that such a path calls on an error and that do not return, and those that only call another one.
 const NOT_FOLLOWED: [&str; 8] = [
     "panic",
     "_printk",

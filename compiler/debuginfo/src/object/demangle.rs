@@ -72,8 +72,8 @@ fn parts(qualified: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The scope and the last part of a qualified name: `ns::Box<a::b>` and `push`. An empty scope is that of what is in none. None: it
-/// is not qualified.
+/// The scope and the last part of a qualified name: `ns::Box<a::b>` and `push`. An empty scope: the name is in none.
+/// None: it is not qualified.
 pub(crate) fn split_scope(name: &str) -> Option<(&str, &str)> {
     let mut depth = 0usize;
     let mut last = None;
@@ -96,7 +96,7 @@ pub(crate) fn scope_fits(wanted: &str, scope: &str) -> bool {
     fits(wanted, scope)
 }
 
-/// A pattern without the types of parameters behind it, and those.
+/// A pattern without the types of parameters after it, and these.
 pub(crate) fn split_parameters(pattern: &str) -> (&str, Option<&str>) {
     let split = pattern.strip_suffix(')').and_then(|inner| inner.rsplit_once('('));
     match split.filter(|(name, _)| !name.is_empty() && !name.ends_with("operator")) {

@@ -34,7 +34,7 @@ const MACHINE: object::Architecture = object::Architecture::X86_64;
 /// First bytes of BTF (include/uapi/linux/btf.h, BTF_MAGIC).
 const BTF_MAGIC: u16 = 0xeb9f;
 
-/// Whether the bytes are BTF as `/sys/kernel/btf` has it.
+/// Whether the bytes are BTF as in `/sys/kernel/btf`.
 pub(crate) fn is_raw_btf(bytes: &[u8]) -> bool {
     bytes.starts_with(&BTF_MAGIC.to_le_bytes())
 }
@@ -66,7 +66,7 @@ pub struct Address {
 pub struct Section {
     /// Its index in the file.
     pub id: SectionId,
-    /// As the file has it: `.text`.
+    /// As in the file: `.text`.
     pub name: String,
     /// Its range in the object's one address space.
     start: u64,
@@ -84,9 +84,13 @@ impl Section {
 
 /// A loaded section as [`super::skeleton`] writes it.
 pub(crate) struct LoadedSection {
+    /// Its name, such as `.text`.
     pub name: String,
+    /// Link-time address.
     pub address: u64,
+    /// Size in bytes.
     pub size: u64,
+    /// It contains code.
     pub executable: bool,
     /// Contents of a note; empty for all other sections.
     pub note: Vec<u8>,
@@ -426,7 +430,7 @@ impl Elf {
         let elf = self.parse()?;
         let mut all = Vec::new();
         let names = self.names_budget();
-        // What strip has left is what the dynamic linker needs.
+        // strip leaves only the symbols that the dynamic linker needs.
         let symbols = if self.has_section(".symtab") { elf.symbols() } else { elf.dynamic_symbols() };
         for symbol in symbols {
             let (Ok(name), Some(at)) = (symbol.name_bytes(), self.symbol_start(&symbol)) else { continue };
@@ -447,7 +451,7 @@ impl Elf {
         self.symbols().map(SymbolTable::bytes)
     }
 
-    /// Takes the symbols of this file from what an earlier run has stored, unless they have been read.
+    /// Takes the symbols of this file from the cache, unless they have been read.
     pub(crate) fn adopt_symbols(&self, bytes: TableBytes) {
         if let Some(table) = SymbolTable::of(bytes) {
             let _ = self.symbols.set(Ok(table));
@@ -698,7 +702,7 @@ impl Elf {
     }
 }
 
-/// All names of symbols are at most so many times as long as the file: a linker lets a name be the end of another one, which
+/// All names of symbols are at most this many times as long as the file: a linker lets a name be the end of another one, which
 /// a symbol for each byte of a long one would be too.
 const NAMES_RATIO: u64 = 8;
 
@@ -735,7 +739,7 @@ pub(crate) enum Contents {
 pub struct SymbolOffset {
     /// Name of the symbol.
     pub symbol: String,
-    /// Bytes behind it.
+    /// The bytes after it.
     pub offset: u64,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Indirect functions (STT_GNU_IFUNC): the symbol's code is a resolver, which is called once and says which implementation the
-//! name stands for, as glibc has it for `memcpy` and `strlen`.
+//! name stands for, as in glibc for `memcpy` and `strlen`.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use object::{Object as _, ObjectSymbol as _, SymbolFlags};

@@ -16,7 +16,7 @@ pub struct Marker {
     pub name: String,
     /// The instruction.
     pub address: Address,
-    /// A 16-bit count of those who look at it.
+    /// A 16-bit count of its tracers.
     pub semaphore: Option<Address>,
     /// In order; None for one whose operand is not understood, with its text.
     pub arguments: Vec<Result<MarkerArgument, String>>,
@@ -49,7 +49,7 @@ pub enum Operand {
     Memory {
         /// Added to the address.
         base: Option<u16>,
-        /// The same, times so many.
+        /// The same, times this many.
         index: Option<(u16, u8)>,
         /// The same.
         displacement: i64,

@@ -18,7 +18,7 @@ pub(super) fn is_narrow(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF\x01") && bytes.get(18..20) == Some(&[3, 0])
 }
 
-/// The file that stands for it.
+/// The 64-bit file that represents it.
 pub(super) fn widened(bytes: &[u8]) -> Result<Vec<u8>, object::Error> {
     let elf = ElfFile32::<LittleEndian>::parse(bytes)?;
     let mut sections = vec![Section::plain("", 0, Vec::new())];

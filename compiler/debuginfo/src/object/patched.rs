@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The code of a function as the file has it, and which of its bytes may differ in memory.
+//! The code of a function as in the file, and which of its bytes may differ in memory.
 //!
 //! A running kernel patches its own code: alternatives for its CPU, jump labels, static calls, calls of ftrace, thunks,
 //! lock prefixes on one CPU, and in modules all relocated fields. The object's tables, which are read here, list the
@@ -17,7 +17,7 @@ use object::{Object as _, ObjectSection, ObjectSymbol, RelocationTarget};
 
 use super::elf::{Address, Elf, File, Section, SectionId};
 
-/// A function's code as the file has it.
+/// A function's code as in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionCode {
     /// Name of the function's symbol.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where in an object's code no probe may be placed: what the kernel's own check refuses (`check_kprobe_address_safe()`,
-//! kernel/kprobes.c), read from the file, so that it is an error when the script is compiled. At a function's entry this is
-//! the only check: a probe there is called by ftrace, which does not look at the kernel's list.
+//! Places in an object's code that cannot be probed: those that the kernel's own check refuses
+//! (`check_kprobe_address_safe()`, kernel/kprobes.c), read from the file, so that it is an error when the script is
+//! compiled. At a function's entry this is the only check: a probe there is called by ftrace, which does not look at
+//! the kernel's list.
 //!
 //! The lists come from, since 5.10: `NOKPROBE_SYMBOL()`, which leaves the function's address in `_kprobe_blacklist`
 //! (vmlinux: between `__start_kprobe_blacklist` and `__stop_kprobe_blacklist`); `.kprobes.text`, `.noinstr.text` and the
@@ -150,7 +151,7 @@ impl Reserved {
         self
     }
 
-    /// The same with what is found in the code, for an index; without that, where the file lacks the code.
+    /// The same with the places found in the code, for an index; without them if the file lacks the code.
     pub(crate) fn with_flow(elf: &Elf) -> Option<Reserved> {
         Some(Reserved { flow: ObjectFlow::of(elf), ..Reserved::of(elf)? })
     }

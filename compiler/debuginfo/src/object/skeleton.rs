@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Writes an ELF file that stands for an object without its contents: its loaded sections by name, place and size, its
+//! Writes an ELF file that represents an object without its contents: its loaded sections by name, place and size, its
 //! symbols, its build-id, and one more section with an index of its debug information.
 
 use super::elf::Elf;

@@ -18,10 +18,15 @@ const FUNCTION: u32 = 2;
 /// A symbol, with its name as start and length in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
+    /// Link-time address.
     pub at: u64,
+    /// Size in bytes; 0 if it is not known.
     pub size: u64,
+    /// Start and length of the name in the file.
     pub name: (u32, u32),
+    /// Other files can refer to it.
     pub global: bool,
+    /// It is a function.
     pub function: bool,
 }
 
@@ -46,7 +51,7 @@ impl SymbolTable {
         SymbolTable::of(TableBytes::Made(writer.finish()))
     }
 
-    /// None: these are no tables of symbols.
+    /// None: these are not tables of symbols.
     pub fn of(bytes: TableBytes) -> Option<SymbolTable> {
         Tables::open(bytes, &COLUMNS).map(SymbolTable)
     }

@@ -16,7 +16,7 @@ const DF_1_PIE: u64 = 0x0800_0000;
 /// The block of such variables of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadBlock {
-    /// It begins so many bytes below the thread pointer: that of the program itself.
+    /// It begins this many bytes below the thread pointer: that of the program itself.
     Below(u64),
     /// The word, which the dynamic linker writes, is the distance of a variable from the thread pointer; the variable is so far
     /// behind the beginning of the block.

@@ -24,7 +24,7 @@ pub(crate) enum Form {
     Btf,
     /// An index that was exported from DWARF.
     Portable,
-    /// A symbol table alone.
+    /// Only a symbol table.
     Symbols,
 }
 
@@ -34,6 +34,7 @@ pub(crate) type VariableResult = Result<FoundVariable, Unavailable>;
 /// Which of several variables outside functions is meant.
 #[derive(Clone, Copy)]
 pub(crate) struct GlobalPattern<'p> {
+    /// The variable's name.
     pub name: &'p str,
     /// A shell pattern for the end of its unit's path.
     pub file: Option<&'p str>,
@@ -90,7 +91,7 @@ pub(crate) trait Source: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The calls in the function's bodies alone.
+    /// Only the calls in the function's own bodies.
     fn calls_of_bodies(&self, _: FunctionId) -> Result<Vec<Call>, Error> {
         Ok(Vec::new())
     }

@@ -14,7 +14,7 @@ const LIMITS: Limits = Limits { bytes: 1 << 14, depth: 17, work: 256, ..USUAL };
 const MAX_PARAMETERS: usize = 128;
 
 impl dyn Source {
-    /// `...` stands for what damage or too deep nesting hides.
+    /// `...` replaces parts that are damaged or nested too deeply.
     pub fn type_name(&self, id: TypeId) -> String {
         let budget = Budget::new("a type's name", LIMITS);
         self.declare(Some(id), String::new(), &budget)

@@ -47,7 +47,7 @@ pub(crate) struct Tables {
 }
 
 /// The tables' bytes column by column, all lowest bytes of a column first: similar bytes are adjacent, which compresses
-/// better. `back`: the inverse. Bytes that are no table stay unchanged.
+/// better. `back`: the inverse. Bytes that are not a table stay unchanged.
 pub(crate) fn transposed(bytes: &[u8], back: bool) -> Vec<u8> {
     let mut turned = bytes.to_vec();
     let tables = (number(bytes, MAGIC.len() + 4) as usize).min(MAX_TABLES);
@@ -106,6 +106,7 @@ impl Tables {
         &self.bytes
     }
 
+    /// Number of rows of a table; 0 if there is no such table.
     pub fn rows(&self, table: usize) -> usize {
         self.tables.get(table).map_or(0, |table| table.2)
     }
@@ -156,7 +157,7 @@ pub(crate) struct Writer<'t> {
 }
 
 impl<'t> Writer<'t> {
-    /// Empty tables, with so many columns each.
+    /// Empty tables, with this many columns each.
     pub fn new(columns: &[usize]) -> Writer<'t> {
         Writer {
             columns: columns.to_vec(),

@@ -2,12 +2,12 @@
 
 //! Debug information from debuginfod servers: an object's build-id to the file that has its DWARF, over HTTP, once.
 //!
-//! `GET URL/buildid/HEX/debuginfo`, as debuginfod(8) has it. What comes is kept in the cache, as an entry whose only part
+//! `GET URL/buildid/HEX/debuginfo`, as described in debuginfod(8). What comes is kept in the cache, as an entry whose only part
 //! is the file.
 //!
-//! curl(1) sends the request, over http as over https: it knows the machine's certificates and proxies. The crate ureq with
-//! rustls would be 25 more crates, a minute of processor time in each full build, and 2 MB of the program, with a list of
-//! authorities of its own; without TLS it was 10 crates for http alone, beside curl.
+//! curl(1) sends the request, over http as over https: it knows the machine's certificates and proxies. The crate ureq
+//! with rustls would be 25 more crates, a minute of processor time in each full build, and 2 MB of the program, with a
+//! list of authorities of its own; without TLS it was 10 crates for http only, in addition to curl.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -273,10 +273,10 @@ fn bar(name: &str, done: u64, length: Option<u64>) -> String {
     }
 }
 
-/// Whether a file is the debug information of what has that build-id; what it is instead, behind "what it sent".
+/// Whether a file is the debug information for that build-id; otherwise what it is, as the end of a sentence.
 fn check(path: &Path, build_id: &[u8], own: Option<&Elf>) -> Result<(), String> {
-    let elf =
-        Elf::open(path).map_err(|_| format!("is not of build-id {}: it is no object file", hex::encode(build_id)))?;
+    let elf = Elf::open(path)
+        .map_err(|_| format!("is not of build-id {}: it is not an object file", hex::encode(build_id)))?;
     if elf.build_id() != build_id {
         let says = if elf.build_id().is_empty() { "none".to_string() } else { hex::encode(elf.build_id()) };
         return Err(format!("is not of build-id {}: the note in it says {says}", hex::encode(build_id)));
@@ -368,7 +368,7 @@ mod tests {
         made.then(|| (std::fs::read(&object).unwrap(), Elf::open(&object).unwrap()))
     }
 
-    /// Servers that mean ill: nothing of what they send is kept.
+    /// Hostile servers: nothing that they send is stored.
     #[test]
     fn servers_that_lie() {
         let directory = tempfile::tempdir().unwrap();

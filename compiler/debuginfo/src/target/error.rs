@@ -12,7 +12,7 @@ pub enum TargetError {
     /// Nothing of this release is installed.
     #[error("kernel {release} is not installed here")]
     NoSuchKernel {
-        /// As `uname -r` has it, or the path that was given instead.
+        /// As printed by `uname -r`, or the path that was given instead.
         release: String,
         /// Where it was searched.
         looked: Vec<PathBuf>,
@@ -57,7 +57,7 @@ pub enum TargetError {
         /// Where it was looked for.
         looked: Vec<PathBuf>,
     },
-    /// No process of this number, or what it runs cannot be read.
+    /// No process of this number, or its program cannot be read.
     #[error("cannot tell what process {pid} runs: {message}")]
     NoSuchProcess {
         /// The number.
@@ -126,7 +126,9 @@ impl TargetError {
                 }
                 notes.extend(searched(looked));
             }
-            TargetError::BuiltIn { .. } => notes.push("its functions are the kernel's: kernel.function(...)".into()),
+            TargetError::BuiltIn { .. } => {
+                notes.push("its functions belong to the kernel: kernel.function(...)".into())
+            }
             TargetError::BuildIdMismatch { build_id, debug, debug_build_id, .. } => {
                 notes.push(format!(
                     "build-id {} against {} of {}",
@@ -137,7 +139,7 @@ impl TargetError {
             }
             TargetError::NotOneKernel { releases, .. } if releases.is_empty() => {
                 notes.push(
-                    "neither lib/modules nor usr/lib/debug/lib/modules below it has a release, and it is no build tree"
+                    "neither lib/modules nor usr/lib/debug/lib/modules below it has a release, and it is not a build tree"
                         .into(),
                 );
             }

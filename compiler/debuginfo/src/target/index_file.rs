@@ -29,6 +29,7 @@ const MAX_OBJECT: u64 = 400 << 20;
 /// An index file of `--export-index`.
 #[derive(Debug)]
 pub(super) struct IndexFile {
+    /// The file's path.
     pub path: PathBuf,
     entry: Entry,
 }

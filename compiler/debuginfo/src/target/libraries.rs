@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The shared libraries that a program is started with: by what it and they need, as ld.so(8) finds them.
+//! The shared libraries that a program is started with: those that it and they need (DT_NEEDED), as ld.so(8) finds
+//! them.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -23,7 +23,7 @@ pub(super) struct Modules {
     files: OnceCell<BTreeMap<String, PathBuf>>,
 }
 
-/// Levels of directories that are searched; a cycle of mounts must not be followed for ever.
+/// Levels of directories that are searched; a cycle of mounts must not be followed forever.
 const MAX_DEPTH: usize = 24;
 
 impl Modules {

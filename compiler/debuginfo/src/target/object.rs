@@ -146,7 +146,7 @@ impl Object {
         matches!(self.debug.get(), Some(Ok(debug)) if debug.is_btf())
     }
 
-    /// Whether its debug information has been read and is a symbol table alone.
+    /// Whether its debug information has been read and is only a symbol table.
     pub fn is_symbols(&self) -> bool {
         matches!(self.debug.get(), Some(Ok(debug)) if debug.is_symbols())
     }
@@ -181,7 +181,7 @@ impl Object {
         self.elf.near(address)
     }
 
-    /// The code of the function that has the address, as the file has it; None if no file here has the code.
+    /// The code of the function that has the address, as in the file; None if no file here has the code.
     pub fn function_code(&self, address: Address) -> Option<FunctionCode> {
         let read = || {
             let elf = self.open_code(address)?;
@@ -238,7 +238,7 @@ impl Object {
         self.of_function(address, EntryPoints::has_prefixed_call_at).or_else(exported)
     }
 
-    /// [`Object::reserved_places`] for an index, with what is in the code.
+    /// [`Object::reserved_places`] for an index, with the places found in the code.
     pub fn reserved_for_export(&self) -> Option<Reserved> {
         let elf = self.open_code(self.elf.first_code()?)?;
         Some(Reserved::with_flow(&elf)?.moved(&elf, &self.elf))
@@ -304,7 +304,7 @@ impl Object {
         self.debug().is_ok_and(|debug| debug.has_place(address))
     }
 
-    /// Functions of a program by its symbol tables alone, of names that fit a shell pattern: name and place.
+    /// Functions of a program by its symbol tables only, whose names match a shell pattern: name and place.
     pub fn functions_by_symbol(&self, pattern: &str) -> Vec<(String, Address)> {
         let own = self.elf.functions_like(pattern);
         if own.is_empty() { self.mapped().functions_like(pattern) } else { own }

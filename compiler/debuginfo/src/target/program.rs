@@ -212,7 +212,7 @@ impl Programs {
         Ok(object(own, symbols))
     }
 
-    /// Paths of those that were looked into and have a symbol table alone, sorted.
+    /// Paths of those that were read and have only a symbol table, sorted.
     pub fn without_debug_info(&self) -> Vec<String> {
         let opened = self.opened.borrow();
         let without = opened.values().filter(|object| object.is_symbols());

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Leaves out of the runtime's object what a module does not use: less memory in the kernel, less that could be attacked,
-//! faster links.
+//! Removes unused parts from the runtime's object of a module: less memory in the kernel, less attack surface, faster
+//! links.
 //!
 //! The runtime is compiled with a section for each function and each variable. The linker's own collection of unused
 //! sections (`ld --gc-sections`) is of no use to a kernel module: the kernel's tables (unwind data, alternatives,
 //! exceptions, places of retpolines and returns, ...) have one section for the whole object, refer to every function and
 //! would hold all of them. Here an entry of such a table belongs to the function that it is about, and goes with it.
 //!
-//! The walk begins with what the kernel's loader looks at (init and exit code, parameters, information) and with the
-//! symbols that the script's own objects refer to. What is not understood is kept, with all that it refers to.
+//! The walk begins with the sections that the kernel's loader reads (init and exit code, parameters, information) and
+//! with the symbols that the script's own objects refer to. What is not understood is kept, with all that it refers to.
 
 mod strings;
 mod tables;
@@ -51,11 +51,11 @@ fn undefined(object: &[u8]) -> Result<Vec<String>, String> {
 enum Role {
     /// A function or variable: kept if something that is kept refers to it.
     Unit,
-    /// One, whose own references hold nothing: they become null if what they refer to is left out (family.c).
+    /// Kept, but its references keep nothing: they become null if their target is left out (family.c).
     Weak,
-    /// Its entries go with what they are about.
+    /// Each entry is removed with the code or data that it describes.
     Table(Table),
-    /// Kept, and all that it refers to: the kernel looks at it, or nobody knows who does.
+    /// Kept, with all that it refers to: the kernel reads it, or its readers are not known.
     Root,
     /// Not loaded.
     Aside,
@@ -191,7 +191,7 @@ impl Graph {
             own.filter_map(|relocation| self.target(relocation)).for_each(|target| walk.reach(target.index()));
             held.get(id).into_iter().flatten().for_each(|target| walk.reach(*target));
         }
-        // A table has the entries that are left, and what is not loaded costs nothing.
+        // A table has the remaining entries; sections that are not loaded take no memory.
         for (kept, role) in walk.kept.iter_mut().zip(&self.roles) {
             *kept |= matches!(role, Role::Table(_) | Role::Aside);
         }
@@ -203,7 +203,7 @@ impl Graph {
         self.target(entry.relocations.first()?).map(|id| id.index())
     }
 
-    /// Deletes what is not kept.
+    /// Deletes the sections that are not kept.
     fn leave_out(&self, builder: &mut Builder, kept: &[bool]) -> Result<(), String> {
         let is_kept = |id: Option<SectionId>| id.is_none_or(|id| kept.get(id.index()).copied().unwrap_or(true));
         for section in &mut builder.sections {
@@ -231,7 +231,7 @@ impl Graph {
             let before = relocations.len();
             relocations.retain(|relocation| is_kept(self.target(relocation)));
             if relocations.len() != before && !lenient {
-                return Err("what is kept refers to what is left out".into());
+                return Err("a kept section refers to a removed one".into());
             }
         }
         strings::shorten(builder, |relocation| self.target(relocation))?;
@@ -241,8 +241,8 @@ impl Graph {
     }
 }
 
-/// Deletes the symbols in what is left out, those of entries of tables, which nothing refers to, and those of the kernel
-/// that nothing refers to any more.
+/// Deletes the symbols in removed sections, those of entries of tables, which nothing refers to, and those of the
+/// kernel that nothing refers to any more.
 fn delete_symbols(
     builder: &mut Builder,
     is_left_out: impl Fn(SectionId) -> bool,

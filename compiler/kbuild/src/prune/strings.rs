@@ -70,7 +70,7 @@ fn is_absolute(relocation: &Relocation) -> bool {
     [elf::R_X86_64_64, elf::R_X86_64_32, elf::R_X86_64_32S].contains(&relocation.r_type)
 }
 
-/// Relocations of what is kept that lead to the section.
+/// Relocations in kept sections that refer to the section.
 fn references<'b>(
     builder: &'b Builder,
     id: SectionId,

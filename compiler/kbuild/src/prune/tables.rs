@@ -41,7 +41,9 @@ const MOST: usize = 4;
 /// A table.
 #[derive(Debug)]
 pub(super) struct Table {
+    /// Its section.
     pub section: SectionId,
+    /// Its entries, in order.
     pub entries: Vec<Entry>,
     /// The table without relocations beside it.
     beside: Option<SectionId>,
@@ -51,6 +53,7 @@ pub(super) struct Table {
 #[derive(Debug)]
 pub(super) struct Entry {
     number: usize,
+    /// The relocations in it, with offsets from its start.
     pub relocations: Vec<Relocation>,
 }
 
@@ -115,7 +118,7 @@ impl Table {
     }
 }
 
-/// The bytes of these entries alone; returns the size of one.
+/// The bytes of only these entries; returns the size of one.
 fn pick(builder: &mut Builder, id: SectionId, count: usize, left: &[&Entry]) -> usize {
     let section = builder.sections.get_mut(id);
     section.delete = left.is_empty();

@@ -61,7 +61,7 @@ blacklisted_used:	.quad used
 init_module:	jmp walk
 "#;
 
-/// Name, bytes and the names of what its relocations lead to, of each section with contents.
+/// Name, bytes and the names of the relocations' targets, of each section with contents.
 fn contents(object: &[u8]) -> Vec<(String, Vec<u8>, Vec<String>)> {
     use object::ObjectSection;
     let file = ElfFile64::<Endianness>::parse(object).unwrap();

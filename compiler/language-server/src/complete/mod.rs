@@ -20,7 +20,7 @@ use crate::workspace::Workspace;
 /// Items at the most; where there are more, the client asks again when more is typed.
 const MAX_ITEMS: usize = 400;
 
-/// One thing that can be typed.
+/// A candidate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidate {
     /// What is shown and, without `insert`, typed.
@@ -41,19 +41,19 @@ impl Candidate {
         Candidate { label: label.into(), kind: Some(kind), ..Candidate::default() }
     }
 
-    /// With what is shown beside it.
+    /// With the detail shown beside it.
     #[must_use]
     pub fn detail(self, detail: impl Into<String>) -> Candidate {
         Candidate { detail: detail.into(), ..self }
     }
 
-    /// With what is shown about it.
+    /// With its documentation.
     #[must_use]
     pub fn doc(self, doc: impl Into<String>) -> Candidate {
         Candidate { doc: doc.into(), ..self }
     }
 
-    /// With what is typed.
+    /// With the text that is inserted.
     #[must_use]
     pub fn insert(self, text: impl Into<String>) -> Candidate {
         Candidate { insert: Some(text.into()), ..self }
@@ -91,7 +91,7 @@ pub fn complete(request: &Request, offset: usize) -> CompletionList {
     list(request, offers, &replace)
 }
 
-/// Those that fit what is typed: by their beginning first, then those that contain it.
+/// Candidates that match the typed text: those that begin with it first, then those that contain it.
 fn list(request: &Request, offers: Vec<Candidate>, replace: &Range<usize>) -> CompletionList {
     let typed = request.text.slice(replace.clone()).to_ascii_lowercase();
     let rank = |label: &str| {

@@ -90,7 +90,7 @@ pub fn targets(request: &Request, item: &Item) -> Vec<Candidate> {
     offers
 }
 
-/// The members of what a chain points to.
+/// The members of the struct that a chain points to.
 pub fn members(request: &Request, item: &Item, chain: &Range<usize>) -> Vec<Candidate> {
     let Some(container) = members::container(request.workspace, request.scan, item, chain) else { return Vec::new() };
     let owner = members::name(&container);

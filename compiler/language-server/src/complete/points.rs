@@ -173,7 +173,7 @@ fn place(
     }
 }
 
-/// Of some fifty thousand names only those that contain what is typed.
+/// Of some fifty thousand names only those that contain the typed text.
 fn functions(names: &[String], typed: &str) -> Vec<Candidate> {
     let fits = |name: &&String| typed.is_empty() || name.contains(typed);
     names.iter().filter(fits).map(|name| Candidate::new(name.clone(), CompletionItemKind::FUNCTION)).collect()

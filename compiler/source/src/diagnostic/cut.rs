@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Lines too long for a message: what is shown of them.
+//! Lines that are too long for a message: the parts that are shown.
 //!
-//! Takes a text and the ranges that are to be underlined in it. Lines longer than [`MAX_LINE`] are replaced by the part around
-//! those ranges, with `...` for what is left out; an underline that does not fit ends there.
+//! Takes a text and the ranges that are to be underlined in it. Lines longer than [`MAX_LINE`] are replaced by the part
+//! around those ranges, with `...` for the text left out; an underline that does not fit ends there.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) const MAX_LINE: usize = 300;
 /// Bytes shown of a longer one.
 const SHOWN: usize = 140;
 
-/// Of these, in front of what is underlined.
+/// Of these, before the underlined text.
 const BEFORE: usize = 40;
 
 const MARK: &str = "...";

@@ -117,14 +117,14 @@ fn calls_to(sources: &SourceMap, span: Span) -> Vec<codespan::Label<FileId>> {
     expansions.take(MAX_CALLS).map(label).collect()
 }
 
-/// The texts in the form that codespan needs, without what is too long to be shown.
+/// The texts in the form that codespan needs, without parts that are too long to be shown.
 struct Texts<'a> {
     sources: &'a SourceMap,
     cuts: HashMap<FileId, Cut>,
 }
 
 impl<'a> Texts<'a> {
-    /// Moves the labels of `shown` to where their text is in what is shown.
+    /// Moves the labels of `shown` to the place of their text in the shown part.
     fn of(sources: &'a SourceMap, shown: &mut codespan::Diagnostic<FileId>) -> Texts<'a> {
         let mut marked: HashMap<FileId, Vec<Range<usize>>> = HashMap::new();
         let is_primary = |label: &&codespan::Label<FileId>| label.style == codespan::LabelStyle::Primary;

@@ -26,7 +26,7 @@ pub struct AskOptions {
     #[arg(long, value_name = "DIR", requires = "list_lines")]
     pub source: Vec<PathBuf>,
 
-    /// Show where each probe point of the script is, and each of its variables
+    /// Show the location of each probe point of the script and of its variables
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with_all = ["list", "variables", "list_lines"])]
     pub resolve: Option<OutputFormat>,
 

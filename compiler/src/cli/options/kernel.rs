@@ -14,15 +14,17 @@ pub struct KernelOptions {
     #[arg(short = 'r', value_name = "RELEASE")]
     pub release: Option<String>,
 
-    /// Directory that has the target system's files, laid out as below /
+    /// Root directory of the target system's files
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
 
-    /// Use an index file written by --export-index instead of the kernel's debug information; compiling also takes the kernel's headers (of --sysroot), or the runtime in the cache that was compiled when they were here. --kernel takes one too
+    /// Use an index file written by --export-index instead of the kernel's debug information; compiling also needs the
+    /// kernel's headers (of --sysroot), or a runtime in the cache that was compiled with them. --kernel accepts an
+    /// index too
     #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "check"])]
     pub index: Option<PathBuf>,
 
-    /// File of a module that is not one of the kernel's own; module("NAME") finds it
+    /// File of an out-of-tree module, which module("NAME") then finds
     #[arg(short = 'd', value_name = "FILE")]
     pub objects: Vec<PathBuf>,
 

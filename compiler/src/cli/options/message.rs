@@ -43,7 +43,7 @@ pub struct MessageOptions {
     #[arg(long)]
     pub fmt: bool,
 
-    /// Print the script that does what a bpftrace program does: its text, its file, or - for standard input
+    /// Translate a bpftrace program and print the script; PROGRAM is its text, its file, or - for standard input
     #[arg(long, value_name = "PROGRAM", allow_hyphen_values = true)]
     pub from_bpftrace: Option<String>,
 

@@ -19,11 +19,11 @@ pub struct ScriptOptions {
     #[arg(value_name = "FILE", allow_negative_numbers = true)]
     pub words: Vec<OsString>,
 
-    /// Text of the script; several are joined, a line each
+    /// Text of the script; may be repeated, each text is a line
     #[arg(short = 'e', value_name = "SCRIPT", allow_hyphen_values = true)]
     pub text: Vec<String>,
 
-    /// Text of a further script, compiled together with the first
+    /// Text of another script, compiled together with the first
     #[arg(short = 'E', value_name = "SCRIPT", allow_hyphen_values = true)]
     pub more: Vec<String>,
 
@@ -67,11 +67,11 @@ pub struct ScriptOptions {
     #[arg(long, requires = "guru")]
     pub suppress_time_limits: bool,
 
-    /// Do not print at the end the globals that are written and never read
+    /// Do not print globals that are written and never read at the end
     #[arg(long)]
     pub no_global_var_display: bool,
 
-    /// Accept the language as it was in SystemTap VERSION
+    /// Accept the language of SystemTap VERSION
     #[arg(long, value_name = "VERSION", value_parser = language_version)]
     pub compatible: Option<String>,
 
@@ -94,7 +94,7 @@ impl ScriptOptions {
         Some((script, words.map(|word| word.to_string_lossy().into_owned()).collect()))
     }
 
-    /// Limits after all `-D`, and what is defined for embedded C; the message says which one is wrong.
+    /// Limits after all `-D`, and the names defined for embedded C; the message says which one is wrong.
     pub fn limits(&self) -> Result<(Limits, Vec<(String, String)>), String> {
         let mut limits = Limits::default();
         if self.suppress_handler_errors {

@@ -206,7 +206,7 @@ fn what_a_session_left_running_cannot_have() {
     assert!(try_parse(&["-F", "-o", "f", "-T", "1", "x.stp"]).is_ok());
 }
 
-/// What is there may do; where it does not, the message about what is missing says so.
+/// An option may work without some of the files; otherwise the message names what is missing.
 #[test]
 fn nobody_to_download_from_is_a_note() {
     if std::env::var_os("DEBUGINFOD_URLS").is_none() {

@@ -9,7 +9,7 @@ pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a `=` and a value are missing")?;
     let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     if !starts || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return Err(format!("{name:?} is no name: letters, digits and _, and no digit first"));
+        return Err(format!("{name:?} is not a valid name: letters, digits and _, and no digit first"));
     }
     Ok((name.to_string(), value.to_string()))
 }
@@ -34,7 +34,7 @@ pub(super) fn language_version(text: &str) -> Result<String, String> {
     match (parts(text), parts(LANGUAGE_VERSION)) {
         (None, _) => Err("numbers with dots between them: --compatible=4.8".into()),
         (Some(asked), Some(spoken)) if asked > spoken => {
-            Err(format!("the language spoken here is that of SystemTap {LANGUAGE_VERSION}"))
+            Err(format!("the supported language is that of SystemTap {LANGUAGE_VERSION}"))
         }
         _ => Ok(text.to_string()),
     }

@@ -18,7 +18,8 @@ use spile_source::Span;
 
 /// Conditions in one statement.
 pub(super) const ARMS: u16 = 100;
-/// Levels that one of the statements has above its conditions: the block, `if (rest)`, its block, and what is set last.
+/// Levels that one of the statements has above its conditions: the block, `if (rest)`, its block, and the last
+/// assignment.
 const AROUND: u16 = 4;
 /// What the variable's name begins with; a place in the script follows.
 const REST: &str = "__else_";

@@ -52,7 +52,7 @@ impl Level {
     }
 }
 
-/// The expression as a script has it, with only the parentheses that it needs.
+/// The expression as in a script, with only the parentheses that it needs.
 pub(super) fn print(expr: &Expr) -> String {
     let mut out = String::new();
     write(&mut out, expr, Level::Assignment);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Any input is accepted without panic or hang, and what is printed parses again.
+//! Any input is accepted without panic or hang, and the printed text parses again.
 
 use super::*;
 use crate::print;
@@ -249,7 +249,7 @@ fn deepest_trees() {
     }
 }
 
-/// A chain of `else if` is no nesting, however long.
+/// A chain of `else if` is not nesting, however long.
 #[test]
 fn long_chains() {
     for arms in [99, 100, 101, 102, 200, 201, 202, 5000] {

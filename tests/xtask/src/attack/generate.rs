@@ -126,7 +126,7 @@ pub fn script(seed: u64, functions: &[Function]) -> Script {
         ]);
         probes.push(Probe { points: vec![point.to_string()], statements: vec!["freed = pointer_arg(1)".to_string()] });
     }
-    // By the seed alone, so that it does not change what else a script has.
+    // Depends only on the seed, so that the rest of a script does not change.
     if Disturbance::of(seed).changes_machine() {
         probes.push(Probe { points: points::changes(random), statements: vec!["n++".to_string()] });
     }
@@ -145,8 +145,8 @@ fn sum_of_locals() -> String {
     (0..90).map(|at| format!("l{at}")).collect::<Vec<_>>().join(" + ")
 }
 
-/// Limits that a user may set without guru mode. Errors and skips alone seldom end the session. Not STP_NO_OVERLOAD,
-/// which disables the guard.
+/// Limits that a user may set without guru mode. Errors and skips seldom end the session. Not STP_NO_OVERLOAD, which
+/// disables the guard.
 fn options(random: &mut Random) -> Vec<String> {
     let mut options = vec!["-DMAXERRORS=1000000000".to_string(), "-DMAXSKIPPED=1000000000".to_string()];
     let mut sometimes = |chance: usize, option: String| {

@@ -31,13 +31,13 @@ use script::{Function, Script};
 /// The arguments of `cargo xtask attack`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Of the first script; the others have the numbers after it
+    /// Seed of the first script; the others have the numbers after it
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// How many scripts
     #[arg(long, default_value_t = USUAL, conflicts_with = "hours")]
     count: u64,
-    /// Goes on for so long instead
+    /// Continues for this time instead
     #[arg(long, value_name = "H")]
     hours: Option<f64>,
     /// How long each session runs

@@ -176,7 +176,7 @@ const COMES_AND_GOES: [&str; 6] = [
     "module(\"*\").function(\"*exit*\").return",
 ];
 
-/// What runs when a CPU goes or comes, the machine sleeps and wakes up, or a module is loaded: by files.
+/// Code of CPU hotplug, suspend and resume, and module loading, by files.
 const CHANGES: [&str; 18] = [
     "arch/x86/kernel/*.c",
     "arch/x86/kernel/smpboot.c",

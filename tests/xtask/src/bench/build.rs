@@ -26,7 +26,7 @@ struct Case {
     before: Before,
     /// `NUMBER` becomes a number of the run.
     script: &'static str,
-    /// Of the rounds, one in so many.
+    /// Of the rounds, one in this many.
     share: usize,
     /// What SystemTap 5.6 takes for it, in ms; from the project's measurements on the same class of machine.
     systemtap: Option<f64>,

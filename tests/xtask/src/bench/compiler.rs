@@ -25,7 +25,7 @@ pub struct Options {
     spile: Option<PathBuf>,
 }
 
-/// A compiler, the kernel it compiles for, and a place for what it writes.
+/// A compiler, the kernel it compiles for, and a directory for its output.
 pub struct Compiler {
     file: PathBuf,
     /// Release of the kernel that it compiles for.
@@ -81,7 +81,7 @@ impl Compiler {
 }
 
 impl Run {
-    /// The number behind what the pattern finds in the time report.
+    /// The number after the pattern's match in the time report.
     pub fn reported(&self, pattern: &str) -> Result<f64> {
         let found =
             Regex::new(&format!(r"{pattern}([\d.]+)"))?.captures(&self.report).and_then(|found| found[1].parse().ok());

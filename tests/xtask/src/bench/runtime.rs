@@ -21,7 +21,7 @@ use crate::place::Place;
 /// The arguments of `cargo xtask bench runtime`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Measures only cases whose name has this in it, and leaves docs/bench-runtime.md as it is
+    /// Measures only cases whose name contains this, and leaves docs/bench-runtime.md as it is
     #[arg(value_name = "PART")]
     only: Option<String>,
     /// Fails if a figure is more than 5 % above the one in docs/bench-runtime.md, and leaves that as it is
@@ -38,7 +38,7 @@ const TURNS: u32 = 100_000;
 /// A figure this much above the last one is a regression.
 const TOLERANCE: f64 = 1.05;
 const PAGE: &str = "docs/bench-runtime.md";
-/// Columns of its table, behind the case.
+/// Columns of its table, after the case.
 const SPILE: usize = 0;
 const BPFTRACE: usize = 4;
 
@@ -215,7 +215,7 @@ const CASES: [Case; 17] = [
 ];
 
 /// What is common to all measurements. `measure` runs while the probes are armed; it leaves what the clock said before,
-/// between and after the two runs, each time with the idle time in the line behind.
+/// between and after the two runs, each time with the idle time in the next line.
 const PRELUDE: &str = r#"
 cat >/root/measure <<'END'
 #!/bin/busybox sh
@@ -338,7 +338,7 @@ fn commands(number: usize, case: &Case, with_bpftrace: bool) -> String {
     text
 }
 
-/// Instructions of one turn, by the name of what was armed.
+/// Instructions of one turn, by the name of the armed script.
 fn figures(said: &str) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
     for line in said.lines() {
@@ -379,7 +379,7 @@ fn row(result: &Measured) -> String {
     )
 }
 
-/// A figure of the page's table, by the case and the column behind it; None: there is none.
+/// A figure of the page's table, by the case and the column after it; None: there is none.
 fn cell(page: &str, case: &str, column: usize) -> Option<f64> {
     let start = format!("| `{case}` | ");
     let cells = page.lines().find_map(|line| line.strip_prefix(&start))?;
@@ -414,7 +414,7 @@ bpftrace is Debian's.
     )
 }
 
-/// What the page has behind the table, from its first section on: written by hand, and kept.
+/// The page's text after the table, from its first section on: written by hand, and preserved.
 pub(super) fn sections(page: &str) -> &str {
     page.find("\n## ").and_then(|at| page.get(at..)).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use crate::threads::build::{self, Sanitizer};
 /// The arguments of `cargo xtask bench scale`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Measures only rows whose name has this in it, and leaves docs/bench-scale.md as it is
+    /// Measures only rows whose name contains this, and leaves docs/bench-scale.md as it is
     #[arg(value_name = "PART")]
     only: Option<String>,
     /// How often each figure is measured; the best counts
@@ -165,7 +165,7 @@ fn measure(root: &Path, directory: &Path, number: usize, row: &'static Row, repe
     let first = speed(&output_of(&program, &arguments(1, FEW))?, 1, FEW).context("what threads.c says")?;
     let turns = (LEAST / first.processor).max(1.0) as u64;
     let mut speeds = BTreeMap::new();
-    // In turns, lest other work on the machine meets one of them alone.
+    // Alternately, so that other work on the machine affects all of them.
     for _ in 0..repeat {
         for threads in THREADS {
             let now = measure_once(&program, &arguments(threads, turns), threads, turns)?;
@@ -197,7 +197,7 @@ fn output_of(program: &Path, arguments: &[String]) -> Result<String> {
     Ok(text)
 }
 
-/// The number behind a word.
+/// The number after a word.
 fn number(line: &str, name: &str) -> Option<u64> {
     line.split(' ').skip_while(|word| *word != name).nth(1)?.parse().ok()
 }

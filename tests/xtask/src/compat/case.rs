@@ -27,7 +27,7 @@ const DEEPEST: usize = 6;
 pub struct Case {
     /// Its file, relative to the suite's directory.
     pub name: String,
-    /// The directory of the file and of what it needs.
+    /// The directory of the file and of the files that it needs.
     pub directory: PathBuf,
     /// How it is tried.
     pub what: Trial,

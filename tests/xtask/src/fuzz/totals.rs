@@ -20,7 +20,7 @@ pub fn of(text: &str, reader: &str) -> u64 {
     text.lines().filter_map(cells).find(|cells| cells[0] == reader).and_then(|cells| inputs(cells[1])).unwrap_or(0)
 }
 
-/// The text with more inputs of a reader, tried at this commit and date, of which so many failed.
+/// The text with more inputs of a reader, tried at this commit and date, of which this many failed.
 pub fn with(text: &str, reader: &str, more: u64, failures: usize, commit: &str, date: &str) -> String {
     let before = text.lines().filter_map(cells).find(|cells| cells[0] == reader);
     let found = before.and_then(|cells| cells[4].parse::<usize>().ok()).unwrap_or(0) + failures;

@@ -40,7 +40,7 @@ struct Subject {
     allowed: Results,
 }
 
-/// What was seen of a program, and what was wrong.
+/// The results of a program, and the wrong ones.
 #[derive(Default)]
 struct Observations {
     results: usize,
@@ -99,7 +99,7 @@ fn script(subject: &Subject) -> String {
     write::concurrent_script(&subject.concurrent.program)
 }
 
-/// Whether a runtime that takes no locks of whole globals leaves what no order leaves, and one that does, does not.
+/// Whether a runtime without locks of whole globals gives results that no order gives, and one with them does not.
 fn detects_missing_locks(root: &Path, directory: &Path, shared: &[(Sanitizer, PathBuf)]) -> Result<bool> {
     let c = build::translate(root, directory, "unlocked", UNLOCKED)?;
     let steps: [fn(i64) -> i64; 4] = [|a| a + 1, |a| a * 2, |a| a + 3, |a| a * 5];

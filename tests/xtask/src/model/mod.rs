@@ -4,7 +4,7 @@
 //! language. Part of `cargo xtask test`, with a fixed seed and one that changes daily; by hand with any seed and count:
 //!
 //!     cargo xtask model --seed 5000 --count 1000
-//!     cargo xtask model --seed 5017 --count 1 --show     # one of them, with what it should print
+//! cargo xtask model --seed 5017 --count 1 --show     # one of them, with its expected output
 //!     cargo xtask model --parallel --rounds 100000       # handlers at the same time, in user space (concurrent.rs)
 //!
 //! A program depends only on its seed. Several share a module, to save time; each has its own names. Programs that
@@ -33,19 +33,19 @@ use tree::Program;
 /// The arguments of `cargo xtask model`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Of the first program; the others have the numbers after it
+    /// Seed of the first program; the others have the numbers after it
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// How many programs
     #[arg(long, default_value_t = USUAL, default_value_if("parallel", "true", "24"))]
     count: u64,
-    /// Programs whose handlers run at the same time, in user space: their results are those of some order
+    /// Programs whose handlers run in parallel, in user space: their results must be those of some sequential order
     #[arg(long)]
     parallel: bool,
     /// With --parallel: how often each runs; under ThreadSanitizer a tenth
     #[arg(long, default_value_t = 3000)]
     rounds: u64,
-    /// Prints the scripts and what they should print, and runs nothing
+    /// Prints the scripts and their expected output, and runs nothing
     #[arg(long)]
     show: bool,
     /// Leaves programs that differ as they are

@@ -83,7 +83,7 @@ pub enum Histogram {
 }
 
 impl Global {
-    /// Of the keys of its elements; none of what is no array.
+    /// Of the keys of its elements; none for a scalar.
     pub fn keys(&self) -> &[Type] {
         match &self.kind {
             GlobalKind::Scalar { .. } => &[],

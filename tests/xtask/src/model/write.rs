@@ -42,8 +42,8 @@ fn written<'a>(number: usize, program: &'a Program, event: &'a str) -> Writer<'a
     writer
 }
 
-/// A script of handlers that are hit in user space (`cargo xtask threads`). A begin probe, which may run again and again,
-/// gives the globals their first values; an end probe says with log() what has become of them, as
+/// A script of handlers that are hit in user space (`cargo xtask threads`). A begin probe, which may run again and
+/// again, gives the globals their first values; an end probe prints their final values with log(), as
 /// [`super::interpret::interleaved`] does.
 pub fn concurrent_script(program: &Program) -> String {
     let mut writer = written(0, program, "timer.profile");

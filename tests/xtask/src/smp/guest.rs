@@ -2,11 +2,11 @@
 
 //! A guest that runs some of the scripts one after the other.
 //!
-//! Two things that look alike from outside are told apart. **A script does not end**: time goes on in the guest, which
-//! says so each second. After the script's time the guest itself writes down what all tasks do and kills the loader; that is a
-//! failure of ours. **The guest stands still**: it says nothing any more, and qemu says what its CPUs do. If one of them runs, it
-//! may be a handler that waits with interrupts off: a failure too. If all are halted, no timer comes any more, which is not
-//! in the power of a handler; the rest of the scripts runs in another guest.
+//! Two failures that look alike from outside are distinguished. **A script does not end**: time advances in the guest,
+//! which says so each second. After the script's time the guest itself writes down what all tasks do and kills the
+//! loader; that is a failure of ours. **The guest hangs**: it prints nothing any more, and qemu says what its CPUs do.
+//! If one of them runs, it may be a handler that waits with interrupts off: a failure too. If all are halted, no timer
+//! comes any more, which is not in the power of a handler; the rest of the scripts runs in another guest.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,8 +27,8 @@ const BEYOND_LOAD_OF_MANY: u64 = 400;
 /// Longest silence of a guest; for a busy machine more.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Shell functions. `begin NAME SECONDS`: says each second that time goes on, until another one begins; then, if it is
-/// the same, that it has not ended.
+/// Shell functions. `begin NAME SECONDS`: prints a line each second, until another one begins; then, if it is the same,
+/// that it has not ended.
 const FUNCTIONS: &str = r#"
 begin() {
 	echo "$1" >/tmp/now
@@ -153,7 +153,7 @@ mv /tmp/load /tmp/out; give /tmp/out {name}.out; give /tmp/err {name}.err; rm -f
     )
 }
 
-/// Once more with CPUs that go off and come back; what the module takes is told.
+/// Once more with CPU hotplug; the module's memory is printed.
 fn commands_of_many(name: &str) -> String {
     let going = "for time in 1 2 3; do
 	for cpu in 1 5 63; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online; done; sleep 0.2

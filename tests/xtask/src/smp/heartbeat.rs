@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether time goes on in a guest: it says something each second.
+//! Detects whether a guest is alive: it prints a line each second.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use spile_guest::Interrupter;
 
-/// What the guest has said, and when. Clones are of the same guest.
+/// The guest's last line, and its time. Clones are of the same guest.
 #[derive(Clone, Debug)]
 pub struct Heartbeat(Arc<Mutex<LastOutput>>);
 

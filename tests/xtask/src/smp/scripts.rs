@@ -2,7 +2,7 @@
 
 //! Scripts for `cargo xtask smp`. The load calls getsid(X) with X from 0 to 63 on both CPUs.
 
-/// A script, and what it tries.
+/// A script, and what it tests.
 pub struct Script {
     /// Name of the module.
     pub name: &'static str,
@@ -14,8 +14,8 @@ pub struct Script {
     pub loader_stops: bool,
 }
 
-/// A script of `$probes` that write arrays in pairs (`from[k] + to[k]` is 0) and strings made of their keys. A timer sums the arrays
-/// up, sorts and deletes them; what is left is summed up at the end.
+/// A script of `$probes` that write arrays in pairs (`from[k] + to[k]` is 0) and strings made of their keys. A timer
+/// sums the arrays up, sorts and deletes them; the rest is summed up at the end.
 macro_rules! pairs {
     ($name:literal, $probes:literal) => {
         concat!(

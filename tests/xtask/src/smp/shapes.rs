@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! More scripts for `cargo xtask smp`: shapes of handlers that take several locks, by different ways and in different
-//! orders, and what else goes on meanwhile. As scripts.rs has it.
+//! orders, and other activity meanwhile. In the form of scripts.rs.
 
 use super::scripts::{SCRIPTS, Script};
 

@@ -47,7 +47,7 @@ pub struct Options {
     /// The Debian that is booted, and whose kernel is the other one: with trixie 6.12
     #[arg(long, value_name = "SUITE", default_value = SUITE)]
     suite: String,
-    /// Tells the first boot's part alone
+    /// Runs the part of the first boot only
     #[arg(long)]
     first: bool,
 }

@@ -17,7 +17,7 @@ use super::judge::Observed;
 use super::timings::{Part, Timings};
 use crate::measure;
 
-/// Runs the tests of a guest one after the other; its head says what it hands over.
+/// Runs the tests of a guest one after the other; the comment at its beginning describes its output.
 const DRIVER: &str = include_str!("driver.sh");
 /// What the shell tests may use.
 const LIBRARY: &str = include_str!("library.sh");
@@ -139,9 +139,9 @@ fn one_guest(
 /// Variables by which more is asked for than the suite has time for. Tests that know one have its name in their text.
 /// Output, in MB.
 const VOLUME: &str = "SPILE_TEST_MB";
-/// How long what has no end of its own goes on.
+/// How long a test without an end of its own runs.
 const SECONDS: &str = "SPILE_TEST_SECONDS";
-/// How often a test goes on for so long: loader/device does as root and as a user.
+/// How often a test runs for that time: loader/device does as root and as a user.
 const SPANS: u64 = 2;
 /// What the tests that know the variable write without it, in MB.
 const USUAL_VOLUME: u64 = 40;
@@ -156,7 +156,7 @@ fn limit(test: &Test) -> u64 {
     limit_with(test.header.limit, |variable| asked(variable).filter(|_| text.contains(variable)).map(u64::from))
 }
 
-/// With what is asked for of the variables that the test knows.
+/// With the requested values of the variables that the test knows.
 fn limit_with(limit: u64, asked: impl Fn(&str) -> Option<u64>) -> u64 {
     let times = asked(VOLUME).map_or(1, |volume| volume.div_ceil(USUAL_VOLUME));
     limit * times + SPANS * asked(SECONDS).unwrap_or(0)

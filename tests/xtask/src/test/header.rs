@@ -5,7 +5,7 @@
 //! | key | meaning | default |
 //! |---|---|---|
 //! | `pass` | 1 to 4: spile on the host with `-pN`; 5: run in the guest | 5 |
-//! | `options`, `args` | for spile, and behind the script | none |
+//! | `options`, `args` | for spile, and after the script | none |
 //! | `run` | command to run while the script is active (`-c`); more lines make a longer command | none: the script ends itself |
 //! | `setup` | shell commands in the guest before it starts | none |
 //! | `modules` | test modules, or the kernel's own, to load first; scripts can name the test modules in any case | none |
@@ -18,7 +18,8 @@
 //! | `exit` | exit status | 0; 1 with `fails` |
 //! | `skipped` | skipped probes that the loader reports | no warning |
 //! | `fails` | code of the error that compiling ends with; makes `pass` 2 if it is not given | none |
-//! | `guest` | kernel lines it is for, as `5.10 6.1`; `debian`: Debian's kernels alone, not our own (`cargo xtask debug-kernel`) | all |
+//! | `guest` | kernel lines it is for, as `5.10 6.1`; `debian`: only Debian's kernels, not our own (`cargo xtask
+//! debug-kernel`) | all |
 //! | `limit` | seconds; on the host an estimate, by which tests are ordered | 30 |
 //! | `alone` | `yes`: it measures time or load, and runs when nothing else does | no |
 //!

@@ -56,13 +56,13 @@ pub struct Options {
     /// Kernel release that is installed, or a line that is fetched (5.10, 6.12, backports); default: the newest installed
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
-    /// Keeps what the tests wrote in target/tests/ (that of failed tests is kept anyway)
+    /// Keeps the tests' output in target/tests/ (that of failed tests is always kept)
     #[arg(long)]
     pub keep: bool,
-    /// Has the scripts' modules made by Kbuild itself (spile --kbuild)
+    /// Builds the scripts' modules with Kbuild itself (spile --kbuild)
     #[arg(long)]
     pub kbuild: bool,
-    /// Says what each part took, and the slowest of all; of a whole run in docs/test-timings.md too
+    /// Prints the time of each part and the slowest steps; after a complete run also writes docs/test-timings.md
     #[arg(long)]
     pub timings: bool,
     /// The unit tests, and one script of each directory of tests/ in one guest
@@ -86,7 +86,7 @@ pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
 fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let root = crate::root();
     let whole = options.names.is_empty();
-    // Who watches wants to see that it goes on; a log of a thousand lines hides the one that matters.
+    // On a terminal show progress; in a log a thousand lines would hide the one that matters.
     let report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
     let timings = Timings::new();
     let tree_lock = TreeLock::in_tree(&root.join("target"), || println!("{}", tree_lock::WAITING))?;
@@ -187,7 +187,7 @@ fn suits(test: &Test, place: &Place) -> bool {
     test.header.is_for(&place.kernel.release) && (place.is_here() || test.kind != find::Kind::HostShell)
 }
 
-/// Runs the tests alone, one after the other; returns the names of those that pass now.
+/// Runs the tests one after the other; returns the names of those that pass now.
 fn run_again(run: &Run, failed: Vec<Test>) -> Result<Vec<String>> {
     /// More failures than this are not a coincidence.
     const FEW: usize = 12;

@@ -61,7 +61,7 @@ impl Report {
         if is_important || !self.brief {
             println!("{lines}");
         }
-        // A full disk does not change what the tests have shown.
+        // A full disk does not change the tests' results.
         let _ = writeln!(log, "{lines}");
     }
 

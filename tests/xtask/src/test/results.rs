@@ -22,7 +22,7 @@ pub(super) struct Counts {
     pub(super) passed: usize,
     /// Number of tests that failed.
     pub(super) failed: usize,
-    /// Tests that are not for this kernel, and what they are for: the words of `guest:` in their header.
+    /// Tests that are not for this kernel, and the kernels that they are for: the words of `guest:` in their header.
     pub(super) not_applicable: Vec<(String, String)>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn record(root: &Path, place: &Place, line: Option<&str>, names: &[St
     let file = root.join(page);
     let text = fs::read_to_string(&file).with_context(|| format!("reading {page}"))?;
     let text = with_row(&text, &cells).with_context(|| format!("{page} has no table of results"))?;
-    // Runs of some directories know of their own tests alone.
+    // Runs of some directories only have results of their own tests.
     let text = match names {
         [] => with_not_applicable(&text, line, &counts.not_applicable)
             .with_context(|| format!("{page} has no table of tests that are not applicable"))?,

@@ -93,7 +93,7 @@ fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Resul
     Ok(())
 }
 
-/// Of the output of tests: what failed and what it said, from "failures:" to the counts.
+/// The part of the tests' output about failures, from "failures:" to the counts.
 fn failures(output: &str) -> String {
     let mut is_inside = false;
     let lines = output.lines().filter(|line| {

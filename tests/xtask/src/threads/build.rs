@@ -14,7 +14,7 @@ pub enum Sanitizer {
     None,
     /// ThreadSanitizer; in front of count.c only its calls, which count.c has functions of its own for.
     Thread,
-    /// None, and the runtime takes no locks of whole globals: what is to be noticed.
+    /// None, and the runtime takes no locks of whole globals: this must be detected.
     Unlocked,
 }
 
@@ -52,7 +52,7 @@ pub fn program(root: &Path, c: &Path, main: &str, sanitizer: Sanitizer, shared: 
     Ok(program)
 }
 
-/// Compiles in `directory` what is the same for the programs of all scripts: most of what there is to compile.
+/// Compiles in `directory` the parts that the programs of all scripts share, which are the largest.
 pub fn shared(root: &Path, directory: &Path, main: &str, sanitizer: Sanitizer) -> Result<PathBuf> {
     let objects = directory.join(format!("all.{}", suffix(main, sanitizer)));
     run(building(root, Path::new("+"), &objects, main, sanitizer), &objects)?;
@@ -68,7 +68,8 @@ fn building(root: &Path, c: &Path, program: &Path, main: &str, sanitizer: Saniti
     let mut command = Command::new(root.join("runtime-c/tests/threads/build.sh"));
     command.arg(c).arg(program).env("MAIN", main).stdin(Stdio::null());
     if sanitizer == Sanitizer::Thread {
-        // Barriers are not known to it: what they order is accessed by single loads and stores. Volatile accesses are such.
+        // It does not know barriers: the data that they order is accessed by single loads and stores, such as volatile
+        // ones.
         command.args(["-fsanitize=thread", "-Wno-tsan", "--param=tsan-distinguish-volatile=1"]);
     }
     if sanitizer == Sanitizer::Unlocked {

@@ -23,7 +23,7 @@ use scripts::{SCRIPTS, Script};
 /// The arguments of `cargo xtask threads`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Only scripts whose name has this in it
+    /// Only scripts whose name contains this
     #[arg(value_name = "PART")]
     only: Option<String>,
     /// Hits of each of two threads; more threads make as many together; under ThreadSanitizer a tenth
@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         .iter()
         .filter(|script| options.only.as_ref().is_none_or(|part| script.name.contains(part.as_str())))
         .collect();
-    ensure!(!chosen.is_empty(), "no script has this in its name; there are: {}", names());
+    ensure!(!chosen.is_empty(), "no script's name contains this; there are: {}", names());
     let shared = crate::parallel::map(SANITIZERS.len(), |index| {
         build::shared(&root, &directory, MAIN, SANITIZERS[index]).map(|shared| (SANITIZERS[index], shared))
     });
@@ -105,7 +105,7 @@ fn run_once(program: &PathBuf, script: &Script, threads: u64, hits: u64) -> Resu
     check(&stdout, threads * hits, script.prints.then_some(script.probes))
 }
 
-/// Every hit was handled, the script is content, and every record was printed or counted as lost. `prints`: one of so many
+/// Every hit was handled, the script is content, and every record was printed or counted as lost. `prints`: one of this many
 /// probes writes a record.
 fn check(stdout: &str, hits: u64, prints: Option<u64>) -> Result<()> {
     let mut lines: Vec<&str> = stdout.lines().collect();

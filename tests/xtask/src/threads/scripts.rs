@@ -15,7 +15,8 @@ pub struct Script {
     pub prints: bool,
     /// Of runtime-c/tests/threads/threads.c.
     pub options: &'static [&'static str],
-    /// What ThreadSanitizer takes for a race is settled by generations: elements that are replaced while others look at them.
+    /// Reported as a race by ThreadSanitizer, but resolved by generations: elements that are replaced while others read
+    /// them.
     pub races_by_design: bool,
 }
 

@@ -103,7 +103,7 @@ pub enum Error {
         available: Vec<String>,
         span: Span,
     },
-    /// The variable exists and has no value at the address; `why`: what is known about the reason, one line each.
+    /// The variable exists and has no value at the address; `why`: the known reasons, one line each.
     NoValueThere {
         name: String,
         place: String,

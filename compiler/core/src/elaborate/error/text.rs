@@ -44,20 +44,20 @@ impl Error {
         match self {
             Error::Internal { what, span } => error("E0500", format!("internal error: {what}"))
                 .at(*span, "")
-                .note("this is a mistake in spile, not in the script: please report it with the script"),
+                .note("this is a bug in spile, not in the script: please report it with the script"),
             Error::Types(Conflict { first, second }) => {
                 error("E0101", format!("type mismatch: expected {} but found {}", first.0.name(), second.0.name()))
                     .at(second.1, format!("this is a {}", second.0.name()))
                     .also(first.1, format!("first used as a {} here", first.0.name()))
                     .note(match second.0 {
-                        Type::Long => "a number becomes text by sprint(...) or sprintf(\"%d\", ...), and is printed with %d",
-                        Type::String => "text becomes a number by strtol(text, 10), is joined by `.`, and is printed with %s",
+                        Type::Long => "sprint(...) and sprintf(\"%d\", ...) convert a number to a string; printf prints it with %d",
+                        Type::String => "strtol(text, 10) converts a string to a number, `.` joins strings, and printf prints them with %s",
                     })
             }
             Error::Unresolved { name, span } => {
-                let otherwise = || "assign it a number or a text somewhere, or print it with %d or %s".to_string();
+                let otherwise = || "assign it a number or a string somewhere, or print it with %d or %s".to_string();
                 let note = called(name).or_else(|| foreign::instead(name, Use::Value)).unwrap_or_else(otherwise);
-                error("E0102", format!("unresolved type of `{name}`")).at(*span, "neither a long nor a string by any of its uses").note(note)
+                error("E0102", format!("unresolved type of `{name}`")).at(*span, "no use shows whether it is a long or a string").note(note)
             }
             Error::NoProbes { span } => error("E0165", "no probes found".to_string())
                 .at(*span, "neither this probe nor any other has an effect")
@@ -90,7 +90,7 @@ impl Error {
             Error::DotMember { left, right, span } => {
                 error("E0101", "type mismatch: expected string but found long".into())
                     .at(*span, "this is a long, and `.` joins strings")
-                    .note(format!("members are read with `->`, of structs and pointers alike: {left}->{right}"))
+                    .note(format!("members are read with `->`, both of structs and through pointers: {left}->{right}"))
             }
             Error::Redeclared { what, name, span, first } => {
                 spile_syntax::error::redeclared(what, name, *span, *first)
@@ -98,12 +98,12 @@ impl Error {
             Error::NotAssignable { span } => error("E0106", "this cannot be assigned to".into())
                 .at(*span, "neither a variable nor a context variable"),
             Error::WriteOnly { span } => error("E0107", "this can only be written here".into())
-                .at(*span, "what the reader of the file will get")
-                .note("assign it or append to it: $value .= text; keep a text that you need again in a variable"),
+                .at(*span, "the reader of the file gets this value")
+                .note("assign to it or append to it: $value .= text; use a variable for a string that you need again"),
             Error::OutsideLoop { word, span } => error("E0108", format!("cannot `{word}` outside a loop")).at(*span, ""),
             Error::Guru { what, span } => error("E0401", format!("{what} needs guru mode"))
                 .at(*span, "")
-                .note("run with -g if you mean it: a mistake here can crash the machine"),
+                .note("run with -g if this is intended: a mistake here can crash the machine"),
             Error::NoContext { name, point, span } => {
                 let diagnostic = error("E0120", format!("no context variable `{name}` here"));
                 match point {
@@ -128,7 +128,7 @@ impl Error {
                 }
                 diagnostic.note(format!("available there: {}", and(available, "none")))
             }
-            Error::NotReturnProbe { span } => error("E0123", "`$return` is only there in a return probe".into())
+            Error::NotReturnProbe { span } => error("E0123", "`$return` is only available in a return probe".into())
                 .at(*span, "")
                 .note("append .return to the probe point"),
             Error::VoidReturn { function, span } => {
@@ -171,12 +171,12 @@ impl Error {
                         format!("unknown conversion `{}`", char::from(*byte).escape_default())
                     }
                     FormatErrorKind::SecondFlag(byte) => format!("`{}` is a second flag", char::from(*byte).escape_default()),
-                    FormatErrorKind::TooWide(value) => format!("{value} is more than any record holds"),
+                    FormatErrorKind::TooWide(value) => format!("{value} is larger than any record"),
                 };
                 error("E0133", message)
                     .at(*span, "")
                     .note(match kind {
-                        FormatErrorKind::SecondFlag(_) => "one flag of `0`, `+`, `-`, ` ` and `#` stands before the width, as in %-5d",
+                        FormatErrorKind::SecondFlag(_) => "one of the flags `0`, `+`, `-`, ` ` and `#` can precede the width, as in %-5d",
                         _ => "conversions are %d %i %u %o %x %X %p %s %c %b %m %M and %%",
                     })
             }
@@ -199,9 +199,9 @@ impl Error {
             Error::TooManyKeys { name, given, span } => error("E0141", format!("array `{name}` has {given} keys"))
                 .at(*span, "")
                 .note(format!("an array has at most {} keys", crate::elaborate::types::MAX_KEYS)),
-            Error::AnyKey { span } => error("E0142", "`*` names no single element".into())
+            Error::AnyKey { span } => error("E0142", "`*` does not name a single element".into())
                 .at(*span, "one key is needed here")
-                .note("`*` stands in `delete a[k, *]`, `[k, *] in a` and `foreach (... in a[k, *])`"),
+                .note("`*` can be used in `delete a[k, *]`, `[k, *] in a` and `foreach (... in a[k, *])`"),
             Error::NotGlobal { what, span } => {
                 let diagnostic = error("E0143", format!("only a global can be an {what}"))
                     .at(*span, "no global of this name")
@@ -217,10 +217,10 @@ impl Error {
                     Some(keys) => diagnostic.also(*keys, "used with keys here"),
                     None => diagnostic.note("its declaration gives it a size"),
                 };
-                diagnostic.note(format!("name an element, `{name}[key]`, or go over all with foreach"))
+                diagnostic.note(format!("name an element, `{name}[key]`, or iterate over all with foreach"))
             }
             Error::WrappedScalar { name, span } => error("E0145", "wrapping not supported for scalars".into())
-                .at(*span, format!("`{name}` is no array"))
+                .at(*span, format!("`{name}` is not an array"))
                 .note("the `%` lets a full array drop its oldest element"),
             Error::InitialValue { name, what, span, used } => error("E0146", format!("{what} has no initial value"))
                 .at(*span, format!("`{name}` gets one here"))
@@ -233,24 +233,24 @@ impl Error {
                 };
                 diagnostic.note("read it with @count, @sum, @min, @max, @avg, @variance, @hist_log or @hist_linear")
             }
-            Error::NotAggregate { span } => error("E0148", "the array is not one of aggregates".into())
+            Error::NotAggregate { span } => error("E0148", "the elements of this array are not aggregates".into())
                 .at(*span, "sorted by an extractor")
-                .note("aggregates are what `<<<` feeds"),
+                .note("an aggregate is filled with `<<<`"),
             Error::ForeachAggregate { span } => error("E0149", "an aggregate cannot be a loop variable".into())
                 .at(*span, "")
                 .note("leave it out, and read the element with @count(array[key]) and the like"),
             Error::ChangedInForeach { name, function, span, foreach } => {
                 let message = match function {
-                    None => format!("array `{name}` changes while foreach goes over it"),
-                    Some(function) => format!("`{function}` changes array `{name}` while foreach goes over it"),
+                    None => format!("array `{name}` changes while foreach iterates over it"),
+                    Some(function) => format!("`{function}` changes array `{name}` while foreach iterates over it"),
                 };
                 error("E0150", message)
                     .at(*span, if function.is_some() { "called in the loop" } else { "changed here" })
                     .also(*foreach, "in this loop")
-                    .note("collect the changes in another array, and make them after the loop")
+                    .note("record the changes in another array, and apply them after the loop")
             }
             Error::LinearHistogram { low, high, width, buckets, span } => {
-                let diagnostic = error("E0151", "no such linear histogram".into()).at(*span, "");
+                let diagnostic = error("E0151", "invalid linear histogram".into()).at(*span, "");
                 match buckets {
                     None => diagnostic.note(format!("from {low} to {high} by {width}: the width must be above 0, and the second number not below the first")),
                     Some(buckets) => diagnostic.note(format!("{buckets} buckets; there can be {}", crate::program::MAX_BUCKETS)),
@@ -273,30 +273,30 @@ impl Error {
                     .note(foreign::instead(text, Use::Value).unwrap_or_else(otherwise))
             }
             Error::UnknownGlobal { name, objects, span } => {
-                error("E0157", format!("no variable `{name}` in {objects}")).at(*span, "").note("name the file where several have the name: @var(\"name@file.c\")")
+                error("E0157", format!("no variable `{name}` in {objects}")).at(*span, "").note("if several files have a variable of this name, name the file: @var(\"name@file.c\")")
             }
             Error::DerefSize { given, span } => {
-                let given = given.map_or("this is no number".into(), |given| format!("{given} is none of them"));
-                error("E0158", "a dereference has 1, 2, 4 or 8 bytes".into()).at(*span, given)
+                let given = given.map_or("this is not a number".into(), |given| format!("{given} is not one of them"));
+                error("E0158", "a dereference reads 1, 2, 4 or 8 bytes".into()).at(*span, given)
             }
             Error::NoRegisters { what, point, span } => error("E0159", format!("no registers for {what} here"))
                 .at(*span, match point.as_str() {
-                    "" => "in a function that no probe with registers calls".into(),
+                    "" => "in a function that is not called by a probe with registers".into(),
                     point => format!("probe {point} sees none"),
                 })
-                .note("there are registers in probes at addresses, as kernel.function(\"f\")"),
+                .note("probes at addresses have registers, for example kernel.function(\"f\")"),
             Error::RegisterNumber { span } => error("E0160", "no such register".into())
                 .at(*span, "")
                 .note("registers have their DWARF numbers: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8 to 15 r8 to r15, 16 rip"),
             Error::UnknownEnumerator { name, span } => {
                 error("E0161", format!("no enumeration has `{name}`")).at(*span, "")
             }
-            Error::NotAnEnum { type_name, span } => error("E0162", format!("`{type_name}` is no enumeration"))
+            Error::NotAnEnum { type_name, span } => error("E0162", format!("`{type_name}` is not an enumeration"))
                 .at(*span, "")
                 .note("name one: @enumname(value, \"enum x\", \"kernel\")"),
             Error::Condition { what, span } => error("E0155", format!("{what} in the condition of a probe point"))
                 .at(*span, "")
-                .note("a condition reads global variables; test all else in the body: if (!...) next"),
+                .note("a condition can only read global variables; test everything else in the body: if (!...) next"),
             Error::DebugInfo { message, span } => error("E0302", message.clone()).at(*span, ""),
             Error::UnreadAssignment { name, span } => {
                 Diagnostic::warning(Code("W0102"), format!("Eliding assignment to '{name}'")).at(*span, "nothing reads it")
@@ -311,20 +311,20 @@ impl Error {
             }
             Error::BareReturn { ty, span } => error("E0163", format!("type mismatch: this function returns a {}", ty.name()))
                 .at(*span, "no value is returned here")
-                .note("write return 0 or return \"\"; a function without a return at its end gives that too"),
+                .note("write return 0 or return \"\"; a function without a return at its end returns that too"),
             Error::UnknownCounter { name, known, span } => {
                 let diagnostic = error("E0166", format!("no counter `{name}`")).at(*span, "");
                 match known.is_empty() {
-                    true => diagnostic.note(format!("a probe makes one: probe perf.hw.instructions.counter(\"{name}\") {{ }}")),
+                    true => diagnostic.note(format!("a probe creates one: probe perf.hw.instructions.counter(\"{name}\") {{ }}")),
                     false => diagnostic.note(format!("there is: {}", known.join(", "))),
                 }
             }
             Error::ProbeWriteOutsideAlias { span } => error("E0167", "unexpected @probewrite".into())
-                .at(*span, "this is no alias")
-                .note("it tells the statements of an alias whether the probe that uses the alias assigns to a variable"),
+                .at(*span, "this is not an alias")
+                .note("in the statements of an alias it is 1 if the probe that uses the alias assigns to the variable"),
             Error::AliasArgument { name, span } => error("E0164", format!("alias component `{name}` has an argument"))
                 .at(*span, "")
-                .note("aliases are names alone: probe a.b = ...; what follows the name where it is used goes to the points it stands for"),
+                .note("the name of an alias has no arguments: probe a.b = ...; components after the name, where it is used, are applied to its points"),
             Error::NeverReached { name, number, span, before } => {
                 Diagnostic::warning(Code("W0105"), format!("instance {number} of overloaded function '{name}' will never be reached"))
                     .at(*span, "")

@@ -235,7 +235,7 @@ fn matching_aliases<'a>(
     matching
 }
 
-/// Whether a name begins with another one and goes on.
+/// Whether a name begins with another one and is longer.
 fn continues(name: &[ast::Component], beginning: &[ast::Component]) -> bool {
     let same = |(a, b): (&ast::Component, &ast::Component)| a.name == b.name && a.argument == b.argument;
     name.len() > beginning.len() && name.iter().zip(beginning).all(same)

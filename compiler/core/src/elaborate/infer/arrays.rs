@@ -2,7 +2,7 @@
 
 //! Types of arrays and aggregates.
 //!
-//! Only globals can be arrays or aggregates. The shape of a global (a scalar, an array with so many keys, an aggregate)
+//! Only globals can be arrays or aggregates. The shape of a global (a scalar, an array with this many keys, an aggregate)
 //! follows from its uses, as its types do; every use is recorded, and [`Inference::check_globals`] reports contradictions.
 
 use super::{Inference, Use};

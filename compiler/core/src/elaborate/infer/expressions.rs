@@ -57,7 +57,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// The type of what an assignment writes. A compound one also reads it, which does not count as a use.
+    /// The type of the value that an assignment writes. A compound one also reads it, which does not count as a use.
     pub(super) fn infer_written(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
         match &expr.kind {
             ExprKind::Ident(text) => {

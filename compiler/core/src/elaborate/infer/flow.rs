@@ -29,7 +29,7 @@ pub(super) struct Flow<'a> {
 const MAX_ROUNDS: usize = 16;
 
 impl<'a> Inference<'_, 'a> {
-    /// Records that the value is stored in what has the type variable `to`.
+    /// Records that the value is stored in a variable with the type variable `to`.
     pub(super) fn note_flow(&mut self, unit: &Unit, value: &'a ast::Expr, to: TypeVar) {
         let owner = match (unit.function, unit.at.site) {
             (Some(function), _) => Owner::Function(function),

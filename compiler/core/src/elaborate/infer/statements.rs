@@ -43,7 +43,7 @@ impl<'a> Inference<'_, 'a> {
         visit::in_expression(condition, &mut |expr| {
             let what = match &expr.kind {
                 ExprKind::Ident(name) if self.names.find_global(expr.span.file, name).is_none() => {
-                    "a variable that is no global"
+                    "a variable that is not a global"
                 }
                 ExprKind::Assign(..) | ExprKind::Step { .. } => "an assignment",
                 ExprKind::Call(..) => "a call",

@@ -7,7 +7,7 @@ use crate::elaborate::unit::Unit;
 use spile_syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 
 impl Lookup<'_, '_> {
-    /// The value of an expression made of numbers and `@defined`; None for all others.
+    /// The value of an expression that consists of numbers and `@defined`; None for all others.
     pub fn fold(&mut self, unit: &Unit, expr: &Expr) -> Option<i64> {
         match &expr.kind {
             ExprKind::Number(value) => Some(*value),
@@ -26,7 +26,7 @@ impl Lookup<'_, '_> {
         }
     }
 
-    /// The value of `left && ...` or `left || ...` if the left side alone decides it.
+    /// The value of `left && ...` or `left || ...` if the left side decides it.
     pub fn decided(&mut self, unit: &Unit, op: BinaryOp, left: &Expr) -> Option<i64> {
         match (op, self.fold(unit, left)?) {
             (BinaryOp::And, 0) => Some(0),

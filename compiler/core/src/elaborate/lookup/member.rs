@@ -77,7 +77,7 @@ fn member_of(
     })
 }
 
-/// Element `index` of an array, or of what a pointer points to.
+/// Element `index` of an array, or of the memory that a pointer points to.
 pub(super) fn find_element(base: TypedLocation, index: LongExpr, span: Span) -> Result<TypedLocation, Error> {
     let object = base.object.clone();
     let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;

@@ -80,7 +80,7 @@ pub(super) fn find<'a>(
         }
         ast::ExprKind::Index(base, indices) if !is_element(operands, target) => {
             let number = only_index(indices, target.span)?;
-            // A cast and a typed value are pointers: an index counts from what they point to.
+            // A cast and a typed value are pointers: an index counts from their target.
             let pointer =
                 is_pointed(base) || is_element(operands, base) || matches!(base.kind, ast::ExprKind::Cast { .. });
             let base = find(operands, unit, base)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! From objects to what the program does with them: values, targets of assignments, addresses.
+//! From objects to their uses in the program: values, targets of assignments, addresses.
 
 use crate::elaborate::error::Error;
 use crate::probe::{BitRange, Location, TypedLocation};

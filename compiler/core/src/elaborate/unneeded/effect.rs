@@ -2,7 +2,7 @@
 
 //! Whether running a statement has an effect: does it print, write a global, or call something that does?
 //!
-//! Writing a local variable that nothing reads is no effect; a call has the effects of the function's body.
+//! Writing a local variable that nothing reads is not an effect; a call has the effects of the function's body.
 
 use std::collections::HashSet;
 

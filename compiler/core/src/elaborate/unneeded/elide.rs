@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Statements without effect: assignments to local variables that nothing reads, expressions that only have a value,
-//! conditions around such statements. Like SystemTap, elaboration removes them before it resolves what they use: a variable
-//! of a script's alias that a kernel lacks is an error only in the probes that use it, and an unneeded read cannot fail.
-//! With `-u`, and in the body of `try`, they stay.
+//! conditions around such statements. Like SystemTap, elaboration removes them before it resolves their variables: a
+//! variable of a script's alias that a kernel lacks is an error only in the probes that use it, and an unneeded read
+//! cannot fail. With `-u`, and in the body of `try`, they stay.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

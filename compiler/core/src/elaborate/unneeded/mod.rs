@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Code without effect: what is left out of the program, and what the user is warned of.
+//! Code without effect: parts that are left out of the program, and warnings about it.
 //!
 //! In the order of the phases:
 //!

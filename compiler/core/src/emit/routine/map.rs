@@ -99,7 +99,7 @@ impl Writer<'_> {
         self.line(&line);
     }
 
-    /// Leaves the routine if the stripe cannot be had.
+    /// Leaves the routine if the stripe cannot be taken.
     pub(super) fn hold(&self, held: u32, map: &MapRef, keys: &[Key]) -> String {
         let what = format!("c, &{}, &c->held[{held}]", map.symbol);
         let held = match keys {

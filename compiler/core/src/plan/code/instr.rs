@@ -339,7 +339,7 @@ pub enum Instr {
         /// What a run-time error names; None: it cannot fail.
         location: Option<LocationId>,
     },
-    /// Holds the stripe of the element to the end of the handler, and finds the element; if the stripe cannot be had, the
+    /// Holds the stripe of the element to the end of the handler, and finds the element; if the stripe cannot be taken, the
     /// hit is skipped.
     Hold {
         /// Numbered from 0 in the handler.

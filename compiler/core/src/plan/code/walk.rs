@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Queries about code: what it changes, calls and refers to.
+//! Queries about code: its changes, calls and references.
 
 use std::collections::{HashMap, HashSet};
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::{Behaviour, count_other_sites};
 use crate::plan::code::Routine;
 
-/// Routines by what they do.
+/// Routines by their code.
 #[derive(Default)]
 pub(in crate::plan) struct IdenticalHandlers {
     /// Index of the routine with this behaviour.

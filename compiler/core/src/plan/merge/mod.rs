@@ -3,8 +3,8 @@
 //! Routines of several sites that behave the same are compiled once: `probe module("nfs").function("*") { ... }` has one
 //! handler.
 //!
-//! [`identical`] merges routines that are equal, [`similar`] those that differ in their constants alone. Names of routines
-//! and comments do not count; names of variables do, because they are emitted.
+//! [`identical`] merges routines that are equal, [`similar`] those that differ only in their constants. Names of
+//! routines and comments do not count; names of variables do, because they are emitted.
 
 mod constants;
 mod identical;

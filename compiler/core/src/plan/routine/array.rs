@@ -178,7 +178,7 @@ impl Builder<'_, '_> {
         let keys = self.keys(held.array, held.keys)?;
         let map = self.map_of(held.array, &keys, span)?;
         self.push(Instr::Hold { held: self.held.len() as u32, map, keys });
-        // What functions do with the element is not seen in what is kept of it here.
+        // Changes that functions make to the element are not visible in the cached copy.
         self.held.push((!held.called).then_some(held.array));
         Ok(())
     }
@@ -312,7 +312,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Whether the operation suits what the array holds.
+/// Whether the operation suits the type of the array's elements.
 fn fits(op: &MapOp, contents: Contents) -> bool {
     match op {
         MapOp::Long(_) | MapOp::SetLong(_) | MapOp::Add(..) | MapOp::Count(_) => {

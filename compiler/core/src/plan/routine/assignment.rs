@@ -141,7 +141,8 @@ impl Builder<'_, '_> {
                 FixedPlace::Register { offset: *offset, size: *size, signed: *signed }
             }
         };
-        // As in SystemTap, the old value is read after the right side is evaluated: `c += --c` adds to what is left of c.
+        // As in SystemTap, the old value is read after the right side is evaluated: `c += --c` adds to the decremented
+        // c.
         let value = self.value(value)?;
         let before = self.load_place(&place, span)?;
         let before = if old { self.keep(before) } else { before };

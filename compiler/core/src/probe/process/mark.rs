@@ -18,7 +18,7 @@ use spile_debuginfo::{Marker, MarkerArgument, Operand};
 use spile_source::Span;
 use spile_source::diagnostic::suggest;
 
-/// The markers that a point names; a `-` in the name stands for `__`, as dtrace(1) has it.
+/// The markers that a point names; a `-` in the name stands for `__`, as in dtrace(1).
 pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let (name, component) = point.string("mark").unwrap_or((String::new(), point.span()));
     let wanted = name.replace('-', "__");

@@ -9,7 +9,7 @@ use super::{Generator, Scope};
 use crate::model::tree::*;
 use crate::random::Random;
 
-/// A program, and who runs its handlers.
+/// A program, and the threads that run its handlers.
 pub struct Concurrent {
     /// Its handlers: those of the first thread, those of the second, and so on.
     pub program: Program,
@@ -121,7 +121,7 @@ impl Builder {
         }
     }
 
-    /// An error in it ends it, and what it has done by then stays.
+    /// An error in it ends it; its effects up to then remain.
     fn handler(&mut self, index: usize) {
         let timer = self.generator.random.one_in(5);
         // Timers may not use those of which a run uses one either.

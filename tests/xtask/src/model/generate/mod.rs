@@ -55,7 +55,7 @@ struct Generator {
 }
 
 struct Facts {
-    /// Globals that it, or what it calls, may change.
+    /// Globals that it, or a function that it calls, may change.
     writes: BTreeSet<usize>,
     /// Its first argument says how often it may call itself.
     recursive: bool,
@@ -67,7 +67,7 @@ struct Scope {
     locals: Vec<Type>,
     /// Locals that hold a loop together.
     fixed: BTreeSet<usize>,
-    /// Arrays that a foreach goes over: nothing may change them.
+    /// Arrays that a foreach iterates over: nothing may change them.
     frozen: BTreeSet<usize>,
     writes: BTreeSet<usize>,
     loops: usize,
@@ -82,7 +82,7 @@ struct Scope {
 enum GeneratedIn {
     #[default]
     Handler,
-    /// With what it returns, and whether it may call itself.
+    /// With its return type, and whether it may call itself.
     Function(Type, bool),
 }
 

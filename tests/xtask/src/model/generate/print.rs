@@ -83,7 +83,7 @@ impl Generator {
         }
     }
 
-    /// Only what the tables of the reference lay down.
+    /// Only formats that the reference's tables define.
     fn directive(&mut self) -> Directive {
         let conversion = self.random.pick(*b"dddiuoxXpcsss");
         let flags: &[u8] = match conversion {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Random statements, and those that show what has become of the globals.
+//! Random statements, and those that print the globals' final values.
 
 use super::expression::has_histogram;
 use super::print::plain_directive;
@@ -300,7 +300,7 @@ impl Generator {
         Some(statement)
     }
 
-    /// The same statement, but for what it adds.
+    /// The same statement, except for the added value.
     pub(super) fn with_other_numbers(&mut self, statement: &Statement) -> Statement {
         match statement {
             Statement::Do(Expression::Update(operator, place, _)) => {

@@ -84,7 +84,7 @@ fn shown(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Nothing for what is no array.
+/// Nothing for scalars.
 fn bracketed(keys: &[Value]) -> Vec<u8> {
     let keys: Vec<Vec<u8>> = keys.iter().map(shown).collect();
     if keys.is_empty() { Vec::new() } else { [b"[".to_vec(), keys.join(&b','), b"]".to_vec()].concat() }

@@ -78,7 +78,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Runs a loop's body once; whether the loop goes on then.
+    /// Runs a loop's body once; returns whether the loop continues.
     fn goes_on(&mut self, frame: &mut Frame, body: &[Statement]) -> Evaluated<bool> {
         match self.all(frame, body) {
             Ok(()) | Err(Stop::Continue) => Ok(true),
@@ -149,7 +149,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The array's elements in the order in which they were made; aggregates with what they are sorted by.
+    /// The array's elements in the order in which they were created; aggregates with their sort keys.
     fn visited(&self, foreach: &Foreach) -> Evaluated<Vec<ForeachElement>> {
         match &self.globals[foreach.array] {
             Cell::Array(array) => Ok(array

@@ -28,7 +28,7 @@ pub(super) fn stringat(text: &[u8], position: i64, string_bytes: usize) -> Evalu
     }
 }
 
-/// All occurrences, from the left; what is put in is not looked at.
+/// All occurrences, from the left; replacements are not searched.
 pub fn replace(text: &[u8], wanted: &[u8], with: &[u8]) -> Vec<u8> {
     if wanted.is_empty() {
         return text.to_vec();
@@ -43,7 +43,8 @@ pub fn replace(text: &[u8], wanted: &[u8], with: &[u8]) -> Vec<u8> {
     replaced
 }
 
-/// The number at the text's start, as C's strtol has it but for spaces; what is too large wraps. Base 0: as written.
+/// The number at the text's start, as C's strtol reads it except for spaces; too large numbers wrap. Base 0: as
+/// written.
 pub fn strtol(text: &[u8], base: i64) -> i64 {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -62,7 +63,7 @@ pub fn strtol(text: &[u8], base: i64) -> i64 {
     if negative { number.wrapping_neg() } else { number }
 }
 
-/// The next part that is not empty, and what is left behind it: nothing, when the text's end was seen.
+/// The next part that is not empty, and the text after it: nothing if the text's end was reached.
 pub fn token(text: &[u8], delimiters: &[u8]) -> (Vec<u8>, Option<Vec<u8>>) {
     let Some(start) = text.iter().position(|byte| !delimiters.contains(byte)) else {
         return (Vec::new(), None);

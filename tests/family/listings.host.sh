@@ -1,0 +1,105 @@
+# Shows: of modules built elsewhere: -d for wildcards, lines and an index; a module compiled from the index without the
+# kernel's headers; how a struct that is printed whole has changed; hints of how to build with debug information; --guest of a
+# script whose module cannot be loaded there is a failure with the kernel's reason.
+# family: yes
+# limit: 400
+# stdout: ^wildcard 20$
+# stdout: ^index alike: 8[0-9][0-9]$
+# stdout: ^ *1000 \* \(2 addresses\)
+# stdout: ^const once: 1$
+# stdout: ^without headers: from_index\.ko, 410 probes$
+# stdout: ^C refused, needs headers$
+# stdout: size [0-9]+ -> [0-9]+: \+added$
+# stdout: ^check 1$
+# stdout: ^hints: -g 1, kernel's package 0$
+# stdout: ^unloadable: 10, reason 1, missing 1, armed 0$
+# stdout: ^with its dependency: 0, armed 1$
+# stdout: ^of another kernel: said 3, used 1$
+# stdout: ^function of a module: 1, of the kernel: 1, of another module: 1, of an index: 1, of nfs: 1, of none: 0$
+
+all=$(for file in "$FAMILY"/fam*.ko; do printf ' -d %s' "$file"; done)
+"$SPILE" -r "$RELEASE" $all -l 'module("fam*").function("fam??_run0")' >out
+echo "wildcard $(grep -c run0 out)"
+
+# An index of one, and all that is asked of it.
+"$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" --export-index kernel.index fam19 >/dev/null
+"$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" -L 'module("fam19").function("*")' >full
+"$SPILE" --index kernel.index -L 'module("fam19").function("*")' >indexed
+cmp full indexed && echo "index alike: $(wc -l <full)"
+"$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" --list-lines 'module("fam19").function("fam19_ways")' 2>/dev/null | grep '^ *1000 '
+
+"$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" -L 'module("fam19").function("fam19_kinds")' >out
+grep -q 'const const' out && cat out
+echo "const once: $(grep -c '$label:char const\[\|$label:const char\[' out)"
+
+cat >vars.stp <<'EOF'
+probe module("fam19").function("fam19_f000*").call { println($$vars$$) }
+probe module("fam19").function("fam_mix").inline { println($$vars) }
+EOF
+# The runtime is compiled where the headers are; a system without any has the index and the cache.
+"$SPILE" -r "$RELEASE" -p4 -m first -e 'probe begin { println("x") }' >/dev/null
+mkdir bare
+"$SPILE" --sysroot bare --index kernel.index -p4 -m from_index vars.stp >made
+probes=$("$SPILE" --index kernel.index -p2 vars.stp | grep -c '^module')
+echo "without headers: $(cat made), $probes probes"
+"$SPILE" --sysroot bare --index kernel.index -g -p4 -e 'probe module("fam19").function("fam19_f0001") { %{ %} }' 2>err || true
+grep -q 'no headers' err && echo 'C refused, needs headers'
+
+kernel() { # kernel NAME MODULE: the system of a kernel of one function, with the module
+  mkdir -p "$1.root/usr/lib/debug/boot" "$1.root/lib/modules/$1/extra"
+  echo 'int register_kprobe(int n) { return n; }' >kernel.c
+  gcc -g -O2 -static -nostdlib -nostartfiles -fno-pie -no-pie -Wl,-e,register_kprobe,--build-id \
+    -o "$1.root/usr/lib/debug/boot/vmlinux-$1" kernel.c
+  cp "$2" "$1.root/lib/modules/$1/extra/"
+}
+kernel one "$FAMILY/fam19.ko"
+kernel two "$FAMILY/changed/fam19.ko"
+status=0
+"$SPILE" --check -e 'probe module("fam19").function("fam19_f0003") { println($a$$) }' \
+  --kernel "$PWD/one.root" --kernel "$PWD/two.root" || status=$?
+echo "check $status"
+
+objcopy --strip-debug --remove-section .BTF "$FAMILY/fam18.ko" ./fam18.ko
+"$SPILE" -r "$RELEASE" -d ./fam18.ko -l 'module("fam18").function("fam18_f0001")' 2>err || true
+count() { tr '\n' ' ' <err | grep -c "$1" || true; }
+echo "hints: -g $(count KCFLAGS=-g), kernel's package $(count 'apt-get install')"
+
+# A module that cannot be loaded without the one that it depends on.
+mkdir only
+cp "$FAMILY/fam01.ko" only/
+"$SPILE" -r "$RELEASE" -d only/fam01.ko -p4 -m ran \
+  -e 'probe module("fam01").function("fam01_ran") { println("ran") } probe timer.s(4) { exit() }' >/dev/null
+status=0
+"$SPILE" --guest -d only/fam01.ko ran.ko 2>err || status=$?
+echo "unloadable: $status, reason $(count 'Unknown symbol fam00_ran'), missing $(count 'not there: fam00'), armed $(count 'probes armed')"
+status=0
+"$SPILE" --guest -d only/fam01.ko -d "$FAMILY/fam00.ko" ran.ko 2>err || status=$?
+echo "with its dependency: $status, armed $(count '2 of 2 probes armed, left cleanly')"
+
+# The same module, built for another release by its own account.
+mkdir other
+sed "s/vermagic=$RELEASE/vermagic=$(echo "$RELEASE" | tr 0-9 9)/" "$FAMILY/fam00.ko" >other/fam00.ko
+said=0
+says() { "$SPILE" "$@" 2>err >out || true; said=$((said + $(count "fam00.ko was built for kernel 9.*, not for $RELEASE"))); }
+says -r "$RELEASE" -d other/fam00.ko -L 'module("fam00").function("fam00_ran")'
+says -r "$RELEASE" -d other/fam00.ko -p4 -m of_other -e 'probe module("fam00").function("fam00_ran") { println("ran") }'
+says --guest -d other/fam00.ko of_other.ko
+echo "of another kernel: said $said, used $(count '1 of 1 probes armed\|version magic')"
+
+# A function that is elsewhere: the message has the point to write.
+where() { "$SPILE" "$@" 2>err >&2 || true; }
+told() { count "it is in another object: write $1"; }
+elsewhere=
+where -r "$RELEASE" $all -p2 -e 'probe kernel.function("fam07_f0003").return { }'
+elsewhere="function of a module: $(told 'module("fam07").function("fam07_f0003").return')"
+where -r "$RELEASE" $all -p2 -e 'probe module("fam07").function("vfs_read") { }'
+elsewhere="$elsewhere, of the kernel: $(told 'kernel.function("vfs_read")')"
+where -r "$RELEASE" $all -p2 -e 'probe module("fam07").statement("fam08_f0003@*:1") { }
+  probe kprobe.module("fam07").function("fam08_f0003") { }'
+elsewhere="$elsewhere, of another module: $(told 'kprobe.module("fam08").function("fam08_f0003")')"
+where --index kernel.index -p2 -e 'probe kernel.function("fam19_f0003") { }'
+elsewhere="$elsewhere, of an index: $(told 'module("fam19").function("fam19_f0003")')"
+where -r "$RELEASE" -p2 -e 'probe kernel.function("nfs_file_read") { }'
+elsewhere="$elsewhere, of nfs: $(told 'module("nfs").function("nfs_file_read")')"
+where -r "$RELEASE" -p2 -e 'probe kernel.function("no_such_function") { }'
+echo "$elsewhere, of none: $(told '')"

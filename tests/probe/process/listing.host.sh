@@ -1,0 +1,105 @@
+# Shows: the ways to name places in a program, and listings of them; symbols packed in the file, debug information from a server and below
+# another root directory, casts to a program's types, programs by build-id.
+# stdout: ^forms alike: 3$
+# stdout: ^text .* no statement begins at `\*@prog\.c:6`$
+# stdout: ^text .* lines that have code: 5, 7, 11, 18; \.nearest selects the nearest$
+# stdout: ^near 3$
+# stdout: ^address begins 1, inside: no statement begins there; one begins at 0x[0-9a-f]+, and \.nearest takes it$
+# stdout: ^deep process\(".*/prog"\)\.function\("main@prog\.c:17"\)\.callee\("middle@prog\.c:10"\)\.callee\("inner@prog\.c:3"\)$
+# stdout: ^deep process\(".*/prog"\)\.function\("main@prog\.c:17"\)\.callee\("middle@prog\.c:10"\)\.callee\("inner@prog\.c:3"\)\.return$
+# stdout: ^lines  +8 \* +return p->x \+ twice;$
+# stdout: ^resolved +inner\+0x0 in \.text of .*/prog \(0x[0-9a-f]+\), build-id [0-9a-f]{40}$
+# stdout: ^resolved +\$p->x: int in \[%rdi\]$
+# stdout: ^packed process\(".*/mini"\)\.function\("inner"\)$
+# stdout: ^packed 0$
+# stdout: ^served process\(".*/stripped"\)\.function\("inner@prog\.c:3"\) \$p:struct point\* \$n:int$
+# stdout: ^below process\("/usr/bin/prog"\)\.function\("inner@prog\.c:3"\) \$p:struct point\* \$n:int$
+# stdout: ^by build-id process\("/usr/bin/prog"\)\.function\("inner@prog\.c:3"\)$
+# stdout: ^cast 0$
+# stdout: ^forms of programs: [1-9][0-9]{2}$
+# limit: 60
+
+cat >prog.c <<'EOF'
+struct point { int x, y; };
+struct point all = { 3, 4 };
+__attribute__((noinline)) int inner(struct point *p, int n)
+{
+	int twice = n * 2;
+
+	asm volatile("" : "+r"(twice));
+	return p->x + twice;
+}
+__attribute__((noinline)) int middle(struct point *p, int n)
+{
+	int result = inner(p, n + 1);
+
+	asm volatile("" : "+r"(result));
+	return result;
+}
+int main(void)
+{
+	int result = middle(&all, 5);
+
+	asm volatile("" : "+r"(result));
+	return result != 15;
+}
+EOF
+gcc -g -O2 -Wl,--build-id=sha1 -o prog prog.c
+list() { "$SPILE" -r "$RELEASE" "$@"; }
+point() { echo "process(\"./prog\").statement(\"$1\")"; }
+id=$(readelf -n prog | awk '/Build ID/ {print $3}')
+entry=$((0x$(nm prog | awk '$3 == "inner" {print $1}')))
+
+# The same statement.
+list -L "$(point 'inner@prog.c:5')" >plain
+same=0
+for form in 'inner@prog.c+2' '*@prog.c:5' 'inner@*:5'; do
+  list -L "$(point "$form")" >other
+  ! cmp plain other || same=$((same + 1))
+done
+echo "forms alike: $same"
+list -l "$(point '*@prog.c:6')" 2>&1 | sed 's/^/text /' || true
+echo "near $(list -l "$(point '*@prog.c:6').nearest" | grep -cE '(inner@prog.c:5|middle@prog.c:11|main@prog.c:18)"')"
+address() { list -l "process(\"./prog\").statement($1)$2"; }
+[ "$(address $entry)" = "$(address $((entry + 1)) .nearest)" ] || echo "not the nearest"
+echo "address begins $(address $entry | wc -l), inside: $(address $((entry + 1)) 2>&1 | grep -o 'no statement .*')"
+list -l 'process("./prog").function("main").callees(2)' | sed 's/^/deep /'
+list -l 'process("./prog").function("main").callees(2).return' | sed 's/^/deep /'
+list --source . --list-lines 'process("./prog").function("inner")' 2>&1 | sed 's/^/lines /'
+list --resolve -e 'probe process("./prog").function("inner") { println($n, $p->x) }' | sed 's/^/resolved /'
+
+# A file as Fedora strips it.
+objcopy --only-keep-debug prog mini.syms
+echo inner >keep
+objcopy --strip-all --keep-symbols=keep mini.syms
+xz mini.syms
+strip --strip-all -o mini prog
+objcopy --add-section .gnu_debugdata=mini.syms.xz mini
+list -L 'process("./mini").function("inner")' | sed 's/^/packed /'
+list -p3 -e 'probe process("./mini").function("inner").return { println(returnval()) }' >/dev/null
+echo "packed $?"
+
+mkdir served
+objcopy --only-keep-debug prog served/prog.debug
+strip --strip-all -o stripped prog
+port=$((20000 + $$ % 20000))
+debuginfod -p "$port" -d :memory: -t 0 -F served >server.log 2>&1 &
+server=$!
+trap 'kill $server 2>/dev/null' EXIT
+for tenth in $(seq 1 300); do
+  ! curl -sf "http://127.0.0.1:$port/buildid/$id/debuginfo" >/dev/null || break
+  sleep 0.1
+done
+(export DEBUGINFOD_URLS="http://127.0.0.1:$port" SPILE_CACHE_DIR="$PWD/cache"; list -L 'process("./stripped").function("inner")') | sed 's/^/served /'
+
+# Programs of another system.
+mkdir -p root/usr/bin root/usr/lib root/boot
+ln -s /usr/lib/debug root/usr/lib/debug
+ln -s /lib root/lib
+cp prog root/usr/bin/
+list --sysroot root -L 'process("/usr/bin/prog").function("inner")' | sed 's/^/below /'
+list --sysroot root -l "process(\"$id\").function(\"inner\")" | sed 's/^/by build-id /'
+
+list -p3 -e 'probe process("./prog").function("middle") { println(@cast(&@var("all"), "struct point", "./prog")->y, $$vars, $p$$, @defined($nothing)) }' >/dev/null
+echo "cast $?"
+echo "forms of programs: $(list --dump-probe-types | grep -c '^process')"
