@@ -18,6 +18,10 @@ const PROCESSES: &str = "cgroup.procs";
 /// Limit of open files: the kernel has a maximum (fs.nr_open), so it cannot be infinite.
 const MOST_FILES: libc::rlim_t = 1024;
 
+/// Nanoseconds by which the kernel may be late, of a process that has not asked for more (prctl(2)). Its "default", which 0 gives, is
+/// inherited too.
+const TIMER_SLACK: u64 = 50_000;
+
 /// Must be called with root's rights, in a process with one thread. Closes all files but `kept`, and opens /dev/null in
 /// place of the standard streams. Parts that the host does not have (cgroups, the OOM killer) are skipped.
 pub fn from_caller(kept: &OwnedFd) {
@@ -26,6 +30,8 @@ pub fn from_caller(kept: &OwnedFd) {
     leave_streams();
     close_all_but(kept);
     lift_priorities();
+    // The caller's would let the kernel delay whatever waits for a time.
+    let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK);
     leave_cgroup(Path::new(CGROUPS));
     // The process is small, and its task frees memory.
     let _ = write_to(Path::new("/proc/self/oom_score_adj"), b"-1000");

@@ -36,6 +36,20 @@ pub struct Caller {
     pub rank: Rank,
 }
 
+/// Whether this program has rights that its caller does not have: it is set-uid or set-gid, or has file capabilities.
+pub fn has_foreign_rights() -> bool {
+    is_set_id() || Sets::own().is_ok_and(|own| has_file_capabilities(&own))
+}
+
+fn is_set_id() -> bool {
+    getuid() != geteuid() || getgid() != getegid()
+}
+
+/// Ambient capabilities are different: a service manager, say, has given them to this user on purpose.
+fn has_file_capabilities(own: &Sets) -> bool {
+    !getuid().is_root() && capability::is_elevated() && own.permitted != 0
+}
+
 impl Caller {
     /// A caller with this rank, whatever his groups are.
     pub fn new(uid: u32, gid: u32, rank: Rank) -> Caller {
@@ -46,12 +60,8 @@ impl Caller {
     /// all its processes would belong to the caller, who could kill or stop them.
     pub fn find() -> Result<Option<Caller>, Error> {
         let own = Sets::own().map_err(|error| Error::System { doing: "asking for capabilities", error })?;
-        if getuid() == geteuid() && getgid() == getegid() {
-            // Ambient capabilities are different: a service manager, say, has given them to this user on purpose.
-            return match !getuid().is_root() && capability::is_elevated() && own.permitted != 0 {
-                true => Err(Error::FileCapabilities),
-                false => Ok(None),
-            };
+        if !is_set_id() {
+            return if has_file_capabilities(&own) { Err(Error::FileCapabilities) } else { Ok(None) };
         }
         let mut groups = getgroups().unwrap_or_default();
         groups.push(getgid());

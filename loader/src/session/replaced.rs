@@ -2,21 +2,32 @@
 
 //! Files of programs that are replaced while probes are in them, as an upgrade of a package does. Probes belong to a file: those
 //! in running processes stay, and processes that begin later run another file, without probes.
+//!
+//! Who owns a directory of the path can lead it to a file system that never answers, at any time. So the files are looked for in the
+//! kernel's caches alone: what was executed or renamed a moment ago is there, and what is not is looked for again later.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
+use nix::libc;
 use spile_abi::meta::Meta;
+
+use crate::userspace::mounts::Mounts;
 
 /// Nanoseconds between two looks.
 const INTERVAL: u64 = 5_000_000_000;
 
-/// Device and inode.
-type Identity = (u64, u64);
+/// Major and minor number of the device, and inode.
+type Identity = (u32, u32, u64);
 
 /// The files, as they were when the session began.
 pub struct ReplacedPrograms {
-    files: Vec<(String, Identity)>,
+    /// `None`: not known so far.
+    files: Vec<(String, Option<Identity>)>,
     next: u64,
 }
 
@@ -24,21 +35,33 @@ impl ReplacedPrograms {
     /// The programs and libraries that the script has probes in; those that are not there are left out. `now`: nanoseconds, as
     /// everywhere here.
     pub fn of(meta: &Meta, now: u64) -> ReplacedPrograms {
-        let known = meta.programs.iter().filter_map(|program| Some((program.name.clone(), identity(&program.name)?)));
+        let known = meta.programs.iter().filter_map(|program| {
+            let identity = match look_at(&program.name) {
+                Found::File(identity) => Some(identity),
+                Found::Unknown => None,
+                Found::Nothing => return None,
+            };
+            Some((program.name.clone(), identity))
+        });
         ReplacedPrograms { files: known.collect(), next: now.saturating_add(INTERVAL) }
     }
 
-    /// The paths where another file is now, each once. One that is being replaced may be absent for a moment.
+    /// The paths where another file is now, each once. One that is being replaced may be absent for a moment. Waits for nothing.
     pub fn look(&mut self, now: u64) -> Vec<String> {
         if now < self.next {
             return Vec::new();
         }
         self.next = now.saturating_add(INTERVAL);
-        let is_another = |(path, known): &(String, Identity)| identity(path).is_some_and(|found| found != *known);
-        let (replaced, rest) = std::mem::take(&mut self.files).into_iter().partition(is_another);
-        self.files = rest;
-        let replaced: Vec<(String, Identity)> = replaced;
-        replaced.into_iter().map(|(path, _)| path).collect()
+        let mut replaced = Vec::new();
+        self.files.retain_mut(|(path, known)| {
+            let Found::File(found) = look_at(path) else { return true };
+            let is_another = *known.get_or_insert(found) != found;
+            if is_another {
+                replaced.push(std::mem::take(path));
+            }
+            !is_another
+        });
+        replaced
     }
 
     /// Nanoseconds until [`ReplacedPrograms::look`] is to be called; `None`: never.
@@ -47,14 +70,54 @@ impl ReplacedPrograms {
     }
 }
 
-fn identity(path: &str) -> Option<Identity> {
-    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+/// What is at a path.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    File(Identity),
+    Nothing,
+    /// It would have to be asked for.
+    Unknown,
+}
+
+/// Waits for no file system: openat2(2) with RESOLVE_CACHED, from Linux 5.12 on. Before, nothing is known as long as another user
+/// serves a file system, and no link of /proc is followed, which could lead to other mounts.
+fn look_at(path: &str) -> Found {
+    let open = |resolve| {
+        let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(resolve);
+        openat2(AT_FDCWD, Path::new(path), how)
+    };
+    let cached = ResolveFlag::from_bits_retain(libc::RESOLVE_CACHED);
+    let opened = match open(cached) {
+        Err(Errno::EINVAL) if Mounts::own().all_answer() => open(ResolveFlag::RESOLVE_NO_MAGICLINKS),
+        opened => opened,
+    };
+    match opened {
+        Ok(file) => identity(&file).map_or(Found::Unknown, Found::File),
+        Err(Errno::ENOENT | Errno::ENOTDIR) => Found::Nothing,
+        Err(_) => Found::Unknown,
+    }
+}
+
+/// Of an open file, as the kernel knows it without asking who serves the file system (statx(2)).
+fn identity(file: &OwnedFd) -> Option<Identity> {
+    let flags: c_int = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
+    let mut found = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: the path is a C string, and there is room for what the kernel writes.
+    let result = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, libc::STATX_INO, found.as_mut_ptr()) };
+    Errno::result(result).ok()?;
+    // SAFETY: numbers alone, of which all bits may be zero.
+    let found = unsafe { found.assume_init() };
+    Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
     use spile_abi::meta::Target;
+
+    use super::*;
 
     #[test]
     fn a_file_that_takes_the_place_of_another_is_told_once() {
@@ -64,7 +127,13 @@ mod tests {
             .map(|name| Target { name: at(name).display().to_string(), ..Target::default() });
         for name in ["replaced", "kept", "new"] {
             fs::write(at(name), name).expect("written");
+            let found = look_at(at(name).to_str().expect("a name"));
+            let expected = fs::metadata(at(name)).expect("written").ino();
+            assert!(matches!(found, Found::File((_, _, inode)) if inode == expected), "{name}: {found:?}");
         }
+        assert!(!matches!(look_at(at("absent").to_str().expect("a name")), Found::File(_)));
+        // The kernel does not follow a link of /proc in its caches alone.
+        assert_eq!(look_at(&format!("/proc/self/root{}", at("kept").display())), Found::Unknown);
         let meta = Meta { programs: targets.to_vec(), ..Meta::default() };
         let mut files = ReplacedPrograms::of(&meta, 0);
         fs::rename(at("new"), at("replaced")).expect("renamed");

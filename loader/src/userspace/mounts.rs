@@ -85,6 +85,11 @@ impl Mounts {
         above.max_by_key(|mount| mount.place.components().count()).is_none_or(Mount::answers)
     }
 
+    /// Whether no other user serves any of them.
+    pub fn all_answer(&self) -> bool {
+        self.0.iter().all(Mount::answers)
+    }
+
     /// Whether no other user serves the file system with this device number; `None`: it is not among these.
     pub fn covers(&self, device: (u32, u32)) -> Option<bool> {
         self.0.iter().find(|mount| mount.device == device).map(Mount::answers)
@@ -119,6 +124,7 @@ mod tests {
         for path in ["/", "/home/u/a", "/home/u/a bc", "/mnt/x", "/ctl", "/home/u/a b/in/x"] {
             assert!(mounts.answers_at(Path::new(path)), "{path}");
         }
+        assert!(!mounts.all_answer() && Mounts::parse("3 1 0:41 / /mnt rw - ext4 /dev/vdb rw\n").all_answer());
         let known = [(254, 1), (0, 40), (0, 41), (0, 99)].map(|device| mounts.covers(device));
         assert_eq!(known, [Some(true), Some(false), Some(true), None]);
         let own = Mount::parse(&format!("2 1 0:40 / /a rw - fuse x rw,user_id={}", nix::unistd::geteuid())).unwrap();
