@@ -10,7 +10,7 @@ use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
 use super::prologue::{Prologue, prologue};
-use super::{CodePlace, Context, ContextError, Form, Found, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{CodePlace, Context, ContextError, Elsewhere, Form, Found, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
@@ -223,7 +223,7 @@ pub(super) fn nothing(
         name: pattern.name.clone(),
         object: object.to_string(),
         near,
-        elsewhere: Vec::new(),
+        elsewhere: Elsewhere::default(),
     }
 }
 

@@ -39,7 +39,7 @@ pub use context::{BitRange, CodePlace, Context, ContextError, Found, Location, N
 pub use error::{PointError, target_diagnostic};
 pub use form::{Form, Point, spelling};
 pub use location::{locate, why_unavailable};
-pub use owner::elsewhere;
+pub use owner::{Elsewhere, elsewhere};
 pub use parts::{beyond, joined};
 pub use resolver::{Resolver, is_shared_library};
 pub(crate) use session::end;

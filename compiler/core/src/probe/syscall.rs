@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{Context, ContextError, Elsewhere, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, LongExpr, Mechanism, Value};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{FunctionPattern, TypeId, Variable};
@@ -96,7 +96,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
                     name,
                     object: "the table of system calls".into(),
                     near,
-                    elsewhere: Vec::new(),
+                    elsewhere: Elsewhere::default(),
                 });
             }
         },
