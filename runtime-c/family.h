@@ -58,7 +58,7 @@ struct spile_family {
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
 	/*
-	 * Of a family with arm_cheaply(): measures the kernel's time in arm_rest() for a
+	 * Of a family with arm_cheaply(): measures the kernel's time in commit() for a
 	 * site that was left to arm(), in ns.
 	 */
 	u64 (*measure_enabling)(void);

@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use super::Elsewhere;
 use spile_debuginfo::target::TargetError;
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
@@ -57,7 +58,7 @@ pub enum PointError {
         /// Names like it.
         near: Vec<String>,
         /// The same point in the objects that have the function.
-        elsewhere: Vec<String>,
+        elsewhere: Elsewhere,
     },
     /// No tracepoint of that name.
     NoTracepoint {
@@ -191,7 +192,7 @@ impl PointError {
     }
 
     /// Adds the same point in other objects, if it is a function that was not found; `find` gets its name.
-    pub fn with_owners(self, find: impl FnOnce(&str) -> Vec<String>) -> PointError {
+    pub fn with_owners(self, find: impl FnOnce(&str) -> Elsewhere) -> PointError {
         let PointError::NoFunction { component, name, object, near, .. } = self else { return self };
         let elsewhere = find(&name);
         PointError::NoFunction { component, name, object, near, elsewhere }
@@ -225,10 +226,18 @@ impl PointError {
                 .note("a kernel without CONFIG_KPROBES cannot be probed"),
             PointError::NoFunction { component, name, object, near, elsewhere } => {
                 let diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(*component, "");
-                let diagnostic = match (elsewhere.as_slice(), near.as_slice()) {
+                let diagnostic = match (elsewhere.points.as_slice(), near.as_slice()) {
                     ([], []) => diagnostic,
                     ([], near) => diagnostic.note(format!("did you mean {}?", near.join(", "))),
                     (points, _) => diagnostic.note(format!("it is in another object: write {}", points.join(" or "))),
+                };
+                let diagnostic = match elsewhere {
+                    Elsewhere { points, unsearched } if points.is_empty() && *unsearched > 0 => {
+                        diagnostic.note(format!(
+                            "{unsearched} compressed modules were not searched, because unpacking them takes long: name the module, as in module(\"NAME\").function(\"{name}\")"
+                        ))
+                    }
+                    _ => diagnostic,
                 };
                 if name.contains('{') {
                     diagnostic.note("braces have no meaning inside a string: `kernel.{function(\"a\"), function(\"b\")}` is two points")

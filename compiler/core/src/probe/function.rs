@@ -10,7 +10,9 @@ use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
 use super::prologue::{Prologue, prologue};
-use super::{CodePlace, Context, ContextError, Form, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation};
+use super::{
+    CodePlace, Context, ContextError, Elsewhere, Form, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
+};
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
@@ -223,7 +225,7 @@ pub(super) fn nothing(
         name: pattern.name.clone(),
         object: object.to_string(),
         near,
-        elsewhere: Vec::new(),
+        elsewhere: Elsewhere::default(),
     }
 }
 

@@ -41,7 +41,7 @@ pub use context::{
 pub use error::{PointError, target_diagnostic};
 pub use form::{Form, Point, spelling};
 pub use location::{locate, why_unavailable};
-pub use owner::elsewhere;
+pub use owner::{Elsewhere, elsewhere};
 pub use parts::{beyond, joined};
 pub use resolver::{Resolver, is_shared_library};
 pub(crate) use session::end;

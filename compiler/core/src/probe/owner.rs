@@ -4,12 +4,22 @@
 //! and the other way round.
 
 use super::{Resolver, form};
+use spile_debuginfo::target::Owners;
 use spile_syntax::ast::{Component, Literal};
+
+/// What a search for a function in other objects has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Points, as they are to be written.
+    pub points: Vec<String>,
+    /// Number of modules that were not searched.
+    pub unsearched: usize,
+}
 
 /// The point with the object changed to each that has the function; empty if there is none, or if the point is not one of the
 /// kernel or one module.
-pub fn elsewhere(components: &[Component], name: &str, resolver: &Resolver) -> Vec<String> {
-    let Ok(kernel) = resolver.kernel() else { return Vec::new() };
+pub fn elsewhere(components: &[Component], name: &str, resolver: &Resolver) -> Elsewhere {
+    let Ok(kernel) = resolver.kernel() else { return Elsewhere::default() };
     let is_owner = |component: &Component| {
         let argument = component.argument.is_some();
         (component.name == "kernel" && !argument) || (component.name == "module" && argument)
@@ -21,7 +31,7 @@ pub fn elsewhere(components: &[Component], name: &str, resolver: &Resolver) -> V
     let rest = components.get(at + usize::from(owner.is_some())..).unwrap_or_default();
     let is_function = |component: &Component| ["function", "statement"].contains(&component.name.as_str());
     if owner.is_none() && !kprobe || !rest.first().is_some_and(is_function) {
-        return Vec::new();
+        return Elsewhere::default();
     }
     let module = owner.and_then(|owner| match &owner.argument {
         Some(Literal::String(name)) => Some(String::from_utf8_lossy(name).replace('-', "_")),
@@ -31,8 +41,10 @@ pub fn elsewhere(components: &[Component], name: &str, resolver: &Resolver) -> V
     if module.is_some() && kernel.vmlinux_here().is_some_and(|vmlinux| vmlinux.symbol_address(name).is_some()) {
         owners.push(if kprobe { String::new() } else { "kernel.".into() });
     }
-    let modules = kernel.modules_with_function(name).into_iter().filter(|other| module.as_ref() != Some(other));
+    let Owners { found, unsearched } = kernel.modules_with_function(name);
+    let modules = found.into_iter().filter(|other| module.as_ref() != Some(other));
     owners.extend(modules.map(|module| format!("module(\"{module}\").")));
     let (first, rest) = (if kprobe { "kprobe." } else { "" }, form::spelling(rest));
-    owners.into_iter().map(|owner| format!("{first}{owner}{rest}")).collect()
+    let points = owners.into_iter().map(|owner| format!("{first}{owner}{rest}")).collect();
+    Elsewhere { points, unsearched }
 }

@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use super::{Context, ContextError, Form, Location, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation};
+use super::{
+    Context, ContextError, Elsewhere, Form, Location, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
+};
 use crate::program::{Attachment, Label, LongExpr, Mechanism, Value};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{FunctionPattern, TypeId, Variable};
@@ -96,7 +98,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
                     name,
                     object: "the table of system calls".into(),
                     near,
-                    elsewhere: Vec::new(),
+                    elsewhere: Elsewhere::default(),
                 });
             }
         },

@@ -17,7 +17,7 @@ use super::error::TargetError;
 use super::index_file::IndexFile;
 use super::module::{self, Modules};
 use super::object::{Kind, Object};
-use super::owner;
+use super::owner::{self, Owners};
 use super::places;
 use crate::Elf;
 use spile_base::cache::Cache;
@@ -284,11 +284,11 @@ impl Kernel {
         names
     }
 
-    /// Names of modules that have a function of this name, sorted; not all where modules are many and compressed.
-    pub fn modules_with_function(&self, name: &str) -> Vec<String> {
+    /// The modules that have a function of this name; not all are searched where modules are many and compressed.
+    pub fn modules_with_function(&self, name: &str) -> Owners {
         let Some(index) = &self.index else { return owner::with_function(self.modules.paths(), name) };
         let has = |module: &String| self.module(module).is_ok_and(|object| object.symbol_address(name).is_some());
-        index.modules().into_iter().filter(has).collect()
+        Owners { found: index.modules().into_iter().filter(has).collect(), unsearched: 0 }
     }
 
     /// Names of the modules given as files, sorted.

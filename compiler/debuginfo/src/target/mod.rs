@@ -26,4 +26,5 @@ pub use kernel::{Kernel, SearchOptions};
 pub use module::of_other_releases;
 pub use number::number;
 pub use object::Object;
+pub use owner::Owners;
 pub use program::Programs;

@@ -13,16 +13,32 @@ const MAX_PACKED: u64 = 8 << 20;
 /// Most names that are returned.
 const MAX_FOUND: usize = 6;
 
-/// Names of the modules among `files`, each given with its name, that have the function.
-pub(super) fn with_function(files: Vec<(String, PathBuf)>, function: &str) -> Vec<String> {
+/// What a search for the modules that have a function has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owners {
+    /// Names of the modules, sorted.
+    pub found: Vec<String>,
+    /// Number of modules that were not searched, because unpacking them takes too long.
+    pub unsearched: usize,
+}
+
+/// The modules among `files`, each given with its name, that have the function.
+pub(super) fn with_function(files: Vec<(String, PathBuf)>, function: &str) -> Owners {
+    search(files, function, MAX_PACKED)
+}
+
+fn search(files: Vec<(String, PathBuf)>, function: &str, mut left: u64) -> Owners {
     let mut files: Vec<(usize, String, PathBuf)> =
         files.into_iter().map(|(name, path)| (shared(&name, function), name, path)).collect();
     files.sort_by_key(|(shared, ..)| Reverse(*shared));
-    let (mut found, mut left) = (Vec::new(), MAX_PACKED);
+    let (mut found, mut unsearched) = (Vec::new(), 0);
     for (_, name, path) in files {
         if !is_plain(&path) {
             let size = path.metadata().map_or(0, |metadata| metadata.len());
-            let Some(rest) = left.checked_sub(size) else { continue };
+            let Some(rest) = left.checked_sub(size) else {
+                unsearched += 1;
+                continue;
+            };
             left = rest;
         }
         if has_function(&path, function) {
@@ -33,7 +49,7 @@ pub(super) fn with_function(files: Vec<(String, PathBuf)>, function: &str) -> Ve
         }
     }
     found.sort();
-    found
+    Owners { found, unsearched }
 }
 
 /// How many characters both names begin with.
@@ -58,6 +74,20 @@ mod tests {
     #[test]
     fn names_that_begin_alike_come_first() {
         assert!(shared("nfs", "nfs_file_read") > shared("nls_utf8", "nfs_file_read"));
-        assert_eq!(with_function(vec![("x".into(), "/no/such.ko".into())], "f"), Vec::<String>::new());
+        assert_eq!(with_function(vec![("x".into(), "/no/such.ko".into())], "f"), Owners::default());
+    }
+
+    #[test]
+    fn what_is_not_unpacked_is_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let files: Vec<(String, PathBuf)> = ["a.ko.xz", "b.ko.zst", "c.ko"]
+            .map(|name| {
+                let path = directory.path().join(name);
+                std::fs::write(&path, [0; 100]).unwrap();
+                (name.to_string(), path)
+            })
+            .into();
+        assert_eq!(search(files.clone(), "f", 150).unsearched, 1);
+        assert_eq!(search(files, "f", 200).unsearched, 0);
     }
 }
