@@ -26,7 +26,7 @@ pub struct Unit {
 enum Tests {
     /// A compiled test program.
     Program(PathBuf),
-    /// The examples in the documentation of a package.
+    /// The examples in the documentation of the library in this directory, relative to the root.
     Examples(String),
 }
 
@@ -52,10 +52,8 @@ fn unit(message: &str, root: &Path) -> Option<Unit> {
     let (name, tests) = if message["profile"]["test"] == true {
         (format!("{crate_name} of {directory_name}"), Tests::Program(message["executable"].as_str()?.into()))
     } else if message["target"]["doctest"] == true {
-        // "path+file:///DIRECTORY#NAME@VERSION", without the name if the directory has it (cargo help pkgid).
-        let id = message["package_id"].as_str()?.rsplit_once('#')?.1;
-        let package = id.split_once('@').map_or(directory_name, |(name, _)| name);
-        (format!("examples of {package}"), Tests::Examples(package.to_string()))
+        let relative = directory.strip_prefix(root).ok()?.to_str()?;
+        (format!("examples of {directory_name}"), Tests::Examples(format!("{relative}/")))
     } else {
         return None;
     };
@@ -75,7 +73,8 @@ fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Resul
     };
     match &unit.tests {
         Tests::Program(_) => command.env("CARGO_MANIFEST_DIR", &unit.directory),
-        Tests::Examples(package) => command.args(["test", "--doc", "--package", package]),
+        // For a single package cargo would build its dependencies again, with fewer features.
+        Tests::Examples(library) => command.args(["test", "--doc", "--workspace", "--", library]),
     };
     command.env("RUST_TEST_THREADS", threads.to_string()).current_dir(&unit.directory).stdin(Stdio::null());
     let ran = measure::output(&mut command)?;
@@ -143,9 +142,7 @@ mod tests {
     #[test]
     fn units_of_cargo() {
         let message = |directory: &str, rest: &str| {
-            let text = format!(
-                r#"{{"manifest_path":"{directory}/Cargo.toml","package_id":"path+file://{directory}#n@1.0.0",{rest}}}"#
-            );
+            let text = format!(r#"{{"manifest_path":"{directory}/Cargo.toml",{rest}}}"#);
             unit(&text, Path::new("/s"))
         };
         let test = r#""target":{"name":"t","doctest":true},"profile":{"test":true},"executable":"/s/t-1""#;
@@ -153,7 +150,7 @@ mod tests {
         let other = r#""target":{"name":"l","doctest":false},"profile":{"test":false},"executable":"/s/l""#;
         let found = |name: &str, tests: Tests| Some(Unit { name: name.into(), tests, directory: "/s/loader".into() });
         assert_eq!(message("/s/loader", test), found("t of loader", Tests::Program("/s/t-1".into())));
-        assert_eq!(message("/s/loader", library), found("examples of n", Tests::Examples("n".into())));
+        assert_eq!(message("/s/loader", library), found("examples of loader", Tests::Examples("loader/".into())));
         assert_eq!(message("/s/loader", other), None);
         assert_eq!(message("/registry/n", library), None);
         assert_eq!(unit("warning", Path::new("/s")), None);
