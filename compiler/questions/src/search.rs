@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
+//! Finds questions by words, and the nearest one to a name that is none.
+
 use spile_source::diagnostic::suggest;
 
 use crate::{Question, Questions};

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use spile_core::plan::ModuleInfo;
+use spile_core::plan::{ModuleInfo, Plan};
 use spile_debuginfo::target::Kernel;
 use spile_kbuild::finished::{self, CachedModule};
 use spile_syntax::{self as syntax, ast};
@@ -93,14 +93,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     if last_pass == 3 {
         return print_text([units.script].into_iter().chain(units.embedded));
     }
-    if plan.embedded.is_empty() {
-        for (name, _) in &plan.naming.defines {
-            session.reporter.remark(&format!(
-                "WARNING: -D {name}: no such limit, and the script has no C that could use it; there is {}",
-                limits::NAMES
-            ));
-        }
-    }
+    warn_of_unused_defines(session, &plan);
 
     let clock = Clock::start();
     let built = compile::compile(session, &mut plan, &units, &target, &cache)?;
@@ -127,6 +120,18 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         session.times.add("keep", clock.elapsed());
     }
     finish(session, finished, &name, last_pass, &target)
+}
+
+/// Names given by -D that are no limits, where no embedded C can use them.
+fn warn_of_unused_defines(session: &Session, plan: &Plan) {
+    if plan.embedded.is_empty() {
+        for (name, _) in &plan.naming.defines {
+            session.reporter.remark(&format!(
+                "WARNING: -D {name}: no such limit, and the script has no C that could use it; there is {}",
+                limits::NAMES
+            ));
+        }
+    }
 }
 
 /// What remains to be done with a module, new or from the cache.

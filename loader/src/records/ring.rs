@@ -362,7 +362,7 @@ pub(crate) mod tests {
         }
 
         /// Writes bytes at a position of the ring.
-        pub fn poke(&mut self, count: u64, bytes: &[u8]) {
+        fn poke(&mut self, count: u64, bytes: &[u8]) {
             let at = HEADER + count as usize % self.size;
             assert!(at + bytes.len() <= HEADER + self.size);
             // SAFETY: inside of `memory`, by the assertion.

@@ -70,7 +70,7 @@ fn leave_streams() {
 }
 
 /// Closes the files inherited from the caller, and the loader's own from before the fork.
-pub fn close_all_but(kept: &OwnedFd) {
+fn close_all_but(kept: &OwnedFd) {
     close_all_but_these(&[kept.as_raw_fd()]);
 }
 

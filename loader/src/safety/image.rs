@@ -110,7 +110,7 @@ fn without_size_limit<T>(run: impl FnOnce() -> T) -> T {
 
 /// Whether the error means that there are no memory files: the kernel is built without them (CONFIG_MEMFD_CREATE), or
 /// the environment forbids them (a container's seccomp filter, usually with EPERM).
-pub fn is_missing(error: &io::Error) -> bool {
+fn is_missing(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::ENOSYS | Errno::EPERM))
 }
 

@@ -114,22 +114,7 @@ pub fn run(
         let what = format!("{sites} probes, its description has {}", description.meta.probes.len());
         return Err(Error::Strange { name: name.to_string(), what });
     }
-    if !subject.attached {
-        subject
-            .settings
-            .iter()
-            .flat_map(|(index, value)| setting::pieces(*index, value))
-            .try_for_each(|piece| device.set(piece))?;
-        if let Some(wanted) = &options.budget {
-            budget::keep(wanted, device, &description.meta.probes)?;
-        }
-    }
-    if let Some(gate) = subject.gate {
-        device.set_gate(gate)?;
-    }
-    if options.keep || options.overwrite {
-        device.keep(options.keep, options.overwrite)?;
-    }
+    configure(subject, options)?;
     let info = device.info()?;
     let files = Files::new(device);
     let mut made = LoadedTables::default();
@@ -195,6 +180,28 @@ pub fn run(
         drop(SignalOnDrop(&over));
         end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Gives the module what the command line says of it: values of globals, the budget, the gate, what happens to its records.
+fn configure(subject: &Subject<'_>, options: &Options) -> Result<(), Error> {
+    let device = subject.device;
+    if !subject.attached {
+        subject
+            .settings
+            .iter()
+            .flat_map(|(index, value)| setting::pieces(*index, value))
+            .try_for_each(|piece| device.set(piece))?;
+        if let Some(wanted) = &options.budget {
+            budget::keep(wanted, device, &subject.description.meta.probes)?;
+        }
+    }
+    if let Some(gate) = subject.gate {
+        device.set_gate(gate)?;
+    }
+    if options.keep || options.overwrite {
+        device.keep(options.keep, options.overwrite)?;
+    }
+    Ok(())
 }
 
 /// Starts a thread. An error, not a panic: the caller's limits for processes or memory do not allow it.

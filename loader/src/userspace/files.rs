@@ -48,11 +48,6 @@ impl StackFile {
         let again = || self.path.as_ref().and_then(|path| locate::open_foreign(path));
         self.file.as_ref().and_then(|file| file.try_clone().ok()).or_else(again)
     }
-
-    /// Whether it is the vDSO.
-    pub fn is_vdso(&self) -> bool {
-        self.is_vdso
-    }
 }
 
 #[derive(Debug)]

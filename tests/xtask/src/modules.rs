@@ -195,11 +195,14 @@ fn names_of_root(module: &[String], text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let statement = Regex::new(r"(\bpub )?\buse ([^;]+);").expect("a regular expression");
     let alias = Regex::new(r"^crate(?:::\{self)? as (\w+)").expect("a regular expression");
+    let renamed = Regex::new(r" as \w+").expect("a regular expression");
     let mut roots = vec![ROOT.to_string()];
     for found in statement.captures_iter(text) {
         // Re-exports are not uses.
         if !module.is_empty() || found.get(1).is_none() {
-            names.extend(expanded(&found[2]).iter().filter_map(|path| after_root(module, path)));
+            // By its own name, whatever it is called here.
+            let paths = expanded(&renamed.replace_all(&found[2], ""));
+            names.extend(paths.iter().filter_map(|path| after_root(module, path)));
         }
         roots.extend(alias.captures(&found[2]).map(|found| found[1].to_string()));
     }
@@ -263,6 +266,10 @@ fn paths_lead_to_modules() {
     let module = [String::from("x"), String::from("y")];
     let names = "use super::super::a::B; use super::z::Z; fn f(b: crate::c::D) { super::super::e::f(); crate::g!() }";
     assert_eq!(names_of_root(&module, names), ["a", "c", "e"]);
+    assert_eq!(
+        names_of_root(&module, "use crate::a as b; use crate::{self as whole, c as d}; whole::e()"),
+        ["a", "c", "e"]
+    );
     let graph = |edges: &[(&str, &str)]| {
         let mut graph = Graph::new();
         for (from, to) in edges {

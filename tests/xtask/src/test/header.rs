@@ -196,27 +196,9 @@ fn parse_script(value: &str) -> Result<Script> {
     bail!("script: {value}: no file NAME.stp")
 }
 
-/// Words as a shell splits them, with '...' and "..." but without expansion.
-pub fn split_words(text: &str) -> Result<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for c in text.chars() {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, _) if c.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
-        }
-    }
-    if quote.is_some() {
-        bail!("a quote is not closed: {text}");
-    }
-    words.extend(word);
-    Ok(words)
+/// Words as a shell splits them, without expansion.
+fn split_words(text: &str) -> Result<Vec<String>> {
+    shell_words::split(text).with_context(|| text.to_string())
 }
 
 #[cfg(test)]
