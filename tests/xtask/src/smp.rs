@@ -94,11 +94,11 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         let at = left.first().map_or("nothing", |(shape, _)| shape.script.name);
         let file = keep(&root, &format!("standstill-{at}.txt"), standstill)?;
         standstills += 1;
-        ensure!(guest::is_halted(standstill), "{at}: the guest stood still, and not all CPUs were halted: see {file}");
+        ensure!(guest::is_halted(standstill), "{at}: the guest hung, and not all CPUs were halted: see {file}");
         println!(
-            "AGAIN   {at}: the guest stood still, all CPUs were halted and no timer came; what qemu says is in {file}"
+            "AGAIN   {at}: the guest hung, all CPUs were halted and no timer fired; the output of qemu is in {file}"
         );
-        ensure!(standstills <= MOST_STANDSTILLS, "guests stood still {standstills} times");
+        ensure!(standstills <= MOST_STANDSTILLS, "guests hung {standstills} times");
     }
     if good && options.record {
         let (commit, date) =

@@ -7,7 +7,7 @@ use super::shapes::{self, Shape};
 /// Below the tree.
 pub const PATH: &str = "docs/smp-runs.md";
 
-/// The page. `calls`: of each script; `standstills`: guests that stood still.
+/// The page. `calls`: of each script; `standstills`: guests that hung.
 pub fn page(kernel: &str, commit: &str, date: &str, seconds: u64, calls: &[u64], standstills: usize) -> String {
     let row =
         |(shape, calls): (Shape, &u64)| format!("| `{}` | {} | {calls} |\n", shape.script.name, shape.script.tries);
@@ -18,7 +18,7 @@ pub fn page(kernel: &str, commit: &str, date: &str, seconds: u64, calls: &[u64],
 Written by `cargo xtask smp --record`: the last run in which all totals were exact, nothing was skipped or lost and the kernel reported
 nothing. Kernel {kernel} with two CPUs in a qemu that runs them in parallel, commit {commit}, {date}; {seconds} s of load for each
 script, {} s together. The load calls one system call from a process on each CPU; each call is a hit, or two where
-the return is probed as well. Guests that stood still with all CPUs halted, after which the script ran again: {standstills}.
+the return is probed as well. Guests that hung with all CPUs halted, after which the script ran again: {standstills}.
 
 | script (`tests/xtask/src/smp/scripts.rs`, `shapes.rs`) | globals | calls |
 |---|---|---|
