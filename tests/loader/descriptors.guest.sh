@@ -11,8 +11,8 @@
 # stdout: ^limited files: 0 0, with no way out an error: [0-9]$
 # stdout: ^commands inherit: 0 1 2 3$
 # stdout: ^system.. inherits: 0 1 2 3$
-# stdout: ^spile-root: uid 0 0 0 0, groups none, in /, files 6, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077$
-# stdout: ^spile-guard: uid 0 0 0 0, groups none, in /, files 5, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077$
+# stdout: ^spile-root: uid 0 0 0 0, groups none, in /, files 6, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077, timer slack 50000$
+# stdout: ^spile-guard: uid 0 0 0 0, groups none, in /, files 5, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077, timer slack 50000$
 # stdout: ^signals to it: 1 1$
 # stdout: ^session: its files 1, debugger: .*Operation not permitted
 # stdout: ^frozen: its module is removed$
@@ -76,7 +76,7 @@ cat >started <<'END'
 echo 0 >/sys/fs/cgroup/theirs/cgroup.procs
 echo 900 >/proc/self/oom_score_adj
 renice -n 15 -p $$
-exec su usr -c 'umask 0; ulimit -f 4000; ulimit -v 4000000; exec 9<said 8>>other; exec suid ticks -o mine'
+exec caller late su usr -c 'umask 0; ulimit -f 4000; ulimit -v 4000000; exec 9<said 8>>other; exec suid ticks -o mine'
 END
 sh started >/dev/null 2>said &
 wait_for mine tick || { cat said; exit 1; }
@@ -88,7 +88,7 @@ for name in spile-root spile-guard; do
 	at=/proc/$remover
 groups=$(field Groups)
 [ "$(cat "$at/cgroup")" = 0::/ ]
-echo "$name: uid $(field Uid), groups ${groups:-none}, in $(readlink "$at/cwd"), files $(ls "$at/fd" | wc -l), nice $(cut -d' ' -f19 "$at/stat"), file size $(limit 'file size'), address space $(limit 'address space'), oom $(cat "$at/oom_score_adj"), mask $(field Umask)"
+echo "$name: uid $(field Uid), groups ${groups:-none}, in $(readlink "$at/cwd"), files $(ls "$at/fd" | wc -l), nice $(cut -d' ' -f19 "$at/stat"), file size $(limit 'file size'), address space $(limit 'address space'), oom $(cat "$at/oom_score_adj"), mask $(field Umask), timer slack $(cat "$at/timerslack_ns")"
 done
 echo "signals to it: $(status usr kill -s STOP "$remover") $(status usr kill -s KILL "$remover")"
 files=$(status usr ls "/proc/$session/fd")

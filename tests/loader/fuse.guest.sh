@@ -1,9 +1,10 @@
 # Shows: a file system that a user serves (FUSE) and that lies about sizes, changes a file while it is read, fails or does not answer: a module there is
 # run as it was read, or refused, and its session's end and other loaders do not wait; nor does a session of root whose stacks lead through such files.
-# Modules on overlayfs are approved as elsewhere.
+# The path of a program with probes may lead there later. Modules on overlayfs are approved as elsewhere.
 # script: ticks ticks.stp
 # script: other ticks.stp
 # script: stacks_of stacks_of.stp
+# script: program tests/probe/process/user.stp
 # modules: fuse overlay
 # guest: debian
 # limit: 200
@@ -14,6 +15,7 @@
 # stdout: ^stuck: others meanwhile 0 0, then 8$
 # stdout: ^output that is full: 8$
 # stdout: ^root's stacks: the server stopped, seen, 0$
+# stdout: ^root's probes in a program whose directory leads there: 0$
 # stdout: ^overlay: 0, open for writing 3, loose 3$
 
 approve ticks.ko other.ko
@@ -43,7 +45,9 @@ for turn in 1 2 3 4; do
 	gone stacks_of
 done
 echo "by turns:$said"
-# A process that waits for an answer cannot be killed (fs/fuse/dev.c, request_wait_answer()); its server can.
+# A process that waits for an answer cannot be killed (fs/fuse/dev.c, request_wait_answer()). Its server can, and root ends the
+# connection of one that ignores signals (Documentation/filesystems/fuse.rst).
+[ -e /sys/fs/fuse/connections/*/abort ] || mount -t fusectl none /sys/fs/fuse/connections
 for name in hangs held stuck; do
 	serve $name /tmp/ticks.ko /tmp/other.ko
 	server=$!
@@ -55,7 +59,10 @@ for name in hangs held stuck; do
 	sleep 2
 	said=$(meanwhile)
 	[ $name != stuck ] || loaded ticks
-	kill -s KILL $server
+	case $name in
+	stuck) echo 1 >"/sys/fs/fuse/connections/$(sed -n "s|^[^ ]* [^ ]* 0:\([0-9]*\) / $PWD/stuck .*|\1|p" /proc/self/mountinfo)/abort" ;;
+	*) kill -s KILL $server ;;
+	esac
 	s=0
 	wait $stuck || s=$?
 	unloaded ticks
@@ -71,11 +78,27 @@ server=$!
 su dev -c 'exec bash -c "exec -a sh programs/good -c \"while :; do :; done\""' &
 spinning=$!
 sleep 1
+program=$(readlink /usr/bin/user)
+directory=$(dirname "$program")
+spilerun "$here/program.ko" -T 7 >/dev/null 2>told &
+session=$!
+armed program
+mv "$directory" "$directory.kept"
+ln -s "$PWD/programs" "$directory"
 kill -s STOP $server
 s=0
 timeout -k 5 60 spilerun "$here/stacks_of.ko" -x $spinning -T 2 >out 2>err || s=$?
 echo "root's stacks: the server stopped, $(head -n 1 out), $s"
+# A minute, and not the status alone: while it waits there it cannot be killed.
+for tenth in $(seq $((600 * SLOWNESS))); do grep -qs '^State:.[^Z]' /proc/$session/status || break; sleep 0.1; done
+! grep -qs '^State:.[^Z]' /proc/$session/status || echo "it waits: $(cat /proc/$session/stack)"
 kill -s KILL $server $spinning
+rm "$directory"
+mv "$directory.kept" "$directory"
+s=0
+wait $session || { s=$?; cat told; }
+echo "root's probes in a program whose directory leads there: $s"
+gone program
 gone stacks_of
 umount -l fs programs
 

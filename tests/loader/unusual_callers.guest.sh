@@ -1,6 +1,7 @@
 # Shows: unusual callers of a set-uid spilerun: no arguments at all, thousands of them, an invalid environment, signals
-# blocked and ignored, timers, a thousand descriptors, namespaces of their own, as the one who gets its processes for
-# children: each gets a status and a message, root's rights only where they are due, and no module stays.
+# blocked and ignored, timers, a thousand descriptors, namespaces of their own, a root directory with groups of their own,
+# as the one who gets its processes for children, with a shared directory and descriptors: each gets a status and a
+# message, root's rights only where they are due, and no module stays.
 # script: ticks ticks.stp
 # limit: 300
 # stdout: ^noargs: 2$
@@ -13,6 +14,13 @@
 # stdout: ^spaces: 4$
 # stdout: ^adopts: (137|147)$
 # stdout: ^group: 0$
+# stdout: ^empty: 0$
+# stdout: ^late: 0$
+# The kernel's own name for itself is where approved modules are.
+# stdout: ^old: 3$
+# With a shared directory it gets no rights (fs/exec.c, check_unsafe_exec()).
+# stdout: ^shares: 4$
+# stdout: ^jail: 4$
 
 approve ./*.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
@@ -29,10 +37,11 @@ judge() {
 	! LC_ALL=C grep -a -e "$(printf '[\001-\010\013-\037\177]')" /tmp/err || exit 1
 	unloaded ticks
 }
-for way in noargs long environ blocked alarm files user spaces adopts group; do
+for way in noargs long environ blocked alarm files user spaces adopts group empty late old shares jail; do
 	seconds=0.5
 	[ $way != adopts ] || seconds=30
 	s=$(status usr "timeout -s KILL 60 caller $way /usr/bin/suid ticks -T $seconds")
 	judge $way
 	echo "$way: $s"
+	[ $s != 124 ] || cat /tmp/err
 done

@@ -169,34 +169,45 @@ impl Damaged<'_, '_> {
     }
 }
 
+/// Packed by gzip, zstd or xz.
+fn packed_as(how: u8, file: &[u8]) -> Vec<u8> {
+    match how {
+        0 => {
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gzip.write_all(file).and_then(|()| gzip.finish()).unwrap_or_default()
+        }
+        1 => ruzstd::encoding::compress_to_vec(file, ruzstd::encoding::CompressionLevel::Fastest),
+        _ => {
+            let xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(0));
+            xz.and_then(|mut xz| xz.write_all(file).and_then(|()| xz.finish())).unwrap_or_default()
+        }
+    }
+}
+
+/// A boot image: setup sectors, the mark, where the packed kernel begins and how long it is (boot.rst).
+fn boot_image(kernel: &[u8]) -> Vec<u8> {
+    let mut image = vec![0u8; 1024];
+    image[0x1f1] = 1;
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    image[0x248..0x24c].copy_from_slice(&0u32.to_le_bytes());
+    image[0x24c..0x250].copy_from_slice(&(kernel.len() as u32).to_le_bytes());
+    image.extend(kernel);
+    image
+}
+
 /// Packed like real files, some damaged afterwards.
 fn packed(file: Vec<u8>, choices: &mut Choices) -> Vec<u8> {
     let how = choices.byte();
     if how < 240 {
         return file;
     }
-    let gzip = |file: &[u8]| {
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gzip.write_all(file).and_then(|()| gzip.finish()).unwrap_or_default()
-    };
-    let mut made = match how % 4 {
-        0 => gzip(&file),
-        1 => ruzstd::encoding::compress_to_vec(&file[..], ruzstd::encoding::CompressionLevel::Fastest),
-        2 => {
-            let xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(0));
-            xz.and_then(|mut xz| xz.write_all(&file).and_then(|()| xz.finish())).unwrap_or_default()
-        }
-        // A boot image: setup sectors, the mark, where the packed kernel begins and how long it is (boot.rst).
-        _ => {
-            let kernel = gzip(&file);
-            let mut image = vec![0u8; 1024];
-            image[0x1f1] = 1;
-            image[0x202..0x206].copy_from_slice(b"HdrS");
-            image[0x248..0x24c].copy_from_slice(&0u32.to_le_bytes());
-            image[0x24c..0x250].copy_from_slice(&(kernel.len() as u32).to_le_bytes());
-            image.extend(kernel);
-            image
-        }
+    let mut made = match how {
+        // A boot image of each packing, and one within another.
+        243 => boot_image(&packed_as(0, &file)),
+        247 => boot_image(&packed_as(1, &file)),
+        251 => boot_image(&packed_as(2, &file)),
+        255 => boot_image(&packed_as(0, &boot_image(&packed_as(0, &file)))),
+        _ => packed_as(how % 4, &file),
     };
     for _ in 0..choices.of(3) {
         let at = (choices.of(256) << 8 | choices.of(256)) % made.len().max(1);
@@ -231,13 +242,15 @@ pub fn file(bytes: &[u8]) {
     let _ = (spilerun::file::kernel_name(&unpacked), spilerun::file::information(&unpacked, "spile_guru"));
     let _ = (spilerun::elf::section(&unpacked, ".modinfo"), spile_abi::seal::holds(&unpacked));
     let _ = spilerun::file::rename(&mut unpacked.clone(), 4711);
-    objects::elf(&unpacked);
+    objects::file(unpacked, bytes.len() % 4 == 0);
 }
 
 pub fn seeds() -> Vec<Vec<u8>> {
-    // Each file whole, each packing, and changes of all kinds.
-    let whole = (0..4).chain(REAL..REAL + real_ones().len() as u8).map(|base| vec![base, 0]);
-    let packings = (240..244u8).map(|how| vec![0, 0, how]);
+    // Each file whole, each packing, and changes of all kinds. Real files take several times as long as the others, with DWARF most of
+    // all: the first and the last one, and those that the bytes choose, are enough.
+    let last = REAL + real_ones().len().saturating_sub(1) as u8;
+    let whole = (0..4).chain([REAL, last]).map(|base| vec![base, 0]);
+    let packings = [240, 241, 242, 243, 247, 251, 255].map(|how| vec![0, 0, how]);
     let changed = (0..16u8).map(|seed| (0..60u8).map(|at| at.wrapping_mul(seed * 2 + 37).wrapping_add(seed)).collect());
     whole.chain(packings).chain(changed).collect()
 }

@@ -14,6 +14,8 @@ use super::{Choices, btf, elf};
 
 /// Functions looked at of one file: inputs are small.
 const FUNCTIONS: usize = 50;
+/// Variables of each whose values on other lines are asked for, at one place, which takes as long as all else.
+const ON_OTHER_LINES: usize = 2;
 
 fn open(bytes: Vec<u8>) -> Option<DebugInfo> {
     let elf = Elf::of_bytes(Path::new("fuzzed.ko"), bytes).ok()?;
@@ -27,8 +29,14 @@ fn open(bytes: Vec<u8>) -> Option<DebugInfo> {
     DebugInfo::open(Arc::new(elf), None, None).ok()
 }
 
-/// Asks everything there is to ask.
+/// Asks everything there is to ask, and exports an index.
 pub fn ask(debug: &DebugInfo) {
+    ask_without_index(debug);
+    let _ = debug.export(None);
+}
+
+/// Asks everything there is to ask.
+fn ask_without_index(debug: &DebugInfo) {
     let mut walked = HashMap::new();
     let mut walk = |debug: &DebugInfo, id| walk(debug, id, 0, &mut walked);
     let all = FunctionPattern { name: "*".into(), file: None };
@@ -36,17 +44,21 @@ pub fn ask(debug: &DebugInfo) {
         let Ok(function) = debug.function(id) else { continue };
         let _ = (debug.statements(id), debug.calls(id), debug.labels(id));
         function.return_type.into_iter().for_each(|id| walk(debug, id));
-        for at in function
+        for (place, at) in function
             .bodies
             .iter()
             .map(|body| body.entry)
             .chain(function.inlined.iter().map(|copy| copy.address))
             .take(FUNCTIONS)
+            .enumerate()
         {
             let mut variables = debug.parameters(id).unwrap_or_default();
             variables.extend(debug.locals(id, at).unwrap_or_default());
-            for variable in variables.into_iter().take(FUNCTIONS) {
-                let _ = (debug.variable(id, at, &variable.name), debug.other_lines(id, at, &variable.name));
+            for (number, variable) in variables.into_iter().take(FUNCTIONS).enumerate() {
+                let _ = debug.variable(id, at, &variable.name);
+                if place == 0 && number < ON_OTHER_LINES {
+                    let _ = debug.other_lines(id, at, &variable.name);
+                }
                 walk(debug, variable.type_id);
             }
         }
@@ -54,7 +66,6 @@ pub fn ask(debug: &DebugInfo) {
     for name in ["struct list", "union list", "enum list", "list", "int"] {
         debug.find_type(name).ok().flatten().into_iter().for_each(|id| walk(debug, id));
     }
-    let _ = debug.export(None);
 }
 
 /// `walked`: at which depth each type has been before.
@@ -79,6 +90,11 @@ fn walk(debug: &DebugInfo, id: TypeId, depth: usize, walked: &mut HashMap<TypeId
 /// Any bytes as a file.
 pub fn elf(bytes: &[u8]) {
     open(bytes.to_vec()).iter().for_each(ask);
+}
+
+/// A file; one in four is exported as an index too, which reads all of it once more.
+pub fn file(bytes: Vec<u8>, exports: bool) {
+    open(bytes).iter().for_each(if exports { ask } else { ask_without_index });
 }
 
 pub fn int(tree: &mut Tree) -> usize {
