@@ -107,7 +107,7 @@ static void announce_pace(u64 elapsed)
 		SPILE_RECORD_WARN,
 		"%u of %u probes are not served by ftrace and become kprobes one by one: the kernel takes %llu us for each, about %llu s for all; interrupt (^C) to end it",
 		pace.count, spile_script.probe_count,
-		div_u64(div_u64(all, pace.count), NSEC_PER_USEC), seconds);
+		div_u64(div_u64(all, max(pace.count, pace.done)), NSEC_PER_USEC), seconds);
 }
 
 void spile_arming_registered(u64 (*enabling)(void))

@@ -1,10 +1,14 @@
 # Shows: the generated modules load with their dependencies, and each of their functions is called once; the second build of a
-# module has another build-id.
+# module has another build-id. Entry and return of a function share one registration with
+# ftrace, and have no kprobe of their own.
 # family: yes
+# script: both both.stp
 # modules: fam19
 # stdout: ^loaded: fam00 fam01 fam10 fam19$
 # stdout: ^calls: 0 800$
 # stdout: ^another build$
+# stdout: ^served once: 800, kretprobes: few$
+# stdout: ^both: 800 800$
 
 note() { od -An -tx1 /sys/module/fam19/notes/.note.gnu.build-id; }
 run=/sys/module/fam19/parameters/run
@@ -17,4 +21,14 @@ first=$(note)
 rmmod fam19
 insmod /root/variant/fam19.ko
 [ "$(note)" != "$first" ] && echo another build
+
+start_armed both began
+once=$(grep -c '^fam00_f[0-9]* \[fam00\] (1)' /sys/kernel/debug/tracing/enabled_functions || true)
+# Returns share kretprobes (return_pool.c), which hold the frames of calls in flight.
+kretprobes=$(grep -c fam00_f /sys/kernel/debug/kprobes/list || true)
+[ $kretprobes -gt 40 ] || kretprobes=few
+echo "served once: $once, kretprobes: $kretprobes"
+echo 1 >/sys/module/fam00/parameters/run
+stop INT
+cat both.out
 unload_family

@@ -2,7 +2,7 @@
 # kernel's headers; how a struct that is printed whole has changed; hints of how to build with debug information; --guest of a
 # script whose module cannot be loaded there is a failure with the kernel's reason.
 # family: yes
-# limit: 400
+# limit: 420
 # stdout: ^wildcard 20$
 # stdout: ^index alike: 8[0-9][0-9]$
 # stdout: ^ *1000 \* \(2 addresses\)
@@ -12,6 +12,7 @@
 # stdout: size [0-9]+ -> [0-9]+: \+added$
 # stdout: ^check 1$
 # stdout: ^hints: -g 1, kernel's package 0$
+# stdout: ^separate: beside 1, .debug 1, by path 1, by build-id 1$
 # stdout: ^unloadable: 10, reason 1, missing 1, armed 0$
 # stdout: ^with its dependency: 0, armed 1$
 # stdout: ^of another kernel: said 3, used 1$
@@ -63,6 +64,28 @@ objcopy --strip-debug --remove-section .BTF "$FAMILY/fam18.ko" ./fam18.ko
 "$SPILE" -r "$RELEASE" -d ./fam18.ko -l 'module("fam18").function("fam18_f0001")' 2>err || true
 count() { tr '\n' ' ' <err | grep -c "$1" || true; }
 echo "hints: -g $(count KCFLAGS=-g), kernel's package $(count 'apt-get install')"
+
+# Debug information of its own: beside the module, in .debug, in /usr/lib/debug by the module's path and by its build-id.
+separate() { # separate NAME DIRECTORY: the stripped module in NAME, its debug information in DIRECTORY
+  mkdir -p "$1" "$2"
+  objcopy --only-keep-debug "$FAMILY/fam18.ko" "$2/fam18.ko.debug"
+  objcopy --strip-debug --remove-section .BTF --add-gnu-debuglink="$2/fam18.ko.debug" "$FAMILY/fam18.ko" "$1/fam18.ko"
+  "$SPILE" -r "$RELEASE" -d "$1/fam18.ko" -L 'module("fam18").function("fam18_f0001")' 2>/dev/null | grep -c '[$]a:struct fam_t01[*]' || true
+}
+elsewhere="/usr/lib/debug$PWD"
+beside=$(separate beside beside)
+below=$(separate below below/.debug)
+by_path=$(separate by_path "$elsewhere/by_path")
+rm -r "$elsewhere"
+rmdir --parents --ignore-fail-on-non-empty "$(dirname "$elsewhere")"
+id=$(readelf -n "$FAMILY/fam18.ko" | sed -n 's/.*Build ID: //p')
+named=/usr/lib/debug/.build-id/$(echo "$id" | cut -c 1-2)
+mkdir -p "$named"
+objcopy --only-keep-debug "$FAMILY/fam18.ko" "$named/$(echo "$id" | cut -c 3-).debug"
+by_id=$("$SPILE" -r "$RELEASE" -d ./fam18.ko -L 'module("fam18").function("fam18_f0001")' 2>/dev/null | grep -c '[$]a:struct fam_t01[*]' || true)
+rm "$named/$(echo "$id" | cut -c 3-).debug"
+rmdir --ignore-fail-on-non-empty "$named"
+echo "separate: beside $beside, .debug $below, by path $by_path, by build-id $by_id"
 
 # A module that cannot be loaded without the one that it depends on.
 mkdir only

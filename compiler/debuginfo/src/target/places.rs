@@ -11,7 +11,8 @@ use crate::Elf;
 /// /usr/lib/debug is; `sysroot`: the directory that stands for `/`.
 pub(super) fn debug_places(path: &Path, own: &Elf, debug_dirs: &[PathBuf], sysroot: Option<&Path>) -> Vec<PathBuf> {
     let directory = path.parent().unwrap_or(Path::new("/"));
-    let below = sysroot.map_or(directory, |root| directory.strip_prefix(root).unwrap_or(directory));
+    let absolute = std::path::absolute(Path::new(".").join(directory)).unwrap_or_else(|_| directory.to_path_buf());
+    let below = sysroot.map_or(absolute.as_path(), |root| directory.strip_prefix(root).unwrap_or(&absolute));
     let below = below.strip_prefix("/").unwrap_or(below);
     let file = path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
     // The debug file of a compressed module is not compressed.
