@@ -62,7 +62,7 @@ int spile_uprobe_register(struct spile_site *site)
 
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
-	if (at->pid)
+	if (spile_follows_some(at->pid))
 		site->uprobe.consumer.filter = is_for_mm;
 	error = spile_uprobe_add(inode, at->offset, at->counted, &site->uprobe.consumer,
 				 &site->uprobe.handle);
@@ -128,7 +128,6 @@ const struct spile_family spile_uprobe_family = {
 	.type = "uprobe",
 	.may_be_sampled = true,
 	.by = SPILE_BY_UPROBE,
-	.init = spile_follow_init,
 	.exit = exit_uprobes,
 	.arm = arm_uprobe,
 	.turn = spile_uprobe_turn,
