@@ -117,18 +117,11 @@ void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *c
 	counters->faulted_in += atomic_long_read(&site->uprobe.faulted_in);
 }
 
-static void exit_uprobes(void)
-{
-	spile_programs_exit();
-	spile_follow_exit();
-}
-
 const struct spile_family spile_uprobe_family = {
 	.kind = SPILE_PROBE_UPROBE,
 	.type = "uprobe",
 	.may_be_sampled = true,
 	.by = SPILE_BY_UPROBE,
-	.exit = exit_uprobes,
 	.arm = arm_uprobe,
 	.turn = spile_uprobe_turn,
 	.disarm = spile_uprobes_disarm,
