@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which processes a probe in a program is for: all, one, or the session's own (target())
- * and those that descend from it. The latter are kept as a bit for each process number.
+ * Which processes a probe in a program is for: one, or those of the session. These are its
+ * own (target()) and those that descend from it, kept as a bit for each process number; a
+ * session without a process of its own is for all.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -22,18 +23,20 @@
 
 enum { MOST_ANCESTORS = 1000 };
 
-static unsigned long *followed;		/* by tgid: PID_MAX_LIMIT bits; NULL: not needed */
+static unsigned long *followed;		/* by tgid: PID_MAX_LIMIT bits; NULL: no target() */
 static struct tracepoint *fork_event, *exit_event;
 static bool following;		/* the tracepoints are registered; under spile_session.lock */
 
 bool spile_follows_current(spile_long pid)
 {
-	if (likely(!pid))
-		return true;
-	if (pid > 0)
+	if (unlikely(pid))
 		return task_tgid_nr(current) == pid;
-	/* Without a process of its own, a session is for all. */
 	return !spile_session.target || (followed && test_bit(task_tgid_nr(current), followed));
+}
+
+bool spile_follows_some(spile_long pid)
+{
+	return pid || spile_session.target;
 }
 
 /* A process may live on when its first thread has ended. */
@@ -52,13 +55,13 @@ bool spile_follows_mm(spile_long pid, struct mm_struct *mm)
 	struct task_struct *process;
 	bool found = false;
 
-	if (!pid || (pid < 0 && !spile_session.target))
+	if (!spile_follows_some(pid))
 		return true;
 	/* What a process with the same memory descends from, this one does too. */
-	if (current->mm == mm && (pid < 0 || spile_follows_current(pid)))
+	if (current->mm == mm && (!pid || spile_follows_current(pid)))
 		return spile_follows_current(pid);
 	rcu_read_lock();
-	if (pid > 0) {
+	if (pid) {
 		process = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_TGID);
 		found = process && has_mm(process, mm);
 	} else if (followed) {
@@ -105,20 +108,6 @@ static bool descends(struct task_struct *task, int from)
 	return false;
 }
 
-int spile_follow_init(void)
-{
-	size_t bytes = BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long);
-
-	if (!spile_script.follows)
-		return 0;
-	followed = kvzalloc(bytes, GFP_KERNEL);
-	if (!followed)
-		return -ENOMEM;
-	spile_session_charge(bytes);
-	for_each_kernel_tracepoint(find_process_event, NULL);
-	return fork_event && exit_event ? 0 : -ENOENT;
-}
-
 void spile_follow_exit(void)
 {
 	if (following) {
@@ -132,11 +121,21 @@ void spile_follow_exit(void)
 
 int spile_follow_begin(void)
 {
+	size_t bytes = BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long);
 	struct task_struct *task;
 	int error;
 
-	if (following || !followed)
+	if (following || !spile_script.follows || spile_session.target <= 0)
 		return 0;
+	if (!followed) {
+		followed = kvzalloc(bytes, GFP_KERNEL);
+		if (!followed)
+			return -ENOMEM;
+		spile_session_charge(bytes);
+	}
+	for_each_kernel_tracepoint(find_process_event, NULL);
+	if (!fork_event || !exit_event)
+		return -ENOENT;
 	error = tracepoint_probe_register(fork_event, handle_fork, NULL);
 	if (error)
 		return error;
@@ -147,8 +146,6 @@ int spile_follow_begin(void)
 		return error;
 	}
 	following = true;
-	if (spile_session.target <= 0)
-		return 0;
 	rcu_read_lock();
 	for_each_process(task)
 		if (descends(task, spile_session.target))

@@ -28,6 +28,7 @@
 #include "session.h"
 #include "site.h"
 #include "stack_left.h"
+#include "uprobe.h"
 #include "user_files.h"
 
 /*
@@ -71,6 +72,8 @@ static const struct {
 	{ .prepare = spile_owner_init, .exit = spile_owner_exit },
 	{ .init = spile_kernel_id_check },
 	{ .init = spile_sites_init, .exit = spile_sites_exit },
+	{ .exit = spile_programs_exit },
+	{ .exit = spile_follow_exit },
 	{ .init = spile_families_init, .exit = spile_families_exit },
 	{ .exit = spile_cpu_events_exit },
 	{ .init = spile_entry_init, .exit = spile_entry_exit },

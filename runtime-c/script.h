@@ -267,7 +267,7 @@ struct spile_uprobe {
 	spile_ulong offset;		/* in the file */
 	spile_ulong address;		/* link-time, of the same byte */
 	spile_ulong counted;		/* in the file: a 16-bit count of the tracers; 0: none */
-	/* the process that it is for; 0: every one; -1: the session's own and its descendants */
+	/* the process that it is for; 0: those of the session (follow.c) */
 	spile_long pid;
 };
 

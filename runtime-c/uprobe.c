@@ -62,7 +62,7 @@ int spile_uprobe_register(struct spile_site *site)
 
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
-	if (at->pid)
+	if (spile_follows_some(at->pid))
 		site->uprobe.consumer.filter = is_for_mm;
 	error = spile_uprobe_add(inode, at->offset, at->counted, &site->uprobe.consumer,
 				 &site->uprobe.handle);
@@ -117,19 +117,11 @@ void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *c
 	counters->faulted_in += atomic_long_read(&site->uprobe.faulted_in);
 }
 
-static void exit_uprobes(void)
-{
-	spile_programs_exit();
-	spile_follow_exit();
-}
-
 const struct spile_family spile_uprobe_family = {
 	.kind = SPILE_PROBE_UPROBE,
 	.type = "uprobe",
 	.may_be_sampled = true,
 	.by = SPILE_BY_UPROBE,
-	.init = spile_follow_init,
-	.exit = exit_uprobes,
 	.arm = arm_uprobe,
 	.turn = spile_uprobe_turn,
 	.disarm = spile_uprobes_disarm,

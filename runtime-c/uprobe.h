@@ -41,13 +41,14 @@ void spile_programs_open(void);
 bool spile_program_is_refused(const struct spile_site *site);
 
 /*
- * follow.c: whether the current process is the one of that number; -1: the session's own
- * or one that descends from it; 0: any.
+ * follow.c: whether the current process is the one of that number; 0: one of the session's,
+ * which are target() and those that descend from it, or all where there is no target().
  */
 bool spile_follows_current(spile_long pid);
+/* Whether that leaves any process out. */
+bool spile_follows_some(spile_long pid);
 /* Whether a process that it is for has that memory. */
 bool spile_follows_mm(spile_long pid, struct mm_struct *mm);
-int __must_check spile_follow_init(void);
 void spile_follow_exit(void);
 /* Before probes are armed: the session's process is known. Under spile_session.lock. */
 int __must_check spile_follow_begin(void);

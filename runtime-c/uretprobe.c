@@ -87,7 +87,7 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 static int arm_uretprobe(struct spile_site *site)
 {
 	memset(&site->uprobe, 0, sizeof(site->uprobe));
-	if (site->probe->entry_handler || site->probe->uprobe.pid)
+	if (site->probe->entry_handler || spile_follows_some(site->probe->uprobe.pid))
 		site->uprobe.consumer.handler = handle_program_entry;
 	site->uprobe.consumer.ret_handler = handle_program_return;
 	return spile_uprobe_register(site);

@@ -17,6 +17,14 @@
 # stdout: ^by build-id process\("/usr/bin/prog"\)\.function\("inner@prog\.c:3"\)$
 # stdout: ^cast 0$
 # stdout: ^forms of programs: [1-9][0-9]{2}$
+# stdout: ^by name in PATH 0$
+# stdout: ^library by name process\("/[^"]*/libc\.so\.6"\)\.function\("malloc"\)$
+# stdout: ^no library: error\[E0303\]: no library of /.*/prog fits `libz\*`$
+# stdout: ^no library:   = there is: .*libc\.so\.6
+# stdout: ^provider .*the providers of markers in .*/marked are own$
+# stdout: ^static .*other files cannot call it: it is static$
+# stdout: ^untold error\[E0122\]: `\$return` has no value at inner
+# stdout: ^untold   = without debug information nothing tells its type: returnval\(\) is the register
 # limit: 60
 
 cat >prog.c <<'EOF'
@@ -103,3 +111,35 @@ list --sysroot root -l "process(\"$id\").function(\"inner\")" | sed 's/^/by buil
 list -p3 -e 'probe process("./prog").function("middle") { println(@cast(&@var("all"), "struct point", "./prog")->y, $$vars, $p$$, @defined($nothing)) }' >/dev/null
 echo "cast $?"
 echo "forms of programs: $(list --dump-probe-types | grep -c '^process')"
+
+# Programs and libraries by names alone, and what is said where nothing fits.
+PATH=$PWD:$PATH "$SPILE" -r "$RELEASE" -p2 -e 'probe timer.s(1) { println(@cast(1, "point", "prog")->y) }' >name.out 2>&1
+echo "by name in PATH $?"
+list -l 'process("libc.so.6").function("malloc")' | sed 's/^/library by name /'
+{ list -l 'process("./prog").library("libz*").function("*")' 2>&1 || true; } | sed 's/^/no library: /'
+cat >marked.s <<'EOF'
+	.globl main
+main:	xor %eax, %eax
+990:	nop
+	ret
+	.section .note.stapsdt, "", "note"
+	.balign 4
+	.4byte 992f-991f, 994f-993f, 3
+991:	.asciz "stapsdt"
+992:	.balign 4
+993:	.8byte 990b, _.stapsdt.base, 0
+	.asciz "own", "here", ""
+994:	.balign 4
+	.section .note.GNU-stack, "", @progbits
+	.section .stapsdt.base, "aG", "progbits", .stapsdt.base, comdat
+	.weak _.stapsdt.base
+_.stapsdt.base:
+	.space 1
+EOF
+gcc -o marked marked.s
+{ list -l 'process("./marked").provider("owm").mark("*")' 2>&1 || true; } | sed 's/^/provider /'
+echo 'static __attribute__((noinline)) int own(int a) { return a * 3; } int main(int c, char **v) { return own(c); }' >static.c
+gcc -g -O1 -o static static.c
+{ list -l 'process("./static").function("own").exported' 2>&1 || true; } | sed 's/^/static /'
+gcc -O2 -o untold prog.c
+{ "$SPILE" -r "$RELEASE" -p2 -e 'probe process("./untold").function("inner").return { println($return) }' 2>&1 || true; } | sed 's/^/untold /'

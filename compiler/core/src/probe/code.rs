@@ -20,9 +20,9 @@ pub(super) enum Code {
 /// Which processes a probe in a program is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All that map its file.
-    All,
-    /// That of the session, and those that descend from it.
+    /// Those that map its file: of a session with a process of its own, that one and those that descend from it.
+    Session,
+    /// The same, of a point that names no file: there must be such a process.
     Target,
     /// The one with this number.
     Process(i64),
@@ -34,17 +34,21 @@ impl Scope {
         match point.component("process").map(|component| &component.argument) {
             Some(None) => Scope::Target,
             Some(Some(Literal::Number(pid))) => Scope::Process(*pid),
-            _ => Scope::All,
+            _ => Scope::Session,
         }
     }
 
-    /// As in `struct spile_uprobe`: 0 for all, -1 for the session's.
+    /// As in `struct spile_uprobe`: a process, or 0 for those of the session.
     pub fn number(self) -> i64 {
         match self {
-            Scope::All => 0,
-            Scope::Target => -1,
+            Scope::Session | Scope::Target => 0,
             Scope::Process(pid) => pid,
         }
+    }
+
+    /// Whether the session's processes are asked for, and not one by its number.
+    pub fn is_of_session(self) -> bool {
+        matches!(self, Scope::Session | Scope::Target)
     }
 }
 
@@ -54,7 +58,7 @@ impl Code {
         match object.is_program() {
             true => {
                 let scope = Scope::of(point);
-                if scope == Scope::Target {
+                if scope.is_of_session() {
                     resolver.follows();
                 }
                 Ok(Code::Program(resolver.program(object), scope))

@@ -105,6 +105,15 @@ pub enum ContextError {
     DebugInfo(String),
 }
 
+impl ContextError {
+    /// `$return` of a function of which only the address is known.
+    pub fn returns_untold() -> ContextError {
+        let why = "without debug information nothing tells its type: returnval() is the register that has it, for \
+                   user_string(returnval()) and the like";
+        ContextError::NoValue(vec![why.into()])
+    }
+}
+
 /// A context variable that is a string: names of the builtins that read it, set it, and append to it, if allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct TextVariable {

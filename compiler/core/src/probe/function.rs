@@ -135,9 +135,10 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         Lines::First => None,
         _ => Some(FunctionStarts::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
     };
-    let mut covered = false;
+    let (mut covered, mut exported) = (false, false);
     for id in functions {
         let function = debug.function(id).map_err(|error| debug_failed(&error))?;
+        exported |= function.external;
         if wild && function.name.starts_with("__pfx_") {
             continue;
         }
@@ -164,6 +165,10 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         }
         None if suffix == Suffix::Inline => {
             let why = "no copy of it is inlined".to_string();
+            PointError::NotProbeable { component, name: pattern.name, why }
+        }
+        None if suffix == Suffix::Exported && !exported => {
+            let why = "other files cannot call it: it is static".to_string();
             PointError::NotProbeable { component, name: pattern.name, why }
         }
         None => {
@@ -360,7 +365,8 @@ impl FunctionContext {
         }
         let function =
             self.debug()?.function(self.function).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
-        let type_id = function.return_type.ok_or(ContextError::Void)?;
+        let untold = if self.object.is_symbols() { ContextError::returns_untold() } else { ContextError::Void };
+        let type_id = function.return_type.ok_or(untold)?;
         let location = returned(self.debug()?, type_id).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let location = location.map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(TypedLocation { object: self.object.clone(), type_id, location })

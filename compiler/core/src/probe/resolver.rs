@@ -123,7 +123,7 @@ impl<'k> Resolver<'k> {
         ProgramId(self.used_programs.len() as u32 - 1)
     }
 
-    /// A probe is for the session's own process and its descendants: the runtime keeps a list of them.
+    /// A probe is for the session's processes: the runtime keeps a list of those that descend from its own one.
     pub(in crate::probe) fn follows(&mut self) {
         self.follows = true;
     }
@@ -180,8 +180,8 @@ impl<'k> Resolver<'k> {
         self.guru
     }
 
-    /// The module of that name or path; a path that is not one of a module's file is a program's or library's, and a name like
-    /// `libc.so.6` that of a library of the system.
+    /// The module of that name or path; a path that is not one of a module's file is a program's or library's, a name like
+    /// `libc.so.6` that of a library of the system, and a name that no module has that of a program in `$PATH`.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
         if let Some(programs) = self.programs.filter(|_| name.starts_with('/') && !name.contains(".ko")) {
             return programs.open(&programs.find(name)?);
@@ -189,9 +189,15 @@ impl<'k> Resolver<'k> {
         if let Some(programs) = self.programs.filter(|_| is_shared_library(name)) {
             return programs.open(&programs.library(name)?);
         }
-        match self.kernel {
+        let found = match self.kernel {
             Some(kernel) => kernel.module(name),
             None => Err(TargetError::no_kernel(&self.release)),
+        };
+        match (found, self.programs) {
+            (Err(error @ TargetError::NoSuchModule { .. }), Some(programs)) => {
+                programs.find(name).map_or(Err(error), |path| programs.open(&path))
+            }
+            (found, _) => found,
         }
     }
 

@@ -57,6 +57,16 @@ pub enum TargetError {
         /// Where it was looked for.
         looked: Vec<PathBuf>,
     },
+    /// The program has no library that fits.
+    #[error("no library of {program} fits `{name}`")]
+    NoSuchLibrary {
+        /// As it was given.
+        name: String,
+        /// The program's path.
+        program: String,
+        /// The file names of those that it has.
+        there: Vec<String>,
+    },
     /// No process of this number, or its program cannot be read.
     #[error("cannot tell what process {pid} runs: {message}")]
     NoSuchProcess {
@@ -126,9 +136,14 @@ impl TargetError {
                 }
                 notes.extend(searched(looked));
             }
-            TargetError::BuiltIn { .. } => {
-                notes.push("its functions belong to the kernel: kernel.function(...)".into())
+            TargetError::NoSuchLibrary { there, .. } if there.is_empty() => {
+                notes.push("it is linked with none; one that it opens itself is named by its path".into());
             }
+            TargetError::NoSuchLibrary { there, .. } => {
+                notes.push(format!("there is: {}", there.join(", ")));
+                notes.push("one that the program opens itself (dlopen) is named by its path".into());
+            }
+            TargetError::BuiltIn { .. } => notes.push("its functions are the kernel's: kernel.function(...)".into()),
             TargetError::BuildIdMismatch { build_id, debug, debug_build_id, .. } => {
                 notes.push(format!(
                     "build-id {} against {} of {}",

@@ -76,6 +76,7 @@ impl Programs {
         };
         match looked.iter().map(|path| self.canonical(path)).find(|path| path.is_file()) {
             Some(path) => Ok(self.interpreted(&path, 0)),
+            None if !name.contains('/') && name.contains(".so") => self.library(name),
             None => Err(TargetError::NoSuchProgram { name: name.into(), near: self.near(name), looked }),
         }
     }
@@ -148,8 +149,10 @@ impl Programs {
             return Ok(vec![self.canonical(Path::new(name))]);
         }
         let named = |path: &PathBuf| path.file_name().map(|file| file.to_string_lossy().into_owned());
-        let near = all.iter().filter_map(named).collect();
-        Err(TargetError::NoSuchProgram { name: name.into(), near, looked: Vec::new() })
+        let mut there: Vec<String> = all.iter().filter_map(named).collect();
+        there.sort();
+        there.dedup();
+        Err(TargetError::NoSuchLibrary { name: name.into(), program: program.name().into(), there })
     }
 
     /// The path of the library of that file name (`libc.so.6`) in the system's directories, without symbolic links.

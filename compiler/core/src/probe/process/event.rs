@@ -65,14 +65,14 @@ const NUMBER: u32 = 7;
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let scope = Scope::of(point);
     let mut programs: Vec<i64> = Vec::new();
-    if scope == Scope::All {
+    if scope == Scope::Session {
         for path in paths(point, resolver)? {
             programs.push(resolver.program_at(&path).0.into());
         }
     } else {
         programs.push(-1);
     }
-    if scope == Scope::Target {
+    if scope.is_of_session() {
         resolver.follows();
     }
     let mut sites = Vec::new();

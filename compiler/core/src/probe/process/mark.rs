@@ -29,6 +29,16 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         own && (glob::matches(&wanted, &marker.name) || glob::matches(&name, &marker.name))
     };
     if markers.iter().find(fits).is_none() {
+        if let Some((wanted, component)) = point.string("provider")
+            && !markers.is_empty()
+            && !markers.iter().any(|marker| glob::matches(&wanted, &marker.provider))
+        {
+            let mut providers: Vec<&str> = markers.iter().map(|marker| marker.provider.as_str()).collect();
+            providers.sort();
+            providers.dedup();
+            let why = format!("the providers of markers in {} are {}", described(object), providers.join(", "));
+            return Err(PointError::NotProbeable { component, name: wanted, why });
+        }
         return Err(nothing(object, &markers, name, component));
     }
     let code = Code::of(point, object, resolver)?;

@@ -106,6 +106,7 @@ impl Context for SymbolContext {
     fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         match name {
             "return" if !self.returning => Err(ContextError::NotReturn),
+            "return" => Err(ContextError::returns_untold()),
             _ => Err(ContextError::Unknown),
         }
     }
