@@ -4,11 +4,19 @@
 
 use std::rc::Rc;
 
-use super::Elsewhere;
 use spile_debuginfo::target::TargetError;
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
 use spile_syntax::ast::Component;
+
+/// What a search for a function in other objects has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherOwners {
+    /// Points, as they are to be written.
+    pub points: Vec<String>,
+    /// Number of modules that were not searched.
+    pub unsearched: usize,
+}
 
 /// Why a probe point has no site.
 #[derive(Clone, Debug)]
@@ -58,7 +66,7 @@ pub enum PointError {
         /// Names like it.
         near: Vec<String>,
         /// The same point in the objects that have the function.
-        elsewhere: Elsewhere,
+        other_owners: OtherOwners,
     },
     /// No tracepoint of that name.
     NoTracepoint {
@@ -192,10 +200,10 @@ impl PointError {
     }
 
     /// Adds the same point in other objects, if it is a function that was not found; `find` gets its name.
-    pub fn with_owners(self, find: impl FnOnce(&str) -> Elsewhere) -> PointError {
+    pub fn with_owners(self, find: impl FnOnce(&str) -> OtherOwners) -> PointError {
         let PointError::NoFunction { component, name, object, near, .. } = self else { return self };
-        let elsewhere = find(&name);
-        PointError::NoFunction { component, name, object, near, elsewhere }
+        let other_owners = find(&name);
+        PointError::NoFunction { component, name, object, near, other_owners }
     }
 
     /// The diagnostic; `point` is the place of the whole point.
@@ -224,15 +232,15 @@ impl PointError {
             PointError::NoAnchor => error("E0301", "the kernel's symbol table has no register_kprobe".into())
                 .at(point, "")
                 .note("a kernel without CONFIG_KPROBES cannot be probed"),
-            PointError::NoFunction { component, name, object, near, elsewhere } => {
+            PointError::NoFunction { component, name, object, near, other_owners } => {
                 let diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(*component, "");
-                let diagnostic = match (elsewhere.points.as_slice(), near.as_slice()) {
+                let diagnostic = match (other_owners.points.as_slice(), near.as_slice()) {
                     ([], []) => diagnostic,
                     ([], near) => diagnostic.note(format!("did you mean {}?", near.join(", "))),
                     (points, _) => diagnostic.note(format!("it is in another object: write {}", points.join(" or "))),
                 };
-                let diagnostic = match elsewhere {
-                    Elsewhere { points, unsearched } if points.is_empty() && *unsearched > 0 => {
+                let diagnostic = match other_owners {
+                    OtherOwners { points, unsearched } if points.is_empty() && *unsearched > 0 => {
                         diagnostic.note(format!(
                             "{unsearched} compressed modules were not searched, because unpacking them takes long: name the module, as in module(\"NAME\").function(\"{name}\")"
                         ))

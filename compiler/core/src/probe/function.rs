@@ -11,7 +11,7 @@ use super::location::{self, locate};
 use super::passing::{passed, returned};
 use super::prologue::{Prologue, prologue};
 use super::{
-    CodePlace, Context, ContextError, Elsewhere, Form, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
+    CodePlace, Context, ContextError, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
 };
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
@@ -230,7 +230,7 @@ pub(super) fn nothing(
         name: pattern.name.clone(),
         object: object.to_string(),
         near,
-        elsewhere: Elsewhere::default(),
+        other_owners: OtherOwners::default(),
     }
 }
 

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use super::code;
-use super::{Context, Elsewhere, Form, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{Context, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Registers};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
@@ -121,7 +121,7 @@ fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<
             name: pattern.to_string(),
             object: described,
             near,
-            elsewhere: Elsewhere::default(),
+            other_owners: OtherOwners::default(),
         });
     }
     // A function that is inlined everywhere has no symbol.

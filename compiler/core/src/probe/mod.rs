@@ -38,10 +38,10 @@ mod watch;
 pub use context::{
     BitRange, CodePlace, Context, ContextError, Location, NoContext, Part, Site, TextVariable, TypedLocation,
 };
-pub use error::{PointError, target_diagnostic};
+pub use error::{OtherOwners, PointError, target_diagnostic};
 pub use form::{Form, Point, spelling};
 pub use location::{locate, why_unavailable};
-pub use owner::{Elsewhere, elsewhere};
+pub use owner::other_owners;
 pub use parts::{beyond, joined};
 pub use resolver::{Resolver, is_shared_library};
 pub(crate) use session::end;

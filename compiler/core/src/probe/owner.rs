@@ -3,23 +3,15 @@
 //! Finds a function that a point looked for in another object: users write `kernel.function` for functions of modules,
 //! and the other way round.
 
+use super::error::OtherOwners;
 use super::{Resolver, form};
 use spile_debuginfo::target::Owners;
 use spile_syntax::ast::{Component, Literal};
 
-/// What a search for a function in other objects has found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Elsewhere {
-    /// Points, as they are to be written.
-    pub points: Vec<String>,
-    /// Number of modules that were not searched.
-    pub unsearched: usize,
-}
-
 /// The point with the object changed to each that has the function; empty if there is none, or if the point is not one of the
 /// kernel or one module.
-pub fn elsewhere(components: &[Component], name: &str, resolver: &Resolver) -> Elsewhere {
-    let Ok(kernel) = resolver.kernel() else { return Elsewhere::default() };
+pub fn other_owners(components: &[Component], name: &str, resolver: &Resolver) -> OtherOwners {
+    let Ok(kernel) = resolver.kernel() else { return OtherOwners::default() };
     let is_owner = |component: &Component| {
         let argument = component.argument.is_some();
         (component.name == "kernel" && !argument) || (component.name == "module" && argument)
@@ -31,7 +23,7 @@ pub fn elsewhere(components: &[Component], name: &str, resolver: &Resolver) -> E
     let rest = components.get(at + usize::from(owner.is_some())..).unwrap_or_default();
     let is_function = |component: &Component| ["function", "statement"].contains(&component.name.as_str());
     if owner.is_none() && !kprobe || !rest.first().is_some_and(is_function) {
-        return Elsewhere::default();
+        return OtherOwners::default();
     }
     let module = owner.and_then(|owner| match &owner.argument {
         Some(Literal::String(name)) => Some(String::from_utf8_lossy(name).replace('-', "_")),
@@ -46,5 +38,5 @@ pub fn elsewhere(components: &[Component], name: &str, resolver: &Resolver) -> E
     owners.extend(modules.map(|module| format!("module(\"{module}\").")));
     let (first, rest) = (if kprobe { "kprobe." } else { "" }, form::spelling(rest));
     let points = owners.into_iter().map(|owner| format!("{first}{owner}{rest}")).collect();
-    Elsewhere { points, unsearched }
+    OtherOwners { points, unsearched }
 }

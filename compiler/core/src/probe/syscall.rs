@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::{
-    Context, ContextError, Elsewhere, Form, Location, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
+    Context, ContextError, Form, Location, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
 };
 use crate::program::{Attachment, Label, LongExpr, Mechanism, Value};
 use spile_debuginfo::target::Object;
@@ -98,7 +98,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
                     name,
                     object: "the table of system calls".into(),
                     near,
-                    elsewhere: Elsewhere::default(),
+                    other_owners: OtherOwners::default(),
                 });
             }
         },

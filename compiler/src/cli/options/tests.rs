@@ -114,8 +114,8 @@ fn values_are_checked() {
 fn what_is_refused() {
     for (words, reason) in [
         (&["-a", "arm64", "x"][..], "compile on a arm64 machine"),
-        (&["--bpf", "x"], "in the kernel alone"),
-        (&["--runtime=dyninst", "x"], "in the kernel alone"),
+        (&["--bpf", "x"], "only in the kernel"),
+        (&["--runtime=dyninst", "x"], "only in the kernel"),
         (&["--unprivileged", "x"], "root"),
         (&["--use-server", "x"], "-p4"),
     ] {

@@ -201,7 +201,7 @@ impl<'a> Expansion<'_, 'a> {
             Err(error) => {
                 if !quiet || matches!(error, PointError::Argument { .. } | PointError::Range { .. }) {
                     let aliases = self.names.offered.aliases.iter().cloned().chain(self.names.alias_names());
-                    let owners = |name: &str| probe::elsewhere(components, name, self.env.resolver);
+                    let owners = |name: &str| probe::other_owners(components, name, self.env.resolver);
                     let error = error.with_aliases(components, aliases).with_owners(owners);
                     let diagnostic = error.diagnostic(span);
                     self.env.add(match gone::instead(components) {
