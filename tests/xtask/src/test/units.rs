@@ -115,6 +115,8 @@ pub fn passed_and_failed(text: &str) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -154,5 +156,23 @@ mod tests {
         assert_eq!(message("/s/loader", other), None);
         assert_eq!(message("/registry/n", library), None);
         assert_eq!(unit("warning", Path::new("/s")), None);
+    }
+
+    /// Packages with the features that cargo selects for them.
+    fn packages(of: &[&str]) -> BTreeSet<String> {
+        let mut command = Command::new(cargo());
+        command.args(["tree", "--offline", "--prefix", "none", "--format", "{p} {f}"]).args(of);
+        let output = command.current_dir(crate::root()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| line.trim_end_matches(" (*)").to_string()).collect()
+    }
+
+    #[test]
+    fn tests_need_no_package_with_other_features_than_this_program() {
+        let program = packages(&["--package", "xtask", "--edges", "normal,build"]);
+        let workspace = packages(&["--workspace"]);
+        let twice: Vec<_> = program.difference(&workspace).collect();
+        assert!(twice.is_empty(), "built twice, with all that depends on it: {twice:?}");
     }
 }
