@@ -4,7 +4,7 @@
 # stdout: ^installed 0: module configuration unit$
 # stdout: ^enable 2: .*systemd does not run here
 # stdout: ^ready$
-# stdout: ^systemd does not run here: take `spilerun service run ticks` out of
+# stdout: ^systemd does not run here: remove `spilerun service run ticks` from
 # stdout: ^removed 0, left: 0$
 
 # Other tests replace systemd by a script.
