@@ -44,7 +44,7 @@ mkdir bare
 probes=$("$SPILE" --index kernel.index -p2 vars.stp | grep -c '^module')
 echo "without headers: $(cat made), $probes probes"
 "$SPILE" --sysroot bare --index kernel.index -g -p4 -e 'probe module("fam19").function("fam19_f0001") { %{ %} }' 2>err || true
-grep -q 'no headers' err && echo 'C refused, needs headers'
+grep -q 'headers of kernel .* are not installed' err && echo 'C refused, needs headers'
 
 kernel() { # kernel NAME MODULE: the system of a kernel of one function, with the module
   mkdir -p "$1.root/usr/lib/debug/boot" "$1.root/lib/modules/$1/extra"
