@@ -6,9 +6,9 @@
 //! the handlers are tried: counters, numbers, arrays, aggregates, rings, locks, returns. Every total must be exact, nothing skipped.
 //!
 //!     cargo xtask smp                       # as cargo xtask test
-//! cargo xtask smp --seconds 34 --record # ten minutes of load, recorded in docs/smp-runs.md
+//!     cargo xtask smp --seconds 34 --record # ten minutes of load, recorded in docs/smp-runs.md
 //!
-//! cargo xtask smp --many                # 64 CPUs of 512 possible ones, time-sliced; with CPU hotplug
+//!     cargo xtask smp --many                # 64 CPUs of 512 possible ones, time-sliced; with CPU hotplug
 //!
 //! A CPU of the guest is a thread here, which others of this machine may interrupt in the middle of a handler: locks are waited for
 //! longer than by default (TRYLOCKDELAY).

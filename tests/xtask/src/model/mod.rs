@@ -4,7 +4,7 @@
 //! language. Part of `cargo xtask test`, with a fixed seed and one that changes daily; by hand with any seed and count:
 //!
 //!     cargo xtask model --seed 5000 --count 1000
-//! cargo xtask model --seed 5017 --count 1 --show     # one of them, with its expected output
+//!     cargo xtask model --seed 5017 --count 1 --show     # one of them, with its expected output
 //!     cargo xtask model --parallel --rounds 100000       # handlers at the same time, in user space (concurrent.rs)
 //!
 //! A program depends only on its seed. Several share a module, to save time; each has its own names. Programs that
