@@ -92,7 +92,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 }
 
 /// A guest with what all tests may use. The variant of the module lustre is at /root/variant/lustre.ko, lest modprobe
-/// take it for the other.
+/// take it for the other. Programs have the same addresses each time: QEMU keeps translated code by its address, and would
+/// translate each program again at each start, which takes half of a guest's time.
 pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let lustre = LUSTRE.build(root, place)?;
     let variant = LUSTRE_VARIANT.build(root, place)?;
@@ -100,6 +101,7 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let mut guest = Guest::new(place.kernel.clone());
     guest.boot_limit(spile_guest::BOOT * place.slowness() * measure::busy());
     guest
+        .parameter("norandmaps")
         .extra_module(lustre)
         .extra_module(ptlrpc)
         .extra_module(FAULT.build(root, place)?)

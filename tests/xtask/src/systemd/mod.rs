@@ -299,7 +299,7 @@ fn inside(system: &Path, line: &str) -> Result<()> {
 fn start(boot: &Boot, system: &Path, disk: &Path, work: &Path) -> Result<String> {
     let [facts, console] = ["facts", "console"].map(|name| work.join(format!("{}-{name}", boot.stage)));
     let append = format!(
-        "root=/dev/vda rw console=ttyS0 no_timer_check panic=-1 quiet systemd.show_status=0 systemd.mask=e2scrub_reap.service systemd.mask=getty@tty1.service systemd.mask=serial-getty@ttyS0.service story={}",
+        "root=/dev/vda rw console=ttyS0 no_timer_check norandmaps panic=-1 quiet systemd.show_status=0 systemd.mask=e2scrub_reap.service systemd.mask=getty@tty1.service systemd.mask=serial-getty@ttyS0.service story={}",
         boot.stage
     );
     let boot_file = |name: &str| system.join("boot").join(format!("{name}-{}", boot.release));

@@ -162,6 +162,11 @@ fn limit_with(limit: u64, asked: impl Fn(&str) -> Option<u64>) -> u64 {
     limit * times + SPANS * asked(SECONDS).unwrap_or(0)
 }
 
+/// These tests read addresses of programs, and run with random ones as on any machine.
+fn has_random_addresses(name: &str) -> bool {
+    ["builtin/ustack/samples", "probe/process/"].iter().any(|area| name.starts_with(area))
+}
+
 fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Test) -> Result<()> {
     let directory = format!("/root/t/{number}");
     let slowness = context.place.slowness();
@@ -197,6 +202,7 @@ fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Tes
     guest
         .write(format!("{directory}/command"), command, 0o644)
         .write(format!("{directory}/setup"), header.setup.clone(), 0o644)
+        .write(format!("{directory}/random"), if has_random_addresses(&test.name) { "2\n" } else { "0\n" }, 0o644)
         .write(format!("{directory}/modules"), header.modules.join("\n"), 0o644)
         .write(format!("{directory}/limit"), (limit(test) * u64::from(slowness * measure::busy())).to_string(), 0o644);
     Ok(())

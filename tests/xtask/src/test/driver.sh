@@ -1,34 +1,48 @@
 # Runs the tests of one guest. Sourced by the guest's script, which then calls run_test for each.
-# /root/t/N/ is the directory of test number N: command (what to run), setup, modules, limit.
+# /root/t/N/ is the directory of test number N: command (what to run), setup, modules, limit, random (whether programs have
+# random addresses: 2 or 0).
 # Returns to the host N.stdout, N.stderr, N.dmesg, N.left, N.late (not empty: it was killed) and, last, N.status.
 
+# A process takes milliseconds in an emulated guest, so this starts few.
+
 # Directories of procfs probes: those of unloaded modules should be removed too.
-session_directories() { ls /proc/systemtap 2>/dev/null | sort; }
+session_directories() { echo " $(echo /proc/systemtap/*) "; }
 
-loaded_modules() { cut -d' ' -f1 /proc/modules | sort; }
+loaded_modules() { cut -d' ' -f1 /proc/modules; }
 
-# Loaders still running, also those that a test copied to another name. The process that waits for a user's exit notices
-# the end of the session only after some seconds.
+# Loaders still running, also those that a test copied to another name: "PID COMMAND".
 running_loaders() {
-	killall -q -KILL spile-attend
-	for process in /proc/[0-9]*; do
-		case "$(readlink "$process/exe")" in
-		*/spilerun | */spilerun-* | */suid*) echo "${process#/proc/} $(tr '\0' ' ' <"$process/cmdline")" ;;
+	ls -ln /proc/[0-9]*/exe 2>/dev/null | while read -r entry; do
+		case $entry in
+		*" -> "*/spilerun | *" -> "*/spilerun-* | *" -> "*/suid*)
+			process=${entry##* /proc/}
+			process=${process%%/exe*}
+			echo "$process $(tr '\0' ' ' <"/proc/$process/cmdline")"
+			;;
 		esac
 	done 2>/dev/null
 }
 
-# Users and groups that a test adds: the next one would add them once more.
+# accounts FROM TO: users and groups that a test adds. The next one would add them once more.
 accounts() {
 	for file in passwd group; do
 		if [ -f "$1/$file" ]; then cat "$1/$file" >"$2/$file"; else rm -f "$2/$file"; fi
 	done
+	: >/run/accounts/when
+}
+
+accounts_changed() {
+	for file in /etc/passwd /etc/group; do
+		[ -f $file ] && [ ! $file -nt /run/accounts/when ] || return 0
+	done
+	return 1
 }
 
 # Reports to the host that the first test starts.
 begin_tests() {
 	mkdir -p /run/results /run/accounts
 	accounts /etc /run/accounts
+	release=$(uname -r)
 	: >/run/results/begins
 	give /run/results/begins 0.begins
 }
@@ -50,22 +64,36 @@ watch_over() {
 	kill -s KILL -- "-$(cat $results.pid)"
 }
 
+# give_parts NUMBER PART...: sends the test's results to the host.
+give_parts() {
+	number=$1
+	shift
+	for part in "$@"; do
+		echo "file $number.$part $(stat -c %s "$results.$part")"
+		cat "$results.$part"
+	done >/dev/ttyS3
+}
+
 run_test() {
 	cd "/root/t/$1" || return
 	results=/run/results/$1
-	mkdir -p /run/results
 	: >$results.late
-	for module in $(cat modules); do modprobe "$module"; done
+	read -r random <random
+	echo "$random" >/proc/sys/kernel/randomize_va_space
+	if [ -s modules ]; then
+		for module in $(cat modules); do modprobe "$module"; done
+	fi
 	loaded_modules >$results.before
-	session_directories >$results.directories
+	directories=$(session_directories)
 	dmesg -c >/dev/null
 
 	: >$results.stdout
 	: >$results.stderr
-	if sh ./setup </dev/null >$results.setup 2>&1; then
+	: >$results.setup
+	if [ ! -s setup ] || sh ./setup </dev/null >$results.setup 2>&1; then
 		watch_over "$(cat limit)" >/dev/null 2>&1 &
 		watcher=$!
-		sh -c 'echo $$ >$0.pid; exec setsid sh ./command' $results </dev/null >>$results.stdout 2>>$results.stderr
+		results=$results setsid sh -c 'echo $$ >"$results.pid"; unset results; . ./command' </dev/null >>$results.stdout 2>>$results.stderr
 		echo $? >$results.status
 		kill $watcher
 	else
@@ -80,16 +108,22 @@ run_test() {
 		sleep 0.2
 	done
 	umount /mnt 2>/dev/null
-	for module in $(cat $results.left modules); do
-		[ ! -d "/sys/module/$module" ] || rmmod "$module"
-	done
-	for name in $(session_directories); do
-		grep -qxF "$name" $results.directories || echo "$name (its directory in /proc/systemtap)"
+	if [ -s $results.left ] || [ -s modules ]; then
+		for module in $(cat $results.left modules); do
+			[ ! -d "/sys/module/$module" ] || rmmod "$module"
+		done
+	fi
+	for directory in /proc/systemtap/*; do
+		case "$directories" in
+		*" $directory "*) ;;
+		*) echo "${directory##*/} (its directory in /proc/systemtap)" ;;
+		esac
 	done >>$results.left
 	for attempt in 1 2 3 4 5 6 7 8 9 10; do
 		running_loaders >$results.loaders
 		[ -s $results.loaders ] || break
-		sleep 0.2
+		# The process that waits for a user's exit notices the end of the session only after some seconds.
+		killall -q -KILL spile-attend || sleep 0.2
 	done
 	while read -r process command; do
 		echo "(process: $command)"
@@ -97,20 +131,23 @@ run_test() {
 	done <$results.loaders >>$results.left
 	dmesg -c >$results.dmesg
 	look_for_leaks >>$results.dmesg
-	for part in stdout stderr dmesg left late status; do
-		give $results.$part "$1.$part"
+	parts=
+	for part in stdout stderr dmesg left late; do
+		[ ! -s $results.$part ] || parts="$parts $part"
 	done
+	give_parts "$1" $parts status
 	rm -f $results.*
 	cd /root
 	# It takes up the guest's memory. Programs that are probed are where the host has them, which may be in /tmp.
-	rm -rf "/root/t/$1"
+	user=$(readlink /usr/bin/user)
+	set -- "/root/t/$1"
 	for file in /tmp/*; do
-		case $(readlink /usr/bin/user) in
+		case $user in
 		"$file"/*) ;;
-		*) rm -rf "$file" ;;
+		*) set -- "$@" "$file" ;;
 		esac
 	done
-	# So do approved modules and services, which the next test would find.
-	rm -rf "/lib/modules/$(uname -r)/spile" /etc/spile
-	accounts /run/accounts /etc
+	# Approved modules and services remain, and the next test would find them.
+	rm -rf "$@" "/lib/modules/$release/spile" /etc/spile
+	! accounts_changed || accounts /run/accounts /etc
 }
