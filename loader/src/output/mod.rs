@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_gone_ends_it_in_order() {
+    fn a_closed_reader_ends_the_output() {
         let (reader, writer) = pipe();
         let (_other, err) = pipe();
         let mut sinks = Sinks::new(writer, err);
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_gone_is_noticed_without_writing() {
+    fn a_closed_reader_is_noticed_without_writing() {
         let (reader, writer) = pipe();
         let (_other, err) = pipe();
         let mut sinks = Sinks::new(writer, err);
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_whose_reader_has_gone_is_closed_before_anything_is_written() {
+    fn a_socket_without_a_reader_is_closed_before_writing() {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let (_other, err) = pipe();
         let mut sinks = Sinks::new(ours.into(), err);
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_and_prints_keep_their_order_where_both_go_to_one_place() {
+    fn messages_and_prints_to_the_same_file_keep_their_order() {
         let (mut reader, writer) = pipe();
         let err = writer.try_clone().unwrap();
         let mut sinks = Sinks::new(writer, err);
@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn in_bulk_each_cpu_has_a_file() {
+    fn in_bulk_mode_each_cpu_has_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("log");
         let mut sinks = Sinks::open(&options(&format!("spilerun a.ko --bulk -o {}", name.display())), 2).unwrap();

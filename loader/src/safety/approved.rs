@@ -112,7 +112,7 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Who has the file open for writing.
+/// Whether the file is open for writing.
 #[derive(Debug, PartialEq, Eq)]
 enum Writers {
     None,
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_root_s_alone_is_opened() {
+    fn only_files_that_only_root_can_write_are_opened() {
         assert!(read(Path::new("/etc/passwd")).unwrap().is_some());
         assert!(read(Path::new("/etc/no-such-file")).unwrap().is_none());
         // Everybody may write to /tmp.
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_from_before_is_found() {
+    fn an_open_descriptor_for_writing_is_found() {
         let mut writer = tempfile::NamedTempFile::new().unwrap();
         let reader: OwnedFd = std::fs::File::open(writer.path()).unwrap().into();
         assert_eq!(writers(&reader), Writers::Some);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_that_anybody_may_have_put_there_are_none() {
+    fn certificates_that_others_can_write_are_ignored() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("a.der"), "x").unwrap();
         let found = certificates(directory.path());

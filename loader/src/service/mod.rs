@@ -69,7 +69,7 @@ pub struct Service {
     action: Action,
 }
 
-/// What can be done with services.
+/// The actions on services.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 enum Action {
     /// Install modules (one for each kernel), a configuration and the unit
@@ -299,7 +299,7 @@ impl Service {
         self.root != Path::new("/")
     }
 
-    /// A container, an initramfs, another init system: there is nobody to start units. sd_booted(3) asks the same.
+    /// True in a container, an initramfs or with another init system, where nothing starts units; as sd_booted(3).
     fn has_no_manager(&self) -> bool {
         !self.is_image() && !Path::new("/run/systemd/system").is_dir()
     }
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_of_several_kernels_lie_side_by_side() {
+    fn modules_of_several_kernels_coexist() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         for release in ["6.1.0-1", "6.2.0-1"] {
@@ -701,7 +701,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_s_links_lead_nowhere_else() {
+    fn links_of_an_image_stay_in_it() {
         let outside = tempfile::tempdir().unwrap();
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
