@@ -18,7 +18,7 @@ running_loaders() {
 	done 2>/dev/null
 }
 
-# Users and groups that a test adds: the next one would add them once more.
+# Removes users and groups that a test has added: the next one would add them again.
 accounts() {
 	for file in passwd group; do
 		if [ -f "$1/$file" ]; then cat "$1/$file" >"$2/$file"; else rm -f "$2/$file"; fi
@@ -102,7 +102,8 @@ run_test() {
 	done
 	rm -f $results.*
 	cd /root
-	# It takes up the guest's memory. Programs that are probed are where the host has them, which may be in /tmp.
+	# The directory takes up the guest's memory. Probed programs have the same path as on the host, which may be in
+	# /tmp.
 	rm -rf "/root/t/$1"
 	for file in /tmp/*; do
 		case $(readlink /usr/bin/user) in
@@ -110,7 +111,7 @@ run_test() {
 		*) rm -rf "$file" ;;
 		esac
 	done
-	# So do approved modules and services, which the next test would find.
+	# Approved modules and services are removed too: the next test would find them.
 	rm -rf "/lib/modules/$(uname -r)/spile" /etc/spile
 	accounts /run/accounts /etc
 }
