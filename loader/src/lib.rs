@@ -24,7 +24,6 @@
 //!
 //! Exit status: 0 when all went well, else as [`error::Exit`] says.
 
-#![warn(missing_docs)]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod elf;

@@ -9,8 +9,6 @@
 //! would. An incomplete script does not parse, so the place of the cursor is found by tokens ([`scan`], [`context`]).
 //! The process reads files and writes none ([`confine`]).
 
-#![warn(missing_docs)]
-
 mod check;
 mod complete;
 mod confine;

@@ -4,8 +4,6 @@
 //!
 //! A [`Span`] is a range of bytes in one file; line and column are computed when printed.
 
-#![warn(missing_docs)]
-
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
