@@ -63,7 +63,10 @@ pub fn certificates(directory: &Path) -> Vec<(PathBuf, std::io::Result<Vec<u8>>)
 /// not exist.
 pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     let not_approved = || {
-        std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it, or a directory above it, is not root's alone")
+        std::io::Error::new(
+            std::io::ErrorKind::PermissionDenied,
+            "it, or a directory above it, does not belong to root, or others can write to it",
+        )
     };
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let mut at: OwnedFd = std::fs::File::open("/")?.into();
@@ -94,13 +97,13 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     match writers(&at) {
         Writers::None => {}
         Writers::Some => {
-            return denied("somebody has it open for writing, root's alone though it is: try again when it is whole");
+            return denied("a process has it open for writing: try again when it is complete");
         }
-        // Nobody else can write there.
+        // Nobody can write there.
         Writers::Unknown if is_read_only(&at) => {}
         Writers::Unknown => {
             return denied(
-                "its file system has no leases and cannot tell whether somebody has it open for writing: it can be used from a local file system, or from one that is mounted read-only",
+                "its file system has no leases and cannot tell whether a process has it open for writing: use a local file system, or mount this one read-only",
             );
         }
     }
