@@ -91,8 +91,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
 }
 
-/// A guest with what all tests may use. The variant of the module lustre is at /root/variant/lustre.ko, lest modprobe
-/// take it for the other.
+/// A guest with the files that all tests may use. The variant of the module lustre is at /root/variant/lustre.ko, so
+/// that modprobe does not take it for the other.
 pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let lustre = LUSTRE.build(root, place)?;
     let variant = LUSTRE_VARIANT.build(root, place)?;
