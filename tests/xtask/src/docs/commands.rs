@@ -19,7 +19,10 @@ pub fn commands(page: &str) -> Vec<(usize, String)> {
             fence = if fence.is_some() { None } else { Some(language) };
             continue;
         }
-        let is_indented = || line.strip_prefix("    ").is_some_and(|rest| OWN.contains(&first_word(rest)));
+        let is_indented = || {
+            let own = line.strip_prefix("    ").filter(|rest| OWN.contains(&first_word(rest)));
+            own.is_some_and(|rest| !is_synopsis(rest))
+        };
         if !(fence == Some("sh") || (fence.is_none() && is_indented())) || line.trim().is_empty() {
             continue;
         }
@@ -31,6 +34,17 @@ pub fn commands(page: &str) -> Vec<(usize, String)> {
         is_continued = text.ends_with('\\');
     }
     found
+}
+
+/// Whether an indented line is no command: a synopsis with its brackets, or an arrow of the graph of crates.
+fn is_synopsis(line: &str) -> bool {
+    let (command, _) = split_comment(line);
+    ["[", " | ", "...", "->"].iter().any(|mark| command.contains(mark))
+}
+
+/// The command without its comment, and the comment. A `#` within quotes, as in no command of the pages, would count too.
+fn split_comment(line: &str) -> (&str, &str) {
+    if line.starts_with('#') { ("", line) } else { line.split_once(" #").unwrap_or((line, "")) }
 }
 
 fn first_word(text: &str) -> &str {
@@ -54,11 +68,6 @@ mod tests {
     /// Directories of the repository: words that begin with one are paths that exist.
     const DIRECTORIES: [&str; 6] = ["compiler/", "docs/", "examples/", "loader/", "runtime-c/", "tests/"];
 
-    /// The command without its comment, and the comment. A `#` within quotes, as in no command of the pages, would count too.
-    fn split_comment(line: &str) -> (&str, &str) {
-        if line.starts_with('#') { ("", line) } else { line.split_once(" #").unwrap_or((line, "")) }
-    }
-
     /// Why a line is not a single valid command.
     fn mistake(line: &str, root: &Path) -> Option<String> {
         let (command, comment) = split_comment(line);
@@ -70,6 +79,8 @@ mod tests {
             Ok(words) => words,
             Err(error) => return Some(error.to_string()),
         };
+        // A redirection is the shell's.
+        let words: Vec<String> = words.into_iter().filter(|word| !word.starts_with('>')).collect();
         let (program, arguments) = words.split_first()?;
         let is_program = |word: &&String| OWN.contains(&word.as_str()) || OTHERS.contains(&word.as_str());
         if !is_program(&program) {
@@ -168,7 +179,7 @@ mod tests {
 
     #[test]
     fn commands_are_found() {
-        let page = "```sh\nspile a.stp    # this\n\nspilerun b.ko \\\n  --stats\n```\n    cargo xtask test\n    probe begin\n```stp\nspile\n```\n";
+        let page = "```sh\nspile a.stp    # this\n\nspilerun b.ko \\\n  --stats\n```\n    cargo xtask test\n    probe begin\n    spilerun NAME [--stats]\n```stp\nspile\n```\n";
         let expected = [(2, "spile a.stp    # this"), (4, "spilerun b.ko --stats"), (7, "cargo xtask test")];
         assert_eq!(commands(page), expected.map(|(line, text)| (line, text.to_string())));
     }
