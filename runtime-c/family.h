@@ -58,8 +58,8 @@ struct spile_family {
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
 	/*
-	 * For a family with arm_cheaply(): measures the kernel's time in commit(), in ns, for a
-	 * site that was armed by arm().
+	 * Of a family with arm_cheaply(): measures the kernel's time in commit() for a
+	 * site that was left to arm(), in ns.
 	 */
 	u64 (*measure_enabling)(void);
 	/* After a group of calls of arm() or turn(): the part done for all at once; or NULL. */

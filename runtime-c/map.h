@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Arrays and aggregates: one table for each spile_map of the script. All memory is allocated at
- * load (map_init.c). map.c finds, creates and deletes elements, stats.c feeds and reads
- * aggregates, counts.c has numbers that are only added to, iterate.c walks and sorts,
- * kept_text.c stores long strings. These five files compile in user space too, where
- * tests/maps.c provides contexts and memory.
+ * Arrays and aggregates: one table for each spile_map of the script. All memory
+ * is made at load (map_init.c); map.c finds, makes and deletes elements, stats.c
+ * feeds and reads aggregates, counts.c counts, iterate.c walks and sorts, kept_text.c has
+ * long texts. These five compile in user space too, where tests/maps.c has its own contexts
+ * and memory.
  *
  * A table of numbers or strings is protected by its global's lock. A striped table is protected
  * by the lock of the stripe to which the element's hash belongs, or by the global's lock for all

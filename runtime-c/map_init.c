@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory of arrays and aggregates: all of it is allocated when the module is loaded. */
+/*
+ * Memory of arrays and aggregates: all of it is made when the module is loaded.
+ */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>

@@ -349,8 +349,8 @@ static u32 affordable_size(u32 wanted)
 }
 
 /*
- * Charged to the loader's cgroup. The allocation fails if the cgroup or the machine does not
- * have the memory; no process is killed for it.
+ * On the account of the loader's cgroup. What that, or the machine, does not have
+ * is refused: no process is ended for it.
  */
 static char *ring_memory(unsigned long bytes)
 {

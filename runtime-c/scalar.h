@@ -6,7 +6,7 @@
 #ifndef SPILE_SCALAR_H
 #define SPILE_SCALAR_H
 
-/* Stores their offsets for the script's code. Called at load, after spile_maps_init(). */
+/* Tells the script's code where they are. At load, after spile_maps_init(). */
 void spile_scalars_init(void);
 
 #endif
