@@ -16,7 +16,7 @@
 struct order {
 	const struct spile_table *table;
 	const __u64 *buckets;	/* of a histogram: elements are bucket numbers */
-	int sort;		/* number of the key, or SPILE_SORT_VALUE; buckets are sorted by their counts */
+	int sort;		/* number of the key, or SPILE_SORT_VALUE; buckets: by counts */
 	bool text;		/* the compared values are strings */
 	bool descending;
 };
