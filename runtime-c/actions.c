@@ -2,18 +2,16 @@
 /*
  * Ends a run that does too much, or takes too long.
  *
- * A handler charges its statements wherever it may pass again: at the head of a loop,
- * and in a function. Work that grows with the data (listing, sorting and deleting
- * elements, adding up CPUs, searching text) is charged in steps (script.h). A run has
- * MAXACTION statements, but gets them in portions of AT_ONCE: to get more it calls
- * this, where the clock is checked too. So a run that does little pays nothing for
- * that.
+ * A handler charges its statements at each place that it may reach repeatedly: at the head of a
+ * loop, and in a function. Work that grows with the data (listing, sorting and deleting
+ * elements, adding up CPUs, searching text) is charged in steps (script.h). A run has MAXACTION
+ * statements, but gets them in portions of AT_ONCE: to get more it calls this file, which checks
+ * the clock too. So a short run pays nothing for that.
  *
- * Between two checks of the clock there are 256 statements with their steps, which are
- * 5 sorts of 2048 elements, and whatever follows the last charge in the script. So the
- * longest run takes STP_OVERLOAD_THRESHOLD, 500000000 cycles unless it is set, and one
- * such interval. With the default of 10000 statements, a run that only sorts 2048
- * elements ends after 196 sorts (6.1).
+ * Between two checks of the clock there are 256 statements with their steps, which are 5 sorts
+ * of 2048 elements, and whatever follows the last charge in the script. So the longest run takes
+ * STP_OVERLOAD_THRESHOLD, 500000000 cycles unless it is set, and one such interval. With the
+ * default of 10000 statements, a run that only sorts 2048 elements ends after 196 sorts (6.1).
  */
 #include <linux/kernel.h>
 #include <linux/preempt.h>
@@ -26,7 +24,7 @@
 
 enum {
 	AT_ONCE = 256,
-	TIMES_AS_LONG = 64,	/* as others may a run take that lets others have their turn */
+	TIMES_AS_LONG = 64,	/* times the usual limit for a run that lets other tasks run */
 };
 
 int spile_actions_at_once __read_mostly;
@@ -34,7 +32,10 @@ u64 spile_begun __read_mostly;
 
 void spile_actions_init(void)
 {
-	/* The part of struct spile_context, which is too large for the stack. */
+	/*
+	 * The part of struct spile_context that is used here; the whole is too large for the
+	 * stack.
+	 */
 	union {
 		struct {
 			int actions;
@@ -58,7 +59,7 @@ void spile_actions_begin(struct spile_cpu *cpu)
 	cpu->asked = 0;
 }
 
-/* Nobody else runs a handler, and interrupts are on: begin, end and error probes. */
+/* True in begin, end and error probes: no other handler runs, and interrupts are on. */
 static bool may_reschedule(const struct spile_context *c)
 {
 #ifdef SPILE_HAVE_MIGRATE_DISABLE
@@ -84,9 +85,9 @@ static void reschedule(void)
 }
 
 /*
- * The time since the last look. One weighs at most 1/16 of the threshold, as a
- * sample does (guard.c): a hypervisor that took the CPU away in the middle of a run
- * must not look like a slow handler.
+ * Adds the time since the last check. One interval counts for at most 1/16 of the threshold, as
+ * a sample does (guard.c): a run during which a hypervisor took the CPU away must not look like
+ * a slow handler.
  */
 static bool is_late(struct spile_cpu *cpu, bool rests)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The statements that a run may do (MAXACTION), and the time that it may take.
- */
+/* Limits on the statements of a run (MAXACTION), and on its time. */
 #ifndef SPILE_ACTIONS_H
 #define SPILE_ACTIONS_H
 
@@ -11,11 +9,11 @@
 extern int spile_actions_at_once;
 extern u64 spile_begun;		/* spile_context.begun with those, at no location yet */
 
-/* Before the first run. */
+/* Called before the first run. */
 void spile_actions_init(void);
 
 /*
- * A run begins whose last one is not known to have ended by spile_run_ended(). By the
+ * A run begins, and the previous one may not have ended by spile_run_ended(). Called by the
  * owner of the context.
  */
 void spile_actions_begin(struct spile_cpu *cpu);

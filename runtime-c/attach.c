@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Address resolution. Neither kallsyms nor /proc is needed: the kernel's slide
- * shows in any exported symbol, a module keeps its symbols, and where it does not
- * kprobes resolve names in it.
+ * Address resolution. Neither kallsyms nor /proc is needed: the kernel's slide is computed from
+ * any exported symbol, and a module has its symbols in memory, or else kprobes resolve names in
+ * it.
  */
 #include <linux/percpu.h>
 #include <linux/smp.h>
@@ -37,7 +37,7 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(one->probe->symbol, two->probe->symbol);
 }
 
-/* Of several symbols of a name the first counts, as for kprobes. */
+/* If several symbols have the name, the first one is taken, as kprobes do. */
 static void place_those_at(const char *name, unsigned long address)
 {
 	unsigned int low = 0, high = wanted_count;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * From the addresses that the compiler knows to those of the running kernel.
- */
+/* Converts link-time addresses to those of the running kernel. */
 #ifndef SPILE_ATTACH_H
 #define SPILE_ATTACH_H
 

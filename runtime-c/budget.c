@@ -26,7 +26,7 @@
 
 enum {
 	MOST_MILLISECONDS = 60000,
-	LOOK_MILLISECONDS = 100,	/* whether the session was ended meanwhile */
+	LOOK_MILLISECONDS = 100,	/* interval of checks for the end of the session */
 	REFERENCE_TURNS = 256,
 	REFERENCE_INSTRUCTIONS = 1920,	/* of a turn (6.1, counted by qemu -icount) */
 	REFERENCE_PASSES = 5,		/* the fastest counts: others were interrupted */
@@ -52,7 +52,7 @@ u32 spile_budget_instruction_time(void)
 		       U32_MAX);
 }
 
-/* Arms everything, for hits to be counted. Under spile_session.lock. */
+/* Arms everything, so that hits are counted. Under spile_session.lock. */
 static int begin_measuring(void)
 {
 	int error;
@@ -72,8 +72,8 @@ static int begin_measuring(void)
 }
 
 /*
- * Sleeps without spile_session.lock, so that others can look, stop the session and
- * load modules meanwhile. Returns the time of it in ns.
+ * Sleeps without spile_session.lock, so that other tasks can query or stop the session and load
+ * modules. Returns the time slept in ns.
  */
 static u64 wait_for_hits(unsigned int milliseconds)
 {
@@ -123,9 +123,7 @@ int spile_budget_sample(const struct spile_sampling *sample)
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
 
-		/*
-		 * What a timer or a file is for, and the verdict over a packet, cannot be left out.
-		 */
+		/* Timers, files and the verdicts over packets need every hit. */
 		if (site->sampled || !site->family || !site->family->may_be_sampled)
 			continue;
 		site->sampled = true;
@@ -157,7 +155,7 @@ bool spile_budget_skips(const struct spile_site *site)
 	struct spile_counts *counts = spile_counts_of(spile_this_cpu(), site);
 	u32 left;
 
-	/* Else it is counted as stopped, where it would run. */
+	/* Otherwise the hit is counted as stopped, where the handler would run. */
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
 		return false;
 	/* An interrupt between the two may use the same value; the totals stay exact. */

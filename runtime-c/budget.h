@@ -18,8 +18,8 @@ struct spile_site;
 int spile_budget_measure(struct spile_measure *measure);
 
 /*
- * From the start on the handler runs for one in this many hits. Process context, under
- * spile_session.lock, before the session starts.
+ * Once the session has started, the handler runs for one in this many hits. Process context,
+ * under spile_session.lock, before the session starts.
  */
 int spile_budget_sample(const struct spile_sampling *sample);
 
@@ -33,8 +33,8 @@ void spile_budget_forget(void);
 bool spile_budget_skips(const struct spile_site *site);
 
 /*
- * Picoseconds for an instruction of code like a handler's: calls, branches, bytes that
- * go from here to there. Measures it.
+ * Measures the time of an instruction, in picoseconds, of code like a handler's: calls,
+ * branches, copied bytes.
  */
 u32 spile_budget_instruction_time(void);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A GNU build-id note (elf(5), NT_GNU_BUILD_ID): name size 4, id size, type 3,
- * "GNU\0", id. Linkers align it to 4 bytes. Sections are not known in memory,
- * so it is found by its first 16 bytes; other data that looks like it can only
- * be taken for another build, never for the right one.
+ * A GNU build-id note (elf(5), NT_GNU_BUILD_ID): name size 4, id size, type 3, "GNU\0", id.
+ * Linkers align it to 4 bytes. There is no section table in memory, so the note is found by its
+ * first 16 bytes. Other data that looks like a note can only be taken for another build, never
+ * for the right one.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Build-ids in memory against those that the script was compiled with. */
+/* Compares build-ids in memory with those that the script was compiled for. */
 #ifndef SPILE_BUILD_ID_H
 #define SPILE_BUILD_ID_H
 

@@ -97,7 +97,10 @@ static unsigned int copy_comm(const struct task_struct *task, char *out)
 	static const u64 ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
 	u64 first, second, end;
 
-	/* Not a macro on every kernel; and the lowest byte must be the first. */
+	/*
+	 * TASK_COMM_LEN is not a macro on every kernel, and the first byte must be the lowest
+	 * one.
+	 */
 	if (TASK_COMM_LEN != 2 * sizeof(u64) || !IS_ENABLED(CONFIG_X86_64))
 		return spile_string_copy(out, (struct spile_string){
 			task->comm, strnlen(task->comm, TASK_COMM_LEN - 1)
@@ -107,7 +110,7 @@ static unsigned int copy_comm(const struct task_struct *task, char *out)
 	second &= ~0ull >> 8;
 	memcpy(out, &first, sizeof(first));
 	memcpy(out + sizeof(first), &second, sizeof(second));
-	/* The lowest top bit left is the first NUL's; one above it may be wrong. */
+	/* The lowest set bit belongs to the first NUL; higher ones may be wrong. */
 	end = (first - ones) & ~first & tops;
 	if (end)
 		return __builtin_ctzll(end) / 8;
@@ -215,7 +218,7 @@ spile_long spile_fn___user_words(struct spile_context *c, spile_long address, sp
 		unsigned long bytes = CHUNK - (at & (CHUNK - 1));
 		unsigned long i;
 
-		/* Of an address that is not aligned, the last number may lie in two pieces. */
+		/* If the address is not aligned, the last number may lie in two pieces. */
 		if (bytes % size)
 			bytes = size;
 		if (spile_memory_read(chunk, at, bytes, true))
@@ -384,7 +387,10 @@ spile_long spile_fn_pid2task(struct spile_context *c, spile_long pid)
 	return (unsigned long)task;
 }
 
-/* One generator for each CPU (xorshift64, Marsaglia), seeded by the clock: nothing secret. */
+/*
+ * One generator for each CPU (xorshift64, Marsaglia), seeded by the clock: not suitable for
+ * secrets.
+ */
 spile_long spile_fn_randint(struct spile_context *c, spile_long limit)
 {
 	u64 *state = &spile_cpu_of(c)->random_state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Builtins that print messages or end something. */
+/* Builtins that print messages, and those that end a handler, the session or more. */
 #include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/kern_levels.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Builtins that read kernel and user memory, and guru mode's that write it.
- */
+/* Builtins that read kernel and user memory, and those of guru mode that write it. */
 #include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -210,7 +208,7 @@ unsigned int spile_fn_user_string_n_quoted2(struct spile_context *c, spile_long 
 	return string_quoted(c, address, in, out_bytes, true, out);
 }
 
-/* Numbers. Types as C's on the machine: char is signed, the rest too, pointers are not. */
+/* Numbers. Types are those of C on this machine: all are signed, char included, except pointers. */
 
 static spile_ulong read_number(struct spile_context *c, spile_long address, unsigned int size,
 			       bool user, const char *type)
@@ -330,7 +328,7 @@ static void write_user_bytes(struct spile_context *c, spile_long address, const 
 		write(c, address, value.text, bytes_at_most(value, most), "string"); \
 	}
 
-/* Of the string with its NUL. */
+/* Bytes of the string with its NUL, or of a part of it. */
 static unsigned int bytes_at_most(struct spile_string value, spile_long most)
 {
 	unsigned int bytes = value.length + 1;

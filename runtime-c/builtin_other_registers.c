@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builtins with which library scripts look at other registers than the hit's own: those of a
- * system call, whose function gets a struct pt_regs, and saved ones. What is set holds until
+ * Builtins by which library scripts look at registers other than those of the hit: those of a
+ * system call, whose function gets a struct pt_regs, and saved ones. The setting is valid until
  * the run ends.
  */
 #include <linux/kernel.h>
@@ -32,7 +32,7 @@ spile_long spile_fn___get_uregs(struct spile_context *c)
 	return current->mm ? (unsigned long)task_pt_regs(current) : 0;
 }
 
-/* A copy: the memory that the script names may change, or go. */
+/* Copies the registers, because the memory that the script names may change or be freed. */
 static void other_registers(struct spile_context *c, spile_long from, bool user)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
@@ -51,7 +51,7 @@ static void other_registers(struct spile_context *c, spile_long from, bool user)
 				user ? "user" : "kernel");
 		return;
 	}
-	/* A stack that was walked in this run was another one's. */
+	/* A stack that this run has already walked belongs to the old registers. */
 	c->stale |= SPILE_STALE_RUN;
 	cpu->stack_kind = SPILE_STACK_NONE;
 	cpu->other.regs = regs;

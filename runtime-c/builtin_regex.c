@@ -19,7 +19,7 @@ int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *
 	match->groups = 0;
 	if (!spile_regex_find(regex, s, match->registers, match->ends))
 		return 0;
-	/* A copy: the string may change before matched() is called. */
+	/* A copy, because the string may change before matched() is called. */
 	begin = match->ends[0];
 	spile_string_copy(match->text,
 			  (struct spile_string){ s.text + begin, match->ends[1] - begin });

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Builtins about the probed registers: by name, as a function's arguments, whole.
- */
+/* Builtins about the probed registers: one by name, a function's arguments, all of them. */
 #include <linux/kernel.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
@@ -195,8 +193,8 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 }
 
 /*
- * The probed code continues with the registers as they are then; stacks of other
- * programs are not changed.
+ * The probed code continues with the changed register. Arguments on the stacks of programs are
+ * not changed.
  */
 void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_long value)
 {
@@ -280,7 +278,7 @@ spile_long spile_fn_stack_size(struct spile_context *c)
 	return THREAD_SIZE;
 }
 
-/* Of the current task's stack: 0 while the handler runs on an interrupt's. */
+/* Bytes used of the current task's stack; 0 while the handler runs on an interrupt's stack. */
 spile_long spile_fn_stack_used(struct spile_context *c)
 {
 	const struct pt_regs *regs = spile_registers(c);

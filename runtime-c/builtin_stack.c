@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builtins about stacks and symbols. Names are from the running kernel's kallsyms,
- * which can be searched in any context. Stacks that are printed are records of addresses,
- * which the loader resolves. Those of user space: builtin_user_stack.c.
+ * Builtins about stacks and symbols. Names are from the running kernel's kallsyms, which can be
+ * searched in any context. Stacks that are printed are records of addresses, which the loader
+ * resolves. User stacks are in builtin_user_stack.c.
  */
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -25,7 +25,7 @@
 /* Charges for unwinding a stack, and for a lookup in kallsyms. */
 enum { WALK_STEPS = 512, NAME_STEPS = 256 };
 
-/* As spile_symbol_text(). */
+/* As spile_symbol_text(), charged. */
 static const char *describe(struct spile_context *c, unsigned long address)
 {
 	char *text = spile_cpu_of(c)->symbol;
@@ -93,10 +93,10 @@ spile_long spile_fn___value_unknown_at_caller(struct spile_context *c)
 	return 0;
 }
 
-/* Between an address and the number of its code (past_code.h). */
+/* Separates an address from the number of its code (past_code.h). */
 enum { NUMBER_MARK = '@' };
 
-/* What follows an address in a string: nothing for most. Says how long it is. */
+/* Writes the number of the address's code, which most addresses do not have. Returns the length. */
 static unsigned int number_text(unsigned long address, char *text, size_t size)
 {
 	u64 number = spile_code_number(address);
@@ -104,7 +104,7 @@ static unsigned int number_text(unsigned long address, char *text, size_t size)
 	return number ? scnprintf(text, size, "%c%llu", NUMBER_MARK, number) : 0;
 }
 
-/* In hex with blanks between them. Whole ones only. */
+/* Writes addresses in hex, separated by blanks. Only whole ones are written. */
 static unsigned int put_frames(struct spile_context *c, const unsigned long *frames,
 			       unsigned int count, char *out)
 {
@@ -148,7 +148,7 @@ unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long firs
 	return put_frames(c, frames, count, out);
 }
 
-/* A memory part. */
+/* Writes a memory part of a record. */
 static char *put_addresses(char *at, const unsigned long *frames, unsigned int count)
 {
 	return spile_put_string(at, (struct spile_string){ (const char *)frames,
@@ -260,7 +260,7 @@ unsigned int spile_stored_part(struct spile_string addresses)
 	return SPILE_STRING_PART(count_addresses(addresses) * 16);
 }
 
-/* A memory part: `count` addresses, as many as there are; timed: each with its time. */
+/* Writes a memory part of `count` addresses; timed: each with its time. */
 static char *put_stored(char *at, struct spile_string addresses, unsigned int count, bool timed)
 {
 	u32 bytes = count * (timed ? 16 : 8);

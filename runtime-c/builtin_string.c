@@ -86,7 +86,7 @@ spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile
 
 	if (base < 0 || base == 1 || base > 36)
 		return 0;
-	/* The NUL at the end is not a digit. */
+	/* Reading the NUL at the end is fine: it is not a digit. */
 	if ((base == 0 || base == 16) && s.length > at + 2 && s.text[at] == '0' &&
 	    (s.text[at + 1] | 0x20) == 'x' && string_digit(s.text[at + 2]) < 16) {
 		base = 16;
@@ -155,14 +155,14 @@ unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 		cpu->token_at = 0;
 		c->stale |= SPILE_STALE_RUN;
 	}
-	/* A run begins with an end of 0, wherever the last one was. */
+	/* token_end is 0 at the beginning of a run; token_at may be left from an earlier one. */
 	left = cpu->token_at < cpu->token_end ? cpu->token_end - cpu->token_at : 0;
 	/* Each byte may be compared with all delimiters. */
 	if (!spile_charge_steps(c, (1 + delimiters.length / 8) * (spile_ulong)left / 8)) {
 		out[0] = 0;
 		return 0;
 	}
-	/* Delimiters in a row make no empty tokens. */
+	/* There are no empty tokens between delimiters. */
 	while (cpu->token_at < cpu->token_end &&
 	       memchr(delimiters.text, cpu->tokens[cpu->token_at], delimiters.length))
 		cpu->token_at++;
@@ -171,7 +171,7 @@ unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 	       !memchr(delimiters.text, cpu->tokens[cpu->token_at], delimiters.length))
 		cpu->token_at++;
 	end = cpu->token_at;
-	/* Skips its delimiter: the next call may use others. */
+	/* Skips the delimiter, because the next call may use others. */
 	if (cpu->token_at < cpu->token_end)
 		cpu->token_at++;
 	return spile_string_copy(out, (struct spile_string){ cpu->tokens + start, end - start });

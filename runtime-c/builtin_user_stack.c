@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builtins for stacks and symbols of user space. The module has no names: the loader has
- * them, from the files. What is printed is a record of frames, each with its file and its
- * place there, so that they are named whether or not the process is still there.
+ * Builtins for stacks and symbols of user space. The names are not in the module; the loader
+ * reads them from the files. A printed stack is a record of frames, each with its file and its
+ * offset there, so the loader can name them even if the process has ended.
  *
- * A stack as a value has the same: "0xADDRESS@FILE+OFFSET ...", FILE in decimal, OFFSET in
- * hex; for code of no file "0xADDRESS@0+PROCESS".
+ * A stack as a value has the same data: "0xADDRESS@FILE+OFFSET ...", FILE in decimal, OFFSET in
+ * hex; "0xADDRESS@0+PROCESS" for code without a file.
  */
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -86,7 +86,7 @@ unsigned int spile_fn___user_stack_addresses(struct spile_context *c, spile_long
 	unsigned int length = 0, i;
 	char place[40];
 
-	/* Whole ones only. */
+	/* Only whole frames are written. */
 	for (i = 0; i < count; i++) {
 		unsigned int bytes = spile_hex_bytes(frames[i].address), blank = length > 0;
 		unsigned int more = place_text(frames[i].place, place, sizeof(place));
@@ -105,7 +105,7 @@ unsigned int spile_fn___user_stack_addresses(struct spile_context *c, spile_long
 	return length;
 }
 
-/* A memory part. */
+/* Writes a memory part of a record. */
 static char *put_user_frames(char *at, const struct spile_user_frame *frames, unsigned int count)
 {
 	return spile_put_string(at, (struct spile_string){ (const char *)frames,
@@ -181,7 +181,7 @@ void spile_fn___print_user_stack_from(struct spile_context *c, spile_long pc, sp
 	print_frames(c, flags, frames, count);
 }
 
-/* A number in that base; false: there is none. */
+/* Reads a number in that base; false if there is none. */
 static bool take_digits(struct spile_string *rest, unsigned int base, u64 *value)
 {
 	unsigned int i;
@@ -309,7 +309,7 @@ unsigned int spile_fn_fold_ustack(struct spile_context *c, struct spile_string a
 	return spile_text_end(&text);
 }
 
-/* Printed, these are names: spile_put_user_frame(). As values: */
+/* If they are printed, the loader names them (spile_put_user_frame()). As values: */
 static unsigned int return_hex(spile_long address, char *out)
 {
 	return scnprintf(out, spile_script.string_bytes, "0x%llx", address);

@@ -49,8 +49,8 @@ spile_long spile_fn_pid2task(struct spile_context *c, spile_long pid);
 spile_long spile_fn_randint(struct spile_context *c, spile_long limit);	/* 0 to limit - 1 */
 
 /*
- * builtin_registers.c: of the probed code. Errors where there are no registers, but
- * addr and uaddr: 0.
+ * builtin_registers.c: registers of the probed code. An error if there are none, except addr and
+ * uaddr, which return 0.
  */
 spile_long spile_fn___task_regs(struct spile_context *c);
 /* addresses of a struct pt_regs; 0: the hit was not there */
@@ -179,7 +179,7 @@ spile_long spile_fn_ktime_get_ns(struct spile_context *c);	/* CLOCK_MONOTONIC */
 spile_long spile_fn_get_cycles(struct spile_context *c);
 spile_long spile_fn_jiffies(struct spile_context *c);
 spile_long spile_fn_HZ(struct spile_context *c);
-/* this CPU's clock, whichever is named */
+/* this CPU's clock, whatever the argument */
 spile_long spile_fn_cpu_clock_ns(struct spile_context *c, spile_long cpu);
 spile_long spile_fn_cpu_clock_us(struct spile_context *c, spile_long cpu);
 spile_long spile_fn_cpu_clock_ms(struct spile_context *c, spile_long cpu);
@@ -239,7 +239,7 @@ unsigned int spile_fn_user_buffer_quoted(struct spile_context *c, spile_long add
 					 spile_long out_bytes, char *out);
 unsigned int spile_fn_user_buffer_quoted_error(struct spile_context *c, spile_long address,
 					       spile_long in, spile_long out_bytes, char *out);
-/* Into the current process; an error where it cannot be written. */
+/* Writes to the current process; an error if the address cannot be written. */
 void spile_fn_set_user_char(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_user_short(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_user_int(struct spile_context *c, spile_long address, spile_long value);
@@ -273,7 +273,7 @@ void spile_fn_set_kernel_pointer(struct spile_context *c, spile_long address, sp
 /* with its NUL */
 void spile_fn_set_kernel_string(struct spile_context *c, spile_long address,
 				struct spile_string value);
-/* at most `most` bytes, no NUL when cut */
+/* at most `most` bytes, no NUL if truncated */
 void spile_fn_set_kernel_string_n(struct spile_context *c, spile_long address, spile_long most,
 				  struct spile_string value);
 
@@ -283,7 +283,7 @@ void spile_fn_warn(struct spile_context *c, struct spile_string text);
 void spile_fn_error(struct spile_context *c, struct spile_string text);
 void spile_fn_exit(struct spile_context *c);
 void spile_fn_abort(struct spile_context *c);
-/* guru; level 0..7 */
+/* guru; level 0 to 7 */
 void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_string text);
 void spile_fn_system(struct spile_context *c, struct spile_string command);
 
@@ -313,7 +313,7 @@ unsigned int spile_fn_str_replace(struct spile_context *c, struct spile_string s
 				  struct spile_string old, struct spile_string new_text, char *out);
 unsigned int spile_fn_string_quoted(struct spile_context *c, struct spile_string s, char *out);
 unsigned int spile_fn_text_str(struct spile_context *c, struct spile_string s, char *out);
-/* At most `most` bytes, 0: as many as a string has. */
+/* At most `most` bytes; 0: as long as a string can be. */
 unsigned int spile_fn_text_strn(struct spile_context *c, struct spile_string s, spile_long most,
 				spile_long quoted, char *out);
 /*
@@ -325,7 +325,7 @@ unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 unsigned int spile_fn_tokenize_next(struct spile_context *c, struct spile_string delimiters,
 				    char *out);
 
-/* The low 2, 4 or 8 bytes as they lie in memory in an order of bytes: zero-extended. */
+/* The low 2, 4 or 8 bytes in big-endian or little-endian order, zero-extended. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define SPILE_BIG_ENDIAN(bits, x) __builtin_bswap##bits(x)
 #define SPILE_LITTLE_ENDIAN(bits, x) (x)

@@ -19,7 +19,7 @@
 static void turn_all(struct work_struct *unused);
 static DECLARE_DELAYED_WORK(turning, turn_all);
 
-/* A handler may be anywhere, where a work item cannot be queued. */
+/* Handlers run in contexts in which a work item cannot be queued. */
 static void begin_turning(struct irq_work *unused)
 {
 	schedule_delayed_work(&turning, 0);
@@ -82,7 +82,7 @@ static enum verdict evaluate_in_task(const struct spile_site *site)
 	unsigned long flags;
 	enum verdict verdict;
 
-	/* What interrupts us would find the locks held. */
+	/* A handler that interrupts this code would find the locks held. */
 	local_irq_save(flags);
 	spile_actions_begin(cpu);
 	verdict = evaluate(cpu, site->probe);
@@ -97,7 +97,7 @@ static void turn(struct spile_site *site, bool off)
 {
 	if (site->off == off)
 		return;
-	/* Before: a handler that changes the condition meanwhile asks again. */
+	/* Stored first: a handler that changes the condition from now on requests another turn. */
 	WRITE_ONCE(site->off, off);
 	site->family->turn(site, !off);
 }

@@ -10,15 +10,15 @@
 struct spile_cpu;
 
 /*
- * A handler that may have changed the variables of conditions has ended, its locks are
- * released and its context is still owned: probes are soon turned on or off
- * accordingly. Any context. Bounded by the number of conditions.
+ * Called when a handler that may have changed variables of conditions has ended: its locks are
+ * released and its context is still owned. Probes are turned on or off soon after. Any context.
+ * Bounded by the number of conditions.
  */
 void spile_conditions_look(struct spile_cpu *cpu);
 
 /*
- * The site has just been armed: it is turned off if its condition does not hold.
- * Under spile_session.lock.
+ * Turns off a site that has just been armed, if its condition does not hold. Under
+ * spile_session.lock.
  */
 void spile_condition_apply(struct spile_site *site);
 

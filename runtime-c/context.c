@@ -60,7 +60,10 @@ struct spile_cpu *spile_context_claim(void)
 		usleep_range(100, 1000);
 	}
 	WRITE_ONCE(cpu->context.busy, 1);
-	/* Compiler only: the claim before the use; pairs with spile_run() in an interrupt here. */
+	/*
+	 * Compiler only: the claim comes before the use; pairs with spile_run() in an interrupt
+	 * on this CPU.
+	 */
 	barrier();
 	cpu->context.probe = NULL;
 	cpu->context.error = SPILE_OK;
@@ -69,7 +72,7 @@ struct spile_cpu *spile_context_claim(void)
 
 void spile_context_release(struct spile_cpu *cpu)
 {
-	/* Compiler only: the use before it is given back; pairs with spile_run() as above. */
+	/* Compiler only: the use comes before the release; pairs with spile_run() as above. */
 	barrier();
 	WRITE_ONCE(cpu->context.busy, 0);
 	preempt_enable();
@@ -82,14 +85,14 @@ void spile_context_wait(void)
 }
 
 /*
- * The next part of a CPU's memory, which ends at *at: where it begins. SIZE_MAX in *at:
- * more than there can be.
+ * Adds a part to a CPU's memory, of which *at bytes are used, and returns its offset. *at
+ * becomes SIZE_MAX on overflow.
  */
 static size_t take(size_t *at, size_t number, size_t bytes)
 {
 	size_t begin = *at;
 
-	/* size_mul() is younger than 5.10; array_size() saturates as it does. */
+	/* 5.10 has no size_mul(); array_size() saturates in the same way. */
 	if (check_add_overflow(begin, array_size(number, bytes), at) || *at > SIZE_MAX - 63)
 		*at = SIZE_MAX;
 	else
@@ -148,7 +151,7 @@ int spile_context_init(void)
 	size_t bytes = layout(NULL);
 	int i;
 
-	/* What foreach sorts has 4 bytes for each element of its array here. */
+	/* This includes 4 bytes for each element that foreach sorts. */
 	if (!spile_session_affords("handlers", 0, bytes))
 		return -ENOMEM;
 	for_each_possible_cpu(i) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Per-CPU contexts. To run a handler one must own this CPU's context; the owner may use
- * everything in it (ring, frame, scratch, counters) without further protection, even in
- * NMI: whatever interrupts the owner on its CPU finds the context taken, is counted as
- * nested and does not run.
+ * everything in it (ring, frame, scratch, counters) without further protection, even in NMI: a
+ * handler that interrupts the owner on its CPU finds the context taken, is counted as nested and
+ * does not run.
  *
  * There is one for every possible CPU, so a CPU that comes up later has one.
  */
@@ -25,7 +25,7 @@
 enum {
 	SPILE_OVERLOAD_SAMPLE = 16,	/* one in this many runs is timed; a power of two */
 	SPILE_MESSAGE_MAX = 256,	/* bytes of an error message at least, NUL included */
-	SPILE_CALLS_REPORTED = 32,	/* the innermost calls that an error came out of */
+	SPILE_CALLS_REPORTED = 32,	/* maximum calls listed with an error, innermost first */
 };
 
 /*
@@ -42,15 +42,15 @@ struct spile_counts {
 	local_t filtered;
 	local_t lost;			/* records */
 	local_t sampled;		/* turned away by sampling */
-	u32 left;			/* hits to be turned away by it before the next runs */
-	/* Of the runs that were timed; by the owner of the context. */
+	u32 left;			/* hits to be turned away by sampling before the next run */
+	/* Totals of the timed runs, written by the owner of the context. */
 	u64 timed;
 	u64 cycles;
 	u64 least_cycles;
 	u64 most_cycles;
 };
 
-/* Registers that the script has put in place of the hit's, until the run ends. */
+/* Registers that the script has set to replace those of the hit until the run ends. */
 struct spile_other_registers {
 	struct pt_regs regs;		/* __set_kregs(), __set_uregs() */
 	unsigned long arguments[6];	/* of a system call: __set_syscall_pt_regs() */
@@ -61,12 +61,12 @@ struct spile_other_registers {
 struct spile_cpu {
 	struct spile_context context;	/* handlers get this one; spile_cpu_of() leads back */
 
-	/* Set up before the first handler runs, constant then. */
+	/* Set before the first handler runs, then constant. */
 	struct spile_counts *counts;	/* by probe index */
 	char *frame;
 	char *scratch;			/* spile_script.scratch_bytes */
 	char *message;			/* spile_message_bytes() */
-	/* spile_script.string_bytes; what tokenize() has still to split */
+	/* spile_script.string_bytes; the text that tokenize() splits */
 	char *tokens;
 	unsigned long *stack;		/* spile_script.stack_frames of them */
 	struct spile_user_frame *user_stack;	/* as many; none if the script takes none */
@@ -78,11 +78,11 @@ struct spile_cpu {
 	/* shared with the loader, which may write anything into it; 0 before SPILE_SETUP */
 	struct spile_ring_header *ring;
 
-	/* Owner of the context. */
+	/* Used by the owner of the context. */
 	spile_ulong detail;		/* of context.error */
-	/* that it has come out of; -1: of none, and the next one is the error's own place */
+	/* calls that the error has left; -1: none, and the next one is the place of the error */
 	int calls;
-	u32 called_from[SPILE_CALLS_REPORTED];	/* where those are */
+	u32 called_from[SPILE_CALLS_REPORTED];	/* locations of these calls */
 	struct spile_match match;
 	/* builtin_other_registers.c */
 	struct spile_other_registers other;
@@ -93,16 +93,16 @@ struct spile_cpu {
 	unsigned int stack_count;
 	u64 stacks_deep;		/* had more than spile_script.stack_frames */
 	u64 stacks_cut;			/* as text longer than string_bytes */
-	/* procfs.c: of the file that a handler is run for, else 0 */
+	/* procfs.c: the file for which a handler runs, else NULL */
 	struct spile_procfs *procfs;
 	/* run-time minus link-time addresses of the program that the probe is in */
 	unsigned long program_slide;
-	/* what could not be read last of the process's memory; 0: all could (fault_in.c) */
+	/* the last address of the process that could not be read; 0: none (fault_in.c) */
 	unsigned long user_fault;
 	unsigned long user_fault_bytes;
 	u64 random_state;		/* randint(); 0: not seeded */
-	u64 moment;			/* map.h: of the element of a striped array made last */
-	/* actions.c: of a run that has used up its initial allowance. */
+	u64 moment;			/* map.h: of the last element created in a striped array */
+	/* actions.c: state of a run that has used up its initial statements. */
 	int asked;			/* it has */
 	unsigned int actions_left;	/* beyond context.actions */
 	u64 run_cycles;			/* it has taken, from the first time on that it asked */
@@ -119,9 +119,9 @@ struct spile_cpu {
 	/* Waking the reader (ring.c); read and written in interrupts and by poll() too. */
 	struct irq_work wake;
 	struct hrtimer wake_timer;
-	/* 0: a wake-up is on its way, the reader may sleep until then */
+	/* 0: a wake-up is under way; the reader may sleep until it comes */
 	int ready;
-	int urgent;			/* that one must not wait for its time */
+	int urgent;			/* that wake-up must not be delayed */
 
 	struct spile_raised raised;	/* raise.c */
 
@@ -132,7 +132,7 @@ struct spile_cpu {
 };
 
 /*
- * Where a CPU's counts, and its counters, are in its memory: the same for all, so that a
+ * Offset of the counts, and of the counters, in a CPU's memory: the same for all CPUs, so that a
  * hit need not load it.
  */
 #define SPILE_COUNTS_AT ALIGN(sizeof(struct spile_cpu), 64)
@@ -149,7 +149,7 @@ static inline size_t spile_counters_at(void)
  */
 DECLARE_PER_CPU(struct spile_cpu *, spile_cpus);
 
-/* Of the CPU that this runs on. Preemption off. */
+/* That of this CPU. Preemption is off. */
 static __always_inline struct spile_cpu *spile_this_cpu(void)
 {
 	return this_cpu_read(spile_cpus);
@@ -160,7 +160,7 @@ static inline struct spile_cpu *spile_cpu_of(struct spile_context *c)
 	return container_of(c, struct spile_cpu, context);
 }
 
-/* The probed registers; 0 where the probe has none to show, as a tracepoint. */
+/* The probed registers; NULL if the probe has none, as with a tracepoint. */
 static inline struct pt_regs *spile_registers(const struct spile_context *c)
 {
 	return SPILE_REGS_ARE_WORDS(c->probe->kind) ? NULL : (struct pt_regs *)c->regs;
@@ -180,7 +180,7 @@ struct spile_site;
  */
 bool spile_context_run(struct spile_site *site, enum spile_state state, unsigned long *regs);
 
-/* For the session's own records: process context. claim disables preemption. */
+/* For records of the session itself. Process context; spile_context_claim() disables preemption. */
 struct spile_cpu *spile_context_claim(void);
 void spile_context_release(struct spile_cpu *cpu);
 

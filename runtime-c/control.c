@@ -202,7 +202,7 @@ static long take_unwind(void __user *argument)
 	if (copy_from_user(&unwind, argument, sizeof(unwind)))
 		return -EFAULT;
 	error = spile_user_files_unwind(&unwind);
-	/* Its number is returned in any case. */
+	/* The file's number is returned in any case. */
 	return copy_to_user(argument, &unwind, sizeof(unwind)) ? -EFAULT : error;
 }
 
@@ -215,8 +215,8 @@ static long get_counters(void __user *argument)
 	if (counters.probe >= spile_script.probe_count)
 		return -ENOENT;
 	/*
-	 * The lock keeps sites from being armed or disarmed meanwhile. While many are,
-	 * which takes long, the counts that only the kernel has are left out.
+	 * The lock keeps sites from being armed or disarmed meanwhile. Arming many takes long;
+	 * meanwhile the counts that only the kernel has are left out.
 	 */
 	while (!mutex_trylock(&spile_session.lock)) {
 		if (READ_ONCE(spile_session.arming)) {
@@ -232,7 +232,7 @@ static long get_counters(void __user *argument)
 	return copy_to_user(argument, &counters, sizeof(counters)) ? -EFAULT : 0;
 }
 
-/* What does not need the device for oneself. */
+/* The requests that need no exclusive access to the device. */
 static long query_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
 	/*
@@ -298,7 +298,7 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 	}
 }
 
-/* What a loader without the module's file needs. */
+/* Returns the metadata, for a loader that does not have the module's file. */
 static ssize_t control_read(struct file *file, char __user *to, size_t bytes, loff_t *at)
 {
 	if (!spile_owner_permits())
@@ -357,7 +357,7 @@ int spile_control_init(void)
 {
 	int error;
 
-	/* The module's own name: a loader may have given it another than the script's. */
+	/* The module's name: a loader may have given it a name other than the script's. */
 	device.name = kasprintf(GFP_KERNEL, SPILE_DEVICE_PREFIX "%s", THIS_MODULE->name);
 	if (!device.name)
 		return -ENOMEM;

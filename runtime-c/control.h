@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The control device: abi.h has its whole story. */
+/* The control device, which abi.h describes. */
 #ifndef SPILE_CONTROL_H
 #define SPILE_CONTROL_H
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Arrays of numbers that are only added to: counted on each CPU, merged where they are
- * read.
+ * Arrays of numbers that are only added to: each CPU counts its own share; the shares are merged
+ * when they are read.
  *
- * Any context, NMI included. Adding is bounded by the search for the element, merging by
- * the number of CPUs.
+ * Any context, NMI included. Adding is bounded by the search for the element, merging by the
+ * number of CPUs.
  */
 #include "counts.h"
 #include "map_find.h"
 
-/* The element was another's, or its shares were merged, when this CPU last added to it. */
+/* Since this CPU last added to it, the element has been reused or its shares have been merged. */
 static noinline void begin_share(struct spile_share *share, __u64 generation)
 {
 	share->value = 0;
@@ -58,7 +58,10 @@ void spile_map_count_text(struct spile_context *c, const struct spile_map *map,
 	spile_feed_text(c, map, text, delta, add_to_share, count_new);
 }
 
-/* All shares become void; the generation stays even, and grows as in make_element() of map.c. */
+/*
+ * Invalidates all shares by a new generation, which stays even and grows as in make_element() of
+ * map.c.
+ */
 static void forget_shares(struct spile_element *element)
 {
 	WRITE_ONCE(element->generation, element->generation + 2);

@@ -36,8 +36,8 @@ static void release_events(struct perf_event **events)
 }
 
 /*
- * Events on all CPUs that are there and have none. Without cpus_read_lock(), which making
- * one takes itself: a CPU that goes offline meanwhile is refused with ENODEV.
+ * Creates events on all online CPUs that have none. Called without cpus_read_lock(), which
+ * creating an event takes; for a CPU that goes offline meanwhile it fails with ENODEV.
  */
 static int create_events(struct spile_site *site, struct perf_event **events)
 {
@@ -62,7 +62,7 @@ static bool has_events(const struct spile_site *site)
 	return site->family && site->family->create_event && site->events;
 }
 
-/* Its hits there are missing from the account. */
+/* Reports that hits on this CPU are not counted. */
 static void report_missing(const struct spile_site *site, int error)
 {
 	if (READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING)
@@ -107,7 +107,10 @@ static void follow_cpus(struct work_struct *work)
 	mutex_unlock(&events_mutex);
 }
 
-/* Under the lock that making and releasing an event may take: a work item does that. */
+/*
+ * This runs under a lock that creating and releasing an event may take, so a work item does
+ * that.
+ */
 static int cpu_comes(unsigned int cpu)
 {
 	(void)cpu;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What embedded C calls (embedded.h).
- */
+/* Functions that embedded C calls (embedded.h). */
 #include <linux/kernel.h>
 #include <linux/uaccess.h>
 
@@ -33,7 +31,7 @@ void spile_embedded_print(struct spile_context *c, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Of a run on this CPU; outside of one there is nowhere to print. */
+/* Prints to the output of the run on this CPU; outside of a run it does nothing. */
 void spile_embedded_say(const char *format, ...)
 {
 	struct spile_cpu *cpu = spile_this_cpu();

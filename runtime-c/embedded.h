@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a script's own C (%{ ... %}) sees. Included first by embedded.c, which is compiled
- * with kernel headers, separately from the script's C.
+ * The interface for a script's own C (%{ ... %}). Included first by embedded.c, which is
+ * compiled with kernel headers, separately from the script's C.
  *
  * The generated code puts the text of each function into one of its own,
  *
  *   void SYMBOL(struct spile_context *CONTEXT, ARGUMENTS, RESULT)
  *
- * and defines STAP_ARG_x, STAP_RETVALUE (a long, or an array of MAXSTRINGLEN
- * chars) and STAP_RETURN(v) around it. `return` ends the function, as in
- * SystemTap; so do the macros here that fail.
+ * and defines STAP_ARG_x, STAP_RETVALUE (a long, or an array of MAXSTRINGLEN chars) and
+ * STAP_RETURN(v) around it. `return` ends the function, as in SystemTap; so do the macros here
+ * that fail.
  */
 #ifndef SPILE_EMBEDDED_H
 #define SPILE_EMBEDDED_H
@@ -239,7 +239,10 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 #define deref_string kderef_string
 #define deref_buffer kderef_buffer
 
-/* Where faults went before kread() and its like ended the function themselves. */
+/*
+ * Older embedded C has this label for faults; here kread() and the like end the function
+ * themselves.
+ */
 #define CATCH_DEREF_FAULT() do { } while (0)
 
 #ifndef strlcpy	/* gone from the kernel: "string: Remove strlcpy()", 6.8 */

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at function entries, called by ftrace without a kprobe in between. All
- * sites share two ftrace_ops, so that arming and disarming takes one change of the
- * kernel's text and one wait however many they are; a hit finds its sites by the
- * address in a hash table.
+ * Probes at function entries, called by ftrace without a kprobe in between. All sites share two
+ * ftrace_ops, so that arming and disarming takes one change of the kernel's text and one wait,
+ * however many sites there are. A hit finds its sites by their address in a hash table.
  *
- * One ops asks for all registers, the other only for those that hold arguments,
- * which costs a third of it. A function that has a site of the first kind is served
- * by that for all of its sites: with two ops at one function ftrace calls both by
- * way of a list.
+ * One ops asks for all registers; the other asks only for those that hold arguments, which costs
+ * a third as much. If one site of a function needs all registers, the first ops serves all sites
+ * of that function: with two ops at one function ftrace would call both through a list.
  */
 #include <linux/ftrace.h>
 #include <linux/hash.h>
@@ -133,7 +131,7 @@ static __always_inline void handle(unsigned long address, unsigned long *regs)
 		handle_behind(address, regs);
 		return;
 	}
-	/* As the loads in handle_all(). */
+	/* Ordered as the loads in handle_all(). */
 	alone = READ_ONCE(slot->alone);
 	if (!(alone & (ALONE_ADDS | ALONE_WHOLE | ALONE_OTHER)))
 		spile_run_simple((struct spile_site *)alone, regs);
@@ -163,7 +161,7 @@ static unsigned long alone_of(const struct spile_site *site)
 	}
 }
 
-/* After a change of its sites. */
+/* Updates slot.alone after a change of the slot's sites. */
 static void set_alone(struct slot *slot)
 {
 	/* Release: as in spile_entry_add(). */
@@ -238,17 +236,17 @@ bool spile_entry_may_be(const struct spile_site *site)
 }
 
 /*
- * For functions whose addresses are known in advance. At an entry there is a call, or a
- * nop while nothing traces it. If it is something else that looks the same, ftrace
- * refuses the address (spile_entry_commit()): it only patches its own places.
- * Registering a kprobe to find out would search all jump labels of the kernel each
+ * For functions whose addresses are known in advance. At an entry there is a call, or a nop
+ * while nothing traces it. ftrace refuses other instructions that look the same
+ * (spile_entry_commit()), because it only patches its own places. Registering a kprobe to find
+ * out would search all jump labels of the kernel each
  * time: 1.6 million instructions for each probe (6.1).
  */
 bool spile_entry_is_plain(struct spile_site *site)
 {
 	/*
-	 * endbr64, and what the kernel has put over those that nothing jumps to, before
-	 * and since 6.15.
+	 * endbr64, and what the kernel writes over the ones that are not targets of indirect
+	 * jumps, before and since 6.15.
 	 */
 	static const u8 landings[][4] = {
 		{ 0xf3, 0x0f, 0x1e, 0xfa }, { 0x66, 0x0f, 0x1f, 0x00 }, { 0x0f, 0x1f, 0x40, 0xd6 },
@@ -279,7 +277,7 @@ static struct slot *add_slot(unsigned long address)
 	if (slot && slot->first)
 		return slot;
 	if (slot) {
-		/* Its sites were turned off. */
+		/* All of its sites were turned off, so no ops serves it. */
 		slot->whole = false;
 		slot->pending = true;
 		return slot;
@@ -331,8 +329,8 @@ static bool serve(struct slot *slot)
 }
 
 /*
- * Of an ops that is not registered. Not ftrace_free_filter(): that leaves pointers to
- * what it frees.
+ * Clears the filter of an ops that is not registered. ftrace_free_filter() would leave pointers
+ * to freed memory.
  */
 static void forget_filter(int kind)
 {
@@ -341,7 +339,7 @@ static void forget_filter(int kind)
 	served[kind] = 0;
 }
 
-/* An ops without a filter would be called for every function: not before it has one. */
+/* Registers an ops that has a filter; without one it would be called for every function. */
 static int register_ops(int kind)
 {
 	unsigned int place;
@@ -373,10 +371,9 @@ enum {
 };
 
 /*
- * Moves the addresses that ftrace has to the front; returns their number. A filter is
- * refused as a whole for one address that ftrace does not have: halves, then, down to
- * that one. By a filter of its own, which is never longer than these: each change
- * copies all of it.
+ * Moves the addresses that ftrace serves to the front and returns their number. One unknown
+ * address makes ftrace refuse a whole filter, so the list is split in halves until that address
+ * is found. `sieve` has a filter of its own, which is short: each change copies all of it.
  */
 static unsigned int sift(unsigned long *addresses, unsigned int count)
 {
@@ -408,7 +405,7 @@ static unsigned int sift_all(unsigned long *addresses, unsigned int count)
 	return kept;
 }
 
-/* In steps, between which other tasks run and arming may be cancelled. */
+/* Adds the addresses in steps, between which other tasks run and arming may be cancelled. */
 static int serve_many(int kind, unsigned long *addresses, unsigned int count)
 {
 	unsigned int at, some, i;
@@ -507,7 +504,7 @@ void spile_entry_forget_refused(void)
 			leave_slot(&slots[place]);
 }
 
-/* The last address of a filter stays: an empty filter means all functions. */
+/* The last address stays in the filter, because an empty filter means all functions. */
 static void stop_serving(struct slot *slot)
 {
 	int kind = slot->whole;
@@ -550,8 +547,8 @@ static struct slot *slot_of(const struct spile_site *site)
 }
 
 /*
- * As stop_serving() of each site's slot that the ops serves, by one change of the
- * filter where the kernel can.
+ * As stop_serving() for the slot of each site that the ops serves, by one change of the filter
+ * if the kernel supports it.
  */
 static void stop_serving_many(int kind, struct spile_site *const *sites, unsigned int count)
 {

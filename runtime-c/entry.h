@@ -19,13 +19,10 @@ bool spile_entry_may_be(const struct spile_site *site);
  */
 bool spile_entry_is_plain(struct spile_site *site);
 
-/*
- * The site, of which ftrace calls at the address of its kprobe, is to be served; false:
- * it must be a kprobe.
- */
+/* Adds a site for which ftrace calls at the address of its kprobe; false: it must be a kprobe. */
 bool spile_entry_add(struct spile_site *site);
 
-/* The added site gets its hits no more, until it is added again. Some may be under way. */
+/* The added site gets no more hits until it is added again. Some may be under way. */
 void spile_entry_drop(struct spile_site *site);
 
 /*
@@ -36,10 +33,10 @@ int spile_entry_commit(void);
 bool spile_entry_refused(const struct spile_site *site);
 void spile_entry_forget_refused(void);
 
-/* Those of the sites that are served are so no more, and none of their handlers runs. */
+/* Stops serving those of the sites that are served. When it returns none of their handlers runs. */
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count);
 
-/* Of one that is served: whether with all registers. */
+/* Whether a served site gets all registers. */
 bool spile_entry_is_whole(const struct spile_site *site);
 
 int __must_check spile_entry_init(void);

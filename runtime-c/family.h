@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probe families: how the sites of one kind of probe are attached. Each is a
- * record in a file of its own, a line in SPILE_FAMILIES, and one in script.h, by which
- * a script holds the families of its probes (SPILE_USES()); site.c, condition.c,
- * budget.c and main.c go by the table and name none of them.
+ * Probe families: how the sites of one kind of probe are attached. Each is a record in a file of
+ * its own, a line in SPILE_FAMILIES, and a line in script.h, by which a script references the
+ * families of its probes (SPILE_USES()). site.c, condition.c, budget.c and main.c use the table
+ * and name no family.
  */
 #ifndef SPILE_FAMILY_H
 #define SPILE_FAMILY_H
@@ -31,7 +31,7 @@ struct perf_event;
 	family(kretprobe) \
 	family(kprobe)
 
-/* But for init() and exit(), called in process context under spile_session.lock. */
+/* Except for init() and exit(), these are called in process context under spile_session.lock. */
 struct spile_family {
 	enum spile_probe_kind kind;
 	const char *type;		/* what probe_type() returns */
@@ -77,8 +77,8 @@ struct spile_family {
 	 */
 	void (*missed)(const struct spile_site *site, struct spile_counters *counters);
 	/*
-	 * Of a family that uses perf events: that of a site on one CPU, or an error
-	 * pointer (cpu_events.c).
+	 * For a family that uses perf events: creates that of a site on one CPU; or returns an
+	 * error pointer (cpu_events.c).
 	 */
 	struct perf_event *(*create_event)(struct spile_site *site, int cpu);
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A handler reads memory that is there, and nothing else: it must not sleep. The task that
- * hits a probe in a program may, before its handler runs. So the memory that the handler is
- * going to read is read first, by code that does nothing else (spile_probe.ahead): if that
- * meets a page that is not there, the page is faulted in, and it starts again.
+ * A handler reads only resident memory, because it must not sleep. The task that hits a probe in
+ * a program may sleep before its handler runs. So the memory that the handler is going to read
+ * is read first, by code that does nothing else (spile_probe.ahead). If a page is not resident,
+ * it is faulted in, and that code starts again.
  */
 #include <linux/atomic.h>
 #include <linux/irqflags.h>
@@ -18,7 +18,7 @@
 
 enum { MOST_FAULTS = 32 };	/* pages for one hit */
 
-/* Runs it; the address that could not be read, or 0. */
+/* Runs spile_probe.ahead. Returns the address that could not be read, or 0. */
 static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct spile_context *c),
 				unsigned long slide, unsigned long *regs, char *entry,
 				unsigned long *bytes)
@@ -44,7 +44,7 @@ static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct sp
 		ahead(c);
 		fault = cpu->user_fault;
 		*bytes = cpu->user_fault_bytes;
-		/* As between runs. */
+		/* No error is set, as between runs. */
 		c->error = SPILE_OK;
 		c->filtered = 0;
 		c->stale = 0;

@@ -32,8 +32,8 @@ enum {
 };
 
 /*
- * Without the kernel's header for it, which 6.12 moved. Little endian, as all that is
- * compared here.
+ * The kernel's header for this was moved in 6.12. Little endian, as all data that is compared
+ * here.
  */
 static u32 word_at(const unsigned char *bytes)
 {
@@ -62,7 +62,7 @@ static unsigned int moved_word(const struct spile_fingerprint *code, const unsig
 	return 0;
 }
 
-/* pushfq after the template's other pushes: 5.10 the stack pointer, later a segment too. */
+/* pushfq, after the template's other pushes: the stack pointer in 5.10, later a segment too. */
 static bool is_detour(unsigned long address)
 {
 	static const unsigned char templates[][4] = { { 0x54, 0x9c }, { 0x6a, 0x18, 0x54, 0x9c } };
@@ -77,7 +77,7 @@ static unsigned int kprobe_there(const struct spile_fingerprint *code, const uns
 {
 	unsigned int back;
 
-	/* The instruction that was there may have begun with the same byte. */
+	/* The original instruction may have begun with the same byte. */
 	for (back = 0; back < JUMP_BYTES && back <= at; back++) {
 		unsigned int jump = at - back;
 

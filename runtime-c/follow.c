@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which processes a probe in a program is for: one, or those of the session. These are its
- * own (target()) and those that descend from it, kept as a bit for each process number; a
- * session without a process of its own is for all.
+ * The processes that a probe in a program is for: one, or those of the session. These are
+ * target() and its descendants, with a bit for each process id; without a target() probes are
+ * for all processes.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -57,7 +57,7 @@ bool spile_follows_mm(spile_long pid, struct mm_struct *mm)
 
 	if (!spile_follows_some(pid))
 		return true;
-	/* What a process with the same memory descends from, this one does too. */
+	/* Processes that share memory have the same ancestors. */
 	if (current->mm == mm && (!pid || spile_follows_current(pid)))
 		return spile_follows_current(pid);
 	rcu_read_lock();
@@ -81,7 +81,7 @@ static void handle_fork(void *data, struct task_struct *parent, struct task_stru
 		set_bit(child->tgid, followed);
 }
 
-/* Older kernels pass one argument, newer ones a second that is not looked at. */
+/* Older kernels pass one argument, newer ones a second, which is not used. */
 static void handle_process_exit(void *data, struct task_struct *task)
 {
 	if (!atomic_read(&task->signal->live))

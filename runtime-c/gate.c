@@ -33,8 +33,8 @@ static DEFINE_MUTEX(gate_lock);
 
 static struct spile_gate gates[2];
 /*
- * The processes that each of them names, by number in its place; referenced. A
- * number is given to another process when its own has ended, this is not.
+ * The processes of each gate, in the order of its process ids; referenced. A process id may be
+ * reused when the process has ended, a struct pid is not.
  */
 static struct pid *scoped[2][SPILE_GATE_SCOPES];
 /* has expired once: stays so if the clock is set back */
@@ -94,7 +94,7 @@ static bool is_in_scope(const struct spile_gate *gate)
 	       is_in_cgroups(gate);
 }
 
-/* One that races with the change of the second may be counted to either. */
+/* A write that races with the change of the second may be counted in either. */
 static bool is_under_limit(const struct spile_gate *gate)
 {
 	s64 second, before;
@@ -132,7 +132,7 @@ static enum spile_gate_count judge(const struct spile_gate *gate)
 	return gate->mode == SPILE_GATE_OBSERVE ? SPILE_GATE_OBSERVED : SPILE_GATE_REWRITTEN;
 }
 
-/* An int in a register has anything above its 32 bits, mostly nothing: -5 is then 4294967291. */
+/* The upper half of a register that holds an int is undefined, mostly 0: -5 is then 4294967291. */
 static s64 as_shown(u64 value)
 {
 	return value >> 32 ? (s64)value : (s64)(s32)value;
@@ -249,7 +249,7 @@ void spile_set_register(struct spile_context *c, unsigned int offset, spile_long
 		*place = value;
 }
 
-/* That copy is not in use any more. */
+/* The copy must not be in use any more. */
 static void put_processes(struct pid **processes)
 {
 	unsigned int i;
@@ -261,8 +261,8 @@ static void put_processes(struct pid **processes)
 }
 
 /*
- * Numbers are those of the caller's pid namespace. One that the gate so far has
- * too means the same process, even if that has ended and another has its number.
+ * Ids are those of the caller's pid namespace. An id that the current gate has too means the
+ * same process, even if that has ended and another one has its id.
  */
 static int get_processes(const struct spile_gate *gate, const struct spile_gate *now,
 			 struct pid **processes)
@@ -301,7 +301,7 @@ static int set_gate_locked(const struct spile_gate *gate)
 	 */
 	is_over = gate->expires && (ktime_get_real_fast_ns() >= gate->expires ||
 				    (now && now->expires == gate->expires && has_expired(now)));
-	/* The caller would believe that it is enforced. */
+	/* Otherwise the caller would believe that it is enforced. */
 	if (is_over && now && gate->mode != SPILE_GATE_OBSERVE)
 		return -ETIME;
 	error = get_processes(gate, now, scoped[next - gates]);
@@ -315,7 +315,7 @@ static int set_gate_locked(const struct spile_gate *gate)
 	synchronize_rcu();
 	if (now)
 		put_processes(scoped[now - gates]);
-	/* Tells the readers of records to read the settings again. */
+	/* Makes the readers of records read the settings again. */
 	if (spile_session_state == SPILE_STATE_RUNNING)
 		spile_session_emit(SPILE_RECORD_REWRITE,
 				   "from now on %s, as %s(%d), uid %u, has asked",

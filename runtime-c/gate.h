@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Everything that guru scripts write passes the gate, which decides whether it is
- * written and reported (abi.h, struct spile_gate).
+ * The gate decides for each write of a guru script whether it is done and whether it is reported
+ * (abi.h, struct spile_gate).
  */
 #ifndef SPILE_GATE_H
 #define SPILE_GATE_H
@@ -13,8 +13,8 @@
 #include "abi/abi.h"
 
 /*
- * What is written. The place is an address, an offset in struct pt_regs, the number of
- * an argument, or a process id.
+ * The kind of a write. Its place is an address, an offset in struct pt_regs, the number of an
+ * argument, or a process id.
  */
 enum spile_gate_place {
 	SPILE_GATE_MEMORY,
@@ -38,7 +38,7 @@ bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 
 int __must_check spile_gate_write_user(struct spile_context *c, spile_ulong address,
 				       const void *from, size_t bytes);
 /*
- * spile_memory_write() behind the gate; a write that does not pass is not an error. Any
+ * spile_memory_write() if the gate permits it; a write that it rejects is not an error. Any
  * context.
  */
 int __must_check spile_gate_write(struct spile_context *c, spile_ulong address, const void *from,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Run-time errors of scripts. Texts as the language's users know them; where the
- * error happened ("near operator '/' at ...") is added by the loader, which has
- * the table of locations.
+ * Run-time errors of scripts. The texts are those of SystemTap; the loader, which has the table
+ * of locations, adds the place ("near operator '/' at ...").
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -20,7 +19,7 @@ void spile_fail(struct spile_context *c, enum spile_error error, spile_ulong det
 		return;
 	c->error = error;
 	spile_cpu_of(c)->detail = detail;
-	/* A call that would go too deep is itself the place. */
+	/* A call that is nested too deeply is the place of the error. */
 	spile_cpu_of(c)->calls = error == SPILE_E_NESTING ? -1 : 0;
 }
 
@@ -95,10 +94,7 @@ bool spile_guard_report(struct spile_cpu *cpu)
 
 	if (c->error == SPILE_E_ABORT)
 		return false;
-	/*
-	 * As if every handler were inside a try; errors that nothing catches are
-	 * reported as usual.
-	 */
+	/* Errors are handled as in a try; only those that cannot be caught are reported. */
 	if (spile_script.suppress_errors && c->error != SPILE_E_ACTIONS && c->error != SPILE_E_TIME)
 		return true;
 	if (c->error != SPILE_E_MESSAGE)
@@ -158,9 +154,9 @@ void spile_guard_skipped(struct spile_cpu *cpu)
 }
 
 /*
- * If a hypervisor preempts the CPU of a lock's holder, the script is not to blame:
- * MAXSKIPPED applies to the skips of one second. Each skip has waited for
- * spile_script.lock_wait, so more than that are a good part of a CPU's time.
+ * If a hypervisor preempts the CPU of a lock's holder, the script is not to blame: MAXSKIPPED
+ * applies to the skips of one second. Each skip has waited for spile_script.lock_wait, so more
+ * skips than that are a considerable part of a CPU's time.
  */
 void spile_guard_lock_skipped(struct spile_cpu *cpu)
 {
@@ -181,10 +177,9 @@ void spile_guard_lock_skipped(struct spile_cpu *cpu)
 unsigned long spile_untimed __read_mostly = SPILE_OVERLOAD_SAMPLE - 1;
 
 /*
- * The share of time that handlers take of this CPU, as SystemTap guards it, but
- * for one run in SPILE_OVERLOAD_SAMPLE. One sample weighs at most 1/16 of the
- * threshold: a hypervisor that took the CPU away in the middle of one must not
- * look like a slow handler.
+ * Limits the share of this CPU's time that handlers take, as SystemTap does, from one run in
+ * SPILE_OVERLOAD_SAMPLE. A sample counts for at most 1/16 of the threshold: a run during which a
+ * hypervisor took the CPU away must not look like a slow handler.
  */
 void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u64 began)
 {
@@ -201,7 +196,7 @@ void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u6
 	cpu->overload_cycles += min(cycles * (spile_untimed + 1), threshold / 16);
 	if (elapsed < interval)
 		return;
-	/* Hits were rare if the interval was long: as much more is allowed. */
+	/* A long interval means that hits were rare; the limit grows with it. */
 	if (cpu->overload_cycles / div64_u64(elapsed, interval) > threshold &&
 	    READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING)
 		give_up(cpu,

@@ -20,7 +20,7 @@ static void put_digits(char *out, u32 value)
 	digits = (digits | digits << 16) & 0x0000ffff0000ffffull;
 	digits = (digits | digits << 8) & 0x00ff00ff00ff00ffull;
 	digits = (digits | digits << 4) & 0x0f0f0f0f0f0f0f0full;
-	/* Those from ten on become letters. */
+	/* Digits from ten on become letters. */
 	text = cpu_to_be64(digits + '0' * ones +
 			   (((digits + 6 * ones) >> 4) & ones) * ('a' - '0' - 10));
 	memcpy(out, &text, sizeof(text));
@@ -37,7 +37,7 @@ void spile_put_hex(char *out, unsigned long value)
 
 	out[0] = '0';
 	out[1] = 'x';
-	/* The kernel's own addresses: keys are made of whole stacks of them. */
+	/* Fast path for kernel addresses: keys may consist of whole stacks of them. */
 	if (bytes == 2 + 16) {
 		put_digits(out + 2, value >> 32);
 		put_digits(out + 10, value);

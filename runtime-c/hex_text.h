@@ -4,7 +4,7 @@
 
 /* Length of "0x...", without a NUL. */
 unsigned int spile_hex_bytes(unsigned long value);
-/* Writes that, without a NUL. Any context. */
+/* Writes this text, without a NUL. Any context. */
 void spile_put_hex(char *out, unsigned long value);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The chart of a histogram, as SystemTap draws it: a row for each bucket from two
- * before the first that has values to two behind the last, its bar at most
- * HIST_WIDTH long, gaps of more than four empty rows replaced by one with `~`. What is
- * out of a linear one's range has a row only where something is.
- * The twin of loader/src/histogram.rs. Any context; bounded by the buckets.
+ * The chart of a histogram, as SystemTap draws it: a row for each bucket from two before the
+ * first that has values to two after the last, with a bar of at most HIST_WIDTH columns; gaps of
+ * more than four empty rows are replaced by one with `~`. Values outside the range of a linear
+ * histogram have a row only if there are any. The twin of loader/src/histogram.rs. Any context;
+ * bounded by the buckets.
  */
 #include "histogram.h"
 #include "script.h"

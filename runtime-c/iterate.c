@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * foreach: over the elements of an array or the buckets of a histogram, as they
- * were made or sorted.
+ * foreach: over the elements of an array or the buckets of a histogram, in the order of creation
+ * or sorted.
  *
- * Any context. All of it is charged (script.h), and ends where the run's statements
- * do. Sorting is a heap sort, n log n whatever the data; it stops when
- * `limit` elements are in their place, so the first ten of thousands cost little
- * more than looking at each once. Elements that compare alike stay in the order
- * of their making, because that decides between them.
+ * Any context. All of it is charged (script.h), and ends when the run has used up its
+ * statements. Sorting is a heap sort, so it is n log n for any data. It stops when `limit`
+ * elements are in place, so the first ten of thousands cost little more than one pass. Equal
+ * elements are compared by their order of creation, so sorting is stable.
  */
 #include "counts.h"
 #include "map.h"
@@ -17,7 +16,7 @@
 struct order {
 	const struct spile_table *table;
 	const __u64 *buckets;	/* of a histogram: elements are bucket numbers */
-	int sort;		/* key, or SPILE_SORT_VALUE; buckets: by their counts */
+	int sort;		/* number of the key, or SPILE_SORT_VALUE; buckets: by counts */
 	bool text;		/* the compared values are strings */
 	bool descending;
 };
@@ -40,7 +39,7 @@ static struct spile_string text_of(const struct order *order, unsigned int numbe
 					 spile_element_key(order->table, element, order->sort));
 }
 
-/* Whether `a` comes before `b`; they differ. */
+/* Whether `a` comes before `b`; they are different elements. */
 static bool comes_before(const struct order *order, unsigned int a, unsigned int b)
 {
 	int difference;
@@ -68,7 +67,10 @@ static bool comes_before(const struct order *order, unsigned int a, unsigned int
 	return spile_element(order->table, a)->sequence < spile_element(order->table, b)->sequence;
 }
 
-/* Puts `number` into the heap of `count` at `at` or below; whichever comes first is on top. */
+/*
+ * Inserts `number` into the heap of `count` elements at position `at` or below; the element that
+ * comes first is on top.
+ */
 static void sift_down(const struct order *order, unsigned int *heap, unsigned int count,
 		      unsigned int at, unsigned int number)
 {
@@ -85,8 +87,8 @@ static void sift_down(const struct order *order, unsigned int *heap, unsigned in
 }
 
 /*
- * The first `wanted` of `count` elements, in reverse, to the end of `elements`. False:
- * the run must end.
+ * Moves the first `wanted` of `count` elements, in reverse order, to the end of `elements`.
+ * False if the run must end.
  */
 static bool sort_first(struct spile_context *c, const struct order *order, unsigned int *elements,
 		       unsigned int count, unsigned int wanted)
@@ -192,8 +194,8 @@ static void reverse(unsigned int *elements, unsigned int count)
 }
 
 /*
- * Numbers of all elements of the slice, in each stripe as they were made; 0 elements without
- * room for them, or when the run must end.
+ * Lists the elements of the slice, those of each stripe in the order of creation. Returns their
+ * number; 0 if there is no memory for the list, or the run must end.
  */
 static unsigned int list_elements(struct spile_context *c, const struct spile_table *table,
 				  const union spile_key *keys, unsigned int any,
@@ -214,7 +216,7 @@ static unsigned int list_elements(struct spile_context *c, const struct spile_ta
 	return count;
 }
 
-/* The first element of each stripe: the oldest of all is one of them. */
+/* Starts with the first element of each stripe; one of them is the oldest of all. */
 static void begin_stripes(struct spile_iterator *it, const struct spile_table *table,
 			  unsigned int *heads)
 {
@@ -226,7 +228,7 @@ static void begin_stripes(struct spile_iterator *it, const struct spile_table *t
 		heads[i] = table->stripes[i].oldest;
 }
 
-/* Takes the oldest of them; its stripe's next one takes its place. */
+/* Takes the oldest of these elements and replaces it by the next one of its stripe. */
 static unsigned int next_of_stripes(const struct spile_iterator *it,
 				    const struct spile_table *table)
 {
@@ -313,7 +315,7 @@ int spile_next(struct spile_iterator *it)
 	const struct spile_table *table = spile_table_of(it->map);
 
 	if (it->heads) {
-		/* As below. */
+		/* The body may have emptied the array, as below. */
 		if (!it->left || !spile_table_count(table))
 			return 0;
 		it->left--;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Long texts of array elements. One is complete before its bucket leads to it, and never
+ * Long texts of array elements. A text is complete before it is linked to its bucket, and never
  * changes. Two CPUs that store the same text at once may store it twice, which costs memory
  * only: elements are compared by their texts.
  */
@@ -23,7 +23,7 @@ static unsigned int bucket_bits(unsigned int bytes)
 
 size_t spile_kept_bytes(unsigned int bytes)
 {
-	/* string_bytes can be read from each. */
+	/* string_bytes can be read from any text, so there are as many after the last. */
 	return (sizeof(unsigned int) << bucket_bits(bytes)) + bytes +
 	       sizeof(struct spile_kept_text) + spile_script.string_bytes + 8;
 }
@@ -36,7 +36,7 @@ void spile_kept_begin(char *memory, unsigned int bytes)
 	spile_kept.bucket_shift = 32 - bits;
 	spile_kept.base = memory + (sizeof(unsigned int) << bits);
 	spile_kept.most = bytes / 8;
-	/* None has the number 0. */
+	/* No text has the number 0. */
 	spile_kept.used = 1;
 	spile_kept.refused = 0;
 	spile_kept.cut = 0;
@@ -60,7 +60,7 @@ static unsigned int find_kept(unsigned int number, unsigned int hash, struct spi
 	return number;
 }
 
-/* Room for a text; 0: there is none. */
+/* Allocates memory for a text; 0 if there is none. */
 static unsigned int take_room(unsigned int length)
 {
 	unsigned int words = (sizeof(struct spile_kept_text) + length + 1 + 7) / 8;
@@ -80,7 +80,7 @@ unsigned int spile_keep_text(struct spile_string text)
 	unsigned int hash = spile_hash_text(text.text, text.length, spile_kept.seeds[0],
 					    spile_kept.seeds[1]) >> 32;
 	unsigned int *bucket = &spile_kept.buckets[hash >> spile_kept.bucket_shift];
-	/* Acquire: the text that it leads to; pairs with the cmpxchg() below. */
+	/* Acquire: for the text that it leads to; pairs with the cmpxchg() below. */
 	unsigned int first = smp_load_acquire(bucket);
 	unsigned int number = find_kept(first, hash, text);
 	struct spile_kept_text *made;
@@ -99,7 +99,7 @@ unsigned int spile_keep_text(struct spile_string text)
 		unsigned int seen;
 
 		made->next = first;
-		/* A full barrier: the text before its number. */
+		/* A full barrier: the text is visible before its number. */
 		seen = cmpxchg(bucket, first, number);
 		if (seen == first)
 			return number;

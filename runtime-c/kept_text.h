@@ -26,26 +26,29 @@ struct spile_kept {
 	__u64 seeds[2];			/* random, odd */
 
 	unsigned int used;		/* in 8 bytes; only grows */
-	/* what had no room: keys, whose elements were not made, and values, which were cut */
+	/*
+	 * without memory: keys, whose elements were not created, and values, which were
+	 * truncated
+	 */
 	__u64 refused;
 	__u64 cut;
 };
 extern struct spile_kept spile_kept;
 
-/* Memory for this many bytes of texts. */
+/* Bytes of memory for this many bytes of texts. */
 size_t spile_kept_bytes(unsigned int bytes);
-/* In that memory, zeroed; seeds are set already. */
+/* Starts to use that memory, which is zeroed; seeds are set already. */
 void spile_kept_begin(char *memory, unsigned int bytes);
 
 /*
- * The number of the text, which is longer than 16 bytes; 0: there is no room. Fails to
- * make progress only while other CPUs do.
+ * Stores a text of more than 16 bytes. Returns its number; 0 if there is no memory. Lock-free:
+ * some CPU always makes progress.
  */
 unsigned int spile_keep_text(struct spile_string text);
 
 /*
- * Its bytes. Of any number that spile_keep_text() has ever returned, and 0, string_bytes
- * can be read.
+ * The bytes of a text. string_bytes can be read for 0 and for any number that spile_keep_text()
+ * has returned.
  */
 static inline const char *spile_kept_at(unsigned int number)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The first thing that a module does: make sure that it is where it belongs.
- */
+/* The first check at load: the module runs on the kernel for which it was compiled. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>

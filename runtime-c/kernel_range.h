@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which addresses are the kernel's. Without kernel headers: runtime-c/tests/units.c
+ * Whether addresses belong to the kernel. Without kernel headers: runtime-c/tests/units.c
  * includes it too.
  */
 #ifndef SPILE_KERNEL_RANGE_H

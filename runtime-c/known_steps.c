@@ -2,9 +2,9 @@
 /*
  * Steps between frames that the unwinder has shown before.
  *
- * The table is a cache: each entry is one word that is read and written at once, and says
- * which address it is of. The entry of an address is never changed to another value, only
- * replaced by another address's.
+ * The table is a cache. Each entry is one word, which is read and written at once and includes
+ * the address to which it belongs. The entry of an address never changes its value; it is only
+ * replaced by that of another address.
  */
 #include <linux/kernel.h>
 #include <linux/pgtable.h>
@@ -129,7 +129,7 @@ unsigned int spile_steps_walk(const struct pt_regs *regs, unsigned long *frames,
 		if (step & STEP_BY_POINTER)
 			next = bp;
 		next += words_of(step) * 8;
-		/* Both up the stack; a frame pointer that is lost is 0. */
+		/* Both must point further up the stack; a frame pointer that is lost is 0. */
 		if (unlikely(next <= sp || !is_on_stack(next) || count == most))
 			return 0;
 		if (pointer == POINTER_LOST)
@@ -174,8 +174,8 @@ static u64 find_pointer(unsigned long sp, unsigned long after, unsigned long bp)
 }
 
 /*
- * What does not depend on the frame pointer. again: the same step with another one, and
- * without what else is in registers.
+ * Learns steps that do not depend on the frame pointer. again: the same step with another frame
+ * pointer, and with other registers cleared.
  */
 static void learn_by_stack(unsigned long pc, unsigned int kind, unsigned long sp,
 			   struct unwind_state *after, struct unwind_state *again)
@@ -197,7 +197,7 @@ noinline void spile_steps_learn_first(const struct pt_regs *regs, struct unwind_
 	if (!is_kernel_code(regs->ip) || !is_on_stack(regs->sp) ||
 	    find_step(regs->ip, STEP_INTERRUPTED))
 		return;
-	/* Nothing but the stack pointer may decide. */
+	/* Only the stack pointer may decide. */
 	memset(&other, 0, sizeof(other));
 	other.ip = regs->ip;
 	other.sp = regs->sp;
@@ -247,7 +247,7 @@ noinline void spile_steps_learn(const struct unwind_state *before, struct unwind
 		put_step(before->ip, 0, STEP_LAST, (entry_registers() - before->sp) / 8, 0);
 		return;
 	}
-	/* The kernel was interrupted here, this time. */
+	/* This time the kernel was interrupted here. */
 	if (after->regs)
 		return;
 	again = *before;

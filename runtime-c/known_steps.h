@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stacks of the current task without the kernel's unwinder, which takes some 500
- * instructions for a frame: where a function's frame has one size at an address, or is where
- * the frame pointer says, the caller's address is that far up the stack. What the unwinder has
- * shown about addresses of the kernel's own code, which does not change, is remembered.
- * Code of modules may, and is left to the unwinder, as is all that is in doubt.
+ * Stacks of the current task without the kernel's unwinder, which takes some 500 instructions
+ * for a frame: where a function's frame has one size at an address, or is where the frame
+ * pointer says, the caller's address is that far up the stack. Steps that the unwinder has shown
+ * for addresses of the kernel's own code are remembered, because that code does not change. Code
+ * of modules may change; it is left to the unwinder, like all cases in doubt.
  *
  * x86-64 with ORC; elsewhere spile_steps_walk() never knows a stack.
  */
@@ -23,13 +23,13 @@ struct pt_regs;
 unsigned int spile_steps_walk(const struct pt_regs *regs, unsigned long *frames, unsigned int most);
 
 /*
- * In the unwinder's walk of the current task from these registers: unwind_start() has taken
- * the first step. Learns it, if it is not known, by taking it again.
+ * In the unwinder's walk of the current task from these registers: unwind_start() has taken the
+ * first step. If it is not known, learns it by taking it again.
  */
 void spile_steps_learn_first(const struct pt_regs *regs, struct unwind_state *after);
-/* Whether the next step from that state is to be learnt, */
+/* Whether the next step from that state is still to be learnt. */
 bool spile_steps_unknown(const struct unwind_state *before);
-/* and the step. Takes it again. */
+/* Learns this step by taking it again. */
 void spile_steps_learn(const struct unwind_state *before, struct unwind_state *after);
 #else
 static inline unsigned int spile_steps_walk(const struct pt_regs *regs, unsigned long *frames,

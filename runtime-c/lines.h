@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Source lines of addresses, where the script brings the tables for it
- * (spile_script.lines; compiler/debuginfo/src/line_table.rs makes them). Any
- * context; bounded by the tables' depth.
+ * Source lines of addresses, from the tables in the script (spile_script.lines;
+ * compiler/debuginfo/src/line_table.rs writes them). Any context; bounded by the tables' depth.
  */
 #ifndef SPILE_LINES_H
 #define SPILE_LINES_H

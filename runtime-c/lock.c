@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Try-locks of globals, of two kinds: for readers and a writer, and for every CPU
- * by itself (LOCAL) or one for all (ALL).
+ * Try-locks of globals, of two kinds: for readers and a writer; and for each CPU's own data
+ * (LOCAL) or that of all CPUs (ALL).
  *
- * The kernel's own locks are not used: they are probe-able functions, carry
- * debugging, and sleep on PREEMPT_RT. Any context. A busy lock is waited for as long as it
- * changes hands or its holder makes progress; if it does not (a hypervisor has preempted the
- * holder's CPU), for spile_script.lock_wait. No CPU waits for itself: a hit that interrupts a
- * handler is skipped.
+ * The kernel's own locks are not used: they are probe-able functions, carry debugging, and sleep
+ * on PREEMPT_RT. Any context. A busy lock is waited for as long as it changes hands or its
+ * holder makes progress; if it does not (a hypervisor has preempted the holder's CPU), for
+ * spile_script.lock_wait. No CPU waits for itself: a hit that interrupts a handler is skipped.
  *
- * Nobody waits for longer than MOST_WAITS times lock_wait (100 ms), whatever the holders
- * do: hits run with interrupts off, and other CPUs depend on this one (clocks, RCU, IPIs;
- * the kernel's watchdogs report after seconds). A handler takes some microseconds, so a
- * longer wait is not a merely busy lock, but a script with long handlers (MAXACTION), or
- * starvation. There may always be a reader, so a waiting writer blocks new readers after a
- * while.
+ * Nobody waits for longer than MOST_WAITS times lock_wait (100 ms), whatever the holders do:
+ * hits run with interrupts off, and other CPUs depend on this one (clocks, RCU, IPIs; the
+ * kernel's watchdogs report after seconds). A handler takes some microseconds, so a longer wait
+ * is not a merely busy lock, but a script with long handlers (MAXACTION), or starvation. There
+ * may always be a reader, so a waiting writer blocks new readers after a while.
  *
- * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates
- * without cache line contention. ALL bears the cost: it checks every CPU.
- * Of an array with stripes (map.h) handlers take one of these in place of LOCAL, and ALL
- * checks every stripe.
+ * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates without cache
+ * line contention. ALL bears the cost: it checks every CPU. Of an array with stripes (map.h)
+ * handlers take one of these in place of LOCAL, and ALL checks every stripe.
  */
 #include <linux/atomic.h>
 #include <linux/cache.h>
@@ -37,11 +34,11 @@
 
 struct lock {
 	/*
-	 * readers; or -1: a writer, or one that has ALL or waits for it; or readers +
-	 * INT_MIN: one waits to write, and no more readers come
+	 * number of readers; -1: a writer, or a holder of ALL or a CPU waiting for it; readers +
+	 * INT_MIN: a writer waits and blocks new readers
 	 */
 	atomic_t holders;
-	u32 turns;		/* of writers and of ALL so far; by the holder */
+	u32 turns;		/* times that WRITE or ALL was held; written by the holder */
 	struct spile_stripe *stripes;	/* of the array, if it is striped */
 	unsigned int stripe_count;	/* or 0 */
 } ____cacheline_aligned_in_smp;
@@ -79,23 +76,22 @@ static __always_inline bool try_local(unsigned int index)
 	u8 *mine = &this_cpu_read(local_holders)[index];
 
 	/*
-	 * The store of our byte before the load of holders, and in try_all() the
-	 * store of holders before the loads of the bytes: of two that come at
-	 * the same time at least one sees the other. xchg() is a full barrier. Pairs
-	 * with the cmpxchg() in try_all().
+	 * Our byte is stored before holders is loaded, and try_all() stores holders before it
+	 * loads the bytes: of two CPUs that do this at the same time, at least one sees the
+	 * other. xchg() is a full barrier. Pairs with the cmpxchg() in try_all().
 	 */
 	xchg(mine, 1);
 	/* Acquires the changes of the last holder of ALL; pairs with the release in unlock(). */
 	if (likely(!atomic_read_acquire(&all_locks[index].holders)))
 		return true;
-	/* Release: as unlock(). Nothing was written. */
+	/* Release, as in unlock(). Nothing was written under the lock. */
 	smp_store_release(mine, 0);
 	return false;
 }
 
 /*
- * WRITE that has been waited for: readers that come are kept away until those that are there have
- * left; *claimed is set then.
+ * WRITE after a long wait: new readers are blocked until the present ones have left; *claimed is
+ * set then.
  */
 static bool try_write_first(struct lock *lock, bool *claimed)
 {
@@ -110,7 +106,7 @@ static bool try_write_first(struct lock *lock, bool *claimed)
 	return !holders && atomic_cmpxchg_acquire(&lock->holders, 0, -1) == 0;
 }
 
-/* The readers that are left hold it as before. Fails only while they leave. */
+/* Unblocks readers; the present ones still hold the lock. cmpxchg() fails only while they leave. */
 static void give_up_write(struct lock *lock)
 {
 	int holders = atomic_read(&lock->holders), seen;
@@ -119,7 +115,7 @@ static void give_up_write(struct lock *lock)
 		holders = seen;
 }
 
-/* LOCAL on any CPU, or a stripe. */
+/* Whether LOCAL is held on any CPU, or a stripe. */
 static bool is_held(unsigned int index)
 {
 	const struct lock *lock = &all_locks[index];
@@ -127,7 +123,7 @@ static bool is_held(unsigned int index)
 	int cpu;
 
 	for (i = 0; i < lock->stripe_count; i++)
-		/* Acquire: changes made under the lock; as for spile_map_release(). */
+		/* Acquire: for the changes made under the lock; pairs with spile_map_release(). */
 		if (smp_load_acquire(&lock->stripes[i].holder))
 			return true;
 	if (lock->stripe_count)
@@ -219,13 +215,13 @@ enum {
 #define KEEP_AWAY_PART 4
 #endif
 
-/* What a run has waited for its locks. */
+/* The time that a run has waited for its locks. */
 struct waited {
 	u64 since;		/* the first wait, ns; 0: none yet */
 	u32 polls;
 };
 
-/* The stripe that a run wants. */
+/* The stripe that a run waits for. */
 struct wanted {
 	struct spile_context *context;
 	struct spile_stripe *stripe;
@@ -233,7 +229,7 @@ struct wanted {
 
 static __always_inline u32 state_of(const struct lock *lock, const struct wanted *wanted)
 {
-	/* Readers do not count turns; stripes are handed on from one CPU to another. */
+	/* Readers do not count turns; stripes change from one holder to the next. */
 	u32 state = READ_ONCE(lock->turns) + atomic_read(&lock->holders);
 
 	return wanted ? state + (u32)((unsigned long)READ_ONCE(wanted->stripe->holder) >> 6) :
@@ -241,8 +237,9 @@ static __always_inline u32 state_of(const struct lock *lock, const struct wanted
 }
 
 /*
- * Changes while a handler makes progress: with each operation that may fail, each turn of a loop.
- * The handler's CPU writes them as its own: an old value only makes the waiter look again.
+ * Changes while a handler makes progress: with each operation that may fail, and each turn of a
+ * loop. The handler writes these fields without atomics; an old value only makes the waiter poll
+ * again.
  */
 static __no_kcsan u64 progress_in(const struct spile_context *c)
 {
@@ -250,7 +247,7 @@ static __no_kcsan u64 progress_in(const struct spile_context *c)
 	       ((u64)READ_ONCE(c->location) << 40);
 }
 
-/* Of the handlers that hold the lock, or stripes of the array. */
+/* Progress of the handlers that hold the lock, or stripes of the array. */
 static u64 progress_of(unsigned int index)
 {
 	const struct lock *lock = &all_locks[index];
@@ -270,10 +267,10 @@ static u64 progress_of(unsigned int index)
 	return progress;
 }
 
-/* In place of a mode: one stripe of the array. */
+/* Used in place of a mode: one stripe of the array. */
 enum { ONE_STRIPE = SPILE_LOCK_ALL + 1 };
 
-/* long_since: it has been waited for. */
+/* long_since: the run has waited for a long time. */
 static bool try_again(unsigned int index, unsigned int mode, bool *claimed, struct wanted *wanted,
 		      bool long_since)
 {
@@ -287,7 +284,7 @@ static bool try_again(unsigned int index, unsigned int mode, bool *claimed, stru
 	}
 	if (mode != ONE_STRIPE)
 		return try_lock(index, mode, claimed);
-	/* Who has claimed the array need not look at this stripe again and again. */
+	/* While the array is claimed, the stripe need not be tried. */
 	return !atomic_read(&all_locks[index].holders) &&
 	       spile_stripe_try(wanted->context, &wanted->stripe->holder,
 				&all_locks[index].holders.counter);
@@ -316,7 +313,10 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 		polls++;
 		waited->polls++;
 		seen = state_of(lock, wanted);
-		/* Expensive with many CPUs; often enough to see progress in time. */
+		/*
+		 * This is expensive with many CPUs, so it is done just often enough to see
+		 * progress in time.
+		 */
 		if (now - looked_at >= spile_script.lock_wait / 4) {
 			looked_at = now;
 			before = progress;
@@ -324,7 +324,7 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 			if (before && progress != before)
 				state = ~seen;
 		}
-		/* An NMI in the middle of a clock update may see time go back. */
+		/* In an NMI during an update of the clock, time may go back. */
 		if (seen != state || now < moved_at) {
 			state = seen;
 			moved_at = now;
@@ -341,7 +341,7 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 	return false;
 }
 
-/* Takes the locks from `at` on; that one was busy. */
+/* Takes the locks from `at` on, which was busy. */
 static noinline bool lock_rest(const unsigned int *locks, unsigned int count, unsigned int at)
 {
 	struct waited waited = { };
@@ -407,7 +407,7 @@ void spile_unlock_all(const unsigned int *locks, unsigned int count)
 		unlock(locks[count] >> 2, locks[count] & 3);
 }
 
-/* Of arrays with stripes; their tables are there. */
+/* Connects the locks of arrays with their stripes; the tables exist already. */
 static void lock_stripes(void)
 {
 	unsigned int i;

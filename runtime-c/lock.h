@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One lock for each global that needs exclusion. A handler takes all of its
- * locks before it begins, in ascending order, or none: so no deadlock. It owns
- * its CPU's context, so it never waits for a run that it has interrupted.
+ * One lock for each global that needs exclusion. A handler takes all of its locks before it
+ * begins, in ascending order, or none, so there are no deadlocks. It owns its CPU's context, so
+ * it never waits for a run that it has interrupted.
  */
 #ifndef SPILE_LOCK_H
 #define SPILE_LOCK_H

@@ -2,8 +2,8 @@
 /*
  * A module built by spile: its parts, started in order and ended in reverse.
  *
- * Loading only makes memory and the control device. Nothing of the script runs
- * and nothing is armed before the loader requests it (abi.h).
+ * Loading only allocates memory and creates the control device. Nothing of the script runs and
+ * nothing is armed before the loader requests it (abi.h).
  */
 #include <linux/delay.h>
 #include <linux/init.h>
@@ -32,10 +32,9 @@
 #include "user_files.h"
 
 /*
- * rmmod -f ignores references. The device's file operations are in this module, so all
- * users must be out of them before anything is freed. The loader closes the device when
- * it hears that the session has ended; a loader that is stopped (SIGSTOP) is waited
- * for.
+ * rmmod -f ignores references. The device's file operations are in this module, so all users
+ * must be out of them before anything is freed. The loader closes the device when it is told
+ * that the session has ended; this waits for a loader that is stopped (SIGSTOP).
  */
 static void wait_for_users(void)
 {

@@ -14,7 +14,7 @@
 
 enum {
 	DELETE_STEPS = 2,
-	/* some 100 ms: a holder has interrupts off, only a hypervisor can preempt it */
+	/* about 100 ms; the holder has interrupts off, so only a hypervisor can preempt it */
 	MAKING_TRIES = 1 << 22,
 };
 
@@ -55,7 +55,7 @@ bool spile_map_matches(const struct spile_table *table, const struct spile_eleme
 		if (map->string_keys >> i & 1) {
 			const struct spile_slot *slot = mine;
 			/*
-			 * Read once: another CPU may be replacing the element. Pairs
+			 * Read once, because another CPU may be replacing the element. Pairs
 			 * with write_slot().
 			 */
 			unsigned int length = READ_ONCE(slot->length);
@@ -110,7 +110,7 @@ unsigned int spile_map_find(const struct spile_table *table, const union spile_k
 	return find_element(table, keys, hash_of(table, keys));
 }
 
-/* Out of its bucket's chain and out of the order. */
+/* Removes the element from its bucket's chain and from the list in order of creation. */
 static __always_inline void unlink_element(struct spile_table *table, struct spile_stripe *stripe,
 					   struct spile_element *element, unsigned int number)
 {
@@ -132,16 +132,19 @@ static __always_inline void unlink_element(struct spile_table *table, struct spi
 }
 
 /*
- * Deleted elements of a striped table stay in a list of their stripe. Other stripes take
- * them too if no unused element is left, without the stripe's lock. Fails only while
- * other CPUs succeed.
+ * Deleted elements of a striped table stay on the free list of their stripe. If no unused
+ * element is left, other stripes take them as well, without this stripe's lock. An attempt fails
+ * only if another CPU's has succeeded.
  */
 static unsigned int pop_free(const struct spile_table *table, struct spile_stripe *stripe)
 {
 	__u64 head = READ_ONCE(stripe->free);
 
 	while ((__u32)head) {
-		/* If another CPU took it, the value read is stale, but the count has changed. */
+		/*
+		 * If another CPU has taken it, this value is stale, but then the count has
+		 * changed too.
+		 */
 		__u32 next = READ_ONCE(spile_element(table, (__u32)head)->next);
 		__u64 seen = cmpxchg(&stripe->free, head, ((head >> 32) + 1) << 32 | next);
 
@@ -159,7 +162,7 @@ static void push_free(const struct spile_table *table, struct spile_stripe *stri
 
 	for (;;) {
 		WRITE_ONCE(spile_element(table, number)->next, (__u32)head);
-		/* A full barrier: orders the link before the head that leads to it. */
+		/* A full barrier: the link is visible before the head that leads to it. */
 		seen = cmpxchg(&stripe->free, head, ((head >> 32) + 1) << 32 | number);
 		if (seen == head)
 			break;
@@ -167,7 +170,7 @@ static void push_free(const struct spile_table *table, struct spile_stripe *stri
 	}
 }
 
-/* As pop_free(), the spare one first. */
+/* As pop_free(), but tries the spare element first. */
 static __always_inline unsigned int take_deleted(const struct spile_table *table,
 						 struct spile_stripe *stripe)
 {
@@ -175,13 +178,14 @@ static __always_inline unsigned int take_deleted(const struct spile_table *table
 
 	if (number)
 		/*
-		 * A full barrier: earlier accesses to the element; pairs with give_back().
+		 * A full barrier: orders the last owner's accesses to the element before ours.
+		 * Pairs with give_back().
 		 */
 		number = xchg(&stripe->spare, 0);
 	return spile_likely(number) ? number : pop_free(table, stripe);
 }
 
-/* An element that was deleted. The stripe is held, so nobody else adds to the list. */
+/* Frees a deleted element. The caller holds the stripe, so no other CPU adds to the list. */
 static __always_inline void give_back(const struct spile_table *table, struct spile_stripe *stripe,
 				      unsigned int number)
 {
@@ -192,7 +196,7 @@ static __always_inline void give_back(const struct spile_table *table, struct sp
 		push_free(table, stripe, number);
 }
 
-/* An element that was never used. */
+/* Takes an element that was never used; 0 if there is none. */
 static unsigned int take_unused(struct spile_table *table)
 {
 	unsigned int used = READ_ONCE(table->used), seen;
@@ -206,7 +210,7 @@ static unsigned int take_unused(struct spile_table *table)
 	return 0;
 }
 
-/* Where the stripe has none that was deleted; 0: all are in use. */
+/* Takes an element for a stripe whose free list is empty; 0 if all are in use. */
 static noinline unsigned int take_elsewhere(struct spile_table *table, struct spile_stripe *stripe)
 {
 	unsigned int mine = stripe - table->stripes;
@@ -218,7 +222,7 @@ static noinline unsigned int take_elsewhere(struct spile_table *table, struct sp
 	return number;
 }
 
-/* As long as a string can be. */
+/* The string, truncated to the maximum string length. */
 static inline struct spile_string within_limit(struct spile_string s)
 {
 	s.length = min(s.length, spile_script.string_bytes - 1);
@@ -230,7 +234,7 @@ static inline bool is_long_text(struct spile_string s)
 	return spile_unlikely(s.length >= spile_script.slot_bytes);
 }
 
-/* kept: of a long text, its number. */
+/* kept: the number of the stored text if the string is a long one, else ignored. */
 static void write_slot(struct spile_slot *slot, struct spile_string s, unsigned int kept)
 {
 	if (is_long_text(s)) {
@@ -242,7 +246,7 @@ static void write_slot(struct spile_slot *slot, struct spile_string s, unsigned 
 	WRITE_ONCE(slot->length, s.length);
 }
 
-/* The first words of a long text, as many as an element has room for. */
+/* The words at the start of a long text that fit into an element. */
 static struct spile_string first_words(struct spile_string s)
 {
 	unsigned int length = spile_script.slot_bytes - 1;
@@ -255,7 +259,10 @@ static struct spile_string first_words(struct spile_string s)
 	return s;
 }
 
-/* A value. Where a long one has no room, its first words, and that is counted. */
+/*
+ * Stores a value. If there is no memory for a long one, only its first words are stored, and the
+ * truncation is counted.
+ */
 static void write_value(struct spile_slot *slot, struct spile_string s)
 {
 	unsigned int kept = 0;
@@ -271,10 +278,16 @@ static void write_value(struct spile_slot *slot, struct spile_string s)
 	write_slot(slot, s, kept);
 }
 
-/* What an element is numbered whose key has no room: it is counted, and not made. */
+/*
+ * In place of an element's number: there was no memory for a long key. The element was not
+ * created, and this is counted.
+ */
 enum { NOT_KEPT = ~0u };
 
-/* Numbers of the keys that are long texts. False: there is no room for one. */
+/*
+ * Stores the keys that are long texts, and gives their numbers. False if there is no memory for
+ * one.
+ */
 static inline bool keep_keys(const struct spile_map *map, const union spile_key *keys,
 			     unsigned int *kept)
 {
@@ -309,7 +322,7 @@ static void write_keys(struct spile_table *table, struct spile_element *element,
 	}
 }
 
-/* Last of the stripe, and first of its bucket. */
+/* Links the element as the last one of its stripe and the first one of its bucket. */
 static __always_inline void link_element(struct spile_table *table, struct spile_stripe *stripe,
 					 struct spile_element *element, unsigned int number,
 					 unsigned int hash)
@@ -337,8 +350,9 @@ static __always_inline void link_element(struct spile_table *table, struct spile
 }
 
 /*
- * An element of a striped table for new keys, 0 if it is full, or NOT_KEPT: only the holder
- * of a stripe looks for elements in it. The value is that of the last element.
+ * Creates an element of a striped table; 0 if the table is full, or NOT_KEPT. It needs no
+ * generation, because only the holder of a stripe searches it. The value is left from the last
+ * use.
  */
 static __always_inline unsigned int make_in_stripe(struct spile_context *c,
 						   struct spile_table *table,
@@ -371,8 +385,8 @@ static __always_inline unsigned int make_in_stripe(struct spile_context *c,
 }
 
 /*
- * An element for new keys; 0 when the table is full, or NOT_KEPT. Its value is left from its last
- * use, or 0 if counted.
+ * Creates an element; 0 if the table is full, or NOT_KEPT. The value is left from the last use,
+ * or is 0 if it is counted.
  */
 static unsigned int make_element(struct spile_context *c, struct spile_table *table,
 				 const union spile_key *keys, unsigned int hash)
@@ -398,9 +412,8 @@ static unsigned int make_element(struct spile_context *c, struct spile_table *ta
 		number = stripe->oldest;
 		element = spile_element(table, number);
 		/*
-		 * Another CPU may be reading it (map_find.h). It
-		 * trusts the keys only if the generation was even before
-		 * and the same after.
+		 * Another CPU may be reading it (map_find.h). It trusts the keys only if the
+		 * generation was even before it compared them and has not changed since.
 		 */
 		WRITE_ONCE(element->generation, element->generation + 1);
 		/*
@@ -436,7 +449,10 @@ static void fail_overflow(struct spile_context *c, const struct spile_map *map)
 		spile_fail_text(c, "Array overflow, check MAXMAPENTRIES");
 }
 
-/* The number of an element that was to be made: 0 if it was not, an error if the table is full. */
+/*
+ * Takes the result of make_element(). Returns 0 if no element was created, with an error if the
+ * table is full.
+ */
 static inline unsigned int made_number(struct spile_context *c, const struct spile_table *table,
 				       unsigned int number)
 {
@@ -448,8 +464,8 @@ static inline unsigned int made_number(struct spile_context *c, const struct spi
 }
 
 /*
- * Finds or adds the element; *made: it was added. 0 if there is no room: an error, unless it is
- * the key that has none.
+ * Finds the element, or creates it and sets *made. Returns 0 if it cannot be created: with an
+ * error if the table is full, without one if there is no memory for a long key.
  */
 static inline unsigned int find_or_make(struct spile_context *c, struct spile_table *table,
 					const union spile_key *keys, bool *made)
@@ -466,8 +482,8 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 }
 
 /*
- * Bounded wait for other CPUs that are adding elements. On this CPU nothing else runs:
- * the handler owns the context.
+ * Waits, for a bounded time, for other CPUs that are adding elements. Nothing else on this CPU
+ * can be adding one, because this handler owns the context.
  */
 static bool begin_making(struct spile_table *table)
 {
@@ -491,7 +507,7 @@ struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_tabl
 		spile_fail_text(c, "array '%s' is busy", table->map->name);
 		return found;
 	}
-	/* Another CPU may have added it meanwhile. */
+	/* Another CPU may have added it in the meantime. */
 	found.number = find_element(table, keys, hash);
 	if (!found.number)
 		found.number = make_element(c, table, keys, hash);
@@ -598,7 +614,7 @@ char *spile_held_make(struct spile_context *c, const struct spile_map *map, stru
 	if (spile_unlikely(!number))
 		return NULL;
 	value = spile_element_value(table, spile_element(table, number));
-	/* A number, or a text's length and number. */
+	/* Clears a number, or both fields of a slot. */
 	*(spile_long *)value = 0;
 	held->number = number;
 	held->value = value;
@@ -656,7 +672,7 @@ struct spile_string spile_map_text(struct spile_context *c, const struct spile_m
 	return spile_slot_string(spile_element_value(table, spile_element(table, number)));
 }
 
-/* The first element in the slice; 0: none, or an error. */
+/* The first element that matches the slice; 0 if there is none or the run must end. */
 static unsigned int first_match(struct spile_context *c, const struct spile_table *table,
 				const union spile_key *keys, unsigned int any)
 {
@@ -799,7 +815,7 @@ void spile_map_clear(struct spile_context *c, const struct spile_map *map)
 		spile_debit(c, spile_stats_bucket_steps(&map->stats));
 		spile_stats_reset_everywhere(table);
 	}
-	/* Each one by itself: the buckets of a large array may be far more than its elements. */
+	/* One by one: a large array may have far more buckets than elements. */
 	for (i = 0; i < spile_stripe_count(table); i++)
 		while (table->stripes[i].oldest && spile_charge_steps(c, DELETE_STEPS))
 			delete_element(table, table->stripes[i].oldest);
@@ -821,7 +837,7 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 				    map->stats.histogram != SPILE_HISTOGRAM_NONE;
 		table->local = *local;
 		table->local_stride = spile_stats_bytes(&map->stats);
-		/* Element 0 is that of a map without keys. */
+		/* A map without keys uses element 0. */
 		*local += (size_t)table->local_stride * (map->keys ? (size_t)map->entries + 1 : 1);
 	}
 	if (!map->keys)
@@ -846,7 +862,7 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	if (map->striped) {
 		table->stripe_shift = 32 - SPILE_STRIPE_BITS;
 		table->stripes_bytes = sizeof(*table->stripes) * SPILE_STRIPES;
-		/* A bucket belongs to one stripe. */
+		/* At least one bucket for each stripe, so that no bucket belongs to two. */
 		bits = SPILE_STRIPE_BITS;
 	}
 	while (bits < MOST_BITS && 1u << bits < map->entries)

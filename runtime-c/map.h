@@ -6,14 +6,12 @@
  * long texts. These five compile in user space too, where tests/maps.c has its own contexts
  * and memory.
  *
- * A table of numbers or strings is used under its global's lock alone, or, if it is
- * striped, under the lock of the stripe that the element's hash is of, or under the
- * global's lock for all CPUs (SPILE_LOCK_ALL). The keys
- * of an array of aggregates are one table for all CPUs, the values lie in each
- * CPU's own memory, by the element's number: feeding an element that exists
- * writes nothing that another CPU reads but under SPILE_LOCK_ALL. So it is with numbers
- * that are counted (counts.c). Making an
- * element is possible on several CPUs at once: `making` is held for that.
+ * A table of numbers or strings is protected by its global's lock. A striped table is protected
+ * by the lock of the stripe to which the element's hash belongs, or by the global's lock for all
+ * CPUs (SPILE_LOCK_ALL). An array of aggregates has one table of keys for all CPUs. Its values
+ * are in per-CPU memory, indexed by the element's number, so feeding an existing element writes
+ * only what other CPUs read under SPILE_LOCK_ALL. The same holds for counted numbers (counts.c).
+ * Several CPUs may create elements at the same time; `making` serialises them.
  */
 #ifndef SPILE_MAP_H
 #define SPILE_MAP_H
@@ -34,8 +32,8 @@ static inline char *spile_map_values(struct spile_context *c)
 }
 
 /*
- * When an element of a striped table is made: grows on each CPU; between CPUs as well as their
- * cycle counters agree.
+ * The sequence number of a new element of a striped table. It grows on each CPU; between CPUs it
+ * is as accurate as their cycle counters are synchronised.
  */
 static inline __u64 spile_map_moment(struct spile_context *c)
 {
@@ -53,21 +51,24 @@ __u64 spile_map_moment(struct spile_context *c);
 #define noinline __attribute__((noinline))
 #endif
 
-/* In front of an element's keys and value. */
+/* The header of an element; keys and value follow it. */
 struct spile_element {
 	unsigned int next;	/* in its bucket, or on the free list; 0: none */
 	unsigned int hash;
-	unsigned int older;	/* order of making; 0: none */
+	unsigned int older;	/* the one created before; 0: none */
 	unsigned int newer;
-	/* odd while keys are being written; a new one for each use of the element, from 2 */
+	/* odd while keys are being written; a new number for each use of the element, from 2 */
 	__u64 generation;
-	__u64 sequence;		/* of its making: counts up */
+	__u64 sequence;		/* order of creation */
 };
 
-/* A string key or value: below spile_script.slot_bytes here, a longer one in kept_text.c. */
+/*
+ * A string key or value. It is stored here if it is shorter than spile_script.slot_bytes, else
+ * in kept_text.c.
+ */
 struct spile_slot {
 	unsigned int length;
-	unsigned int kept;		/* the longer one's number */
+	unsigned int kept;		/* number of the stored string */
 	char text[];
 };
 
@@ -76,18 +77,21 @@ enum {
 	SPILE_STRIPES = 1 << SPILE_STRIPE_BITS,
 };
 
-/* The elements whose hashes have the same upper bits; of a table that is not striped all. */
+/*
+ * The elements whose hashes have the same upper bits; all elements of a table that is not
+ * striped.
+ */
 struct spile_stripe {
 	struct spile_context *holder SPILE_CACHE_ALIGNED;	/* whose run holds it (stripe.h) */
 	unsigned int count;
 	/*
-	 * an element that has been deleted, before those of `free`; put there under the stripe,
-	 * taken without it; 0: none
+	 * a deleted element, taken before those of `free`; set with the stripe held, taken
+	 * without it; 0: none
 	 */
 	unsigned int spare;
 	unsigned int oldest;
 	unsigned int newest;
-	/* the element deleted last; above bit 31: how often it has changed */
+	/* first element of the free list; upper half: number of changes, against ABA */
 	__u64 free;
 	__u64 sequence;
 };
@@ -104,7 +108,7 @@ struct spile_table {
 	unsigned int wraps;		/* map->wrap */
 	unsigned int stripe_shift;	/* of a hash of 32 bits; 32: one stripe */
 	struct spile_stripe *stripes;	/* &own, or stripes_bytes */
-	const int *claimed;		/* striped: somebody has SPILE_LOCK_ALL, or waits for it */
+	const int *claimed;		/* striped: SPILE_LOCK_ALL is held or waited for */
 	size_t stripes_bytes;		/* 0: not striped */
 	unsigned int most;		/* map->entries */
 	unsigned int keeps_more;	/* of an aggregate: variance or histogram too */
@@ -125,7 +129,7 @@ struct spile_table {
 
 extern struct spile_table *spile_tables;	/* by spile_map.index */
 
-/* Memory of aggregates by CPU number, 0 for a CPU that cannot be; this many. */
+/* Memory of aggregates by CPU number, NULL for an impossible CPU, and the number of entries. */
 extern char **spile_map_areas;
 extern unsigned int spile_map_area_count;
 
@@ -199,10 +203,10 @@ static inline unsigned int spile_slot_bytes(void)
 unsigned int spile_map_find(const struct spile_table *table, const union spile_key *keys);
 
 /*
- * The same for feeding an aggregate: created if absent; 0 and an error if it cannot be, or
- * without an error if its key has no room (kept_text.h). generation: of the element that
- * had the keys when it was looked at. _new: where spile_find_concurrently() (map_find.h)
- * has found none.
+ * The same for feeding an aggregate: the element is created if absent. Number 0 with an error if
+ * it cannot be created, without an error if there is no memory for a long key (kept_text.h).
+ * generation: that of the element when its keys were compared. spile_map_feed_new() is for
+ * callers for which spile_find_concurrently() (map_find.h) has found no element.
  */
 struct spile_found {
 	unsigned long number;
@@ -213,11 +217,14 @@ struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *t
 struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_table *table,
 				      const union spile_key *keys, unsigned int hash);
 
-/* Whether the keys that `any` leaves are the element's. keys 0: yes. */
+/*
+ * Whether the element has these keys; keys whose bit is set in `any` are not compared. True if
+ * keys is NULL.
+ */
 bool spile_map_matches(const struct spile_table *table, const struct spile_element *element,
 		       const union spile_key *keys, unsigned int any);
 
-/* What looking at one element for it takes, in steps. */
+/* The cost of spile_map_matches(), in steps. */
 static inline unsigned int spile_map_match_steps(const struct spile_table *table,
 						 const union spile_key *keys)
 {
@@ -225,15 +232,13 @@ static inline unsigned int spile_map_match_steps(const struct spile_table *table
 }
 
 /*
- * Offsets and sizes of a new table, zeroed before. The memory for its elements, buckets
- * and, if it has any, stripes is then to be put there, zeroed, as many bytes as it says.
- * *local: its place in a CPU's values, advanced by its size.
+ * Computes offsets and sizes of a new, zeroed table. The caller then sets its pointers to zeroed
+ * memory of these sizes: elements, buckets and, if it has any, stripes. *local is the table's
+ * offset in a CPU's values, and is advanced by its size there.
  */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);
 
-/*
- * The run gets the stripe, for which it has to wait. False: its holder does not release it.
- */
+/* Waits for the stripe and takes it. False if its holder does not release it in time. */
 bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
 		       struct spile_stripe *stripe);
 

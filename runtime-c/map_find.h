@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How an element is found, for map.c and for stats.c, which feeds it: inline, because it is
- * most of the work of a hit that counts by a key. As map.c: any context, bounded.
+ * The search for an element, for map.c and stats.c. It is inline because it is most of the work
+ * of a hit that counts by a key. Any context, bounded, as map.c.
  */
 #ifndef SPILE_MAP_FIND_H
 #define SPILE_MAP_FIND_H
@@ -27,7 +27,7 @@ static inline __u64 spile_load4(const char *at)
 static inline __u64 spile_fold(__u64 a, __u64 b)
 {
 #ifdef __x86_64__
-	/* Not in a variable of 128 bits: for that the stack would be aligned, each time. */
+	/* A variable of 128 bits would have the compiler align the stack at each call. */
 	__u64 high;
 
 	__asm__("mulq %2" : "+a"(a), "=d"(high) : "r"(b) : "cc");
@@ -39,7 +39,7 @@ static inline __u64 spile_fold(__u64 a, __u64 b)
 #endif
 }
 
-/* Of more than 16 bytes: all but the last 16, or more of them, go into the hash. */
+/* For more than 16 bytes: hashes 16 at a time until at most 16 are left. */
 static noinline __u64 spile_hash_front(const char *text, unsigned int length, __u64 hash,
 				       __u64 other)
 {
@@ -74,15 +74,15 @@ static __always_inline __u64 spile_hash_text(const char *text, unsigned int leng
 }
 
 /*
- * One long: the upper half of its product with a random odd number, which keeps
- * apart any two keys but for one pair in 2^31 (multiply-shift hashing).
+ * The hash of one long is the upper half of its product with a random odd number (multiply-shift
+ * hashing): any two keys collide with a probability of 2^-31.
  */
 static inline unsigned int spile_hash_long(const struct spile_table *table, spile_long key)
 {
 	return ((__u64)key * table->seeds[0]) >> 32;
 }
 
-/* One string. */
+/* The hash of a single string key. */
 static __always_inline unsigned int spile_hash_single_text(const struct spile_table *table,
 							   struct spile_string key)
 {
@@ -92,7 +92,7 @@ static __always_inline unsigned int spile_hash_single_text(const struct spile_ta
 	return hash >> 32;
 }
 
-/* Of more than 16 bytes. */
+/* For more than 16 bytes. */
 static noinline bool spile_same_long_text(const char *a, const char *b, unsigned int length)
 {
 	unsigned int i;
@@ -115,7 +115,7 @@ static __always_inline bool spile_same_text(const char *a, const char *b, unsign
 		       spile_load4(a + length - 4) == spile_load4(b + length - 4);
 	if (!length)
 		return true;
-	/* One to three bytes: the first, the middle one and the last are all. */
+	/* One to three bytes: first, middle and last are all of them. */
 	return a[0] == b[0] && a[length >> 1] == b[length >> 1] && a[length - 1] == b[length - 1];
 }
 
@@ -152,12 +152,11 @@ static __always_inline bool spile_is_text(const struct spile_table *table,
 }
 
 /*
- * As find_element() of map.c, while other CPUs may be adding elements. Chains then only
- * grow, unless the array wraps: an element may leave its chain and join another while
- * this walks it. An element that is found is right, because its generation did not
- * change while the keys were compared. One that is not found is searched again by the
- * caller that adds it. A walk that ends up in another chain is limited by the number of
- * elements.
+ * As find_element() of map.c, while other CPUs may be adding elements. Chains then only grow,
+ * unless the array wraps: then an element may move to another chain during the walk. A found
+ * element is valid, because its generation did not change while the keys were compared. If none
+ * is found, the caller that adds it searches again. A walk that ends up in another chain is
+ * limited by the number of elements.
  */
 static __always_inline struct spile_found
 spile_find_concurrently(const struct spile_table *table, unsigned int hash,
@@ -170,18 +169,24 @@ spile_find_concurrently(const struct spile_table *table, unsigned int hash,
 	unsigned int number = smp_load_acquire(spile_bucket(table, hash));
 	unsigned int seen = 0;
 
-	/* Acquire: an element before the one it was put in front of; pairs as above. */
+	/*
+	 * Acquire: pairs with the release of the bucket for the element that was linked there
+	 * before.
+	 */
 	for (; number; number = smp_load_acquire(&spile_element(table, number)->next)) {
 		const struct spile_element *element = spile_element(table, number);
-		/* Acquire: the keys after it; pairs with the second smp_wmb() in make_element(). */
+		/*
+		 * Acquire: the keys are read after it; pairs with the second smp_wmb() in
+		 * make_element().
+		 */
 		__u64 generation = smp_load_acquire(&element->generation);
 
 		if (is_it(table, element, keys, hash)) {
 			if (!table->wraps)
 				return (struct spile_found){ number, generation };
 			/*
-			 * The keys before the generation again; pairs with the first
-			 * smp_wmb() there.
+			 * The keys are read before the generation is read again; pairs with the
+			 * first smp_wmb() there.
 			 */
 			smp_rmb();
 			if (!(generation & 1) && READ_ONCE(element->generation) == generation)
@@ -194,9 +199,9 @@ spile_find_concurrently(const struct spile_table *table, unsigned int hash,
 }
 
 /*
- * What a hit does for an array whose only key is one long or one string: `feed` gets the
- * element and the amount; for a key that has no element yet, `feed_new` makes one.
- * Both are constants, so that the code is that of two calls.
+ * The hit path of an array whose only key is one long or one string: `feed` gets the element and
+ * the amount; for a key without an element `feed_new` creates one. Both are constants, so that
+ * they become direct calls.
  */
 typedef void spile_feed_fn(struct spile_context *c, const struct spile_table *table,
 			   struct spile_found found, spile_long amount);

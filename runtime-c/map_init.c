@@ -18,8 +18,8 @@
 #include "stats.h"
 
 /*
- * Stripes, elements and buckets of one table in one piece, in this order. An element has
- * less than 1 MiB, and there are less than 2^31: no overflow.
+ * Stripes, elements and buckets of a table are one allocation, in this order. An element is
+ * smaller than 1 MiB and there are fewer than 2^31, so this does not overflow.
  */
 static size_t table_bytes(const struct spile_table *table)
 {
@@ -28,7 +28,7 @@ static size_t table_bytes(const struct spile_table *table)
 }
 
 /*
- * What all tables need, SIZE_MAX if that is more than there can be; lays them out.
+ * Lays out all tables. Returns the bytes that they share; SIZE_MAX if the sum overflows.
  * local: bytes for each CPU, likewise.
  */
 static size_t lay_out(size_t *local)
@@ -56,7 +56,7 @@ static int make_table(struct spile_table *table)
 	char *memory;
 
 	get_random_bytes(table->seeds, sizeof(table->seeds));
-	/* Only odd factors keep different keys different. */
+	/* Multiplication by an odd number is a bijection; by an even one, keys would collide. */
 	for (i = 0; i < ARRAY_SIZE(table->seeds); i++)
 		table->seeds[i] |= 1;
 	if (!table->map->keys)
@@ -117,7 +117,7 @@ int spile_maps_init(void)
 
 	if (!spile_script.map_count)
 		return 0;
-	/* Pages: a table's parts are aligned to cache lines. */
+	/* Page-aligned, because parts of a table are aligned to cache lines. */
 	spile_tables = vzalloc(array_size(spile_script.map_count, sizeof(*spile_tables)));
 	if (!spile_tables)
 		return -ENOMEM;
@@ -159,7 +159,7 @@ void spile_maps_exit(void)
 			vfree(spile_tables[i].elements - spile_tables[i].stripes_bytes);
 	vfree(spile_tables);
 	spile_tables = NULL;
-	/* Buckets are at its beginning. */
+	/* The buckets are at the start of the allocation. */
 	vfree(spile_kept.buckets);
 	spile_kept.buckets = NULL;
 }

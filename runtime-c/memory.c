@@ -50,12 +50,12 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 	if (!bytes)
 		return 0;
 	if (!user) {
-		/* The kernel's own check uses the features of the CPU, not those in use. */
+		/* The kernel's check depends on the features of the CPU, not on those in use. */
 		if (!is_kernel_range(address, bytes))
 			return -EFAULT;
 		error = copy_from_kernel_nofault(to, (const void *)(unsigned long)address, bytes);
 	} else {
-		/* A kernel thread still has the last task's user memory mapped: not its own. */
+		/* A kernel thread still has the previous task's user memory mapped. */
 		if (!current->mm)
 			return -EFAULT;
 		error = copy_from_user_nofault(to, (const void __user *)(unsigned long)address,
@@ -69,8 +69,8 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 }
 
 /*
- * One value of kernel memory. What copy_from_kernel_nofault() does, without its
- * loops and calls: 40 instructions instead of 90 for each -> of a script.
+ * Reads one value of kernel memory, as copy_from_kernel_nofault() does, but without loops and
+ * calls: 40 instructions instead of 90 for each -> of a script.
  */
 static __always_inline bool read_kernel_value(spile_ulong address, unsigned int size,
 					      spile_ulong *value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fault-safe memory. Any context, never sleeps, never pages in; 0 or -EFAULT.
- * User memory is that of the current task, and is not there in a kernel thread.
+ * Fault-safe access to memory. Any context; never sleeps or pages in; 0 or -EFAULT. User memory
+ * is that of the current task; a kernel thread has none.
  */
 #ifndef SPILE_MEMORY_H
 #define SPILE_MEMORY_H
@@ -14,7 +14,10 @@
 int __must_check spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user);
 int __must_check spile_memory_write(spile_ulong address, const void *from, size_t bytes);
 
-/* Whether all of that is in the kernel's half: only then may the kernel's own reads be tried. */
+/*
+ * Whether the whole range is in the kernel's half; only such memory may be read by
+ * copy_from_kernel_nofault().
+ */
 bool spile_memory_is_kernel(unsigned long address, size_t bytes);
 
 /*

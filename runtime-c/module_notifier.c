@@ -2,12 +2,12 @@
 /*
  * Modules with probes in them.
  *
- * A probed module is never pinned: no reference is held between calls. kprobes
- * hold none either, and the GOING notification, which the kernel waits for
- * before it frees anything, takes our sites out of it.
+ * A probed module is never pinned: no reference is held between calls. kprobes hold none either.
+ * The GOING notification, which the kernel waits for before it frees anything, removes our sites
+ * from it.
  *
- * Lock order: the notifier chains' own locks, then spile_session.lock. So the
- * notifiers are registered and unregistered without the latter.
+ * Lock order: the notifier chains' own locks, then spile_session.lock. So the notifiers are
+ * registered and unregistered without the latter.
  */
 #include <linux/kernel.h>
 #include <linux/kobject.h>
@@ -25,12 +25,12 @@
 #include "session.h"
 #include "site.h"
 
-/* One for each target; under spile_session.lock. */
+/* The state of a target; under spile_session.lock. */
 struct target_state {
 	bool present;	/* loaded, and the build that the script was compiled for */
 	bool refused;	/* coming or loaded, but another build: already reported */
 	bool is_script;	/* while present: made by spile itself */
-	struct module *module;	/* while present: GOING takes it away before the kernel frees it */
+	struct module *module;	/* while present; GOING clears it before it is freed */
 };
 static struct target_state *states;
 
@@ -78,7 +78,7 @@ static struct kobject *find_loaded(const char *name, struct module **module)
 	return kobject;
 }
 
-/* By a function of the runtime, which the kernel keeps the name of in any configuration. */
+/* Recognised by a function of the runtime whose name the kernel keeps in any configuration. */
 static bool is_script(struct module *module)
 {
 	return spile_module_symbol_address(module, "spile_context_run") != 0;
@@ -100,8 +100,8 @@ int spile_modules_check(void)
 			continue;
 		kobject = find_loaded(target->name, &module);
 		/*
-		 * One on its way in or out is left to its notification, which
-		 * waits for spile_session.lock and comes after us.
+		 * A module that is being loaded or unloaded is left to its notification, which
+		 * waits for spile_session.lock.
 		 */
 		if (module && READ_ONCE(module->state) == MODULE_STATE_LIVE) {
 			states[i].present = is_right_build(target, module) &&
@@ -148,9 +148,9 @@ struct module *spile_modules_of(unsigned int target)
 }
 
 /*
- * COMING is before the module's init runs. It is recorded before the session runs too,
- * because sysfs does not have the module yet. LIVE handles modules whose COMING was
- * before our notifier was registered.
+ * COMING is sent before the module's init runs. It is recorded even before the session runs,
+ * because sysfs does not have the module yet. LIVE handles modules whose COMING was before our
+ * notifier was registered.
  */
 static void module_comes(unsigned int i, struct module *module)
 {

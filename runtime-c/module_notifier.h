@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Modules that probes are in: arming when they come, disarming when they go,
- * and whether they are the ones that the script was compiled for.
+ * Modules that probes are in: arms sites when a module is loaded, disarms them when it is
+ * unloaded, and checks that it is the build that the script was compiled for.
  */
 #ifndef SPILE_MODULE_NOTIFIER_H
 #define SPILE_MODULE_NOTIFIER_H
@@ -16,7 +16,7 @@
 int __must_check spile_modules_check(void);
 /* Whether spile_modules_check() has found the module of a target loaded. */
 bool spile_modules_present(unsigned int target);
-/* The module of a target, 0 when it is not loaded. Good while spile_session.lock is held. */
+/* The module of a target; NULL if it is not loaded. Valid while spile_session.lock is held. */
 struct module *spile_modules_of(unsigned int target);
 
 struct spile_site;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where variables of modules are, while these are loaded.
+ * Addresses of variables of loaded modules.
  *
- * A module's sections are placed when it is loaded, and the kernel exports no
- * way to ask for them; but it keeps the module's symbols with their addresses
- * (struct mod_kallsyms), those of data with CONFIG_KALLSYMS_ALL. A per-CPU
- * symbol's address is that of no CPU's copy: the offset of one is added where
- * it is read.
+ * A module's sections are placed when it is loaded, and the kernel exports no way to ask for
+ * them; but it keeps the module's symbols with their addresses (struct mod_kallsyms), those of
+ * data with CONFIG_KALLSYMS_ALL. The address of a per-CPU symbol is not that of a copy: reads
+ * add the offset of a CPU.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -17,7 +16,7 @@
 #include "session.h"
 
 #ifdef CONFIG_KALLSYMS
-/* Symbols that it takes from elsewhere have no section. */
+/* Undefined symbols have no section. */
 void spile_module_symbols_each(struct module *module,
 			       void (*see)(const char *name, unsigned long address))
 {
@@ -35,7 +34,7 @@ void spile_module_symbols_each(struct module *module,
 	rcu_read_unlock();
 }
 
-/* The first that there is, as kprobes take it. */
+/* The first symbol of the name, as kprobes take it. */
 unsigned long spile_module_symbol_address(struct module *module, const char *name)
 {
 	const struct mod_kallsyms *kallsyms;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at the network's hooks, in the initial network namespace. What a
- * handler has for registers are words; the last of them is the verdict, which a
- * script in guru mode may set.
+ * Probes at the network's hooks, in the initial network namespace. A handler's registers are
+ * words, of which the last is the verdict, which a script in guru mode may set.
  */
 #include <linux/kconfig.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The owner is the user that a set-uid loader passes as a module parameter, with the rest
- * that it says of the session, else the real user of the process that loads the module. A
+ * The owner is the user that a set-uid loader passes as a module parameter, together with the
+ * session's other attributes; without it, the real user of the process that loads the module. A
  * process that may load modules may pass anything.
  */
 #include <linux/capability.h>
@@ -22,7 +22,7 @@ static unsigned int stated_gid;
 static unsigned int stated_rank;
 static unsigned int stated_service;
 static unsigned long stated_most;
-/* Nothing of them is shown in sysfs. */
+/* The parameters are not shown in sysfs. */
 module_param_named(spile_uid, stated_uid, uint, 0);
 module_param_named(spile_gid, stated_gid, uint, 0);
 module_param_named(spile_rank, stated_rank, uint, 0);
@@ -51,9 +51,9 @@ void spile_owner_exit(void)
 }
 
 /*
- * The effective user: a loader that has given up its rights is the owner, and a
- * descriptor that has come into another user's hands is of no use to him. User 0
- * without capabilities is the root of some container.
+ * The effective user is compared: a loader that has given up its rights is the owner, and
+ * another user who receives the descriptor cannot use it. User 0 without capabilities is root in
+ * a container.
  */
 bool spile_owner_permits(void)
 {

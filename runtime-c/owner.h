@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Whose session it is: the user of the process that has loaded the module.
- */
+/* The owner of the session: the user of the process that has loaded the module. */
 #ifndef SPILE_OWNER_H
 #define SPILE_OWNER_H
 
@@ -9,7 +7,7 @@
 
 #include "abi/abi.h"
 
-/* First of all when the module is loaded, in the process that loads it. */
+/* Called first when the module is loaded, in the process that loads it. */
 void spile_owner_init(void);
 void spile_owner_exit(void);
 
@@ -19,16 +17,16 @@ void spile_owner_exit(void);
  */
 bool spile_owner_permits(void);
 
-/* The current process has opened the device for a session; or it is closed. */
+/* The current process has opened the device for a session, or has closed it. */
 void spile_owner_opened(void);
 void spile_owner_closed(void);
 
-/* A global has been given another value. */
+/* Records that SPILE_SET has changed a global. */
 void spile_owner_has_set(void);
 
 void spile_owner_state(struct spile_owner *state);
 
-/* Bytes that the session may still take; U64_MAX: no limit. */
+/* Bytes that the session may still allocate; U64_MAX: no limit. */
 u64 spile_owner_left(void);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * Names of code that was unloaded.
  *
- * Entries stay to the end of the session, as a script may print addresses that it has
- * stored at any time; but there are never more than PAST_MOST pieces of code. Of dropped
- * ones without a number the place stays, so that code loaded there has one: such places do
- * not overlap, so that there are not many.
+ * Entries stay until the end of the session, because a script may at any time print addresses
+ * that it has stored; but there are never more than PAST_MOST pieces of code. If a piece without
+ * a number is dropped, its place is remembered, so that code loaded there gets a number. These
+ * places do not overlap, so there are not many.
  *
  * Handlers read the lists under RCU; past_lock is for those who change them.
  */
@@ -50,7 +50,7 @@ struct past_code {
 	struct past_symbol symbols[];	/* by offset */
 };
 
-/* Code with a number that is loaded. */
+/* Loaded code that has a number. */
 struct live_code {
 	struct list_head link;
 	struct rcu_head rcu;
@@ -62,7 +62,7 @@ struct live_code {
 static DEFINE_MUTEX(past_lock);
 /* Changed under the lock; the newest is the first. */
 static LIST_HEAD(past_codes);
-/* Places without a number of code that was dropped; changed under the lock. */
+/* Places of dropped code without a number; changed under the lock. */
 static LIST_HEAD(past_places);
 /* Changed under the lock. */
 static LIST_HEAD(live_codes);
@@ -87,7 +87,7 @@ u64 spile_past_code_forgotten(void)
 	return forgotten;
 }
 
-/* Marks that assemblers make (include/linux/module_symbol.h, is_mapping_symbol()). */
+/* Mapping symbols of assemblers (include/linux/module_symbol.h, is_mapping_symbol()). */
 static bool is_mark(const char *name)
 {
 	return (name[0] == '.' && name[1] == 'L') || (name[0] == 'L' && name[1] == '0') ||
@@ -96,7 +96,7 @@ static bool is_mark(const char *name)
 }
 
 #ifdef CONFIG_KALLSYMS
-/* Name of a symbol in that code, with its place there; 0 if it is in none. */
+/* Name of a symbol in that code, with its offset there; NULL if it is not in the code. */
 static const char *symbol_in(const struct mod_kallsyms *table, unsigned int i,
 			     const struct past_code *code, u32 *offset)
 {
@@ -120,8 +120,8 @@ static int compare_places(const void *left, const void *right)
 }
 
 /*
- * What the kernel keeps of the code of a module that is in its notifier, so that it
- * does not change; 0 if there is no memory.
+ * Copies the symbols of a module's code. Called from the notifier, so they do not change. NULL
+ * if there is no memory.
  */
 static struct past_code *copy_code(struct module *module, unsigned long start, unsigned long bytes)
 {
@@ -162,7 +162,7 @@ static struct past_code *copy_code(struct module *module, unsigned long start, u
 	return code;
 }
 #else
-/* Modules have no symbols in memory. */
+/* Without CONFIG_KALLSYMS modules have no symbols in memory. */
 static struct past_code *copy_code(struct module *module, unsigned long start, unsigned long bytes)
 {
 	return NULL;
@@ -241,7 +241,7 @@ static bool was_used(unsigned long start, unsigned long bytes)
 	return false;
 }
 
-/* Gives one kind of code of a module that comes a number if it needs one. */
+/* Gives a number to one kind of code of a module that is being loaded, if it needs one. */
 static void number_code(struct module *module, bool of_init)
 {
 	unsigned long bytes, start = spile_module_code(module, of_init, &bytes);
@@ -269,7 +269,7 @@ static u64 take_number(unsigned long start)
 	return number;
 }
 
-/* What the module has of one kind of code now. */
+/* Remembers one kind of code of the module as it is now. */
 static void keep_code(struct module *module, bool of_init, u64 now)
 {
 	unsigned long bytes, start = spile_module_code(module, of_init, &bytes);
@@ -312,14 +312,14 @@ void spile_past_code_event(unsigned long event, struct module *module)
 		keep_code(module, false, now + 1);
 	forget_old();
 	/*
-	 * After the entry is in the list: a reader that sees the new number asks again
-	 * and finds it.
+	 * Published after the entry is in the list: a reader that sees the change asks again and
+	 * finds it.
 	 */
 	spile_rings_publish_changes(++changes);
 	mutex_unlock(&past_lock);
 }
 
-/* As the kernel finds them: of several at one place the first; the next place ends it. */
+/* As in the kernel: the first of several symbols at an address; the next address ends it. */
 static void text_in(const struct past_code *code, char *text, unsigned long address)
 {
 	u32 wanted = address - code->start, begin, end = code->bytes;
@@ -347,7 +347,7 @@ static void text_in(const struct past_code *code, char *text, unsigned long addr
 		  code->module);
 }
 
-/* But for sizes, which the kernel finds in another way: "NAME+OFFSET" and "[MODULE]". */
+/* Compares "NAME+OFFSET" and "[MODULE]", but not sizes, which the kernel computes differently. */
 static bool is_same_symbol(const char *one, const char *two)
 {
 	size_t length = strcspn(one, "/ ");
@@ -361,10 +361,7 @@ bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *unti
 {
 	struct past_code *code;
 
-	/*
-	 * The first that was unloaded after that time: other code may have been there
-	 * before.
-	 */
+	/* The first one that was unloaded after that time; earlier entries may be of other code. */
 	list_for_each_entry_reverse(code, &past_codes, link) {
 		if (code->until < time || address - code->start >= code->bytes)
 			continue;
@@ -379,7 +376,7 @@ bool spile_past_code_latest(char *text, unsigned long address)
 {
 	const struct past_code *code, *found = NULL;
 
-	/* Init sections are loaded where other code was, and run only once. */
+	/* Init sections come last: they are loaded where other code was, and run only once. */
 	list_for_each_entry(code, &past_codes, link)
 		if (address - code->start < code->bytes &&
 		    (!found || (found->of_init && !code->of_init)))
@@ -429,7 +426,7 @@ u64 spile_code_number(unsigned long address)
 	return number;
 }
 
-/* Under RCU. What had this number at the address and is gone. */
+/* Under RCU. The unloaded code that had this number at the address. */
 static const struct past_code *numbered_code(unsigned long address, u64 number)
 {
 	const struct past_code *code;
@@ -440,7 +437,7 @@ static const struct past_code *numbered_code(unsigned long address, u64 number)
 	return NULL;
 }
 
-/* Under RCU. Whether what had this number at the address is gone, and is not known. */
+/* Under RCU. Whether the code that had this number at the address was unloaded and dropped. */
 static bool is_forgotten(unsigned long address, u64 number)
 {
 	const struct live_code *code;

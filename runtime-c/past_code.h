@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of code that was unloaded: of removed modules, and of the init sections of
- * loaded ones. Records hold addresses, which the loader asks names for when it reads
- * them (symbol.c); by then other code may be there.
+ * Names of code that was unloaded: of removed modules, and of the init sections of loaded ones.
+ * Records hold addresses, whose names the loader asks for when it reads the records (symbol.c);
+ * by then other code may be there.
  *
- * Entries are kept from the unloading on, and only if the script writes such records, or
- * names addresses that it has stored (spile_script.defers_names).
+ * Entries are made when code is unloaded, and only if the script writes such records, or names
+ * addresses that it has stored (spile_script.defers_names).
  *
- * A stored address is text, "0xADDRESS" (backtrace()). Where code is loaded at a place
- * that other code has left during the session, that is not enough: such code has a
- * number, and its addresses are stored as "0xADDRESS@NUMBER". So do those of init
- * sections, whose places are used again and again. All other text is as ever, so that a
- * stack stays one key when modules elsewhere come and go.
+ * A stored address is text, "0xADDRESS" (backtrace()). Where code is loaded at a place that
+ * other code has left during the session, that is not enough: such code has a number, and its
+ * addresses are stored as "0xADDRESS@NUMBER". The same holds for init sections, whose memory is
+ * reused all the time. Other addresses have no number, so that a stack stays the same key when
+ * modules elsewhere are loaded and unloaded.
  */
 #ifndef SPILE_PAST_CODE_H
 #define SPILE_PAST_CODE_H
@@ -26,23 +26,26 @@ struct module;
  */
 void spile_past_code_event(unsigned long event, struct module *module);
 
-/* Whether code has gone, so that spile_past_code_time() can be other than 0. Any context. */
+/*
+ * Whether code was unloaded, so that spile_past_code_time() may return a value other than 0. Any
+ * context.
+ */
 bool spile_past_code_any(void);
 
-/* Number of the code that is at the address; 0: it has none. Any context. */
+/* Number of the code at the address; 0 if it has none. Any context. */
 u64 spile_code_number(unsigned long address);
 
 /*
- * A time at which the address of the kernel was that of the code with this number (0:
- * of the first at its place), for SPILE_SYMBOL. 0: the code is there now. 1: it is not
- * known any more. Any context.
+ * A time, for SPILE_SYMBOL, at which the code with this number (0: the first code there) was at
+ * the kernel address. Returns 0 if it is there now, and 1 if it is not known any more. Any
+ * context.
  */
 u64 spile_past_code_time(unsigned long address, u64 number);
 
-/* As spile_symbol_text(), of the address of that code. Any context. */
+/* As spile_symbol_text(), for the address in that code. Any context. */
 void spile_stored_symbol_text(char *text, unsigned long address, u64 number);
 
-/* Process context. A module that is there stays while the lock is held. */
+/* Process context. Loaded modules stay loaded while the lock is held. */
 void spile_past_code_lock(void);
 void spile_past_code_unlock(void);
 
@@ -68,7 +71,7 @@ bool spile_past_code_differs(const char *text, unsigned long address);
  */
 u64 spile_past_code_forgotten(void);
 
-/* When no event comes any more. */
+/* Called when there are no more events. */
 void spile_past_code_exit(void);
 
 #endif

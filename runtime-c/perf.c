@@ -89,8 +89,8 @@ static void release_counters(void)
 }
 
 /*
- * What this CPU has counted; 0 on one that has no such event. As
- * perf_event_read_local() of kernel/events/core.c, which modules cannot call.
+ * The count of this CPU; 0 if it has no such event. As perf_event_read_local() of
+ * kernel/events/core.c, which is not exported.
  */
 spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe)
 {

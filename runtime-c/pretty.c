@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Walks the description of an object and makes text of it. Compiles in user
- * space too.
+ * Walks the description of an object and writes it as text. Compiles in user space too.
  *
- * Any context; no recursion. A walk ends after at most the number of elements
- * that the description names, SPILE_PRETTY_ELEMENTS at most; text ends with its buffer.
+ * Any context; no recursion. A walk ends after at most the number of elements that the
+ * description names, SPILE_PRETTY_ELEMENTS at most; text ends with its buffer.
  */
 #include "pretty.h"
 
@@ -57,7 +56,10 @@ static bool enter_repeat(struct spile_pretty_walk *walk)
 	return true;
 }
 
-/* At the end of a body: on to the next element, or out. False at the very end. */
+/*
+ * At the end of a body: goes on to the next element, or leaves the REPEAT. False at the end of
+ * the description.
+ */
 static bool leave_body(struct spile_pretty_walk *walk)
 {
 	unsigned int top;
@@ -216,7 +218,7 @@ static void write_enum(struct spile_text *text, const char *at,
 	write_integer(text, at, item->operands);
 }
 
-/* Whether INTEGER's operands make sense at all. */
+/* Whether INTEGER's operands are valid. */
 static bool integer_is_sound(const unsigned char *operands)
 {
 	unsigned int size = operands[4];
@@ -224,7 +226,7 @@ static bool integer_is_sound(const unsigned char *operands)
 	return (size == 1 || size == 2 || size == 4 || size == 8) && operands[6] <= 64;
 }
 
-/* Bytes of the object that an item is about, 0 when it lies outside it. */
+/* The bytes of the object that an item describes; NULL if they are outside of it. */
 static const char *item_bytes(const struct spile_pretty_item *item, const char *raw,
 			      __u32 raw_bytes)
 {

@@ -12,7 +12,7 @@
 #include "text.h"
 
 enum {
-	SPILE_PRETTY_DEPTH = 8,		/* REPEATs within each other; deeper ones end the walk */
+	SPILE_PRETTY_DEPTH = 8,		/* nested REPEATs; deeper ones end the walk */
 	SPILE_PRETTY_ELEMENTS = 65536,	/* elements of all REPEATs together; more end the walk */
 };
 
@@ -36,7 +36,7 @@ struct spile_pretty_walk {
 		__u32 stride;
 	} level[SPILE_PRETTY_DEPTH];
 	unsigned long base;
-	unsigned int elements;	/* gone through so far */
+	unsigned int elements;	/* visited so far */
 	bool separator;
 	bool user;		/* the object is in the memory of the current process */
 };

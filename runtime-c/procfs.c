@@ -38,7 +38,7 @@
 
 enum {
 	PROC_PATH_MAX = 320,
-	/* that all open files together may have; one may have more */
+	/* bytes of all open files together; a single file may have more */
 	OPEN_BYTES_MAX = 16 << 20,
 	COPY_PATIENCE_MS = 2000,
 	COPY_LOOK_MS = 20,
@@ -53,7 +53,7 @@ struct spile_procfs {
 	unsigned int most;	/* maximum size that handlers may produce */
 	bool made;
 	long charged;		/* to open_bytes */
-	/* in `copies`, while bytes go to or come from `task`; under copies_lock */
+	/* in `copies` while bytes are copied to or from `task`; under copies_lock */
 	struct list_head copying;
 	struct task_struct *task;
 };
@@ -62,7 +62,7 @@ static atomic_long_t open_bytes;
 
 static DEFINE_SPINLOCK(copies_lock);
 static LIST_HEAD(copies);
-static bool copies_end;		/* none begins; under copies_lock */
+static bool copies_end;		/* no new copy may begin; under copies_lock */
 
 /* A directory below /proc/systemtap/MODULE. */
 struct made_directory {
@@ -284,7 +284,7 @@ static int is_in_proc(const char *path)
 	struct path found;
 	bool is_proc;
 
-	/* Where only processes are shown (subset=pid), this is not either. */
+	/* With subset=pid only processes are shown, and this path does not exist either. */
 	if (kern_path("/proc/version", 0, &found))
 		return -ENOENT;
 	is_proc = found.dentry->d_sb->s_magic == PROC_SUPER_MAGIC;
@@ -346,7 +346,7 @@ static int make_directory(const char *path)
 	return 0;
 }
 
-/* Whether the one path is of something in a directory of the other's name. */
+/* Whether the first path is below a directory with the other path. */
 static bool is_below(const char *path, const char *other)
 {
 	size_t length = strlen(other);
@@ -410,8 +410,8 @@ static void remove_files(void)
 }
 
 /*
- * All of them at once: they are in no module. Waits for those that read and write, and
- * closes their open files.
+ * Removes all files, since none belongs to a module. Waits for calls in progress, and closes
+ * open files.
  */
 static void disarm_files(struct spile_site *const *sites, unsigned int count)
 {
@@ -439,7 +439,7 @@ const struct spile_family spile_procfs_family = {
 	.kind = SPILE_PROBE_PROCFS,
 	.type = "procfs",
 	.init = make_top_early,
-	/* Where no file could be made, nothing was armed, but the directory is there. */
+	/* The directory is removed even if no file could be created. */
 	.exit = remove_files,
 	.by = SPILE_BY_FILE,
 	.arm = arm_file,

@@ -31,10 +31,10 @@ struct program_file {
 	bool looked;
 };
 
-/* By program; written under spile_session.lock, before probes are armed. */
+/* Indexed by program; written under spile_session.lock, before probes are armed. */
 static struct program_file *files;
 
-/* Not while hits are counted (budget.c): it is looked again when the session starts. */
+/* Not reported while hits are counted (budget.c): this is checked again when the session starts. */
 #define tell(...) \
 	do { \
 		if (spile_session_state != SPILE_STATE_READY) \
@@ -42,8 +42,8 @@ static struct program_file *files;
 	} while (0)
 
 /*
- * Whether one of the segments of notes at `headers` has the program's build-id; else
- * the one that is there is in found.
+ * Whether one of the segments of notes at `headers` has the program's build-id; if not, `found`
+ * has the build-id of the file.
  */
 static bool has_build_id(struct file *file, const struct spile_program *program,
 			 const Elf64_Phdr *headers, unsigned int count, unsigned char *found,
@@ -113,7 +113,7 @@ static unsigned int read_headers(struct file *file, Elf64_Phdr *headers)
 	return count;
 }
 
-/* The same as the kernel's own loader reads (fs/binfmt_elf.c). */
+/* The same fields as the kernel's own loader reads (fs/binfmt_elf.c). */
 static int check_program(const struct spile_program *program)
 {
 	char expected[SPILE_BUILD_ID_TEXT], there[SPILE_BUILD_ID_TEXT];
@@ -210,7 +210,7 @@ static bool runs_program(spile_long program)
 	return same;
 }
 
-/* What a probe of a process is for: probe/process/event.rs has the numbers. */
+/* The event of a probe of a process; probe/process/event.rs has the same numbers. */
 enum { ASKED_PROCESS, ASKED_FORKED, ASKED_THREAD, ASKED_LAST, ASKED_OTHER_THREAD };
 
 spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long program,

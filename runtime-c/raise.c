@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * raise(): a signal to the current process. A handler may run where locks are
- * held that sending takes; these are only held with interrupts off, so an
- * interrupt that the CPU takes as soon as it may can send it.
+ * raise(): a signal to the current process. Sending takes locks that may be held where a handler
+ * runs. They are only held with interrupts off, so an interrupt, which comes as soon as they are
+ * on, can send it.
  */
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -14,7 +14,7 @@
 #include "guard.h"
 #include "raise.h"
 
-/* Hard interrupt. */
+/* Runs in a hard interrupt. */
 static void send(struct irq_work *work)
 {
 	struct spile_raised *one = container_of(work, struct spile_raised, work);

@@ -4,10 +4,10 @@
 
 #include <linux/irq_work.h>
 
-/* On each CPU: the signal that is to be sent. */
+/* The signal to be sent, on each CPU. */
 struct spile_raised {
 	struct irq_work work;
-	/* holds a reference; 0: nothing to send. Written by the CPU itself */
+	/* holds a reference; NULL: nothing to send; written by the CPU itself */
 	struct pid *process;
 	int signal;
 };

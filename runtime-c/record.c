@@ -14,7 +14,7 @@
 #include "memory.h"
 #include "pretty.h"
 
-/* Zeros up to a multiple of 8 from `start`, so that no old record shows through. */
+/* Writes zeros up to a multiple of 8 from `start`, so that no data of old records is visible. */
 static char *pad(char *start, char *end)
 {
 	char *padded = start + SPILE_PADDED((unsigned int)(end - start));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Patterns of =~: interprets the automata that the compiler made of them. Also
- * compiles in user space, for the test that runs patterns through it.
+ * Interprets the automata that the compiler has made of the patterns of =~. Also compiles in
+ * user space, for the test that runs patterns through it.
  *
- * Any context. One step for each byte of the string, which moves at most as
- * many registers as the automaton has.
+ * Any context. One step for each byte of the string, which moves at most as many registers as
+ * the automaton has.
  */
 #include "regex.h"
 

@@ -48,8 +48,8 @@ struct pool_call {
 };
 
 /*
- * The site whose entry is being handled on this CPU and has no instance yet. An
- * interrupt restores it.
+ * The site whose entry is being handled on this CPU and has no instance yet. Interrupts save and
+ * restore it.
  */
 static DEFINE_PER_CPU(struct spile_site *, entering);
 

@@ -24,7 +24,7 @@ static DECLARE_WAIT_QUEUE_HEAD(readers);
 
 static_assert(sizeof(struct spile_ring_header) <= SPILE_RING_HEADER_BYTES);
 static_assert(sizeof(struct spile_record) % 8 == 0);
-/* State that handlers write inline. */
+/* Handlers write records inline (script.h), so layouts must agree. */
 static_assert(sizeof(struct spile_record) == sizeof(struct spile_record_head));
 static_assert(offsetof(struct spile_record, bytes) == offsetof(struct spile_record_head, bytes));
 static_assert(offsetof(struct spile_record, kind) == offsetof(struct spile_record_head, mark));
@@ -34,18 +34,17 @@ static_assert(offsetof(struct spile_record, probe) == offsetof(struct spile_reco
 static_assert(offsetof(struct spile_record, time) == offsetof(struct spile_record_head, time));
 
 /*
- * Waking the reader. The first record that a waiting reader has not seen starts a timer, so
- * that it is woken for the records of a few milliseconds together and not for each record
- * (measured: 4000 instead of 400 instructions for one). A ring that is half full, and the
- * end of the session, do not wait.
+ * Waking the reader. The first record that a waiting reader has not seen starts a timer, so that
+ * it is woken for the records of a few milliseconds together and not for each record (measured:
+ * 4000 instead of 400 instructions for one). The reader is woken at once for a ring that is half
+ * full, and at the end of the session.
  *
- * A handler may be anywhere, in NMI or under the scheduler's own locks, so it
- * only queues an irq_work.
+ * Handlers run in NMI and under the scheduler's locks too, so they only queue an irq_work.
  */
 static void wake_now(struct spile_cpu *cpu)
 {
 	WRITE_ONCE(cpu->urgent, 0);
-	/* before the wake-up: a later poll() sees it */
+	/* set before the wake-up, so that a later poll() sees it */
 	WRITE_ONCE(cpu->ready, 1);
 	wake_up_interruptible(&readers);
 }
@@ -90,8 +89,8 @@ static bool has_room(struct spile_cpu *cpu, u64 bytes)
 	if (at - cpu->tail + bytes <= spile_ring_bytes / 2)
 		return true;
 	/*
-	 * Acquire: the reader's loads of the records before tail come before our
-	 * stores over them. Pairs with its release store of tail.
+	 * Acquire: the reader has loaded the records before tail before we overwrite them. Pairs
+	 * with its release store of tail.
 	 */
 	tail = smp_load_acquire(&cpu->ring->tail);
 	if (at - tail > spile_ring_bytes)
@@ -138,7 +137,7 @@ static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
 	return true;
 }
 
-/* The record was lost. */
+/* Counts a lost record. */
 static noinline void count_lost(struct spile_cpu *cpu, u64 size)
 {
 	const struct spile_probe *probe = cpu->context.probe;
@@ -151,8 +150,8 @@ static noinline void count_lost(struct spile_cpu *cpu, u64 size)
 }
 
 /*
- * Up to where records may go without a look at the reader's tail or at the ring's end:
- * has_room() would find room there.
+ * Sets the limit up to which records can be written without checking the reader's tail or the
+ * ring's end.
  */
 static void set_limit(struct spile_cpu *cpu)
 {
@@ -189,7 +188,7 @@ static noinline bool find_place(struct spile_cpu *cpu, unsigned int kind, u64 si
 	}
 	c->record = (char *)pad;
 	if (to_end) {
-		pad->bytes = to_end;	/* 8 at least: of a pad only these two fields are there */
+		pad->bytes = to_end;	/* at least 8: a pad has only these two fields */
 		pad->kind = SPILE_RECORD_PAD;
 		c->record = cpu->ring_data;
 		c->record_at += to_end;
@@ -225,7 +224,7 @@ spile_ulong spile_record_time(void)
 static noinline void reader_waits(struct spile_cpu *cpu)
 {
 	WRITE_ONCE(cpu->ready, 0);
-	/* Release: ready before waiting; pairs with the acquire in is_ready(). */
+	/* Release: ready is stored before waiting; pairs with the acquire in is_ready(). */
 	smp_store_release(&cpu->ring->waiting, 0);
 	irq_work_queue(&cpu->wake);
 }
@@ -237,10 +236,10 @@ void spile_record_publish(struct spile_context *c)
 
 	WRITE_ONCE(cpu->head, c->record_at);
 	/*
-	 * A full barrier. The record's bytes before the head that shows them: pairs with
-	 * the reader's acquire load of head. And the store of head before the load of
-	 * waiting. The reader does the opposite: it stores waiting, then poll() looks at
-	 * head behind a barrier of its own. One of the two sees the other.
+	 * A full barrier. The record's bytes are stored before head; pairs with the reader's
+	 * acquire load of head. And head is stored before waiting is loaded. The reader does the
+	 * opposite: it stores waiting, then poll() loads head after a barrier of its own. At
+	 * least one of the two sees the other.
 	 */
 	xchg(&ring->head, c->record_at);
 	if (unlikely(READ_ONCE(ring->waiting)))
@@ -315,7 +314,7 @@ void spile_ring_wake_all(void)
 /* Whether SPILE_SETUP has allocated the rings. */
 static bool rings_are_there(void)
 {
-	/* Acquire: the rings' addresses; pairs with the release in spile_ring_setup(). */
+	/* Acquire: for the rings' addresses; pairs with the release in spile_ring_setup(). */
 	return smp_load_acquire(&spile_ring_bytes);
 }
 
@@ -327,7 +326,8 @@ void spile_rings_publish_changes(u64 changes)
 		return;
 	for_each_possible_cpu(i)
 		/*
-		 * Release: what changed before the number; pairs with the loader's acquire of it.
+		 * Release: the changes come before the number; pairs with the loader's acquire
+		 * load of it.
 		 */
 		smp_store_release(&per_cpu(spile_cpus, i)->ring->changes, changes);
 }
@@ -388,7 +388,7 @@ int spile_ring_setup(u32 wanted)
 		cpu->context.record = cpu->ring_data;
 	}
 	kfree(rings);
-	/* Release: the rings' addresses; pairs with the acquire in rings_are_there(). */
+	/* Release: for the rings' addresses; pairs with the acquire in rings_are_there(). */
 	smp_store_release(&spile_ring_bytes, bytes);
 	spile_session_charge(((size_t)SPILE_RING_HEADER_BYTES + bytes) * num_possible_cpus());
 	return 0;
@@ -458,24 +458,24 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 /*
- * The ring is empty. Its last wake-up may have been for records that the reader had read
- * by then, if the writer was interrupted between head and waiting: then the reader is to
- * be woken for the next one all the same.
+ * The ring is empty. If the writer was interrupted between head and waiting, its wake-up was for
+ * records that the reader had already read; then the reader must be woken again for the next
+ * record.
  */
 static bool wait_again(const struct spile_cpu *cpu)
 {
 	if (READ_ONCE(cpu->ring->waiting))
 		return false;
 	WRITE_ONCE(cpu->ring->waiting, 1);
-	/* As in spile_ring_poll(): waiting before the load of head. */
+	/* As in spile_ring_poll(): waiting is stored before head is loaded. */
 	smp_mb();
 	return READ_ONCE(cpu->head) != READ_ONCE(cpu->ring->tail);
 }
 
 /*
- * Whether the reader should read now: the ring is not empty, and either the wake-up is
- * due, or there will be none because the record was written before the reader set
- * `waiting`. waits: it is to be woken for records. The rings are allocated.
+ * Whether the reader should read now: the ring is not empty, and either the wake-up is due, or
+ * there will be none because the record was written before the reader set `waiting`. waits: the
+ * reader is to be woken for records. The rings are allocated.
  */
 static bool is_ready(const struct spile_cpu *cpu, bool waits)
 {
@@ -494,8 +494,8 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 
 	poll_wait(file, &readers, table);
 	/*
-	 * The reader's store of waiting, and our place in the queue, before the
-	 * loads of head. Pairs with the barrier in spile_record_commit().
+	 * The reader has stored waiting, and we are in the queue, before head is loaded. Pairs
+	 * with the barrier in spile_record_commit().
 	 */
 	smp_mb();
 	for_each_possible_cpu(i) {
@@ -505,9 +505,8 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 		}
 	}
 	/*
-	 * In STOPPED too: a reader that missed STOPPING (it was stopped by SIGSTOP
-	 * while somebody else ended the session) would wait forever, and rmmod -f for
-	 * the reader.
+	 * In STOPPED too: otherwise a reader that missed STOPPING (stopped by SIGSTOP while
+	 * another process ended the session) would wait forever, and rmmod -f for the reader.
 	 */
 	state = READ_ONCE(spile_session_state);
 	if (state >= SPILE_STATE_STOPPING)

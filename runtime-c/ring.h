@@ -30,7 +30,7 @@ enum {
 extern bool spile_ring_overwrite;
 extern u32 spile_ring_bytes;		/* of each ring's data; 0 before SPILE_SETUP */
 
-/* Makes the rings; bytes as in struct spile_setup. Process context. */
+/* Allocates the rings; bytes as in struct spile_setup. Process context. */
 int __must_check spile_ring_setup(u32 bytes);
 void spile_ring_exit_all(void);
 void spile_ring_init(void);
@@ -39,26 +39,26 @@ void spile_ring_init(void);
 void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
 		     const char *text, unsigned int length);
 /*
- * The same with a formatted text, made in the CPU's message buffer; it is cut at
+ * The same with a formatted text, made in the CPU's message buffer and truncated to
  * spile_message_bytes().
  */
 __printf(4, 5) void spile_ring_format(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
 				      const char *format, ...);
 __printf(4, 0) void spile_ring_format_of(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
 					 const char *format, va_list arguments);
-/* The error of the CPU's run: this text, where it was, and the calls that it came out of. */
+/* Writes the error of the CPU's run: this text, its place, and the call chain. */
 void spile_ring_error(struct spile_cpu *cpu, const char *text, unsigned int length);
-/* SPILE_RECORD_EXIT, and the reader is woken whether or not it found room. */
+/* Writes SPILE_RECORD_EXIT, and wakes the reader even if there was no room for it. */
 void spile_ring_exit(struct spile_cpu *cpu);
 
-/* Wakes the reader, for something else than records. Owner of the context. */
+/* Wakes the reader for something other than records. Owner of the context. */
 void spile_ring_call_reader(struct spile_cpu *cpu);
 
 int spile_ring_mmap(struct file *file, struct vm_area_struct *vma);
 __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table);
 void spile_ring_wake_all(void);
 
-/* Sets spile_ring_header.changes of all. Before spile_ring_exit_all(). */
+/* Sets spile_ring_header.changes of all rings. Before spile_ring_exit_all(). */
 void spile_rings_publish_changes(u64 changes);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Common to all handler runs. Inline, because it is most of the cost of a hit.
- * Families with frequent hits use this, others call spile_context_run(), which is the
- * same out of line.
+ * The code around each run of a handler. It is inline, because it is most of the cost of a hit.
+ * Families with frequent hits use this; others call spile_context_run(), which is the same out
+ * of line.
  */
 #ifndef SPILE_RUN_H
 #define SPILE_RUN_H
@@ -21,7 +21,7 @@
 #include "site.h"
 #include "stack_left.h"
 
-/* Of the probe that is running. Context owned. */
+/* Counts of the probe that is running. The context is owned. */
 static inline struct spile_counts *spile_counts_of_run(struct spile_cpu *cpu)
 {
 	return &cpu->counts[cpu->context.probe->index];
@@ -56,9 +56,7 @@ static inline void spile_run_failed(struct spile_cpu *cpu, struct spile_counts *
 	cpu->context.frame = cpu->frame;
 }
 
-/*
- * There is more to do after this run. Leaves the context as the next run expects it.
- */
+/* Does the rest of the work after a run, and leaves the context as the next run expects it. */
 static noinline bool spile_run_ended(struct spile_cpu *cpu, bool entering)
 {
 	struct spile_counts *counts = spile_counts_of_run(cpu);
@@ -90,7 +88,7 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, bool entering)
 	return fine;
 }
 
-/* What kind of run it is; constants, so that each has code of its own. */
+/* The kind of a run; constants, so that each kind has code of its own. */
 enum spile_run_kind {
 	SPILE_RUN_ENTERING = 1,	/* the entry handler of a .return */
 	SPILE_RUN_RETURNING = 2, /* of a .return, or of a system call's: has values of the entry */
@@ -128,8 +126,8 @@ static __always_inline void spile_run_unlock(const struct spile_probe *probe, un
 }
 
 /*
- * The handler with its locks, in a context that is owned. Few values are live across
- * the call, because they would have to be saved.
+ * Runs the handler with its locks, in a context that is owned. Few values are live across the
+ * call, because they would have to be saved.
  */
 static __always_inline bool spile_run_handler(struct spile_cpu *cpu,
 					      const struct spile_probe *probe, unsigned int kind)
@@ -139,7 +137,7 @@ static __always_inline bool spile_run_handler(struct spile_cpu *cpu,
 
 	if (!(kind & SPILE_RUN_SIMPLE))
 		c->begun = spile_begun;
-	/* Two calls, so that a probe without locks is not checked for them twice. */
+	/* Two calls, so that locks are tested only once. */
 	if (kind & SPILE_RUN_SIMPLE || !(entering ? probe->entry_lock_count : probe->lock_count)) {
 		spile_run_code(c, probe, kind);
 	} else {
@@ -153,7 +151,7 @@ static __always_inline bool spile_run_handler(struct spile_cpu *cpu,
 	return true;
 }
 
-/* One run in some (spile_untimed). */
+/* A timed run (spile_untimed). */
 static noinline bool spile_run_timed(struct spile_cpu *cpu, struct spile_counts *counts,
 				     bool entering)
 {
@@ -171,7 +169,7 @@ static noinline bool spile_run_timed(struct spile_cpu *cpu, struct spile_counts 
 	return fine;
 }
 
-/* Counts the run before it does anything, so that nothing need be remembered meanwhile. */
+/* Counts the run before the handler is called, so that nothing need be saved across the call. */
 static __always_inline bool spile_run_counted(struct spile_cpu *cpu, struct spile_counts *counts,
 					      const struct spile_probe *probe, unsigned int kind)
 {
@@ -182,7 +180,7 @@ static __always_inline bool spile_run_counted(struct spile_cpu *cpu, struct spil
 	return spile_run_handler(cpu, probe, kind);
 }
 
-/* The same where the stack is not the task's, or little is left of that. */
+/* The same if the stack is not the task's, or little of it is left. */
 static noinline bool spile_run_elsewhere(struct spile_cpu *cpu, const struct spile_site *site,
 					 bool entering)
 {
@@ -207,7 +205,7 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 	const struct spile_probe *probe;
 	bool fine;
 
-	/* A hit that races with a change of state may count as before or after it. */
+	/* A hit that races with a change of state may be handled as before or after it. */
 	if (unlikely(data_race(spile_session_state) != state)) {
 		local_inc(&spile_counts_of(cpu, site)->stopped);
 		return false;
@@ -221,7 +219,7 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 		return false;
 	}
 	WRITE_ONCE(c->busy, 1);
-	/* Compiler only: interrupts of this CPU see busy before anything that the run does. */
+	/* Compiler only: interrupts on this CPU see busy before any effect of the run. */
 	barrier();
 
 	probe = site->probe;
@@ -233,7 +231,7 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 		fine = spile_run_counted(cpu, spile_counts_of(cpu, site), probe, kind);
 	else
 		fine = spile_run_elsewhere(cpu, site, kind & SPILE_RUN_ENTERING);
-	/* Compiler only: the run is over before interrupts of this CPU see that. */
+	/* Compiler only: interrupts on this CPU see the end of the run after all of its effects. */
 	barrier();
 	WRITE_ONCE(c->busy, 0);
 	return fine;
@@ -310,7 +308,10 @@ static __always_inline bool spile_run_hit(struct spile_site *site, unsigned int 
 	return fine;
 }
 
-/* Out of line, so that a probe that only counts need not save the registers that these want. */
+/*
+ * Out of line, so that a probe that only counts need not save the registers that these functions
+ * use.
+ */
 static noinline void spile_run_simple(struct spile_site *site, unsigned long *regs)
 {
 	spile_run_hit(site, SPILE_RUN_SIMPLE, regs, NULL);
@@ -321,7 +322,7 @@ static noinline void spile_run_whole(struct spile_site *site, unsigned long *reg
 	spile_run_hit(site, 0, regs, NULL);
 }
 
-/* A hit of a site whose handler is not run here and now, but only counts or runs later. */
+/* A hit of a site whose handler is not run at once: it only counts, or runs later. */
 static __always_inline void spile_run_otherwise(struct spile_site *site, unsigned long *regs)
 {
 	preempt_disable_notrace();
@@ -346,7 +347,7 @@ static __always_inline void spile_run_addition(struct spile_site *site)
 	preempt_enable_notrace();
 }
 
-/* What a hit of a site does, of whatever kind. Preemption may be on. */
+/* Handles a hit of any site. Preemption may be on. */
 static __always_inline void spile_run_site(struct spile_site *site, unsigned long *regs)
 {
 	if (site->runs == SPILE_RUNS_SIMPLE)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Aggregates that are not arrays. A handler feeds one without a call, and without looking
- * for its table: what each CPU has of it is always at the same place of that CPU's values.
+ * Aggregates that are not arrays. A handler feeds one without a call, and without a look-up of
+ * its table: its data is at a constant offset in each CPU's values.
  */
 #include <linux/build_bug.h>
 #include <linux/cpumask.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The runtime as the generated C of a script sees it. Includes nothing, in particular
- * no kernel header: a script's unit then compiles in milliseconds and does not depend
- * on the kernel. The runtime's own units include it too, so that both sides are checked
- * against each other.
+ * The runtime's interface for the generated C of a script. Includes nothing, in particular no
+ * kernel header: a script's unit then compiles in milliseconds and does not depend on the
+ * kernel. The runtime's own units include it too, so that both sides are checked against each
+ * other.
  *
- * Everything here may be called in any context that a handler runs in (NMI included),
- * never sleeps or allocates, and is bounded as described.
+ * Everything here may be called in any context that a handler runs in (NMI included), never
+ * sleeps or allocates, and is bounded as described.
  */
 #ifndef SPILE_SCRIPT_H
 #define SPILE_SCRIPT_H
@@ -17,7 +17,7 @@ typedef long long spile_long;			/* the language's long */
 typedef unsigned long long spile_ulong;
 
 #define SPILE_NONE ((void *)0)	/* no address; NULL is the kernel's name for it */
-#define SPILE_LOCAL __attribute__((unused))	/* a variable that may be set and never looked at */
+#define SPILE_LOCAL __attribute__((unused))	/* a variable that may be set and never read */
 /* A number that is used without a lock: by one load or store. */
 #define spile_single(x) (*(volatile spile_long *)&(x))
 /*
@@ -79,8 +79,8 @@ enum { SPILE_ERROR_BUFFER = 256 };	/* bytes */
 enum { SPILE_MOST_HELD = 16 };	/* stripes of arrays in one run */
 
 /*
- * The state of a handler run, one for each CPU. The runtime has more of it behind these
- * fields.
+ * The state of a handler run, one for each CPU. The runtime's part follows these fields (struct
+ * spile_cpu).
  */
 struct spile_context {
 	/* the probed registers: struct pt_regs as words; 0 in begin, end, timers of user origin */
@@ -91,7 +91,7 @@ struct spile_context {
 	 */
 	char *entry;
 	const struct spile_probe *probe;/* running */
-	/* Work that a run can leave to be done; tested together as `left`. */
+	/* Work that a run can leave for its end; tested together as `left`. */
 	union {
 		struct {
 			/* enum spile_error; set: unwind to the nearest catch or to the end */
@@ -107,8 +107,8 @@ struct spile_context {
 		struct {
 			int actions;	/* statements left until actions.c grants more */
 			/*
-			 * of the operation that may fail next or has failed; metadata's
-			 * table of locations
+			 * place of the operation that may fail next or has failed: an index into
+			 * the metadata's table of locations
 			 */
 			unsigned int location;
 		};
@@ -119,8 +119,8 @@ struct spile_context {
 	unsigned int depth;		/* function calls now open */
 	char *values;			/* this CPU's, of aggregates (scalar.c) */
 	/*
-	 * This CPU's ring (ring.c): where the next record goes, the position of that, and
-	 * the one up to which there certainly is room.
+	 * This CPU's ring (ring.c): address and position of the next record, and the position up
+	 * to which there certainly is room.
 	 */
 	char *record;
 	spile_ulong record_at;
@@ -130,7 +130,7 @@ struct spile_context {
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
 	int next;			/* embedded C used STAP_NEXT */
-	/* embedded C's own way to fail: its function clears it, and looks at it in the end */
+	/* embedded C sets this to fail: its function clears it first, and tests it at the end */
 	const char *last_error;
 	struct spile_held held[SPILE_MOST_HELD];
 	/* for embedded C that names them: set before it runs (spile_embedded_registers()) */
@@ -144,10 +144,10 @@ enum spile_stale {
 	SPILE_STALE_RUN = 1,		/* discard data that the runtime keeps for this run only */
 	/* evaluate conditions: the handler may have changed globals that they read */
 	SPILE_STALE_CONDITIONS = 2,
-	SPILE_STALE_LOCKED = 4,		/* to count that it was skipped: a stripe was locked */
+	SPILE_STALE_LOCKED = 4,		/* count it as skipped: a stripe was locked */
 };
 
-/* All that the handler of a probe with counts_only is given of it. */
+/* The context of a handler with counts_only. */
 struct spile_counting {
 	unsigned long *regs;
 	spile_long *counters;
@@ -161,7 +161,7 @@ static inline spile_long spile_took_next(struct spile_context *c)
 	return next;
 }
 
-/* What a probe gives to a handler that others run too. */
+/* A constant that a probe passes to a handler shared with other probes. */
 union spile_constant {
 	spile_long number;
 	struct spile_string text;
@@ -186,8 +186,8 @@ enum spile_probe_kind {
 };
 
 /*
- * A script holds the families of its probes by name. A module has no others: what
- * nothing refers to is left out of it (kbuild/src/prune).
+ * A script references the families of its probes by name. A module has no others: unreferenced
+ * code is left out of it (kbuild/src/prune).
  */
 #define SPILE_USES(kind) \
 	static const void *const spile_uses_##kind __attribute__((used)) = SPILE_FAMILY_##kind
@@ -215,7 +215,7 @@ extern const struct spile_family spile_kprobe_family, spile_kretprobe_family, sp
 /* Whether a probe's regs are words of its own kind and no struct pt_regs. */
 #define SPILE_REGS_ARE_WORDS(kind) ((kind) >= SPILE_PROBE_TRACEPOINT)
 
-/* What only one kind of probe has: the members of the union in struct spile_probe. */
+/* Fields of only one kind of probe: the members of the union in struct spile_probe. */
 
 struct spile_timer {
 	spile_ulong period;		/* TIMER: ns; JIFFIES: ticks of the kernel's timer */
@@ -267,7 +267,7 @@ struct spile_uprobe {
 	spile_ulong offset;		/* in the file */
 	spile_ulong address;		/* link-time, of the same byte */
 	spile_ulong counted;		/* in the file: a 16-bit count of the tracers; 0: none */
-	/* the process that it is for; 0: those of the session (follow.c) */
+	/* the process that the probe is for; 0: those of the session (follow.c) */
 	spile_long pid;
 };
 
@@ -296,8 +296,8 @@ struct spile_probe {
 	/* KRETPROBE, URETPROBE, SYSCALL: saves values at entry; or 0 */
 	void (*entry_handler)(struct spile_context *c);
 	/*
-	 * UPROBE, URETPROBE: reads what the handler, and the entry handler, are going to read
-	 * of the process's memory, and does nothing else; or 0
+	 * UPROBE, URETPROBE: only reads the memory of the process that the handler and the entry
+	 * handler are going to read; or 0
 	 */
 	void (*ahead)(struct spile_context *c);
 	void (*entry_ahead)(struct spile_context *c);
@@ -331,37 +331,35 @@ struct spile_probe {
 	const unsigned int *entry_locks;	/* as locks: for the entry handler */
 	unsigned int entry_lock_count;
 	/*
-	 * of the probe point, or 0: sets filtered where it does not hold. The handler tests it too
+	 * condition of the probe point, or 0: sets filtered if it does not hold; the handler
+	 * tests it too
 	 */
 	void (*condition)(struct spile_context *c);
 	const unsigned int *condition_locks;	/* like locks: of the globals that it reads */
 	unsigned int condition_lock_count;
 	/*
-	 * the handler does nothing but add to counters: it cannot fail, and needs
-	 * nothing of its context but what spile_counting has
+	 * the handler does nothing but add to counters: it cannot fail, and uses only
+	 * spile_counting of its context
 	 */
 	unsigned int counts_only;
 	/*
-	 * counts_only: the handler does nothing but add `addend` to the counter with the
-	 * index below this one; 0: it does something else
+	 * counts_only: the handler only adds `addend` to counter number adds_to - 1; 0: it does
+	 * something else
 	 */
 	unsigned int adds_to;
 	spile_long addend;
 	/*
-	 * the handler takes no lock, is not charged for statements or steps, and names the
-	 * locations of what may fail itself: `begun` need not be set for it; the same of the entry
-	 * handler
+	 * the handler takes no lock, is not charged for statements or steps, and sets the
+	 * location of operations that may fail itself, so `begun` need not be set; the same for
+	 * the entry handler
 	 */
 	unsigned int simple;
 	unsigned int entry_simple;
 	unsigned int index;		/* in spile_script.probes */
 	const union spile_constant *constants;	/* of this probe, for a shared handler; 0: none */
-	/* bytes of kernel stack that its handlers take, where these are more than least_stack */
+	/* bytes of kernel stack that its handlers use, if more than least_stack */
 	unsigned int stack;
-	/*
-	 * estimated instructions of a run, from the code; without the mechanism that calls
-	 * it
-	 */
+	/* estimated instructions of a run, without the mechanism that calls the handler */
 	unsigned int cost;
 	/*
 	 * KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs; KRETPROBE:
@@ -392,7 +390,7 @@ struct spile_fingerprint {
 	unsigned long address;
 	const unsigned char *bytes;
 	unsigned int length;
-	/* places that the kernel itself patches; in order, not overlapping */
+	/* spans that the kernel itself patches; in order, not overlapping */
 	const struct spile_span *patched;
 	unsigned int patched_count;
 };
@@ -428,7 +426,7 @@ enum spile_value_kind {
 	SPILE_VALUE_STATS,		/* an aggregate: fed by <<<, read by extractors */
 };
 enum spile_histogram_kind { SPILE_HISTOGRAM_NONE, SPILE_HISTOGRAM_LINEAR, SPILE_HISTOGRAM_LOG };
-/* What an aggregate keeps, one for all elements of a map. */
+/* The kind of an aggregate, the same for all elements of a map. */
 struct spile_stats_kind {
 	int variance;			/* @variance is used somewhere */
 	unsigned int shift;		/* its bits of additional precision, 0..62 */
@@ -449,20 +447,20 @@ struct spile_map {
 	unsigned int entries;		/* most elements: MAXMAPENTRIES or the declared size */
 	/* declared by the script: the overflow message differs */
 	int sized;
-	int wrap;			/* when full, the element made first leaves */
-	/* VALUE_LONG: armed probes only add to it, each CPU by itself (spile_map_count()) */
+	int wrap;			/* when full, the oldest element is deleted */
+	/* VALUE_LONG: armed probes only add to it, counted on each CPU (spile_map_count()) */
 	int counted;
 	/* armed handlers hold the stripe of one element, or SPILE_LOCK_ALL; does not wrap */
 	int striped;
 	unsigned int lock;		/* striped: the index of its lock */
 	struct spile_stats_kind stats;	/* VALUE_STATS */
-	/* of a map without keys: gets its place in each CPU's `values` (scalar.c); or 0 */
+	/* of a map without keys: set to its offset in each CPU's `values` (scalar.c); or 0 */
 	unsigned long *place;
 };
 
 /*
- * Bit I of `any`: key I is `*`; its value in keys is not looked at. With keys 0, keys may be 0.
- * Texts returned refer to the map: they stay until it is changed.
+ * Bit I of `any`: key I is `*`, and its value in keys is ignored. For a map without keys, keys
+ * may be 0. Returned strings point into the map and are valid until it is changed.
  * Errors: "Array overflow, check MAXMAPENTRIES" or "Array overflow, check size limit (N)";
  * "empty aggregate" for MIN, MAX, AVERAGE and VARIANCE of nothing.
  */
@@ -485,10 +483,10 @@ spile_long spile_map_add(struct spile_context *c, const struct spile_map *map,
 spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key,
 			     spile_long delta);
 /*
- * striped: excludes other handlers from all elements in the stripe of this one, which may
- * be absent, to the end of the run, and finds it. At most one of a map; of several maps in
- * the order of their locks, after all other locks. 0: its holder does not release it: the
- * handler must end at once, it is counted as skipped. keys: their texts stay to the end of
+ * striped: takes the stripe of this element until the end of the run, and finds the element,
+ * which may be absent. At most one per map; those of several maps are taken in the order of
+ * their locks, after all other locks. Returns 0 if the holder does not release it: the handler
+ * must end at once and is counted as skipped. The texts of keys must stay valid until the end of
  * the run.
  */
 int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct spile_held *held,
@@ -496,7 +494,7 @@ int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct 
 /* The same where the only key is a long. */
 int spile_map_hold_long(struct spile_context *c, const struct spile_map *map,
 			struct spile_held *held, spile_long key);
-/* Lets go of it, if it is held. */
+/* Releases the stripe, if it is held. */
 static inline void spile_map_release(struct spile_held *held)
 {
 	struct spile_context **holder = held->holder;
@@ -505,12 +503,12 @@ static inline void spile_map_release(struct spile_held *held)
 		return;
 	held->holder = SPILE_NONE;
 	/*
-	 * Release: writes under the lock; pairs with the cmpxchg() in spile_stripe_try()
-	 * and the acquire in is_held() of lock.c.
+	 * Release: for writes under the lock; pairs with the cmpxchg() in spile_stripe_try() and
+	 * the acquire in is_held() of lock.c.
 	 */
 	__atomic_store_n(holder, (struct spile_context *)SPILE_NONE, __ATOMIC_RELEASE);
 }
-/* What is done with the element that is held, as below with that of any keys. */
+/* Operations on the element that is held, like those below on any element. */
 char *spile_held_make(struct spile_context *c, const struct spile_map *map,
 		      struct spile_held *held);
 void spile_held_drop(const struct spile_map *map, struct spile_held *held);
@@ -551,14 +549,14 @@ static inline void spile_held_delete(const struct spile_map *map, struct spile_h
 	if (held->value)
 		spile_held_drop(map, held);
 }
-/* counted: adds; also where the only key is a long, or a string */
+/* counted: adds to it; the others are for a single long or string key */
 void spile_map_count(struct spile_context *c, const struct spile_map *map,
 		     const union spile_key *keys, spile_long delta);
 void spile_map_count_long(struct spile_context *c, const struct spile_map *map, spile_long key,
 			  spile_long delta);
 void spile_map_count_text(struct spile_context *c, const struct spile_map *map,
 			  struct spile_string key, spile_long delta);
-/* absent: nothing */
+/* no effect if absent */
 void spile_map_delete(struct spile_context *c, const struct spile_map *map,
 		      const union spile_key *keys, unsigned int any);
 void spile_map_clear(struct spile_context *c, const struct spile_map *map);
@@ -570,7 +568,7 @@ enum spile_extractor {
 static inline void spile_add_wide(spile_ulong *low, spile_ulong *high, spile_long value)
 {
 #ifdef __x86_64__
-	/* Not one number of 128 bits: for that the stack would be aligned, each time. */
+	/* A number of 128 bits would have the compiler align the stack at each call. */
 	__asm__("addq %2, %0\n\tadcq %3, %1"
 		: "+m"(*low), "+m"(*high) : "r"(value), "r"(value >> 63) : "cc");
 #else
@@ -583,10 +581,7 @@ struct spile_scalar {
 	spile_ulong generation, count, sum_low, sum_high;
 	spile_long min, max;
 };
-/*
- * <<<, of a map without keys of which nobody asks for more than that; place: what
- * spile_map.place points to
- */
+/* <<< of a map without keys, if only these fields are used; place: the value at spile_map.place */
 static inline struct spile_scalar *spile_feed_sum(struct spile_context *c, unsigned long place,
 						  spile_long value)
 {
@@ -596,7 +591,7 @@ static inline struct spile_scalar *spile_feed_sum(struct spile_context *c, unsig
 	spile_add_wide(&scalar->sum_low, &scalar->sum_high, value);
 	return scalar;
 }
-/* The same where @min or @max is used. */
+/* The same if @min or @max is used. */
 static inline void spile_feed(struct spile_context *c, unsigned long place, spile_long value)
 {
 	struct spile_scalar *scalar = spile_feed_sum(c, place, value);
@@ -648,7 +643,7 @@ enum {
 struct spile_iterator {
 	const struct spile_map *map;
 	struct spile_context *context;
-	int merged;			/* the values need not be merged any more */
+	int merged;			/* the values are already merged */
 	unsigned int at;		/* element, or bucket */
 	unsigned int left;		/* elements or steps still to come */
 	unsigned int next;
@@ -658,10 +653,10 @@ struct spile_iterator {
 	spile_long limit;
 };
 /*
- * `order`: room for map->entries numbers where sort is not SPILE_SORT_NONE or there is a slice,
- * else 0, or SPILE_ORDER_STRIPES if striped; it stays the iterator's until the loop ends. keys
- * and any: the slice, as above, looked at in this call alone; keys 0: all. limit < 0: none; it
- * counts the elements that the slice lets through. Sorting is stable, strings by bytes.
+ * `order`: memory for map->entries numbers if sort is not SPILE_SORT_NONE or there is a slice;
+ * otherwise for SPILE_ORDER_STRIPES if striped, else 0. The iterator uses it until the loop
+ * ends. keys and any: the slice, as above, only read by this call; keys 0: all elements. limit:
+ * maximum elements of the slice; < 0: no limit. Sorting is stable, strings by bytes.
  */
 void spile_iterate(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map,
 		   const union spile_key *keys, unsigned int any, int sort, int descending,
@@ -674,9 +669,9 @@ void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it,
 			     const struct spile_map *map, const union spile_key *keys, int sort,
 			     int descending, spile_long limit, unsigned int *order,
 			     spile_ulong *buckets);
-/* A script's limit: below 0 there is nothing. */
+/* A script's limit: a negative one means no elements. */
 static inline spile_long spile_limit(spile_long limit) { return limit < 0 ? 0 : limit; }
-/* To the next element; 0 when there is none. */
+/* Advances to the next element; 0 if there is none. */
 int spile_next(struct spile_iterator *it);
 /* a histogram's key 0: the bucket's index */
 spile_long spile_iterator_long(const struct spile_iterator *it, unsigned int key);
@@ -702,7 +697,7 @@ enum spile_lock_mode { SPILE_LOCK_READ, SPILE_LOCK_WRITE, SPILE_LOCK_LOCAL, SPIL
 static inline void spile_count(struct spile_context *c, unsigned int index, spile_long value)
 {
 #ifdef __x86_64__
-	/* One instruction: whatever interrupts comes before or after it. */
+	/* One instruction, so an interrupt comes before or after it. */
 	__asm__ volatile("addq %1, %0" : "+m"(c->counters[index]) : "er"(value) : "cc");
 #else
 	c->counters[index] += value;
@@ -718,7 +713,7 @@ struct spile_setting {
 	int is_string;
 	int in_commands;		/* commands of system() may depend on it */
 };
-/* How generated C holds a global string. */
+/* A global string in generated C. */
 struct spile_setting_text {
 	unsigned int length;
 	char text[];			/* spile_script.string_bytes */
@@ -754,16 +749,14 @@ struct spile_script {
 	unsigned int map_count;
 	const struct spile_setting *settings;	/* 0 where setting_count is 0 */
 	unsigned int setting_count;
-	const unsigned char *meta;		/* what .spile.meta holds */
+	const unsigned char *meta;		/* contents of .spile.meta */
 	unsigned int meta_bytes;
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
-	/* like string_bytes, for an element of an array; longer texts are stored
-	 * separately:
-	 */
+	/* bytes of a string in an element of an array; longer ones are stored separately: */
 	unsigned int slot_bytes;
-	unsigned int kept_bytes;		/* memory for those; 0: slot_bytes is string_bytes */
+	unsigned int kept_bytes;		/* their memory; 0: slot_bytes is string_bytes */
 	unsigned int stack_frames;		/* MAXBACKTRACE: of a stack, at most SPILE_STACK_FRAMES */
 	/* maximum registers of a pattern with groups */
 	unsigned int match_registers;
@@ -773,12 +766,12 @@ struct spile_script {
 	unsigned int max_nesting;		/* MAXNESTING */
 	unsigned int max_errors;		/* MAXERRORS */
 	unsigned int max_skipped;		/* MAXSKIPPED */
-	/* run-time errors end their handler and are counted, no more */
+	/* run-time errors end their handler and are counted, and are not reported */
 	unsigned int suppress_errors;
 	/* STP_OVERLOAD_INTERVAL, in CPU cycles; 0: the default, 1000000000 */
 	spile_ulong overload_interval;
 	/*
-	 * STP_OVERLOAD_THRESHOLD: cycles of it in handlers of one CPU that end the
+	 * STP_OVERLOAD_THRESHOLD: cycles of an interval in handlers of one CPU that end the
 	 * session; 0: 500000000; ~0: never
 	 */
 	spile_ulong overload_threshold;
@@ -801,11 +794,11 @@ extern const struct spile_script spile_script;
 /* Sets the error of the running handler if none is set; detail goes into the message. */
 void spile_fail(struct spile_context *c, enum spile_error error, spile_ulong detail);
 /*
- * Takes a caught error out of the context and writes its message to out; 0 if the error
- * cannot be caught (it stays).
+ * Removes a caught error from the context and writes its message to out; 0 if the error cannot
+ * be caught (it stays set).
  */
 unsigned int spile_catch(struct spile_context *c, char *out, unsigned int *length);
-/* The error that is set came out of a function called at this location. */
+/* Adds this location to the call chain of the error that is set. */
 void spile_called_from(struct spile_context *c, unsigned int location);
 
 /*
@@ -814,11 +807,11 @@ void spile_called_from(struct spile_context *c, unsigned int location);
  * SPILE_STEPS of them are a statement.
  */
 enum { SPILE_STEPS = 1024 };
-/* None are left of those that a run was given at once (actions.c): gives more, or sets an error. */
+/* The run has used up its statements: grants more, or sets an error (actions.c). */
 void spile_actions_spent(struct spile_context *c);
 #define SPILE_CHARGE(c, n, loc) \
 	(((c)->actions -= (n)) < 0 ? ((c)->location = (loc), spile_actions_spent(c)) : (void)0)
-/* Takes the statements of c->steps off. */
+/* Charges the statements that c->steps make up. */
 void spile_steps_spent(struct spile_context *c, spile_ulong steps);
 /* For steps that cannot fail: the next charge checks the limit. */
 static inline void spile_debit(struct spile_context *c, spile_ulong steps)
@@ -896,8 +889,8 @@ static inline spile_ulong spile_bits(spile_ulong value, unsigned int first, unsi
 }
 
 /*
- * Strings. out has room for spile_script.string_bytes; what does not fit is cut, NUL
- * always written; returns the length.
+ * Strings. out has spile_script.string_bytes; longer text is truncated, and a NUL is always
+ * written. Returns the length.
  */
 unsigned int spile_string_copy(char *out, struct spile_string s);
 unsigned int spile_string_concatenate(char *out, struct spile_string a, struct spile_string b);
@@ -906,8 +899,8 @@ int spile_string_compare(struct spile_string a, struct spile_string b);	/* bytew
 unsigned int spile_string_length(const char *text);
 
 /*
- * A pattern of =~ as a deterministic automaton. From state 0 no match can come any
- * more, in state 1 there has been one.
+ * A pattern of =~ as a deterministic automaton. No match can follow state 0; state 1 means that
+ * there was one.
  */
 enum { SPILE_REGEX_DEAD, SPILE_REGEX_MATCHED };
 struct spile_regex {
@@ -918,7 +911,10 @@ struct spile_regex {
 	unsigned int class_count;
 	unsigned int start;
 };
-/* The same with registers, for programs that ask what matched. In state 0 nothing is under way. */
+/*
+ * The same with registers, for scripts that use matched(). In state 0 no match is possible any
+ * more.
+ */
 struct spile_tagged_regex {
 	const unsigned char *classes;
 	const unsigned short *next;
@@ -934,7 +930,7 @@ struct spile_tagged_regex {
 };
 /* 1 if the pattern matches anywhere in s; one step for each byte. */
 int spile_regex_test(const struct spile_regex *regex, struct spile_string s);
-/* The same; matched(), matched_str() and ngroups() then give the places. */
+/* The same; matched(), matched_str() and ngroups() then return the groups. */
 int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *regex,
 		      struct spile_string s);
 
@@ -961,11 +957,11 @@ struct spile_record_head {
 	spile_ulong time;
 };
 spile_ulong spile_record_time(void);
-/* Makes what lies before `record_at` visible. */
+/* Makes all records before `record_at` visible. */
 void spile_record_publish(struct spile_context *c);
 /*
- * As spile_record_begin(), of SPILE_RECORD_PRINT whose payload has exactly this many bytes,
- * a multiple of 8: without a call where there certainly is room.
+ * As spile_record_begin() for a SPILE_RECORD_PRINT whose payload has exactly this many bytes, a
+ * multiple of 8; without a call if there certainly is room.
  */
 static inline spile_long *spile_print_begin(struct spile_context *c, unsigned int kind,
 					    unsigned int id, unsigned int bytes)
@@ -1027,15 +1023,15 @@ char *spile_put_user_frame(struct spile_context *c, char *at, spile_long address
 char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes,
 		       int user);
 /*
- * The object at address as `description` says. Room needed: computed by the compiler
+ * The object at address, by its `description`. The compiler computes the room needed
  * (SPILE_STRING_PART of size and of each string pointer with string_bytes - 1).
  */
 char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *description,
 		       unsigned int description_bytes, spile_ulong address);
 
 /*
- * Function frames: `bytes` of zeroed-on-need memory for a function's strings; 0 and an
- * error when nested too deep.
+ * Function frames: `bytes` of uncleared memory for a function's strings; 0 and an error if calls
+ * are nested too deeply.
  */
 static inline char *spile_frame_enter(struct spile_context *c, unsigned int bytes)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * States and what happens between them. Everything here but ask_stop() runs in
- * process context under spile_session.lock, so one after the other.
+ * States and the transitions between them. Everything here except ask_stop() runs in process
+ * context under spile_session.lock, so one at a time.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -38,7 +38,7 @@ void spile_session_ask_stop(struct spile_cpu *cpu)
 
 	if (state != SPILE_STATE_RUNNING && state != SPILE_STATE_STARTING)
 		return;
-	/* Of several CPUs only one writes the record. */
+	/* If several CPUs do this, only one writes the record. */
 	if (cmpxchg(&spile_session_state, state, SPILE_STATE_STOPPING) == state)
 		spile_ring_exit(cpu);
 }
@@ -82,7 +82,7 @@ void spile_session_removed(void)
 
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
 		return;
-	/* The record may find no room; this is read when the loader ends. */
+	/* The record may be lost for lack of space; this counter is read when the loader ends. */
 	atomic_inc(&spile_session.errors);
 	cpu = spile_context_claim();
 	spile_ring_text(cpu, SPILE_RECORD_ERROR, SPILE_NO_LOCATION, text, sizeof(text) - 1);
@@ -191,7 +191,7 @@ static bool become_quiet(void)
 	if (state != SPILE_STATE_RUNNING && state != SPILE_STATE_STOPPING)
 		return false;
 	if (!spile_session.quiet) {
-		/* A handler may have set it meanwhile: spile_session_ask_stop(). */
+		/* A handler may have set it in the meantime: spile_session_ask_stop(). */
 		xchg(&spile_session_state, SPILE_STATE_STOPPING);
 		spile_sites_disarm(SPILE_ALL_TARGETS);
 		spile_context_wait();
@@ -251,7 +251,7 @@ void spile_session_attached(void)
 	if (!READ_ONCE(spile_ring_overwrite))
 		return;
 	WRITE_ONCE(spile_ring_overwrite, false);
-	/* From here on the tails are the reader's: no handler moves one any more. */
+	/* From here on only the reader changes the tails. */
 	spile_context_wait();
 }
 

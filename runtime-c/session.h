@@ -27,7 +27,7 @@ struct spile_session {
 	atomic_t skipped;	/* for MAXSKIPPED: low_stack */
 	atomic_t lock_skips;	/* for the same: lock_skipped, in the second that began at: */
 	u64 lock_skips_since;	/* ns */
-	bool cancelled;		/* ending: nothing more is armed; set without the lock */
+	bool cancelled;		/* the session is ending, arm nothing; set without the lock */
 	bool arming;		/* sites are being armed or disarmed; under lock, read without */
 	u32 armed;		/* sites that are armed, for SPILE_INFO; under lock, read without */
 	bool measuring;		/* SPILE_MEASURE is under way; under lock */
@@ -36,8 +36,8 @@ struct spile_session {
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
 	bool kept;		/* continues when the device is closed; under lock */
-	bool overwrite;		/* meanwhile rings drop the oldest records; under lock */
-	u64 memory_bytes;	/* all that has been allocated; init and SPILE_SETUP write it */
+	bool overwrite;		/* closed: full rings drop the oldest records; under lock */
+	u64 memory_bytes;	/* bytes allocated; written at load and by SPILE_SETUP */
 };
 extern struct spile_session spile_session;
 
@@ -49,8 +49,8 @@ int spile_session_set(const struct spile_set *set);
 int spile_session_keep(const struct spile_keep *keep);
 
 /*
- * The device was opened: there may be a reader. It was closed: the session ends, or
- * continues without one. Process context.
+ * Called when the device is opened: there may be a reader; and when it is closed: the session
+ * ends, or continues without one. Process context.
  */
 void spile_session_attached(void);
 void spile_session_detached(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Globals that the loader gives another value before the script starts. */
+/* Globals whose values the loader sets before the script starts. */
 #ifndef SPILE_SETTING_H
 #define SPILE_SETTING_H
 

@@ -20,7 +20,7 @@
 #include "stack_left.h"
 #include "uprobe.h"
 
-enum { MIXED_SITES = 200 };	/* of fewer the order of the script is kept */
+enum { MIXED_SITES = 200 };	/* fewer sites keep the order of the script */
 
 struct spile_site *spile_sites;
 void **spile_sites_room;
@@ -73,7 +73,7 @@ static void is_armed(struct spile_site *site)
 	site->armed = true;
 	WRITE_ONCE(spile_session.armed, spile_session.armed + 1);
 	if (spile_session_state != SPILE_STATE_READY)
-		/* before, no begin probe has set the globals that it reads */
+		/* earlier, no begin probe would have set the globals that it reads */
 		spile_condition_apply(site);
 }
 
@@ -181,8 +181,8 @@ static void arm_each(int only, void (*arm)(int target, unsigned int *left), unsi
 }
 
 /*
- * Those that cost little first: then it is known of how many the kernel makes much,
- * and the filter of ftrace is changed once.
+ * Cheap sites first: then the number of expensive ones is known, and the filter of ftrace is
+ * changed once.
  */
 void spile_sites_arm(int target)
 {
@@ -314,7 +314,7 @@ static int compare_order(const void *a, const void *b)
 
 	if (one->probe->kind != two->probe->kind)
 		return one->probe->kind < two->probe->kind ? -1 : 1;
-	/* The others have something else in place of it. */
+	/* Other kinds have a different member of the union in its place. */
 	if (one->probe->kind <= SPILE_PROBE_ERROR && one->probe->order != two->probe->order)
 		return one->probe->order < two->probe->order ? -1 : 1;
 	return one->index < two->index ? -1 : one->index > two->index;

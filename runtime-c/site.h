@@ -18,8 +18,8 @@ struct spile_family;
 
 /* What a hit of a site does (spile_run_site()). */
 enum spile_runs {
-	SPILE_RUNS_WHOLE,		/* the handler with all around it */
-	SPILE_RUNS_SIMPLE,		/* the same of a simple one: spile_run_simple() */
+	SPILE_RUNS_WHOLE,		/* spile_run() in full */
+	SPILE_RUNS_SIMPLE,		/* the same for a simple handler: spile_run_simple() */
 	SPILE_RUNS_ADDING,		/* spile_run_adding() */
 	SPILE_RUNS_COUNTING,		/* spile_run_counting() */
 	SPILE_RUNS_COUNTING_BY,		/* spile_run_counting_by() */
@@ -52,8 +52,8 @@ struct spile_site {
 	struct spile_site *same;	/* entry.c: the next at the same function */
 	/* of a return that shares a kretprobe with others, else 0 */
 	struct spile_return_pool *pool;
-	atomic_long_t unhooked;		/* its calls for which the pool had no instance left */
-	/* of a site in a module: where it is while that is loaded; 0: only kprobes know */
+	atomic_long_t unhooked;		/* calls for which the pool had no instance left */
+	/* of a site in a module: its address while that is loaded; 0: only kprobes can find it */
 	unsigned long place;
 	/* "module:symbol" of a site in a module, a symbol without target, else 0 */
 	char *symbol;
@@ -72,14 +72,14 @@ struct spile_site {
 		struct {
 			/* of the same call: of 64-bit programs, of 32-bit ones */
 			struct spile_site *next[2];
-			/* calls whose entry found no place (syscall_entry.c) */
+			/* calls whose entry values could not be saved (syscall_entry.c) */
 			atomic_long_t unsaved;
 		} syscall;
 		struct {
 			struct uprobe_consumer consumer;
-			struct uprobe *handle;	/* as the kernel names it, if it does */
+			struct uprobe *handle;	/* the kernel's handle, if it returns one */
 			struct inode *inode;
-			/* calls whose entry found no place (uprobe_entry.c) */
+			/* calls whose entry values could not be saved (uprobe_entry.c) */
 			atomic_long_t unsaved;
 			/* times that memory was faulted in for a hit (fault_in.c) */
 			atomic_long_t faulted_in;
@@ -106,7 +106,7 @@ void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
  */
 size_t spile_return_bytes(const struct spile_probe *probe);
 
-/* Calls in flight that are followed of a return whose probe does not say. */
+/* Calls in flight that a return probe without maxactive follows. */
 unsigned int spile_returns_active(void);
 
 /* Of a site that is to have a kretprobe of its own, which is armed. */
@@ -128,11 +128,10 @@ void spile_kprobe_turn(struct spile_site *site, bool on);
 /* A site could not stay armed: counts and reports it like a failure to arm. */
 void spile_site_unarmed(struct spile_site *site, int error);
 
-enum { SPILE_ALL_TARGETS = -2 };	/* all there are, and -1 */
+enum { SPILE_ALL_TARGETS = -2 };	/* all targets, and -1 */
 /*
- * Arms every site of a target, until that is to end (arming.h; -1: those that have
- * none). A site that cannot be armed is reported with a WARN record and left out. Under
- * spile_session.lock.
+ * Arms every site of a target (-1: sites without one), until arming is to end (arming.h). A site
+ * that cannot be armed is reported with a WARN record and left out. Under spile_session.lock.
  */
 void spile_sites_arm(int target);
 /* Disarms every armed site of a target. */
@@ -144,7 +143,7 @@ void spile_sites_disarm(int target);
  */
 void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_site *site));
 
-/* settled: under spile_session.lock; else without what only the kernel has counted of it. */
+/* settled: the caller holds spile_session.lock; otherwise the kernel's own counts are left out. */
 void spile_site_counters(const struct spile_site *site, struct spile_counters *counters,
 			 bool settled);
 unsigned int spile_sites_skipped(void);	/* nested, lock_skipped and low_stack of all */

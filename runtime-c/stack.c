@@ -29,7 +29,7 @@ static bool is_own(unsigned long address)
 }
 
 #ifdef SPILE_HAVE_UNWIND_START
-/* The walk has ended after this many frames. */
+/* Records the number of frames after which the walk ended. */
 static void note_depth(struct spile_context *c, struct unwind_state *state, unsigned int count)
 {
 	if (unlikely(count == spile_script.stack_frames) && !unwind_done(state) &&
@@ -75,7 +75,7 @@ static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsign
 	return count;
 }
 
-/* Of a task that does not run: of one that does on another CPU the unwinder gives nothing. */
+/* For a task that does not run; the unwinder returns no frames for one that runs on another CPU. */
 static unsigned int unwind_task(struct spile_context *c, struct task_struct *task,
 				unsigned long *frames)
 {
@@ -95,14 +95,14 @@ static unsigned int unwind_task(struct spile_context *c, struct task_struct *tas
 	return count;
 }
 #else
-/* No kernel without the unwinder's functions lets a module ask for another task's stack. */
+/* Without the unwinder's functions a module cannot read another task's stack. */
 static unsigned int unwind_task(struct spile_context *c, struct task_struct *task,
 				unsigned long *frames)
 {
 	return 0;
 }
 
-/* From here on: up to the probed place there are frames of the kernel's probes too. */
+/* The stack starts here: before the probed place there are frames of the kernel's probes too. */
 static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsigned long *frames)
 {
 	unsigned int count = stack_trace_save(frames, spile_script.stack_frames, 0);

@@ -9,10 +9,9 @@ struct spile_context;
 enum { SPILE_STACK_TEXT = 8192 };	/* bytes of a stack as a string value, before it is cut */
 
 /*
- * The stack of the code that the handler interrupts: the address of the probed
- * instruction, or of what called the tracepoint, and then return addresses.
- * Taken once in a handler's run. Owner of the context; bounded by
- * spile_script.stack_frames unwinding steps.
+ * The stack of the code that the handler interrupts: the address of the probed instruction, or
+ * of the tracepoint's caller, then return addresses. Unwound once in a handler's run. Owner of
+ * the context; bounded by spile_script.stack_frames unwinding steps.
  */
 unsigned int spile_stack_kernel(struct spile_context *c, const unsigned long **frames);
 /*

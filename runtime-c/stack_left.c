@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How much of a stack is left, where it is not the task's.
+ * Space left of a stack other than the task's.
  *
- * Exception stacks lie in the CPU entry areas, at virtual addresses that differ
- * by whole entry areas alone (randomized since "x86/mm: Randomize
- * per-cpu entry area"). A CPU's interrupt stack is anywhere; the variable that
- * points to it (hardirq_stack_ptr) is not exported. Its top shows in an interrupt
- * that has come out of a task: the entry code has put the task's stack pointer
- * into the topmost word, and is less than a page below it.
+ * Exception stacks are in the CPU entry areas, whose virtual addresses differ by multiples of
+ * the size of an entry area (randomized since "x86/mm: Randomize per-cpu entry area"). A CPU's
+ * interrupt stack is anywhere; the variable that points to it (hardirq_stack_ptr) is not
+ * exported. Its top is found in an interrupt of a task: the entry code has stored the task's
+ * stack pointer in the topmost word, which is less than a page above the current one.
  */
 #include <linux/hardirq.h>
 #include <linux/irq_work.h>
@@ -31,7 +30,10 @@ static void learn(struct irq_work *work)
 	unsigned long top = PAGE_ALIGN(current_stack_pointer);
 	unsigned long task = (unsigned long)task_stack_page(current);
 
-	/* On the task's own stack if it came from user space; not at the top in a softirq. */
+	/*
+	 * An interrupt of user space runs on the task's own stack; one of a softirq is not at
+	 * the top.
+	 */
 	if (current_stack_pointer - task < THREAD_SIZE || in_nmi() || softirq_count() ||
 	    hardirq_count() != HARDIRQ_OFFSET)
 		return;
@@ -40,7 +42,7 @@ static void learn(struct irq_work *work)
 }
 
 #ifdef SPILE_HAVE_EXCEPTION_STACKS
-/* Bytes left of the exception stack that is at this place in a CPU's entry area; 0: none is. */
+/* Bytes left of the exception stack at this offset in a CPU's entry area; 0 if there is none. */
 static unsigned long left_in_entry_area(unsigned long place)
 {
 #define STACK(name) { \
@@ -64,7 +66,10 @@ static bool is_in_entry_area(unsigned long address, unsigned long *place)
 {
 	unsigned long at = address - CPU_ENTRY_AREA_PER_CPU;
 
-	/* They have a whole entry of the top-level page table, of four levels, for themselves. */
+	/*
+	 * The entry areas have an entry of the top-level page table (of four levels) of their
+	 * own.
+	 */
 	if (at >= 1ul << P4D_SHIFT)
 		return false;
 	*place = at % CPU_ENTRY_AREA_SIZE;
@@ -95,11 +100,11 @@ bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_si
 		return at - irq_stack >= site->stack_needed;
 	if (!irq_stack)
 		irq_work_queue(&cpu->stack_learner);
-	/* The page that we are in is all that is certain. */
+	/* Only the current page is known to be part of the stack. */
 	return (at & ~PAGE_MASK) >= site->stack_needed;
 }
 
-/* In an interrupt, but on the CPU that asks. */
+/* Runs in an interrupt, except on the calling CPU. */
 static void begin_learning(void *unused)
 {
 	irq_work_queue(&spile_this_cpu()->stack_learner);
@@ -112,8 +117,8 @@ void spile_stack_init(void)
 	for_each_possible_cpu(cpu)
 		init_irq_work(&per_cpu(spile_cpus, cpu)->stack_learner, learn);
 	/*
-	 * One that is in user space learns it at its first hit on that stack; a work
-	 * item would wait for what never sleeps there.
+	 * A CPU in user space learns it at its first hit on that stack; a work item would wait
+	 * for tasks there that never sleep.
 	 */
 	on_each_cpu(begin_learning, NULL, 1);
 }
@@ -137,7 +142,7 @@ void spile_stack_exit(void)
 
 void spile_stack_need(struct spile_site *site)
 {
-	/* More than THREAD_SIZE: no task's stack ever has that. */
+	/* More than THREAD_SIZE means that no task's stack has enough. */
 	site->stack_needed = min_t(unsigned long, max(site->probe->stack, spile_script.least_stack),
 				   THREAD_SIZE);
 	site->stack_spare = THREAD_SIZE - site->stack_needed;

@@ -13,12 +13,15 @@
 #include "context.h"
 #include "site.h"
 
-/* Of another stack than the task's, or of the task's with too little left. Context owned. */
+/*
+ * The check for a stack other than the task's, or for the task's with too little left. The
+ * context is owned.
+ */
 bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_site *site);
 
 /*
- * Whether the stack is the task's and has enough; else spile_stack_elsewhere_suffices()
- * tells. Six instructions.
+ * Whether the stack is the task's and has enough left; if not, call
+ * spile_stack_elsewhere_suffices(). Six instructions.
  */
 static __always_inline bool spile_stack_suffices(const struct spile_site *site)
 {
@@ -26,8 +29,8 @@ static __always_inline bool spile_stack_suffices(const struct spile_site *site)
 	unsigned long left = current_stack_pointer - (unsigned long)task_stack_page(current);
 
 	/*
-	 * One comparison for too little left and for another stack, both of which are
-	 * too large then.
+	 * One comparison covers both cases: with too little left, or on another stack, the
+	 * number is too large.
 	 */
 	return left - site->stack_needed <= site->stack_spare;
 #else
@@ -35,7 +38,7 @@ static __always_inline bool spile_stack_suffices(const struct spile_site *site)
 #endif
 }
 
-/* What the handler of a site needs. At load. */
+/* Sets the stack that the handler of a site needs. At load. */
 void spile_stack_need(struct spile_site *site);
 
 /*

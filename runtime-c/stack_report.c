@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What the session says in the end about stacks that were not taken or kept whole.
- */
+/* Reports at the end of the session about stacks that were truncated when taken or stored. */
 #include <linux/compiler.h>
 #include <linux/percpu.h>
 
@@ -20,7 +18,7 @@ void spile_stacks_report(void)
 		deep += READ_ONCE(per_cpu(spile_cpus, cpu)->stacks_deep);
 		short_of_text += READ_ONCE(per_cpu(spile_cpus, cpu)->stacks_cut);
 	}
-	/* A MAXBACKTRACE below that was set by the user. */
+	/* A smaller MAXBACKTRACE was chosen by the user. */
 	if (deep && spile_script.stack_frames == SPILE_STACK_FRAMES)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "%llu stacks had more than %u frames: they lack the outermost",

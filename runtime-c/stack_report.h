@@ -2,7 +2,7 @@
 #ifndef SPILE_STACK_REPORT_H
 #define SPILE_STACK_REPORT_H
 
-/* WARN records about stacks that were not whole. At the session's end; process context. */
+/* WARN records about truncated stacks. At the end of the session; process context. */
 void spile_stacks_report(void);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Aggregates: fed on each CPU by itself, merged when they are read.
+ * Aggregates: each CPU feeds its own values; they are merged when they are read.
  *
- * Any context, NMI included. Feeding is bounded by the search for the element,
- * reading by the number of CPUs.
+ * Any context, NMI included. Feeding is bounded by the search for the element, reading by the
+ * number of CPUs.
  */
 #include "map.h"
 #include "map_find.h"
@@ -23,8 +23,8 @@ unsigned int spile_histogram_buckets(const struct spile_stats_kind *kind)
 		return 128;
 	case SPILE_HISTOGRAM_LINEAR:
 		/*
-		 * Checked by the compiler; checked again so that no mistake leads out
-		 * of the table.
+		 * The compiler has checked this; it is checked again so that a defect there
+		 * cannot write outside the table.
 		 */
 		if (kind->width <= 0 || kind->high < kind->low)
 			return SPILE_MAX_BUCKETS;
@@ -65,7 +65,7 @@ void spile_stats_reset(struct spile_stats *stats, const struct spile_stats_kind 
 	memset(stats + 1, 0, spile_stats_bytes(kind) - sizeof(*stats));
 }
 
-/* What not every aggregate keeps. */
+/* Feeds the parts that only some aggregates have: variance and histogram. */
 static noinline void feed_rest(struct spile_stats *stats, const struct spile_stats_kind *kind,
 			       spile_long value)
 {
@@ -100,7 +100,7 @@ void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spil
 	feed((struct spile_stats *)(spile_map_values(c) + table->local), table, value);
 }
 
-/* The element was another's when this CPU last fed it. */
+/* The element has been deleted and reused since this CPU last fed it. */
 static noinline void restart_stats(const struct spile_table *table, struct spile_stats *stats,
 				__u64 generation)
 {
@@ -188,7 +188,7 @@ static spile_long average(const struct spile_stats *stats)
 	unsigned __int128 sum = magnitude(stats->sum.all);
 	__u64 low = sum;
 
-	/* At most 2^63 for each value: the upper half is less than their count. */
+	/* Each value is at most 2^63, so the upper half of the sum is less than the count. */
 	divide_word(sum >> 64, &low, stats->count);
 	return stats->sum.all < 0 ? (spile_long)(0 - low) : (spile_long)low;
 }
@@ -286,7 +286,7 @@ bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor
 	return true;
 }
 
-/* What a CPU has been fed for an element; 0 if nothing. */
+/* The values that a CPU has been fed for an element; NULL if none. */
 static struct spile_stats *part_of(const struct spile_table *table, unsigned int number,
 				   unsigned int cpu)
 {
@@ -363,7 +363,7 @@ void spile_stats_reset_everywhere(struct spile_table *table)
 				&table->map->stats);
 }
 
-/* The element's number; 0 in a map without keys, and where there is none. */
+/* The element's number; 0 for a map without keys, or if there is no such element. */
 static inline unsigned int number_of(const struct spile_table *table, const union spile_key *keys)
 {
 	return table->map->keys ? spile_map_find(table, keys) : 0;
@@ -431,7 +431,7 @@ char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_
 	if (!at)
 		return at;
 	spile_debit(c, spile_stats_bucket_steps(&map->stats));
-	/* Added up where they are aligned, then moved to their place after the length. */
+	/* Summed up in aligned memory, then moved to their place after the length. */
 	if (!spile_stats_collect_buckets(table, number_of(table, keys), (__u64 *)(at + 8)))
 		fail_empty(c);
 	memmove(at + 4, at + 8, bytes);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an aggregate keeps of the values fed to it, and the arithmetic on that.
- * Sums are kept in 128 bits and sums of squares in 192, so that whatever the
- * values and whatever their number (below 2^64), averages and variances are
- * those of exact arithmetic.
+ * The data of an aggregate, and its arithmetic. Sums have 128 bits and sums of squares 192, so
+ * that averages and variances are exact for any values and any number of them below 2^64.
  */
 #ifndef SPILE_STATS_H
 #define SPILE_STATS_H
@@ -27,14 +25,14 @@ union spile_sum {
 typedef unsigned __int128 spile_u128 __attribute__((aligned(8)));
 
 struct spile_stats {
-	/* of the element that it belongs to; another one: there is nothing here */
+	/* that of the element; if it differs, this data belongs to an earlier element */
 	__u64 generation;
 	__u64 count;
 	union spile_sum sum;
-	__s64 min;		/* of nothing: the greatest number, so that every value is less */
+	__s64 min;		/* initially the greatest number, so that every value is less */
 	__s64 max;
 	/*
-	 * As spile_stats_kind asks for them:
+	 * Followed by what spile_stats_kind asks for:
 	 *     struct spile_squares
 	 *     __u64 buckets[spile_histogram_buckets()]
 	 */
@@ -55,7 +53,7 @@ static inline unsigned int spile_stats_bytes(const struct spile_stats_kind *kind
 	return spile_stats_buckets_at(kind) + spile_histogram_buckets(kind) * sizeof(__u64);
 }
 
-/* Of one that keeps them. */
+/* The squares of an aggregate that has them. */
 static inline struct spile_squares *spile_stats_squares(struct spile_stats *stats)
 {
 	return (struct spile_squares *)(stats + 1);
@@ -73,15 +71,15 @@ struct spile_few_stats {
 	struct spile_squares squares;
 };
 
-/* Makes it one of no values. Leaves the generation. */
+/* Makes the aggregate empty. The generation is not changed. */
 void spile_stats_reset(struct spile_stats *stats, const struct spile_stats_kind *kind);
 
 /* Resets the aggregate of a map without keys on every CPU. SPILE_LOCK_ALL. */
 void spile_stats_reset_everywhere(struct spile_table *table);
 
 /*
- * All CPUs' values of an element in one; number 0: that of a map without keys, else of nothing.
- * SPILE_LOCK_ALL. Bounded by the CPUs.
+ * Merges all CPUs' values of an element. Number 0 is the aggregate of a map without keys; in
+ * other maps it gives an empty one. Needs SPILE_LOCK_ALL. Bounded by the number of CPUs.
  */
 void spile_stats_collect(const struct spile_table *table, unsigned int number,
 			 struct spile_few_stats *into);
@@ -90,7 +88,7 @@ void spile_stats_collect(const struct spile_table *table, unsigned int number,
 __u64 spile_stats_collect_buckets(const struct spile_table *table, unsigned int number,
 				  __u64 *buckets);
 
-/* What that takes, in steps. */
+/* The cost of that, in steps. */
 static inline spile_ulong spile_stats_bucket_steps(const struct spile_stats_kind *kind)
 {
 	return (spile_ulong)spile_map_area_count * (1 + spile_histogram_buckets(kind) / 4);

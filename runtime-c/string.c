@@ -21,10 +21,7 @@ unsigned int spile_string_concatenate(char *out, struct spile_string a, struct s
 	unsigned int first = min(a.length, most);
 	unsigned int second = min(b.length, most - first);
 
-	/*
-	 * Either may be `out` itself: copy the second to its place before the first
-	 * overwrites it.
-	 */
+	/* Either may be `out` itself, so the second is copied before the first overwrites it. */
 	memmove(out + first, b.text, second);
 	if (out != a.text)
 		memmove(out, a.text, first);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of the kernel's addresses. Handlers ask where a script needs the text; what
- * is only printed goes into records as addresses, and the loader asks here, later:
- * a look into kallsyms takes thousands of instructions, and in a module a walk over
- * all its symbols. The modules of that time are past_code.c's.
+ * Names of the kernel's addresses. Handlers call this if a script needs the text as a value.
+ * Names that are only printed are addresses in records, which the loader looks up here later: a
+ * look-up in kallsyms takes thousands of instructions, and in a module a walk over all its
+ * symbols. past_code.c has the modules that were loaded at the time.
  */
 #include <linux/kallsyms.h>
 #include <linux/kernel.h>
@@ -15,9 +15,9 @@
 #include "symbol.h"
 
 /*
- * find_kallsyms_symbol() (kernel/module/kallsyms.c) has the last symbol of a module end
- * where its text does. Of what lies behind the text, data, that makes a size below 0,
- * which is printed as one near 2^64: it is not known. Returns whether there was one.
+ * find_kallsyms_symbol() (kernel/module/kallsyms.c) ends the last symbol of a module at the end
+ * of its text. For data, which is after the text, this gives a negative size, printed as a
+ * number near 2^64. Drops such a size, and returns whether there was one.
  */
 static bool drop_wrong_size(char *text)
 {
@@ -51,18 +51,15 @@ static bool is_of_the_kernel(const char *text)
 	return open && !strcmp(open, "[kernel]");
 }
 
-/*
- * Code that is loaded without a module: BPF programs and trampolines. Or it has no name
- * yet.
- */
+/* Code that is loaded without a module (BPF programs and trampolines), or without a name yet. */
 static bool is_fleeting(const char *text)
 {
 	return strstarts(text, "0x") || strstr(text, "[bpf]") || strstr(text, "[__builtin__");
 }
 
 /*
- * The state at that time. Before the time up to which entries were dropped, it is not
- * known what else was there.
+ * Names the address as of that time. For times before which entries were dropped, other code may
+ * have been there.
  */
 static void name_at(struct spile_symbol *symbol, unsigned long address, char *text)
 {
@@ -114,7 +111,7 @@ int spile_symbol_find(struct spile_symbol *symbol)
 	text = kmalloc(SPILE_SYMBOL_TEXT, GFP_KERNEL);
 	if (!text)
 		return -ENOMEM;
-	/* A return address is after the call: its line is that of the byte before it. */
+	/* A return address is after the call, so the line is that of the byte before it. */
 	name_source(symbol, address - !!(symbol->flags & SPILE_SYMBOL_RETURNS), text);
 	kfree(text);
 	return 0;

@@ -8,9 +8,9 @@
 #include "abi/abi.h"
 
 /*
- * "NAME+OFFSET/SIZE [MODULE]", with [kernel] for its own, without the size where that is
- * not known (data of modules); "0xADDRESS" where there is no name. `text` has
- * SPILE_SYMBOL_TEXT bytes. Any context. False: it has no name, or is not code.
+ * Writes "NAME+OFFSET/SIZE [MODULE]", with [kernel] for the kernel itself, without the size if
+ * it is not known (data of modules); "0xADDRESS" if there is no name. `text` has
+ * SPILE_SYMBOL_TEXT bytes. Any context. False if the address has no name or is not code.
  */
 bool spile_symbol_text(char *text, unsigned long address);
 

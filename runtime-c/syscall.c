@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at system calls: one callback at each of the tracepoints sys_enter and
- * sys_exit, which finds the sites of a call by its number. So a call that no
- * probe is at costs a look into a table, however many probes there are.
+ * Probes at system calls: one callback at each of the tracepoints sys_enter and sys_exit, which
+ * finds the sites of a call by its number. So a call without a probe costs one look-up, however
+ * many probes there are.
  *
- * What a handler has for registers are words: the six arguments, the returned
- * value, the number.
+ * A handler's registers are words: the six arguments, the returned value, the number.
  */
 #include <linux/compat.h>
 #include <linux/err.h>
@@ -43,7 +42,7 @@ static struct spile_site *heads[2][2][SYSCALL_NUMBERS + 1];
 static bool entries_wanted;	/* an armed return probe saves values at the entry */
 
 static struct {
-	struct tracepoint *tracepoint;	/* 0 before it has been looked for */
+	struct tracepoint *tracepoint;	/* NULL before the look-up */
 	void *function;			/* while registered */
 } sources[2];
 
@@ -78,8 +77,9 @@ static void save_list(struct spile_site *site, bool compat, unsigned long *words
 }
 
 /*
- * A 32-bit program's: sites of the call that it means have its arguments, those
- * of the call that it makes, if it is another, and those of any have this one's.
+ * A call of a 32-bit program, which may stand for another call (socketcall and the like). Sites
+ * of that other call get its arguments; sites of the call itself, and of any call, get the
+ * arguments as passed.
  */
 static void handle_compat_call(struct pt_regs *regs, long number, long result,
 			       struct spile_site *const *by_number,
@@ -92,7 +92,7 @@ static void handle_compat_call(struct pt_regs *regs, long number, long result,
 	if (number < 0 || number >= SYSCALL_NUMBERS)
 		return;
 	syscall_get_arguments(current, regs, made);
-	/* It gets the lower half, which some calls of 64 bits do not stop at. */
+	/* The program gets the lower half; the upper half of some results is not cleared. */
 	made[SPILE_SYSCALL_RESULT] = IS_ERR_VALUE(result) ? result : (u32)result;
 	made[SPILE_SYSCALL_NUMBER] = number;
 	memcpy(meant, made, sizeof(meant));
@@ -192,7 +192,7 @@ static int open_source(bool returning)
 	return error;
 }
 
-/* At the end, so that sites of one call run in the script's order. */
+/* Appends, so that sites of one call run in the script's order. */
 static void append(struct spile_site *site, bool compat, int number)
 {
 	struct spile_site **place;
@@ -204,7 +204,7 @@ static void append(struct spile_site *site, bool compat, int number)
 	while (*place)
 		place = &(*place)->syscall.next[compat];
 	site->syscall.next[compat] = NULL;
-	/* Release: the site's fields; pairs with the loads of heads and next at hits. */
+	/* Release: for the site's fields; pairs with the loads of heads and next at hits. */
 	smp_store_release(place, site);
 }
 
@@ -228,7 +228,7 @@ static void count_unsaved(const struct spile_site *site, struct spile_counters *
 	counters->return_misses += atomic_long_read(&site->syscall.unsaved);
 }
 
-/* They are in no module: all are disarmed at once. */
+/* No site is in a module, so all are disarmed together. */
 static void disarm_syscalls(struct spile_site *const *sites, unsigned int count)
 {
 	unsigned int i;
@@ -269,7 +269,7 @@ static const char *const compat_names[] = {
 };
 #undef SPILE_SYSCALL
 
-/* By the kind of program that the current task is; "" for a number without a name. */
+/* The name in the ABI of the current task; "" for a number without a name. */
 unsigned int spile_fn_syscall_name(struct spile_context *c, spile_long number, char *out)
 {
 	bool compat = current->mm && in_compat_syscall();
@@ -292,7 +292,7 @@ spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string nam
 	return -1;
 }
 
-/* A word that the probe of a system call has. */
+/* A word of the registers of a system call's probe. */
 static spile_long word(struct spile_context *c, unsigned int index)
 {
 	if (c->probe->kind == SPILE_PROBE_SYSCALL)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * System calls of 32-bit programs (i386), as 64-bit programs would make them:
- * numbers of 64 bits come in two registers, the old socketcall, ipc, mmap and
- * select have their arguments in memory, and clone has them in another order.
- * So one description of a call's arguments is enough (arch/x86/kernel/sys_ia32.c,
- * ipc/syscall.c, net/compat.c).
+ * Converts system calls of 32-bit programs (i386) to those of 64-bit programs: 64-bit numbers
+ * are in two registers, the old socketcall, ipc, mmap and select have their arguments in memory,
+ * and clone has them in another order. So one description of a call's arguments is enough
+ * (arch/x86/kernel/sys_ia32.c, ipc/syscall.c, net/compat.c).
  */
 #include <linux/compat.h>
 #include <linux/kernel.h>
@@ -22,11 +21,14 @@ enum {
 #include "syscalls_wrapped.h"
 #undef SPILE_SYSCALL
 	COMPAT_WORDS = 6,
-	/* from here on times have 64 bits, in the kernel's own numbers */
+	/* calls from this number on have 64-bit times */
 	FIRST_WIDE_TIME = COMPAT_clock_gettime64,
 };
 
-/* Arguments in memory; zeros for what cannot be read, which the kernel will refuse as well. */
+/*
+ * Reads arguments from memory; zeros if they cannot be read, in which case the kernel refuses
+ * the call.
+ */
 static void fetch_words(unsigned long address, unsigned long *words, unsigned int count)
 {
 	u32 found[COMPAT_WORDS] = {};
@@ -183,7 +185,7 @@ long spile_syscall_unwrap(long number, unsigned long *words)
 	case COMPAT_pwritev:
 	case COMPAT_preadv2:
 	case COMPAT_pwritev2:
-		/* Both halves are arguments there as well; only the first one counts. */
+		/* Both halves are arguments of the 64-bit call too; only the first one is used. */
 		words[3] |= words[4] << 32;
 		break;
 	case COMPAT_lseek:
@@ -222,7 +224,7 @@ spile_long spile_fn___in_compat_task(struct spile_context *c)
 	return current->mm && in_compat_syscall();
 }
 
-/* 0: of a 64-bit program. Else 1, or 3 where times in its memory have 32 bits each. */
+/* 0 for a 64-bit program; else 1, or 3 if times in its memory have 32 bits each. */
 spile_long spile_fn___syscall_narrow(struct spile_context *c)
 {
 	if (c->probe->kind != SPILE_PROBE_SYSCALL || !in_compat_syscall())

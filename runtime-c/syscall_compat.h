@@ -3,9 +3,9 @@
 #define SPILE_SYSCALL_COMPAT_H
 
 /*
- * Brings the six arguments of a 32-bit program's call into the order and width
- * that 64-bit programs' have, and returns the number of the call that is meant.
- * In the task that calls; does not sleep.
+ * Converts the six arguments of a 32-bit program's call to the order and width of 64-bit
+ * programs, and returns the number of the corresponding call. Runs in the calling task; does not
+ * sleep.
  */
 long spile_syscall_unwrap(long number, unsigned long *words);
 

@@ -5,11 +5,11 @@
 struct saved_call;
 struct spile_site;
 
-/* Memory for what scripts save, if they do. */
+/* Allocates memory for saved values, if the script saves any. */
 int __must_check spile_syscall_entry_init(void);
 void spile_syscall_entry_exit(void);
 
-/* All of these: in the task that calls, with interrupts off. */
+/* The functions below run in the calling task, with interrupts off. */
 
 /*
  * At the entry of a call: runs the site's entry handler, and keeps the values that it saves

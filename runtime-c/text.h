@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A text being written into a buffer of fixed size: what does not fit is cut,
- * one byte is kept for the NUL. Any context; bounded by the buffer.
+ * A text being written into a buffer of fixed size: it is truncated, with one byte left for the
+ * NUL. Any context; bounded by the buffer.
  */
 #ifndef SPILE_TEXT_H
 #define SPILE_TEXT_H
@@ -11,7 +11,7 @@
 struct spile_text {
 	char *start;
 	char *at;
-	char *end;	/* place of the NUL at the latest */
+	char *end;	/* last possible place of the NUL */
 };
 
 static inline struct spile_text spile_text_in(char *buffer, unsigned int bytes)
@@ -64,19 +64,19 @@ static inline unsigned int spile_text_end(struct spile_text *text)
 void spile_text_escaped(struct spile_text *text, unsigned char byte, char quote);
 
 /*
- * Text escaped as between double quotes, into out; cut before the first byte whose
- * spelling does not fit in `bytes`. Returns the length without the NUL.
+ * Writes the text to out, escaped as between double quotes; truncated before the first byte
+ * whose escape does not fit in `bytes`. Returns the length without the NUL.
  */
 unsigned int spile_text_escape(char *out, unsigned int bytes, const char *text,
 			       unsigned int length);
 
 /*
- * The same with double quotes around it; when all of it does not fit in `bytes` (6 or
- * more) it is cut and "... ends it.
+ * The same with double quotes; if it does not fit in `bytes` (6 or more), it is truncated and
+ * ends with "...
  */
 unsigned int spile_text_quote(char *out, unsigned int bytes, const char *text, unsigned int length);
 
-/* value in base 2..16, lower case. */
+/* Writes value in base 2 to 16, in lower case. */
 void spile_text_number(struct spile_text *text, __u64 value, unsigned int base);
 
 #endif

@@ -42,7 +42,7 @@ static enum hrtimer_restart handle_tick(struct hrtimer *timer)
 
 	if (READ_ONCE(spile_session_state) > SPILE_STATE_RUNNING)
 		return HRTIMER_NORESTART;
-	/* The script's registers are those of the kernel; user space has none to show. */
+	/* The handler gets registers only if the timer interrupted the kernel. */
 	if (regs && user_mode(regs))
 		regs = NULL;
 	spile_context_run(site, SPILE_STATE_RUNNING, (unsigned long *)regs);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at tracepoints. The kernel calls the function that is registered with
- * the site and the tracepoint's arguments, each a word; what the handler has for
- * registers is an array of them.
+ * Probes at tracepoints. The kernel calls the registered function with the site and the
+ * tracepoint's arguments, each a word; the handler's registers are an array of them.
  *
- * No header of the tracepoint is needed: the compiler knows its prototype, and
- * the kernel finds it by name.
+ * No header of the tracepoint is needed: the compiler knows its prototype, and the kernel finds
+ * it by name.
  */
 #include <linux/module.h>
 #include <linux/preempt.h>
@@ -19,7 +18,7 @@
 #include "run.h"
 #include "site.h"
 
-enum { MOST_ARGUMENTS = 12 };	/* the compiler knows it too (probe/tracepoint.rs) */
+enum { MOST_ARGUMENTS = 12 };	/* the same as in the compiler (probe/tracepoint.rs) */
 
 /*
  * Any context. Those of system calls are called with preemption on since
@@ -30,7 +29,7 @@ static __always_inline void handle_event(struct spile_site *site, unsigned long 
 	spile_run_site(site, arguments);
 }
 
-/* One for each number of arguments, because only those are there to be read. */
+/* A function for each number of arguments, because only passed arguments may be read. */
 #define W unsigned long
 #define TAKES(count, parameters, names) \
 	static void take_##count parameters \
@@ -65,7 +64,7 @@ static void *const callbacks[] = {
 	take_8, take_9, take_10, take_11, take_12,
 };
 
-/* The handler only counts, and looks at no argument. */
+/* For a handler that only counts, and reads no argument. */
 static void take_count(void *data)
 {
 	spile_event_begins();
@@ -73,7 +72,7 @@ static void take_count(void *data)
 	spile_event_ends();
 }
 
-/* It only adds a number to a counter. */
+/* For a handler that only adds a number to a counter. */
 static void take_add(void *data)
 {
 	spile_event_begins();

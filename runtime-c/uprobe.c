@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at an instruction of a program: uprobes. The kernel registers them with a
- * file's inode and an offset, so that they are in every process that maps the file, and
- * in those to come.
+ * Probes at an instruction of a program: uprobes. The kernel registers them by a file's inode
+ * and an offset, so they are in every process that maps the file, now or later.
  *
- * Their handlers are called in the task that hit them, with interrupts and preemption
- * on, before the probed instruction. That task may sleep there: so memory that the
- * handler reads is paged in first (fault_in.c).
+ * Their handlers are called in the task that hit them, with interrupts and preemption on, before
+ * the probed instruction. The task may sleep there, so memory that the handler reads is paged in
+ * first (fault_in.c).
  */
 #include <linux/err.h>
 #include <linux/preempt.h>
@@ -23,7 +22,7 @@
 #include "site.h"
 #include "uprobe.h"
 
-/* Which processes get the breakpoint; others are not slowed down. */
+/* Selects the processes that get the breakpoint; others are not slowed down. */
 static SPILE_UPROBE_FILTER(is_for_mm)
 {
 	struct spile_site *site = container_of(self, struct spile_site, uprobe.consumer);
@@ -87,7 +86,7 @@ void spile_uprobe_turn(struct spile_site *site, bool on)
 {
 	if (!on) {
 		remove_uprobe(site);
-		/* Before the consumer may be registered again. */
+		/* Required before the consumer may be registered again. */
 		spile_uprobe_wait();
 	} else if (spile_uprobe_register(site)) {
 		/* no memory: tried again when the condition is looked at */
@@ -133,7 +132,7 @@ spile_long spile_fn___program_address(struct spile_context *c, spile_long addres
 	return address + spile_cpu_of(c)->program_slide;
 }
 
-/* The kernel leaves it in the register while it runs for the task. */
+/* The kernel does not change the register while it runs for the task. */
 spile_long spile_fn___thread_pointer(struct spile_context *c)
 {
 	return x86_fsbase_read_cpu();

@@ -12,8 +12,8 @@
 #include "site.h"
 
 /*
- * What a handler returns whose process is not followed: it needs no breakpoint, unless
- * it shares its memory with one that is (vfork).
+ * The result of a handler in a process that is not followed: the breakpoint is removed from it,
+ * unless it shares its memory with a followed one (vfork).
  */
 int spile_uprobe_unwanted(const struct spile_probe *probe);
 /* Registers site->uprobe.consumer at the site's place. Process context. */
@@ -28,34 +28,32 @@ void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *c
 /* program.c: the file of a site's program, and its processes. */
 
 /*
- * The inode of the file, opened when first asked for, and checked: a WARN record says
- * once why there is none (an error pointer). Under spile_session.lock.
+ * The inode of the file, which is opened and checked when first needed. An error pointer if that
+ * fails; a WARN record gives the reason once. Under spile_session.lock.
  */
 struct inode *spile_program_inode(unsigned int program);
 void spile_programs_exit(void);
-/* Before probes are armed: opens all. Under spile_session.lock. */
+/* Opens all files, before probes are armed. Under spile_session.lock. */
 void spile_programs_open(void);
-/*
- * Of a site of any kind: its program's file could not be opened, which has been reported.
- */
+/* Whether the file of the site's program could not be opened, which has been reported. */
 bool spile_program_is_refused(const struct spile_site *site);
 
 /*
- * follow.c: whether the current process is the one of that number; 0: one of the session's,
- * which are target() and those that descend from it, or all where there is no target().
+ * follow.c: whether the current process has this id; 0: whether it is one of the session's,
+ * which are target() and its descendants, or all without a target().
  */
 bool spile_follows_current(spile_long pid);
-/* Whether that leaves any process out. */
+/* Whether this excludes any process. */
 bool spile_follows_some(spile_long pid);
-/* Whether a process that it is for has that memory. */
+/* Whether one of these processes uses that memory. */
 bool spile_follows_mm(spile_long pid, struct mm_struct *mm);
 void spile_follow_exit(void);
-/* Before probes are armed: the session's process is known. Under spile_session.lock. */
+/* Starts to follow the session's process, before probes are armed. Under spile_session.lock. */
 int __must_check spile_follow_begin(void);
 
 /*
- * fault_in.c: pages in the process's memory that the handler is going to read. `ahead`: of
- * the probe. In the probed task, which may sleep.
+ * fault_in.c: pages in the memory of the process that the handler is going to read, by the
+ * probe's `ahead`. In the probed task, which may sleep.
  */
 void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context *c),
 		    unsigned long slide, unsigned long *regs, char *entry);
@@ -64,7 +62,10 @@ void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context 
 struct spile_saved_entry;
 int __must_check spile_uprobe_entry_init(void);
 void spile_uprobe_entry_exit(void);
-/* A place for the saved values of the call with that stack pointer; NULL: there is none. */
+/*
+ * Takes a place for the saved values of the call with that stack pointer; NULL if all are in
+ * use.
+ */
 struct spile_saved_entry *spile_uprobe_entry_take(const struct spile_site *site, unsigned long sp);
 struct spile_saved_entry *spile_uprobe_entry_find(const struct spile_site *site, unsigned long sp);
 void spile_uprobe_entry_forget(struct spile_saved_entry *entry);

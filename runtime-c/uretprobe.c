@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at the return of a program's function: the kernel hooks the return of a call
- * whose entry hits a uprobe. Values that the script wants from the entry are saved by
- * the entry handler, by task and stack pointer, until then.
+ * Probes at the return of a program's function: the kernel hooks the return of a call whose
+ * entry hits a uprobe. Values that the script needs from the entry are saved by the entry
+ * handler until the return, by task and stack pointer.
  */
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
@@ -65,7 +65,7 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 	if (probe->entry_handler) {
 		saved = spile_uprobe_entry_find(site, kernel_stack_pointer(regs) -
 							      return_bytes(regs));
-		/* Its entry was not seen, or was not to be followed. */
+		/* The entry was missed, or its process is not followed. */
 		if (!saved)
 			return 0;
 		data = spile_uprobe_entry_data(saved);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files that stacks of user space lead through, and how to unwind in them.
+ * Files whose code is in user stacks, and their unwind tables.
  *
- * A hash table that handlers add to without a lock, in NMI too: an entry is taken by
- * cmpxchg, filled in, and released. What another CPU has taken but not filled in is passed
- * over: that hit has no file for the frame. Nothing is removed before the end.
+ * A hash table that handlers add to without a lock, in NMI too: an entry is taken by cmpxchg,
+ * filled in, and released. An entry that another CPU has taken but not filled in is skipped:
+ * that hit has no file for the frame. Entries are never removed.
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
@@ -51,7 +51,7 @@ static bool has_key(const struct spile_user_file *file, const struct spile_file_
 	       file->key.generation == key->generation;
 }
 
-/* The entry of the key, created if there is none; NULL: not known now. */
+/* The entry of the key, which is created if there is none; NULL if that fails at the moment. */
 static struct spile_user_file *entry_of(const struct spile_mapping *mapping, unsigned long address)
 {
 	const struct spile_file_key *key = &mapping->key;
@@ -59,7 +59,7 @@ static struct spile_user_file *entry_of(const struct spile_mapping *mapping, uns
 
 	for (i = 0; i < FILE_PROBES; i++) {
 		struct spile_user_file *file = &user_files[(at + i) % SPILE_FILES];
-		/* Acquire: its key; pairs with the release below. */
+		/* Acquire: for its key; pairs with the release below. */
 		int state = smp_load_acquire(&file->state);
 
 		if (state == FILE_FREE &&
@@ -69,15 +69,15 @@ static struct spile_user_file *entry_of(const struct spile_mapping *mapping, uns
 			file->address = address;
 			if (mapping->kind == SPILE_MAPPING_FILE)
 				spile_mapping_path(mapping, file->path, sizeof(file->path));
-			/* Release: all of that; pairs with the acquire above. */
+			/* Release: for the fields above; pairs with the acquire above. */
 			smp_store_release(&file->state, FILE_THERE);
 			return file;
 		}
 		if (state == FILE_THERE && has_key(file, key))
 			return file;
 		/*
-		 * Taken by another CPU, perhaps for the same key: as an entry of its own it
-		 * would be there twice.
+		 * Taken by another CPU, perhaps for the same key, which must not get two
+		 * entries.
 		 */
 		if (state != FILE_THERE)
 			return NULL;
@@ -85,7 +85,7 @@ static struct spile_user_file *entry_of(const struct spile_mapping *mapping, uns
 	return NULL;
 }
 
-/* False: it has been asked for lately. */
+/* False if it was requested recently. */
 static bool request_table(struct spile_user_file *file, unsigned long address)
 {
 	u64 now = ktime_get_mono_fast_ns();
@@ -103,8 +103,8 @@ static bool request_table(struct spile_user_file *file, unsigned long address)
 }
 
 /*
- * Of the code of the current task, all: its stacks lead through more of it, and it may be
- * gone when the loader looks.
+ * Requests the tables of all code of the current task: its stacks will have more of it, and the
+ * task may have ended when the loader reads the request.
  */
 static noinline void request_tables(struct spile_cpu *cpu)
 {
@@ -152,7 +152,7 @@ const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 						       struct spile_user_file *file,
 						       unsigned long address)
 {
-	/* Acquire: the table's contents; pairs with the cmpxchg in keep_table(). */
+	/* Acquire: for the table's contents; pairs with the release in keep_table(). */
 	const struct spile_unwind_table *table = smp_load_acquire(&file->table);
 
 	if (unlikely(!table) && request_table(file, address))
@@ -185,7 +185,7 @@ bool spile_user_files_wanted(void)
 	return atomic_read(&wanted_files) > 0;
 }
 
-/* Its number in the caller's namespace; 0 if it is gone. */
+/* The process id in the caller's namespace; 0 if the process has ended. */
 static u32 process_here(pid_t process)
 {
 	u32 number;
@@ -249,7 +249,7 @@ static size_t bytes_of(const struct spile_unwind *unwind)
 	       unwind->places * (sizeof(u32) + sizeof(u16));
 }
 
-/* The caller's table, copied; an error pointer. */
+/* Copies the caller's table; an error pointer on failure. */
 static struct spile_unwind_table *copy_table(const struct spile_unwind *unwind, size_t bytes)
 {
 	struct spile_unwind_table *table =
@@ -292,7 +292,7 @@ static int keep_table(struct spile_user_file *file, const struct spile_unwind *u
 		return PTR_ERR(table);
 	unwind_bytes += bytes;
 	spile_session_charge(bytes);
-	/* Release: the table; pairs with the acquire in spile_user_file_table(). */
+	/* Release: for the table; pairs with the acquire in spile_user_file_table(). */
 	smp_store_release(&file->table, table);
 	return 0;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files that stacks of user space lead through (abi.h, "Stacks of user space"): their
- * numbers, and the tables that the loader makes for them. Entries stay to the end of the
- * session.
+ * The files whose code is in user stacks (abi.h, "Stacks of user space"): their numbers, and the
+ * tables that the loader makes for them. Entries stay until the end of the session.
  */
 #ifndef SPILE_USER_FILES_H
 #define SPILE_USER_FILES_H
@@ -44,12 +43,12 @@ struct spile_unwind_table {
  */
 struct spile_user_file *spile_user_file(struct spile_cpu *cpu, const struct spile_mapping *mapping,
 					unsigned long address);
-/* From 1 on. */
+/* The file's number, from 1 on. */
 u32 spile_user_file_id(const struct spile_user_file *file);
 /* The file with that number; NULL: none. Any context. */
 struct spile_user_file *spile_user_file_with(u32 id);
 
-/* Its table; NULL: there is none yet, and it is requested. Owner of the context. */
+/* Its table; NULL if there is none yet, in which case it is requested. Owner of the context. */
 const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 						       struct spile_user_file *file,
 						       unsigned long address);
@@ -57,7 +56,7 @@ const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 const struct spile_unwind_rule *spile_unwind_rule_at(const struct spile_unwind_table *table,
 						     u64 offset);
 
-/* Whether SPILE_WANTED would report one. */
+/* Whether SPILE_WANTED would report a file. */
 bool spile_user_files_wanted(void);
 /* The ioctls. Process context; `file` and `unwind` are the kernel's copies. */
 int spile_user_files_find(struct spile_file *file);

@@ -22,8 +22,8 @@
 enum { MAPS_MOST_DEPTH = 64, PATH_MOST_DEPTH = 32 };
 
 /*
- * Members of structures that may be gone, for which CHECK_POINTER() was asked once. Page faults
- * are off; `fault` is a label.
+ * Reads members of structures that may have been freed, after CHECK_POINTER(). Page faults are
+ * off; `fault` is a label.
  */
 #define CHECK_POINTER(pointer) \
 	do { \
@@ -41,9 +41,9 @@ enum { MAPS_MOST_DEPTH = 64, PATH_MOST_DEPTH = 32 };
 
 #ifdef SPILE_HAVE_MAPLE_TREE_MAPS
 /*
- * Whether somebody changes the tree: the task itself, interrupted or probed while it does, or
- * one that has been preempted. Before 6.5 nodes are marked dead before others take their place, and
- * a reader that meets one starts again, for as long as that takes.
+ * Whether the tree is being changed: by the current task, which was interrupted or probed
+ * meanwhile, or by one that was preempted. Before 6.5 nodes are marked dead before others take
+ * their place, and a reader that meets one starts again, for as long as that takes.
  */
 static bool is_being_changed(struct mm_struct *mm)
 {
@@ -57,7 +57,7 @@ static bool is_being_changed(struct mm_struct *mm)
 #endif
 }
 
-/* The area at the address, or, with `next`, else the one after it. */
+/* The area at the address; with `next`, the one after it if there is none. */
 static const struct vm_area_struct *area_at(struct mm_struct *mm, unsigned long address, bool next)
 {
 	const struct vm_area_struct *area;
@@ -225,7 +225,7 @@ void spile_mapping_path(const struct spile_mapping *mapping, char *out, unsigned
 		if (parent == entry)
 			break;
 		if (!put_name(entry, out, &at)) {
-			/* The rest is missing: the path does not begin at the root. */
+			/* The first part is missing, so the path must not begin with a slash. */
 			at += at < end;
 			break;
 		}

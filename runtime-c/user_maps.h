@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which file is mapped at an address of the current task.
+ * The file that is mapped at an address of the current task.
  *
- * The lock of the address space cannot be taken in a handler: this may be an interrupt of
- * the code that holds it, and unlocking wakes waiters, which takes locks of the scheduler
- * that the probed code may hold. So the kernel's tree of mappings is read without it:
+ * The lock of the address space cannot be taken in a handler: this may be an interrupt of the
+ * code that holds it, and unlocking wakes waiters, which takes locks of the scheduler that the
+ * probed code may hold. So the kernel's tree of mappings is read without it:
  *
  * - from 6.1 on, the maple tree, which readers walk under RCU (mas_walk());
- * - before, the red-black tree, each node by a read that may fail, and at most a bounded
- *   number of them: a walk that meets a rotation can miss a mapping, but not go astray.
+ * - before, the red-black tree, by fault-safe reads of a bounded
+ *   number of nodes: a walk during a rotation can miss a mapping, but always ends.
  *
- * What the mapping then says (its file, the file's inode) is read in the same way. The task
- * is the current one, so its mappings change meanwhile only by other threads of its own. What
- * they take away in this moment can give a mapping that is no more: a wrong frame, or none.
+ * The mapping's file and inode are then read in the same way. The task is the current one, so
+ * only other threads of it can change its mappings meanwhile. A mapping that they remove at this
+ * moment may still be found: then the frame is wrong, or missing.
  */
 #ifndef SPILE_USER_MAPS_H
 #define SPILE_USER_MAPS_H
@@ -24,7 +24,7 @@
 struct spile_file_key {
 	u64 inode;
 	u32 device;
-	u32 generation;	/* numbers of inodes are used again */
+	u32 generation;	/* inode numbers are reused */
 };
 
 enum spile_mapping_kind {
@@ -45,7 +45,7 @@ struct spile_mapping {
 
 /* False if there is none at the address, or it is not known. Any context. */
 bool spile_mapping_find(unsigned long address, struct spile_mapping *mapping);
-/* The first that ends after the address; false as above. Any context. */
+/* The first mapping that ends after the address; false as above. Any context. */
 bool spile_mapping_next(unsigned long address, struct spile_mapping *mapping);
 
 /*

@@ -37,19 +37,22 @@ struct user_walk {
 	unsigned long fp;
 	bool returns;			/* pc is a return address */
 	bool narrow;			/* of a 32-bit program */
-	/* Those of this walk; one more than is kept takes the place of the first. */
+	/* The mappings of this walk; when there is no room, a new one replaces the first. */
 	struct spile_walk_mapping *known;
 	unsigned int known_count;
-	const struct spile_walk_mapping *at;	/* where pc is; NULL: in none */
+	const struct spile_walk_mapping *at;	/* the one with pc; NULL: none */
 };
 
-/* The instruction that the frame is in: before a return address, which may be another's. */
+/*
+ * An address in the frame's function: the byte before a return address, which may belong to the
+ * next function.
+ */
 static unsigned long code_of(const struct user_walk *walk)
 {
 	return walk->pc - walk->returns;
 }
 
-/* Looks for where the frame is; false: not in memory that may be executed. */
+/* Finds the mapping of the frame; false if it is not executable memory. */
 static bool locate(struct user_walk *walk)
 {
 	unsigned long code = code_of(walk);
@@ -98,7 +101,7 @@ static void add_frame(struct user_walk *walk)
 	};
 }
 
-/* By frame pointers, as `push %rbp; mov %rsp, %rbp` leaves them. */
+/* Follows frame pointers, as `push %rbp; mov %rsp, %rbp` makes them. */
 static bool follow_pointer(struct user_walk *walk)
 {
 	unsigned int bytes = walk->narrow ? sizeof(u32) : sizeof(u64);
@@ -130,7 +133,10 @@ static bool follow_pointer(struct user_walk *walk)
 /* Page faults are off. Without the checks of spile_memory_read() for each word. */
 static __always_inline bool read_word(unsigned long address, unsigned long *value)
 {
-	/* There the memory that is loaded may be another process's: that is checked as a whole. */
+	/*
+	 * In NMI the loaded page tables may be another process's; spile_memory_read() checks
+	 * that.
+	 */
 	if (in_nmi())
 		return !spile_memory_read(value, address, sizeof(*value), true);
 	return address < TASK_SIZE_MAX - sizeof(*value) &&
@@ -208,8 +214,8 @@ static bool frame_address(const struct user_walk *walk, const struct spile_unwin
 
 #ifdef CONFIG_UPROBES
 /*
- * A return that is probed has the address of a trampoline in place of its own, which the
- * kernel keeps.
+ * A probed return has the address of a trampoline in place of the return address, which the
+ * kernel has saved.
  */
 static void pass_trampoline(struct user_walk *walk, unsigned long at)
 {
@@ -246,7 +252,7 @@ static bool apply(struct user_walk *walk, const struct spile_unwind_rule *rule)
 		return false;
 	if (rule->next == SPILE_UNWIND_SIGNAL)
 		return leave_signal(walk);
-	/* Without a frame of its own nothing is below the CFA: that is where the walk ends. */
+	/* A CFA below the stack pointer is invalid: the walk ends. */
 	if (!frame_address(walk, rule, &cfa) || cfa < walk->sp)
 		return false;
 	if (rule->base & SPILE_UNWIND_FRAME_BASED) {
@@ -268,7 +274,7 @@ static bool apply(struct user_walk *walk, const struct spile_unwind_rule *rule)
 	return walk->pc;
 }
 
-/* From a frame to the one that called it; false: it cannot be found, or there is none. */
+/* Goes to the caller's frame; false if it cannot be found, or there is none. */
 static bool step(struct user_walk *walk)
 {
 	const struct spile_unwind_rule *rule = NULL;
@@ -312,7 +318,7 @@ static void walk_frames(struct user_walk *walk)
 	walk->known = cpu->walk_mappings;
 	pagefault_disable();
 	executable = locate(walk);
-	/* The innermost frame is reported wherever it is. */
+	/* The innermost frame is reported even if its mapping is not known. */
 	add_frame(walk);
 	while (executable && step(walk)) {
 		walk->regs = NULL;
@@ -361,7 +367,7 @@ unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, un
 	struct user_walk walk = { .cpu = cpu, .pc = pc, .sp = sp, .fp = fp };
 
 	*frames = cpu->user_stack;
-	/* Not the stack of the run: the next request walks that again. */
+	/* This is not the stack of the run; the next request walks that one again. */
 	cpu->stack_kind = SPILE_STACK_NONE;
 	cpu->stack_count = 0;
 	if (!current->mm)

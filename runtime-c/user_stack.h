@@ -6,7 +6,7 @@
 
 struct spile_context;
 
-/* A frame of user space, and where it is (abi.h, SPILE_PLACE_SHIFT). As in records. */
+/* A frame of a user stack with its place (abi.h, SPILE_PLACE_SHIFT), as in records. */
 struct spile_user_frame {
 	u64 address;
 	u64 place;
@@ -19,10 +19,10 @@ struct spile_walk_mapping;
 unsigned int spile_walk_mapping_bytes(void);
 
 /*
- * The stack of the current task's user code: where it is, or will go on, then return
- * addresses. By the tables of the files that it leads through (user_files.h); where there
- * is none, by frame pointers. A frame that is not in memory that may be executed ends it.
- * Taken once in a handler's run. 0 in kernel threads. Owner of the context; bounded by
+ * The user stack of the current task: its current instruction, or the one at which it will
+ * continue, then return addresses. It is unwound by the tables of the files (user_files.h), and
+ * by frame pointers in files without one. It ends at a frame that is not in executable memory.
+ * Taken once in a handler's run. 0 frames in kernel threads. Owner of the context; bounded by
  * spile_script.stack_frames steps.
  */
 unsigned int spile_stack_user(struct spile_context *c, const struct spile_user_frame **frames);
@@ -33,7 +33,7 @@ unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, un
 /* As spile_put_stack(), of the user stack (builtin_user_stack.c). */
 char *spile_put_user_addresses(struct spile_context *c, char *at, long long first, long long most);
 
-/* Where an address of the current task is. Owner of the context. */
+/* The place of an address of the current task. Owner of the context. */
 u64 spile_user_place(struct spile_context *c, unsigned long address);
 
 #endif

@@ -6,7 +6,6 @@
 //! `driver` reads the command line (`cli`) and executes it (`command`), by the passes (`passes`) on a kernel (`target`);
 //! `session` is the state of a run, and `reporter` prints.
 
-#![warn(missing_docs)]
 // They panic if nobody reads: spile_abi::say.
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 

@@ -29,7 +29,7 @@ fn translated_as(title: &str, modinfo: &[(&str, &str)], text: &str) -> (String, 
     let scripts = [script];
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
     assert_eq!(problems, []);
-    let naming = ModuleInfo {
+    let info = ModuleInfo {
         module: "sample".into(),
         title: title.into(),
         kernel_release: "6.1.0".into(),
@@ -38,7 +38,7 @@ fn translated_as(title: &str, modinfo: &[(&str, &str)], text: &str) -> (String, 
         modinfo: modinfo.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
         defines: Vec::new(),
     };
-    let plan = plan::plan(&program, &sources, naming).unwrap();
+    let plan = plan::plan(&program, &sources, info).unwrap();
     let units = spile_core::emit::emit(&plan).unwrap();
     (units.script, units.embedded)
 }

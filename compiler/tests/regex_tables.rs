@@ -48,7 +48,7 @@ fn tables(groups: bool) -> String {
     let options = Options { guru: false, display_globals: true, ..Options::default() };
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
     assert_eq!(problems, []);
-    let naming = ModuleInfo {
+    let info = ModuleInfo {
         module: "patterns".into(),
         title: "patterns.stp".into(),
         kernel_release: "6.1.0".into(),
@@ -57,7 +57,7 @@ fn tables(groups: bool) -> String {
         modinfo: Vec::new(),
         defines: Vec::new(),
     };
-    let script = spile_core::emit::emit(&plan::plan(&program, &sources, naming).unwrap()).unwrap().script;
+    let script = spile_core::emit::emit(&plan::plan(&program, &sources, info).unwrap()).unwrap().script;
     let begin = script.find("/* =~").unwrap();
     script[begin..].split("static void probe_").next().unwrap().to_string()
 }

@@ -88,7 +88,7 @@ pub fn note<'n>(mut notes: &'n [u8], owner: &[u8], kind: u32) -> Option<&'n [u8]
 pub(crate) mod tests {
     use super::*;
 
-    /// A file with these sections, and the table of their names behind them.
+    /// A file with these sections, followed by the table of their names.
     pub fn with_sections(sections: &[(&str, &[u8])]) -> Vec<u8> {
         let mut names = vec![0u8];
         let mut headers = vec![[0u8; 64]];
@@ -128,7 +128,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn this_very_program_can_be_read() {
+    fn this_program_can_be_read() {
         let file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         assert!(section(&file, ".text").unwrap().unwrap().len() > 1000);
         assert_eq!(section(&file, ".bss"), Ok(None), "it has no bytes in the file");

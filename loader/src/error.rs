@@ -78,7 +78,7 @@ Exit status:
   8  the output could not be written
   9  the module could not be removed, or there is no such session (-A, -d)";
 
-/// What has a name in /sys/module already.
+/// The owner of a name that exists in /sys/module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOwner {
     /// A module of spile, which is in use.
@@ -89,7 +89,7 @@ pub enum NameOwner {
     Kernel,
 }
 
-/// Why no signer is known of a module that is not where only root can have put it.
+/// Why a module that is not in a directory of root's has no known signer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSigner {
     /// The module has no signature.
@@ -116,9 +116,9 @@ impl fmt::Display for NoSigner {
 /// Why there is no session, or why it ended early. Texts come from [`fmt::Display`].
 #[derive(Debug)]
 pub enum Error {
-    /// No module file of that name; where it was looked for.
+    /// There is no module file of that name in the searched places.
     NotFound {
-        /// What was asked for.
+        /// The requested name.
         name: PathBuf,
         /// The files that were tried.
         looked: Vec<PathBuf>,
@@ -188,7 +188,7 @@ pub enum Error {
         /// The group whose members may.
         group: &'static str,
     },
-    /// Set-uid, and the module does not lie where only root can have put it.
+    /// Set-uid, and the module is not in a directory that only root can write.
     NotApproved {
         /// Path of the module's file.
         path: PathBuf,
@@ -240,7 +240,7 @@ pub enum Error {
     },
     /// `/proc/sys/kernel/modules_disabled` is 1.
     ModulesDisabled,
-    /// The kernel takes signed modules only, and this one has no signature.
+    /// The kernel loads signed modules only, and this one has no signature.
     Unsigned {
         /// Path of the module's file.
         path: PathBuf,
@@ -269,7 +269,7 @@ pub enum Error {
         compiled_against: String,
         /// Build-id that the script was compiled for.
         expected: Vec<u8>,
-        /// Build-id of what runs.
+        /// Build-id of the running kernel or loaded module.
         found: Vec<u8>,
     },
     /// A live patch has replaced a function that a guru script probes.
@@ -292,7 +292,7 @@ pub enum Error {
     NameTaken {
         /// Name of the module.
         name: String,
-        /// What has the name.
+        /// The owner of the name.
         by: NameOwner,
     },
     /// The device is open elsewhere.
@@ -696,7 +696,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mismatch_names_both_builds_and_the_word_to_search_for() {
+    fn a_mismatch_names_both_builds_and_a_search_term() {
         let error = Error::OtherBuild {
             target: "lustre".into(),
             compiled_against: "/lib/modules/6.1/lustre.ko".into(),

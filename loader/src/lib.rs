@@ -24,7 +24,6 @@
 //!
 //! Exit status: 0 when all went well, else as [`error::Exit`] says.
 
-#![warn(missing_docs)]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod elf;
@@ -41,7 +40,7 @@ pub mod session;
 pub mod staprun;
 pub mod userspace;
 
-// What the compiler uses of it.
+// Re-exported for the compiler.
 pub use module::file;
 pub use service::conf;
 pub use session::signals;
@@ -77,7 +76,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return report(&Error::System { doing: "keeping to the limit of the stack", error });
     }
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    // Before anything is looked at but that there are arguments.
+    // Called before anything of the caller's except the arguments is read.
     let rights = match Rights::find(reserved::may_start) {
         Ok(rights) => rights,
         Err(error) => return report(&error),
@@ -95,7 +94,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let status = match staprun::translate(&arguments) {
         staprun::Request::Arguments(arguments) => as_spilerun(arguments, &rights),
         staprun::Request::Version => {
-            // A closed reader has seen enough.
+            // Ignore a closed reader.
             let _ = std::io::Write::write_all(&mut std::io::stderr(), staprun::version().as_bytes());
             ExitCode::SUCCESS
         }
@@ -134,9 +133,10 @@ fn as_spilerun(arguments: Vec<OsString>, rights: &Rights) -> ExitCode {
         Err(mistake) => {
             let text = mistake.render().to_string();
             match spile_abi::escape::lines(&text) == text {
-                // Help and version go to standard output, mistakes to standard error; a closed one is nobody's concern.
+                // Help and version go to standard output, mistakes to standard error; if it is closed, the text is
+                // lost.
                 true => drop(mistake.print()),
-                // It names words that were given.
+                // The text quotes arguments, so `say` escapes it.
                 false => text.lines().for_each(say),
             }
             if mistake.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() }
@@ -168,7 +168,7 @@ fn perform(options: &Options, rights: &Rights) -> Result<Exit, Error> {
         Task::Attach(name) => attach(name, options, rights),
         Task::Status(name, form) => {
             let text = status_text(&rights.look(name)?, name, *form)?;
-            // A closed reader has seen enough.
+            // Ignore a closed reader.
             let _ = std::io::Write::write_all(&mut std::io::stdout(), spile_abi::escape::lines(&text).as_bytes());
             Ok(Exit::Success)
         }
@@ -179,7 +179,7 @@ fn perform(options: &Options, rights: &Rights) -> Result<Exit, Error> {
     }
 }
 
-/// What starts commands when this process is to be restricted; it is restricted from then on.
+/// Starts the process for commands if this one is to be restricted, and restricts this one.
 fn starter(options: &Options, rights: &Rights) -> Result<Option<Arc<Starter>>, Error> {
     if !rights.is_split() {
         return Ok(None);
@@ -192,7 +192,7 @@ fn starter(options: &Options, rights: &Rights) -> Result<Option<Arc<Starter>>, E
     Ok(Some(Arc::new(starter)))
 }
 
-/// The paths that the user part may open from now on: those for the session's output, and those that it reads.
+/// Restricts the user part to the paths of the session's output and those that it reads.
 fn restrict(
     options: &Options,
     description: &file::Description,
@@ -215,12 +215,12 @@ fn restrict(
         directories.iter().map(|path| (path.as_path(), FileAccess::Keep)).collect();
     paths.extend([
         (Path::new("/dev/null"), FileAccess::Write),
-        // Names for messages, and live patches that come meanwhile.
+        // Names for messages, and live patches that are loaded during the session.
         (Path::new("/etc/passwd"), FileAccess::Read),
         (Path::new("/sys/kernel/livepatch"), FileAccess::Read),
     ]);
     if description.meta.probes.iter().any(|probe| probe.point.starts_with("procfs(")) {
-        // The module's own files, which are not all there yet.
+        // The module's own files, some of which do not exist yet.
         paths.push((Path::new("/proc/systemtap"), FileAccess::Write));
     }
     if user_stacks {
@@ -317,7 +317,7 @@ fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error>
     };
     match run(device) {
         Ok(end) => finish(Loaded::new(name, rights), Ok(end)),
-        // No error here is a reason to end the running session.
+        // An error here does not end the running session.
         Err(error) => {
             rights.leave();
             Err(error)

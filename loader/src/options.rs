@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn options_stand_before_or_behind_the_module() {
+    fn options_before_or_after_the_module() {
         let options = parse("spilerun -o out a.ko -s 4095 -T 0.5 -v").unwrap();
         assert_eq!(options.task, Task::Run("a.ko".into()));
         assert_eq!(options.output, Some("out".into()));
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_combinations_are_refused() {
         for line in [
             "spilerun",
             "spilerun a.ko -c true -x 1",
@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_stand_in_front() {
+    fn actions_come_first() {
         assert_eq!(parse("spilerun status x --json").unwrap().task, Task::Status("x".into(), StatusForm::Json));
         assert_eq!(
             parse("spilerun observe x").unwrap().task,
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_sound() {
+    fn the_definition_passes_clap_s_checks() {
         Arguments::command().debug_assert();
     }
 

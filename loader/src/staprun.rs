@@ -74,7 +74,7 @@ pub fn translate(words: &[OsString]) -> Request {
             }
             b"--help" => options.push("-h".into()),
             b"--version" => return Request::Version,
-            // Those that staprun has not are ours.
+            // Options that staprun does not have are spilerun's.
             [b'-', b'-', ..] => options.push(word.clone()),
             [b'-', _, ..] => {}
             _ => others.push(word.clone()),
@@ -103,8 +103,8 @@ pub fn translate(words: &[OsString]) -> Request {
                 b'V' => return Request::Version,
                 b'A' => attach = true,
                 b'd' => remove = true,
-                // A kernel has uprobes; how often output is looked for, and descriptors that stap hands over, are not ours;
-                // input is the module's without being asked for.
+                // Options without effect: kernels have uprobes; output is not polled; stap passes no descriptors here;
+                // input is passed to the module in any case.
                 b'u' | b'T' | b'F' | b'i' => {}
                 b't' => options.extend(["-x".into(), value.clone().unwrap_or_default()]),
                 _ => {
@@ -185,9 +185,9 @@ mod tests {
         assert_eq!(ours("staprun -- -T5"), "staprun -- -T5");
     }
 
-    /// Its -T does not end the session, and -u, -F and -i have no effect.
+    /// staprun's -T does not end the session; -u, -F and -i have no effect.
     #[test]
-    fn what_has_nothing_to_do_is_left_out() {
+    fn options_without_effect_are_omitted() {
         assert_eq!(ours("staprun -u -T 200 -F 5 -i m.ko"), "staprun m.ko");
         assert_eq!(ours("staprun -u/lib/uprobes.ko m.ko"), "staprun m.ko");
     }

@@ -284,8 +284,8 @@ enum spile_symbol_flag {
 };
 
 /*
- * Stacks of user space. The module knows the files that are mapped where they lead
- * through, and gives each a number from 1 on. A frame in a record says where it is:
+ * Stacks of user space. The module finds the files that are mapped at their addresses, and
+ * numbers them from 1. A frame in a record has its place:
  *
  *   file << SPILE_PLACE_SHIFT | offset in the file
  *   process (tgid in the initial pid namespace)	without a file: code made at run time
@@ -316,14 +316,14 @@ enum spile_file_flag {
 	SPILE_FILE_HAS_TABLE = 1,	/* SPILE_UNWIND was called for it */
 };
 /*
- * SPILE_WANTED: the next file that a stack led through while it had no table, or that such a
- * process has mapped as code; ENOENT: there is none. Such a file is reported again, at most
- * once a second, as long as it is met. poll reports POLLRDBAND while there is one.
+ * SPILE_WANTED: the next file without a table that is in a stack, or that a process with such a
+ * stack has mapped as code; ENOENT: there is none. A file is reported again, at most once a
+ * second, as long as stacks have it. poll reports POLLRDBAND while there is one.
  *
- * SPILE_UNWIND: how to unwind the stack in the code of a file. Once for each file (EEXIST).
- * The file is the one that the caller has mapped at an address of its own, so that it is
- * the one that is met later, whatever its path. ENOSPC: the tables would take more than
- * SPILE_UNWIND_MOST bytes, EDQUOT: or more than the session may.
+ * SPILE_UNWIND: how to unwind the stack in the code of a file. Once for each file (EEXIST). The
+ * file is given by an address where the caller has mapped it, not by its path, so that it is the
+ * same file that stacks have later. ENOSPC: the tables would take more than SPILE_UNWIND_MOST
+ * bytes; EDQUOT: more than the session's limit.
  */
 #define SPILE_UNWIND_MOST (64 << 20)
 struct spile_unwind {
@@ -334,7 +334,7 @@ struct spile_unwind {
 	 * rules, SPILE_UNWIND_UNKNOWN for code about which nothing is known
 	 */
 	__u64 table;
-	__u32 rules;		/* 0: there is nothing to be known about this file */
+	__u32 rules;		/* 0: the file has no unwind information */
 	__u32 places;
 	__u32 id;		/* out: the file's number */
 	__u32 build_id_bytes;
@@ -372,20 +372,20 @@ enum spile_unwind_next {
 };
 
 /*
- * ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin probes
- * have run and all probes are armed; SPILE_QUIET when all are disarmed and no handler
- * runs any more; SPILE_STOP after that and after the end probes have run. A loader can
- * empty the rings between the two, to make room for the output of end probes.
- * SPILE_CANCEL, called by another thread, cancels arming in SPILE_START: it returns soon,
- * the session is STOPPING, and nothing is armed any more. So does a signal that kills the
- * caller. Begin and end probes may print more than a ring holds: the loader has to read
- * the rings in another thread during these calls.
+ * ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin probes have
+ * run and all probes are armed; SPILE_QUIET when all are disarmed and no handler runs any more;
+ * SPILE_STOP after that and after the end probes have run. A loader can empty the rings between
+ * the two, to make room for the output of end probes. SPILE_CANCEL, called by another thread,
+ * cancels arming in SPILE_START, which then returns soon: the session is STOPPING, and nothing
+ * is armed any more. A signal that kills the caller has the same effect. Begin and end probes
+ * may print more than a ring holds: the loader has to read the rings in another thread during
+ * these calls.
  *
- * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable. poll:
- * POLLIN when a ring holds unread bytes. A loader that has set `waiting` is woken up to
- * 10 ms after the first record, or when a ring is half full. POLLPRI from
- * SPILE_STATE_STOPPING on, at once (even if the record EXIT was lost), POLLHUP too in
- * SPILE_STATE_STOPPED: another process may have stopped the session.
+ * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable. poll: POLLIN when
+ * a ring holds unread bytes. A loader that has set `waiting` is woken up to 10 ms after the
+ * first record, or when a ring is half full. POLLPRI from SPILE_STATE_STOPPING on, at once (even
+ * if the record EXIT was lost), POLLHUP too in SPILE_STATE_STOPPED: another process may have
+ * stopped the session.
  */
 #define SPILE_IOC_TYPE 's'
 #define SPILE_INFO	_IOR(SPILE_IOC_TYPE, 1, struct spile_info)
@@ -493,11 +493,11 @@ struct spile_record {
 #define SPILE_FORMAT_TEXT 0xffffffffu
 
 /*
- * The id of a SPILE_RECORD_PRINT whose payload is a stack, printed with a line for each
- * address: a long with enum spile_stack_flag; with RETURNING one string, the function;
- * then the addresses, 8 bytes each, as one memory part; with STORED each is followed by a
- * time (CLOCK_MONOTONIC, ns) when it was of the code that is meant, 0 being the record's;
- * with OF_USER by where it is (SPILE_PLACE_SHIFT).
+ * The id of a SPILE_RECORD_PRINT whose payload is a stack, printed with a line for each address:
+ * a long with enum spile_stack_flag; with RETURNING one string, the function; then the
+ * addresses, 8 bytes each, as one memory part; with STORED each is followed by a time
+ * (CLOCK_MONOTONIC, ns) at which the address belonged to the intended code, 0 for the record's
+ * time; with OF_USER by its place (SPILE_PLACE_SHIFT).
  */
 #define SPILE_FORMAT_STACK 0xfffffffeu
 #define SPILE_STACK_FRAMES 128		/* maximum addresses of one stack */
@@ -508,7 +508,7 @@ enum spile_stack_flag {
 	SPILE_STACK_RETURNING = 8,	/* on a return: the first address is the return address */
 	/* the first address is that of an instruction, all others are return addresses */
 	SPILE_STACK_AT_PROBE = 16,
-	SPILE_STACK_STORED = 32,	/* by the script, at other times than the record's */
+	SPILE_STACK_STORED = 32,	/* by the script, at times other than the record's */
 };
 
 /* spile_record.probe of a record of the session itself. */
@@ -612,8 +612,8 @@ enum spile_pretty_op {
 	SPILE_PRETTY_REPEAT = 5,
 	SPILE_PRETTY_UNKNOWN = 6,	/* a value that has no text (float): ? */
 	/*
-	 * As INTEGER, style SIGNED or UNSIGNED; u16 bytes of a table of names: s64 number,
-	 * u8 length, name. The first that has the number; none: as INTEGER
+	 * As INTEGER, style SIGNED or UNSIGNED; u16 bytes of a table of names: s64 number, u8
+	 * length, name. The first name with the number is printed; without one, as INTEGER
 	 */
 	SPILE_PRETTY_ENUM = 7,
 };

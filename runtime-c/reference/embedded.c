@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A script's own C, for the reference module: see script.c beside. */
+/* A script's own C, for the reference module (see script.c). */
 #include "embedded.h"
 
-/* Messages name the script, never this file, whose path is another in each build. */
+/* Messages name the script, never this file, whose path differs between builds. */
 #line 1 "reference.stp"
 void spile_reference_embedded(struct spile_context *CONTEXT, spile_long *spile_result)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A script's unit as the compiler could have made it, for the reference module
- * (Makefile.kbuild, use 3): it is built by Kbuild and once more by spile's own
- * way, and both have to come out the same. So it holds what compilers and
- * objtool treat in ways of their own: a stack protector's array, a call through
- * a pointer, a switch, a loop, memory that is cleared and copied. Never loaded.
+ * A script's unit as the compiler could have made it, for the reference module (Makefile.kbuild,
+ * use 3): it is built by Kbuild and again by replaying the commands, and the results have to be
+ * equal. So it has constructs that compilers and objtool treat specially: a stack protector's
+ * array, a call through a pointer, a switch, a loop, memory that is cleared and copied. Never
+ * loaded.
  */
 #include "script.h"
 #include "builtins.h"

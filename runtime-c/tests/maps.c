@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * kept_text.c, map.c, stats.c, counts.c and iterate.c in user space, under sanitizers:
- * random operations against a model that is a plain list, aggregates against plain
- * arithmetic, and several CPUs (threads) feeding one array at once. Prints what differs and
- * exits with 1.
+ * kept_text.c, map.c, stats.c, counts.c and iterate.c in user space, under sanitizers: random
+ * operations are compared with a model that is a plain list, aggregates with plain arithmetic;
+ * several CPUs (threads) feed one array at the same time. Prints the differences and exits with
+ * 1 if there are any.
  *
  *     cc -fsanitize=address,undefined -pthread -o maps maps.c ../kept_text.c
  * ../map.c ../stats.c ../counts.c ../iterate.c ../string.c && ./maps
@@ -38,7 +38,7 @@ void spile_fail_text(struct spile_context *c, const char *format, ...)
 	c->error = SPILE_E_MESSAGE;
 }
 
-/* Nothing ends for lack of statements, unless a test says so. */
+/* Set by a test in which the run has no statements left. */
 static bool exhausted;
 
 void spile_actions_spent(struct spile_context *c)
@@ -68,7 +68,7 @@ __u64 spile_map_moment(struct spile_context *c)
 	return __atomic_add_fetch(&moment, 1, __ATOMIC_RELAXED);
 }
 
-/* As lock.c, for as long as it takes. */
+/* As in lock.c, without a time limit. */
 bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
 		       struct spile_stripe *stripe)
 {
@@ -128,7 +128,7 @@ static void load(const struct spile_map *map)
 		spile_tables->seeds[i] = (draw(UINT64_MAX) << 1) | 1;
 	spile_map_areas = calloc(CPUS, sizeof(*spile_map_areas));
 	spile_map_area_count = CPUS;
-	/* CPU 1 cannot be. */
+	/* CPU 1 is an impossible CPU. */
 	for (i = 0; i < CPUS; i++)
 		if (i != 1)
 			spile_map_areas[i] = calloc(1, local + 1);
@@ -152,7 +152,7 @@ static void unload(void)
 	free(spile_tables);
 }
 
-/* ---- Arrays of longs and strings against a list of elements in the order of their making. */
+/* ---- Arrays of longs and strings, compared with a list of elements in the order of creation. */
 
 struct value {
 	spile_long number;
@@ -168,7 +168,7 @@ struct model {
 	} elements[MOST];
 };
 
-/* Few different ones, so that elements meet; ends that have to be told apart. */
+/* Draws from few values, so that keys recur; some of them differ only at their ends. */
 static void draw_value(struct value *value, unsigned int variety)
 {
 	static const char *const texts[] = {
@@ -245,7 +245,7 @@ static void model_remove(struct model *model, unsigned int element)
 		(model->count - element) * sizeof(model->elements[0]));
 }
 
-/* -1: no room. */
+/* Returns -1 if the model is full. */
 static int model_make(struct model *model, const struct value *keys)
 {
 	int element = model_find(model, keys);
@@ -281,7 +281,7 @@ static int model_compare(const struct model *model, unsigned int a, unsigned int
 	return one->number < two->number ? -1 : one->number > two->number;
 }
 
-/* The slice in order; insertion sort is stable. */
+/* The elements of the slice, sorted; insertion sort is stable. */
 static unsigned int model_order(const struct model *model, const struct value *keys,
 				unsigned int any, int sort, int descending, unsigned int *order)
 {
@@ -357,7 +357,7 @@ static const char *overflow_of(const struct spile_map *map)
 			    "Array overflow, check MAXMAPENTRIES";
 }
 
-/* As the generated code chooses. */
+/* Calls the function that generated code would call. */
 static void count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
 		  spile_long delta)
 {
@@ -379,7 +379,7 @@ static bool contexts_fail_full(const struct spile_map *map)
 	return false;
 }
 
-/* What a handler does with the one element that it holds. */
+/* A handler's operations on the one element that it holds. */
 static void random_run(struct model *model, const struct value *keys, union spile_key *their_keys)
 {
 	const struct spile_map *map = model->map;
@@ -699,8 +699,8 @@ static void extremes(void)
 }
 
 /*
- * Variance does not change when all values move: near the ends of the numbers it
- * must be what it is near 0, where 128 bits are enough to compute it.
+ * Variance does not change when a constant is added to all values: near the limits of a long it
+ * must be the same as near 0, where 128 bits are enough to compute it.
  */
 static void moved(void)
 {
@@ -958,7 +958,7 @@ enum { THREADS = CPUS - 1, ROUNDS = 200000, SHARED_KEYS = 500 };
 static const struct spile_map *shared_map;
 static spile_long fed[CPUS][SHARED_KEYS];
 
-/* One in three is longer than an element. */
+/* One key in three does not fit into an element. */
 static void name_key(struct value *text, unsigned int k)
 {
 	snprintf(text->text, sizeof(text->text), "process-%u%s", k,
@@ -1042,8 +1042,8 @@ static void at_once(const struct spile_map *map)
 enum { STRIPED_KEYS = 60 };
 
 /*
- * Each key belongs to one CPU, except a few that all want. Start and stop, as latencies are
- * measured: what one has started nobody else takes.
+ * Each key belongs to one CPU, except for a few that all CPUs use. Start and stop, as scripts
+ * measure latencies: an element that one CPU has stored is deleted by no other.
  */
 static void *start_and_stop(void *argument)
 {
@@ -1111,7 +1111,7 @@ static void striped_at_once(void)
 		before = spile_element(spile_tables, it.at)->sequence;
 	}
 	CHECK(k == live);
-	/* No element is lost: there is room for all keys, and for no more. */
+	/* No element was lost: there is room for all keys, and for no more. */
 	for (k = 0; k <= STRIPED_KEYS; k++) {
 		union spile_key key = { .number = k };
 
@@ -1125,7 +1125,7 @@ static void striped_at_once(void)
 	unload();
 }
 
-/* What walks over elements ends where the statements do, and says so. */
+/* Walks over elements end with an error when the run has no statements left. */
 static void out_of_statements(void)
 {
 	enum { ELEMENTS = 4000 };
@@ -1161,8 +1161,9 @@ static void out_of_statements(void)
 	unload();
 }
 
-/* Without room for a long key there is no element, and a long value is truncated; both are
- * counted.
+/*
+ * If there is no memory for long texts, no element is created for a long key, and a long value
+ * is truncated; both are counted.
  */
 static void no_room_for_texts(void)
 {
@@ -1188,7 +1189,7 @@ static void no_room_for_texts(void)
 		name_key(&text, i);
 		key.text = string_of(&text);
 		spile_map_set_text(c, &map, &key, key.text);
-		/* The same again needs no more room. */
+		/* Equal texts need no more memory. */
 		spile_map_set_text(c, &map, &key, key.text);
 		CHECK(!c->error && spile_map_has(c, &map, &key, 0) == (i < 9));
 		if (i < 9)
@@ -1237,8 +1238,8 @@ int main(int argc, char **argv)
 
 	(void)argv;
 	/*
-	 * With any argument: only what a thread sanitizer can judge. Replacing elements of a
-	 * wrapping array is a race by design, settled by generations.
+	 * With any argument, only tests that are valid under ThreadSanitizer are run. Replacing
+	 * elements of a wrapping array is a deliberate race, which generations resolve.
 	 */
 	if (argc == 1) {
 		arrays();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * format.c, pretty.c, text.c and kernel_range.h in user space: each line is one case, input and
- * expected text together. Prints what differs and exits with 1.
+ * expected text together. Prints the differences and exits with 1 if there are any.
  *
  *     cc -o units units.c ../format.c ../pretty.c ../text.c && ./units
  */
@@ -55,7 +55,7 @@ static void add_string(struct bytes *payload, const char *text, unsigned int len
 		payload->at[payload->count++] = 0;
 }
 
-/* printf's text into bytecode; only what the cases below use. */
+/* Compiles a format of printf to bytecode; only the directives that the cases below use. */
 static void compile(struct bytes *code, const char *format)
 {
 	char literal[256];
@@ -124,7 +124,7 @@ static void run(const char *name, const struct bytes *code, const struct bytes *
 				     (const char *)payload->at + payload->count, out, room);
 	expect(name, out, length, want, want_length);
 	if (out[length + 1] != 'Z')
-		failures++, printf("%s: wrote behind its end\n", name);
+		failures++, printf("%s: wrote beyond its end\n", name);
 }
 
 static void numbers(const char *format, int64_t a, int64_t b, const char *want,
@@ -332,7 +332,7 @@ static void pretty(void)
 	add(&payload, SPILE_FAULT, 8);
 	render("unreadable object", &d, &payload, "ERROR");
 
-	/* Nothing malformed may be read beyond its end: sanitizers watch. */
+	/* Malformed input must not be read beyond its end; the sanitizers check that. */
 	for (i = 0; i < d.count; i++) {
 		struct bytes cut = d;
 		struct bytes code = { .count = 0 };
@@ -373,7 +373,7 @@ static void texts(void)
 	length = spile_text_quote(out, 6, "abcd", 4);
 	expect("quote, least room", out, length, "\"\"...", 5);
 	length = spile_text_escape(out, 6, "a\nb\001", 4);
-	expect("escape, no half ones", out, length, "a\\nb", 4);
+	expect("escape, none cut in half", out, length, "a\\nb", 4);
 	length = spile_text_quote(out, sizeof(out), "", 0);
 	expect("quote nothing", out, length, "\"\"", 2);
 }
@@ -396,7 +396,7 @@ static void kernel_ranges(void)
 	expect_range(0xfefffffffffffffful, 8, 57, 0);
 	expect_range(0x00007ffffffffffful, 8, 48, 0);
 	expect_range(0, 8, 48, 0);
-	/* The vsyscall page: before it, into it, in it, over it, out of it, behind it. */
+	/* The vsyscall page: before it, into it, in it, across it, out of it, after it. */
 	expect_range(0xffffffffff5ffff8ul, 8, 48, 1);
 	expect_range(0xffffffffff5ffff9ul, 8, 48, 0);
 	expect_range(0xffffffffff5ffffful, 1, 48, 1);

@@ -127,6 +127,6 @@ status=0
 "$SPILE" --check same.stp --kernel "$PWD/one.root" 2>fewer.err || status=$?
 echo "fewer $status"
 
-# What it is depends on the command, not on the kernel.
+# The program depends on the command, not on the kernel.
 echo 'probe process.plt("*") { } probe process.function("main") { }' >program.stp
 "$SPILE" --check program.stp --kernel "$PWD/one.root" --kernel "$PWD/two.root" || true

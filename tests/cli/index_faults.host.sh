@@ -33,7 +33,7 @@ right "two at once" first second
 list "$all" >third
 right kept first third
 
-# Killed at any point: the last runs leave a half-written entry.
+# Killed at any point; the last runs leave a half-written entry.
 rm -r cache
 for tenths in 1 3 5 8 12 16 20; do
   list "$some" >/dev/null 2>&1 &

@@ -11,7 +11,7 @@
 # stderr: ^Pass 4: compiled C into "looked\.ko" in
 # stderr: ^Arrays take 105 KiB, and 33 KiB on each CPU: 169 KiB on 2 possible CPUs, 8301 KiB on 256\.$
 
-# A different script each time: one that was built before is not built again.
+# A different script each time, because one that was built before is taken from the cache.
 script="probe begin { println(\"x $$ $(date +%s)\") exit() }"
 "$SPILE" -r "$RELEASE" -p1 -e "$script"
 "$SPILE" -r "$RELEASE" -p2 -e "$script"

@@ -1,5 +1,7 @@
-# Shows: every script of the book, of the README and of the other pages compiles.
+# Shows: every script of the book, of the README and of the other pages compiles, and their commands that only list something
+# print it.
 # stdout: ^all compile: [1-9][0-9]+$
+# stdout: ^all list: [1-9][0-9]*$
 # limit: 600
 
 rm -rf pages
@@ -20,3 +22,11 @@ if [ -s failed ]; then
   exit 1
 fi
 echo "all compile: $(find pages -name '*.stp' | wc -l)"
+
+# Each command as the page has it, for the kernel of the test.
+grep -E '^spile (-l|-L|--list-lines|--dump-probe-aliases|--dump-functions)' pages/commands | sort -u >listing
+spile() { "$SPILE" -r "$RELEASE" "$@"; }
+while read -r command; do
+  eval "$command" </dev/null >listed 2>listed.err && [ -s listed ] || { echo "lists nothing: $command"; cat listed.err; exit 1; }
+done <listing
+echo "all list: $(wc -l <listing)"

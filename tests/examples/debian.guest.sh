@@ -34,7 +34,7 @@ user contend >/dev/null
 # Both write to one pipe.
 (dd if=/dev/zero bs=1 count=30000 & dd if=/dev/zero bs=1 count=30000; wait) 2>/dev/null | cat >/dev/null
 echo 'true told' | bash --norc -i >/dev/null 2>&1
-# It ends with its input, or with the first connection.
+# The server ends with its input, or with the first connection.
 mkfifo input
 sleep 1000 >input &
 keeper=$!
@@ -92,7 +92,7 @@ shows every '^user 300$'
 [ "$(grep -c '^user 1000$' every.out)" = 10 ] || { echo "every: not the calls that it makes"; failed=1; }
 shows go '^main begins$'
 shows go '^options: [1-9]'
-# What was given back is not shown, and all lines but the one of the program are folded stacks.
+# Freed memory is not shown, and all lines except the program's own are folded stacks.
 ! grep -Ev '^looked=0$|^[^;]+(;[^;]+)* [0-9]+$' mallocstacks.out || failed=1
 if cat ./*.err | grep -E 'ERROR|WARNING'; then failed=1; fi
 [ -n "$failed" ] || echo all as expected

@@ -63,7 +63,7 @@ start_all hardirqs cpudist runqlen runqslower tcplife tcpretrans tcpaccept tcprt
 load tcp 10
 echo interrupts >/dev/ttyS0 || true
 load burn 300
-# An address that nobody has: the first segment is sent again.
+# No host has this address, so the first segment is retransmitted.
 ip route add default dev lo 2>/dev/null || true
 nc -w 3 192.0.2.1 9 </dev/null 2>/dev/null || true
 sleep 1

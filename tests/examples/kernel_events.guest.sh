@@ -34,8 +34,8 @@ cat /etc/hostname >/dev/null
 sh -c 'echo $$ >/sys/fs/cgroup/story/inner/cgroup.procs; exec dd if=/dev/zero of=/tmp/written bs=4k count=5' 2>/dev/null
 sync
 after=$(begun)
-# Flushing runs work on each CPU that no visible caller has queued. The second of these queues some on the writer's own CPU too
-# (schedule_on_each_cpu()), which is still queued when it is flushed.
+# Flushing runs work on each CPU without a visible caller that queued it. The second write queues some on the writer's
+# own CPU too (schedule_on_each_cpu()), which is still queued when it is flushed.
 for time in 1 2 3 4 5 6 7 8 9 10; do
 	dd if=/dev/zero of=/tmp/written bs=4k count=50 2>/dev/null
 	echo 1 >/proc/sys/vm/compact_memory

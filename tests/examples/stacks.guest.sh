@@ -7,10 +7,10 @@
 spilerun flame.ko -c 'stacks spin 2' >flame.out 2>flame.err || { cat flame.err; exit 1; }
 grep -Eq '^stacks;_start;.*;main;spin_outer;spin_inner(;[^ ]*_\[k\])* [0-9]+$' flame.out || { cat flame.out flame.err; exit 1; }
 spilerun offwake.ko -c 'stacks wait' >offwake.out 2>offwake.err || { cat offwake.err; exit 1; }
-# It waits for 200 ms, and the other thread ends it.
+# The program waits for 200 ms, until its other thread ends it.
 grep -Eq '^stacks;.*waits;wait_outer;.*_\[k\];--;.*_\[k\];.*;wake_outer;.*main;.*;stacks [12][0-9]{5}$' offwake.out ||
 	{ cat offwake.out offwake.err; exit 1; }
-# Nothing but folded lines.
+# There are only folded lines.
 if grep -Ev '^[^;]+(;[^;]+)* [0-9]+$' flame.out offwake.out; then
 	echo 'these are no folded stacks'
 	exit 1

@@ -10,7 +10,7 @@
 # limit: 200
 # alone: yes
 
-# In hundredths of a second.
+# Uptime in hundredths of a second.
 now() { cut -d' ' -f1 /proc/uptime | tr -d .; }
 judged() {
 	[ $1 -lt $((100 * PATIENCE)) ] && echo in time || echo "after $(($1 * 10)) ms"

@@ -22,7 +22,7 @@ all=$(for file in "$FAMILY"/fam*.ko; do printf ' -d %s' "$file"; done)
 "$SPILE" -r "$RELEASE" $all -l 'module("fam*").function("fam??_run0")' >out
 echo "wildcard $(grep -c run0 out)"
 
-# An index of one, and all that is asked of it.
+# An index of one module, and all queries that it answers.
 "$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" --export-index kernel.index fam19 >/dev/null
 "$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" -L 'module("fam19").function("*")' >full
 "$SPILE" --index kernel.index -L 'module("fam19").function("*")' >indexed
@@ -37,7 +37,7 @@ cat >vars.stp <<'EOF'
 probe module("fam19").function("fam19_f000*").call { println($$vars$$) }
 probe module("fam19").function("fam_mix").inline { println($$vars) }
 EOF
-# The runtime is compiled where the headers are; a system without any has the index and the cache.
+# The runtime is compiled on a system with headers; one without them has the index and the cache.
 "$SPILE" -r "$RELEASE" -p4 -m first -e 'probe begin { println("x") }' >/dev/null
 mkdir bare
 "$SPILE" --sysroot bare --index kernel.index -p4 -m from_index vars.stp >made
@@ -65,7 +65,7 @@ objcopy --strip-debug --remove-section .BTF "$FAMILY/fam18.ko" ./fam18.ko
 count() { tr '\n' ' ' <err | grep -c "$1" || true; }
 echo "hints: -g $(count KCFLAGS=-g), kernel's package $(count 'apt-get install')"
 
-# Debug information of its own: beside the module, in .debug, in /usr/lib/debug by the module's path and by its build-id.
+# Separate debug information: beside the module, in .debug, in /usr/lib/debug by the module's path and by its build-id.
 separate() { # separate NAME DIRECTORY: the stripped module in NAME, its debug information in DIRECTORY
   mkdir -p "$1" "$2"
   objcopy --only-keep-debug "$FAMILY/fam18.ko" "$2/fam18.ko.debug"
@@ -99,7 +99,7 @@ status=0
 "$SPILE" --guest -d only/fam01.ko -d "$FAMILY/fam00.ko" ran.ko 2>err || status=$?
 echo "with its dependency: $status, armed $(count '2 of 2 probes armed, left cleanly')"
 
-# The same module, built for another release by its own account.
+# The same module, whose version magic names another release.
 mkdir other
 sed "s/vermagic=$RELEASE/vermagic=$(echo "$RELEASE" | tr 0-9 9)/" "$FAMILY/fam00.ko" >other/fam00.ko
 said=0
@@ -109,7 +109,7 @@ says -r "$RELEASE" -d other/fam00.ko -p4 -m of_other -e 'probe module("fam00").f
 says --guest -d other/fam00.ko of_other.ko
 echo "of another kernel: said $said, used $(count '1 of 1 probes armed\|version magic')"
 
-# A function that is elsewhere: the message has the point to write.
+# A function of another object: the message has the correct probe point.
 where() { "$SPILE" "$@" 2>err >&2 || true; }
 told() { count "it is in another object: write $1"; }
 elsewhere=

@@ -1,6 +1,6 @@
 # Shows: addresses that are only canonical with five-level page tables are refused while four levels are in use, even if the CPU
 # supports five.
-# five: reads and writes fail, and the kernel has nothing to say. Where five are in use, they fail too.
+# five: reads and writes fail, and the kernel logs nothing. With five levels in use they fail too.
 # limit: 300
 # stdout: ^no5lvl: faults 7$
 # stdout: ^five: faults 7$

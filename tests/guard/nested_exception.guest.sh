@@ -1,6 +1,6 @@
-# Shows: an exception in the middle of a handler (a watchpoint, as it might be an NMI) whose own handler wants the
-# stripe that the interrupted one holds on this very CPU: it is skipped at once as nested, nothing waits, and the
-# interrupted one continues.
+# Shows: an exception in the middle of a handler (a watchpoint, in place of an NMI), whose own handler needs the stripe
+# that the interrupted one holds on the same CPU: it is skipped at once as nested, without waiting, and the interrupted
+# one continues.
 # script: exception -g -DMAXTRYLOCK=1 -DTRYLOCKDELAY=1000000 tests/guard/nested_exception.stp
 # stdout: ^all: yes$
 # stdout: ^nested: yes$

@@ -12,7 +12,7 @@ sleep_together() {
 	done
 	sleep 3
 }
-# number OF PROBE: of the JSON line.
+# number COUNTER PROBE: the value in the JSON line.
 number() { sed 's/{"point"/\n{/g' sleepers.err | grep ":$2:" | grep -o "\"$1\":[0-9]*" | head -n 1 | cut -d: -f2; }
 
 start sleepers began --stats=json
@@ -20,7 +20,7 @@ armed sleepers
 sleep_together
 stop INT
 calls=$(number hits 4)
-# judge LINE: of the probe at that line.
+# judge LINE: the verdict on the probe at that line.
 judge() {
 	hits=$(number hits $1) handled=$(number handled $1) missed=$(number returns_missed $1)
 	if [ "$hits" = "$calls" ] && [ "$missed" -ge 5 ] && [ $((handled + missed)) = "$hits" ]; then

@@ -16,7 +16,7 @@ expect 'Resource temporarily unavailable' getfattr -n user.job /mnt/file
 umount /mnt
 rmmod lustre
 
-# The variant: the same, under another build-id.
+# The variant is the same code with another build-id.
 insmod /root/variant/lustre.ko
 mount -t lustre none /mnt
 expect 'job-42' getfattr -n user.job /mnt/file

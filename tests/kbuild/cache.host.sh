@@ -29,7 +29,7 @@ build | pass4 first
 cp kept.ko right.ko
 build | pass4 again
 build --poison-cache --debug | pass4 poisoned
-# `code`: what runs, without what differs by the module's build-id.
+# `code`: the loaded code, without the parts that depend on the module's build-id.
 code() { for section in .kprobes.text .text .data .rodata; do objcopy -O binary --only-section=$section "$1" /dev/stdout; done | sha256sum; }
 debug() { readelf -SW "$1" | grep -c '\.debug_info'; }
 echo "debug information: $(debug right.ko) and $(debug kept.ko), code $([ "$(code right.ko)" = "$(code kept.ko)" ] && echo the same)"
@@ -37,7 +37,7 @@ build -DMAXERRORS=7 | pass4 option
 build --disable-cache | pass4 disabled
 
 for entry in cache/*/*; do
-	# In the middle, inside an object.
+	# Damage in the middle, inside an object.
 	printf 'damage' | dd of="$entry" bs=1 seek=$(($(wc -c <"$entry") / 2)) conv=notrunc 2>/dev/null
 done
 rm kept.ko

@@ -6,7 +6,7 @@
 # stderr: ^Pass 4: .*\(runtime: cached
 # limit: 300
 
-# Scripts of the other tests that compile, whatever they show; of these every this many.
+# Scripts of other tests that compile, evenly selected.
 scripts=$(ls "$ROOT"/tests/language/*/*.stp "$ROOT"/tests/builtin/*/*.stp "$ROOT"/tests/guard/*.stp "$ROOT"/tests/probe/*/*.stp "$ROOT"/tests/regex/*.stp "$ROOT"/examples/*.stp "$ROOT"/examples/*/*.stp)
 echo 'probe begin { exit() }' >empty.stp
 mkdir fast kbuild
@@ -31,6 +31,6 @@ count=$(echo "$scripts" | wc -l) wanted=14
 echo "$scripts" | awk -v step=$((count / wanted)) 'NR % step == 1 { print $0, ++number }' | xargs -P 2 -L 1 sh one.sh >differences
 cat differences >&2
 echo "compared $([ "$(wc -l <compared)" -ge $((wanted * 2 / 3)) ] && echo enough || wc -l <compared)"
-# Those whose notes say nothing of Kbuild.
+# Builds whose messages do not mention Kbuild used the fast build.
 echo "not the fast way: $(cat [0-9]*.err | grep -c Kbuild)"
 echo "different: $(grep -c . differences)"

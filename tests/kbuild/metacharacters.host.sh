@@ -1,5 +1,5 @@
-# Shows: what shells and make(1) would take for commands, in the names of directories, scripts, modules, releases and options' values, is
-# text: nothing is run.
+# Shows: text that shells and make(1) would interpret as commands, in the names of directories, scripts, modules and
+# releases and in values of options, is not run.
 # stdout: ^it would run$
 # stdout: ^odd directory and script: 0$
 # stdout: ^module: 1, release: 1$
@@ -27,7 +27,7 @@ echo "odd directory and script: $(status "$SPILE" -r "$RELEASE" -p4 -m odd "$odd
 echo "module: $(status "$SPILE" -r "$RELEASE" -p4 -m 'a;pwn' "$odd.stp"), release: $(status "$SPILE" -r "6;pwn \$(pwn)" -p4 "$odd.stp")"
 value() { status "$SPILE" -r "$RELEASE" -p4 -m value "$@" -e 'probe begin { exit() }'; }
 echo "values: $(value -D 'X=$(shell pwn)') $(value -D 'X;pwn') $(value -I "$odd") $(value -d '$(pwn);pwn')"
-# A remote host's shell takes apart what ssh(1) is given.
+# The remote host's shell splits the command of ssh(1).
 cat >"$top/bin/ssh" <<'EOS'
 #!/bin/sh
 [ "$1" = -- ] && shift 2

@@ -8,7 +8,7 @@
 # limit: 180
 
 DIR=$(dirname "$0") && [ -f "$DIR/kernel.talk" ] || DIR="$ROOT/tests/language_server"
-# What a compiler has looked at before: the server itself writes no cache.
+# Fills the cache by the compiler, because the server itself writes none.
 "$SPILE" -r "$RELEASE" -p2 -e 'probe kernel.function("vfs_read") { println($file->f_path->dentry) }' >/dev/null || exit 1
 "$SPILE" -r "$RELEASE" -l 'kernel.trace("sched:*")' >/dev/null || exit 1
 mkdir -p own && cat >own/mine.stp <<'END'
@@ -32,5 +32,5 @@ expect "label":"vfs_read"
 exit 0
 END
 "$XTASK" converse index.talk && echo "an index serves"
-# The conversations' documents are in no directory of this machine.
+# The documents of the conversations are not in a directory of this machine.
 [ ! -e /scripts ] && [ -z "$(find own -newer before -type f)" ] && echo "nothing was written"

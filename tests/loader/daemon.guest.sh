@@ -34,7 +34,7 @@ two() {
 	return 1
 }
 
-# It waits for room for the number that it prints.
+# The process waits until its number can be written.
 mkfifo full
 exec 8<>full
 head -c 65536 /dev/zero >&8

@@ -1,6 +1,7 @@
-# Shows: the caller of a set-uid spilerun debugs none of its processes, whatever fs.suid_dumpable is and from its first moment on:
-# nothing of ptrace(2), process_vm_writev(2), pidfd_getfd(2) and the files in /proc gives him a descriptor, memory or rights; of those with root's rights he
-# changes neither limits nor priority; a spilerun that is started by a debugger has no rights.
+# Shows: the caller of a set-uid spilerun cannot debug any of its processes, whatever fs.suid_dumpable is, from their
+# start: neither ptrace(2), process_vm_writev(2), pidfd_getfd(2) nor files in /proc give the caller a descriptor, memory
+# or rights; limits and priority of processes with root's rights cannot be changed; a spilerun that is started by a
+# debugger has no rights.
 # script: ticks ticks.stp
 # limit: 120
 # stdout: ^spile-root: all refused$

@@ -27,7 +27,7 @@ present=$!
 cp "$here/ticks.ko" sound.ko
 chmod 644 sound.ko
 control=$(printf '[\001-\010\013-\037\177]')
-# judge: the last command's output is fit for a terminal, its status $s valid, and its module gone.
+# judge: the last command's output is safe for a terminal, its status $s valid, and its module removed.
 judge() {
 	case $s in
 	[0-9] | 124 | 130) ;;
@@ -54,7 +54,7 @@ each() {
 	judge "usr: $*"
 	all="$by_root $by_dev $s"
 }
-# these EDIT...: each for itself.
+# these EDIT...: each edit separately.
 these() {
 	said=
 	for edit; do
@@ -79,7 +79,7 @@ each twice
 echo "a global twice: $all"
 each 'text:1=a\nERROR: forged\e[2J' 'text:2=\r\e]0;x\007'
 echo "its title: $all"
-# As long as before: the module itself gives away its description, with the length that was compiled in.
+# Same length as before: the module itself returns its description with the length that was compiled in.
 each 'text:1=a\n\e[2Jbcd'
 as usr 'suid -L ticks' 2>/dev/null
 echo "what it says is escaped: $(as usr suid status ticks | head -n 1)"

@@ -25,12 +25,12 @@ run() {
 	armed forged_names
 	"./names/$name" /etc/passwd 2>/dev/null || true
 	sleep 0.5
-	# Usually its error has ended it.
+	# Usually the script has ended by its error.
 	kill -s INT $loader 2>/dev/null || true
 	wait $loader || true
 	gone forged_names
 }
-# obeyed FILE: control bytes in it that a terminal obeys, except line ends.
+# obeyed FILE: number of control bytes in it that have an effect on a terminal, except line ends.
 obeyed() { tr -d '\n\040-\176\200-\377' <"$1" | wc -c; }
 dmesg -c >/dev/null
 run --stats=json --expires 1h

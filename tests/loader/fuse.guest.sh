@@ -72,7 +72,7 @@ done
 echo "output that is full: $(status usr suid ticks -T 0.3 -o fs/full)"
 unloaded ticks
 
-# A program there, whose server stops: everybody who opens it waits.
+# A program on a file system whose server stops: every open(2) of it blocks.
 serve programs "$(readlink -f /bin/busybox)" /tmp/other.ko
 server=$!
 su dev -c 'exec bash -c "exec -a sh programs/good -c \"while :; do :; done\""' &
@@ -89,7 +89,7 @@ kill -s STOP $server
 s=0
 timeout -k 5 60 spilerun "$here/stacks_of.ko" -x $spinning -T 2 >out 2>err || s=$?
 echo "root's stacks: the server stopped, $(head -n 1 out), $s"
-# A minute, and not the status alone: while it waits there it cannot be killed.
+# Checked for a minute, and not by the status alone: a process that blocks there cannot be killed.
 for tenth in $(seq $((600 * SLOWNESS))); do grep -qs '^State:.[^Z]' /proc/$session/status || break; sleep 0.1; done
 ! grep -qs '^State:.[^Z]' /proc/$session/status || echo "it waits: $(cat /proc/$session/stack)"
 kill -s KILL $server $spinning

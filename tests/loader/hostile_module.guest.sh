@@ -1,7 +1,7 @@
-# Shows: a loaded module that answers as a spile module does, and lies, harms none who attach to it or look at it: a description that
-# has no end, or is noise, is refused, one that comes slowly can be interrupted; answers at random, sizes of rings at random and
-# rings that are written at random end in errors or a session without sense, never in a panic, a crash, or memory without bounds,
-# and an interrupt ends each within seconds.
+# Shows: a loaded module that answers as a spile module would, but with wrong data, does no harm to loaders that attach
+# to it or query it: an endless or random description is refused, a slow one can be interrupted; random answers, ring
+# sizes and ring contents end in errors or a useless session, never in a panic, a crash, or unbounded memory, and an
+# interrupt ends each within seconds.
 # script: ticks ticks.stp
 # modules: hostile
 # limit: 300

@@ -24,7 +24,7 @@ grows() {
 
 # killed_often TURNS: kills the module's loader and starts another, with the output and options of `loads`.
 killed_often() {
-	# Nobody reads between two loaders: that takes long in a slow guest.
+	# There is no reader between two loaders, which takes long in a slow guest.
 	loads steady.ko -s $((4 * SLOWNESS)) 2>err &
 	loader=$!
 	armed steady

@@ -53,7 +53,7 @@ killed $holder
 unloaded ticks
 echo "the killed one's module goes when the lock is free"
 
-# While something of the system writes there, it is busy.
+# The file is busy while the system writes to it.
 for tenth in $(seq 300); do
 	! mount -o remount,ro /sys 2>/dev/null || break
 	sleep 0.1

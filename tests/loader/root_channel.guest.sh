@@ -30,7 +30,7 @@ unloaded() {
 	for tenth in $(seq $((150 * PATIENCE))); do loaded "$1" || return 0; sleep 0.1; done
 	gone "$1"
 }
-# waiting USER: a user part that waits for the reader of its help, with nothing asked for yet.
+# waiting USER: a user part that waits for the reader of its help, before its first request.
 mkfifo full
 exec 8<>full
 head -c 65536 /dev/zero >&8
@@ -64,7 +64,7 @@ line "$(named suid)" 1=ticks 3 >said
 grep -q '^2 ' said && loaded ticks
 spilerun -d ticks
 [ "$(status two suid -L ticks)" = 0 ]
-# -d, whatever the user part thinks of it, and the end of a session that it has begun itself under that name.
+# -d without the checks of the user part, and the end of a session that the user part has started under that name.
 removed="$(line "$(named suid)" 11=ticks | cut -d' ' -f1,2), $(line "$(named suid)" 5 | cut -d' ' -f1)"
 loaded ticks
 kill -s KILL "$(named suid)"

@@ -11,7 +11,7 @@ spilerun ticks.ko -T 0.3 >out
 echo "time: $(tail -n 1 out) $?"
 gone ticks
 
-# It ends once the session has begun, however long that takes.
+# The process ends after the session has begun, however long that takes.
 sleep 1000 &
 process=$!
 spilerun ticks.ko -x $process >out &

@@ -11,7 +11,7 @@
 # stdout: ^guru: 4 .*compiled in guru mode
 # stdout: ^renamed: 2 .*signed, and -R would change it
 # stdout: ^spileusr: 4 .*members of spileusr may only run modules in
-# stdout: ^writable: 4 WARNING: /etc/spile/keys/trusted.x509: .*not root's alone; ERROR: .*there is no certificate in
+# stdout: ^writable: 4 WARNING: /etc/spile/keys/trusted.x509: .*others can write to it; ERROR: .*there is no certificate in
 # stdout: ^PEM: 4 WARNING: /etc/spile/keys/trusted.pem: it is PEM, not DER
 # stdout: ^left: 0$
 

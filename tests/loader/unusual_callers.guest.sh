@@ -1,7 +1,7 @@
 # Shows: unusual callers of a set-uid spilerun: no arguments at all, thousands of them, an invalid environment, signals
-# blocked and ignored, timers, a thousand descriptors, namespaces of their own, a root directory with groups of their own,
-# as the one who gets its processes for children, with a shared directory and descriptors: each gets a status and a
-# message, root's rights only where they are due, and no module stays.
+# blocked and ignored, timers, a thousand descriptors, own namespaces, a root directory with its own groups, a subreaper
+# that becomes the parent of its processes, shared directory and descriptors: each gets a status and a message, and
+# root's rights only if entitled, and no module stays.
 # script: ticks ticks.stp
 # limit: 300
 # stdout: ^noargs: 2$
@@ -27,7 +27,7 @@ printf 'spileusr:x:601:usr\n' >>/etc/group
 add_users usr:5001
 make_suid
 enter_open
-# judge WAY: the status $s is valid, the output is fit for a terminal, and no module is left.
+# judge WAY: the status $s is valid, the output is safe for a terminal, and no module is left.
 judge() {
 	case $s in
 	[0-9] | 12[0-9] | 13[0-9] | 14[0-9]) ;;

@@ -1,5 +1,6 @@
-# Shows: stacks that lead through a module whose unwind tables are wrong are printed as far as the kernel can follow them, and nothing
-# else happens (the class of CVE-2012-0875): spile's modules have no unwinder of their own, and read no such table.
+# Shows: stacks with frames of a module whose unwind tables are wrong are printed as far as the kernel can unwind them,
+# without other effects (the class of CVE-2012-0875): spile's modules have no unwinder of their own, and read no such
+# table.
 # limit: 240
 # stdout: ^zeros: 2 stacks, 0$
 # stdout: ^ones: 2 stacks, 0$

@@ -1,6 +1,7 @@
-# Shows: what users without the code try on a set-uid spilerun: limits of every kind, closed streams, the lowest priorities, no new
-# privileges, odd files as modules, outputs whose directory is exchanged meanwhile, kill -1 by its user at any moment, sessions that are
-# ended while they start, dozens of starts at once. Each ends with a status and a message, nobody else waits, and nothing stays.
+# Shows: attacks on a set-uid spilerun by a user who does not know its code: all kinds of limits, closed streams, the
+# lowest priorities, no new privileges, odd files as modules, outputs whose directory is exchanged meanwhile, kill -1 at
+# any moment, sessions that are ended while they start, dozens of simultaneous starts. Each ends with a status and a
+# message, no other user has to wait, and nothing is left behind.
 # script: ticks ticks.stp
 # script: other ticks.stp
 # limit: 400
@@ -29,7 +30,7 @@ nothing() {
 	echo "left: $(named suid) $(named spile-root) $(named spile-guard) $(named spile-start)"
 	return 1
 }
-# judge WAY: the status $s is valid, and the output is fit for a terminal.
+# judge WAY: the status $s is valid, and the output is safe for a terminal.
 judge() {
 	case $s in
 	[0-9] | 12[67] | 13[79] | 152) ;;
@@ -39,7 +40,8 @@ judge() {
 	! LC_ALL=C grep -a -e "$(printf '[\001-\010\013-\037\177]')" /tmp/err || { echo "$1: control characters"; exit 1; }
 }
 
-# The kernel and the dynamic loader end a program that cannot even begin (127, 137, 139), and one whose time is over (137, 152).
+# The kernel and the dynamic loader end a program that cannot be started (127, 137, 139), and one that exceeds its
+# processor time (137, 152).
 count=0 few=0 told=0
 for way in nofile=0 nofile=4 nofile=6 nofile=8 nofile=12 fsize=0 fsize=100 as=8000000 as=20000000 data=0 stack=20000 stack=200000 cpu=0 cpu=1 \
 	nproc=0 memlock=0 sigpending=0; do
@@ -104,7 +106,7 @@ exec 8>&-
 nothing ticks
 echo "without a rank: $count refused"
 
-# The directory of an output is now the user's, now root's.
+# The directory of an output alternately belongs to the user and to root.
 mkdir theirs
 chmod 777 theirs
 before=$(ls /root)

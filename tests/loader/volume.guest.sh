@@ -1,7 +1,7 @@
-# Shows: much output through rotated files, a disk that becomes full in the middle, a reader slower than the writer, and a
-# session under load without a reader for a while: missing lines are counted exactly, and no line is torn. 40 MB
-# through the files; with SPILE_TEST_MB=1024 in the environment of cargo xtask test as many as that says, in a guest that has
-# the memory for it, and detached for a minute.
+# Shows: much output through rotated files, a disk that becomes full in the middle, a reader slower than the writer, and
+# a session under load without a reader for a while: missing lines are counted exactly, and no line is torn. 40 MB
+# through the files; with SPILE_TEST_MB=1024 in the environment of cargo xtask test it is that many, in a guest with
+# more memory, and the session is detached for a minute.
 # script: volume volume.stp
 # limit: 400
 # stdout: ^rotated: [1-9][0-9]* files, [1-9][0-9]* lines, adds up$

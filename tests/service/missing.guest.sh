@@ -21,7 +21,7 @@ place=/lib/modules/$(uname -r)/spile/ticks.ko
 spilerun service install ticks ticks.ko >/dev/null 2>&1
 rm $place
 configure() { printf '%s\n' "$@" >/etc/spile/ticks.conf; }
-# run: its status; and what it says goes to err.
+# run: runs the service; its status is printed, its messages go to err.
 run() {
 	status=0
 	timeout 20 spilerun service run ticks >out 2>err </dev/null || status=$?

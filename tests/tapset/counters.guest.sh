@@ -20,7 +20,7 @@ counters() {
 	awk '$1 == "pgfault" { print "faults", $2 }' /proc/vmstat
 	awk '$1 == "lo:" { print "received", $3; print "sent", $11 }' /proc/net/dev
 	awk '$1 == "Udp:" && $2 ~ /^[0-9]+$/ { print "datagrams", $5 }' /proc/net/snmp
-	# The sixth of each CPU: wake-ups (Documentation/scheduler/sched-stats.rst).
+	# The sixth number of each CPU counts wake-ups (Documentation/scheduler/sched-stats.rst).
 	awk '/^cpu/ { all += $6 } END { print "wakeups", all }' /proc/schedstat
 	awk '/ctxt_switches/ { all += $2 } END { print "sleeper_switches", all }' /proc/$sleeper/status
 	awk '{ print "sleeper_runs", $3 }' /proc/$sleeper/schedstat

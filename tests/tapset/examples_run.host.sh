@@ -78,7 +78,7 @@ while [ $# -gt 0 ]; do
 	for number in $some; do
 		for tenth in $(seq 1 150); do
 			! spilerun status x$number 2>/dev/null | grep -q ': running, ' || break
-			# Some end at once.
+			# Some scripts end at once.
 			[ -d /sys/module/x$number ] || [ $tenth -lt 20 ] || break
 			sleep 0.1
 		done

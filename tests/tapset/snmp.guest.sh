@@ -16,7 +16,7 @@ armed snmp
 counters >before
 load tcp 10
 load crowd
-# Nobody listens there; a datagram that is returned, and one in three fragments.
+# A port without a listener; a datagram that is returned, and one in three fragments.
 nc 127.0.0.1 9 </dev/null 2>/dev/null || true
 nslookup nowhere.example 127.0.0.1 >/dev/null 2>&1 || true
 ping -c 2 -s 4000 127.0.0.1 >/dev/null

@@ -9,7 +9,7 @@
 # stdout: ^enforced: /tmp/xyze$
 # stdout: ^the program ends by its signal: 138$
 
-# Its C writes by a macro that passes the gate.
+# Its C writes by a macro that uses the gate.
 start_armed user_memory ready --dry-run --harmless-c
 run() { mkdir /tmp/aaaa; echo "$1: $(ls -d /tmp/[ax][ay][az]*)"; rmdir /tmp/[ax][ay][az]*; }
 run observed
@@ -25,7 +25,7 @@ tells() {
 tells 'user memory at .* from [-0-9]* to 100 '
 tells 'signal to process [0-9]* from 0 to 10 '
 tells 'panic() by process'
-# What the library and C write into the path, and nothing as kernel memory.
+# Writes of the library and of C into the path are reported, and none as kernel memory.
 tells 'user memory at 0x[0-9a-f]* from [-0-9]* to '
 [ "$(grep -vc 'to 100 ' found)" = 5 ] || { cat user_memory.err; exit 1; }
 ! grep 'uid 0: memory at' user_memory.err

@@ -3,8 +3,6 @@
 //! Services for several layers of the compiler: the cache, the scratch directory of a run, bounded reading of files, and
 //! wildcards. Independent of scripts.
 
-#![warn(missing_docs)]
-
 pub mod cache;
 pub mod glob;
 pub mod read;

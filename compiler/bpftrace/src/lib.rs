@@ -8,12 +8,18 @@
 //! is an error that says so. No kernel is asked: names of functions and members are copied, and checked when the script
 //! is compiled.
 
-#![warn(missing_docs)]
-
 mod ast;
 mod convert;
 mod error;
-#[allow(clippy::all, clippy::pedantic, clippy::restriction, unused_imports, unused_parens, reason = "generated")]
+#[allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction,
+    missing_docs,
+    unused_imports,
+    unused_parens,
+    reason = "generated"
+)]
 mod grammar {
     include!(concat!(env!("OUT_DIR"), "/grammar.rs"));
 }

@@ -3,8 +3,6 @@
 //! From syntax trees to C text: elaboration (pass 2), the plan and the C text (pass 3), with the tables of features (probe
 //! families, builtins, system calls) and the library of tapset files.
 
-#![warn(missing_docs)]
-
 pub mod builtin;
 pub mod check;
 #[allow(

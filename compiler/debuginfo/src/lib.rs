@@ -16,8 +16,6 @@
 //!         let count = debug.variable(id, entry, "count")?;        // Location::Register(1): rdx
 //!     }
 
-#![warn(missing_docs)]
-
 mod btf;
 mod debug_info;
 mod dwarf;

@@ -242,7 +242,7 @@ pub fn file(bytes: &[u8]) {
     let _ = (spilerun::file::kernel_name(&unpacked), spilerun::file::information(&unpacked, "spile_guru"));
     let _ = (spilerun::elf::section(&unpacked, ".modinfo"), spile_abi::seal::holds(&unpacked));
     let _ = spilerun::file::rename(&mut unpacked.clone(), 4711);
-    objects::file(unpacked, bytes.len() % 4 == 0);
+    objects::file(unpacked, bytes.len().is_multiple_of(4));
 }
 
 pub fn seeds() -> Vec<Vec<u8>> {

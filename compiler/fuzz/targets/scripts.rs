@@ -50,7 +50,7 @@ pub fn compile(bytes: &[u8]) -> bool {
     if wrong(&problems) {
         return false;
     }
-    let naming = ModuleInfo {
+    let info = ModuleInfo {
         module: "m".into(),
         title: "<input>".into(),
         kernel_release: "6.1.0".into(),
@@ -59,7 +59,7 @@ pub fn compile(bytes: &[u8]) -> bool {
         modinfo: Vec::new(),
         defines: Vec::new(),
     };
-    let plan = plan::plan(&program, &sources, naming).expect("what elaboration lets through can be planned");
+    let plan = plan::plan(&program, &sources, info).expect("what elaboration lets through can be planned");
     spile_core::emit::emit(&plan).is_ok()
 }
 

@@ -11,8 +11,9 @@ pub enum Acceleration {
     Tcg,
     /// TCG with a clock that advances by 1 ns for each instruction executed: costs can be counted. One CPU.
     Counting,
-    /// By translation, each CPU on a thread of its own: they run at the same time. For a qemu of 8.1 and later
-    /// ([`Guest::emulator`](super::Guest::emulator)), and probes that nothing hits while they are armed or disarmed: see below.
+    /// TCG with a thread for each CPU, so that they run at the same time. For qemu 8.1 and later
+    /// ([`Guest::emulator`](super::Guest::emulator)), and probes that nothing hits while they are armed or disarmed:
+    /// see below.
     Parallel,
 }
 
@@ -36,7 +37,7 @@ impl Acceleration {
             // bytes at a time. TCG executes each of them like one byte. Nor does it walk a fifth level of page tables,
             // which few machines have.
             Acceleration::Tcg | Acceleration::Parallel => "max,erms=off,fsrm=off,la57=off",
-            // As documented costs were counted.
+            // The documented costs were counted with this one.
             Acceleration::Kvm | Acceleration::Counting => "max",
         }
     }

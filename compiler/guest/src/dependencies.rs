@@ -30,8 +30,8 @@ impl ModuleDependencies {
     }
 }
 
-/// Lines of modules.dep for such modules, which are in the directory `extra`: each with all its dependencies, the last
-/// to be loaded first. Missing modules are omitted.
+/// Lines of modules.dep for these modules, which are in the directory `extra`: each module with all its dependencies,
+/// the last to be loaded first. Missing modules are omitted.
 pub(super) fn table(kernel: &Kernel, files: &[PathBuf]) -> String {
     let place = |name: &str| format!("extra/{name}.ko");
     let needs: BTreeMap<String, Vec<String>> =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a guest that does not end is doing. qemu's monitor shows the CPUs, even if they are idle; the kernel shows
-//! its tasks by magic system requests on the console (a break, then a key), if a CPU still takes interrupts.
+//! Shows what a guest that does not end is doing. qemu's monitor shows the CPUs, even if they are idle; the kernel
+//! shows its tasks by magic system requests on the console (a break, then a key), if a CPU still takes interrupts.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,9 +13,9 @@ use super::qemu::Ports;
 const PROMPT: &[u8] = b"(qemu) ";
 /// Time limit of an answer.
 const ANSWER: Duration = Duration::from_secs(5);
-/// The keys: all messages to the console; where the CPUs are; tasks that are blocked; timers; all tasks.
+/// The keys: print all messages; backtraces of the CPUs; blocked tasks; timers; all tasks.
 const KEYS: [&str; 5] = ["9", "l", "w", "q", "t"];
-/// After each key: the report is printed at the speed of a serial port.
+/// The wait after each key: the report is printed at the speed of a serial port.
 const PRINTING: Duration = Duration::from_secs(3);
 
 /// The connections to qemu's monitor and to the kernel's console.
@@ -31,10 +31,10 @@ impl Examiner {
         Ok(Examiner { monitor: ports.monitor.try_clone()?, console: ports.console.try_clone()?, cpus })
     }
 
-    /// What the monitor says, each command in front of its answer. Takes some 20 s; what fails is left out.
+    /// The monitor's answers, each after its command. Takes about 20 s; failed commands are left out.
     pub(super) fn examine(&self) -> String {
         let mut text = String::new();
-        // Twice: whether anything moves.
+        // Twice, to show whether anything changes.
         for _ in 0..2 {
             for command in ["info status", "info cpus", "info registers -a"] {
                 text += &self.ask(command);
@@ -87,7 +87,7 @@ fn converse(mut monitor: &UnixStream, command: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(answer).replace('\r', "").trim_end().to_string())
 }
 
-/// Behind the first line, which repeats the command as a terminal would show it.
+/// The text after the first line, which repeats the command as a terminal would show it.
 fn answer_of(said: &[u8]) -> Option<&[u8]> {
     said.get(said.iter().position(|byte| *byte == b'\n')? + 1..)
 }

@@ -13,7 +13,7 @@ use super::error::Error;
 use super::kernel::{Kernel, module_name};
 use super::libraries::needed_files;
 
-/// Init of the guest; its head describes the protocol on the serial ports.
+/// Init of the guest; the comment at its top describes the protocol on the serial ports.
 const INIT: &str = include_str!("init.sh");
 
 /// Sends a file to the host while the guest runs: for files that must survive a later crash of the kernel.
@@ -49,8 +49,8 @@ impl Tree {
         self.files.insert(path.into(), (content, mode));
     }
 
-    /// Adds a program, with its interpreter and libraries if the host has them. Where the host has a library by symbolic links, as
-    /// with /usr merged into /, the guest has one file too: probes are in files.
+    /// Adds a program, with its interpreter and libraries if the host has them. A library that the host reaches by
+    /// symbolic links, as with /usr merged into /, is one file in the guest too, because probes are attached to files.
     pub(super) fn put_program(&mut self, host: &Path, path: &Path) -> Result<(), Error> {
         for file in needed_files(host)? {
             let real = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());

@@ -103,7 +103,7 @@ fn installed(root: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// What is missing to compile scripts for this release and run them in it, if anything.
+/// The first thing that is missing to compile scripts for this release and run them in it, if any.
 fn first_missing(root: &Path, release: &str) -> Option<&'static str> {
     let modules = root.join("lib/modules").join(release);
     let debug = root.join("usr/lib/debug");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_incomplete_release_lacks_is_said() {
+    fn an_error_names_what_a_release_lacks() {
         let root = root_with(&[("6.1.0-1-amd64", &["image", "headers"])]);
         let error = Kernel::newest_in(root.path()).expect_err("nothing complete");
         assert!(error.to_string().contains("6.1.0-1-amd64 lacks its debug information"), "{error}");

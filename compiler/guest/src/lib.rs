@@ -12,7 +12,6 @@
 //!     let outcome = guest.start(Streams::inherit())?.wait()?;
 //!     assert_eq!(outcome.end, End::Exited(0));
 
-#![warn(missing_docs)]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod acceleration;

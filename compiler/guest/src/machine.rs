@@ -161,7 +161,7 @@ impl Guest {
         self
     }
 
-    /// What the CPUs and the tasks are doing is asked before the guest is killed; see [`Outcome::examination`].
+    /// Before the guest is killed, asks what its CPUs and tasks are doing; see [`Outcome::examination`].
     pub fn examined(&mut self) -> &mut Guest {
         self.examined = true;
         self.parameter("sysrq_always_enabled")
@@ -242,8 +242,8 @@ pub struct Outcome {
     /// The files that the script left in /spile/out, by name, and the kernel log as `dmesg`. Empty if the guest
     /// crashed.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// What qemu said of the CPUs before the guest was killed, if [`Guest::examined`] asked for it. What the kernel said of
-    /// its tasks is in the console.
+    /// qemu's report on the CPUs before the guest was killed, if [`Guest::examined`] was called. The kernel's report on
+    /// its tasks is in the console's output.
     pub examination: Option<String>,
 }
 

@@ -33,7 +33,7 @@ pub struct Session {
     pub modules: Vec<String>,
     /// External modules that the script probes; likewise.
     pub extra_modules: Vec<PathBuf>,
-    /// Programs and libraries of the host that the script probes: they are taken along.
+    /// Programs and libraries of the host that the script probes; they are copied to the same path.
     pub programs: Vec<PathBuf>,
     /// A rehearsal: loading, arming and unloading of the module are reported at the end and affect the status.
     pub rehearsal: bool,
@@ -171,7 +171,7 @@ impl Session {
         Ok(guest)
     }
 
-    /// The module's file name is its name for the loader and in the kernel log.
+    /// The loader and the kernel log show the module's file name.
     fn module_path(&self) -> String {
         match self.module.file_name() {
             Some(name) => format!("/root/{}", name.to_string_lossy()),
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_of_the_host_are_taken_along() {
+    fn the_program_of_a_command_is_found_on_the_host() {
         assert_eq!(first_program("/bin/busybox ls"), Some(PathBuf::from("/bin/busybox")));
         assert_eq!(first_program("/no/such/program"), None);
         assert_eq!(first_program("cat /etc/hostname"), None, "busybox has it");

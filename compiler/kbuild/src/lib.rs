@@ -7,7 +7,6 @@
 //! repeating its commands ([`replay`]) in a twentieth of the time. If that is not possible they are built by Kbuild, as
 //! with `--kbuild`; [`Built::notes`] gives the reason.
 
-#![warn(missing_docs)]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod built;

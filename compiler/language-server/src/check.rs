@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! All that is wrong with a script, by passes 1 and 2, and the types of its globals.
+//! Checks a script by passes 1 and 2: its diagnostics, and the types of its globals.
 
 use spile_core::elaborate::{self, Inferred};
 use spile_core::library::LibraryRequest;
@@ -12,10 +12,10 @@ use spile_syntax::{self as syntax, Macros, visit};
 
 use crate::workspace::Workspace;
 
-/// Larger texts are not checked as they are typed.
+/// Texts larger than this are not checked.
 pub const MAX_CHECKED: usize = 1 << 20;
 
-/// Codes of errors that follow from the kernel alone, and not from declarations: they hold also where some items of the
+/// Codes of errors that depend on the kernel alone, not on declarations: they are valid even if some items of the
 /// script do not parse.
 const OF_THE_KERNEL: [&str; 10] =
     ["E0120", "E0121", "E0122", "E0123", "E0124", "E0125", "E0126", "E0127", "E0132", "E0157"];
@@ -24,13 +24,13 @@ const OF_THE_KERNEL: [&str; 10] =
 pub struct Checked {
     /// Its texts and those of the library.
     pub sources: SourceMap,
-    /// The script's own.
+    /// The script's file.
     pub file: FileId,
-    /// All that is wrong.
+    /// Its errors and warnings.
     pub diagnostics: Vec<Diagnostic>,
     /// Types of its globals.
     pub globals: Vec<Inferred>,
-    /// It parses.
+    /// The script parses.
     pub parses: bool,
 }
 
@@ -70,13 +70,13 @@ impl Checked {
         if is_macros {
             self.diagnostics =
                 syntax::collect_macros(&mut self.sources, self.file, &environment, &mut Macros::default());
-            // It is one of the library's own, maybe: then each macro is there twice.
+            // The file may be part of the library, which then defines each macro a second time.
             self.parses = !any_error(&self.diagnostics);
             return;
         }
         let (mut script, mut wrong) = syntax::parse(&mut self.sources, self.file, &environment, &macros);
         if workspace.settings.args.is_none() && wrong.iter().any(|wrong| wrong.code.0 == "E0003") {
-            // The arguments are not known: what depends on them cannot be checked, everything else can.
+            // The script's arguments are not known. Code that depends on them cannot be checked; all other code can.
             environment.arguments =
                 vec!["1".into(); last_argument(&self.sources.file(self.file).bytes).min(MAX_ARGUMENTS)];
             (script, wrong) = syntax::parse(&mut self.sources, self.file, &environment, &macros);
@@ -106,14 +106,14 @@ impl Checked {
         let of_headers = scripts.first().map(casts_of_headers).unwrap_or_default();
         self.diagnostics.extend(found.into_iter().filter(|diagnostic| {
             let of_the_kernel = diagnostic.code.0.starts_with("E02") || OF_THE_KERNEL.contains(&diagnostic.code.0);
-            // Format strings were looked at above.
+            // Format strings were checked above.
             let told = diagnostic.code.0 == "E0133";
             (self.parses || of_the_kernel) && !told && !is_within(diagnostic, &of_headers)
         }));
     }
 }
 
-/// Most arguments that are made up for a script.
+/// Maximum number of placeholder arguments for a script.
 const MAX_ARGUMENTS: usize = 64;
 
 /// The number of the last argument that the text names.
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_of_both_passes() {
+    fn errors_of_both_passes_are_found() {
         assert_eq!(codes("probe begin { exit() }"), [""; 0]);
         assert_eq!(codes("probe begin { prnt(1) } probe timer.mss(5) { exit() }"), ["E0103", "E0201"]);
         let broken = codes("function f() { return 1 }} probe begin { f( } probe timer.mss(5) { g() }");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_nobody_has_given() {
+    fn scripts_with_unknown_arguments() {
         let text = "probe begin { printf(\"%d %s\\n\", $1, @2) exit() }";
         assert_eq!(codes(text), [""; 0]);
         assert_eq!(codes_with(Settings { args: Some(vec![]), ..for_tests() }, text), ["E0003", "E0003"]);

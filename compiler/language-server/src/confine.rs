@@ -96,7 +96,7 @@ pub fn confine() -> io::Result<()> {
 fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         REFUSED.iter().chain(OLD_REFUSED).map(|call| (*call, Vec::new())).collect();
-    // Opening for writing, also where there is no Landlock.
+    // Opening for writing is refused by the filter as well, for kernels without Landlock.
     let opens = |mode: i32| {
         let mask = SeccompCmpOp::MaskedEq(libc::O_ACCMODE as u64);
         SeccompRule::new(vec![SeccompCondition::new(2, SeccompCmpArgLen::Dword, mask, mode as u64)?])
@@ -116,7 +116,7 @@ mod tests {
         let path = directory.path().join("x");
         std::fs::write(&path, "x").unwrap();
         std::thread::scope(|scope| {
-            // For this thread only.
+            // This confines only the new thread.
             let confined = scope.spawn(|| {
                 confine().unwrap();
                 let read = std::fs::read("/proc/self/status").is_ok() && std::fs::read(&path).is_ok();

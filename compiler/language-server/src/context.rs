@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is being typed at an offset, from the words before it.
+//! Finds what is being typed at an offset, from the words before it.
 
 use std::ops::Range;
 
@@ -17,38 +17,38 @@ pub struct Component {
     pub argument: Option<String>,
 }
 
-/// What is being typed. `replace` are the bytes that a completion takes the place of.
+/// What is being typed. `replace` is the range that a completion replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// A component of a probe point behind these.
+    /// A component of a probe point, after these.
     Component {
-        /// In front of it.
+        /// The components before it.
         before: Vec<Component>,
         /// As far as it is typed.
         replace: Range<usize>,
     },
     /// The text in the parentheses of the last of these components.
     Argument {
-        /// Those before, and the one itself.
+        /// The components up to this one.
         components: Vec<Component>,
         /// The string's content up to the cursor.
         replace: Range<usize>,
     },
     /// `$name`.
     Target {
-        /// With its dollar.
+        /// The name with its dollar.
         replace: Range<usize>,
     },
     /// A member.
     Member {
-        /// What is in front of it, with the arrow.
+        /// The expression before it, with the arrow.
         chain: Range<usize>,
         /// As far as it is typed.
         replace: Range<usize>,
     },
     /// `@word`.
     At {
-        /// With its `@`.
+        /// The word with its `@`.
         replace: Range<usize>,
     },
     /// A name in a statement or an expression.
@@ -96,7 +96,7 @@ pub fn at(scan: &Scan, offset: usize) -> Context {
     let behind = |at: usize| at.checked_sub(1).and_then(|at| bytes.get(at)).copied();
     if dollars > 0 {
         start -= dollars;
-        // Behind a name it asks for pretty-printing.
+        // After a name it asks for pretty-printing.
         let pretty = behind(start).is_some_and(|byte| is_name_byte(byte) || byte == b']' || byte == b')');
         return if pretty { Context::Nothing } else { Context::Target { replace: start..offset } };
     }
@@ -172,7 +172,7 @@ fn argument(scan: &Scan, item: &Item, string: usize, replace: Range<usize>) -> C
     Context::Argument { components, replace }
 }
 
-/// The components in front of a word of the header; None where no component can be.
+/// The components before a word of the header; None where there cannot be a component.
 pub fn components(scan: &Scan, item: &Item, until: usize) -> Option<Vec<Component>> {
     let mut current: Vec<Component> = Vec::new();
     let mut groups: Vec<Vec<Component>> = Vec::new();

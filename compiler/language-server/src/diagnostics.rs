@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is wrong with a script in the protocol's words, with the fixes.
+//! Diagnostics of a script as the protocol has them, with their fixes.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::check::Checked;
 use crate::place;
 use crate::text::{Encoding, Text};
 
-/// Macro calls within each other at the most.
+/// Maximum number of nested macro calls.
 const MAX_CALLS: usize = 64;
 
 /// A script with its checks.
@@ -31,12 +31,12 @@ pub struct CheckedScript<'s> {
 }
 
 impl CheckedScript<'_> {
-    /// The bytes of the script that a span is about: its own, or those of the macro call that its text comes from.
+    /// The bytes of the script for a span: its own, or those of the macro call that its text comes from.
     fn own(&self, span: Span) -> Option<std::ops::Range<usize>> {
         let sources = &self.checked.sources;
         let mut span = span;
         for _ in 0..MAX_CALLS {
-            // In the text of a macro the call is shown: that is where the script can be changed.
+            // For text of a macro the call is shown, because that is where the script can be changed.
             match sources.expansion(span.via) {
                 Some(expansion) => span = expansion.call,
                 None => break,
@@ -52,7 +52,7 @@ impl CheckedScript<'_> {
         library_place(&self.checked.sources, span, self.encoding)
     }
 
-    /// All that is wrong.
+    /// All diagnostics.
     pub fn all(&self) -> Vec<lsp_types::Diagnostic> {
         self.checked.diagnostics.iter().map(|diagnostic| self.one(diagnostic)).collect()
     }
@@ -103,7 +103,7 @@ impl CheckedScript<'_> {
             let range = self.range_of(diagnostic);
             let touches = range.start <= wanted.end && wanted.start <= range.end;
             let Some(suggestion) = diagnostic.suggestion.as_ref().filter(|_| touches) else { continue };
-            // Only where the script itself has the text: a change of the macro call would lose it.
+            // Only for text of the script itself: replacing a macro call would lose the call.
             let is_own = suggestion.span.file == self.checked.file
                 && self.checked.sources.expansion(suggestion.span.via).is_none();
             if !is_own {
@@ -133,7 +133,7 @@ impl CheckedScript<'_> {
     }
 }
 
-/// Where a span of a library file is.
+/// The location of a span of a library file.
 pub fn library_place(sources: &SourceMap, span: Span, encoding: Encoding) -> Option<Location> {
     let file = sources.file(span.file);
     let text = Text::new(file.text.clone(), encoding);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_macro_made_is_shown_at_the_call() {
+    fn errors_in_a_macro_are_shown_at_the_call() {
         let text = "@define m %( prntf(1) %)\nprobe begin { @m exit() }\n";
         let all = all_of(text);
         assert_eq!((all[0].range.start.line, all[0].range.start.character), (1, 14), "{all:?}");

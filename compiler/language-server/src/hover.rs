@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a word is, as Markdown.
+//! Describes a word, as Markdown.
 
 use std::ops::Range;
 
@@ -17,20 +17,20 @@ use crate::members::{self, header};
 use crate::scan::{Item, ItemKind, Role, Scan, Symbol};
 use crate::workspace::Workspace;
 
-/// Places that are listed at the most.
+/// Maximum number of listed places.
 const MAX_PLACES: usize = 8;
 
-/// What a hover request is answered from.
+/// The data from which a hover request is answered.
 pub struct Query<'q> {
     /// The kernel and the library.
     pub workspace: &'q Workspace,
     /// The script.
     pub scan: &'q Scan,
-    /// What was found out about it.
+    /// The results of its check.
     pub checked: Option<&'q Checked>,
 }
 
-/// What the word at the offset is, and its bytes.
+/// Describes the word at the offset; with its bytes.
 pub fn hover(query: &Query, offset: usize) -> Option<(String, Range<usize>)> {
     let scan = query.scan;
     if scan.in_comment(offset) {
@@ -172,7 +172,7 @@ fn definition(query: &Query, name: &str) -> Option<String> {
     Some(format!("{}\n{}\n{example}", code("systemtap", &format!("@{name}{parameters}")), found.doc))
 }
 
-/// A context variable: its declaration in C, and where it is at each place of the probe.
+/// A context variable: its declaration in C, and its location at each site of the probe.
 fn target(query: &Query, item: &Item, word: &str) -> Option<String> {
     if word.starts_with("$$") {
         return entry(word);

@@ -10,7 +10,7 @@ use include_dir::{Dir, include_dir};
 /// A word of the language.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// As scripts have it, with its `@` or `$$`.
+    /// The word in scripts, with its `@` or `$$`.
     pub word: &'static str,
     /// How it is written.
     pub usage: &'static str,
@@ -110,7 +110,7 @@ pub fn find(word: &str) -> Option<&'static Entry> {
     all().find(|entry| entry.word == word)
 }
 
-/// A call as it is shown: its text, and where its parameters are in it.
+/// A call as it is shown: its text, and the places of its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// `substr:string (text:string, start:long)`

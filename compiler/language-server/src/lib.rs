@@ -5,11 +5,9 @@
 //!
 //!     transport -> server -> check, complete, hover, navigate, ... -> workspace (kernel, library) and scan (the words of a script)
 //!
-//! What a script means on a kernel is found by the passes of the compiler: [`check`] has all that is wrong with it, as
-//! compiling would. An incomplete script does not parse, so the place of the cursor is found by tokens ([`scan`],
-//! [`context`]). The process reads files and writes none ([`confine`]).
-
-#![warn(missing_docs)]
+//! The passes of the compiler find what a script means on a kernel: [`check`] reports the same errors as compiling
+//! would. An incomplete script does not parse, so the place of the cursor is found by tokens ([`scan`], [`context`]).
+//! The process reads files and writes none ([`confine`]).
 
 mod check;
 mod complete;

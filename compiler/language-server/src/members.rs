@@ -2,8 +2,8 @@
 
 //! The type of a target expression at the probe points of its handler: a struct for its members, a type to show.
 //!
-//! An incomplete script does not parse, so a small one is made of it: the probe with only the expression, or the script
-//! up to the expression with all brackets closed. The survey of `--resolve` answers for it.
+//! An incomplete script does not parse, so a smaller one is surveyed as by `--resolve`: the probe with only the
+//! expression, or the script up to the expression with all brackets closed.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -21,9 +21,9 @@ use spile_syntax::words::WordKind;
 use crate::scan::{Item, ItemKind, Scan};
 use crate::workspace::Workspace;
 
-/// Stands for a member that has not been typed. No struct has one of this name.
+/// Placeholder for a member that has not been typed yet. No struct has a member of this name.
 const PLACEHOLDER: &str = "__spile_member__";
-/// Anonymous structs within each other, at the most.
+/// Maximum number of nested anonymous structs.
 const MAX_NESTING: usize = 16;
 
 /// A struct or union, in the object whose debug information has it.
@@ -45,7 +45,7 @@ pub fn container(workspace: &Workspace, scan: &Scan, item: &Item, chain: &Range<
     })
 }
 
-/// What an expression that ends with a member is, and the struct that the member is in.
+/// The type of an expression that ends with a member, and the struct that has the member.
 pub fn member(
     workspace: &Workspace,
     scan: &Scan,
@@ -102,7 +102,7 @@ pub fn header<'s>(scan: &'s Scan, item: &Item) -> Option<&'s str> {
     scan.text().get(scan.bytes(&points))
 }
 
-/// The script with its item ended right behind the expression.
+/// The script with its item ended directly after the expression.
 fn until(scan: &Scan, item: &Item, chain: &Range<usize>, text: &str) -> Option<String> {
     let whole = scan.text();
     let start = scan.bytes(&item.words).start;
@@ -131,7 +131,7 @@ fn until(scan: &Scan, item: &Item, chain: &Range<usize>, text: &str) -> Option<S
         closing.push_str(bracket);
     }
     let typed = whole.get(start..chain.start)?;
-    // What is not finished could swallow what follows.
+    // An unfinished item could swallow the items after it.
     let others = |is_before: bool| -> String {
         let others = scan.items.iter().filter(|other| other.closed && other.words.start != item.words.start);
         let others = others.filter(|other| (other.words.start < item.words.start) == is_before);
@@ -202,7 +202,7 @@ fn place(debug: &DebugInfo, member: &Member, offset: u64) -> String {
     }
 }
 
-/// `, 8 bytes`; empty of a type without a size.
+/// `, 8 bytes`; empty for a type without a size.
 pub fn size(debug: &DebugInfo, id: TypeId) -> String {
     match debug.size_of(id) {
         Ok(Some(1)) => ", 1 byte".to_string(),

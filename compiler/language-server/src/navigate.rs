@@ -15,7 +15,7 @@ use crate::members::header;
 use crate::scan::{Item, ItemKind, Role, Scan, Symbol};
 use crate::workspace::Workspace;
 
-/// Where something is declared.
+/// The place of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the script.
@@ -43,7 +43,7 @@ pub fn definition(workspace: &Workspace, scan: &Scan, offset: usize) -> Vec<Plac
 fn of_symbol(workspace: &Workspace, scan: &Scan, symbol: &Symbol) -> Vec<Place> {
     match symbol {
         Symbol::Function(name) => {
-            // Of several overloads all.
+            // All overloads.
             let own = scan.items.iter().filter(|item| item.kind == ItemKind::Function).flat_map(|item| &item.names);
             let own = own.filter(|at| scan.word(**at) == name).filter_map(|at| scan.words.get(*at));
             let own: Vec<Place> = own.map(|word| Place::Here(word.range.clone())).collect();
@@ -163,7 +163,7 @@ fn in_kernel(workspace: &Workspace, scan: &Scan, item: &Item, index: usize) -> V
     found.iter().filter_map(source).collect()
 }
 
-/// Where the symbol at the offset is named; without `declaration` only where it is used.
+/// The places that name the symbol at the offset; without `declaration` only its uses.
 pub fn references(scan: &Scan, offset: usize, declaration: bool) -> Vec<Range<usize>> {
     let Some(symbol) = scan.word_at(offset).filter(|_| !scan.in_comment(offset)).and_then(|index| scan.symbol(index))
     else {
@@ -175,7 +175,7 @@ pub fn references(scan: &Scan, offset: usize, declaration: bool) -> Vec<Range<us
     found
 }
 
-/// The bytes of the name at the offset, if it can be renamed; else why not.
+/// The bytes of the name at the offset if it can be renamed, else the reason why not.
 pub fn can_rename(workspace: &Workspace, scan: &Scan, offset: usize) -> Result<Range<usize>, String> {
     let no_name = || "only functions, variables and macros of this script can be renamed".to_string();
     let index = scan.word_at(offset).filter(|_| !scan.in_comment(offset)).ok_or_else(no_name)?;
@@ -203,7 +203,7 @@ pub fn can_rename(workspace: &Workspace, scan: &Scan, offset: usize) -> Result<R
     Ok(word.range.start + skip..word.range.end)
 }
 
-/// The places to change for a new name; an error says why it cannot be that one.
+/// The places to change for a new name, or the reason why the name is not possible.
 pub fn rename(workspace: &Workspace, scan: &Scan, offset: usize, name: &str) -> Result<Vec<Range<usize>>, String> {
     let range = can_rename(workspace, scan, offset)?;
     let name = name.strip_prefix('@').unwrap_or(name);

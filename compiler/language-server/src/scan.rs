@@ -34,15 +34,15 @@ pub struct Item {
     pub kind: ItemKind,
     /// All its words.
     pub words: Range<usize>,
-    /// The name of a function or macro, the names of globals.
+    /// Words of the name of a function or macro, or of the names of globals.
     pub names: Vec<usize>,
-    /// Of a function or macro.
+    /// Parameters of a function or macro.
     pub parameters: Vec<usize>,
-    /// Of a probe or alias: the text between `probe` and the body.
+    /// The text of a probe or alias between `probe` and the body.
     pub header: Range<usize>,
     /// In the header: expressions in the parentheses of `if`.
     pub conditions: Vec<Range<usize>>,
-    /// With its braces; empty where there is none.
+    /// The body with its braces; empty if there is none.
     pub body: Range<usize>,
     /// Its end was found: a cursor after it is not inside.
     pub closed: bool,
@@ -80,7 +80,7 @@ impl Symbol {
 pub enum Role {
     /// A name with a meaning in the script or the library.
     Symbol(Symbol),
-    /// Behind `->`.
+    /// A name after `->`.
     Member,
     /// Part of a probe point's name.
     Component,
@@ -148,7 +148,7 @@ impl Scan {
         before.trim_end_matches([' ', '\t']).is_empty() || before.trim_end_matches([' ', '\t']).ends_with(['\n', '\r'])
     }
 
-    /// Whether a top-level item begins at the word. A component or member is called like a keyword at times, but not at the
+    /// Whether a top-level item begins at the word. Components and members may be named like keywords, but not at the
     /// beginning of a line.
     fn begins_item(&self, index: usize) -> bool {
         let opens = self.kind(index) == Some(WordKind::Keyword)
@@ -185,7 +185,7 @@ impl Scan {
         })
     }
 
-    /// The word behind the bracket that closes the one at `open`, and whether there is one before the next item.
+    /// The word after the bracket that closes the one at `open`, and whether that bracket is before the next item.
     fn matching(&self, open: usize, opens: &str, closes: &str) -> (usize, bool) {
         let mut depth = 0usize;
         let mut at = open;
@@ -266,7 +266,7 @@ impl Scan {
             at += 2;
         }
         (item.parameters, at) = self.parameters(at);
-        // The type may be behind the parameters, and a priority.
+        // The type may be after the parameters, and a priority.
         while at < self.words.len() && !self.begins_item(at) && matches!(self.word(at), ":" | "long" | "string")
             || self.kind(at) == Some(WordKind::Number)
         {
@@ -329,7 +329,7 @@ impl Scan {
         let after = self.words.partition_point(|word| word.range.start <= offset);
         let index = after.checked_sub(1)?;
         let touches = |index: usize| self.words.get(index).is_some_and(|word| offset <= word.range.end);
-        // Between two words a name is meant rather than a bracket.
+        // Between a name and a bracket, the name is meant.
         let is_name = |index: usize| !matches!(self.kind(index), Some(WordKind::Operator) | None);
         match index.checked_sub(1).filter(|before| touches(*before) && is_name(*before)) {
             Some(before) if !is_name(index) || !touches(index) => Some(before),
@@ -434,7 +434,8 @@ impl Scan {
         }
     }
 
-    /// Where a symbol is named, without `@`; embedded C by the names that it uses for script variables included.
+    /// The places that name a symbol, without `@`, including those in embedded C, by the names of script variables
+    /// there.
     pub fn occurrences(&self, symbol: &Symbol) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for (index, word) in self.words.iter().enumerate() {
@@ -450,7 +451,8 @@ impl Scan {
         found
     }
 
-    /// Where embedded C names a global or a parameter of its function: `STAP_ARG_x`, `STAP_GLOBAL_GET_x`, `pragma:read:x`.
+    /// The places where embedded C names a global or a parameter of its function: `STAP_ARG_x`, `STAP_GLOBAL_GET_x`,
+    /// `pragma:read:x`.
     fn in_c(&self, index: usize, symbol: &Symbol) -> Vec<Range<usize>> {
         let Some(word) = self.words.get(index) else { return Vec::new() };
         let heads: &[&str] = match symbol {
@@ -474,7 +476,7 @@ impl Scan {
         found
     }
 
-    /// Where a symbol is declared: of a local the first place that names it.
+    /// The declaration of a symbol; for a local variable, the first place that names it.
     pub fn declaration(&self, symbol: &Symbol) -> Option<Range<usize>> {
         let word = |index: usize| self.words.get(index).map(|word| word.range.clone());
         match symbol {

@@ -31,7 +31,7 @@ const DECLARATION: u32 = 1;
 const GLOBAL: u32 = 1 << 1;
 const OF_THE_LIBRARY: u32 = 1 << 2;
 
-/// Which numbers of tokens mean what.
+/// The meaning of the numbers of tokens.
 pub fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend {
         token_types: vec![
@@ -55,7 +55,7 @@ pub fn legend() -> SemanticTokensLegend {
     }
 }
 
-/// All tokens; of those with several lines one for each.
+/// All tokens; a token of several lines is split into one for each line.
 pub fn tokens(scan: &Scan, text: &Text) -> Vec<SemanticToken> {
     let mut found: Vec<(Range<usize>, Kind, u32)> =
         scan.comments.iter().map(|comment| (comment.clone(), Kind::Comment, 0)).collect();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The conversation: messages in their order, answers, and the checks of scripts when no message waits.
+//! Processes messages in order, and checks scripts when no message is waiting.
 //!
-//! Before `initialize` and after `shutdown` requests are refused. `exit` ends the process, with success after `shutdown`. A
-//! request that the client has cancelled before its turn is answered as cancelled.
+//! Before `initialize` and after `shutdown` requests are refused. `exit` ends the process, with success after
+//! `shutdown`. A request that the client has cancelled before its turn is answered as cancelled.
 
 mod answers;
 
@@ -30,12 +30,12 @@ use crate::text::{Encoding, Text};
 use crate::transport::{self, Incoming};
 use crate::workspace::Workspace;
 
-/// What goes out.
+/// A message to the client.
 enum Outgoing {
     Message(Message),
     /// A response to a message that was not a request.
     Error(ErrorCode, String),
-    /// The last of all.
+    /// The end of the output.
     End,
 }
 
@@ -53,7 +53,7 @@ pub fn serve_streams(
     let (to_server, incoming) = unbounded();
     let (outgoing, to_client) = unbounded();
     let errors = outgoing.clone();
-    // It may wait for input when the server is through, so nobody waits for it.
+    // This thread may be waiting for input when the server ends, so it is not joined.
     thread::spawn(move || {
         loop {
             match transport::read(&mut input) {
@@ -90,7 +90,7 @@ pub fn serve_streams(
     well
 }
 
-/// Where the conversation is.
+/// The state of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Before `initialize`.
@@ -126,9 +126,9 @@ struct Server {
     outgoing: Sender<Outgoing>,
     queue: VecDeque<Incoming>,
     state: State,
-    /// Of the command line.
+    /// Settings of the command line.
     usual: Settings,
-    /// What the client gave when it began.
+    /// Settings that the client gave in `initialize`.
     given: Value,
     root: Option<PathBuf>,
     /// Opened when it is first needed.
@@ -224,7 +224,7 @@ impl Server {
             }
             (State::Running, _) if self.is_cancelled(&request.id) => refuse(ErrorCode::RequestCanceled, "cancelled"),
             (State::Running, _) => {
-                // A mistake in the server costs an answer, not the session.
+                // A panic loses an answer, not the session.
                 let answered = catch_unwind(AssertUnwindSafe(|| self.reply(&request)));
                 match answered {
                     Ok(Ok(result)) => Response::new_ok(request.id, result),
@@ -239,7 +239,7 @@ impl Server {
         self.send(response);
     }
 
-    /// Whether the client has taken the request back: its message waits behind it.
+    /// Whether the client has cancelled the request: the message for that is waiting.
     fn is_cancelled(&mut self, id: &RequestId) -> bool {
         self.queue.extend(self.incoming.try_iter());
         self.queue.iter().any(|message| {
@@ -345,7 +345,7 @@ impl Server {
         }
     }
 
-    /// Settings that are given now come over those given before.
+    /// New settings override earlier ones.
     fn apply(&mut self, settings: Value) {
         let settings = settings.get("spile").unwrap_or(&settings).clone();
         let mut given = self.given.get("spile").unwrap_or(&self.given).clone();

@@ -15,9 +15,9 @@ use spile_base::cache;
 pub struct Settings {
     /// Kernel release, or the path of a build tree; None: `usual_release`.
     pub release: Option<String>,
-    /// The release that is meant where none is named.
+    /// The release that is used if none is given.
     pub usual_release: String,
-    /// An index file, which says which kernel.
+    /// An index file, which determines the kernel.
     pub index: Option<PathBuf>,
     /// Directory in which the kernel's system is.
     pub sysroot: Option<PathBuf>,
@@ -46,7 +46,7 @@ impl Settings {
         let mut reader = Reader { given: given.get("spile").unwrap_or(given), root, problems: Vec::new() };
         let mut settings = self.clone();
         if let Some(release) = reader.text("release") {
-            // One of the two says which kernel, and the client's comes before the command line's.
+            // Either of the two determines the kernel, and the client's setting overrides the command line's.
             settings.index = None;
             settings.release =
                 if release.contains('/') { Some(reader.path(&release).display().to_string()) } else { Some(release) };
@@ -147,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_clients_come_over_the_command_lines() {
+    fn the_clients_settings_override_the_command_line() {
         let usual = Settings { index: Some("/x".into()), ..for_tests() };
         let given =
             json!({ "release": "6.12.1", "tapset": "lib", "guru": true, "args": ["a", "b"], "modules": ["/m.ko"] });
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_no_use_are_named() {
+    fn invalid_values_are_named() {
         let (settings, problems) = for_tests().with(&json!({ "guru": 1, "tapset": [2], "release": "", "x": 1 }), None);
         assert_eq!(problems.len(), 2);
         assert!(problems[0].contains("tapset") && problems[1].contains("guru"));

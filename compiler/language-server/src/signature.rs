@@ -74,7 +74,7 @@ fn signatures(workspace: &Workspace, scan: &Scan, name: &str) -> Vec<Signature> 
     found
 }
 
-/// What the call at the offset takes.
+/// The signatures of the call at the offset.
 pub fn help(workspace: &Workspace, scan: &Scan, offset: usize) -> Option<SignatureHelp> {
     if scan.in_comment(offset) {
         return None;
@@ -89,7 +89,7 @@ pub fn help(workspace: &Workspace, scan: &Scan, offset: usize) -> Option<Signatu
     // The shortest one that has the argument.
     let active = found.iter().position(|signature| signature.parameters.len() > commas).unwrap_or(found.len() - 1);
     let last = found.get(active).map_or(0, |signature| signature.parameters.len().saturating_sub(1));
-    // printf takes as many as there are.
+    // printf takes any number of arguments.
     let parameter = commas.min(last);
     Some(SignatureHelp {
         signatures: found.into_iter().map(information).collect(),

@@ -72,7 +72,7 @@ pub fn folding(scan: &Scan, text: &Text) -> Vec<FoldingRange> {
     let mut found = Vec::new();
     let mut add = |range: Range<usize>, kind: Option<FoldingRangeKind>, keeps_last: bool| {
         let (start, end) = (text.position(range.start).line, text.position(range.end).line);
-        // The line of the closing bracket stays.
+        // The line of the closing bracket is not folded.
         let end = if keeps_last { end.saturating_sub(1) } else { end };
         if start < end {
             found.push(FoldingRange { start_line: start, end_line: end, kind, ..FoldingRange::default() });
@@ -84,7 +84,7 @@ pub fn folding(scan: &Scan, text: &Text) -> Vec<FoldingRange> {
             (WordKind::Operator, "{") => open.push((word.range.start, "}")),
             (WordKind::Operator, "%(") => open.push((word.range.start, "%)")),
             (WordKind::Operator, closing @ ("}" | "%)")) => {
-                // What was left open inside is given up.
+                // Unclosed brackets inside are ignored.
                 if let Some(index) = open.iter().rposition(|(_, wanted)| *wanted == closing)
                     && let Some((start, _)) = open.drain(index..).next()
                 {

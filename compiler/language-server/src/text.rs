@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A document's text: positions of the protocol, which count UTF-16 units (or bytes, where the client can), and byte offsets.
+//! A document's text: positions of the protocol, which count UTF-16 units (or bytes, where the client can), and byte
+//! offsets.
 //!
-//! A position behind the end of a line is its end; one behind the last line is the end of the text.
+//! A position after the end of a line is its end; one after the last line is the end of the text.
 
 use std::ops::Range;
 
@@ -28,7 +29,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// The text, with positions counted so.
+    /// The text, with positions in this encoding.
     pub fn new(text: String, encoding: Encoding) -> Text {
         let starts = starts(&text);
         Text { text, starts, encoding }
@@ -88,7 +89,7 @@ impl Text {
         lsp_types::Range::new(self.position(range.start), self.position(range.end))
     }
 
-    /// How many columns the bytes are wide.
+    /// The number of columns of the bytes.
     pub fn columns(&self, range: Range<usize>) -> u32 {
         number(self.slice(range).chars().map(|character| self.width(character)).sum())
     }
@@ -100,7 +101,7 @@ impl Text {
         }
     }
 
-    /// Changes the text as the client has; a range that ends before it begins is taken the other way round.
+    /// Applies a change of the client; a range that ends before it begins is reversed.
     pub fn change(&mut self, change: TextDocumentContentChangeEvent) {
         match change.range {
             None => self.text = change.text,
@@ -127,7 +128,7 @@ fn starts(text: &str) -> Vec<usize> {
     starts
 }
 
-/// For the protocol, whose numbers have 32 bits.
+/// The number for the protocol, where numbers have 32 bits.
 pub fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -2,29 +2,29 @@
 
 //! Messages from a stream and to one: a header with `Content-Length`, an empty line, JSON.
 //!
-//! A message that is not JSON, or no message, is reported and the next one is read. A header that gives no length ends the
-//! stream, because nobody knows where the next message begins.
+//! Text that is not JSON or not a message is reported, and the next message is read. A header without a length ends the
+//! stream, because the beginning of the next message is not known.
 
 use std::io::{self, BufRead, Read, Write};
 
 use lsp_server::{Message, RequestId};
 use serde_json::Value;
 
-/// Largest message that is taken: a document has 64 MiB at the most, and its text may be twice as long in JSON.
+/// Maximum size of a message: a document has at most 64 MiB, and its text may be twice as long in JSON.
 const MAX_MESSAGE: u64 = 192 << 20;
 /// Longest header line.
 const MAX_HEADER: u64 = 4096;
-/// Most header lines.
+/// Maximum number of header lines.
 const MAX_HEADERS: usize = 32;
 
-/// What comes in.
+/// A message from the client.
 #[derive(Debug)]
 pub enum Incoming {
     /// A message.
     Message(Message),
-    /// What is none; its id, if it has one.
+    /// Text that is not a message; with its id, if it has one.
     Broken {
-        /// To answer with.
+        /// The id for the answer.
         id: Option<RequestId>,
         /// The protocol's code of the error.
         code: lsp_server::ErrorCode,
@@ -97,7 +97,7 @@ pub fn write(output: &mut impl Write, message: &Message) -> io::Result<()> {
     let mut value = serde_json::to_value(message)?;
     if let Some(object) = value.as_object_mut() {
         object.insert("jsonrpc".into(), "2.0".into());
-        // A response has one of the two.
+        // A response has either a result or an error.
         if matches!(message, Message::Response(response) if response.error.is_none() && response.result.is_none()) {
             object.insert("result".into(), Value::Null);
         }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_messages_are_survived() {
+    fn invalid_messages_are_reported() {
         let good = r#"{"method":"a"}"#;
         let text = [framed("{"), framed(r#"{"id":7}"#), framed("[1]"), framed("\u{fffd}"), framed(good)].concat();
         let (seen, ended) = all(&text);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn written_messages_can_be_read() {
         let mut bytes = Vec::new();
         let response = lsp_server::Response { id: 1.into(), result: None, error: None };
         write(&mut bytes, &response.into()).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What scripts are checked against, opened once: the kernel, the library, and the names that they have.
+//! The kernel and the library that scripts are checked against, opened once, and their names.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -24,16 +24,16 @@ const MAX_REMEMBERED: usize = 64;
 
 /// What scripts are checked against.
 pub struct Workspace {
-    /// By which it was opened.
+    /// The settings that it was opened with.
     pub settings: Settings,
     /// Release of the kernel.
     pub release: String,
-    /// None: nothing of it is here.
+    /// None if it is not installed.
     pub kernel: Option<Kernel>,
-    /// What could not be opened, a sentence each.
+    /// A sentence for each file that could not be opened.
     pub problems: Vec<String>,
     library: Library,
-    /// What conditionals of scripts ask for; without arguments.
+    /// Facts for conditionals of scripts; without arguments.
     environment: Environment,
     offered: Rc<PublicNames>,
     parsed: OnceCell<ParsedLibrary>,
@@ -105,7 +105,7 @@ impl Workspace {
         let kernel = match opened {
             Ok(kernel) => Some(kernel.with_cache(cache())),
             Err(error) => {
-                // A host whose kernel has no packages can still check what needs none.
+                // A host without packages of its kernel can still check scripts that need none.
                 if settings.index.is_some() || settings.release.is_some() {
                     problems.push(format!("{error}; {}", error.notes().join("; ")));
                 }
@@ -135,7 +135,7 @@ impl Workspace {
                 problems.push(format!("reading library scripts in {}: {}", error.path.display(), error.error));
             })
         };
-        // Without the directories that are not there.
+        // Missing directories are omitted.
         let library = open(&places).or_else(|()| open(&Places { further: Vec::new(), ..places.clone() }));
         let library = library.unwrap_or_default();
         let offered = library.offered().into();
@@ -153,7 +153,7 @@ impl Workspace {
         }
     }
 
-    /// What conditionals of a script with these arguments ask for.
+    /// Facts for conditionals of a script with these arguments.
     pub fn environment(&self, arguments: Vec<String>, guru: bool) -> Environment {
         Environment { arguments, guru, ..self.environment.clone() }
     }
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_opened_is_named() {
+    fn files_that_cannot_be_opened_are_named() {
         let workspace = Workspace::open(Settings {
             index: Some("/nonexistent/index".into()),
             tapset: vec!["/nonexistent/tapset".into()],

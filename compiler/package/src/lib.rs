@@ -8,7 +8,6 @@
 //! `spile@NAME.service`; removing it stops the service and restores the original behaviour. Equal input gives equal
 //! bytes.
 
-#![warn(missing_docs)]
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod command;

@@ -5,8 +5,6 @@
 //! examples/questions.toml describes them; it and the scripts are part of the program. [`line::read`] turns a command line
 //! into text to print, or into the words of an ordinary command line that runs the script.
 
-#![warn(missing_docs)]
-
 /// The command line of a question.
 pub mod line;
 /// Which questions are meant by words.

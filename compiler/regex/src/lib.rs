@@ -7,7 +7,6 @@
 //! matches ([`plain`]), the other also finds where its groups matched ([`tagged`]). Patterns that need too large a
 //! table are rejected. runtime-c/regex.c interprets the tables.
 
-#![warn(missing_docs)]
 #![allow(
     clippy::indexing_slicing,
     reason = "automata index their tables by their own numbers of states, steps and classes"

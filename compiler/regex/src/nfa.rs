@@ -13,8 +13,19 @@ use super::set::ByteSet;
 /// Maximum number of steps of one pattern.
 const MAX_STEPS: usize = 20_000;
 
-/// Index into [`Nfa::steps`].
-pub type StepId = usize;
+/// Number of a step of an automaton.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(u32);
+
+impl StepId {
+    /// The final step of every automaton, [`Step::Accept`].
+    pub const ACCEPT: StepId = StepId(0);
+
+    /// The number, for tables with an entry for each step.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A step of the automaton, with the steps that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +50,8 @@ pub enum Step {
 /// A nondeterministic automaton.
 #[derive(Debug)]
 pub struct Nfa {
-    /// The steps; a [`StepId`] is an index.
-    pub steps: Vec<Step>,
+    /// The steps by their numbers.
+    steps: Vec<Step>,
     /// The step that the automaton starts with.
     pub first: StepId,
     /// Tags: 0 is the start of the match, 2N - 1 and 2N start and end of group N. The match's end has none. 0 without
@@ -52,11 +63,28 @@ pub struct Nfa {
     pub has_marks: bool,
 }
 
+impl Nfa {
+    /// The step of that number.
+    pub fn step(&self, id: StepId) -> Step {
+        self.steps[id.index()]
+    }
+
+    /// Number of steps.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The sets of bytes that steps take.
+    pub fn byte_sets(&self) -> Vec<&ByteSet> {
+        self.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect()
+    }
+}
+
 /// Builds the automaton; with `groups`, one that also finds where they matched.
 pub fn build(pattern: &Pattern, groups: bool) -> Result<Nfa, ErrorKind> {
     let tags = u16::try_from(pattern.groups * 2 + 1).map_err(|_| ErrorKind::TooLarge)?;
     let mut builder = Builder { steps: vec![Step::Accept], groups };
-    let mut first = builder.node(&pattern.node, 0, 1)?;
+    let mut first = builder.node(&pattern.node, StepId::ACCEPT, 1)?;
     if groups {
         first = builder.push(Step::Tag(0, first))?;
     }
@@ -82,8 +110,9 @@ impl Builder {
         if self.steps.len() >= MAX_STEPS {
             return Err(ErrorKind::TooLarge);
         }
+        let id = u32::try_from(self.steps.len()).map_err(|_| ErrorKind::TooLarge)?;
         self.steps.push(step);
-        Ok(self.steps.len() - 1)
+        Ok(StepId(id))
     }
 
     /// The steps of a node at depth `height`, continuing at `next`.
@@ -150,7 +179,7 @@ impl Builder {
             None => {
                 let again = self.push(Step::Split(next, next))?;
                 let body = once(self, again)?;
-                self.steps[again] = Step::Split(body, next);
+                self.steps[again.index()] = Step::Split(body, next);
                 if least > 0 { body } else { self.optional(body, next, height, marks)? }
             }
             Some(most) => {

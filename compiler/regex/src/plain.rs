@@ -32,18 +32,10 @@ pub const MATCHED: u16 = 1;
 
 /// Builds the deterministic automaton that only says whether a string matches. Error: it would be too large.
 pub fn build(nfa: &Nfa) -> Result<Plain, ErrorKind> {
-    let sets: Vec<_> =
-        nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();
-    let classes = Classes::new(sets);
+    let classes = Classes::new(nfa.byte_sets());
     let mut budget = Budget::default();
-    let mut states = States {
-        nfa,
-        ids: HashMap::new(),
-        sets: Vec::new(),
-        at_end: Vec::new(),
-        seen: vec![0; nfa.steps.len()],
-        pass: 0,
-    };
+    let mut states =
+        States { nfa, ids: HashMap::new(), sets: Vec::new(), at_end: Vec::new(), seen: vec![0; nfa.len()], pass: 0 };
     // DEAD and MATCHED.
     states.sets.extend([Vec::new(), Vec::new()]);
     states.at_end.extend([false, true]);
@@ -58,7 +50,7 @@ pub fn build(nfa: &Nfa) -> Result<Plain, ErrorKind> {
             budget.spend(from.len())?;
             let targets: Vec<StepId> = from
                 .iter()
-                .filter_map(|&step| match nfa.steps[step] {
+                .filter_map(|&step| match nfa.step(step) {
                     Step::Bytes(set, target) if set.contains(sample) => Some(target),
                     _ => None,
                 })
@@ -117,10 +109,10 @@ impl States<'_> {
         let mut accepts = false;
         while let Some(step) = stack.pop() {
             budget.spend(1)?;
-            if std::mem::replace(&mut self.seen[step], self.pass) == self.pass {
+            if std::mem::replace(&mut self.seen[step.index()], self.pass) == self.pass {
                 continue;
             }
-            match self.nfa.steps[step] {
+            match self.nfa.step(step) {
                 Step::Bytes(..) => set.push(step),
                 Step::Split(first, second) => stack.extend([first, second]),
                 Step::Mark(_, next) | Step::Tag(_, next) | Step::Clear(_, _, next) => stack.push(next),

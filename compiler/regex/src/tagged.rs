@@ -66,18 +66,16 @@ impl Tagged {
 
 /// Builds the deterministic automaton that also finds the groups. Error: it would be too large.
 pub fn build(nfa: &Nfa) -> Result<Tagged, ErrorKind> {
-    let sets: Vec<_> =
-        nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();
     let mut builder = Builder {
         nfa,
-        classes: Classes::new(sets),
+        classes: Classes::new(nfa.byte_sets()),
         budget: Budget::default(),
         states: vec![State::default()],
         alike: HashMap::new(),
         moves: vec![0],
         move_ids: HashMap::from([(vec![0], 0)]),
         registers: SPARE + 1,
-        closure: Closure { best: vec![None; nfa.steps.len()], ..Closure::default() },
+        closure: Closure { best: vec![None; nfa.len()], ..Closure::default() },
     };
     let (start, start_action) = builder.follow(0, &[], true)?;
     let width = builder.classes.count();
@@ -177,7 +175,7 @@ impl Builder<'_> {
     fn kernel(&self, state: usize, byte: u8) -> Vec<(usize, StepId)> {
         let steps = self.states[state].shape.steps.iter().enumerate();
         steps
-            .filter_map(|(origin, &(step, _))| match self.nfa.steps[step] {
+            .filter_map(|(origin, &(step, _))| match self.nfa.step(step) {
                 Step::Bytes(set, target) if set.contains(byte) => Some((origin, target)),
                 _ => None,
             })
@@ -235,14 +233,15 @@ impl Builder<'_> {
         let mut at_end = None;
         if nfa.has_end {
             closure.run(nfa, state, kernel, (at_start, true), budget)?;
-            at_end = closure.best[ACCEPT].map(|path| closure.tags(path, state, nfa, budget)).transpose()?;
+            at_end =
+                closure.best[StepId::ACCEPT.index()].map(|path| closure.tags(path, state, nfa, budget)).transpose()?;
         }
         closure.run(nfa, state, kernel, (at_start, false), budget)?;
-        let accept = closure.best[ACCEPT];
+        let accept = closure.best[StepId::ACCEPT.index()];
         let last_rank = accept.map_or(u16::MAX, |path| closure.rank(path));
         let mut reached: Vec<(StepId, u32)> = Vec::new();
         for &step in &closure.reached {
-            let path = closure.best[step].filter(|_| matches!(nfa.steps[step], Step::Bytes(..)));
+            let path = closure.best[step.index()].filter(|_| matches!(nfa.step(step), Step::Bytes(..)));
             // Once a match has ended, those that started later are irrelevant.
             reached.extend(path.filter(|&path| closure.rank(path) <= last_rank).map(|path| (step, path)));
         }
@@ -277,9 +276,6 @@ impl Builder<'_> {
         })
     }
 }
-
-/// The final step of a pattern.
-const ACCEPT: StepId = 0;
 
 /// A way from a configuration, or from a new start, over steps that consume no byte.
 #[derive(Clone, Copy, Debug)]
@@ -321,13 +317,20 @@ impl Closure {
         budget: &mut Budget,
     ) -> Result<(), ErrorKind> {
         for step in self.reached.drain(..) {
-            self.best[step] = None;
+            self.best[step.index()] = None;
         }
-        self.queued.resize(nfa.steps.len(), false);
+        self.queued.resize(nfa.len(), false);
         self.paths.clear();
         let new = state.shape.steps.iter().map(|&(_, rank)| rank + 1).max().unwrap_or(0);
-        let root =
-            Path { before: 0, origin: usize::MAX, rank: new, least: NONE, height: NONE, second: false, step: ACCEPT };
+        let root = Path {
+            before: 0,
+            origin: usize::MAX,
+            rank: new,
+            least: NONE,
+            height: NONE,
+            second: false,
+            step: StepId::ACCEPT,
+        };
         self.paths.push(root);
         let begin = (!state.shape.found).then_some((state.shape.steps.len(), nfa.first));
         for (origin, step) in kernel.iter().copied().chain(begin) {
@@ -335,11 +338,11 @@ impl Closure {
             self.offer(Path { origin, rank, step, ..root }, state, nfa, budget)?;
         }
         while let Some(step) = self.queue.pop_front() {
-            self.queued[step] = false;
+            self.queued[step.index()] = false;
             // SANITY: queued steps have been reached.
-            let Some(before) = self.best[step] else { continue };
+            let Some(before) = self.best[step.index()] else { continue };
             let path = Path { before, height: NONE, second: false, ..self.paths[before as usize] };
-            match nfa.steps[step] {
+            match nfa.step(step) {
                 Step::Bytes(..) | Step::Accept => {}
                 Step::Split(first, second) => {
                     self.offer(Path { step: first, ..path }, state, nfa, budget)?;
@@ -366,7 +369,7 @@ impl Closure {
         let id = self.paths.len() as u32;
         self.paths.push(path);
         let step = path.step;
-        match self.best[step] {
+        match self.best[step.index()] {
             None => self.reached.push(step),
             Some(known) => {
                 let (rank, known_rank) = (self.rank(id), self.rank(known));
@@ -383,8 +386,8 @@ impl Closure {
                 }
             }
         }
-        self.best[step] = Some(id);
-        if !std::mem::replace(&mut self.queued[step], true) {
+        self.best[step.index()] = Some(id);
+        if !std::mem::replace(&mut self.queued[step.index()], true) {
             self.queue.push_back(step);
         }
         Ok(())
@@ -435,7 +438,7 @@ impl Closure {
     fn is_superseded(&self, mut path: u32, budget: &mut Budget) -> Result<bool, ErrorKind> {
         while path != 0 {
             budget.spend(1)?;
-            if self.best[self.paths[path as usize].step] != Some(path) {
+            if self.best[self.paths[path as usize].step.index()] != Some(path) {
                 return Ok(true);
             }
             path = self.paths[path as usize].before;
@@ -456,7 +459,7 @@ impl Closure {
         let origin = state.tags.get(self.paths[path as usize].origin);
         let mut tags = origin.cloned().unwrap_or_else(|| vec![UNSET; usize::from(nfa.tags)]);
         for step in steps.into_iter().rev() {
-            match nfa.steps[step] {
+            match nfa.step(step) {
                 Step::Tag(tag, _) => tags[usize::from(tag)] = HERE,
                 Step::Clear(first, last, _) => {
                     budget.spend(usize::from(last - first))?;

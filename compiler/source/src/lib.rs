@@ -4,8 +4,6 @@
 //!
 //! A [`Span`] is a range of bytes in one file; line and column are computed when printed.
 
-#![warn(missing_docs)]
-
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -44,7 +42,7 @@ impl Span {
         Span { file, start: start as u32, end: end as u32, via: ExpansionId::NONE }
     }
 
-    /// For code that is in no script: a value that the compiler itself makes.
+    /// The span of code that is in no script, such as a value that the compiler adds.
     pub fn none() -> Span {
         Span::new(FileId(0), 0, 0)
     }
@@ -79,10 +77,10 @@ pub struct SourceFile {
     pub text: String,
     /// The role of the file.
     pub origin: Origin,
-    /// Offsets at which lines start, once they have been asked for: of ten thousands of places each would otherwise
-    /// count the lines before it.
+    /// Offsets at which lines start, computed when first needed. Without them each of ten thousand places would count
+    /// the lines before it.
     starts: OnceLock<Vec<usize>>,
-    /// What terminals are shown instead of `text`, once it has been asked for; `None`: `text`.
+    /// The text as shown on terminals, computed when first needed; `None`: same as `text`.
     printable: OnceLock<Option<String>>,
 }
 
@@ -105,7 +103,7 @@ impl SourceFile {
         Some(start..self.starts().get(line + 1).copied().unwrap_or(self.bytes.len()))
     }
 
-    /// The text with what `printable` replaces in it, by as many bytes: computed once.
+    /// The text after `printable`, which must keep all offsets. Computed once.
     pub(crate) fn printable(&self, printable: impl FnOnce(&str) -> Cow<'_, str>) -> &str {
         let changed = || match printable(&self.text) {
             Cow::Owned(text) => Some(text),
@@ -216,14 +214,15 @@ mod tests {
         assert_eq!(sources.line_column(Span::new(empty, 0, 0)), (1, 1));
     }
 
-    /// A script of 80,000 statements took minutes: each place was counted from the start of the file.
+    /// A script of 80,000 statements took minutes, because the line of each place was counted from the start of the
+    /// file.
     #[test]
-    fn many_places_do_not_count_the_lines_before_them() {
+    fn places_in_a_long_file_are_found_quickly() {
         let mut sources = SourceMap::new();
         let count = 300_000;
         let file = sources.add("f", b"x = 1\n".repeat(count), Origin::User);
         let lines = (0..count).map(|line| sources.line_column(Span::new(file, line * 6, line * 6)).0);
-        // 10^11 bytes otherwise: minutes, also in a fast build.
+        // Otherwise this would read 10^11 bytes, which takes minutes even in a release build.
         assert_eq!(lines.sum::<usize>(), count * (count + 1) / 2);
         let begun = std::time::Instant::now();
         let problem = |line: usize| {

@@ -5,8 +5,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use spile_base::cache::Cache;
+use spile_core::emit::Units;
 use spile_core::plan::{ModuleInfo, Plan};
+use spile_core::program::Program;
 use spile_debuginfo::target::Kernel;
+use spile_kbuild::Built;
 use spile_kbuild::finished::{self, CachedModule};
 use spile_syntax::{self as syntax, ast};
 
@@ -37,7 +41,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         Some(compiled) => Name { compiled, numbered },
         None => Name::from_contents(session, release, &limits, scripts, numbered),
     };
-    let naming = ModuleInfo {
+    let info = ModuleInfo {
         module: name.compiled.clone(),
         title,
         kernel_release: release.to_string(),
@@ -57,9 +61,39 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         return finish(session, finished, &name, last_pass, &target);
     }
 
+    let program = pass_2(session, scripts, &target)?;
+    if last_pass == 2 {
+        return print_lines(elaborate::described(&program));
+    }
+    if let (Some(kernel), Some(index)) = (kernel, &session.options.kernel.index) {
+        elaborate::refuse_unknown_places(session, &program, kernel, index)?;
+    }
+
+    let (mut plan, units) = pass_3(session, &program, info)?;
+    if last_pass == 3 {
+        return print_text([units.script].into_iter().chain(units.embedded));
+    }
+    warn_of_unused_defines(session, &plan);
+
+    let built = pass_4(session, &mut plan, &units, &target, &cache, &name)?;
+    let clock = Clock::start();
+    let finished = module::finished(session, &built, &program)?;
+    let decided = finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()));
+    if let Some(key) = key.filter(|_| decided) {
+        let inputs = inputs(session, built, &program, &target);
+        finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.info.title));
+        session.reporter.cache_notices(&cache);
+        session.times.add("keep", clock.elapsed());
+    }
+    finish(session, finished, &name, last_pass, &target)
+}
+
+/// Pass 2: the scripts as a resolved program.
+fn pass_2(session: &mut Session, scripts: &[ast::Script], target: &Target) -> Result<Program, Failed> {
+    let kernel = target.kernel.as_ref();
     let clock = Clock::start();
     let progress = session.reporter.progress("reading debug information");
-    let program = elaborate::elaborate(session, scripts, kernel, release, &target.programs)?;
+    let program = elaborate::elaborate(session, scripts, kernel, &target.release, &target.programs)?;
     drop(progress);
     session.times.add("elaborate", clock.elapsed());
     session.reporter.pass(|| {
@@ -74,15 +108,13 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     for remark in kernel.iter().flat_map(|kernel| kernel.remarks()) {
         session.reporter.pass(|| format!("NOTE: {remark}"));
     }
-    if last_pass == 2 {
-        return print_lines(elaborate::described(&program));
-    }
-    if let (Some(kernel), Some(index)) = (kernel, &session.options.kernel.index) {
-        elaborate::refuse_unknown_places(session, &program, kernel, index)?;
-    }
+    Ok(program)
+}
 
+/// Pass 3: the program's plan and its C text.
+fn pass_3(session: &mut Session, program: &Program, info: ModuleInfo) -> Result<(Plan, Units), Failed> {
     let clock = Clock::start();
-    let mut plan = translate::plan(session, &program, naming)?;
+    let plan = translate::plan(session, program, info)?;
     let units = translate::emit(&session.reporter, &plan)?;
     session.times.add("translate", clock.elapsed());
     session.reporter.pass(|| {
@@ -90,13 +122,20 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     });
     translate::report_memory(&session.reporter, &plan);
     translate::report_locks(&session.reporter, &session.sources, &plan);
-    if last_pass == 3 {
-        return print_text([units.script].into_iter().chain(units.embedded));
-    }
-    warn_of_unused_defines(session, &plan);
+    Ok((plan, units))
+}
 
+/// Pass 4: the C text as an object of the kernel.
+fn pass_4(
+    session: &mut Session,
+    plan: &mut Plan,
+    units: &Units,
+    target: &Target,
+    cache: &Cache,
+    name: &Name,
+) -> Result<Built, Failed> {
     let clock = Clock::start();
-    let built = compile::compile(session, &mut plan, &units, &target, &cache)?;
+    let built = compile::compile(session, plan, units, target, cache)?;
     session.reporter.pass(|| {
         let notes = if built.notes.is_empty() { String::new() } else { format!(" ({})", built.notes.join("; ")) };
         format!("Pass 4: compiled C into \"{}.ko\" in {}{notes}.", name.compiled, clock.times())
@@ -105,27 +144,24 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     for (stage, took) in &built.stages {
         session.times.add(format!("compile/{stage}"), *took);
     }
+    Ok(built)
+}
 
-    let clock = Clock::start();
-    let finished = module::finished(session, &built, &program)?;
-    let decided = finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()));
-    if let Some(key) = key.filter(|_| decided) {
-        let inputs = kernel.map(Kernel::consulted).unwrap_or_default().into_iter();
-        let inputs =
-            inputs.chain(std::mem::take(&mut session.inputs)).chain(built.inputs).chain(session.options.kernel.files());
-        let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
-        let inputs = inputs.chain(target.programs.consulted());
-        finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.naming.title));
-        session.reporter.cache_notices(&cache);
-        session.times.add("keep", clock.elapsed());
-    }
-    finish(session, finished, &name, last_pass, &target)
+/// The files that the module depends on: the cache compares them.
+fn inputs(session: &mut Session, built: Built, program: &Program, target: &Target) -> Vec<PathBuf> {
+    let mut inputs = target.kernel.as_ref().map(Kernel::consulted).unwrap_or_default();
+    inputs.append(&mut session.inputs);
+    inputs.extend(built.inputs);
+    inputs.extend(session.options.kernel.files());
+    inputs.extend(program.targets.iter().map(|target| PathBuf::from(&target.path)));
+    inputs.extend(target.programs.consulted());
+    inputs
 }
 
 /// Names given by -D that are no limits, where no embedded C can use them.
 fn warn_of_unused_defines(session: &Session, plan: &Plan) {
     if plan.embedded.is_empty() {
-        for (name, _) in &plan.naming.defines {
+        for (name, _) in &plan.info.defines {
             session.reporter.remark(&format!(
                 "WARNING: -D {name}: no such limit, and the script has no C that could use it; there is {}",
                 limits::NAMES

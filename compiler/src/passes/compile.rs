@@ -47,7 +47,7 @@ fn build(
     let request = kbuild::Request {
         release: target.release.clone(),
         build_dir: target.build_dir(),
-        module: plan.naming.module.clone(),
+        module: plan.info.module.clone(),
         sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
         runtime: places::runtime(&session.options),
         kbuild: session.options.build.kbuild,
@@ -104,13 +104,13 @@ fn raise_stack(reporter: &Reporter, plan: &mut Plan, usage: Option<&str>) -> Res
         let help = "a smaller MAXNESTING (-D), or fewer local variables and arguments, take less";
         return Err(reporter.fail(message, &[help.to_string()]));
     }
-    if most <= plan.naming.limits.least_stack {
+    if most <= plan.info.limits.least_stack {
         return Ok(false);
     }
     // Rounded up to 256 bytes, so that scripts that differ little have the same.
     let needed = need.by_probe(plan);
     for (probe, needed) in plan.probes.iter_mut().zip(needed) {
-        probe.stack = if needed > plan.naming.limits.least_stack { needed.next_multiple_of(256) } else { 0 };
+        probe.stack = if needed > plan.info.limits.least_stack { needed.next_multiple_of(256) } else { 0 };
     }
     Ok(true)
 }

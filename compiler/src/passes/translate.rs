@@ -13,14 +13,14 @@ use crate::reporter::{Failed, Reporter, count};
 use crate::session::Session;
 
 /// The plan. If stacks are used as values, strings are as long as they require.
-pub fn plan(session: &mut Session, program: &Program, naming: ModuleInfo) -> Result<Plan, Failed> {
-    let plan = planned(session, program, naming)?;
+pub fn plan(session: &mut Session, program: &Program, info: ModuleInfo) -> Result<Plan, Failed> {
+    let plan = planned(session, program, info)?;
     refuse_too_large(&session.reporter, &plan)?;
     Ok(plan)
 }
 
-fn planned(session: &mut Session, program: &Program, mut naming: ModuleInfo) -> Result<Plan, Failed> {
-    let plan = plan_once(session, program, naming.clone())?;
+fn planned(session: &mut Session, program: &Program, mut info: ModuleInfo) -> Result<Plan, Failed> {
+    let plan = plan_once(session, program, info.clone())?;
     let fixed = session.options.script.defines.iter().any(|define| define.split('=').next() == Some("MAXSTRINGLEN"));
     let Some(sizes) = plan::stored_stacks::sizes(&plan, fixed) else { return Ok(plan) };
     if sizes.cuts() {
@@ -29,19 +29,19 @@ fn planned(session: &mut Session, program: &Program, mut naming: ModuleInfo) -> 
             sizes.frames, sizes.whole
         ));
     }
-    if sizes.string_bytes == naming.limits.string_bytes {
+    if sizes.string_bytes == info.limits.string_bytes {
         return Ok(plan);
     }
-    naming.limits.string_bytes = sizes.string_bytes;
+    info.limits.string_bytes = sizes.string_bytes;
     if let Some((slot_bytes, kept_bytes)) = sizes.kept {
-        naming.limits.slot_bytes = Some(slot_bytes);
-        naming.limits.kept_bytes = Some(kept_bytes);
+        info.limits.slot_bytes = Some(slot_bytes);
+        info.limits.kept_bytes = Some(kept_bytes);
     }
-    plan_once(session, program, naming)
+    plan_once(session, program, info)
 }
 
-fn plan_once(session: &Session, program: &Program, naming: ModuleInfo) -> Result<Plan, Failed> {
-    plan::plan(program, &session.sources, naming).map_err(|error| {
+fn plan_once(session: &Session, program: &Program, info: ModuleInfo) -> Result<Plan, Failed> {
+    plan::plan(program, &session.sources, info).map_err(|error| {
         let note = "this is a bug in spile, not in the script: please report it with the script";
         let message = format!("{error} at {}", session.sources.place(error.span));
         session.reporter.fail(message, &[note.to_string()])
@@ -56,7 +56,7 @@ pub fn emit(reporter: &Reporter, plan: &Plan) -> Result<Units, Failed> {
 /// Fails if the memory that handlers need on each CPU is more than a CPU can have.
 pub fn refuse_too_large(reporter: &Reporter, plan: &Plan) -> Result<(), Failed> {
     if plan.frame_bytes > plan::frame::MOST {
-        let size = |routine: &&plan::code::Routine| plan::frame::size(routine, plan.naming.limits.string_bytes);
+        let size = |routine: &&plan::code::Routine| plan::frame::size(routine, plan.info.limits.string_bytes);
         let largest = plan.routines.iter().max_by_key(size);
         let most = largest.map_or(0, |routine| size(&routine));
         let what = largest.and_then(|routine| routine.comment.lines().next()).unwrap_or("a handler");

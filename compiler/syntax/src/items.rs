@@ -91,7 +91,7 @@ impl Splitter<'_> {
         (from..self.tokens.len()).find(|&at| self.begins_item(at)).unwrap_or(self.tokens.len())
     }
 
-    /// Skips tokens that belong to no item, with one message for all of them.
+    /// Skips tokens that belong to no item, with one message for all.
     fn junk(&mut self, at: usize) -> usize {
         let token = &self.tokens[at];
         match token.kind {

@@ -10,7 +10,6 @@
 //! Terms: a *token* is a word of the text; a *terminal* is a token whose role in the grammar is settled; an *item* is a
 //! top-level declaration (probe, alias, function, global, embedded C).
 
-#![warn(missing_docs)]
 #![allow(clippy::indexing_slicing, reason = "positions come from the same text or list; fuzzing runs them all")]
 #![allow(clippy::unused_self, reason = "the grammar calls all of them on one object")]
 
@@ -37,7 +36,15 @@ pub mod words;
 #[cfg(test)]
 mod tests;
 
-#[allow(clippy::all, clippy::pedantic, clippy::restriction, unused_imports, unused_parens, reason = "generated")]
+#[allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction,
+    missing_docs,
+    unused_imports,
+    unused_parens,
+    reason = "generated"
+)]
 mod grammar {
     include!(concat!(env!("OUT_DIR"), "/grammar.rs"));
 }

@@ -19,13 +19,13 @@ pub enum WordKind {
     Name,
     /// `$name`, `$$name`.
     Target,
-    /// `$` or `$$` behind something.
+    /// `$` or `$$` after a value.
     Dollars,
     /// A number.
     Number,
     /// A string with both of its quotes.
     String,
-    /// A string that its line ends before its quote.
+    /// A string without a closing quote on its line.
     OpenString,
     /// `%{ ... %}`.
     EmbeddedC,
@@ -37,7 +37,7 @@ pub enum WordKind {
     Operator,
     /// A comment.
     Comment,
-    /// No word of the language.
+    /// Not a word of the language.
     Junk,
 }
 
@@ -69,7 +69,7 @@ pub fn words(bytes: &[u8]) -> Vec<Word> {
             Kind::Argument(_) => WordKind::Argument,
             Kind::Op(_) => WordKind::Operator,
             Kind::Junk(LexicalError::UnclosedString) => WordKind::OpenString,
-            // The token is what opens it; the rest of the text belongs to it.
+            // The token is the opening text; the rest of the file belongs to it.
             Kind::Junk(LexicalError::UnclosedComment) => WordKind::Comment,
             Kind::Junk(LexicalError::UnclosedEmbeddedC) => WordKind::EmbeddedC,
             Kind::Junk(_) | Kind::Poison => WordKind::Junk,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_yet() {
+    fn unclosed_strings_and_comments() {
         use WordKind::*;
         assert_eq!(
             shown("probe f(\"vf\nend"),

@@ -4,22 +4,22 @@
 
 /// One line.
 pub struct Assignment<'t> {
-    /// Before the `=`, without blanks around it.
+    /// The text before the `=`, trimmed.
     pub key: &'t str,
-    /// Behind it, without blanks around it.
+    /// The text after it, trimmed.
     pub value: &'t str,
     line: &'t str,
     number: usize,
 }
 
 impl Assignment<'_> {
-    /// The message that something is wrong with the line.
+    /// The message about a mistake in the line.
     pub fn wrong(&self, why: &str) -> String {
         format!("line {}: {why}: {}", self.number, self.line)
     }
 }
 
-/// The assignments in order. Error: the message about a line that is none.
+/// The assignments in order. Error: the message about an invalid line.
 pub fn assignments(text: &str) -> impl Iterator<Item = Result<Assignment<'_>, String>> {
     let lines = text.lines().map(str::trim).enumerate();
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(|(index, line)| {

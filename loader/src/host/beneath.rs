@@ -18,7 +18,7 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, renameat};
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// A directory was renamed meanwhile, and the kernel wants another try.
+/// Maximum number of attempts: if a directory is renamed meanwhile, openat2(2) fails with EAGAIN.
 const TRIES: usize = 64;
 
 /// A directory with a system. Paths include it, as messages show them.
@@ -131,7 +131,7 @@ impl<'r> Tree<'r> {
         let (directory, name) = self.parent(path)?;
         let mut new = name.to_owned();
         new.push(".new");
-        // Left by a crash, or a link that somebody has put there: only a new file is written to.
+        // A file left by a crash, or a link that another user has created: only a new file is written.
         let _ = unlinkat(&directory, new.as_os_str(), UnlinkatFlags::NoRemoveDir);
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let file = openat(&directory, new.as_os_str(), flags, Mode::from_bits_truncate(0o666));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_system_that_runs_all_is_there() {
+    fn the_running_system_needs_no_restriction() {
         let tree = Tree::new(Path::new("/"));
         assert!(tree.is_dir(Path::new("/etc")) && tree.exists(Path::new("/proc/self/exe")));
         assert_eq!(tree.outer(Path::new("/proc/self/exe")), Path::new("/proc/self/exe"));

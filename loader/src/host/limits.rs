@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Limits that the caller has set for this process (setrlimit(2)): what it exceeds becomes an error with a message, not a signal.
+//! Limits that the caller has set for this process (setrlimit(2)): exceeding one is an error with a message, not a
+//! signal.
 
 use std::ffi::c_int;
 use std::io;
@@ -36,7 +37,7 @@ mod tests {
     fn a_file_beyond_the_limit_is_an_error() {
         let before = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
         keep_to_them().unwrap();
-        // Beyond what other tests write meanwhile.
+        // Other tests in this process write less than this.
         const LIMIT: u64 = 1 << 40;
         setrlimit(Resource::RLIMIT_FSIZE, LIMIT, before.1).unwrap();
         let file = tempfile::tempfile().unwrap();

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_no_assignment() {
+    fn a_value_cannot_add_an_assignment() {
         assert_eq!(
             message(&["READY=1", "STATUS=a\nMAINPID=1.stp is active"]),
             "READY=1\nSTATUS=a\\nMAINPID=1.stp is active"

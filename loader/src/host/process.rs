@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_to_its_user() {
+    fn processes_that_are_bound_to_their_user() {
         let status = |users: &str, bound: u32| format!("Name:\tx\nUid:\t{users}\nNoNewPrivs:\t{bound}\n");
         assert!(is_bound(&status("5\t5\t5\t5", 1), 5));
         assert!(!is_bound(&status("5\t5\t5\t5", 0), 5) && !is_bound(&status("5\t5\t5\t5", 1), 6));

@@ -192,7 +192,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::elf::tests::with_sections;
 
-    /// The section by which the kernel knows the module's name, behind its state and the links of a list.
+    /// The section with the module's name for the kernel, which follows its state and the links of a list.
     pub fn this_module(name: &str) -> Vec<u8> {
         let mut section = vec![0; 24];
         section.extend(name.bytes());
@@ -210,7 +210,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_wrong_bit_anywhere_is_seen_before_anything_is_loaded() {
+    fn a_flipped_bit_anywhere_is_refused() {
         let meta = Meta { name: "script_1".into(), ..Meta::default() };
         let image = sealed(&[(meta::SECTION, &meta.encode()), (".text", &[7; 50])]);
         assert!(File::of("a.ko".into(), image.clone()).is_ok());
@@ -234,7 +234,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_module_says_what_it_is() {
+    fn a_module_has_a_description() {
         let format = spile_abi::format::encode(&[Piece::Literal(b"x".to_vec())]);
         let meta = Meta { name: "script_1".into(), formats: vec![format], ..Meta::default() };
         let formats = vec![vec![Piece::Literal(b"x".to_vec())]];
@@ -242,7 +242,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_it_says_of_itself_is_text_wherever_it_is_shown() {
+    fn texts_of_the_description_are_escaped() {
         let probe = spile_abi::meta::Probe {
             point: "a\nERROR: b".into(),
             place: "\x1b[2J.stp:1:1".into(),
@@ -285,7 +285,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn other_files_are_refused_each_in_its_way() {
+    fn other_files_are_refused_with_different_errors() {
         assert!(matches!(parse(Path::new("a"), b"text"), Err(Error::Elf { .. })));
         let other = with_sections(&[(".text", b"")]);
         assert!(matches!(parse(Path::new("a"), &other), Err(Error::NotOurs { .. })));
@@ -323,7 +323,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_missing_name_lists_where_it_was_looked_for() {
+    fn the_error_for_a_missing_module_lists_the_searched_paths() {
         let error = File::find(Path::new("no_such_script")).unwrap_err();
         assert!(error.to_string().contains("/spile/no_such_script.ko, /lib/modules/"), "{error}");
         assert!(matches!(File::find(Path::new("./no_such_script.ko")), Err(Error::Unreadable { .. })));

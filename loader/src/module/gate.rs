@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_put_where_the_module_looks() {
+    fn scopes_are_passed_to_the_module() {
         let own = std::process::id();
         let only = ["uid=1000", "uid=root", &format!("pid={own}")].map(|text| parse_scope(text).unwrap()).to_vec();
         let options = GateOptions { dry_run: true, per_second: Some(5), only, ..GateOptions::default() };

@@ -55,7 +55,8 @@ pub fn name_taken(name: &str) -> Error {
     Error::NameTaken { name: name.to_string(), by }
 }
 
-/// Loads a module with these parameters. `file`: has the same bytes, and nobody can change them; `None`: there are no such files here.
+/// Loads a module with these parameters. `file`: a sealed file with the same bytes; `None`: the system has no sealed
+/// files.
 pub fn insert(file: Option<BorrowedFd<'_>>, bytes: &[u8], parameters: &str) -> Result<(), Errno> {
     let parameters = std::ffi::CString::new(parameters).map_err(|_| Errno::EINVAL)?;
     match file {
@@ -172,7 +173,7 @@ fn find_use(name: &str) -> Result<Use, Error> {
 /// What uses the name of a service.
 #[derive(Debug)]
 pub enum Holder {
-    /// Nothing, or nothing that is in the way.
+    /// Nothing that prevents the service from starting.
     Nobody,
     /// A session started by the service.
     Service {
@@ -390,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_directory_of_root_s_alone_is_locked() {
+    fn only_a_directory_that_others_cannot_open_is_used() {
         let directory = tempfile::tempdir().unwrap();
         let [new, loose, link] = ["new", "loose", "link"].map(|name| directory.path().join(name));
         fs::DirBuilder::new().mode(0o755).create(&loose).unwrap();

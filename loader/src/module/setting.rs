@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_go_in_pieces() {
+    fn long_texts_are_split() {
         let pieces = pieces(1, &Value::Text(vec![b'x'; SET_BYTES + 3]));
         let shape: Vec<(u32, u32)> = pieces.iter().map(|piece| (piece.offset, piece.bytes)).collect();
         assert_eq!(shape, [(0, SET_BYTES as u32), (SET_BYTES as u32, 3)]);

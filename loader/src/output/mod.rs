@@ -7,229 +7,25 @@
 
 pub mod progress;
 pub mod rotate;
+mod sink;
+mod stream;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::stat::{SFlag, fstat};
+use nix::poll::PollFlags;
+use nix::sys::stat::fstat;
 
 use crate::error::Error;
 use crate::options::{Escape, Options};
-use crate::output::rotate::Files;
 use crate::records::ring::OutFile;
+use rotate::Files;
+use sink::{FULL, Sink};
 use spile_abi::escape;
+use stream::OutputStream;
 
-/// A pipe that poll(2) reports as writable accepts this much without blocking (PIPE_BUF).
-const PIPE_CHUNK: usize = 4096;
-const FILE_CHUNK: usize = 1 << 20;
-/// From this amount on, no more records should be read.
-const FULL: usize = 1 << 20;
-
-/// Why a descriptor cannot be written any more.
-#[derive(Debug)]
-pub enum OutputError {
-    /// It has no reader (a closed pipe, a terminal that is gone).
-    Closed,
-    /// Writing failed.
-    Failed(io::Error),
-}
-
-/// A descriptor and its buffered output.
-#[derive(Debug)]
-struct Sink {
-    descriptor: OwnedFd,
-    is_file: bool,
-    pending: Vec<u8>,
-    /// Bytes of `pending` already written.
-    written: usize,
-    /// Bytes pushed since this file was opened.
-    bytes: u64,
-    /// Bytes pushed into this stream, over all its files.
-    pushed: u64,
-    /// Bytes written to this file, and those up to the end of its last line.
-    reached: u64,
-    whole: u64,
-    /// Lines that could not be written.
-    dropped: u64,
-    ended: Option<OutputError>,
-    /// Output that cannot be written is retained: the session outlives this loader, and the next one prints it.
-    keeps: bool,
-    /// Bytes retained for that reason.
-    kept: u64,
-}
-
-impl Sink {
-    fn new(descriptor: OwnedFd) -> Sink {
-        let mode = fstat(&descriptor).map(|status| SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT);
-        Sink {
-            descriptor,
-            is_file: mode == Ok(SFlag::S_IFREG),
-            pending: Vec::new(),
-            written: 0,
-            bytes: 0,
-            pushed: 0,
-            reached: 0,
-            whole: 0,
-            dropped: 0,
-            ended: None,
-            keeps: false,
-            kept: 0,
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        if self.ended.is_none() {
-            self.pending.extend_from_slice(bytes);
-            self.bytes = self.bytes.saturating_add(bytes.len() as u64);
-            self.pushed = self.pushed.saturating_add(bytes.len() as u64);
-        } else {
-            self.dropped = self.dropped.saturating_add(lines(bytes));
-            self.keep(bytes.len());
-        }
-    }
-
-    /// Bytes pushed, including discarded ones.
-    fn keep(&mut self, bytes: usize) {
-        if self.keeps {
-            let pushed_now = if self.ended.is_some() { bytes as u64 } else { 0 };
-            self.pushed = self.pushed.saturating_add(pushed_now);
-            self.kept = self.kept.saturating_add(bytes as u64);
-        }
-    }
-
-    /// Whether the next byte starts a line.
-    fn is_between_lines(&self) -> bool {
-        self.pending.last().is_none_or(|byte| *byte == b'\n')
-    }
-
-    fn is_empty(&self) -> bool {
-        self.pending.len() == self.written
-    }
-
-    /// Bytes of all pushed ones that are finished: written, or discarded unless retained.
-    fn done(&self) -> u64 {
-        self.pushed.saturating_sub((self.pending.len() - self.written) as u64).saturating_sub(self.kept)
-    }
-
-    /// The regular file behind it, with its length.
-    fn file(&self) -> Option<OutFile> {
-        let status = fstat(&self.descriptor).ok().filter(|_| self.is_file)?;
-        Some(OutFile { device: status.st_dev, inode: status.st_ino, bytes: u64::try_from(status.st_size).ok()? })
-    }
-
-    /// Writes as much as possible without blocking.
-    fn write(&mut self) {
-        let chunk = if self.is_file { FILE_CHUNK } else { PIPE_CHUNK };
-        while !self.is_empty() && (self.is_file || self.is_writable()) {
-            let rest = self.pending.get(self.written..).unwrap_or_default();
-            match nix::unistd::write(&self.descriptor, rest.get(..chunk).unwrap_or(rest)) {
-                Ok(count) => {
-                    let last = rest.get(..count).and_then(|done| done.iter().rposition(|byte| *byte == b'\n'));
-                    self.whole = last.map_or(self.whole, |at| self.reached + at as u64 + 1);
-                    self.reached += count as u64;
-                    self.written += count;
-                }
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => break,
-                Err(Errno::EPIPE | Errno::EIO) if !self.is_file => self.end(OutputError::Closed),
-                Err(errno) => self.fail(errno.into()),
-            }
-        }
-        if self.is_empty() {
-            self.pending.clear();
-            self.written = 0;
-        } else if self.written > FULL {
-            self.pending.drain(..self.written);
-            self.written = 0;
-        }
-    }
-
-    /// Also if it is known to be closed: writing then reports it.
-    fn is_writable(&self) -> bool {
-        let mut descriptors = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLOUT)];
-        poll(&mut descriptors, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
-    }
-
-    /// The disk is full: truncates the file to its last complete line, and counts the lost lines.
-    fn fail(&mut self, error: io::Error) {
-        let torn = self.reached - self.whole;
-        self.dropped = self.dropped.saturating_add(lines(self.pending.get(self.written..).unwrap_or_default()));
-        if self.is_file && torn > 0 {
-            let length = fstat(&self.descriptor).ok().and_then(|status| u64::try_from(status.st_size).ok());
-            // On failure the line stays incomplete, as before.
-            let _ = length
-                .and_then(|length| length.checked_sub(torn))
-                .map(|length| nix::unistd::ftruncate(&self.descriptor, length as i64));
-        }
-        self.end(OutputError::Failed(error));
-    }
-
-    fn end(&mut self, ended: OutputError) {
-        self.keep(self.pending.len() - self.written);
-        self.pending.clear();
-        self.written = 0;
-        self.ended = Some(ended);
-    }
-}
-
-/// A stream of the script's output.
-#[derive(Debug)]
-struct OutputStream {
-    sink: Sink,
-    /// Names the next file; `None`: standard output.
-    files: Option<Files>,
-}
-
-impl OutputStream {
-    fn open(mut files: Files) -> Result<OutputStream, Error> {
-        let file = files.open_next().map_err(|(path, error)| Error::OpenOutput { path, error })?;
-        Ok(OutputStream { sink: Sink::new(file.into()), files: Some(files) })
-    }
-
-    fn print(&mut self, text: &[u8]) {
-        let is_due = self.files.as_ref().is_some_and(|files| self.sink.bytes >= files.limit());
-        // Lines are not split: a line ends in the file where it started.
-        if is_due && self.sink.is_between_lines() {
-            self.next_file();
-        }
-        self.sink.push(text);
-    }
-
-    /// Truncates this file or the previous one to its earlier length; false if it is another file, or one that others
-    /// may write to, such as standard output.
-    fn truncate(&self, wanted: OutFile) -> bool {
-        if self.files.is_none() {
-            return false;
-        }
-        let same = |found: OutFile| {
-            (found.device, found.inode) == (wanted.device, wanted.inode) && found.bytes >= wanted.bytes
-        };
-        if self.sink.file().is_some_and(same) {
-            return nix::unistd::ftruncate(&self.sink.descriptor, wanted.bytes as i64).is_ok();
-        }
-        let path = self.files.as_ref().and_then(Files::before);
-        let before = path.and_then(|path| std::fs::OpenOptions::new().append(true).open(path).ok());
-        before.map(|file| Sink::new(file.into())).is_some_and(|sink| {
-            sink.file().is_some_and(same) && nix::unistd::ftruncate(&sink.descriptor, wanted.bytes as i64).is_ok()
-        })
-    }
-
-    fn next_file(&mut self) {
-        let Some(files) = &mut self.files else { return };
-        // A file accepts everything, or the stream has ended.
-        self.sink.write();
-        if self.sink.ended.is_some() || !self.sink.is_empty() {
-            return;
-        }
-        match files.open_next() {
-            Ok(file) => self.sink = Sink { pushed: self.sink.pushed, keeps: self.sink.keeps, ..Sink::new(file.into()) },
-            Err((_, error)) => self.sink.fail(error),
-        }
-    }
-}
+pub use sink::OutputError;
 
 /// All outputs.
 #[derive(Debug)]
@@ -383,7 +179,7 @@ impl Sinks {
 
     /// Too much is buffered: read no more records.
     pub fn is_full(&self) -> bool {
-        self.sinks().map(|sink| sink.pending.len() - sink.written).sum::<usize>() > FULL
+        self.sinks().map(Sink::buffered).sum::<usize>() > FULL
     }
 
     /// Whether everything is written.
@@ -398,8 +194,7 @@ impl Sinks {
         }
         self.outs.iter_mut().for_each(|out| out.sink.end(OutputError::Closed));
         if let Some(err) = &mut self.err {
-            err.pending.clear();
-            err.written = 0;
+            err.discard();
         }
         true
     }
@@ -440,10 +235,6 @@ impl Sinks {
     }
 }
 
-fn lines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
-}
-
 /// A private duplicate, so that closing it has no side effect.
 fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     descriptor.try_clone_to_owned().map_err(|error| Error::System { doing: "duplicating standard output", error })
@@ -452,6 +243,7 @@ fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::poll::{PollFd, PollTimeout, poll};
     use std::fs;
     use std::io::Read;
 
@@ -482,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_gone_ends_it_in_order() {
+    fn a_closed_reader_ends_the_output() {
         let (reader, writer) = pipe();
         let (_other, err) = pipe();
         let mut sinks = Sinks::new(writer, err);
@@ -495,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_gone_is_noticed_without_writing() {
+    fn a_closed_reader_is_noticed_without_writing() {
         let (reader, writer) = pipe();
         let (_other, err) = pipe();
         let mut sinks = Sinks::new(writer, err);
@@ -511,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_whose_reader_has_gone_is_closed_before_anything_is_written() {
+    fn a_socket_without_a_reader_is_closed_before_writing() {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let (_other, err) = pipe();
         let mut sinks = Sinks::new(ours.into(), err);
@@ -557,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_and_prints_keep_their_order_where_both_go_to_one_place() {
+    fn messages_and_prints_to_the_same_file_keep_their_order() {
         let (mut reader, writer) = pipe();
         let err = writer.try_clone().unwrap();
         let mut sinks = Sinks::new(writer, err);
@@ -593,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn in_bulk_each_cpu_has_a_file() {
+    fn in_bulk_mode_each_cpu_has_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("log");
         let mut sinks = Sinks::open(&options(&format!("spilerun a.ko --bulk -o {}", name.display())), 2).unwrap();

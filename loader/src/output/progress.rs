@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_stays_for_the_next_loader_if_the_session_goes_on() {
+    fn unwritten_records_stay_for_the_next_loader_of_a_session_that_continues() {
         for (keeps, left) in [(true, 2), (false, 0)] {
             let (reader, writer) = nix::unistd::pipe()
                 .map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write)))
@@ -138,7 +138,7 @@ mod tests {
             step(&mut fake);
             assert_eq!(fake[0].ring.doubtful(), 0);
             drop(reader);
-            // One whose writing fails, and one added when that is known.
+            // One text whose writing fails, and one that is added after that.
             for number in 1..3 {
                 fake[0].write(number, b"for the next one");
                 step(&mut fake);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_written_stays_in_the_ring() {
+    fn unwritten_records_stay_in_the_ring() {
         let (mut reader, writer) =
             nix::unistd::pipe().map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write))).unwrap();
         let mut sinks = sinks(writer);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_loader_s_half_line_is_cut_off_and_its_records_come_again() {
+    fn a_killed_loader_s_incomplete_line_is_removed_and_printed_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let open = || std::fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();

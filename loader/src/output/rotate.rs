@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_stay() {
+    fn only_the_newest_files_stay() {
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("log");
         let mut files = Files::new(&name, None, Some(Rotation { bytes: 1, files: Some(2) }), false);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_session_goes_on_behind_an_earlier_one() {
+    fn a_later_session_continues_the_numbering() {
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("log");
         for number in [9, 10, 11] {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_opened_again_keeps_what_is_there() {
+    fn reopening_a_file_keeps_its_contents() {
         use std::io::Write;
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("log");

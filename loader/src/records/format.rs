@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_padded_and_cut_as_strings() {
+    fn names_are_padded_and_truncated_as_strings() {
         assert_eq!(shown(directive("-", Size::Fixed(10), Size::None, b'N'), &[long(0x9004)]), "vfs_read  ");
         assert_eq!(shown(directive("", Size::Fixed(6), Size::Fixed(3), b'D'), &[long(0x9004)]), "   vfs");
         assert_eq!(shown(directive("", Size::Star, Size::None, b'A'), &[long(8), part(&[1, 2])]), " 0x1 0x2");

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_chart() {
+    fn an_empty_histogram_prints_nothing() {
         assert_eq!(drawn(Histogram::Log, &[]), "");
     }
 }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_patch_names_what_is_probed() {
+    fn a_new_patch_names_probed_functions() {
         let directory = patches();
         let probe = |point: &str| Probe { point: point.into(), ..Probe::default() };
         let meta = Meta { probes: vec![probe("begin"), probe(LUSTRE)], ..Meta::default() };

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_record_finds_its_place_among_those_held_back() {
+    fn a_late_record_is_merged_with_those_held_back() {
         let mut rings = [Fake::new(0, 1024), Fake::new(1, 1024)];
         rings[0].write(100, b"");
         rings[0].write(HOLD_BACK + 50, b"");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_in_the_future_holds_nothing_up() {
+    fn a_time_in_the_future_delays_nothing() {
         let mut rings = [Fake::new(0, 1024)];
         rings[0].write(u64::MAX - 1, b"");
         rings[0].write(7, b"");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_ring_is_reported_and_the_others_go_on() {
+    fn a_damaged_ring_is_reported_and_the_others_are_read() {
         let mut rings = [Fake::new(0, 1024), Fake::new(1, 1024)];
         rings[0].set_head(24);
         rings[1].write(1, b"");

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_read_in_turn() {
+    fn parts_are_read_in_order() {
         let mut bytes = (-2i64).to_le_bytes().to_vec();
         bytes.extend(*b"\x05\0\0\0hello\0\0\0\0\0\0\0");
         bytes.extend([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_that_of_the_format() {
+    fn the_text_is_the_same_as_by_the_slow_path() {
         let pieces = [
             plain(b'd'),
             Piece::Literal(b" ".to_vec()),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_faulty_is_none() {
+    fn short_or_unreadable_payloads_are_refused() {
         let quick =
             CompiledFormats::of(&[Piece::Literal(b"a".to_vec()), plain(b'd'), plain(b's')]).expect("such steps");
         let long = 1u64.to_le_bytes();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn other_formats_are_not_taken() {
+    fn other_formats_are_left_to_the_slow_path() {
         let wide =
             Directive { conversion: b'd', flags: Flags::default(), width: Size::Fixed(5), precision: Size::None };
         for piece in [Piece::Directive(wide), plain(b'p'), plain(b'm'), plain(b'c'), plain(b'N')] {

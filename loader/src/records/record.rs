@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_is_known_of_their_place() {
+    fn errors_name_the_known_parts_of_their_place() {
         let (meta, formats) = (meta(), formats());
         let mut reader = Reader::new(&meta, &formats, None, Users::default());
         for (id, probe, expected) in [
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_limit_is_named_with_its_option() {
+    fn an_exceeded_limit_is_named_with_its_option() {
         let (meta, formats) = (meta(), formats());
         let mut reader = Reader::new(&meta, &formats, None, Users::default());
         let text = b"MAXACTION exceeded";
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_calls_they_came_out_of() {
+    fn errors_list_their_call_chain() {
         let mut meta = meta();
         meta.locations.extend(["identifier 'f' at a:2:1".into(), "identifier 'g' at a:9:1".into()]);
         let formats = formats();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_records_keep_what_could_be_read() {
+    fn the_readable_part_of_a_damaged_record_is_printed() {
         let (meta, formats) = (meta(), formats());
         let mut reader = Reader::new(&meta, &formats, None, Users::default());
         let decoded = reader.read(&record(Kind::Print, 0, 0), b"1234");

@@ -424,7 +424,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn records_come_out_whole_and_in_order_around_the_end() {
+    fn records_are_complete_and_in_order_across_the_end() {
         let mut fake = Fake::new(0, 256);
         let mut payload = Vec::new();
         let mut seen = 0u64;
@@ -448,7 +448,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_came_after_the_look_waits_for_the_next() {
+    fn records_written_after_a_refresh_wait_for_the_next() {
         let mut fake = Fake::new(0, 256);
         fake.write(1, b"");
         assert_eq!(fake.ring.front(), Ok(None));
@@ -460,7 +460,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn records_that_cannot_be_are_skipped_with_all_behind_them() {
+    fn an_invalid_record_and_all_after_it_are_skipped() {
         let print = Kind::Print as u16;
         for (bytes, kind) in
             [(0, print), (8, print), (20, print), (28, print), (64, print), (u32::MAX, print), (4, 0), (0, 0)]
@@ -486,7 +486,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_is_read_that_was_written_after_the_end() {
+    fn records_written_after_closing_are_not_read() {
         let mut fake = Fake::new(0, 256);
         fake.write(1, b"");
         fake.ring.close();
@@ -502,7 +502,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn heads_that_cannot_be_are_skipped() {
+    fn invalid_heads_are_skipped() {
         for head in [257, 264, 4, u64::MAX] {
             let mut fake = Fake::new(0, 256);
             fake.set_head(head);

@@ -72,12 +72,12 @@ impl CachedName {
 /// Cache of answers.
 pub struct Symbols<'k> {
     kernel: Option<&'k dyn Kernel>,
-    /// Of user space.
+    /// Names of user space.
     users: Users<'k>,
     /// Answers, by address and flags.
     known: HashMap<(u64, u32), CachedName>,
-    /// Answers for stored addresses, with the time that each has. Apart, so that the other lookups, one for each frame of a
-    /// stack, hash no more than they need.
+    /// Answers for stored addresses, whose keys have a time. They are separate so that other lookups, one for each
+    /// frame of a stack, hash shorter keys.
     stored: HashMap<(u64, u32, u64), CachedName>,
     /// Change counter at the time of the volatile answers.
     changes: u64,
@@ -120,7 +120,7 @@ impl<'k> Symbols<'k> {
         answer(&mut self.known, (address, flags), time, || ask(kernel, address, flags, time))
     }
 
-    /// `stored`: a time at which the address had the name that is meant, before the record's; 0: the record's.
+    /// `stored`: a time, before the record's, at which the address had the intended name; 0: the record's time.
     fn find_of(&mut self, address: u64, flags: u32, stored: u64) -> &CachedName {
         if stored == 0 {
             return self.find(address, flags);

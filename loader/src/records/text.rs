@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_cut_and_known() {
+    fn long_text_is_truncated_and_marked() {
         let mut text = Text::new(4);
         text.push(b"abcd");
         assert!(text.is_full() && !text.is_cut());

@@ -18,9 +18,9 @@ const MOST_KNOWN: usize = 1 << 16;
 /// A frame to be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// In its process.
+    /// The address in its process.
     pub address: u64,
-    /// In its file.
+    /// The place in its file.
     pub place: Place,
     /// It is a return address: the call is before it.
     pub returns: bool,
@@ -31,15 +31,15 @@ pub struct Frame {
 /// What is known about a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrameName {
-    /// As in the source.
+    /// The name as in the source.
     pub name: Option<Vec<u8>>,
-    /// In the function; without a name, in the file.
+    /// The offset in the function; without a name, in the file.
     pub offset: u64,
-    /// Of the function; 0: not known.
+    /// Bytes of the function; 0: not known.
     pub bytes: u64,
     /// Path.
     pub file: Option<Vec<u8>>,
-    /// Of the file; empty: it has none.
+    /// Build-id of the file; empty if it has none.
     pub build_id: Vec<u8>,
     /// Source file and line.
     pub line: Option<(Vec<u8>, u32)>,
@@ -135,7 +135,7 @@ impl<'k> Users<'k> {
                 Some(file) => [b"[", file.rsplit(|byte| *byte == b'/').next().unwrap_or_default(), b"]"].concat(),
                 None => format!("{:#x}", frame.address).into_bytes(),
             });
-            // What separates frames, and the stack from its count.
+            // These characters separate frames, and the stack from its count.
             let safe: Vec<u8> =
                 name.into_iter().map(|byte| if matches!(byte, b';' | b'\n') { b':' } else { byte }).collect();
             text.push(&safe);

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_one_line() {
+    fn missed_hits_are_one_line() {
         assert_eq!(missed(&[Counters { hits: 5, handled: 4, filtered: 1, ..Counters::default() }]), None);
         let expected = "of 14 hits were missed: 2 (another handler was running on that CPU), \
                         3 (returns missed, see .maxactive()); --stats shows which probes missed them";
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_leave_out_what_never_was() {
+    fn tables_omit_empty_columns() {
         let expected = "\
 hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         probe
   13        7       2        1               3               4/4/5  kretprobe  kernel.function(\"f\") (a.stp:1:1)
@@ -205,7 +205,7 @@ hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         p
     }
 
     #[test]
-    fn strings_are_json_and_no_terminal_obeys_them() {
+    fn strings_are_json_without_control_characters() {
         assert_eq!(quoted("a\"\\\n\x1b\u{9b}\u{202e}\u{e0041}é"), r#""a\"\\\n\u001b\u009b\u202e\udb40\udc41é""#);
     }
 

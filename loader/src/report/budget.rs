@@ -210,7 +210,7 @@ mod tests {
         let shares = [Share { hits: 1.0, overhead: 2.0, handler: 9.0 }, Share::default()];
         assert_eq!(judge(&budget("11"), &shares), Verdict::Fits);
         assert_eq!(judge(&budget("10.9"), &shares), Verdict::Refused(None));
-        // 1 for all hits, and 10 for those that are handled: a fourth of them is too many, a fifth just fits.
+        // All hits cost 1, and handling all of them 10: a fourth is too many, a fifth just fits.
         assert_eq!(judge(&budget("3,sample"), &shares), Verdict::Sample(5));
         assert_eq!(judge(&budget("1,sample"), &shares), Verdict::Refused(Some(1.0)));
         assert_eq!(judge(&budget("0.5,sample"), &shares), Verdict::Refused(Some(1.0)));

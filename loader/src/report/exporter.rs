@@ -159,7 +159,7 @@ impl Client {
         if self.answer.is_some() { PollFlags::POLLOUT } else { PollFlags::POLLIN }
     }
 
-    /// Goes on with it as far as it lets; false: it is done, gone, or out of time.
+    /// Serves the client without blocking; false: it is done, gone, or out of time.
     fn go_on(&mut self, text: &impl Fn() -> String) -> bool {
         if self.answer.is_none() {
             match self.read_request() {
@@ -255,7 +255,7 @@ mod tests {
                 "{answer}"
             );
             assert!(ask(b"HEAD / HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
-            // In pieces, none of which is long in coming.
+            // A request in pieces with short delays.
             let mut slow = UnixStream::connect(&path).unwrap();
             for piece in [&b"GET "[..], b"/ HTTP/1.1\r\n", b"\r\n"] {
                 slow.write_all(piece).unwrap();
@@ -329,14 +329,14 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_do_nothing_delay_no_other_and_not_the_end() {
+    fn idle_clients_delay_neither_others_nor_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("metrics");
         let mut exporter = Exporter::open(&path).unwrap();
         let stop = EventFd::new().unwrap();
         std::thread::scope(|scope| {
             let serving = scope.spawn(|| exporter.serve(stop.as_fd(), || "x".repeat(4 << 20)));
-            // They say nothing, a byte, or a request whose answer they never read; in place of the first ones others come.
+            // They send nothing, a byte, or a request whose answer they never read; later ones replace the first.
             let mut idle: Vec<UnixStream> = Vec::new();
             for turn in 0..300 {
                 let mut client = UnixStream::connect(&path).unwrap();
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_listens_and_accepts_nobody_keeps_no_session_waiting() {
+    fn a_listener_that_accepts_nobody_delays_no_session() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("metrics");
         let _listener = UnixListener::bind(&path).unwrap();

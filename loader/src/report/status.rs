@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_take_the_place_of_a_file_and_of_nothing_else() {
+    fn metrics_replace_files_only() {
         let directory = tempfile::tempdir().unwrap();
         let [path, other] = ["fix.prom", "other"].map(|name| directory.path().join(name));
         fs::write(&other, "theirs").unwrap();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_every_probe_and_what_became_of_writes() {
+    fn the_table_has_every_probe_and_the_outcome_of_writes() {
         let [table, ..] = texts();
         assert_eq!(
             table,
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn prometheus_s_own_checker_takes_it() {
+    fn promtool_accepts_the_text() {
         use std::io::Write;
         use std::process::{Command, Stdio};
         let [_, _, text] = texts();
@@ -312,12 +312,12 @@ mod tests {
     }
 
     #[test]
-    fn labels_have_the_escapes_that_there_are() {
+    fn labels_have_only_the_escapes_of_the_format() {
         assert_eq!(label("a\"b\\c\nd\u{1}"), "\"a\\\"b\\\\c\\nd\\\\x01\"");
     }
 
     #[test]
-    fn machines_read_the_same() {
+    fn json_and_metrics_agree() {
         let [_, json, prometheus] = texts();
         assert!(json.contains("\"rewrites\":{\"rewritten\":3,\"observed\":2,"), "{json}");
         assert!(json.contains("\"point\":\"kernel.function(\\\"a\\\").return\""), "{json}");

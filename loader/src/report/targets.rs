@@ -23,7 +23,7 @@ pub fn absent(targets: &[Target], modules: &Path) -> Vec<String> {
 fn why(target: &Target, modules: &Path) -> Option<String> {
     let name = &target.name;
     let directory = modules.join(name);
-    // What is built in has a directory, but it is never a target.
+    // Built-in code may have a directory, too, but is never a target.
     if !directory.exists() {
         return Some(format!("module {name} is not loaded"));
     }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_loaded_and_what_is_another_build() {
+    fn modules_that_are_not_loaded_or_of_another_build() {
         let directory = tempfile::tempdir().unwrap();
         let modules = directory.path();
         for (name, id) in [("same", [1, 2]), ("other", [0xab, 0xcd])] {

@@ -63,7 +63,10 @@ pub fn certificates(directory: &Path) -> Vec<(PathBuf, std::io::Result<Vec<u8>>)
 /// not exist.
 pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     let not_approved = || {
-        std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it, or a directory above it, is not root's alone")
+        std::io::Error::new(
+            std::io::ErrorKind::PermissionDenied,
+            "it, or a directory above it, does not belong to root, or others can write to it",
+        )
     };
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let mut at: OwnedFd = std::fs::File::open("/")?.into();
@@ -94,13 +97,13 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     match writers(&at) {
         Writers::None => {}
         Writers::Some => {
-            return denied("somebody has it open for writing, root's alone though it is: try again when it is whole");
+            return denied("a process has it open for writing: try again when it is complete");
         }
-        // Nobody else can write there.
+        // Nobody can write there.
         Writers::Unknown if is_read_only(&at) => {}
         Writers::Unknown => {
             return denied(
-                "its file system has no leases and cannot tell whether somebody has it open for writing: it can be used from a local file system, or from one that is mounted read-only",
+                "its file system has no leases and cannot tell whether a process has it open for writing: use a local file system, or mount this one read-only",
             );
         }
     }
@@ -112,7 +115,7 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Who has the file open for writing.
+/// Whether the file is open for writing.
 #[derive(Debug, PartialEq, Eq)]
 enum Writers {
     None,
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_root_s_alone_is_opened() {
+    fn only_files_that_only_root_can_write_are_opened() {
         assert!(read(Path::new("/etc/passwd")).unwrap().is_some());
         assert!(read(Path::new("/etc/no-such-file")).unwrap().is_none());
         // Everybody may write to /tmp.
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_from_before_is_found() {
+    fn an_open_descriptor_for_writing_is_found() {
         let mut writer = tempfile::NamedTempFile::new().unwrap();
         let reader: OwnedFd = std::fs::File::open(writer.path()).unwrap().into();
         assert_eq!(writers(&reader), Writers::Some);
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_that_anybody_may_have_put_there_are_none() {
+    fn certificates_that_others_can_write_are_ignored() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("a.der"), "x").unwrap();
         let found = certificates(directory.path());

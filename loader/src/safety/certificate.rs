@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_refused_each_with_a_word() {
+    fn other_certificates_are_refused_with_a_reason() {
         let refused = |der: &[u8]| Key::of_certificate(der).unwrap_err();
         assert!(refused(b"-----BEGIN CERTIFICATE-----\n").contains("-outform DER"));
         assert!(refused(b"").contains("no X.509") && refused(b"text").contains("no X.509"));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_ones_are_errors_or_other_keys() {
+    fn damaged_certificates_are_errors_or_other_keys() {
         for end in 0..500 {
             assert!(Key::of_certificate(&CERTIFICATE[..end]).is_err(), "{end}");
         }

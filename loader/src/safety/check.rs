@@ -93,7 +93,7 @@ pub fn enforcement() -> Option<&'static str> {
     }
 }
 
-/// Whether the module is signed by somebody whom the kernel or root trusts: required for modules that members of
+/// Whether the module is signed by a signer whom the kernel or root trusts: required for modules that members of
 /// spilesys run from elsewhere. `enforced`: the kernel checks signatures itself ([`enforcement`]), and enforcement
 /// cannot be switched off before a reboot. Otherwise the signature is checked against these keys.
 pub fn is_vouched_for(
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_from_elsewhere_need_somebody_who_answers_for_them() {
+    fn modules_from_elsewhere_need_a_trusted_signer() {
         let signed = include_bytes!("../../tests/trust/sha256.signed");
         let key = || Key::of_certificate(include_bytes!("../../tests/trust/certificate.der")).unwrap();
         let ask = |image: &[u8], enforced, keys: Vec<Key>| is_vouched_for(Path::new("a.ko"), image, enforced, || keys);
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn lockdown_is_what_stands_in_brackets() {
+    fn the_lockdown_level_is_in_brackets() {
         assert!(!is_locked_down("[none] integrity confidentiality\n"));
         assert!(is_locked_down("none [integrity] confidentiality\n"));
         assert!(!is_locked_down(""));
     }
 
     #[test]
-    fn builds_are_compared_where_both_sides_have_an_id() {
+    fn build_ids_are_compared_if_both_exist() {
         let mut notes = vec![4, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
         notes.extend(b"GNU\0\xaa\xbb\0\0");
         let target = |id: &[u8]| Target { name: "m".into(), build_id: id.to_vec(), path: String::new() };

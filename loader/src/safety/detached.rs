@@ -18,8 +18,7 @@ const PROCESSES: &str = "cgroup.procs";
 /// Limit of open files: the kernel has a maximum (fs.nr_open), so it cannot be infinite.
 const MOST_FILES: libc::rlim_t = 1024;
 
-/// Nanoseconds by which the kernel may be late, of a process that has not asked for more (prctl(2)). Its "default", which 0 gives, is
-/// inherited too.
+/// The kernel's initial timer slack in nanoseconds (prctl(2)). The "default", which 0 would select, is inherited.
 const TIMER_SLACK: u64 = 50_000;
 
 /// Must be called with root's rights, in a process with one thread. Closes all files but `kept`, and opens /dev/null in
@@ -30,7 +29,7 @@ pub fn from_caller(kept: &OwnedFd) {
     leave_streams();
     close_all_but(kept);
     lift_priorities();
-    // The caller's would let the kernel delay whatever waits for a time.
+    // With the caller's slack the kernel could delay all timeouts.
     let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK);
     leave_cgroup(Path::new(CGROUPS));
     // The process is small, and its task frees memory.

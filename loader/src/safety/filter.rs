@@ -126,7 +126,7 @@ fn program(victim: Option<BorrowedFd<'_>>) -> Result<BpfProgram, seccompiler::Ba
 
 /// Runs it in a child process under the filter: whether it held there.
 #[cfg(test)]
-fn holds_under_it(run: impl FnOnce() -> bool) -> bool {
+fn holds_under_filter(run: impl FnOnce() -> bool) -> bool {
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};
     // SAFETY: the child only makes system calls and allocates memory, which the C library allows after a fork.
@@ -142,13 +142,13 @@ fn holds_under_it(run: impl FnOnce() -> bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::holds_under_it as filtered;
+    use super::holds_under_filter as filtered;
     use nix::errno::Errno;
     use nix::libc;
     use nix::unistd::fork;
 
     #[test]
-    fn what_is_needed_is_allowed() {
+    fn needed_calls_are_allowed() {
         assert!(filtered(|| {
             let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
             let entries = std::fs::read_dir("/sys").map(Iterator::count).unwrap_or_default();
@@ -159,7 +159,7 @@ mod tests {
 
     /// openat2(2) is refused too: then paths are walked step by step.
     #[test]
-    fn paths_of_others_lead_through_no_link_without_openat2() {
+    fn paths_of_others_are_opened_without_links_and_openat2() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("file"), "x").unwrap();
         std::os::unix::fs::symlink(directory.path(), directory.path().join("link")).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_refused() {
+    fn other_calls_are_refused() {
         let refused = |result: nix::Result<()>| result == Err(Errno::EPERM);
         assert!(filtered(|| refused(nix::unistd::execv(c"/bin/true", &[c"true"]).map(drop))));
         // SAFETY: the child would end at once.

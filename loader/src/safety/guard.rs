@@ -140,7 +140,7 @@ pub fn wait_for_user(name: &str, uid: u32) -> bool {
     ended
 }
 
-/// A directory of root's, with a lock file for each session that has such a process.
+/// A directory that belongs to root, with a lock file for each session that has such a process.
 const ATTENDED: &str = "/run/spile";
 
 fn lock_alone(path: &Path) -> Result<Flock<std::fs::File>, Errno> {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_present_by_what_runs() {
+    fn users_with_a_process_are_present() {
         let status = |name: &str, state: &str| format!("Name:\t{name}\nState:\t{state}\nUid:\t5\t6\t7\t7\n");
         let running = status("sh", "S (sleeping)");
         assert!(is_of(&running, 5) && is_of(&running, 6) && !is_of(&running, 7));

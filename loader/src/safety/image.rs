@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_does_not_change() {
+    fn a_sealed_file_does_not_change() {
         let image = Image::of(b"module").unwrap();
         assert_eq!(&*image, b"module");
         assert!(nix::unistd::write(image.file().unwrap(), b"x").is_err());
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_written_is_refused() {
+    fn a_file_that_can_be_written_is_refused() {
         let open: OwnedFd = create().unwrap();
         nix::unistd::write(&open, b"x").unwrap();
         assert!(Image::sealed(open).is_err());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused() {
+    fn a_file_that_is_too_large_is_refused() {
         for (bytes, fits) in [(MAX_BYTES, true), (MAX_BYTES + 1, false), (1 << 40, false)] {
             // Sparse: it takes no memory.
             let file = create().unwrap();

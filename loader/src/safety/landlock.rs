@@ -104,10 +104,10 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_what_is_named_is_opened() {
+    fn only_permitted_paths_are_opened() {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(outside.path().join("file"), "x").unwrap();
-        // For this thread only.
+        // This restricts only the new thread.
         let restricted = std::thread::spawn(move || {
             nix::sys::prctl::set_no_new_privs().unwrap();
             let paths = [(inside.path(), FileAccess::Keep), (Path::new("/etc/passwd"), FileAccess::Read)];

@@ -156,7 +156,7 @@ mod tests {
     const GB: u64 = 1 << 30;
 
     #[test]
-    fn shares_have_defaults_and_say_where_they_are_wrong() {
+    fn limits_have_defaults_and_errors_name_the_line() {
         let limits = Limits::parse("# nothing\n", 16 * GB).unwrap();
         assert_eq!(limits, Limits { user_bytes: GB, all_bytes: 4 * GB, user_sessions: 16, keep: None });
         let limits =
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_waited_for_only_if_that_may_help() {
+    fn waits_for_other_sessions_only_if_that_may_help() {
         let limits = Limits::parse("USER_MEMORY=100M\nALL_MEMORY=150M\nUSER_SESSIONS=3", GB).unwrap();
         let is_settled = |others: &[(u32, u64, bool)]| {
             let others = others.iter().map(|&(uid, megabytes, is_growing)| SessionUsage {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_still_to_be_made_counts() {
+    fn buffers_that_are_not_allocated_yet_count() {
         let owner = Owner { uid: 5, rank: 1, most_bytes: 100, ..Owner::default() };
         let info = |state| Info { state: state as u32, memory_bytes: 7, ..Info::default() };
         assert_eq!(

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_error() {
+    fn data_that_is_not_a_message_is_an_error() {
         let (one, other) = line().unwrap();
         nix::unistd::write(&one, b"short").unwrap();
         assert!(Message::receive(other.as_fd()).is_err());

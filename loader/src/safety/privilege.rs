@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_rank_does_not_allow_is_refused() {
+    fn operations_beyond_the_rank_are_refused() {
         let caller = Caller { uid: getuid(), gid: getgid(), rank: Rank::Usr };
         assert!(caller.require(Rank::Usr, "x").is_ok() && caller.require(Rank::Sys, "x").is_err());
     }

@@ -478,7 +478,7 @@ impl Server {
     }
 }
 
-/// Refuses modules of guru mode, and those that do not say that they are of none.
+/// Refuses modules of guru mode, and those that do not declare that they are not.
 fn only_reads(path: &Path, image: &[u8]) -> Result<(), Error> {
     match file::information(image, "spile_guru") {
         Some(value) if value.starts_with(b"no") => Ok(()),
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_rank_is_refused() {
+    fn requests_beyond_the_rank_are_refused() {
         for rank in [Rank::None, Rank::Usr] {
             let mut server = server(rank);
             let (kind, text) = answered(&mut server, ask::REMOVE, 0, b"*");
@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_of_guru_mode_and_silent_ones_are_refused() {
+    fn modules_of_guru_mode_and_undeclared_ones_are_refused() {
         let refused = |entries: &[u8]| only_reads(Path::new("x"), &with_sections(&[(".modinfo", entries)])).is_err();
         assert!(!refused(b"license=GPL\0spile_guru=no\0name=x\0"));
         for entries in [
@@ -585,7 +585,7 @@ mod tests {
 
     /// `cargo xtask fuzz line` tries more.
     #[test]
-    fn whatever_comes_is_answered() {
+    fn random_messages_are_answered() {
         // Loads and removes nothing, even if root runs the tests.
         Sets::default().become_current().unwrap();
         let mut state = 5642u64;

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_bit_in_what_is_signed_and_in_the_signature() {
+    fn a_flipped_bit_in_data_or_signature_is_refused() {
         let end = SIGNED.len() - TRAILER_BYTES - seal::SIGNATURE_MARK.len();
         let content = seal::unsigned(SIGNED).len();
         for at in (0..content).chain(end - 256..end) {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_open_to_nothing_right() {
+    fn signatures_that_decrypt_to_other_data_are_refused() {
         let key = &keys()[0];
         let zeros = vec![0; 256];
         let ones = vec![0xff; 256];
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_padded_fills_the_key() {
+    fn padding_fills_the_key() {
         let made = padded(256, HASHES[0].0, &[7; 32]).unwrap();
         assert_eq!((made.len(), &made[..3], made[203], made[204]), (256, &[0, 1, 0xff][..], 0xff, 0));
         assert_eq!(padded(64, HASHES[2].0, &[7; 64]), None);

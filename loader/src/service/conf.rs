@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn configurations_say_where_they_are_wrong() {
+    fn errors_in_configurations_name_the_line() {
         assert_eq!(parse(CONF).unwrap().build_options, ["-g"]);
         assert_eq!(parse("\nX=1\n"), Err("line 2: no such key: X=1".to_string()));
         assert!(parse("MISSING=maybe").is_err() && parse("MISSING").is_err() && parse("EARLY=1").is_err());
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_module_cannot_be_run_with_is_known_before() {
+    fn unsuitable_options_are_found_before_the_start() {
         let suits = |text: &str| parse(text).unwrap().suits(&Meta::default());
         assert!(suits("OPTIONS=-s 3 -v\nOUTPUT=/var/log/x\nROTATE=3").is_ok());
         assert!(suits("OPTIONS=--nonsense").unwrap_err().contains("--nonsense"));

@@ -19,7 +19,7 @@ pub struct Arming {
     /// Armed when the first message was due; the baseline for disarming.
     at_first: Option<(u64, u32)>,
     /// When the last line of arming was due, and how many were armed. Sites that are cheap to arm come first: the
-    /// beginning says little of the rest.
+    /// beginning says little about the rest.
     last: (u64, u32),
     cancelled: bool,
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_how_long_the_rest_takes() {
+    fn a_message_has_the_remaining_time() {
         let mut arming = Arming::new(NS_PER_S);
         assert!(!arming.is_due(3 * NS_PER_S));
         assert!(arming.is_due(4 * NS_PER_S));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_module_knows_of_the_rest_counts() {
+    fn the_module_s_estimate_is_preferred() {
         let mut arming = Arming::new(0);
         let left = State { to_enable: 0, enabled: 0, left: 61_500 };
         let line = arming.text(5 * NS_PER_S, 1000, 1100, Some(left)).unwrap();
@@ -126,12 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn begin_probes_that_take_long_are_no_arming() {
+    fn slow_begin_probes_are_not_reported_as_arming() {
         assert_eq!(Arming::new(0).text(9 * NS_PER_S, 0, 4, Some(State::default())), None);
     }
 
     #[test]
-    fn what_is_left_to_disarm_is_reported() {
+    fn the_progress_of_disarming_is_reported() {
         let mut arming = Arming::new(0);
         assert_eq!(
             arming.text(3 * NS_PER_S, 900, 1000, None).unwrap(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a session does at intervals: metrics and tables, the end of rewriting, programs that have been replaced.
+//! Periodic work of a session: metrics and tables, the end of rewriting, programs that have been replaced.
 
 use crate::host::clock;
 use crate::options::Options;

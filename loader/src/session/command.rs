@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_commands_are_no_shell() {
+    fn plain_commands_need_no_shell() {
         assert_eq!(words("cat  /etc/hostname"), ["cat", "/etc/hostname"]);
         assert_eq!(words("a | b"), ["sh", "-c", "a | b"]);
         assert_eq!(words("X=1 a"), ["sh", "-c", "X=1 a"]);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_command_and_one_that_is_not_there() {
+    fn a_killed_command_and_a_missing_one() {
         let mut command = Command::prepare("kill -9 $$").unwrap();
         command.begin();
         assert_eq!(wait(&mut command), Status::Killed(Signal::SIGKILL));

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_are_for_those_who_ask() {
+    fn notices_need_verbose() {
         assert_eq!(dispatched((false, false), vec![Decoded::Notice("armed".into())]).1, "");
     }
 }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_signal_is_impatience() {
+    fn a_second_signal_interrupts() {
         let mut ending = Ending::new(false, false);
         assert!(!ending.count_signals(0) && !ending.stop);
         assert!(!ending.count_signals(1) && ending.stop);

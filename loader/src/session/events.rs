@@ -23,7 +23,7 @@ pub struct Events<'s> {
 
 /// Descriptors that a session waits for at some times only.
 pub struct Sources<'d> {
-    /// Output and messages, where something is to be written.
+    /// Output and messages with something to write.
     pub sinks: &'d Sinks,
     /// The session's command or process, if its end is of interest.
     pub target: Option<BorrowedFd<'d>>,

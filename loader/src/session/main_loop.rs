@@ -44,9 +44,9 @@ pub struct Session<'s> {
     pub output: Dispatcher,
     /// Whether and why it ends.
     pub ending: Ending,
-    /// The command or process that it is about.
+    /// The command or process of `-c` or `-x`.
     pub target: Target,
-    /// What is done at intervals.
+    /// Periodic work.
     pub checks: Checks<'s>,
     /// Passes typed input to the script while the probes are armed.
     pub input: Option<Input>,

@@ -182,7 +182,8 @@ pub fn run(
     })
 }
 
-/// Gives the module what the command line says of it: values of globals, the budget, the gate, what happens to its records.
+/// Passes the settings of the command line to the module: values of globals, the budget, the gate, and whether it
+/// continues without a loader.
 fn configure(subject: &Subject<'_>, options: &Options) -> Result<(), Error> {
     let device = subject.device;
     if !subject.attached {
@@ -212,7 +213,7 @@ fn thread<'s, T: Send + 's>(
     std::thread::Builder::new().spawn_scoped(scope, run)
 }
 
-/// Whose stacks are taken, as far as is known.
+/// The process whose stacks will be taken, if known.
 fn ahead(options: &Options) -> KnownTarget<'_> {
     match (options.command.as_deref(), options.pid) {
         (Some(command), _) => KnownTarget::Command(command),

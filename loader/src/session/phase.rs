@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The phases of a session, in their order, each with what only it needs.
+//! The phases of a session, in order, each with its own data.
 
 use crate::host::clock;
 use crate::session::arming::Arming;

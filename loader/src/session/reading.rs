@@ -23,11 +23,12 @@ const MAX_BATCH: usize = 4096;
 const CHECK_INTERVAL: usize = 32;
 /// Nanoseconds of a pass: records may be few and each take long, as stacks whose names the module is asked for.
 const MAX_PASS: u64 = 100_000_000;
-/// Nanoseconds for the rest of the rings at the session's end, if there was something that is not a record, or if
-/// nothing can be written any more: a record of some bytes may be printed as megabytes.
+/// Nanoseconds for the rest of the rings at the end of the session, if a ring was damaged or the output is closed: a
+/// record of a few bytes may be printed as megabytes.
 const MAX_VAIN_END: u64 = 500_000_000;
-/// After an interruption, bytes of text that are printed in any case, and bytes for each byte of records beyond that. A width can
-/// make megabytes of a record of some bytes, and terabytes of a ring, which nobody waits for.
+/// After an interruption, bytes of text that are printed in any case, and bytes for each byte of records beyond that. A
+/// field width can turn a record of a few bytes into megabytes, and a ring into terabytes, for which no user would
+/// wait.
 const MAX_WIDE_END: u64 = 256 << 20;
 const USUAL_WIDTH: u64 = 64;
 
@@ -85,7 +86,7 @@ pub struct Reading<'s> {
     read_up_to: u64,
     /// The time when the module had stopped writing.
     closed: Option<u64>,
-    /// What there was when a signal asked for the end, or when the module began to write again after it.
+    /// The counts when a signal requested the end, or when the module began to write again after that.
     interrupted: Option<ByteCounts>,
     losses: Losses,
     /// Time of the last report of losses; 0: none.
@@ -321,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_too_wide_if_it_is_much_and_of_few_records() {
+    fn much_text_of_few_records_is_too_wide() {
         let before = ByteCounts { read: u64::MAX - 10, printed: 1000 };
         let after =
             |read: u64, printed: u64| ByteCounts { read: before.read.wrapping_add(read), printed: 1000 + printed };

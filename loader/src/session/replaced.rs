@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Files of programs that are replaced while probes are in them, as an upgrade of a package does. Probes belong to a file: those
-//! in running processes stay, and processes that begin later run another file, without probes.
+//! Files of programs that are replaced while probes are in them, as an upgrade of a package does. Probes belong to a
+//! file: those in running processes stay, and processes that begin later run another file, without probes.
 //!
-//! Who owns a directory of the path can lead it to a file system that never answers, at any time. So the files are looked for in the
-//! kernel's caches alone: what was executed or renamed a moment ago is there, and what is not is looked for again later.
+//! The owner of a directory in the path can at any time redirect it to a file system that never answers. So the files
+//! are looked up in the kernel's caches only: files that were executed or renamed a moment ago are there; others are
+//! looked up again later.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -32,7 +33,7 @@ pub struct ReplacedPrograms {
 }
 
 impl ReplacedPrograms {
-    /// The programs and libraries that the script has probes in; those that are not there are left out. `now`: nanoseconds, as
+    /// The programs and libraries with probes of the script; missing files are omitted. `now`: nanoseconds, as
     /// everywhere here.
     pub fn of(meta: &Meta, now: u64) -> ReplacedPrograms {
         let known = meta.programs.iter().filter_map(|program| {
@@ -70,17 +71,18 @@ impl ReplacedPrograms {
     }
 }
 
-/// What is at a path.
+/// The file at a path.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     File(Identity),
     Nothing,
-    /// It would have to be asked for.
+    /// It is not in the caches.
     Unknown,
 }
 
-/// Waits for no file system: openat2(2) with RESOLVE_CACHED, from Linux 5.12 on. Before, nothing is known as long as another user
-/// serves a file system, and no link of /proc is followed, which could lead to other mounts.
+/// Looks up a file without waiting for a file system: openat2(2) with RESOLVE_CACHED, from Linux 5.12 on. On older
+/// kernels the result is unknown while another user serves a file system, and links of /proc, which could lead to other
+/// mounts, are not followed.
 fn look_at(path: &str) -> Found {
     let open = |resolve| {
         let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(resolve);
@@ -98,7 +100,7 @@ fn look_at(path: &str) -> Found {
     }
 }
 
-/// Of an open file, as the kernel knows it without asking who serves the file system (statx(2)).
+/// The identity of an open file as the kernel has it cached, without a request to the file system (statx(2)).
 fn identity(file: &OwnedFd) -> Option<Identity> {
     let flags: c_int = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
     let mut found = MaybeUninit::<libc::statx>::zeroed();
@@ -120,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_takes_the_place_of_another_is_told_once() {
+    fn a_replaced_file_is_reported_once() {
         let directory = tempfile::tempdir().expect("a directory");
         let at = |name: &str| directory.path().join(name);
         let targets = ["replaced", "kept", "absent"]

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_leaves_them_to_others_for_a_time() {
+    fn a_thread_can_block_signals_for_a_time() {
         let ours = || SigSet::thread_get_mask().unwrap();
         let blocked = BlockedSignals::new();
         assert!(STOPPING.into_iter().chain(OTHERS).all(|signal| ours().contains(signal)));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_are_counted_and_do_not_kill_whichever_thread_gets_them() {
+    fn signals_are_counted_in_any_thread_and_do_not_kill() {
         let other = std::thread::spawn(std::thread::park);
         let signals = Signals::catch().unwrap();
         signals.read();

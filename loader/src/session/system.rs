@@ -20,9 +20,9 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// For the session of this owner. Commands are run with our rights, so they have to be the owner's; and in a
-    /// session of users whose rights are not root's none is run once they have set a global that commands may depend on: root has
-    /// approved of the script's text, and not of theirs. The module knows which globals those are.
+    /// For the session of this owner. Commands run with the rights of this process, so its user must be the owner. In a
+    /// session of a user who is not root, no command is run after the user has set a global that commands may depend
+    /// on: root has approved the text of the script, not the user's values. The module knows these globals.
     pub fn of(owner: &Owner, is_ours: bool, starter: Option<Arc<Starter>>) -> Commands {
         let refusal = match owner.rank {
             _ if !is_ours => Some("the session belongs to another user: only that user runs its commands".to_string()),

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_that_never_began_is_gone_with_its_target() {
+    fn a_command_that_never_started_exits_with_its_target() {
         let target = Target::Command(Command::prepare("touch /no/such/place").unwrap());
         let pid = target.pid();
         drop(target);

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_due_is_due_once_in_an_interval() {
+    fn an_event_is_due_once_in_an_interval() {
         let mut due = Periodic::every(Some(10));
         assert!(due.take(5) && !due.take(14) && due.take(15));
         assert!(!Periodic::every(None).take(u64::MAX));

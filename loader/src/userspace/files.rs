@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The files of a session by the module's numbers, for the thread that makes tables and the one that names frames. A file that only a
-//! process leads to is kept open, so that it can be named when the process is gone.
+//! The files of a session by the module's numbers, for the thread that makes tables and the one that names frames. A
+//! file that can only be opened through a process is kept open, so that it can be named after the process has ended.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,14 +20,14 @@ const MOST_OPEN: usize = 128;
 /// Nanoseconds until a file that was not found is looked for again.
 const AGAIN: u64 = 1_000_000_000;
 
-/// A file that stacks lead through.
+/// A file whose code is in stacks.
 #[derive(Debug)]
 pub struct StackFile {
     /// Its path as its processes know it.
     pub shown: PathBuf,
     /// The vDSO.
     is_vdso: bool,
-    /// Leads to it at any time.
+    /// A path by which it can be opened at any time.
     path: Option<PathBuf>,
     file: Option<File>,
 }

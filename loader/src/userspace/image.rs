@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is needed of an ELF file. It is read piece by piece, never mapped: a file that somebody shortens meanwhile gives an error, not
-//! a SIGBUS.
+//! The parts of an ELF file that are needed. The file is read in pieces, never mapped: if it is truncated meanwhile,
+//! that is an error, not a SIGBUS.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,14 +13,15 @@ use object::read::elf::{ElfFile64, ProgramHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{LittleEndian, Object, ObjectSection, elf};
 
-/// Larger sections are not read, in bytes; nor are those that are as large when they are unpacked.
+/// Maximum size of a section in bytes, also after decompression; larger ones are not read.
 const MAX_SECTION: u64 = 256 << 20;
-/// Bytes that are read of a file at a time: a file with holes can have any size.
+/// Maximum number of bytes read from a file: a file with holes can have any size.
 const MAX_READ: u64 = 384 << 20;
-/// Symbols of a table, and bytes of all their names: one name can be the end of another, and so on for each of its bytes.
+/// Maximum number of symbols of a table, and of bytes of their names, which may overlap: each can be the end of
+/// another.
 const MAX_SYMBOLS: usize = 4 << 20;
 const MAX_NAMES: usize = 96 << 20;
-/// Entries of a dynamic section with one tag, and bytes of the text of one.
+/// Maximum number of entries of a dynamic section with the same tag, and of bytes of each text.
 const MAX_DYNAMIC: usize = 1024;
 const MAX_TEXT: usize = 4096;
 
@@ -66,7 +67,7 @@ pub struct Symbol {
     pub name: Vec<u8>,
 }
 
-/// What is read of a file that can be read at all.
+/// A file that could be parsed.
 pub trait Elf {
     /// The parts that are executed.
     fn segments(&self) -> Vec<Segment>;
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_none() {
+    fn files_that_are_not_programs_are_refused() {
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, b"\x7fELF\x02\x01 and no more").unwrap();
         assert!(Image::of(file).with(|_| ()).is_none());
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_ends_of_one_another_are_bounded() {
+    fn overlapping_names_are_bounded() {
         // st_name, st_info (a global function), st_other, st_shndx, st_value, st_size.
         let symbol = |at: u32| [&(1 + at % 4000).to_le_bytes()[..], &[0x12, 0, 1, 0], &[1; 16]].concat();
         let symbols: Vec<u8> = (0..100_000).flat_map(symbol).collect();

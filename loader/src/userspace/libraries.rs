@@ -32,7 +32,7 @@ pub fn programs(command: &str) -> Vec<PathBuf> {
     found
 }
 
-/// As a shell finds it; `None`: a path or a name that leads to no file.
+/// The file that a shell would run; `None` if there is none.
 fn program(word: &str) -> Option<PathBuf> {
     if word.is_empty() || word.starts_with('-') {
         return None;

@@ -2,10 +2,10 @@
 
 //! Opens the files that the module has seen mapped.
 //!
-//! By the path within their file system, at a place where that is mounted for this process; else as the process has them: by
-//! `/proc/PID/map_files`, which also leads to deleted files, or by the path below `/proc/PID/root`, which may be another mount
-//! namespace. What is opened has to be the inode. All of it happens with this process's rights: what it may not read stays
-//! unnamed.
+//! A file is opened by its path within its file system, if that is mounted for this process; otherwise through a
+//! process: by `/proc/PID/map_files`, which also has deleted files, or by the path below `/proc/PID/root`, which may be
+//! another mount namespace. The inode is compared. All of this uses the rights of this process: addresses in files that
+//! it may not read have no names.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -91,8 +91,8 @@ pub fn open(path: &Path) -> Option<File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// Opens a regular file whose path somebody else has chosen: not by way of links, nor on what another user serves ([`mounts`]). A
-/// user who mounts something there at this very moment may still keep it waiting.
+/// Opens a regular file whose path another user has chosen: without following links, and not on a file system that
+/// another user serves ([`mounts`]). A user who mounts one there at this moment may still make it block.
 pub fn open_foreign(path: &Path) -> Option<File> {
     let (top, inner) = match below_root(path) {
         Some((process, inner)) => {
@@ -127,7 +127,7 @@ fn open_inode(path: &Path, inode: u64) -> Option<File> {
     open_foreign(path).filter(|file| file.metadata().is_ok_and(|found| found.ino() == inode))
 }
 
-/// The file; `None`: it is not there any more, or not for this user.
+/// Finds the file; `None` if it is gone, or not accessible.
 pub fn find(wanted: &device::File) -> Option<FoundFile> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let by_path = by_mount(&mounts, wanted).or_else(|| {
@@ -142,7 +142,7 @@ pub fn find(wanted: &device::File) -> Option<FoundFile> {
     of_process(wanted)
 }
 
-/// Where it is for this process.
+/// Its path for this process.
 fn by_mount(mounts: &str, wanted: &device::File) -> Option<PathBuf> {
     let path = path_of(wanted);
     let (major, minor) = (wanted.device >> 8 & 0xfff, (wanted.device & 0xff) | (wanted.device >> 12 & 0xfff00));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_found_by_its_path_or_by_who_has_it_mapped() {
+    fn a_file_is_found_by_its_path_or_through_a_process() {
         let own =
             mappings(std::process::id()).into_iter().find(|mapping| mapping.is_code && mapping.inode != 0).unwrap();
         let path = own.path.to_str().unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_others_lead_through_no_link() {
+    fn links_in_paths_of_others_are_not_followed() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("file"), "x").unwrap();
         std::os::unix::fs::symlink(directory.path(), directory.path().join("link")).unwrap();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn mounts_are_told_by_their_device() {
+    fn mounts_are_distinguished_by_their_device() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let inode = file.as_file().metadata().unwrap().ino();
         let directory = file.path().parent().unwrap();

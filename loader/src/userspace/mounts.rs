@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which mounted file systems a user serves (FUSE): a process of that user answers each call on them, or does not.
-//! Files that others map are not opened there, because open(2) may block forever.
+//! Finds mounted file systems that a user serves (FUSE): a process of that user answers each call on them, or never
+//! does. Files that others have mapped are not opened there, because open(2) may block forever.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -81,7 +81,7 @@ impl Mounts {
     /// Whether no other user serves the file system of an absolute path without links.
     pub fn answers_at(&self, path: &Path) -> bool {
         let above = self.0.iter().filter(|mount| path.starts_with(&mount.place));
-        // Of several at one place the last one is seen.
+        // Of several mounts at one place the last one is visible.
         above.max_by_key(|mount| mount.place.components().count()).is_none_or(Mount::answers)
     }
 
@@ -99,7 +99,7 @@ impl Mounts {
 /// Whether a file that a process has mapped is on a file system that no other user serves.
 pub fn answers(process: u32, device: (u32, u32)) -> bool {
     let known = Mounts::own().covers(device).or_else(|| Mounts::of(process).covers(device));
-    // Not mounted any more: one of the kernel's has a block device.
+    // It is no longer mounted: file systems of the kernel have a block device.
     known.unwrap_or(device.0 != 0)
 }
 
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_user_serves_is_told_apart() {
+    fn mounts_that_another_user_serves_are_recognised() {
         let mounts = Mounts::parse(
             "1 0 254:1 / / rw - ext4 /dev/vda1 rw\n\
              2 1 0:40 / /home/u/a\\040b rw shared:5 - fuse.sshfs host rw,user_id=4000001,group_id=5,allow_other\n\

@@ -57,8 +57,9 @@ impl Map {
     }
 }
 
-/// In the process's own namespaces, or, when it is gone, in ours. Of that user or root only: anybody may write to /tmp. Not by way
-/// of links: one of a user's could lead to a file of root's, or to what does not answer.
+/// Opens the file in the namespaces of the process or, if that has ended, in ours. It must belong to that user or root,
+/// because any user may write to /tmp. Links are not followed: they could lead to a file of root's, or to a file system
+/// that does not answer.
 fn open(process: u32) -> Option<File> {
     let own = fs::metadata(format!("/proc/{process}")).ok().map(|found| found.uid());
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
@@ -89,7 +90,7 @@ fn parse(text: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
         Some((number(fields.next()?)?, number(fields.next()?)?, fields.next()?.to_vec()))
     });
     let mut functions: Vec<_> = lines.collect();
-    // Of code that took the place of other code, what came last.
+    // If code has replaced other code, the last entry is valid.
     functions.reverse();
     functions.sort_by_key(|(start, ..)| *start);
     functions.dedup_by_key(|(start, ..)| *start);
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_in_place_of_the_file_is_not_followed() {
+    fn a_link_instead_of_the_file_is_not_followed() {
         let other = tempfile::NamedTempFile::new().unwrap();
         let path = PathBuf::from(format!("/tmp/perf-{}.map", std::process::id()));
         let _ = fs::remove_file(&path);

@@ -14,9 +14,9 @@ use crate::userspace::lines::Lines;
 use crate::userspace::perf_map::PerfMaps;
 use crate::userspace::symbols::Table;
 
-/// Symbols of all files that are kept; then all are read again.
+/// Maximum number of cached symbols; beyond it the cache is emptied.
 const MOST_SYMBOLS: usize = 4 << 20;
-/// Bytes of a name, mangled and not, that is shown as in the source.
+/// Maximum length of a name that is demangled, before and after.
 const MOST_NAME: usize = 4096;
 
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl<'f> Programs<'f> {
             is_certain: true,
             ..FrameName::default()
         };
-        // The call, which may be the last instruction of its function, is before the return address.
+        // The call is before the return address, and may be the last instruction of its function.
         let Some(code) = offset.checked_sub(frame.returns.into()).and_then(|offset| program.address(offset)) else {
             return found;
         };

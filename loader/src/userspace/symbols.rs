@@ -52,7 +52,8 @@ impl Table {
     }
 
     fn sorted(mut symbols: Vec<Symbol>) -> Table {
-        // Of several at one place the one that a user would write: visible, with a size, without underscores, short.
+        // Of several symbols at one address, the one that a user would write comes first: visible, with a size, without
+        // underscores, short.
         symbols.sort_by(|one, other| {
             let rank = |symbol: &Symbol| {
                 let underscores = symbol.name.iter().take_while(|byte| **byte == b'_').count();
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_program_no_link_is_followed() {
+    fn links_to_debug_files_beside_a_program_are_not_followed() {
         let directory = tempfile::tempdir().unwrap();
         let (real, debug) = (directory.path().join("real"), directory.path().join(".debug"));
         std::fs::create_dir(&real).unwrap();

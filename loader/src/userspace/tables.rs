@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Hands the module the tables of files: of those that the target will run in before the session starts, of others when a stack has led
-//! through them. The latter in a thread of its own, because a large program takes long to read and the rings do not wait.
+//! Passes the tables of files to the module: before the session starts for files that the target will run, later for
+//! files that are found in stacks. The latter is done in a separate thread, because reading a large program takes long
+//! and the rings must be read meanwhile.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -24,7 +25,7 @@ use crate::userspace::{libraries, locate};
 /// Files of the system's processes whose tables are made before each session.
 const MOST_SHARED: usize = 12;
 
-/// What is known of the session's target.
+/// What is known about the session's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownTarget<'o> {
     /// `-c`

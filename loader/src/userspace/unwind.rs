@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Tables for unwinding: `.eh_frame` (and `.debug_frame`, for what is not in it) as a sorted list of offsets in the file, each with one of
-//! few rules (abi.h, `struct spile_unwind_rule`). A handler then only searches and adds.
+//! Tables for unwinding: `.eh_frame` (and `.debug_frame`, for what is not in it) as a sorted list of offsets in the
+//! file, each with one of few rules (abi.h, `struct spile_unwind_rule`). A handler then only searches and adds.
 //!
-//! On x86-64 compilers describe a frame by rsp or rbp plus a number, with rbp saved below the CFA and the return address at its place;
-//! the rest is the linker's stubs, signal frames, realigned stacks, and hand-written code. What has no rule is
-//! [`UNWIND_UNKNOWN`]: there the module tries frame pointers.
+//! On x86-64 compilers describe a frame by rsp or rbp plus a number, with rbp saved below the CFA and the return
+//! address at its place; the rest is the linker's stubs, signal frames, realigned stacks, and hand-written code. Code
+//! without a rule is [`UNWIND_UNKNOWN`]: there the module tries frame pointers.
 
 use std::collections::HashMap;
 
@@ -127,7 +127,7 @@ impl Rows {
     {
         let mut entries = section.entries(bases);
         let mut context = UnwindContext::new();
-        // What is damaged is left out: of a section its rest, of an entry that.
+        // Damaged parts are skipped: the rest of a section, or a single entry.
         while let Ok(Some(entry)) = entries.next() {
             let CieOrFde::Fde(partial) = entry else { continue };
             let Ok(entry) = partial.parse(S::cie_from_offset) else { continue };
@@ -310,7 +310,7 @@ mod tests {
         Image::of(File::open(path).ok()?).with(Table::of)
     }
 
-    /// Known share of the code that a table is about, in percent.
+    /// The share of a table's code for which there are rules, in percent.
     fn known(table: &Table) -> u64 {
         let ends = table.places.iter().skip(1);
         let mut parts = [0u64; 2];

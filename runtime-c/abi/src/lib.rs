@@ -6,8 +6,6 @@
 //!
 //! `tests/twins.rs` compiles `abi.h` and compares every size, offset, value and ioctl number with these.
 
-#![warn(missing_docs)]
-
 pub mod bounded;
 pub mod budget;
 pub mod device;

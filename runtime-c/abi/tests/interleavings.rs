@@ -55,7 +55,7 @@ fn every_kind_of_order_is_needed() {
             [
                 "LOCAL, LOCAL, ALL: accesses race",
                 "stripe, the same stripe, ALL: accesses race",
-                "a ring and its reader: the reader sleeps, and a record is there",
+                "a ring and its reader: the reader sleeps although there is a record",
             ],
         ),
     ];

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Counts the cost of a hit for other CPUs. Two CPUs of one thread take turns at hitting the
- * probes of a compiled script, whose memory accesses are seen because the runtime and the
- * script are compiled with calls for ThreadSanitizer, which are here. Prints
+ * probes of a compiled script. The runtime and the script are compiled with ThreadSanitizer's
+ * calls, which this file implements, so all memory accesses are seen. Prints
  *
  *     locked N moved N shared N
  *
- * for a hundred hits: atomic instructions; cache lines that a CPU had to fetch because
- * the other one had written them, or had to take away from it to write; and different
- * lines of that kind. The same each time. Not seen: the stack, and what inline
- * assembly and memcpy() of unknown length access, which is a CPU's own.
+ * per hundred hits: atomic instructions; cache lines that a CPU had to fetch because the other
+ * one had written them, or had to take from the other one to write; and the number of different
+ * lines of that kind. Every run gives the same numbers. Accesses to the stack, and those of
+ * inline assembly and of memcpy() of unknown length, are not seen; they are to a CPU's own
+ * memory.
  */
 #include "threads.h"
 
@@ -17,7 +18,7 @@ enum { CPUS = 2, WARM_UP = 4000, HITS = 1000, LINES = 1 << 16 };
 
 struct line {
 	uintptr_t address;	/* 0: none */
-	int owner;		/* who wrote last; -1: nobody */
+	int owner;		/* the CPU that wrote last; -1: none */
 	bool held[CPUS];	/* in that CPU's cache */
 	bool moved;
 };
@@ -38,7 +39,7 @@ static struct line *line_of(uintptr_t address)
 	return &lines[at % LINES];
 }
 
-/* As caches keep coherent: a written line is in one of them, a read one may be in all. */
+/* A line that was written is in one cache only; a line that was read may be in all. */
 static void access_line(uintptr_t address, bool writes)
 {
 	struct line *line = line_of(address);
@@ -68,7 +69,7 @@ static void access_memory(const volatile void *at, unsigned int bytes, bool writ
 		access_line(line * SMP_CACHE_BYTES, writes);
 }
 
-/* ---- What the compiler calls. */
+/* ---- Functions that the compiler calls. */
 
 void __tsan_init(void)
 {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * lock.c, stripe.h and ring.c under all interleavings, with loads that see old values: whether
- * their barriers suffice, on CPUs that reorder more than x86 does too.
+ * Runs lock.c, stripe.h and ring.c in all interleavings, with loads that see old values, to
+ * check that their barriers suffice also on CPUs that reorder more than x86.
  *
  *     explore [SWITCHES [OLD]]
  *
- * The code is the runtime's own. Its atomics are steps; between any two of them another
- * thread may go on, at most SWITCHES (3) times in an execution where the thread could
- * have gone on itself; and at most OLD (2) loads in one see another value than the newest.
- * The memory model is C11's without cycles of relaxed accesses, like the kernel's
- * for what is used here: each place has the list of all values that were stored; each
- * thread knows for each place the oldest value that it may still see. An acquire takes
- * over what the store knew that it reads from, if that was a release; a full barrier
- * takes over and hands on what all other full barriers knew. All executions are tried,
- * one after the other, by repeating the choices of the last one but for the last choice.
+ * The code is that of the runtime. Its atomics are steps; the thread can change between any two
+ * of them. An execution has at most SWITCHES (3) changes in which the old thread could have
+ * continued, and at most OLD (2) loads that do not see the newest value. The memory model is
+ * C11's without cycles of relaxed accesses; for the operations used here it is like the
+ * kernel's: each place has the list of all values that were stored there, and each thread has,
+ * for each place, the oldest value that it may still see. An acquire adopts the view of the
+ * store that it reads from, if that was a release; a full barrier exchanges views with all other
+ * full barriers. All executions are tried one after the other: each repeats the choices of the
+ * one before, except for the last.
  *
- * What is protected is touched through touch(): whoever does must know the last touch,
- * or the accesses race. Prints what is wrong, and how many executions there were.
+ * Protected data is accessed through touch(): the thread must have seen the previous access,
+ * else the two race. Prints errors and the number of executions.
  */
 #include <setjmp.h>
 #include <ucontext.h>
@@ -24,7 +24,7 @@
 #include "kernel.h"
 
 #define FEW_BYTES 32
-/* At once. */
+/* Immediately. */
 #define KEEP_AWAY_PART 8192
 #include "../../lock.c"
 #include "../../ring.c"
@@ -37,10 +37,10 @@ struct spile_session spile_session;
 int spile_session_state = SPILE_STATE_RUNNING;
 DEFINE_PER_CPU(struct spile_cpu *, spile_cpus);
 
-/* At this many ns without progress, and one poll, a lock is given up. */
+/* A lock is given up after this many ns without progress, and one poll. */
 const struct spile_script spile_script = { .lock_count = 1, .lock_wait = 4096 };
 
-/* ---- The stored values, and the threads that know them. */
+/* ---- The stored values, and what threads have seen of them. */
 
 struct view { u8 least[PLACES]; };
 
@@ -56,7 +56,7 @@ struct place {
 };
 
 struct thread {
-	ucontext_t context;	/* to begin with; then: */
+	ucontext_t context;	/* at the start; then: */
 	jmp_buf at;
 	bool begun;
 	char *stack;
@@ -82,7 +82,7 @@ static unsigned long executions;
 static unsigned long progress;	/* locks taken and records read, in all executions */
 static const char *wrong;
 
-/* The execution that went wrong is repeated with this. */
+/* Set when a failed execution is repeated, to print its steps. */
 static bool told;
 
 static void tell(const char *what, const void *at, u64 value)
@@ -112,7 +112,7 @@ static unsigned int choose(unsigned int of)
 	return choices[chosen++].taken;
 }
 
-/* To the choices of the next execution; false: there is none. */
+/* Advances to the choices of the next execution; false if there is none. */
 static bool next_choices(void)
 {
 	while (known && choices[known - 1].taken + 1 == choices[known - 1].of)
@@ -148,7 +148,7 @@ static void go_on_with(unsigned int next)
 	setcontext(&threads[next].context);
 }
 
-/* must: this thread cannot go on, or lets others go first. */
+/* must: this thread cannot continue, or lets others continue first. */
 static void maybe_switch(bool must)
 {
 	unsigned int others[THREADS], count = 0, i;
@@ -303,7 +303,7 @@ u64 explore_change(void *at, unsigned int bytes, enum explore_change change, u64
 		if (change == EXPLORE_ADD)
 			value += before;
 		memcpy(at, &value, bytes);
-		/* What is read from is handed on as well. */
+		/* The view of the store that was read from is passed on as well. */
 		join(&handed, releases(order) ? &thread->view : &thread->released);
 		append(place, stored(at, bytes), &handed);
 	}
@@ -322,7 +322,7 @@ u64 explore_time(void)
 	return threads[running].time += 4096;
 }
 
-/* Of protected data. Two touches by any threads must be ordered. */
+/* An access to protected data. Any two of them must be ordered. */
 static void touch(void *at)
 {
 	struct place *place = place_of(at, 1);
@@ -390,7 +390,7 @@ static bool explore(const struct scenario *which)
 	while (!wrong && next_choices());
 	/* A lock may be given up in some, but not in all. */
 	if (progress < executions)
-		fail("nothing gets on");
+		fail("no thread makes progress");
 	if (wrong) {
 		printf("%s: %s\n", which->name, wrong);
 		told = true;
@@ -445,7 +445,7 @@ static void use_stripe(unsigned int number)
 		return;
 	progress++;
 	touch(&by_stripe[number]);
-	/* As spile_map_release(), whose store is none of ours. */
+	/* As spile_map_release(), whose store is not one of the modelled ones. */
 	smp_store_release(&stripe->holder, NULL);
 }
 
@@ -459,9 +459,7 @@ static void use(enum spile_lock_mode mode)
 	progress++;
 	for (i = 0; i < the_lock.stripe_count; i++)
 		touch(&by_stripe[i]);
-	/* A thread that only reads, or feeds its own CPU's data, does not see others that
-	 * do.
-	 */
+	/* Threads that only read, or only feed their own CPU's data, need not be ordered. */
 	touch(&by_cpu[running]);
 	if (mode == SPILE_LOCK_WRITE || mode == SPILE_LOCK_ALL) {
 		touch(&whole);
@@ -478,12 +476,12 @@ static void check_locks(void)
 
 	for (i = 0; i < THREADS; i++)
 		if (local_bytes[i][0])
-			fail("a lock is left behind");
+			fail("a lock is still held");
 	for (i = 0; i < ARRAY_SIZE(stripes); i++)
 		if (stripes[i].holder)
-			fail("a stripe is left behind");
+			fail("a stripe is still held");
 	if (the_lock.holders.counter)
-		fail("a lock is left behind");
+		fail("a lock is still held");
 }
 
 static void one_stripe_one_all(unsigned int thread)
@@ -573,7 +571,7 @@ void wake_up_interruptible(struct wait_queue_head *unused)
 	registered = false;
 }
 
-/* Only spile_ring_setup() and records with text want these. */
+/* Only spile_ring_setup() and records with text need these. */
 u64 spile_owner_left(void)
 {
 	return 0;
@@ -653,7 +651,7 @@ static void read_all(void)
 	shim_store(&the_header.tail, tail, __ATOMIC_RELEASE);
 }
 
-/* Once more than there are records at most: then all wake-ups have been used. */
+/* At most one iteration more than there are records; then all wake-ups have been used. */
 static void read_records_as_loader(void)
 {
 	unsigned int i;
@@ -667,7 +665,7 @@ static void read_records_as_loader(void)
 			threads[1].waits = true;
 			maybe_switch(true);
 		} else if (registered) {
-			/* Nobody comes who wakes it. */
+			/* No other thread will wake it. */
 			threads[1].waits = true;
 			return;
 		}
@@ -685,11 +683,11 @@ static void write_or_read(unsigned int thread)
 static void check_ring(void)
 {
 	if (the_header.head != the_cpu.head)
-		fail("the header is behind");
+		fail("the header is out of date");
 	if (read_records > written)
-		fail("more was read than written");
+		fail("more records were read than written");
 	if (threads[1].waits && the_header.head != the_header.tail)
-		fail("the reader sleeps, and a record is there");
+		fail("the reader sleeps although there is a record");
 }
 
 int main(int argc, char **argv)

@@ -9,15 +9,15 @@
 u64 explore_load(const void *at, unsigned int bytes, int order);
 void explore_store(void *at, unsigned int bytes, u64 value, int order);
 enum explore_change { EXPLORE_EXCHANGE, EXPLORE_ADD, EXPLORE_COMPARE };
-/* Returns the value before. */
+/* Returns the old value. */
 u64 explore_change(void *at, unsigned int bytes, enum explore_change change, u64 old, u64 value,
 		   int order);
 void explore_fence(int order);
-/* Others go on first. */
+/* Lets other threads continue first. */
 void explore_relax(void);
 u64 explore_time(void);
 
-/* A program with one of these is wrong: explore.c must say so (EXPLORE_WITHOUT). */
+/* With one of these (EXPLORE_WITHOUT_*) a barrier is missing: explore.c must report an error. */
 #if defined(EXPLORE_WITHOUT_ACQUIRE)
 #define EXPLORE_ORDER(order) ((order) == __ATOMIC_ACQUIRE ? __ATOMIC_RELAXED : (order))
 #elif defined(EXPLORE_WITHOUT_RELEASE)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the runtime takes from the kernel on the way of a hit, for user space: included
- * in front of everything (-include). A CPU is a thread, which sets this_cpu; nothing
- * interrupts it. The kernel's atomics, loads, stores and barriers are C11's of the same
- * order, through shim_*(): explore.h has others, which try all interleavings.
+ * The parts of the kernel that the path of a hit uses, for user space; included before
+ * everything else (-include). A CPU is a thread, which sets this_cpu; nothing interrupts it. The
+ * kernel's atomics, loads, stores and barriers are C11's of the same order, through shim_*():
+ * explore.h has others, which try all interleavings.
  */
 #ifndef SPILE_TESTS_KERNEL_H
 #define SPILE_TESTS_KERNEL_H
@@ -101,7 +101,7 @@ static inline size_t array_size(size_t number, size_t bytes)
 #include "explore.h"
 #else
 #ifdef SPILE_TESTS_PAUSES
-/* Before each access that others may see: now and then another thread gets on meanwhile. */
+/* Called before each access that other threads may see: now and then it lets them run. */
 static inline __attribute__((no_sanitize("thread"))) void shim_pause(void)
 {
 	static __thread u64 state;
@@ -132,7 +132,7 @@ static inline __attribute__((no_sanitize("thread"))) void shim_pause(void)
 		__atomic_compare_exchange_n(at, &seen_, new, false, order, __ATOMIC_RELAXED); \
 		seen_; \
 	})
-/* Who is waited for may want this CPU, of which there are fewer than threads. */
+/* The thread that is waited for may need this CPU: there are fewer CPUs than threads. */
 static inline void cpu_relax(void)
 {
 	static __thread unsigned int turns;
@@ -198,7 +198,7 @@ typedef struct { s64 counter; } atomic64_t;
 #define atomic64_inc_return atomic_inc_return
 #define atomic64_add_return atomic_add_return
 
-/* Of one CPU alone. */
+/* Used by one CPU alone. */
 typedef struct { long value; } local_t;
 #define WARN_ON_ONCE(wrong) ((wrong) ? abort() : (void)0)
 #define local_read(l) ((l)->value)
@@ -263,7 +263,7 @@ static inline u64 ktime_get_mono_fast_ns(void)
 #define get_cycles() __builtin_ia32_rdtsc()
 #define usleep_range(least, most) usleep(least)
 
-/* What is queued runs when the thread has left the handler: shim_interrupts(). */
+/* Queued work runs when the thread has left the handler: shim_interrupts(). */
 struct irq_work {
 	void (*function)(struct irq_work *work);
 	int pending;
@@ -277,7 +277,7 @@ enum { HRTIMER_MODE_REL_SOFT };
 struct hrtimer {
 	enum hrtimer_restart (*function)(struct hrtimer *timer);
 };
-/* Its time has come. */
+/* Runs the timer's function: its time has come. */
 void hrtimer_start(struct hrtimer *timer, ktime_t after, int mode);
 #define hrtimer_cancel(timer) ((void)(timer))
 
@@ -343,7 +343,7 @@ static inline __printf(3, 4) int scnprintf(char *out, size_t bytes, const char *
 	return length;
 }
 
-/* ---- What only has to be there. */
+/* ---- Definitions without effect. */
 
 #define CLOCK_MONOTONIC 1
 struct mutex { int unused; };

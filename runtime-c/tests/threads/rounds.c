@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rounds of a few hits on several threads at once, each from the beginning: begin probes,
- * hits, end probes. Prints all different texts that the end probes have logged.
+ * Runs rounds of a few hits on several threads at the same time. Each round starts afresh: begin
+ * probes, hits, end probes. Prints each different text that the end probes have logged.
  *
  *     rounds -t THREADS -n HITS -r ROUNDS
  *
- * Thread T hits the armed probes from T * HITS on, HITS of them, in their order. Prints
- * `result BYTES`, a line, and the text, for each; and at last
+ * Thread T hits the armed probes from T * HITS on, HITS of them, in their order. Prints `result
+ * BYTES`, a line, and the text, for each; and at last
  *
  *     handled N skipped N errors N
  */
@@ -100,7 +100,10 @@ static void hit_all(unsigned long round)
 	unsigned long i;
 
 	for (i = 0; i < hits; i++) {
-		/* Threads meet in another place in each round; in every other without a pause. */
+		/*
+		 * In each round threads meet in a different place; every other round has no
+		 * pause.
+		 */
 		state ^= state << 13;
 		state ^= state >> 7;
 		state ^= state << 17;
@@ -116,7 +119,7 @@ static void *take_part(void *argument)
 
 	this_cpu = (uintptr_t)argument;
 	for (round = 1; round <= rounds; round++) {
-		/* Acquire: writes of the begin probes. */
+		/* Acquire: for the writes of the begin probes. */
 		while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) < round)
 			cpu_relax();
 		hit_all(round);

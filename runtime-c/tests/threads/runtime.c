@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The part of the runtime that a hit runs through, as in the kernel, but that it is
- * compiled against kernel.h; and what is left out of it, in the least form.
+ * The part of the runtime that a hit uses, compiled against kernel.h; and the smallest possible
+ * replacements of the other parts.
  */
 #include "maps.h"	/* by build.sh: runtime.c's group of map_init.c */
 #include "../../context.c"
 #include "../../guard.c"
 #include "../../actions.c"
 #ifdef SPILE_TESTS_UNLOCKED
-/* Whether tests notice. Stripes are locked as ever. */
+/* For a check that tests notice missing locks. Stripes are locked as usual. */
 #define spile_lock_all lock_all
 #define spile_unlock_all unlock_all
 static bool lock_all(const unsigned int *locks, unsigned int count);
@@ -46,7 +46,7 @@ void spile_unlock_all(const unsigned int *locks, unsigned int count)
 #include "../../builtins.h"
 #include "threads.h"
 
-/* What a script holds of the runtime by name (SPILE_USES()). Here hits are calls. */
+/* The parts that a script references by name (SPILE_USES()). Here hits are calls. */
 struct spile_family {
 	char unused;
 };
@@ -73,7 +73,7 @@ void get_random_bytes(void *at, size_t bytes)
 	}
 }
 
-/* ---- Interrupts: what handlers have queued. */
+/* ---- Interrupts: work that handlers have queued. */
 
 static __thread struct irq_work *queued[4];
 static __thread unsigned int queued_count;
@@ -104,7 +104,7 @@ void shim_interrupts(void)
 	queued_count = 0;
 }
 
-/* The reader looks again and again. */
+/* The reader polls. */
 void wake_up_interruptible(struct wait_queue_head *queue)
 {
 	(void)queue;
@@ -141,7 +141,7 @@ void spile_exit(struct spile_context *c)
 	spile_session_ask_stop(spile_cpu_of(c));
 }
 
-/* No stacks of programs are walked here. */
+/* No user stacks are walked here. */
 unsigned int spile_walk_mapping_bytes(void)
 {
 	return 0;
@@ -232,7 +232,7 @@ static void make_sites(void)
 	}
 }
 
-/* Ascending, as spile_sites_in_order() has them; there are few. */
+/* In ascending order, as spile_sites_in_order(); there are few. */
 static void run_all(enum spile_probe_kind kind, enum spile_state state)
 {
 	bool more = true;
@@ -367,7 +367,7 @@ spile_long spile_fn_gettimeofday_ns(struct spile_context *c)
 #ifdef SPILE_TESTS_PAUSES
 	static __thread unsigned int turns;
 
-	/* As if it took long, for events that must not happen meanwhile. */
+	/* Yields, as a slow function would, so that other threads' events come in between. */
 	if (++turns % 7 == 0)
 		sched_yield();
 #endif

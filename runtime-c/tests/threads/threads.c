@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Hits the probes of a compiled script from several threads at once, and reads its
- * rings meanwhile. Each thread is a CPU.
+ * Hits the probes of a compiled script from several threads at once, and reads its rings
+ * meanwhile. Each thread is a CPU.
  *
  *     threads [-t THREADS] [-n HITS] [-k KEYS] [-r RING_BYTES] [-s] [-m]
  *
- * A thread makes HITS hits: of the armed probes in turn, each with pid() drawn from 0 to
- * KEYS - 1, or its number of the hit with -s. target() is what all of them make. Prints what
- * log() says; ERROR: and the text of errors; and at last
+ * A thread makes HITS hits of the armed probes in turn. pid() of each is a random number from 0
+ * to KEYS - 1; with -s it is the number of the hit. target() is the total number of hits. Prints
+ * the texts of log(), errors with `ERROR:` in front, and at the end
  *
  *     hits N handled N skipped N errors N lost N printed N sum N
  *
- * printed: records of print(), sum: of the longs in them. Records that are damaged, out
- * of order or another CPU's are errors. With -m, a line before it: NANOSECONDS of all
- * threads from the first hit to the last, and of processor time of all.
+ * printed: records of print(); sum: that of the longs in them. Records that are damaged, out of
+ * order or of another CPU are errors. With -m there is a line before it: nanoseconds from the
+ * first hit to the last of all threads, and their processor time.
  */
 #include <pthread.h>
 

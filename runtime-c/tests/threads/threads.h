@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The runtime in user space, with one script (runtime.c); for programs that hit its probes. */
+/* The runtime in user space with one script (runtime.c), for programs that hit its probes. */
 #ifndef SPILE_TESTS_THREADS_H
 #define SPILE_TESTS_THREADS_H
 
@@ -8,7 +8,7 @@
 #include "../../abi/abi.h"
 #include "../../script.h"
 
-/* Of this thread's next hit: pid(). */
+/* pid() of this thread's next hit. */
 extern __thread spile_long shim_argument;
 /* target() */
 extern spile_long shim_target;
@@ -17,12 +17,12 @@ extern spile_long shim_target;
 void shim_load_script(u32 ring_bytes);
 /* Runs the begin probes once more, after shim_end_script(). */
 void shim_begin_script(void);
-/* Runs the end probes, when no other thread hits any more. */
+/* Runs the end probes; no other thread may hit probes any more. */
 void shim_end_script(void);
 /* A hit of the script's probe with that number, on this_cpu. */
 void shim_hit(unsigned int probe, unsigned long *regs);
 
-/* Of all armed probes; lost: records. */
+/* Totals of all armed probes; lost: records. */
 struct shim_totals {
 	u64 handled, skipped, errors, lost;
 };

@@ -13,7 +13,7 @@ wrong() {
 	exit 1
 }
 deep='for depth in 60 100 60 150; do echo $depth >/sys/module/ptlrpc/parameters/depth; done'
-# section NAME LINE: what follows that line, up to the next head.
+# section NAME LINE: the text after that line, up to the next heading.
 section() {
 	awk -v head="$2" '/^(at once|by name|stored|stored by name) [0-9]+$/ || /^end$/ { on = $0 == head; next } on' $1.out
 }

@@ -29,7 +29,7 @@ chain chain 'stacks chain'
 told chain "write say chain_inner chain_middle chain_outer $begin"
 chain wide 'stacks wide'
 told wide "write say chain_inner wide $begin"
-# The table of a library that is opened at run time is made when a stack has led through it.
+# The table of a library that is opened at run time is made when it is first found in a stack.
 chain library "sh -c 'stacks library; sleep 1; stacks library'"
 told library "write say called_back (- )?library_outer library_user $begin"
 chain cxx "sh -c 'stacks cxx; sleep 1; stacks cxx'"
@@ -44,7 +44,7 @@ told deep "write say .* $begin"
 chain deeper 'stacks deep 200'
 [ $(grep -c ' : ' deeper.out) = 128 ] || wrong "deeper: not the most frames"
 grep -q '^WARNING: [1-9][0-9]* stacks had more than 128 frames' deeper.err || wrong "deeper: not told"
-# Without symbols: as many frames, in that file.
+# Without symbols there are as many frames, in that file.
 chain stripped 'stacks_stripped chain'
 [ $(grep -c 'bin/stacks_stripped+0x' stripped.out) = 6 ] || wrong "stripped"
 
@@ -66,7 +66,7 @@ for kind in timer perf; do
 	grep -Eq "^$kind _start;.*;main;spin_outer;spin_inner [0-9]+\$" samples.out || wrong "$kind"
 done
 
-# A program of the system.
+# A program of the host.
 chain system 'getfattr --version'
 told system 'write _IO_file_write (- )*_IO_do_write (- )*exit (- )?__libc_start_main[^ ]* - '
 grep -q '\[/usr/bin/getfattr+0x' system.out || wrong "system"

@@ -13,7 +13,7 @@ probe end { foreach (k in a) println(k, a[k]); print(@hist_log(s)) }
 EOF
 look() {
 	readelf -SW "$2" | sed -n 's/^ *\[ *\([0-9]*\)\] *\(\.[^ ]*\).*/\1 \2/p' >sections
-	# Whatever stands where code does, by the section's flags.
+	# All symbols in executable sections, by the section's flags.
 	readelf -SW "$2" | sed -n 's/^ *\[ *\([0-9]*\)\] .* [WAIMS]*X[WAIMS]* .*/\1/p' >code
 	readelf -sW "$2" | awk '
 		FILENAME == "sections" { section[$1] = $2; next }
@@ -24,7 +24,7 @@ look() {
 		}
 		/__fentry__|__mcount_loc/ { traced++ }
 		END { printf "%s: %d functions, elsewhere %d, traced %d\n", how, covered, elsewhere, traced }' how="$1" sections code -
-	# Nor is there code without symbols anywhere else, but for what replaces instructions, and for what
+	# There is no code without symbols elsewhere either, except for replacement instructions, and for the code that
 	# alternatives jump to until they are patched (.altinstr_aux), which is before the module's code runs.
 	readelf -SW "$2" | grep ' AX ' | grep -vE '\.(kprobes|init|exit)\.text|\.altinstr_(replacement|aux)|\.spile\.place +PROGBITS +[0-9a-f]+ [0-9a-f]+ 000005 |\.text +PROGBITS +[0-9a-f]+ [0-9a-f]+ 000000 ' | sed 's/^/other code: /'
 }

@@ -19,7 +19,7 @@ echo "CPU 1 came back $turn times"
 stop
 cat changes.out
 start_armed changes ready -s 1
-# The kernel makes jumps of kprobes after a while.
+# The kernel optimises kprobes to jumps after a while.
 sleep 2
 echo +3 >/sys/class/rtc/rtc0/wakealarm
 echo mem >/sys/power/state

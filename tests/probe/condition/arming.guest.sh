@@ -1,5 +1,5 @@
-# Shows: probes with a condition that does not hold are disarmed, are armed and disarmed while the script runs, and are not hit
-# while disarmed (except for a moment): neither their handlers nor the hit counts see anything.
+# Shows: probes with a condition that does not hold are disarmed, are armed and disarmed while the script runs, and are
+# not hit while disarmed (except for a moment): neither handlers nor hit counts have them.
 # script: armed tests/probe/condition/armed.stp
 # stdout: ^at first: off$
 # stdout: ^then: on$
@@ -11,7 +11,7 @@
 # stdout: ^nothing filtered$
 # guest: 6.1
 
-# The kernel's own lists: ftrace for the function, kprobes for the instruction inside it.
+# The kernel's own lists: that of ftrace for the function, that of kprobes for the instruction inside it.
 state() {
 	functions=$(grep -c '^vfs_read ' /sys/kernel/debug/tracing/enabled_functions)
 	inside=$(grep 'vfs_read+0x[1-9a-f]' /sys/kernel/debug/kprobes/list)

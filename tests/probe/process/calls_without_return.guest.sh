@@ -35,7 +35,7 @@ counted trace within 1/1
 counted trace leaf '(1/1|2/2)'
 ! grep wrong abuse.out || failed=1
 
-# Sessions that begin and end while everybody runs.
+# Sessions that begin and end while the programs run.
 crowd=2000
 abuse crowd $crowd >crowd.said 2>&1 &
 parent=$!
@@ -50,7 +50,7 @@ for signal in INT KILL INT; do
 	sleep 1
 	kill -$signal $loaders
 	wait $loaders || true
-	# The next loader removes the module of one that was killed.
+	# The next loader removes the module of a killed one.
 	[ $signal = KILL ] || unloaded abuse || failed=1
 done
 shows abuse '^busy within [1-9][0-9]+/[1-9][0-9]*$'

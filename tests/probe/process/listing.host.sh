@@ -112,7 +112,7 @@ list -p3 -e 'probe process("./prog").function("middle") { println(@cast(&@var("a
 echo "cast $?"
 echo "forms of programs: $(list --dump-probe-types | grep -c '^process')"
 
-# Programs and libraries by names alone, and what is said where nothing fits.
+# Programs and libraries by names alone, and the messages if none matches.
 PATH=$PWD:$PATH "$SPILE" -r "$RELEASE" -p2 -e 'probe timer.s(1) { println(@cast(1, "point", "prog")->y) }' >name.out 2>&1
 echo "by name in PATH $?"
 list -l 'process("libc.so.6").function("malloc")' | sed 's/^/library by name /'

@@ -10,7 +10,7 @@ mount -t tmpfs none /export
 mount -t nfsd nfsd /proc/fs/nfsd
 echo 10 >/proc/fs/nfsd/nfsv4leasetime
 echo 10 >/proc/fs/nfsd/nfsv4gracetime
-# The answers of a mount daemon: who 127.0.0.1 is, and that it may write to /export, with the number 0.
+# The answers of a mount daemon: the client 127.0.0.1 may write to /export, which has file system id 0.
 echo 'nfsd 127.0.0.1 2000000000 all' >/proc/net/rpc/auth.unix.ip/channel
 echo 'all /export 2000000000 9218 65534 65534 0' >/proc/net/rpc/nfsd.export/channel
 printf 'all 1 \\x00000000 2000000000 /export\n' >/proc/net/rpc/nfsd.fh/channel
@@ -35,7 +35,7 @@ rm /mnt/nfs/other
 sync
 after=$(requests)
 stop
-# The client makes requests of its own now and then.
+# From time to time the client makes requests of its own.
 last=$(requests)
 loader=$client
 stop

@@ -38,7 +38,7 @@ pub struct Options {
     /// Only cases whose name (semok/one.stp) contains this; may be given more than once
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// What one case may take
+    /// Time limit of one case
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
     /// Name only failures of this class (parse error, accepted, ...); may be given more than once
@@ -215,7 +215,7 @@ fn ran(mut command: Command, work: &Path, bin: &Path, limit: Duration) -> Result
             };
         }
         if began.elapsed() > limit {
-            // With its children: it leads a process group.
+            // Kills its children too: it leads a process group.
             let group = nix::unistd::Pid::from_raw(-child.id().cast_signed());
             let _ = nix::sys::signal::kill(group, nix::sys::signal::Signal::SIGKILL);
             child.wait()?;

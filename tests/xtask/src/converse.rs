@@ -274,7 +274,7 @@ impl Conversation {
         }
     }
 
-    /// Of proc(5): user and system time in ticks of 10 ms.
+    /// From proc(5): user and system time in ticks of 10 ms.
     fn processor_time(&mut self) -> Result<u64> {
         let id = self.server()?.child.id();
         let text = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();

@@ -2,10 +2,12 @@
 
 //! The book: docs/ as built by mdBook (`cargo xtask docs`, into target/book).
 //!
-//! The unit tests check facts that a build does not: that every page is in SUMMARY.md, and that links lead to a file
-//! and a heading. `tests/docs/scripts.host.sh` compiles every script of the pages; `cargo xtask docs --extract DIR`
-//! extracts them. Scripts are blocks fenced with ```` ```stp ```` (```` ```stp,guru ```` for those that need `-g`) and
-//! the text of `spile ... -e '...'` commands anywhere.
+//! The unit tests check facts that a build does not: that every page is in SUMMARY.md, that links lead to a file and a
+//! heading, and that programs accept the commands of the pages. `tests/docs/scripts.host.sh` compiles every script of
+//! the pages; `cargo xtask docs --extract DIR` extracts them. Scripts are blocks fenced with ```` ```stp ```` (````
+//! ```stp,guru ```` for those that need `-g`) and the text of `spile ... -e '...'` commands anywhere.
+
+mod commands;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ const OTHER_PAGES: [&str; 6] =
 /// The arguments of `cargo xtask docs`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Write the scripts of all pages to this directory instead, PAGE-LINE.stp and PAGE-LINE.options, for the test that compiles them
+    /// Write the scripts of all pages to this directory instead, PAGE-LINE.stp and PAGE-LINE.options, and all commands to the file `commands`, for the test that runs them
     #[arg(long, value_name = "DIR")]
     extract: Option<PathBuf>,
 }
@@ -54,6 +56,7 @@ fn build(root: &Path) -> Result<ExitCode> {
 
 fn extract(root: &Path, directory: &Path) -> Result<ExitCode> {
     fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+    let mut commands = String::new();
     for page in pages(root)? {
         let text = fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
         let shown = page.strip_prefix(root).unwrap_or(&page).with_extension("").display().to_string().replace('/', "_");
@@ -63,7 +66,10 @@ fn extract(root: &Path, directory: &Path) -> Result<ExitCode> {
                 .and_then(|()| fs::write(file.with_extension("options"), if script.guru { "-g\n" } else { "" }))
                 .with_context(|| format!("writing {}", file.display()))?;
         }
+        commands.extend(commands::commands(&text).into_iter().map(|(_, command)| command + "\n"));
     }
+    let list = directory.join("commands");
+    fs::write(&list, commands).with_context(|| format!("writing {}", list.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -194,7 +194,7 @@ fn the_textmate_grammar_colours_every_example() {
                 WordKind::Target => &["variable.language"],
                 WordKind::Argument => &["variable.parameter"],
                 WordKind::At => &["keyword.operator.word", "function.macro", "directive.define"],
-                // As names of members and components, keywords are none.
+                // Names of members and components may be spelt as keywords.
                 WordKind::Keyword => &["keyword.", "storage.type", "variable.other.member", "probe-point"],
                 WordKind::EmbeddedC => &["meta.embedded"],
                 _ => continue,
@@ -240,7 +240,7 @@ fn no_editor_lacks_a_word() {
     }
 }
 
-/// What opens and closes in Emacs Lisp, outside strings, comments and characters.
+/// Brackets of Emacs Lisp outside strings, comments and characters.
 #[test]
 fn the_emacs_mode_is_balanced() {
     let text = fs::read_to_string(crate::root().join("editors/emacs/systemtap-mode.el")).expect("a file");

@@ -74,7 +74,7 @@ fn parent(module: usize) -> Option<usize> {
 }
 
 impl Family {
-    /// Of the kernel of `place`; built if it is not there.
+    /// The modules for the kernel of `place`; built if they are not there.
     pub fn build(root: &Path, place: &Place) -> Result<Family> {
         let sources = sources();
         let mut parts = vec![place.kernel.release.clone().into_bytes()];
@@ -134,7 +134,7 @@ fn make(directory: &Path, place: &Place, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What only Kbuild needs is twice the size of the modules.
+/// Files that only Kbuild needs have twice the size of the modules.
 fn remove_objects(directory: &Path) -> Result<()> {
     for entry in fs::read_dir(directory)?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -275,7 +275,7 @@ fn module_sources(module: usize) -> Vec<(String, String)> {
     files
 }
 
-/// The parameter `run`, and what children of the module call.
+/// The parameter `run`, and functions that children of the module call.
 fn main_file(module: usize) -> String {
     let name = module_name(module);
     let mut text = String::from(
@@ -409,7 +409,7 @@ static noinline __noclone long added(struct fam_t03 *t, long n)
     text
 }
 
-/// What the arguments of a function point to.
+/// The types that the arguments of a function point to.
 fn kinds(number: usize) -> [usize; 2] {
     [number % STRUCTS, (number / STRUCTS + 5) % STRUCTS]
 }

@@ -110,7 +110,7 @@ fn seeds_of(target: &Target) -> PathBuf {
     crate::root().join("compiler/fuzz/seeds").join(target.name)
 }
 
-/// What came of one reader.
+/// The result of one reader.
 struct FuzzResult {
     inputs: u64,
     failures: usize,
@@ -176,7 +176,7 @@ fn keep(target: &Target, input: &[u8]) -> Result<PathBuf> {
 /// Milliseconds of processor time and one at which the current input was started; 0: none.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// Milliseconds that this process has had: what else the machine does is not the reader's fault. No reader sleeps.
+/// Processor time of this process in milliseconds, so that other load on the machine does not count. No reader sleeps.
 fn processor_time() -> u64 {
     let clock = nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID;
     clock.now().map_or(0, |time| time.tv_sec().unsigned_abs() * 1000 + time.tv_nsec().unsigned_abs() / 1_000_000)
@@ -207,7 +207,7 @@ fn work(target: &Target, options: &Options, file: &Path) -> Result<ExitCode> {
     for entry in fs::read_dir(seeds_of(target)).into_iter().flatten().flatten() {
         seeds.push(fs::read(entry.path())?);
     }
-    // What readers do in parallel is done by this thread: to hand it over would take longer.
+    // This thread does the parallel work of readers, because passing it to others would take longer.
     rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()?;
     let mut random = Random(options.seed.unwrap_or(1));
     for done in 0..options.inputs {

@@ -8,11 +8,12 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-use crate::programs::cargo;
+use crate::programs::{announce_wait, cargo};
 
 /// Runs the checks; the exit code is 0 if there are no warnings.
 pub fn run() -> Result<ExitCode> {
     let arguments = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    announce_wait(&crate::root());
     let status = Command::new(cargo()).args(arguments).current_dir(crate::root()).status();
     let status = status.context("running cargo clippy (rustup component add clippy)")?;
     let style = checkpatch(&crate::root())?;

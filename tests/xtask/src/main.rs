@@ -2,7 +2,6 @@
 
 //! `cargo xtask`: set-up, demonstration, tests and benchmarks of the project.
 
-#![warn(missing_docs)]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

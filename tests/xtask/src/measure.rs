@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_running_holds_nothing_up() {
+    fn background_processes_delay_nothing() {
         let began = Instant::now();
         output(Command::new("sh").args(["-c", "sleep 30 & true"])).expect("a shell");
         assert!(began.elapsed() < Duration::from_secs(25));

@@ -115,7 +115,7 @@ fn compiler(root: &Path) -> Result<Package> {
     Ok(package)
 }
 
-/// What editors need, below /usr/share/spile/editors; VS Code's extension as it is installed.
+/// Files for editors, below /usr/share/spile/editors; VS Code's extension as it is installed.
 fn editors(root: &Path) -> Result<Vec<Entry>> {
     let place = |name: &str| format!("usr/share/spile/editors/{name}");
     let mut entries = Vec::new();

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_there_in_their_order() {
+    fn results_are_complete_and_in_order() {
         assert_eq!(super::map(100, |number| number * 2), (0..100).map(|number| number * 2).collect::<Vec<_>>());
         assert!(super::map(0, |number| number).is_empty());
     }

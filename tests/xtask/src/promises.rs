@@ -34,7 +34,7 @@ fn rows(text: &str) -> Vec<(&str, &str)> {
     rows
 }
 
-/// What a cell names.
+/// A name in a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Named {
     /// A test, a directory of tests, or a file of the tree.
@@ -71,7 +71,7 @@ fn named(cell: &str) -> Vec<Named> {
     found
 }
 
-/// What there is.
+/// The tests, functions and tasks of the tree.
 struct Existing {
     /// Names of the tests below tests/.
     tests: BTreeSet<String>,

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_release_is_in_what_the_meta_package_depends_on() {
+    fn the_release_is_read_from_the_meta_package() {
         assert_eq!(image_release("linux-image-6.1.0-56-cloud-amd64 (= 6.1.192-2)"), Some("6.1.0-56-cloud-amd64"));
         assert_eq!(image_release("base, linux-image-7.3.4+deb13-cloud-amd64"), Some("7.3.4+deb13-cloud-amd64"));
         assert_eq!(image_release("kmod"), None);

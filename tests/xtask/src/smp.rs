@@ -110,7 +110,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Says what came out of a script; false if something was wrong.
+/// Prints the result of a script; false if something was wrong.
 fn report(options: &Options, ended: &guest::GuestResult, name: &str, calls: &mut Vec<u64>) -> bool {
     if options.many {
         print!("{}", ended.file(&format!("{name}.memory")));
@@ -172,7 +172,7 @@ fn compile(place: &Place, directory: &Path, shape: &Shape) -> Result<PathBuf> {
     Ok(directory.join(format!("{}.ko", script.name)))
 }
 
-/// The calls that there were. An error if a total is another one, or something was skipped, lost or reported.
+/// The number of calls. An error if a total differs, or if something was skipped, lost or reported.
 fn judge(said: &str, complaints: &str) -> Result<u64> {
     // That disarming takes long is for a busy machine to say.
     let complaints: Vec<&str> =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where the workspace is.
+//! The directory of the workspace.
 
 use std::path::{Path, PathBuf};
 

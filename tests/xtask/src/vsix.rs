@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_names_files_that_are_there() {
+    fn files_of_the_manifest_exist() {
         let root = crate::root().join("editors/vscode");
         let package: Value =
             serde_json::from_slice(&std::fs::read(root.join("package.json")).expect("a file")).expect("JSON");

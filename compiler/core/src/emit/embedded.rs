@@ -10,9 +10,9 @@ use crate::program::{Contents, Type};
 /// C text of the unit with all embedded C of the script: `embedded.c`.
 pub(super) fn emit(plan: &Plan) -> String {
     let mut unit = String::new();
-    unit.push_str(&format!("/* Embedded C of {}. */\n", text::comment(&plan.naming.title)));
-    unit.push_str(&format!("#define MAXSTRINGLEN {}\n#include \"embedded.h\"\n\n", plan.naming.limits.string_bytes));
-    for (name, value) in &plan.naming.defines {
+    unit.push_str(&format!("/* Embedded C of {}. */\n", text::comment(&plan.info.title)));
+    unit.push_str(&format!("#define MAXSTRINGLEN {}\n#include \"embedded.h\"\n\n", plan.info.limits.string_bytes));
+    for (name, value) in &plan.info.defines {
         unit.push_str(&format!("#define {name} {value}\n"));
     }
     for prototype in prototypes(plan) {

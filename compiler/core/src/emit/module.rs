@@ -272,13 +272,13 @@ fn literal(text: &str) -> Literal<'_> {
 }
 
 fn unit(plan: &Plan) -> Unit<'_> {
-    let naming = &plan.naming;
+    let info = &plan.info;
     let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_)));
     let meta = plan.meta.encode();
     Unit {
-        title: Comment(&naming.title),
-        release: Comment(&naming.kernel_release),
-        string_bytes: naming.limits.string_bytes,
+        title: Comment(&info.title),
+        release: Comment(&info.kernel_release),
+        string_bytes: info.limits.string_bytes,
         frame_bytes: plan.frame_bytes,
         abi: spile_abi::device::ABI_VERSION,
         print: spile_abi::record::Kind::Print as u16,
@@ -462,12 +462,12 @@ fn fingerprint(fingerprint: &program::Fingerprint) -> Fingerprint<'_> {
 }
 
 fn script(plan: &Plan) -> Script<'_> {
-    let naming = &plan.naming;
-    let limits = &naming.limits;
+    let info = &plan.info;
+    let limits = &info.limits;
     Script {
-        name: literal(&naming.module),
-        title: literal(&naming.title),
-        kernel_release: literal(&naming.kernel_release),
+        name: literal(&info.module),
+        title: literal(&info.title),
+        kernel_release: literal(&info.kernel_release),
         defers_names: plan.defers_names.into(),
         follows: plan.follows,
         user_stacks: plan.user_stacks.into(),
@@ -498,21 +498,21 @@ fn script(plan: &Plan) -> Script<'_> {
 
 /// Entries of the module's own information (`modinfo NAME.ko`).
 fn modinfo(plan: &Plan) -> Vec<Literal<'static>> {
-    let naming = &plan.naming;
+    let info = &plan.info;
     // A file's name may contain what forges a line of modinfo's output.
-    let title = escape::line(&naming.title);
+    let title = escape::line(&info.title);
     let entries = [
         format!("description=spile script {title}"),
         format!("spile={}", env!("CARGO_PKG_VERSION")),
         format!("spile_script={title}"),
-        format!("spile_kernel={}", naming.kernel_release),
-        format!("spile_guru={}", if naming.guru { "yes: may write memory or hold embedded C" } else { "no" }),
+        format!("spile_kernel={}", info.kernel_release),
+        format!("spile_guru={}", if info.guru { "yes: may write memory or hold embedded C" } else { "no" }),
     ];
     let targets = plan.targets.iter().map(|target| {
         let id = hex::encode(&target.build_id);
         let name = if target.name.is_empty() { "kernel" } else { &target.name };
         format!("spile_target={name} {id}")
     });
-    let further = naming.modinfo.iter().map(|(name, value)| format!("{name}={}", escape::line(value)));
+    let further = info.modinfo.iter().map(|(name, value)| format!("{name}={}", escape::line(value)));
     entries.into_iter().chain(targets).chain(further).map(|entry| Literal::from(entry.into_bytes())).collect()
 }

@@ -77,7 +77,7 @@ mod tests {
             probes: vec![probe],
             ..Program::default()
         };
-        let naming = ModuleInfo {
+        let info = ModuleInfo {
             module: "t".into(),
             title: "t.stp".into(),
             kernel_release: "6.1.0".into(),
@@ -86,7 +86,7 @@ mod tests {
             modinfo: Vec::new(),
             defines: Vec::new(),
         };
-        plan(&program, &sources, naming).map(|_| ()).map_err(|error| error.what)
+        plan(&program, &sources, info).map(|_| ()).map_err(|error| error.what)
     }
 
     fn long(span: Span) -> Expr {

@@ -32,7 +32,7 @@ impl Bytes {
 
 /// The memory of the arrays and aggregates of a plan.
 pub fn of(plan: &Plan) -> Bytes {
-    let limits = &plan.naming.limits;
+    let limits = &plan.info.limits;
     let kept = limits.slot_bytes.and(limits.kept_bytes).map_or(0, |bytes| of_kept(bytes, limits.string_bytes));
     let maps = plan.globals.iter().filter_map(|global| match &global.storage {
         Storage::Map(map) => Some(of_map(map, limits.slot_bytes.unwrap_or(limits.string_bytes))),

@@ -14,16 +14,16 @@ use spile_source::SourceMap;
 pub(super) fn plan(
     program: &Program,
     sources: &SourceMap,
-    naming: &ModuleInfo,
+    info: &ModuleInfo,
     tables: &mut Tables,
     globals: &[Global],
 ) -> Meta {
     Meta {
-        name: naming.module.clone(),
-        title: naming.title.clone(),
+        name: info.module.clone(),
+        title: info.title.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
-        kernel_release: naming.kernel_release.clone(),
-        guru: naming.guru,
+        kernel_release: info.kernel_release.clone(),
+        guru: info.guru,
         targets: program
             .targets
             .iter()
@@ -54,9 +54,7 @@ pub(super) fn plan(
         formats: std::mem::take(&mut tables.formats),
         descriptions: std::mem::take(&mut tables.descriptions),
         locations: std::mem::take(&mut tables.locations),
-        settings: storage::settable(globals)
-            .map(|global| storage::setting(global, naming.limits.string_bytes))
-            .collect(),
+        settings: storage::settable(globals).map(|global| storage::setting(global, info.limits.string_bytes)).collect(),
         ungated: embedded::ungated(program, sources, &tables.expressions),
     }
 }

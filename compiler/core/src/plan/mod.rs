@@ -68,7 +68,7 @@ pub struct ModuleInfo {
 #[derive(Debug)]
 pub struct Plan {
     /// As given by the driver.
-    pub naming: ModuleInfo,
+    pub info: ModuleInfo,
     /// MAXNESTING: calls of functions open at once before it is a run-time error.
     pub max_nesting: u32,
     /// Frame memory of each CPU, in bytes; more than [`frame::MOST`] is refused.
@@ -181,15 +181,15 @@ pub struct Condition {
 /// # Errors
 ///
 /// The program violates what elaboration guarantees.
-pub fn plan(program: &Program, sources: &SourceMap, naming: ModuleInfo) -> Result<Plan, InternalError> {
-    let analysis = Analysis::of(program, &naming.limits);
-    let mut tables = Tables::new(sources, naming.limits.string_bytes);
+pub fn plan(program: &Program, sources: &SourceMap, info: ModuleInfo) -> Result<Plan, InternalError> {
+    let analysis = Analysis::of(program, &info.limits);
+    let mut tables = Tables::new(sources, info.limits.string_bytes);
     let Functions { mut routines, embedded } = functions::plan(&analysis, &mut tables, sources)?;
     let function_count = routines.len();
     let probes = handlers::plan(&analysis, &mut tables, sources, &mut routines)?;
     let frame_bytes = frame_bytes(&analysis, &routines, function_count);
     code::keep_called(&mut routines, roots(&probes));
-    let meta = metadata::plan(program, sources, &naming, &mut tables, &analysis.globals.declared);
+    let meta = metadata::plan(program, sources, &info, &mut tables, &analysis.globals.declared);
     let embedded = Embedded::of(program, sources, embedded, std::mem::take(&mut tables.expressions));
     let ends = code::asked_for_ends(&routines);
     let keeps_ends = |id: GlobalId| ends.contains(&id) || embedded.globals.contains(&id);
@@ -218,7 +218,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: ModuleInfo) -> Resul
         match_groups: tagged(program).map(spile_regex::Tagged::groups).max().unwrap_or(0),
         embedded,
         meta,
-        naming,
+        info,
     })
 }
 

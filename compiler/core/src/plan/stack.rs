@@ -86,7 +86,7 @@ pub fn spill(plan: &mut Plan, usage: &str) -> bool {
     /// Smaller frames contain little more than registers saved around calls.
     const LARGE: u64 = 256;
     let frames = frames(usage);
-    let string_bytes = plan.naming.limits.string_bytes;
+    let string_bytes = plan.info.limits.string_bytes;
     let mut largest = 0;
     for routine in &mut plan.routines {
         if routine.spilled || frames.get(routine.symbol.as_str()).is_none_or(|bytes| *bytes < LARGE) {

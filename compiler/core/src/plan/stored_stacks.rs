@@ -50,7 +50,7 @@ impl StringSizes {
 
 /// For a plan that stores stacks of any depth as values; None: it does not. `fixed`: the user has set MAXSTRINGLEN.
 pub fn sizes(plan: &Plan, fixed: bool) -> Option<StringSizes> {
-    let limits = &plan.naming.limits;
+    let limits = &plan.info.limits;
     let frame = plan.routines.iter().filter_map(|routine| keeps(&routine.code)).max()?;
     let sizes = |bytes| StringSizes::of(bytes, frame, limits.stack_frames);
     let whole = sizes(limits.string_bytes).whole;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can be typed at a place.
+//! Completion: what can be typed at a place.
 
 mod names;
 pub mod points;
@@ -17,26 +17,26 @@ use crate::scan::{Item, Scan};
 use crate::text::Text;
 use crate::workspace::Workspace;
 
-/// Items at the most; where there are more, the client asks again when more is typed.
+/// Maximum number of items; if there are more, the client asks again when more has been typed.
 const MAX_ITEMS: usize = 400;
 
 /// A candidate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidate {
-    /// What is shown and, without `insert`, typed.
+    /// The text that is shown and, without `insert`, inserted.
     pub label: String,
-    /// What is typed instead; with `$0` where the cursor goes, for clients that know snippets.
+    /// The text that is inserted instead; `$0` marks the place of the cursor, for clients that know snippets.
     pub insert: Option<String>,
-    /// What it is.
+    /// Its kind.
     pub kind: Option<CompletionItemKind>,
-    /// Beside the label: a type, a signature.
+    /// Shown beside the label: a type, a signature.
     pub detail: String,
     /// Markdown.
     pub doc: String,
 }
 
 impl Candidate {
-    /// Something of this kind.
+    /// A candidate of this kind.
     pub fn new(label: impl Into<String>, kind: CompletionItemKind) -> Candidate {
         Candidate { label: label.into(), kind: Some(kind), ..Candidate::default() }
     }
@@ -60,13 +60,13 @@ impl Candidate {
     }
 }
 
-/// What one request is about.
+/// A request for completion.
 pub struct Request<'r> {
     /// The kernel and the library.
     pub workspace: &'r Workspace,
     /// The script.
     pub scan: &'r Scan,
-    /// The same, with positions.
+    /// The script's text, with positions.
     pub text: &'r Text,
     /// The client knows snippets.
     pub snippets: bool,

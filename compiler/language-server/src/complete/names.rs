@@ -108,7 +108,7 @@ pub fn in_body(request: &Request, offset: usize) -> Vec<Candidate> {
     let owner = scan.item_at(offset);
     let item = owner.and_then(|owner| scan.items.get(owner));
     let mut offers = Vec::new();
-    // What is being typed is a name of the script already.
+    // The word that is being typed is itself a name in the script.
     let typed = scan.word_at(offset).filter(|at| scan.kind(*at) == Some(WordKind::Name));
     let is_elsewhere =
         |name: &str| item.is_some_and(|item| item.words.clone().any(|at| Some(at) != typed && scan.word(at) == name));
@@ -146,7 +146,7 @@ pub fn in_body(request: &Request, offset: usize) -> Vec<Candidate> {
     offers
 }
 
-/// The functions of the library and the builtins; those that begin with `_` are the library's own business.
+/// The functions of the library and the builtins, except those that begin with `_`, which are internal.
 fn functions(request: &Request) -> Vec<Candidate> {
     let mut found: BTreeMap<String, Candidate> = BTreeMap::new();
     let mut add = |name: &str, signature: String, doc: String| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Components of probe points, and what their arguments name.
+//! Components of probe points, and the names that their arguments can have.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::context::Component;
 use crate::scan::{ItemKind, Scan};
 use crate::workspace::Names;
 
-/// Directory entries at the most.
+/// Maximum number of directory entries.
 const MAX_FILES: usize = 500;
 
 /// The components that can follow those before.
@@ -96,7 +96,7 @@ pub fn own_aliases(scan: &Scan) -> Vec<Vec<String>> {
     found
 }
 
-/// What the text in the parentheses of the last component can be, and which bytes it takes the place of.
+/// Candidates for the text in the parentheses of the last component, and the bytes that they replace.
 pub fn argument(request: &Request, components: &[Component], replace: Range<usize>) -> (Vec<Candidate>, Range<usize>) {
     let Some((last, before)) = components.split_last() else { return (Vec::new(), replace) };
     let typed = request.text.slice(replace.clone());
@@ -114,7 +114,7 @@ pub fn argument(request: &Request, components: &[Component], replace: Range<usiz
             let names = request.workspace.names(Names::Tracepoints, owner);
             let mut offers: Vec<Candidate> = named(names, CompletionItemKind::EVENT);
             if last.name == "tracepoint" || !typed.contains(':') {
-                // A name without its system is as good.
+                // A name without its system is accepted, too.
                 let bare =
                     |offer: &Candidate| Some(Candidate::new(offer.label.split_once(':')?.1, CompletionItemKind::EVENT));
                 let bare: Vec<Candidate> = offers.iter().filter_map(bare).collect();
@@ -173,7 +173,7 @@ fn place(
     }
 }
 
-/// Of some fifty thousand names only those that contain the typed text.
+/// Only names that contain the typed text, out of some fifty thousand.
 fn functions(names: &[String], typed: &str) -> Vec<Candidate> {
     let fits = |name: &&String| typed.is_empty() || name.contains(typed);
     names.iter().filter(fits).map(|name| Candidate::new(name.clone(), CompletionItemKind::FUNCTION)).collect()
@@ -198,7 +198,7 @@ fn files(typed: &str, replace: Range<usize>) -> (Vec<Candidate>, Range<usize>) {
     (offers, replace.start + slash + 1..replace.end)
 }
 
-/// The forms of the family that a point begins like, with their documentation.
+/// Documentation of the form that a point begins with.
 pub fn doc_of(components: &[Component]) -> Option<&'static str> {
     probe::forms().find_map(|form| {
         let parts: Vec<&str> = form.spelling.split('.').collect();

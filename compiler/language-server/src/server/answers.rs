@@ -230,7 +230,7 @@ impl Server {
         let uri = params.text_document.uri;
         self.checked(uri.as_str());
         let Some(document) = self.documents.get(uri.as_str()) else { return Ok(Value::Null) };
-        // As with --fmt: of a script that does not parse nobody knows what belongs together.
+        // As with --fmt, a script that does not parse is not formatted, because its structure is not known.
         if !document.checked.as_ref().is_some_and(|checked| checked.parses) {
             return Err(failed("the script has mistakes of syntax, and is not formatted".into()));
         }

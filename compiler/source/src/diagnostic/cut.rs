@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Lines that are too long for a message: the parts that are shown.
+//! Shortens lines that are too long for a message.
 //!
 //! Takes a text and the ranges that are to be underlined in it. Lines longer than [`MAX_LINE`] are replaced by the part
 //! around those ranges, with `...` for the text left out; an underline that does not fit ends there.

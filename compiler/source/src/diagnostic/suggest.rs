@@ -27,7 +27,7 @@ fn suggest_by<'a>(
             (distance <= limit || contains).then_some((distance, candidate))
         })
         .collect();
-    // At the same distance, names with all letters of the misspelt one come first: `println` for `printn`.
+    // At the same distance, names that contain all letters of the misspelt one come first: `println` for `printn`.
     near.sort_by_key(|&(distance, candidate)| (distance, !has_letters(&lower, key(candidate)), candidate));
     near.dedup();
     near.into_iter().take(5).map(|(_, candidate)| candidate).collect()

@@ -21,7 +21,7 @@ pub(super) const ARMS: u16 = 100;
 /// Levels that one of the statements has above its conditions: the block, `if (rest)`, its block, and the last
 /// assignment.
 const AROUND: u16 = 4;
-/// What the variable's name begins with; a place in the script follows.
+/// Prefix of the variable's name; a place in the script follows.
 const REST: &str = "__else_";
 
 impl Builder<'_> {
@@ -38,7 +38,7 @@ impl Builder<'_> {
         let long = part.saturating_add(ARMS).saturating_add(AROUND);
         match split(rest.node) {
             Ok((name, mut statements)) => {
-                // The conditions that come last before the others are the second statement.
+                // The first statement sets the variable; the second has the conditions that directly follow this one.
                 let head = statements.remove(1);
                 if arms(&head) < ARMS {
                     statements.insert(1, if_(span, condition, then, Some(head)));

@@ -96,7 +96,7 @@ fn parentheses_are_kept_where_needed() {
 }
 
 #[test]
-fn operators_go_on_over_newlines() {
+fn operators_continue_across_newlines() {
     assert_eq!(statements("x = 1 -1"), ["x = 1 - 1;"]);
     assert_eq!(statements("x = 1\n-1"), ["x = 1 - 1;"]);
     assert_eq!(statements("x\n&y"), ["x & y;"]);
@@ -107,7 +107,7 @@ fn operators_go_on_over_newlines() {
 }
 
 #[test]
-fn statements_stand_next_to_each_other() {
+fn statements_need_no_separator() {
     assert_eq!(statements("print(\"a\") print(\"b\")"), ["print(\"a\");", "print(\"b\");"]);
     assert_eq!(statements("x++ y++"), ["x++;", "y++;"]);
     // An operand has one step.

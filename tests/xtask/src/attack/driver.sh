@@ -14,7 +14,8 @@ load() {
 		sh -c 'kill -9 $$' 2>/dev/null
 		{ user fork; user_O0 thread; user_fixed jump; user_stripped; user_split; bash -c 'echo x | while read y; do :; done'; } >/dev/null 2>&1
 		for way in chain signal library made; do stacks $way >/dev/null 2>&1; done
-		# On emulated CPUs that are always busy, each second of a session costs one of the host's.
+		# On emulated CPUs that are always busy, each second of a session takes a second of the host's processor
+		# time.
 		usleep 1000000
 	done
 }
@@ -56,7 +57,7 @@ disturb() {
 	9) for key in l t w m; do echo $key >/proc/sysrq-trigger; done ;;
 	10) spilerun -R "$2" -T 1 & other=$!; ends $other $longest || interrupted $other ;;
 	11)
-		# Allocations fail: what is loaded and begun then may be refused, and those who take memory are killed.
+		# Allocations fail: loading and starting may be refused, and processes that allocate memory are killed.
 		left=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
 		dd if=/dev/zero of=/tmp/fill bs=64k count=$(((left - 30000) / 64))
 		spilerun -R "$2" -T 1 & other=$!

@@ -265,7 +265,7 @@ fn statement(random: &mut Random, functions: &[Function]) -> String {
     }
 }
 
-/// What reads the memory and the stack of the process.
+/// Statements that read the memory and the stack of the process.
 fn in_user_space(random: &mut Random, functions: &[Function]) -> String {
     const PLACES: [&str; 8] = [
         "register(\"rsp\")",

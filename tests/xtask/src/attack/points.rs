@@ -166,7 +166,7 @@ const CLOCKS: [&str; 14] = [
     "netfilter.ip.local_in",
 ];
 
-/// Of a module that is loaded and unloaded while scripts run.
+/// Probe points in a module that is loaded and unloaded while scripts run.
 const COMES_AND_GOES: [&str; 6] = [
     "module(\"lustre\").function(\"*\").call",
     "module(\"lustre\").function(\"*\").return",
@@ -211,7 +211,8 @@ const PROGRAMS: [&str; 9] = [
     "/usr/bin/strace",
 ];
 
-/// For a script that runs while CPUs or modules come and go, or the machine sleeps: a group of what runs then.
+/// For a script that runs while CPUs or modules come and go, or the machine sleeps: a group of points that are hit
+/// then.
 pub fn changes(random: &mut Random) -> Vec<String> {
     let file = random.pick(CHANGES);
     if random.one_in(4) {
@@ -220,7 +221,7 @@ pub fn changes(random: &mut Random) -> Vec<String> {
     (0..random.pick([1, 2])).map(|_| format!("kernel.function(\"*@{file}\"){} ?", kind(random))).collect()
 }
 
-/// In programs.
+/// Probe points in programs.
 pub fn programs(random: &mut Random) -> Vec<String> {
     let count = random.pick([1, 1, 2, 3]);
     (0..count).map(|_| in_program(random)).collect()

@@ -71,7 +71,7 @@ pub struct Runner<'a> {
     pub seconds: u32,
     /// Seconds after which a session is interrupted, whatever it is at. It has to end soon then.
     pub longest: u32,
-    /// For scripts and modules; it is emptied.
+    /// Directory of scripts and modules; it is emptied.
     pub directory: PathBuf,
 }
 
@@ -113,7 +113,7 @@ fn module(directory: &Path, index: usize) -> PathBuf {
     directory.join(format!("attack_{index}.ko"))
 }
 
-/// With the compiler's command, as far as it is the same for all; `None` if the module was built.
+/// Compiles a script by the common part of the compiler's command; `None` if the module was built.
 fn compile(
     mut command: Command,
     place: &Place,
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_compiler_may_answer() {
+    fn results_that_a_compiler_may_have() {
         assert!(!judge_refusal(Some(1), "error[E0101]: type mismatch\n").is_broken());
         assert!(!judge_refusal(Some(1), "error[E0500]: the probe needs 20000 bytes of stack\n").is_broken());
         assert!(judge_refusal(Some(1), "error[E0500]: gcc failed\n").is_broken());
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_may_leave() {
+    fn results_that_a_session_may_have() {
         assert_eq!(judge("1", "ERROR: division by 0", ""), Outcome::Held);
         assert_eq!(judge("137", "", "attack_1: loading out-of-tree module taints kernel.\nCall Trace:"), Outcome::Held);
         assert_eq!(judge("7", "ERROR: refused", ""), Outcome::Refused("loader: 7\nERROR: refused".into()));

@@ -27,7 +27,7 @@ pub struct Probe {
 /// A library function, as listed by `spile --dump-functions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// As scripts call it.
+    /// Its name in scripts.
     pub name: String,
     /// `long`, `string` or `unknown`
     pub returns: String,

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use super::compiler::{self, Compiler, Options, Run};
 use super::median;
 
-/// What is done before a run, with the cache that the runs before it left.
+/// The preparation of a run, on the cache that earlier runs left.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// The script is one that was never seen.
@@ -26,9 +26,9 @@ struct Case {
     before: Before,
     /// `NUMBER` becomes a number of the run.
     script: &'static str,
-    /// Of the rounds, one in this many.
+    /// The case is measured in one of this many rounds.
     share: usize,
-    /// What SystemTap 5.6 takes for it, in ms; from the project's measurements on the same class of machine.
+    /// Time of SystemTap 5.6 for it, in ms; from the project's measurements on the same class of machine.
     systemtap: Option<f64>,
 }
 
@@ -116,7 +116,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// Scripts of the case are numbered from `first`: no other case has them.
 fn measure(compiler: &Compiler, case: &'static Case, first: usize, rounds: usize) -> Result<Measured> {
     let cache = |way: &str| compiler.directory.path().join(format!("cache-{way}"));
-    // What every case but the empty cache begins with: the kernel is known.
+    // Every case except the empty cache begins with a known kernel.
     for way in ["fast", "kbuild"] {
         compile(compiler, "probe begin { exit() }", &cache(way), way == "kbuild").with_context(|| case.name)?;
         compile(compiler, &case.script.replace("NUMBER", &(first + 999).to_string()), &cache(way), way == "kbuild")

@@ -40,7 +40,7 @@ pub struct Run {
     pub ms: f64,
     /// On CPUs, of spile and of the programs that it ran.
     pub cpu_ms: f64,
-    /// What spile itself had at most.
+    /// Peak memory of spile itself.
     pub peak_mib: f64,
     /// Its standard output.
     pub stdout: Vec<u8>,
@@ -99,7 +99,7 @@ number of processors the medians are larger than usual; compare the best run and
     )
 }
 
-/// Puts the page where it belongs, unless the options say not to.
+/// Writes the page into docs/, unless an option prevents it.
 pub fn publish(bench: &str, options: &Options, page: &str) -> Result<()> {
     if options.dry {
         return Ok(());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! How long debug information takes to answer: runs of `spile` that list and resolve, from a new cache and from one that
-//! knows the kernel, each against what it may take, and beside one run of SystemTap where that is installed.
+//! Times of queries to debug information: `spile` lists and resolves, with an empty cache and with one that knows the
+//! kernel; each is compared with its limit, and with a run of SystemTap if that is installed.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -19,7 +19,7 @@ struct Case {
     fresh: bool,
     /// Only the time of pass 2 counts.
     pass: bool,
-    /// What it may take.
+    /// Its limit.
     ms: f64,
     peak_mib: f64,
     /// Lines that it prints at the least.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! From an edit to the result of the unit tests: one file of a layer is touched, and `cargo test` of its crate is timed.
+//! Measures the time from an edit to the result of the unit tests: one file of a layer is touched, and `cargo test` of
+//! its crate is timed.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ pub struct Options {
     what: Benchmark,
 }
 
-/// What can be measured.
+/// The benchmarks.
 #[derive(Subcommand)]
 enum Benchmark {
     /// From script to module: docs/bench-build.md

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a hit of a probe costs: guest instructions above the loop without a probe, in a guest whose clock counts them.
+//! The cost of a hit of a probe: guest instructions above the loop without a probe, in a guest whose clock counts them.
 //!
 //! The loop is busybox's dd with one byte a turn: one vfs_read() and one vfs_write() each. What a turn takes is the
 //! difference between a long run and a short one, without the time that the machine was idle, so what happens once
@@ -48,7 +48,7 @@ struct Case {
     /// Hits of the probe in one turn of the loop.
     hits: f64,
     goal: Option<f64>,
-    /// What the module `bare` is to arm; the closest that there is.
+    /// The nearest equivalent for the module `bare` to arm.
     bare: Option<&'static str>,
     /// Measured before in the same way: SystemTap 5.6.
     systemtap: Option<f64>,
@@ -275,7 +275,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         .enumerate()
         .map(|(number, case)| {
             let measured = measured(number, case, &figures, looped);
-            // Where it is not installed, its figures stay.
+            // If it is not installed, its figures stay.
             Measured { bpftrace: measured.bpftrace.or_else(|| cell(&before, case.name, BPFTRACE)), ..measured }
         })
         .collect();
@@ -386,7 +386,7 @@ fn cell(page: &str, case: &str, column: usize) -> Option<f64> {
     cells.split(" | ").nth(column)?.trim_end_matches(" |").parse().ok()
 }
 
-/// What to say of a figure that is worse than the page's.
+/// The message if a figure is worse than the page's.
 fn regression(result: &Measured, page: &str) -> Option<String> {
     let before = cell(page, result.case.name, SPILE)?;
     let now = result.ours?;
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn regressions_are_told() {
+    fn regressions_are_reported() {
         let result = |ours| Measured { case: &CASES[0], ours, bare: None, bpftrace: None };
         let page = page("6.1", 1434.8, &[result(Some(200.0))]);
         assert_eq!(regression(&result(Some(209.0)), &page), None);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! How hits on several CPUs get on beside each other: scripts compiled to C, linked in user space with the runtime
-//! (runtime-c/tests/threads), and hit by 1, 2 and 4 threads on two processors; and what a hit costs other CPUs, counted.
+//! Measures how hits scale on several CPUs: scripts are compiled to C, linked in user space with the runtime
+//! (runtime-c/tests/threads), and hit by 1, 2 and 4 threads on two processors. The cost of a hit for other CPUs is
+//! counted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +28,7 @@ pub struct Options {
 
 const PAGE: &str = "docs/bench-scale.md";
 const THREADS: [u32; 3] = [1, 2, 4];
-/// Of one thread, to find out how many take [`LEAST`].
+/// Hits of one thread, to find out how many take [`LEAST`].
 const FEW: u64 = 200_000;
 /// A measurement takes so long at least, ns: much longer than the kernel lets one thread run before another.
 const LEAST: f64 = 3e8;
@@ -73,10 +74,10 @@ const ROWS: [Row; 6] = [
     },
 ];
 
-/// Of one number of threads.
+/// The speed with one number of threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Speed {
-    /// Of all threads, each second, in millions.
+    /// Millions of hits of all threads per second.
     hits: f64,
     /// Processor time of a hit, ns.
     processor: f64,
@@ -84,7 +85,7 @@ struct Speed {
     processors: f64,
 }
 
-/// For a hundred hits.
+/// Counts for a hundred hits.
 #[derive(Debug, Default, PartialEq)]
 struct Counted {
     locked: u64,
@@ -99,7 +100,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// What two threads do of one thread's work: by the clock.
+    /// The speed of two threads relative to one, by the clock.
     fn ratio(&self) -> f64 {
         self.of(2).hits / self.of(1).hits
     }
@@ -178,7 +179,7 @@ fn measure(root: &Path, directory: &Path, number: usize, row: &'static Row, repe
     Ok(Measured { row, speeds, counted })
 }
 
-/// What skips hits has lost time: a lock is waited for a second, and a machine that is suspended lets that pass.
+/// A run that skips hits has lost time: a lock is waited for a second, which passes if the machine is suspended.
 fn measure_once(program: &Path, arguments: &[String], threads: u32, turns: u64) -> Result<Speed> {
     let mut last = String::new();
     for _ in 0..4 {
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted() {
+    fn counts_are_read() {
         assert_eq!(counted("locked 600 moved 1700 shared 35\n"), Some(Counted { locked: 600, moved: 1700, lines: 35 }));
         assert_eq!(counted(""), None);
     }

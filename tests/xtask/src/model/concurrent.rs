@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! `cargo xtask model --parallel`: random programs whose handlers run on several threads at once, in user space
-//! (runtime-c/tests/threads), thousands of times each. What becomes of the globals must be what some order of the
-//! handlers leaves. Also under ThreadSanitizer, and once without locks, when results must be wrong.
+//! (runtime-c/tests/threads), thousands of times each. The final globals must be those of some order of the handlers.
+//! Also under ThreadSanitizer, and once without locks, when results must be wrong.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ const UNLOCKED_ROUNDS: u64 = 20_000;
 
 type Results = BTreeSet<Vec<Vec<u8>>>;
 
-/// A program with its seed and what may come out.
+/// A program with its seed and its possible results.
 struct Subject {
     seed: u64,
     concurrent: Concurrent,

@@ -41,7 +41,7 @@ pub struct Program {
 /// A global variable.
 #[derive(Clone, Debug)]
 pub struct Global {
-    /// What it holds.
+    /// The kind of its value.
     pub kind: GlobalKind,
     /// Size of an array.
     pub size: Size,
@@ -56,7 +56,7 @@ pub struct Size {
     pub wraps: bool,
 }
 
-/// What a global variable holds.
+/// The kind of a global variable.
 #[derive(Clone, Debug)]
 pub enum GlobalKind {
     Scalar { kind: Type, initial: Option<Value>, given: InitialValue },
@@ -177,7 +177,7 @@ pub struct Foreach {
     pub value: Option<usize>,
     /// The sort mark, if there is one.
     pub sort: Option<Sort>,
-    /// Those keys an element must have.
+    /// Keys that an element must have.
     pub slice: Option<Vec<Option<Expression>>>,
     /// Most iterations.
     pub limit: Option<Expression>,
@@ -243,7 +243,7 @@ pub enum Expression {
     Match(Box<Expression>, Box<Pattern>, bool),
 }
 
-/// What can be assigned to.
+/// A variable that can be assigned.
 #[derive(Clone, Debug)]
 pub enum Variable {
     Local(usize),

@@ -63,7 +63,7 @@ pub struct GuestResult {
     outcome: Outcome,
     /// Number of scripts that have ended.
     pub scripts: usize,
-    /// It stood still in the next one: what qemu and the kernel say.
+    /// The guest stood still in the next script: the reports of qemu and the kernel.
     pub standstill: Option<String>,
 }
 
@@ -137,12 +137,13 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, Pat
     }
 }
 
-/// What records hold is added up in the guest: there are millions.
+/// The contents of records are summed up in the guest, because there are millions.
 fn commands_of(shape: &Shape) -> String {
     let script = &shape.script;
     let name = script.name;
-    // It is no part of a hit; what it does meanwhile is done when it goes on. By its number: the command of -c is called spilerun
-    // too before it begins; it would be stopped with it, and not go on with it because it has another name by then.
+    // The loader is not part of a hit; its work is done when it continues. It is stopped by its process id: the command
+    // of -c is called spilerun too before it starts, would be stopped as well, and would not be continued because it
+    // then has another name.
     let stops = "sleep 0.4; for time in 1 2; do kill -STOP $loader; sleep 0.4; kill -CONT $loader; sleep 0.2; done";
     let stops = if script.loader_stops { format!("({stops}) >/dev/null 2>&1 &\n") } else { String::new() };
     let meanwhile = shape.meanwhile.map(|command| {

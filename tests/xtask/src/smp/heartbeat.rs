@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_last() {
+    fn the_last_line_is_kept() {
         let heartbeat = Heartbeat::new();
         heartbeat.clone().write_all(b"latency 1\nlatency 2\n").expect("it never fails");
         assert_eq!(heartbeat.last(), "latency 2");

@@ -25,10 +25,10 @@ use crate::fixtures::LUSTRE;
 use crate::place::Place;
 
 const STORY: &str = include_str!("story.sh");
-/// What the first boot needs.
+/// Packages that the first boot needs.
 const INCLUDED: &str = "systemd,systemd-sysv,udev,kmod,attr,initramfs-tools";
-/// What the boots of another kernel need beside it: that kernel, and the compiler's tools and the headers, for a service that builds
-/// its module itself.
+/// Packages that the boots of another kernel need: that kernel, and the compiler's tools and the headers, for a service
+/// that builds its module itself.
 const INCLUDED_FOR_OTHER: &str = "dracut-core,linux-image-cloud-amd64,linux-headers-cloud-amd64,gcc,make";
 /// From the point release, and with it the other kernel: the one under test has had security updates since, or is
 /// another line.

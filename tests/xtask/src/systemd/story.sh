@@ -1,4 +1,4 @@
-# Runs in the guest at each boot and checks what has to hold. Prints "ok FACT" or "FAILED FACT", and "end" at the end.
+# Runs in the guest at each boot and checks facts. Prints "ok FACT" or "FAILED FACT", and "end" at the end.
 exec >/dev/ttyS1 2>&1
 . /root/failure.sh
 stage=$(sed 's/.*story=//; s/ .*//' /proc/cmdline)
@@ -117,7 +117,7 @@ first)
 	rm /usr/local/sbin/by-users
 
 	other=$(other_kernel)
-	# Only our hook: others make an initramfs, which takes very long in the guest.
+	# Runs only our hook, because others build an initramfs, which takes very long in the guest.
 	said=$(KERNEL_INSTALL_PLUGINS=/usr/lib/kernel/install.d/95-spile.install kernel-install add "$other" "/boot/vmlinuz-$other" 2>&1)
 	fact 'kernel-install: says what will be missing' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel $other'"
 	fact 'kernel-install: in the journal too' soon sh -c "journalctl -b -t spile | grep -q $other"

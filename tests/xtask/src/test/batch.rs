@@ -19,13 +19,13 @@ use crate::measure;
 
 /// Runs the tests of a guest one after the other; the comment at its beginning describes its output.
 const DRIVER: &str = include_str!("driver.sh");
-/// What the shell tests may use.
+/// Functions for the shell tests.
 const LIBRARY: &str = include_str!("library.sh");
 /// A guest that has not handed over a result for this long after the test's own limit is stuck.
 const STUCK: Duration = Duration::from_secs(90);
 
-/// What came of the tests, with when it came and the processor time that qemu had had by then, in this order; a test is missing
-/// that was not run.
+/// Results of the tests in this order, each with its time and the processor time of qemu until then. Tests that were
+/// not run are missing.
 type Results = Vec<(usize, Observed, Instant, Duration)>;
 
 /// Runs all of `tests` (with their numbers); `done` is told each as soon as it is known.
@@ -139,11 +139,11 @@ fn one_guest(
 /// Variables by which more is asked for than the suite has time for. Tests that know one have its name in their text.
 /// Output, in MB.
 const VOLUME: &str = "SPILE_TEST_MB";
-/// How long a test without an end of its own runs.
+/// Duration of tests that run for a given time.
 const SECONDS: &str = "SPILE_TEST_SECONDS";
 /// How often a test runs for that time: loader/device does as root and as a user.
 const SPANS: u64 = 2;
-/// What the tests that know the variable write without it, in MB.
+/// MB that tests write without the variable.
 const USUAL_VOLUME: u64 = 40;
 
 fn asked(variable: &str) -> Option<u32> {
@@ -208,7 +208,7 @@ fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Tes
     Ok(())
 }
 
-/// What a guest has handed over so far.
+/// The results that a guest has sent so far.
 struct Progress {
     /// Files of tests that are not complete, by their name `NUMBER.PART`.
     parts: BTreeMap<String, String>,

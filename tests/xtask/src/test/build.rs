@@ -20,7 +20,7 @@ use crate::fixtures::{Fixture, LUSTRE, PTLRPC};
 use crate::measure;
 use crate::place::Place;
 
-/// What all compilations share.
+/// Data that all compilations share.
 pub struct BuildContext {
     /// The top of the tree.
     pub root: PathBuf,
@@ -199,7 +199,7 @@ pub fn script_of(test: &Test) -> Script {
     }
 }
 
-/// What the loader accepts as a name, and a reader recognises: the end of the test's name.
+/// A valid module name that is easy to recognise: the end of the test's name.
 fn module_name(test: &Test) -> String {
     let name: String =
         test.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();

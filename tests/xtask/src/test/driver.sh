@@ -23,7 +23,8 @@ running_loaders() {
 	done 2>/dev/null
 }
 
-# accounts FROM TO: users and groups that a test adds. The next one would add them once more.
+# accounts FROM TO: copies the users and groups. Those that a test has added are removed: the next one would add them
+# again.
 accounts() {
 	for file in passwd group; do
 		if [ -f "$1/$file" ]; then cat "$1/$file" >"$2/$file"; else rm -f "$2/$file"; fi
@@ -138,7 +139,8 @@ run_test() {
 	give_parts "$1" $parts status
 	rm -f $results.*
 	cd /root
-	# It takes up the guest's memory. Programs that are probed are where the host has them, which may be in /tmp.
+	# The directory takes up the guest's memory. Probed programs have the same path as on the host, which may be in
+	# /tmp.
 	user=$(readlink /usr/bin/user)
 	set -- "/root/t/$1"
 	for file in /tmp/*; do
@@ -147,7 +149,7 @@ run_test() {
 		*) set -- "$@" "$file" ;;
 		esac
 	done
-	# Approved modules and services remain, and the next test would find them.
+	# Approved modules and services are removed too: the next test would find them.
 	rm -rf "$@" "/lib/modules/$release/spile" /etc/spile
 	! accounts_changed || accounts /run/accounts /etc
 }

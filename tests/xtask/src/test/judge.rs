@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_arming_takes_is_no_fault() {
+    fn slow_arming_is_not_a_fault() {
         let stderr = format!("WARNING: 2900 of 3224 probes {SLOW_KPROBES}: about 15 s for all\n");
         assert!(faults("", Observed { stderr, ..Observed::default() }).is_empty());
         let arming = std::fs::read_to_string(crate::root().join("runtime-c/pace.c")).expect("the file");

@@ -17,7 +17,7 @@ wait_for() {
 	return 1
 }
 
-# soon SECONDS COMMAND...: prints its status, and how long it took if that is not less than SECONDS.
+# soon SECONDS COMMAND...: prints the command's status, and its time if that is not below SECONDS.
 soon() {
 	soon_limit=$1 soon_began=$(cut -d. -f1 /proc/uptime) soon_status=0
 	shift
@@ -113,7 +113,7 @@ gone() {
 	return 1
 }
 
-# approve FILE.ko...: puts modules into $place, where those are that root has approved.
+# approve FILE.ko...: puts modules into $place, the directory of approved modules.
 approve() {
 	place=/lib/modules/$(uname -r)/spile
 	mkdir -p "$place"
@@ -128,7 +128,7 @@ add_users() {
 	done
 }
 
-# make_suid: installs a set-uid spilerun as suid, and lets users write in /tmp.
+# make_suid: installs spilerun set-uid under the name suid, and lets users write in /tmp.
 make_suid() {
 	rm -f /usr/bin/suid
 	cp /usr/bin/spilerun /usr/bin/suid
@@ -150,7 +150,8 @@ as() { user=$1; shift; su "$user" -c "$*"; }
 # status USER COMMAND...: the same, with its output in /tmp/out and /tmp/err; prints its exit status.
 status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 
-# processes UID: set-uid spilerun with this real user: a user's sessions, or (0) what removes their modules.
+# processes UID: set-uid spilerun with this real user: a user's sessions, or with 0 the processes that remove their
+# modules.
 processes() {
 	for process in /proc/[0-9]*; do
 		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
@@ -163,7 +164,7 @@ unloaded() {
 	gone "$1"
 }
 
-# named NAME: numbers of the processes with this name.
+# named NAME: ids of the processes with this name.
 named() {
 	for process in /proc/[0-9]*; do
 		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || echo "${process#/proc/}"

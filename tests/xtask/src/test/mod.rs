@@ -177,7 +177,7 @@ struct Run<'a> {
     keep: bool,
 }
 
-/// What a test that does not suit a place is for.
+/// The place for which a test is, if not this one.
 fn only_for(test: &Test) -> String {
     if test.kind == find::Kind::HostShell { "this machine's own kernel".into() } else { test.header.guest.join(" ") }
 }
@@ -209,10 +209,10 @@ fn run_again(run: &Run, failed: Vec<Test>) -> Result<Vec<String>> {
     Ok(by_chance)
 }
 
-/// What runs beside the tests that are scripts.
+/// Jobs that run beside the tests that are scripts.
 #[derive(Default)]
 struct Jobs<'a> {
-    /// With guests of their own.
+    /// Jobs with guests of their own.
     guests: Vec<Job<'a>>,
     on_host: Vec<Job<'a>>,
     /// Jobs of one thread, which run one after the other while the tests that are alone run in a guest.

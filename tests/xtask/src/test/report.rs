@@ -19,12 +19,12 @@ pub struct Report {
     failed: AtomicUsize,
     /// Everything is written there.
     log: Mutex<File>,
-    /// Only what failed is printed.
+    /// Only failures are printed.
     brief: bool,
 }
 
 impl Report {
-    /// Writes to `log`, which is replaced. `brief`: what passed is only written there.
+    /// Writes to `log`, which is replaced. `brief`: passed tests are only written there.
     pub fn new(log: &Path, brief: bool) -> Result<Report> {
         let file = File::create(log).with_context(|| format!("writing {}", log.display()))?;
         Ok(Report { passed: AtomicUsize::new(0), failed: AtomicUsize::new(0), log: Mutex::new(file), brief })

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_part_of_another_counts_once() {
+    fn a_part_of_another_part_counts_once() {
         let timings = Timings::new();
         timings.add(Part::Guest, "1", Instant::now(), Duration::from_secs(20));
         timings.add(Part::GuestTest, "a/b", Instant::now(), Duration::from_secs(5));

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_run_says_that_it_waits_and_goes_on_after_the_first() {
+    fn a_second_run_reports_that_it_waits_and_runs_after_the_first() {
         let target = tempfile::tempdir().expect("a temporary directory");
         let first = TreeLock::in_tree(target.path(), || panic!("nobody else is there")).expect("the lock");
         let (told, hears) = channel();

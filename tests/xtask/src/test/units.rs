@@ -12,7 +12,7 @@ use super::report::Report;
 use super::timings::{Part, Timings};
 use crate::measure;
 use crate::parallel::Job;
-use crate::programs::cargo;
+use crate::programs::{announce_wait, cargo};
 
 /// Tests that are run by one command, in the directory of their crate.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub fn build(root: &Path, timings: &Timings) -> Result<Vec<Unit>> {
     command.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
     command.current_dir(root).stdin(Stdio::null());
     println!("building the programs and the unit tests");
+    announce_wait(root);
     let built = measure::output(&mut command)?;
     timings.add(Part::Building, "cargo test --workspace --no-run", built.began, built.processor);
     ensure!(built.status.success(), "the programs or their unit tests do not build:\n{}", built.stderr);

@@ -31,7 +31,7 @@ pub struct Options {
     hits: u64,
 }
 
-/// What `cargo xtask test` has the time for.
+/// Number of hits in `cargo xtask test`.
 const USUAL: u64 = 100_000;
 const THREADS: [u64; 3] = [2, 4, 16];
 const SANITIZERS: [Sanitizer; 2] = [Sanitizer::None, Sanitizer::Thread];

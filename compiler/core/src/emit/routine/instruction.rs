@@ -195,7 +195,7 @@ impl Writer<'_> {
         let name = self.text_name(to).to_string();
         self.line(&format!("{name}.length = {call};"));
         self.line(&format!("{name}.text = {};", memory(buffer)));
-        if self.plan.naming.limits.string_bytes > SHORT {
+        if self.plan.info.limits.string_bytes > SHORT {
             self.line(&format!("spile_debit(c, {name}.length / 32);"));
         }
     }

@@ -342,7 +342,7 @@ impl Collector {
             LongKind::Const(_) | LongKind::Saved(_) | LongKind::TookNext => {}
             LongKind::KernelAddress { .. } | LongKind::ModuleAddress { .. } => {}
             LongKind::Register { offset } => {
-                self.summary.registers |= 1u64.checked_shl(offset / 8).unwrap_or(ALL_REGISTERS)
+                self.summary.registers |= 1u64.checked_shl(offset / 8).unwrap_or(ALL_REGISTERS);
             }
             LongKind::EmbeddedC(code) => self.embedded(code),
         }

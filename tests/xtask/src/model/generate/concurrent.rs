@@ -88,7 +88,7 @@ impl Builder {
         for _ in 0..1 + self.generator.random.below(3) {
             let by = self.generator.random.pick([Use::Any, Use::Added, Use::OneKey, Use::OneKey]);
             let kind = if by == Use::Added { Type::Long } else { self.generator.kind() };
-            // What a full array does while others delete is not determined but under one lock.
+            // A full array, from which other threads delete, is only determined under one lock.
             let size = match by {
                 Use::Any if self.generator.random.one_in(2) => {
                     Size { entries: Some(2 + self.generator.random.below(3)), wraps: self.generator.random.one_in(2) }

@@ -5,7 +5,7 @@
 use super::{GeneratedIn, Generator, Scope};
 use crate::model::tree::*;
 
-/// Where mistakes are likely.
+/// Numbers for which mistakes are likely.
 const EDGES: [i64; 18] =
     [0, 1, -1, 2, -2, 3, 7, 10, 31, 63, 64, 65, 255, 0x7fff_ffff, 0xffff_ffff, i64::MAX, i64::MIN, i64::MIN + 1];
 
@@ -225,7 +225,7 @@ impl Generator {
         keys.into_iter().map(|key| if !single && self.random.one_in(3) { None } else { Some(key) }).collect()
     }
 
-    /// What may be assigned to.
+    /// A variable that can be assigned.
     fn writable(&mut self, scope: &mut Scope, kind: Type, depth: usize) -> Option<Variable> {
         let arrays = self.arrays(|index, global| {
             matches!(global.kind, GlobalKind::Array { kind: own, .. } if own == kind) && !scope.frozen.contains(&index)

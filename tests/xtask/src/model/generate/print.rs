@@ -32,7 +32,7 @@ impl Generator {
             .map(|_| {
                 let kind = self.kind();
                 let argument = self.expression(scope, kind, depth);
-                // What nothing else uses has a type by this.
+                // This gives a type to arguments that have no other use.
                 match (&argument, kind) {
                     (Expression::Read(_), Type::Long) => Expression::Unary(Unary::Plus, Box::new(argument)),
                     (Expression::Read(_), Type::Text) => {

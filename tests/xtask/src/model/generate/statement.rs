@@ -52,7 +52,7 @@ impl Generator {
         statements
     }
 
-    /// In loops nothing recursive is called, for that takes long.
+    /// Loops call no recursive function, because that would take long.
     fn repeated(&mut self, scope: &mut Scope, most: usize) -> Vec<Statement> {
         scope.loops += 1;
         let statements = self.inner(scope, most);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What may become of globals when handlers run on several threads: handlers are atomic, so it is what some sequence of
-//! them leaves, in which those of each thread are in their order.
+//! The possible values of globals after handlers have run on several threads: handlers are atomic, so they are the
+//! results of the sequences in which the handlers of each thread are in order.
 
 use std::collections::BTreeSet;
 

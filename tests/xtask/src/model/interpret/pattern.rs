@@ -49,7 +49,7 @@ fn repeated(
     let once_less = Repeat { least: repeat.least.saturating_sub(1), most: repeat.most.map(|most| most - 1) };
     let enough = repeat.least == 0;
     let mut go_on = |end: usize| {
-        // What matches nothing would be repeated forever.
+        // An atom that matches the empty string would be repeated forever.
         (end > at || !enough) && repeated(atom, once_less, rest, text, end, accept)
     };
     match atom {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the specification says of single cases.
+//! Single cases of the specification.
 
 use super::aggregate::{extract, variance};
 use super::*;
@@ -53,7 +53,7 @@ fn aggregates() {
 }
 
 #[test]
-fn charts_have_two_rows_around_what_there_is() {
+fn charts_have_two_empty_rows_at_each_end() {
     let chart = Histogram::Linear { low: 0, high: 30, width: 5 }.chart(&[-3, 7, 99]).ok().expect("a chart");
     let rows: Vec<&str> = chart.lines().map(|line| line.split('|').next().unwrap_or_default().trim()).collect();
     assert_eq!(rows, ["value", "<0", "0", "5", "10", "15", "~", "25", "30", ">30", ""]);

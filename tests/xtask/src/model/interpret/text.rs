@@ -15,7 +15,7 @@ pub fn substr(text: &[u8], start: i64, length: i64) -> Vec<u8> {
     }
 }
 
-/// Where `wanted` begins first.
+/// The first place at which `wanted` begins.
 pub fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     (0..=text.len()).find(|at| text[*at..].starts_with(wanted))
 }

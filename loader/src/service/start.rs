@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Starting a service: its module, which may have to be fetched or built, and the command line of the loader.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use super::conf::{Conf, MissingAction};
+use super::{Service, Step, say};
+use crate::error::{Error, Exit};
+use crate::host::kernel::running_release;
+use crate::host::{accounts, notify, stderr};
+use crate::module::file::File;
+use crate::module::load;
+
+/// The compiler's cache when a service runs it.
+const CACHE: &str = "/var/cache/spile";
+/// Interval of messages to the service manager while the compiler runs.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl Service {
+    pub(super) fn early(&self, release: &str) -> Result<Step, Error> {
+        for name in self.names() {
+            // A broken service must not hide the others.
+            let is_early = match self.conf(&name) {
+                Ok(conf) => conf.early,
+                Err(error) => {
+                    stderr::say(&format!("WARNING: {error}"));
+                    false
+                }
+            };
+            if is_early && self.has_module(&name, release) {
+                say(&self.module_path(release, &name).display().to_string());
+                say(&self.conf_path(&name).display().to_string());
+            }
+        }
+        Ok(Step::Done(Exit::Success))
+    }
+
+    pub(super) fn start_early(&self, name: &str) -> Result<Step, Error> {
+        let conf = self.conf(name)?;
+        let mut arguments: Vec<OsString> = vec!["spilerun".into(), "-L".into(), "--keep".into()];
+        arguments.extend(conf.options.iter().map(OsString::from));
+        arguments.push(self.module_for(name, &conf, &running_release())?.into());
+        arguments.extend(conf.globals.iter().map(OsString::from));
+        Ok(Step::Run(arguments))
+    }
+
+    /// Attaches to the session left by a killed loader or the initramfs, or starts one.
+    pub(super) fn run(&self, name: &str) -> Result<Step, Error> {
+        let conf = self.conf(name)?;
+        let mut arguments: Vec<OsString> = vec!["spilerun".into(), "--keep".into(), "--append".into()];
+        arguments.extend(conf.output_options().into_iter().map(OsString::from));
+        let holder = load::holder(name);
+        if matches!(holder, load::Holder::Service { detached: true }) {
+            arguments.extend(["-A".into(), name.into()]);
+            return Ok(Step::Run(arguments));
+        }
+        let module = self.module_for(name, &conf, &running_release())?;
+        if let load::Holder::Other(owner) = holder {
+            stderr::say(&format!(
+                "WARNING: the name {name} is taken by a session that {} has started: it is ended, and the service's own begins",
+                accounts::user_name(owner.uid)
+            ));
+            load::take_over(name)?;
+        }
+        arguments.extend(conf.options.iter().map(OsString::from));
+        arguments.push(module.into());
+        arguments.extend(conf.globals.iter().map(OsString::from));
+        Ok(Step::Run(arguments))
+    }
+
+    fn module_for(&self, name: &str, conf: &Conf, release: &str) -> Result<PathBuf, Error> {
+        let place = self.module_path(release, name);
+        if self.tree().exists(&place) {
+            return Ok(self.tree().outer(&place));
+        }
+        match conf.missing {
+            MissingAction::Fail => {}
+            MissingAction::Fetch => {
+                let source = fetched_from(conf, name, release);
+                if !source.exists() {
+                    return Err(Error::NoModule {
+                        name: name.to_string(),
+                        release: release.to_string(),
+                        places: vec![place, source],
+                    });
+                }
+                let file = File::find(&source)?;
+                let meta = &file.description.meta;
+                // A module that does not fit would be taken for this kernel's.
+                if meta.kernel_release != release {
+                    let built_for = meta.kernel_release.clone();
+                    return Err(Error::OtherRelease { path: file.path, built_for, running: release.to_string() });
+                }
+                if meta.name != name {
+                    let why = format!("{} is called {}", file.path.display(), meta.name);
+                    return Err(Error::Setting { given: name.to_string(), why });
+                }
+                self.write_new(&place, &file.image)?;
+                return Ok(self.tree().outer(&place));
+            }
+            MissingAction::Rebuild => {
+                let directory = place.parent().unwrap_or(Path::new("/"));
+                self.tree()
+                    .create_dir_all(directory)
+                    .map_err(|error| Error::OpenOutput { path: directory.to_path_buf(), error })?;
+                let mut command = Command::new("spile");
+                command
+                    .args(&conf.build_options)
+                    .args(["-p4", "-m", name, "-r", release])
+                    .arg(&conf.script)
+                    .current_dir(self.tree().outer(directory));
+                // A service has no home directory.
+                if std::env::var_os("SPILE_CACHE_DIR").is_none() {
+                    command.env("SPILE_CACHE_DIR", CACHE);
+                }
+                match built(command) {
+                    Ok(status) if status.success() && self.tree().exists(&place) => {
+                        return Ok(self.tree().outer(&place));
+                    }
+                    // It has printed the reason.
+                    Ok(_) => {}
+                    Err(error) => stderr::say(&format!("WARNING: spile cannot be started to build it: {error}")),
+                }
+            }
+        }
+        Err(Error::NoModule { name: name.to_string(), release: release.to_string(), places: vec![place] })
+    }
+}
+
+/// `MISSING=fetch`
+pub(super) fn fetched_from(conf: &Conf, name: &str, release: &str) -> PathBuf {
+    conf.directory.join(release).join(format!("{name}.ko"))
+}
+
+/// Runs the compiler. The service manager waits as long as it works.
+fn built(mut command: Command) -> io::Result<ExitStatus> {
+    let mut child = command.spawn()?;
+    loop {
+        notify::send(&[&format!("EXTEND_TIMEOUT_USEC={}", PATIENCE.as_micros())]);
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE / 6 {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
