@@ -158,22 +158,19 @@ impl Apt {
         self.step(&format!("installing {}", packages.join(" ")), &arguments)
     }
 
-    /// Prints one progress line: what, then how long it took. The output of apt-get goes to a file, and is printed on
-    /// failure.
+    /// Prints what it does, then how long it took: whole lines, because a build may print others between them. The output
+    /// of apt-get goes to a file, and is printed on failure.
     fn step(&self, what: &str, arguments: &[&str]) -> Result<()> {
-        use std::io::Write;
-        print!("setup: {what} ... ");
-        std::io::stdout().flush()?;
+        println!("setup: {what}");
         let start = Instant::now();
         let mut words = self.command.iter().chain(arguments);
         let program = words.next().context("no program")?;
         let output = Command::new(program).args(words).stdin(Stdio::null()).output().context("running apt-get")?;
         self.keep(&output);
         if output.status.success() {
-            println!("done in {:.0} s", start.elapsed().as_secs_f64());
+            println!("setup: done in {:.0} s", start.elapsed().as_secs_f64());
             return Ok(());
         }
-        println!("failed");
         let said = String::from_utf8_lossy(&output.stderr);
         bail!(
             "{what} failed (is the machine online, and is its Debian suite in /etc/apt/sources.list?):\n{}\nall of it is in {}",

@@ -75,27 +75,29 @@ pub struct Options {
 
 /// Runs tests; the exit code is 0 if all pass.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    run_scripts(options, Place::find(options.kernel.as_deref())?)
+    run_scripts(options, || Place::find(options.kernel.as_deref()))
 }
 
 /// The tests that are scripts, on `place`.
 pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
-    run_scripts(options, place)
+    run_scripts(options, || Ok(place))
 }
 
-fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
+fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) -> Result<ExitCode> {
     let root = crate::root();
     let whole = options.names.is_empty();
     // On a terminal show progress; in a log a thousand lines would hide the one that matters.
     let report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
     let timings = Timings::new();
     let tree_lock = TreeLock::in_tree(&root.join("target"), || println!("{}", tree_lock::WAITING))?;
-    let units = if whole {
-        units::build(&root, &timings)?
-    } else {
-        build_programs(&root)?;
-        Vec::new()
-    };
+    // Packages are downloaded and unpacked while the compiler works.
+    let (units, place) = std::thread::scope(|scope| {
+        let units = scope
+            .spawn(|| if whole { units::build(&root, &timings) } else { build_programs(&root).map(|()| Vec::new()) });
+        let place = find_place();
+        let units = units.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        place.and_then(|place| Ok((units?, place)))
+    })?;
     let (mut tests, others): (Vec<Test>, Vec<Test>) =
         find::find(&root, &options.names)?.into_iter().partition(|test| suits(test, &place));
     ensure!(
