@@ -25,11 +25,11 @@ bool spile_arming_ended(void);
 bool spile_arming_goes_on(void);
 
 /*
- * How fast sites are armed that become kprobes, one after the other (pace.c). `count`
- * of them are registered from now on, in an order in which the first ones are like the
- * others. Under spile_session.lock, as all of these.
+ * How fast sites are armed that become kprobes, one after the other (pace.c). `sites`
+ * of them are registered from now on, with a kprobe at each of `places`, in an order in
+ * which the first ones are like the others. Under spile_session.lock, as all of these.
  */
-void spile_arming_begins(unsigned int count);
+void spile_arming_begins(unsigned int sites, unsigned int places);
 /*
  * One more was tried. The first ones show what all may take: if that is long, a WARN
  * record says so. `enabling` measures what enabling one takes, in ns.

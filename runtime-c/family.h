@@ -58,6 +58,11 @@ struct spile_family {
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
 	/*
+	 * Arms a site at the place of `before`, of the same family, which was armed just
+	 * before, without work for the kernel; false: arm() is called. Or NULL.
+	 */
+	bool (*arm_beside)(struct spile_site *before, struct spile_site *site);
+	/*
 	 * Of a family with arm_cheaply(): measures the kernel's time in commit() for a
 	 * site that was left to arm(), in ns.
 	 */

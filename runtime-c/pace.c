@@ -6,6 +6,10 @@
  * kprobe_table): the more there are, the longer the next one takes. Enabling them comes
  * after that.
  *
+ * In a large module A is by far the most: a loop of register_kprobe() alone takes 45 to 66
+ * million instructions for a kprobe at an inlined copy in xfs, 286 million at most (6.1,
+ * averages of 100, which do not grow over the first 400); unregistering takes 0.6 million.
+ *
  * So the cost of the k-th is taken as A + B * k. B is seen when an eighth of them is
  * registered; before, it is a share of A.
  */
@@ -30,7 +34,8 @@ enum {
 };
 
 static struct {
-	unsigned int count;		/* of those to be registered */
+	unsigned int sites;		/* to be registered */
+	unsigned int count;		/* and their places: kprobes */
 	unsigned int done;
 	u64 began;			/* ns */
 	u64 last;			/* ns: when `done` of them were */
@@ -89,11 +94,12 @@ static u64 time_left(unsigned int done, u64 elapsed)
 	return registering + enabling * pace.count;
 }
 
-void spile_arming_begins(unsigned int count)
+void spile_arming_begins(unsigned int sites, unsigned int places)
 {
 	memset(&pace, 0, sizeof(pace));
 	pace.began = ktime_get_mono_fast_ns();
-	WRITE_ONCE(pace.count, count);
+	pace.sites = sites;
+	WRITE_ONCE(pace.count, places);
 }
 
 static void announce_pace(u64 elapsed)
@@ -105,8 +111,8 @@ static void announce_pace(u64 elapsed)
 		return;
 	spile_session_emit(
 		SPILE_RECORD_WARN,
-		"%u of %u probes are not served by ftrace and become kprobes one by one: the kernel takes %llu us for each, about %llu s for all; interrupt (^C) to end it",
-		pace.count, spile_script.probe_count,
+		"%u of %u probes are not served by ftrace and become kprobes one by one, at %u addresses: the kernel takes %llu us for each, about %llu s for all; interrupt (^C) to end it",
+		pace.sites, spile_script.probe_count, pace.count,
 		div_u64(div_u64(all, max(pace.count, pace.done)), NSEC_PER_USEC), seconds);
 }
 

@@ -102,16 +102,21 @@ static void arm_cheap_ones(int target, unsigned int *left)
 	}
 }
 
+static unsigned long location(const struct spile_site *site)
+{
+	return site->place ?: site->probe->address;
+}
+
 /* Sites in the same place have the same. */
 static u32 mixed_order(const struct spile_site *site)
 {
-	return hash_long(site->place ?: site->probe->address, 32);
+	return hash_long(location(site), 32);
 }
 
 /*
- * Places that become kprobes are mixed, so that the first ones take as long as the
- * others (pace.c): neighbours are in the same function. Handlers in one place keep
- * their order. Other sites come first.
+ * Places that become kprobes are mixed, those of all targets together, so that the first
+ * ones take as long as the others (pace.c): neighbours are in the same function. Sites in
+ * one place follow each other, in the order of the script. Other sites come first.
  */
 static int compare_mixed(const void *a, const void *b)
 {
@@ -124,25 +129,65 @@ static int compare_mixed(const void *a, const void *b)
 		return first ? 1 : -1;
 	if (first && mixed_order(one) != mixed_order(two))
 		return mixed_order(one) < mixed_order(two) ? -1 : 1;
+	/* Of places with the same hash. */
+	if (first && location(one) != location(two))
+		return location(one) < location(two) ? -1 : 1;
 	return one->index < two->index ? -1 : one->index > two->index;
 }
 
-/* The sites that arm_cheap_ones() has left. */
-static void arm_others(int target, unsigned int *left)
+/* Adds the sites that arm_cheap_ones() has left to the batch. */
+static void gather_others(int target, unsigned int *count)
 {
-	unsigned int count = 0, i;
-	int error;
+	unsigned int i;
 
 	for (i = 0; i < spile_script.probe_count; i++)
 		if (is_unarmed(&spile_sites[i], target))
-			batch[count++] = &spile_sites[i];
-	if (*left >= MIXED_SITES)
+			batch[(*count)++] = &spile_sites[i];
+}
+
+/* Of two of the batch. False where only the kernel can tell. */
+static bool are_in_one_place(const struct spile_site *one, const struct spile_site *two)
+{
+	if (one->family != two->family || one->probe->target != two->probe->target)
+		return false;
+	if (one->place || two->place)
+		return one->place == two->place;
+	return !one->symbol && !two->symbol && one->probe->address == two->probe->address;
+}
+
+/* Of `count` sites, those with work for the kernel: sites in one place follow each other. */
+static unsigned int count_places(unsigned int count)
+{
+	unsigned int places = 0, i;
+
+	for (i = 0; i < count; i++)
+		if (batch[i]->family->measure_enabling &&
+		    (!i || !batch[i]->family->arm_beside ||
+		     !are_in_one_place(batch[i - 1], batch[i])))
+			places++;
+	return places;
+}
+
+/* `left`: how many arm_cheap_ones() has left. */
+static void arm_others(unsigned int count, unsigned int left)
+{
+	bool mixed = left >= MIXED_SITES;
+	unsigned int i;
+	int error;
+
+	if (mixed)
 		sort(batch, count, sizeof(*batch), compare_mixed, NULL);
+	spile_arming_begins(left, mixed ? count_places(count) : left);
 	for (i = 0; i < count; i++) {
-		struct spile_site *site = batch[i];
+		struct spile_site *site = batch[i], *before = i ? batch[i - 1] : NULL;
 
 		if (!spile_arming_goes_on())
 			break;
+		if (mixed && before && before->armed && site->family->arm_beside &&
+		    are_in_one_place(before, site) && site->family->arm_beside(before, site)) {
+			is_armed(site);
+			continue;
+		}
 		error = spile_modules_is_script(site) ? -EPERM : site->family->arm(site);
 		if (error)
 			report_failure(site, error);
@@ -168,16 +213,16 @@ static int next_target(int target)
 	return -1;
 }
 
-static void arm_each(int only, void (*arm)(int target, unsigned int *left), unsigned int *left)
+static void arm_each(int only, void (*arm)(int target, unsigned int *count), unsigned int *count)
 {
 	int target = SPILE_ALL_TARGETS;
 
 	if (only != SPILE_ALL_TARGETS) {
-		arm(only, left);
+		arm(only, count);
 		return;
 	}
 	while ((target = next_target(target)) != SPILE_ALL_TARGETS)
-		arm(target, left);
+		arm(target, count);
 }
 
 /*
@@ -186,7 +231,7 @@ static void arm_each(int only, void (*arm)(int target, unsigned int *left), unsi
  */
 void spile_sites_arm(int target)
 {
-	unsigned int left = 0;
+	unsigned int left = 0, count = 0;
 
 	WRITE_ONCE(spile_session.arming, true);
 	if (target == SPILE_ALL_TARGETS) {
@@ -199,8 +244,8 @@ void spile_sites_arm(int target)
 		spile_programs_open();
 	}
 	arm_each(target, arm_cheap_ones, &left);
-	spile_arming_begins(left);
-	arm_each(target, arm_others, &left);
+	arm_each(target, gather_others, &count);
+	arm_others(count, left);
 	spile_families_commit();
 	spile_arming_is_over();
 	WRITE_ONCE(spile_session.arming, false);

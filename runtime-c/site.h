@@ -50,6 +50,9 @@ struct spile_site {
 	/* armed, and turned off because its condition does not hold (condition.c) */
 	bool off;
 	struct spile_site *same;	/* entry.c: the next at the same function */
+	/* kprobe.c, of several sites that one kprobe serves: the site with that kprobe */
+	struct spile_site *served_by;
+	struct spile_site *beside;	/* and the next of them, in the order of the script */
 	/* of a return that shares a kretprobe with others, else 0 */
 	struct spile_return_pool *pool;
 	atomic_long_t unhooked;		/* calls for which the pool had no instance left */

@@ -9,8 +9,9 @@
 # stdout: ^exported 1$
 # stdout: ^no such module 1 at once$
 # stdout: ^no such file 1$
-# stdout: ^hints: built 1, kernel's package 0, separate file 1$
-# stdout: ^hints: dkms 1$
+# stdout: ^directory 1$
+# stdout: ^hints: built 1, kernel's package 0, separate file 1, looked at 1, dkms 0$
+# stdout: ^hints: dkms 1, built 0, separate file 1$
 # stdout: ^separate file found 1$
 
 for file in $MODULES; do case $file in */ptlrpc.ko) module=$file ;; esac; done
@@ -33,14 +34,19 @@ status=0
 "$SPILE" -r "$RELEASE" -d ./none.ko -l "$point" 2>err || status=$?
 grep -q 'none.ko: there is no such file' err && echo "no such file $status"
 
-mkdir own own/dkms
-objcopy --strip-debug --remove-section .BTF --remove-section .gnu_debuglink "$module" own/ptlrpc.ko
-cp own/ptlrpc.ko own/dkms/
-"$SPILE" -r "$RELEASE" -d own/ptlrpc.ko -l "$point" 2>err || true
+status=0
+"$SPILE" -r "$RELEASE" -d . -l "$point" 2>err || status=$?
+grep -q 'd \.: a directory; -d takes the file of a module' err && echo "directory $status"
+
+mkdir -p own/extra own/updates/dkms
+own=own/extra/ptlrpc.ko
+objcopy --strip-debug --remove-section .BTF --remove-section .gnu_debuglink "$module" $own
+cp $own own/updates/dkms/
+"$SPILE" -r "$RELEASE" -d $own -l "$point" 2>err || true
 count() { tr '\n' ' ' <err | grep -c "$1" || true; }
-echo "hints: built $(count KCFLAGS=-g), kernel's package $(count 'apt-get install'), separate file $(count '\.build-id/')"
-"$SPILE" -r "$RELEASE" -d own/dkms/ptlrpc.ko -l "$point" 2>err || true
-echo "hints: dkms $(count STRIP=no)"
-objcopy --only-keep-debug "$module" own/ptlrpc.ko.debug
-"$SPILE" -r "$RELEASE" -d own/ptlrpc.ko -l "$point" >out
+echo "hints: built $(count KCFLAGS=-g), kernel's package $(count 'apt-get install'), separate file $(count '\.build-id/'), looked at $(count "looked at .*$own.debug"), dkms $(count STRIP=no)"
+"$SPILE" -r "$RELEASE" -d own/updates/dkms/ptlrpc.ko -l "$point" 2>err || true
+echo "hints: dkms $(count STRIP=no), built $(count 'not built with the kernel'), separate file $(count '\.build-id/')"
+objcopy --only-keep-debug "$module" $own.debug
+"$SPILE" -r "$RELEASE" -d $own -l "$point" >out
 echo "separate file found $(grep -c ldlm_resource_dump out)"

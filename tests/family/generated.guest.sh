@@ -1,6 +1,6 @@
 # Shows: the generated modules load with their dependencies, and each of their functions is called once; the second build of a
 # module has another build-id. Entry and return of a function share one registration with
-# ftrace, and have no kprobe of their own.
+# ftrace, and have no kprobe of their own. Many probes at one address share a kprobe and run in the order of the script.
 # family: yes
 # script: both both.stp
 # modules: fam19
@@ -8,7 +8,9 @@
 # stdout: ^calls: 0 800$
 # stdout: ^another build$
 # stdout: ^served once: 800, kretprobes: few$
+# stdout: ^kprobes at copies: 400$
 # stdout: ^both: 800 800$
+# stdout: ^copies: 400 400 400$
 
 note() { od -An -tx1 /sys/module/fam19/notes/.note.gnu.build-id; }
 run=/sys/module/fam19/parameters/run
@@ -25,9 +27,11 @@ insmod /root/variant/fam19.ko
 start_armed both began
 once=$(grep -c '^fam00_f[0-9]* \[fam00\] (1)' /sys/kernel/debug/tracing/enabled_functions || true)
 # Returns share kretprobes (return_pool.c), which hold the frames of calls in flight.
-kretprobes=$(grep -c fam00_f /sys/kernel/debug/kprobes/list || true)
+copies=$(grep -c ' k *fam00_f[0-9]*+0x' /sys/kernel/debug/kprobes/list || true)
+kretprobes=$(grep fam00_f /sys/kernel/debug/kprobes/list | grep -vc ' k *fam00_f[0-9]*+0x' || true)
 [ $kretprobes -gt 40 ] || kretprobes=few
 echo "served once: $once, kretprobes: $kretprobes"
+echo "kprobes at copies: $copies"
 echo 1 >/sys/module/fam00/parameters/run
 stop INT
 cat both.out

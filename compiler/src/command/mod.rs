@@ -243,8 +243,12 @@ fn limit_resources(session: &Session) -> Result<(), Failed> {
 
 /// Checks the directories from the environment, and the files of `-d`, before any pass.
 fn check_places(session: &Session) -> Result<(), Failed> {
-    if let Some(missing) = session.options.kernel.files().iter().find(|file| !file.is_file()) {
-        return Err(session.reporter.usage(&format!("-d {}: there is no such file", missing.display())));
+    if let Some(file) = session.options.kernel.files().iter().find(|file| !file.is_file()) {
+        let why = match file.is_dir() {
+            true => "a directory; -d takes the file of a module, and may be repeated",
+            false => "there is no such file",
+        };
+        return Err(session.reporter.usage(&format!("-d {}: {why}", file.display())));
     }
     let temporary = places::temporary(&session.options).map_err(|error| session.reporter.error(error))?;
     for warning in temporary.warning.into_iter().chain(places::runtime_warning(&session.options)) {
