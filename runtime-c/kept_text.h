@@ -2,7 +2,7 @@
 /*
  * Texts of array elements that are too long for the element: stacks. Each text is stored
  * once, whichever elements have it, and stays to the end of the session, so that it can be
- * read without a lock. All memory is made at load. As map.c: any context, does not wait.
+ * read without a lock. All memory is made by SPILE_SETUP. As map.c: any context, does not wait.
  */
 #ifndef SPILE_KEPT_TEXT_H
 #define SPILE_KEPT_TEXT_H

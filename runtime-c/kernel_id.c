@@ -3,6 +3,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -26,7 +27,7 @@ static int check_build_id(const struct spile_target *target)
 	    !memcmp(found, target->build_id, target->build_id_bytes))
 		return 0;
 	pr_err("%s: refused: compiled for the build %s of the kernel, this is another (%s there)\n",
-	       spile_script.name,
+	       THIS_MODULE->name,
 	       spile_build_id_text(expected_text, target->build_id, target->build_id_bytes),
 	       spile_build_id_text(found_text, found, target->build_id_bytes));
 	return -EKEYREJECTED;
@@ -39,18 +40,18 @@ int spile_kernel_id_check(void)
 
 	if (spile_script.abi != SPILE_ABI_VERSION) {
 		pr_err("%s: refused: script and runtime were built for different versions of spile (%u, %u)\n",
-		       spile_script.name, spile_script.abi, SPILE_ABI_VERSION);
+		       THIS_MODULE->name, spile_script.abi, SPILE_ABI_VERSION);
 		return -ENOEXEC;
 	}
 	if (strcmp(release, spile_script.kernel_release)) {
 		pr_err("%s: refused: compiled for kernel %s, this is %s\n",
-		       spile_script.name, spile_script.kernel_release, release);
+		       THIS_MODULE->name, spile_script.kernel_release, release);
 		return -ENOEXEC;
 	}
 	/* Kernels are moved by whole pages, at least. */
 	if (spile_script.anchor_address && !PAGE_ALIGNED(spile_attach_slide())) {
 		pr_err("%s: refused: register_kprobe is not where it was in the kernel compiled for\n",
-		       spile_script.name);
+		       THIS_MODULE->name);
 		return -EKEYREJECTED;
 	}
 	if (spile_script.anchor_address)

@@ -24,7 +24,6 @@
 #include "owner.h"
 #include "raise.h"
 #include "ring.h"
-#include "scalar.h"
 #include "session.h"
 #include "site.h"
 #include "stack_left.h"
@@ -80,9 +79,9 @@ static const struct {
 	{ .init = spile_context_init, .exit = spile_context_exit },
 	{ .init = spile_user_files_init, .exit = spile_user_files_exit },
 	{ .prepare = spile_stack_init, .exit = spile_stack_exit },
-	{ .init = spile_maps_init, .exit = spile_maps_exit },
-	{ .prepare = spile_scalars_init },
-	{ .init = spile_lock_init, .exit = spile_lock_exit },
+	/* Made by SPILE_SETUP. */
+	{ .exit = spile_maps_exit },
+	{ .exit = spile_lock_exit },
 	{ .prepare = spile_ring_init, .exit = spile_ring_exit_all },
 	{ .prepare = spile_raise_init, .exit = spile_raise_exit },
 	{ .prepare = spile_conditions_init, .exit = spile_conditions_exit },

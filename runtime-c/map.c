@@ -4,7 +4,7 @@
  *
  * Any context, NMI included; does not allocate or sleep. A hash chain has one element
  * on average, and keys cannot be chosen to collide, because the hash is seeded with
- * random numbers at load.
+ * random numbers at each start.
  */
 #include "counts.h"
 #include "map.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Arrays and aggregates: one table for each spile_map of the script. All memory
- * is made at load (map_init.c); map.c finds, makes and deletes elements, stats.c
+ * is made by SPILE_SETUP (map_init.c); map.c finds, makes and deletes elements, stats.c
  * feeds and reads aggregates, counts.c counts, iterate.c walks and sorts, kept_text.c has
  * long texts. These five compile in user space too, where tests/maps.c has its own contexts
  * and memory.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory of arrays and aggregates: all of it is made when the module is loaded.
+ * Memory of arrays and aggregates: all of it is made by SPILE_SETUP, so for the account of
+ * the cgroup of the process that reads the session.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -61,7 +62,7 @@ static int make_table(struct spile_table *table)
 		table->seeds[i] |= 1;
 	if (!table->map->keys)
 		return 0;
-	memory = __vmalloc(table_bytes(table), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	memory = spile_session_memory(table_bytes(table));
 	if (!memory)
 		return -ENOMEM;
 	if (table->stripes_bytes)
@@ -79,8 +80,7 @@ static int make_kept(void)
 
 	if (!spile_script.kept_bytes)
 		return 0;
-	memory = __vmalloc(spile_kept_bytes(spile_script.kept_bytes),
-			   GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	memory = spile_session_memory(spile_kept_bytes(spile_script.kept_bytes));
 	if (!memory)
 		return -ENOMEM;
 	get_random_bytes(spile_kept.seeds, sizeof(spile_kept.seeds));
@@ -99,7 +99,8 @@ static int make_areas(size_t local)
 		return -ENOMEM;
 	spile_map_area_count = nr_cpu_ids;
 	for_each_possible_cpu(i) {
-		char *area = vzalloc_node(local, cpu_to_node(i));
+		/* Whole pages: what kmalloc() finds for other sizes may not be aligned. */
+		char *area = kvmalloc_node(PAGE_ALIGN(local), SPILE_SESSION_MEMORY, cpu_to_node(i));
 
 		if (!area)
 			return -ENOMEM;
@@ -150,7 +151,7 @@ void spile_maps_exit(void)
 	unsigned int i;
 
 	for (i = 0; i < spile_map_area_count; i++)
-		vfree(spile_map_areas[i]);
+		kvfree(spile_map_areas[i]);
 	spile_map_area_count = 0;
 	kfree(spile_map_areas);
 	spile_map_areas = NULL;

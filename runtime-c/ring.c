@@ -349,16 +349,6 @@ static u32 affordable_size(u32 wanted)
 }
 
 /*
- * On the account of the loader's cgroup. What that, or the machine, does not have
- * is refused: no process is ended for it.
- */
-static char *ring_memory(unsigned long bytes)
-{
-	return __vmalloc(bytes,
-			 GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
-}
-
-/*
  * No ring is visible before all are allocated: a concurrent reader must not see one
  * that is freed again.
  */
@@ -376,7 +366,7 @@ int spile_ring_setup(u32 wanted)
 	if (!rings)
 		return -ENOMEM;
 	for_each_possible_cpu(i) {
-		rings[i] = ring_memory(SPILE_RING_HEADER_BYTES + (unsigned long)bytes);
+		rings[i] = spile_session_memory(SPILE_RING_HEADER_BYTES + (unsigned long)bytes);
 		if (!rings[i])
 			goto err;
 	}

@@ -6,7 +6,7 @@
 #ifndef SPILE_SCALAR_H
 #define SPILE_SCALAR_H
 
-/* Tells the script's code where they are. At load, after spile_maps_init(). */
+/* Tells the script's code where they are. By SPILE_SETUP, after spile_maps_init(). */
 void spile_scalars_init(void);
 
 #endif

@@ -419,7 +419,7 @@ struct spile_program {
 
 /*
  * Globals that are arrays or aggregates. An aggregate that is not an array is a map without
- * keys. Elements are made at load time; nothing is allocated later.
+ * keys. Elements are made by SPILE_SETUP; nothing is allocated later.
  */
 enum spile_value_kind {
 	SPILE_VALUE_LONG, SPILE_VALUE_STRING,

@@ -5,6 +5,7 @@
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
@@ -13,9 +14,12 @@
 #include "budget.h"
 #include "context.h"
 #include "guard.h"
+#include "lock.h"
+#include "map_init.h"
 #include "module_notifier.h"
 #include "owner.h"
 #include "ring.h"
+#include "scalar.h"
 #include "session.h"
 #include "setting.h"
 #include "site.h"
@@ -65,11 +69,11 @@ bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
 		return true;
 	if (all > spile_owner_left()) {
 		pr_err("%s: refused: its %s need %zu KiB, which is more than its user may still take (%llu KiB)\n",
-		       spile_script.name, what, all >> 10, spile_owner_left() >> 10);
+		       THIS_MODULE->name, what, all >> 10, spile_owner_left() >> 10);
 		return false;
 	}
 	pr_err("%s: refused: its %s need %zu KiB, and %zu KiB for each of %u CPUs; %lu KiB are free\n",
-	       spile_script.name, what, shared >> 10, for_each_cpu >> 10, num_possible_cpus(),
+	       THIS_MODULE->name, what, shared >> 10, for_each_cpu >> 10, num_possible_cpus(),
 	       available << (PAGE_SHIFT - 10));
 	return false;
 }
@@ -89,6 +93,29 @@ void spile_session_removed(void)
 	spile_context_release(cpu);
 }
 
+/*
+ * Here and not at load: the process that loads the module is the root part of a set-uid
+ * loader, which is in no cgroup of its caller.
+ */
+static int make_memory(u32 ring_bytes)
+{
+	u64 before = spile_session.memory_bytes;
+	int error = spile_maps_init();
+
+	if (!error) {
+		spile_scalars_init();
+		error = spile_lock_init();
+	}
+	if (!error)
+		error = spile_ring_setup(ring_bytes);
+	if (error) {
+		spile_lock_exit();
+		spile_maps_exit();
+		spile_session.memory_bytes = before;
+	}
+	return error;
+}
+
 int spile_session_setup(const struct spile_setup *setup)
 {
 	int error = -EBUSY;
@@ -97,7 +124,7 @@ int spile_session_setup(const struct spile_setup *setup)
 		return -EINVAL;
 	mutex_lock(&spile_session.lock);
 	if (spile_session_state == SPILE_STATE_LOADED) {
-		error = spile_ring_setup(setup->ring_bytes);
+		error = make_memory(setup->ring_bytes);
 		if (!error) {
 			spile_untimed =
 				setup->flags & SPILE_SETUP_TIMED ? 0 : SPILE_OVERLOAD_SAMPLE - 1;

@@ -7,8 +7,10 @@
 
 #include <linux/atomic.h>
 #include <linux/compiler.h>
+#include <linux/gfp.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
+#include <linux/vmalloc.h>
 
 #include "script.h"
 #include "abi/abi.h"
@@ -77,6 +79,19 @@ bool __must_check spile_session_affords(const char *what, size_t shared, size_t 
 static inline void spile_session_charge(size_t bytes)
 {
 	spile_session.memory_bytes += bytes;
+}
+
+/*
+ * For memory of a size that the script or the user chooses: on the account of the calling
+ * process' cgroup. What that, or the machine, does not have is refused; no process is
+ * ended for it.
+ */
+#define SPILE_SESSION_MEMORY \
+	(GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+static inline char *spile_session_memory(unsigned long bytes)
+{
+	return __vmalloc(bytes, SPILE_SESSION_MEMORY);
 }
 
 #endif

@@ -30,7 +30,7 @@
 
 enum spile_state {
 	SPILE_STATE_LOADED = 0,		/* nothing armed, no ring yet */
-	SPILE_STATE_READY = 1,		/* rings made (SPILE_SETUP) */
+	SPILE_STATE_READY = 1,		/* arrays and rings made (SPILE_SETUP) */
 	SPILE_STATE_STARTING = 2,	/* begin probes run */
 	SPILE_STATE_RUNNING = 3,	/* probes armed */
 	/*

@@ -28,7 +28,7 @@ list "$all" >second &
 two=$!
 wait $one
 wait $two
-[ "$(wc -l <first)" -gt 60000 ]
+[ "$(wc -l <first)" -gt 60000 ] || { echo "only $(wc -l <first) lines"; exit 1; }
 right "two at once" first second
 list "$all" >third
 right kept first third

@@ -1,8 +1,11 @@
 # Shows: no file name from the caller of a set-uid spilerun opens one of its descriptors. The processes with root's rights keep
 # nothing of the caller's (directory, files, limits, priority, cgroup, groups), cannot be signalled by the caller, and work if the
-# caller's cgroup is frozen; the caller cannot debug the session; a file that is open for writing is not approved.
+# caller's cgroup is frozen; the caller cannot debug the session; the session's arrays and buffers are charged to the caller's cgroup,
+# whose limit holds; a file that is open for writing is not approved.
 # script: ticks ticks.stp
 # script: shell shell.stp
+# script: large large_array.stp
+# programs: /usr/bin/ionice
 # limit: 200
 # stdout: ^descriptors: all refused, and all modules gone$
 # stdout: ^rotated into one: gone$
@@ -11,11 +14,13 @@
 # stdout: ^limited files: 0 0, with no way out an error: [0-9]$
 # stdout: ^commands inherit: 0 1 2 3$
 # stdout: ^system.. inherits: 0 1 2 3$
-# stdout: ^spile-root: uid 0 0 0 0, groups none, in /, files 6, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077, timer slack 50000$
-# stdout: ^spile-guard: uid 0 0 0 0, groups none, in /, files 5, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077, timer slack 50000$
+# stdout: ^spile-root: uid 0 0 0 0, groups none, in /, files 6, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077, timer slack 50000, disk none
+# stdout: ^spile-guard: uid 0 0 0 0, groups none, in /, files 5, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077, timer slack 50000, disk none
 # stdout: ^signals to it: 1 1$
 # stdout: ^session: its files 1, debugger: .*Operation not permitted
 # stdout: ^frozen: its module is removed$
+# stdout: ^charged to the caller's cgroup: most of [5-9][0-9] MB$
+# stdout: ^limit of the cgroup: 4 ERROR: the session takes more memory than there is, .*, killed: 0$
 # stdout: ^written: 3 .*open for writing
 # stdout: ^written no more: 0$
 
@@ -76,7 +81,7 @@ cat >started <<'END'
 echo 0 >/sys/fs/cgroup/theirs/cgroup.procs
 echo 900 >/proc/self/oom_score_adj
 renice -n 15 -p $$
-exec caller late su usr -c 'umask 0; ulimit -f 4000; ulimit -v 4000000; exec 9<said 8>>other; exec suid ticks -o mine'
+exec ionice -c 3 caller late su usr -c 'umask 0; ulimit -f 4000; ulimit -v 4000000; exec 9<said 8>>other; exec suid ticks -o mine'
 END
 sh started >/dev/null 2>said &
 wait_for mine tick || { cat said; exit 1; }
@@ -88,7 +93,7 @@ for name in spile-root spile-guard; do
 	at=/proc/$remover
 groups=$(field Groups)
 [ "$(cat "$at/cgroup")" = 0::/ ]
-echo "$name: uid $(field Uid), groups ${groups:-none}, in $(readlink "$at/cwd"), files $(ls "$at/fd" | wc -l), nice $(cut -d' ' -f19 "$at/stat"), file size $(limit 'file size'), address space $(limit 'address space'), oom $(cat "$at/oom_score_adj"), mask $(field Umask), timer slack $(cat "$at/timerslack_ns")"
+echo "$name: uid $(field Uid), groups ${groups:-none}, in $(readlink "$at/cwd"), files $(ls "$at/fd" | wc -l), nice $(cut -d' ' -f19 "$at/stat"), file size $(limit 'file size'), address space $(limit 'address space'), oom $(cat "$at/oom_score_adj"), mask $(field Umask), timer slack $(cat "$at/timerslack_ns"), disk $(ionice -p "$remover")"
 done
 echo "signals to it: $(status usr kill -s STOP "$remover") $(status usr kill -s KILL "$remover")"
 files=$(status usr ls "/proc/$session/fd")
@@ -98,6 +103,27 @@ kill -s KILL "$session"
 unloaded ticks
 echo frozen: its module is removed
 echo 0 >/sys/fs/cgroup/theirs/cgroup.freeze
+
+# The module is loaded by a process that is not in this cgroup.
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+charged=/sys/fs/cgroup/charged
+mkdir $charged
+(echo 0 >$charged/cgroup.procs; exec su usr -c 'exec suid large -o ready') >/dev/null 2>err &
+wait_for ready ready || { cat err; exit 1; }
+[ "$(cat "/proc/$(named spile-root)/cgroup")" = 0::/ ]
+takes=$(spilerun status large | sed -n 's/.*skipped, \([0-9]*\) KB$/\1/p')
+is=$(($(cat $charged/memory.current) >> 10))
+# The rest is what handlers have for themselves: it is made when the module is loaded.
+[ "$is" -ge $((takes / 4 * 3)) ] && echo "charged to the caller's cgroup: most of $((takes >> 10)) MB" || echo "charged: $is of $takes KB"
+kill -s INT "$(processes 5001)"
+unloaded large
+dmesg -c >/dev/null
+echo 24M >$charged/memory.max
+s=0
+(echo 0 >$charged/cgroup.procs; exec su usr -c 'exec suid large -o ready') >/dev/null 2>err || s=$?
+echo "limit of the cgroup: $s $(cat err), killed: $(dmesg | grep -c 'Killed process')"
+unloaded large
+for tenth in $(seq 100); do ! rmdir $charged 2>/dev/null || break; sleep 0.1; done
 umount /sys/fs/cgroup
 
 cp "$here/ticks.ko" held.ko

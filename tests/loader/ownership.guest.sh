@@ -21,6 +21,9 @@ add_users usr:5001 sys:5002 two:5003 no:5004
 make_suid
 mkdir -p /tmp/open && chmod 777 /tmp/open
 cd /tmp/open
+# In a slow guest a session that was left would end because its user is gone.
+su usr -c 'exec sleep 1000' &
+present=$!
 
 started=$(status usr "suid -L asks 'who=\$(id -u >/tmp/open/pwned)'")
 as usr 'suid -A asks -T 1' >/dev/null 2>/tmp/err
@@ -76,6 +79,8 @@ echo "calls by another user: $(su two -c ioctls)"
 exec 9<&-
 spilerun -d asks
 gone asks
+
+kill $present
 
 mkdir -p /caps && mount -t tmpfs none /caps
 cp /usr/bin/spilerun /caps/capable && chmod 755 /caps/capable

@@ -20,6 +20,8 @@ const MOST_FILES: libc::rlim_t = 1024;
 
 /// The kernel's initial timer slack in nanoseconds (prctl(2)). The "default", which 0 would select, is inherited.
 const TIMER_SLACK: u64 = 50_000;
+/// Of ioprio_set(2), which the C library does not have.
+const IOPRIO_WHO_PROCESS: usize = 1;
 
 /// Must be called with root's rights, in a process with one thread. Closes all files but `kept`, and opens /dev/null in
 /// place of the standard streams. Parts that the host does not have (cgroups, the OOM killer) are skipped.
@@ -104,6 +106,11 @@ fn lift_priorities() {
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) };
     // SAFETY: the arguments are numbers.
     let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) };
+    // With the caller's it could wait for the disk as long as others use it, and for memory of a node that is full: the default of both.
+    // SAFETY: the arguments are numbers.
+    let _ = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0usize, 0usize) };
+    // SAFETY: as above; no nodes are given.
+    let _ = unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_DEFAULT, 0usize, 0usize) };
     // SAFETY: a set of CPUs is plain bits; all zeros is the empty set.
     let mut cpus: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     for cpu in 0..libc::CPU_SETSIZE as usize {

@@ -296,6 +296,7 @@ static inline void spile_hrtimer_setup(struct hrtimer *timer,
 
 #define PAGE_SHIFT 12
 #define PAGE_SIZE 4096
+#define PAGE_ALIGN(bytes) ALIGN(bytes, (size_t)PAGE_SIZE)
 #define GFP_KERNEL 0
 #define GFP_KERNEL_ACCOUNT 0
 #define __GFP_ZERO 0
@@ -318,6 +319,7 @@ static inline void *shim_memory(size_t bytes)
 #define vzalloc(bytes) shim_memory(bytes)
 #define vzalloc_node(bytes, node) shim_memory(bytes)
 #define __vmalloc(bytes, flags) shim_memory(bytes)
+#define kvmalloc_node(bytes, flags, node) shim_memory(bytes)
 #define kfree(memory) free(memory)
 #define kvfree(memory) free(memory)
 #define vfree(memory) free(memory)

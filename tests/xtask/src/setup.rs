@@ -29,6 +29,8 @@ const TOOLS: &[(&str, &str)] = &[
     // A debuginfod server, and a tool that makes files with shared debug information.
     ("/usr/bin/debuginfod", "debuginfod"),
     ("/usr/bin/dwz", "dwz"),
+    // Rates the restrictions of a unit.
+    ("/usr/bin/systemd-analyze", "systemd"),
     // For an https server, and its client.
     ("/usr/bin/openssl", "openssl"),
     ("/usr/bin/curl", "curl"),
