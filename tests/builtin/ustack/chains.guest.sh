@@ -29,10 +29,10 @@ chain chain 'stacks chain'
 told chain "write say chain_inner chain_middle chain_outer $begin"
 chain wide 'stacks wide'
 told wide "write say chain_inner wide $begin"
-# The table of a library that is opened at run time is made when it is first found in a stack.
-chain library "sh -c 'stacks library; sleep 1; stacks library'"
+# The table of a library that is opened at run time is made when it is first found in a stack: $PATIENCE s later.
+chain library "sh -c 'stacks library; sleep $PATIENCE; stacks library'"
 told library "write say called_back (- )?library_outer library_user $begin"
-chain cxx "sh -c 'stacks cxx; sleep 1; stacks cxx'"
+chain cxx "sh -c 'stacks cxx; sleep $PATIENCE; stacks cxx'"
 told cxx "write say called_back shop::Counter::serve\(.*\)[^+]* (int )?shop::twice<.*>\(.*\).* cxx_outer library_user $begin"
 chain made 'stacks made'
 told made "write say called_back made_at_run_time made_user $begin"
@@ -54,7 +54,7 @@ grep -Eq '^data write\+0x[0-9a-f]+/0x[0-9a-f]+ \[/[^ ]*libc.so.6\]$' chain.out |
 grep -Eq '^callers 1 0$' chain.out || wrong "callers"
 
 name=stored
-spilerun stored.ko -c 'sh -c "stacks chain; stacks chain; stacks library; sleep 1; stacks library; stacks deep 100"' >stored.out 2>stored.err || wrong "stored: status $?"
+spilerun stored.ko -c "sh -c 'stacks chain; stacks chain; stacks library; sleep $PATIENCE; stacks library; stacks deep 100'" >stored.out 2>stored.err || wrong "stored: status $?"
 grep -Eq '^folded all;_start;.*;main;chain_outer;chain_middle;chain_inner;say;write [12]$' stored.out || wrong "folded"
 grep -Eq '^ 0x[0-9a-f]+ : chain_middle\+0x[0-9a-f]+/0x[0-9a-f]+ \[/usr/bin/stacks\]$' stored.out || wrong "printed"
 grep -Eq '^folded all;_start;.*;main;(deep_down;){100}.*;write 1$' stored.out || wrong "folded, deep"
