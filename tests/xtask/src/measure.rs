@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -31,6 +32,7 @@ pub fn output(command: &mut Command) -> Result<Measured> {
     let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let began = Instant::now();
     let mut child = command
+        .env(EXPECTED_LOAD, EXPECTED.load(Relaxed).to_string())
         .stdout(out.try_clone()?)
         .stderr(err.try_clone()?)
         .spawn()
@@ -64,9 +66,25 @@ pub fn processor_of(id: u32) -> Option<Duration> {
     ticks(&stat).map(|ticks| Duration::from_millis(10 * ticks))
 }
 
+const MOST_BUSY: u32 = 8;
+/// The same as `expect_load`, for the commands of a run.
+const EXPECTED_LOAD: &str = "SPILE_TEST_LOAD";
+static EXPECTED: AtomicU32 = AtomicU32::new(1);
+
+/// The least that `busy` returns from now on, also in the commands that are started. For a run that is about to keep the
+/// machine busy: its first guests start while the load of the last minute is low.
+pub fn expect_load(factor: u32) {
+    EXPECTED.store(factor, Relaxed);
+}
+
 /// Factor for time limits on a busy machine: by the load of the last minute for each CPU, 8 at most. Only for limits
 /// that end hung processes; never for measurements of a test.
 pub fn busy() -> u32 {
+    let by_caller = std::env::var(EXPECTED_LOAD).ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
+    busy_now().max(EXPECTED.load(Relaxed)).max(by_caller).min(MOST_BUSY)
+}
+
+fn busy_now() -> u32 {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     busy_at(&load, cpus as f64)
@@ -74,8 +92,8 @@ pub fn busy() -> u32 {
 
 fn busy_at(load: &str, cpus: f64) -> u32 {
     let load: f64 = load.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
-    // From 1 to 8: nothing is cut off.
-    (load / cpus).ceil().clamp(1.0, 8.0) as u32
+    // From 1 to 8: no digits are lost.
+    (load / cpus).ceil().clamp(1.0, f64::from(MOST_BUSY)) as u32
 }
 
 fn ticks(stat: &str) -> Option<u64> {
@@ -110,6 +128,14 @@ mod tests {
         assert_eq!(busy_at("5.10 4.00 3.00 1/100 1", 2.0), 3);
         assert_eq!(busy_at("99 4.00 3.00 1/100 1", 2.0), 8);
         assert_eq!(busy_at("", 2.0), 1);
+    }
+
+    #[test]
+    fn commands_of_a_run_know_its_load() {
+        expect_load(2);
+        let shown = output(Command::new("sh").args(["-c", "echo $SPILE_TEST_LOAD"])).expect("a shell");
+        assert_eq!(shown.stdout, "2\n");
+        assert!(busy() >= 2);
     }
 
     #[test]

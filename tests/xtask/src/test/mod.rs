@@ -44,6 +44,7 @@ use report::Report;
 use timings::{Part, Timings};
 use tree_lock::TreeLock;
 
+use crate::measure;
 use crate::parallel::{self, Job, Queue};
 use crate::place::Place;
 use crate::programs::build_programs;
@@ -72,6 +73,9 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["names", "kernel", "quick"])]
     pub all: bool,
 }
+
+/// Guests and tests on the host, one more of both than there are CPUs (script_tests): the factor for time limits.
+const LOAD_OF_A_WHOLE_RUN: u32 = 3;
 
 /// Runs tests; the exit code is 0 if all pass.
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -118,6 +122,9 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     let context = BuildContext::open(&root, place, options.kbuild, options.all)?;
     timings.add(Part::Fixtures, "all", began, Duration::ZERO);
     let run = Run { context: &context, report: &report, timings: &timings, keep: options.keep };
+    if whole && !options.quick {
+        measure::expect_load(LOAD_OF_A_WHOLE_RUN);
+    }
     let is_usual = whole && options.kernel.is_none() && context.place.is_here();
     let mut jobs = Jobs::default();
     if is_usual && !options.quick {
