@@ -11,7 +11,7 @@
  *
  * Of many sites those at one address share a kprobe (arm_kprobe_beside()). Copies of
  * inlined functions often begin with copies of others: the 40,401 in xfs and btrfs (6.1)
- * begin at 24,379 addresses.
+ * begin at 24,379 addresses. Sites that ftrace refuses share one too (share_refused()).
  *
  * All are registered disabled, and enabled together afterwards. The kernel's optimizer
  * starts five jiffies after the first is enabled and then holds the lock of all kprobes
@@ -39,15 +39,21 @@ static unsigned int kprobes_at_entries;	/* of those being armed */
 /* Preemption is off. */
 static int handle_hit(struct kprobe *kprobe, struct pt_regs *regs)
 {
-	struct spile_site *site = container_of(kprobe, struct spile_site, kprobe);
-
-	do {
-		spile_run_site(site, (unsigned long *)regs);
-		site = site->beside;
-	} while (site);
+	spile_run_site(container_of(kprobe, struct spile_site, kprobe), (unsigned long *)regs);
 	return 0;
 }
 NOKPROBE_SYMBOL(handle_hit);
+
+/* The same, of a kprobe that serves several sites. */
+static int handle_shared_hit(struct kprobe *kprobe, struct pt_regs *regs)
+{
+	struct spile_site *site = container_of(kprobe, struct spile_site, kprobe);
+
+	for (; site; site = site->beside)
+		spile_run_site(site, (unsigned long *)regs);
+	return 0;
+}
+NOKPROBE_SYMBOL(handle_shared_hit);
 
 /*
  * A kprobe with one is not optimised to a jump (kernel/kprobes.c, optimize_kprobe()). The
@@ -112,22 +118,33 @@ static int arm_kprobe_site(struct spile_site *site)
 	return error;
 }
 
+/* A site with a condition is turned on and off by itself. */
+static bool may_share(const struct spile_site *one, const struct spile_site *two)
+{
+	return !one->probe->condition && !two->probe->condition &&
+	       one->probe->stays_breakpoint == two->probe->stays_breakpoint;
+}
+
 /*
- * A site with a condition is turned on and off by itself. The kprobe is enabled after
- * this, so its handler sees the pointers.
+ * The kprobe of `first`, whose last site is `before`, serves `site` too. It is not enabled
+ * yet, so its handler can be another one, and sees the pointers.
  */
+static void share(struct spile_site *first, struct spile_site *before, struct spile_site *site)
+{
+	first->kprobe.pre_handler = handle_shared_hit;
+	first->served_by = first;
+	site->served_by = first;
+	before->beside = site;
+}
+
 static bool arm_kprobe_beside(struct spile_site *before, struct spile_site *site)
 {
 	struct spile_site *first = before->served_by ?: before;
 
-	if (!first->registered || !first->to_enable || before->probe->condition ||
-	    site->probe->condition ||
-	    before->probe->stays_breakpoint != site->probe->stays_breakpoint)
+	if (!first->registered || !first->to_enable || !may_share(before, site))
 		return false;
 	prepare(site);
-	first->served_by = first;
-	site->served_by = first;
-	before->beside = site;
+	share(first, before, site);
 	return true;
 }
 
@@ -234,6 +251,34 @@ void spile_kprobe_serve(struct spile_site *site)
 		warn_of_many(site);
 }
 
+/*
+ * ftrace has refused `first`, whose instruction only looks like an entry: a call. The
+ * others there were refused with it. Kretprobes have no kprobe to share.
+ */
+static void share_refused(struct spile_site *first)
+{
+	struct spile_site *before = first, *site;
+
+	if (first->probe->kind != SPILE_PROBE_KPROBE)
+		return;
+	for (site = first->same; site; site = site->same) {
+		if (site->family != first->family || !spile_entry_refused(site) ||
+		    !may_share(first, site))
+			continue;
+		site->by_entry = false;
+		share(first, before, site);
+		before = site;
+	}
+}
+
+/* Of a kprobe that could not be enabled. */
+static void leave_unarmed(struct spile_site *site, int error)
+{
+	unregister(site);
+	for (; site; site = site->beside)
+		spile_site_unarmed(site, error);
+}
+
 /* The entries that were added get their hits from here on, or become kprobes. */
 static void arm_entries(void)
 {
@@ -255,15 +300,14 @@ static void arm_entries(void)
 
 		if (!spile_entry_refused(site))
 			continue;
+		share_refused(site);
 		site->by_entry = false;
 		/* Where ftrace is switched off a kprobe on it would be armed and never hit. */
 		error = !spile_arming_goes_on() ? -EINTR :
 			refusal == -EBUSY	? refusal :
 						  enable(site);
-		if (!error)
-			continue;
-		unregister(site);
-		spile_site_unarmed(site, error);
+		if (error)
+			leave_unarmed(site, error);
 	}
 	spile_entry_forget_refused();
 }
@@ -296,11 +340,8 @@ static void enable_registered(void)
 			continue;
 		error = enable_kprobe(&site->kprobe);
 		spile_arming_enabled();
-		if (!error)
-			continue;
-		unregister(site);
-		for (; site; site = site->beside)
-			spile_site_unarmed(site, error);
+		if (error)
+			leave_unarmed(site, error);
 	}
 }
 

@@ -16,7 +16,7 @@ use super::header::Script;
 use super::judge::Observed;
 use super::timings::{Part, Timings};
 use crate::family::Family;
-use crate::fixtures::{Fixture, LUSTRE, PTLRPC};
+use crate::fixtures::{FAULT, Fixture, LUSTRE, PTLRPC};
 use crate::measure;
 use crate::place::Place;
 
@@ -85,7 +85,9 @@ impl BuildContext {
     /// The modules that are not the kernel's and that the test's scripts may name.
     fn modules_of(&self, test: &Test) -> Result<Vec<PathBuf>> {
         let family = if test.header.family { self.family()?.modules() } else { Vec::new() };
-        Ok([self.modules.clone(), family].concat())
+        let fault = test.header.modules.iter().any(|name| name == "fault");
+        let fault = if fault { vec![FAULT.build(&self.root, &self.place)?] } else { Vec::new() };
+        Ok([self.modules.clone(), family, fault].concat())
     }
 
     /// Files of one test.
