@@ -162,9 +162,11 @@ fn limit_with(limit: u64, asked: impl Fn(&str) -> Option<u64>) -> u64 {
     limit * times + SPANS * asked(SECONDS).unwrap_or(0)
 }
 
-/// These tests read addresses of programs, and run with random ones as on any machine.
+/// Tests, or their directories, that read addresses of programs: they run with random ones, as on any machine.
+const RANDOM_ADDRESSES: [&str; 2] = ["builtin/ustack/while_mapping", "probe/process/"];
+
 fn has_random_addresses(name: &str) -> bool {
-    ["builtin/ustack/samples", "probe/process/"].iter().any(|area| name.starts_with(area))
+    RANDOM_ADDRESSES.iter().any(|area| name.starts_with(area))
 }
 
 fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Test) -> Result<()> {
@@ -273,6 +275,16 @@ mod tests {
         progress.take("3.status", b"7\n");
         let [(3, observed, ..)] = &progress.results[..] else { panic!("one result, of number 3") };
         assert_eq!((observed.stdout.as_str(), observed.exit, observed.left.len()), ("a\n", 7, 2));
+    }
+
+    #[test]
+    fn tests_with_random_addresses_exist() {
+        let tests = super::super::find::find(&crate::root(), &[]).expect("tests");
+        for area in RANDOM_ADDRESSES {
+            let is_in = |test: &&Test| test.name.starts_with(area) && test.runs_in_guest();
+            assert!(tests.iter().find(is_in).is_some_and(|test| has_random_addresses(&test.name)), "{area}");
+        }
+        assert!(!has_random_addresses("builtin/string/parts"));
     }
 
     #[test]

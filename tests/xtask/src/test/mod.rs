@@ -94,14 +94,14 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     let report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
     let timings = Timings::new();
     let tree_lock = TreeLock::in_tree(&root.join("target"), || println!("{}", tree_lock::WAITING))?;
-    // Packages are downloaded and unpacked while the compiler works.
-    let (units, place) = std::thread::scope(|scope| {
-        let units = scope
-            .spawn(|| if whole { units::build(&root, &timings) } else { build_programs(&root).map(|()| Vec::new()) });
-        let place = find_place();
-        let units = units.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        place.and_then(|place| Ok((units?, place)))
-    })?;
+    let (units, place) = if whole && options.kernel.is_none() {
+        build_during_setup(&root, &timings, find_place)?
+    } else {
+        // A kernel that does not exist is an error before anything is built.
+        let place = find_place()?;
+        let units = if whole { units::build(&root, &timings)? } else { build_programs(&root).map(|()| Vec::new())? };
+        (units, place)
+    };
     let (mut tests, others): (Vec<Test>, Vec<Test>) =
         find::find(&root, &options.names)?.into_iter().partition(|test| suits(test, &place));
     ensure!(
@@ -175,6 +175,20 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     }
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Builds everything while packages are downloaded and unpacked: compiling does not need them.
+fn build_during_setup(
+    root: &Path,
+    timings: &Timings,
+    find_place: impl FnOnce() -> Result<Place>,
+) -> Result<(Vec<units::Unit>, Place)> {
+    std::thread::scope(|scope| {
+        let units = scope.spawn(|| units::build(root, timings));
+        let place = find_place().inspect_err(|error| println!("setup: failed, ends after the build: {error:#}"));
+        let units = units.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        place.and_then(|place| Ok((units?, place)))
+    })
 }
 
 /// Shared by all tests of a run.
@@ -297,6 +311,8 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
     // Guests sleep part of the time, and tests on the host give way to them.
     let threads = parallel::cpus() + 1;
     parallel::queues(vec![Queue { threads, jobs: guests }, Queue { threads, jobs: host }])?;
+    // From here on there is one guest: its limits are those of the load that is measured.
+    measure::expect_load(1);
     if !alone.is_empty() {
         println!("booting a guest of {} for {} tests that are to be alone", context.place.kernel.release, alone.len());
     }
