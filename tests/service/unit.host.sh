@@ -1,5 +1,5 @@
-# Shows: the unit of services has the exposure that it promises, by systemd's own count; most of its restrictions are needed for that; a
-# line of output that begins with <0> sets no level in the journal.
+# Shows: the unit of services has the exposure that it promises, as systemd rates it; most of its restrictions are needed for
+# that; it sets SyslogLevelPrefix=no, so that a line of output that begins with <0> sets no level in the journal.
 # limit: 30
 # stdout: ^exposure: 3\.0$
 # stdout: ^needed for it: 1[4-9] restrictions$

@@ -106,7 +106,8 @@ fn lift_priorities() {
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) };
     // SAFETY: the arguments are numbers.
     let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) };
-    // With the caller's it could wait for the disk as long as others use it, and for memory of a node that is full: the default of both.
+    // With the caller's, this process could wait for the disk as long as others use it, or for memory of a full node.
+    // Both get the default.
     // SAFETY: the arguments are numbers.
     let _ = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0usize, 0usize) };
     // SAFETY: as above; no nodes are given.

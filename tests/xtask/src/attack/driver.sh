@@ -4,8 +4,8 @@
 echo -1000 >/proc/$$/oom_score_adj
 ifconfig lo 127.0.0.1 up
 echo 1 >/proc/sys/kernel/sysrq
-# As without norandmaps: with fixed addresses the load is several times as fast, and so are the hits of probes that print
-# 8 MB each, which the loader reads to the end.
+# Programs have random addresses again. With fixed ones the load runs several times as fast, and probes that print 8 MB at
+# each hit fill the rings with more than the loader can print in time.
 echo 2 >/proc/sys/kernel/randomize_va_space
 
 load() {
