@@ -25,6 +25,11 @@ static void begin_turning(struct irq_work *unused)
 	schedule_delayed_work(&turning, 0);
 }
 static struct irq_work request;
+/*
+ * A request has not been served yet. Without it a handler in the irq_work's own interrupt would
+ * request the next one again and again, and the work item would never run on that CPU.
+ */
+static atomic_t requested;
 
 enum verdict { VERDICT_ON, VERDICT_OFF, VERDICT_UNKNOWN };
 
@@ -69,7 +74,8 @@ void spile_conditions_look(struct spile_cpu *cpu)
 			continue;
 		verdict = evaluate(cpu, site->probe);
 		if (verdict != (READ_ONCE(site->off) ? VERDICT_OFF : VERDICT_ON)) {
-			irq_work_queue(&request);
+			if (!atomic_xchg(&requested, 1))
+				irq_work_queue(&request);
 			break;
 		}
 	}
@@ -113,6 +119,8 @@ static void turn_all(struct work_struct *unused)
 	bool again = false;
 	unsigned int i;
 
+	/* Before the conditions are evaluated: a change after that requests another turn. */
+	atomic_xchg(&requested, 0);
 	mutex_lock(&spile_session.lock);
 	for (i = 0; i < spile_script.probe_count && spile_session_state == SPILE_STATE_RUNNING;
 	     i++) {

@@ -127,6 +127,7 @@ struct spile_cpu {
 
 	/* stack_left.c */
 	struct irq_work stack_learner;
+	u64 learning_requested;		/* when, last; in ns of the monotonic clock */
 	/* lowest address of this CPU's interrupt stack; 0: not known yet */
 	unsigned long irq_stack;
 };

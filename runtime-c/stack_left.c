@@ -7,12 +7,16 @@
  * interrupt stack is anywhere; the variable that points to it (hardirq_stack_ptr) is not
  * exported. Its top is found in an interrupt of a task: the entry code has stored the task's
  * stack pointer in the topmost word, which is less than a page above the current one.
+ *
+ * An interrupt of a softirq finds nothing. If a hit in that interrupt requested the next one at
+ * once, the CPU would never leave them, so requests have a distance.
  */
 #include <linux/hardirq.h>
 #include <linux/irq_work.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/smp.h>
+#include <linux/timekeeping.h>
 
 #include "features.h"
 #include "stack_left.h"
@@ -22,6 +26,8 @@
 #include <asm/irq.h>
 #include <asm/page.h>
 #include <asm/pgtable.h>
+
+#define LEARNING_DISTANCE_NS	(10 * NSEC_PER_MSEC)
 
 /* In the interrupt of the CPU's own irq_work. */
 static void learn(struct irq_work *work)
@@ -87,6 +93,16 @@ static bool is_in_entry_area(unsigned long address, unsigned long *place)
 }
 #endif
 
+static noinline void request_learning(struct spile_cpu *cpu)
+{
+	u64 now = ktime_get_mono_fast_ns();
+
+	if (now - cpu->learning_requested < LEARNING_DISTANCE_NS)
+		return;
+	cpu->learning_requested = now;
+	irq_work_queue(&cpu->stack_learner);
+}
+
 bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_site *site)
 {
 	unsigned long at = current_stack_pointer, place;
@@ -99,7 +115,7 @@ bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_si
 	if (irq_stack && at - irq_stack < IRQ_STACK_SIZE)
 		return at - irq_stack >= site->stack_needed;
 	if (!irq_stack)
-		irq_work_queue(&cpu->stack_learner);
+		request_learning(cpu);
 	/* Only the current page is known to be part of the stack. */
 	return (at & ~PAGE_MASK) >= site->stack_needed;
 }
