@@ -12,7 +12,7 @@
 //! | `cancelled METHOD NAME TEXT` | as `at`, but taken back at once, before it can be answered |
 //! | `expect REGEX`, `absent REGEX` | matches the last answer, or does not |
 //! | `diagnostics REGEX` | waits for the diagnostics of the text that was sent last, and matches them |
-//! | `cost MILLISECONDS` | the server has used at most this much processor time since the last step that sent something |
+//! | `cost PERCENT` | since the last step that sent something the server has used at most this part of the processor time that it had used before |
 //! | `exit STATUS` | `shutdown` and `exit`; `quit STATUS`: only `exit`; `close STATUS`: the end of its input |
 //!
 //! `$NAME` in JSON and options is a variable of the environment.
@@ -133,8 +133,13 @@ impl Conversation {
             "diagnostics" => self.diagnostics(rest),
             "cost" => {
                 let cost = self.processor_time()?.saturating_sub(self.before);
+                let percent: u64 = rest.parse()?;
                 println!("{cost} ms");
-                ensure!(cost <= rest.parse()?, "it took {cost} ms of processor time");
+                ensure!(
+                    cost * 100 <= percent * self.before,
+                    "it took {cost} ms of processor time, after {} ms for everything before",
+                    self.before
+                );
                 Ok(())
             }
             "exit" => {
