@@ -30,10 +30,14 @@ const KNOWN_BY: &[u8] = b"register_kprobe\0";
 
 /// All that are installed.
 pub fn files() -> Vec<Vec<u8>> {
-    let modules = ["/lib/modules", "/usr/lib/debug/lib/modules"].map(Path::new).map(modules);
-    let typed = kernel();
-    let image = typed.as_deref().and_then(boot_image);
-    modules.into_iter().flatten().chain(typed).chain(whole_kernel()).chain(image).collect()
+    let mut found: Vec<Vec<u8>> =
+        ["/lib/modules", "/usr/lib/debug/lib/modules"].map(Path::new).into_iter().flat_map(modules).collect();
+    found.extend(kernel());
+    // The last is a kernel, or else a module.
+    let image = found.last().and_then(|packed| boot_image(packed));
+    found.extend(whole_kernel());
+    found.extend(image);
+    found
 }
 
 /// The first file of that directory whose name begins so.
@@ -89,7 +93,7 @@ fn word(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// A kernel with DWARF: its headers and all its sections, of which the first bytes are kept (gABI 4.1: e_phoff at 32, e_shoff at 40,
 /// e_phnum at 56, e_shnum at 60; headers of 56 and of 64 bytes).
-fn whole_kernel() -> Option<Vec<u8>> {
+pub fn whole_kernel() -> Option<Vec<u8>> {
     let file = fs::File::open(first("/usr/lib/debug/boot", "vmlinux-")?).ok()?;
     let read = |at: u64, length: usize| {
         let mut bytes = vec![0; length];
@@ -152,7 +156,7 @@ fn whole_kernel() -> Option<Vec<u8>> {
 
 /// The boot image of a kernel with this one in it, as it is: LZ4's legacy frame of one block, whose bytes all stand for themselves
 /// (boot.rst: setup_sects at 0x1f1, payload_offset and payload_length at 0x248).
-fn boot_image(kernel: &[u8]) -> Option<Vec<u8>> {
+pub fn boot_image(kernel: &[u8]) -> Option<Vec<u8>> {
     let whole = fs::read(first("/boot", "vmlinuz-")?).ok()?;
     let sectors = usize::from(*whole.get(0x1f1)?);
     let start = (sectors + 1) * 512 + word(&whole, 0x248)?;
