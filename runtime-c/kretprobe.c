@@ -101,10 +101,11 @@ size_t spile_return_bytes(const struct spile_probe *probe)
 }
 
 /*
- * Whether there is memory for the instances of all returns: -ENOMEM and a line in the
- * kernel's log if not.
+ * Reserves memory for the instances of all returns: -ENOMEM and a line in the kernel's log
+ * if there is not enough. It counts as taken from here on, because the kernel, which
+ * allocates it when a probe is armed, charges it to no cgroup.
  */
-static int check_memory(void)
+static int reserve_memory(void)
 {
 	size_t bytes = 0;
 	unsigned int i;
@@ -114,8 +115,10 @@ static int check_memory(void)
 		    check_add_overflow(bytes, spile_return_bytes(&spile_script.probes[i]), &bytes))
 			bytes = SIZE_MAX;
 	if (spile_session_affords("calls in flight of .return probes (maxactive, KRETACTIVE)",
-				  bytes, 0))
+				  bytes, 0)) {
+		spile_session_charge(bytes);
 		return 0;
+	}
 	return -ENOMEM;
 }
 
@@ -128,8 +131,8 @@ static int register_own(struct spile_site *site, unsigned int flags)
 
 	/* Memory may have been used up since the module was loaded. */
 	if (spile_return_bytes(probe) > SPILE_RETURN_LOOK &&
-	    !spile_session_affords("calls in flight of a .return probe (maxactive, KRETACTIVE)",
-				   spile_return_bytes(probe), 0))
+	    !spile_session_fits("calls in flight of a .return probe (maxactive, KRETACTIVE)",
+				spile_return_bytes(probe), 0))
 		return -ENOMEM;
 	memset(kretprobe, 0, sizeof(*kretprobe));
 	spile_attach_place(&kretprobe->kp, site);
@@ -236,7 +239,7 @@ const struct spile_family spile_kretprobe_family = {
 	.type = "kretprobe",
 	.runs = SPILE_RUNS_AT_RETURN,
 	.may_be_sampled = true,
-	.init = check_memory,
+	.init = reserve_memory,
 	.mechanism = return_mechanism,
 	.arm_cheaply = arm_return_by_ftrace,
 	.measure_enabling = spile_kprobe_enabling_time,

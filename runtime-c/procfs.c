@@ -9,7 +9,9 @@
  * consistent state even in several reads.
  */
 #include <linux/atomic.h>
+#include <linux/cpu.h>
 #include <linux/delay.h>
+#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
@@ -283,6 +285,7 @@ static int is_in_proc(const char *path)
 	char full[PROC_PATH_MAX + 8];
 	struct path found;
 	bool is_proc;
+	int error;
 
 	/* With subset=pid only processes are shown, and this path does not exist either. */
 	if (kern_path("/proc/version", 0, &found))
@@ -292,20 +295,33 @@ static int is_in_proc(const char *path)
 	if (!is_proc)
 		return -ENOENT;
 	scnprintf(full, sizeof(full), "/proc/%s", path);
-	if (kern_path(full, 0, &found))
-		return 0;
+	error = kern_path(full, 0, &found);
+	if (error)
+		return error == -ENOENT ? 0 : error;
 	path_put(&found);
 	return 1;
 }
 
-/* /proc/systemtap, which stays: others use it too. */
+/*
+ * /proc/systemtap, which stays: others use it too. Two modules that create it at once would
+ * make the kernel warn. They share nothing of their own, so they take turns by a lock of the
+ * kernel that every machine has and that is seldom held.
+ */
 static int make_top(void)
 {
-	int there = is_in_proc(PROC_TOP);
+	struct device *first = get_cpu_device(0);
+	int there;
 
-	if (there)
-		return min(there, 0);
-	return proc_mkdir(PROC_TOP, NULL) ? 0 : -ENOMEM;
+	if (first)
+		device_lock(first);
+	there = is_in_proc(PROC_TOP);
+	if (there > 0)
+		there = 0;
+	else if (!there && !proc_mkdir(PROC_TOP, NULL))
+		there = -ENOMEM;
+	if (first)
+		device_unlock(first);
+	return there;
 }
 
 static int make_own_directory(void)

@@ -39,7 +39,7 @@ struct spile_session {
 	s32 loader;		/* stp_pid() */
 	bool kept;		/* continues when the device is closed; under lock */
 	bool overwrite;		/* closed: full rings drop the oldest records; under lock */
-	u64 memory_bytes;	/* bytes allocated; written at load and by SPILE_SETUP */
+	u64 memory_bytes;	/* allocated or reserved; written at load and by SPILE_SETUP */
 };
 extern struct spile_session spile_session;
 
@@ -70,10 +70,12 @@ void spile_session_ask_stop(struct spile_cpu *cpu);
 __printf(2, 3) void spile_session_emit(enum spile_record_kind kind, const char *format, ...);
 
 /*
- * Whether there is enough memory for `what`; if not, the kernel's log says so. This is
- * checked before the allocation, because the kernel would first reclaim memory
+ * Whether the machine has enough memory for `what`; if not, the kernel's log says so. This
+ * is checked before the allocation, because the kernel would first reclaim memory
  * everywhere and kill processes. Process context.
  */
+bool __must_check spile_session_fits(const char *what, size_t shared, size_t for_each_cpu);
+/* The same, and whether the session's user may take so much more. */
 bool __must_check spile_session_affords(const char *what, size_t shared, size_t for_each_cpu);
 
 static inline void spile_session_charge(size_t bytes)

@@ -9,8 +9,11 @@
 #[allow(dead_code, reason = "not every user of the targets calls all of it")]
 mod targets;
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use spile_debuginfo::{DebugInfo, Elf, FunctionPattern};
 use targets::{Random, TARGETS, Target};
 
 /// The number of a reader's inputs in a test run, and the time that they may take.
@@ -43,6 +46,29 @@ fn try_target(name: &str) {
         }
         one(&targets::input(&mut random, &all, target.longest));
     }
+}
+
+/// The part of a kernel that is a base of `file` is read like a whole one, and so is the boot image: otherwise changes of them would
+/// show nothing.
+#[test]
+fn kernels_are_bases() {
+    let Some(kernel) = targets::real::whole_kernel() else {
+        return println!("skipped: no kernel with debug information is installed");
+    };
+    let open = |bytes: Vec<u8>| {
+        let elf = Elf::of_bytes(Path::new("vmlinux"), bytes).expect("an object file");
+        assert!(elf.is_whole() && elf.has_section(".rela.debug_info"));
+        DebugInfo::open(Arc::new(elf), None, None).expect("debug information")
+    };
+    let all = FunctionPattern { name: "*".into(), file: None };
+    let count = |debug: &DebugInfo| debug.find_functions(&all).expect("functions").len();
+    let functions = count(&open(kernel.clone()));
+    assert!(functions > 20, "{functions}");
+    let Some(image) = targets::real::boot_image(&kernel) else {
+        return println!("skipped: no boot image is installed");
+    };
+    let unpacked = spile_debuginfo::raw::unpacked(&image).expect("a packed file").expect("a kernel");
+    assert_eq!(count(&open(unpacked)), functions);
 }
 
 macro_rules! each {

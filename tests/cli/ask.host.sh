@@ -27,7 +27,12 @@ echo "questions $(grep -c '^  [a-z]' list)"
 "$SPILE" ask slow-opens --print | cmp - "$ROOT/examples/slow_opens.stp" && echo same text
 
 statuses=
-wrong() { "$SPILE" ask "$@" >out 2>&1; statuses="$statuses $?"; cat out; }
+wrong() {
+	status=0
+	"$SPILE" ask "$@" >out 2>&1 || status=$?
+	statuses="$statuses $status"
+	cat out
+}
 wrong slow-opens --over 10
 wrong slow-opens --ovr 10ms
 wrong slow-open -v

@@ -13,6 +13,7 @@ echo 'probe from_here = kernel.function("vfs_read") { }' >library/from_here.stp
 echo "library: $(SYSTEMTAP_TAPSET=$PWD/library "$SPILE" -r "$RELEASE" -p2 -e 'probe from_here { exit() }' | grep vfs_read)"
 echo "runtime: $(SYSTEMTAP_RUNTIME=$PWD "$SPILE" -p1 -e 'probe begin { exit() }' 2>&1 >/dev/null)"
 TMPDIR="$PWD/a b" "$SPILE" -r "$RELEASE" -p4 -m built -e 'probe begin { exit() }' 2>&1 | sed 's/^/blank: /'
-message=$(TMPDIR=$PWD/gone "$SPILE" -p1 -e 'probe begin { exit() }' 2>&1)
-echo "gone: $? $message"
+status=0
+message=$(TMPDIR=$PWD/gone "$SPILE" -p1 -e 'probe begin { exit() }' 2>&1) || status=$?
+echo "gone: $status $message"
 [ -e gone ] || echo "nothing was made"

@@ -39,5 +39,6 @@ END
 cat program.out
 echo "cleared: $(grep -c '@start\|@where\|@at' program.out)"
 echo 'BEGIN { exit(); }' | "$SPILE" --from-bpftrace - | sed -n '/^probe/s/^/by standard input: /p'
-"$SPILE" --from-bpftrace 'iter:task { print(1); }' >wrong.stp 2>wrong.err
-echo "wrong: $? $(grep -c '^error\[E0602\]: `iter` has no counterpart in scripts' wrong.err)"
+status=0
+"$SPILE" --from-bpftrace 'iter:task { print(1); }' >wrong.stp 2>wrong.err || status=$?
+echo "wrong: $status $(grep -c '^error\[E0602\]: `iter` has no counterpart in scripts' wrong.err)"

@@ -47,7 +47,7 @@ stap -B -s -B KBUILD_VERBOSE=0 -r "$RELEASE" -p4 -m made -e 'probe begin { exit(
 echo 'probe kernel.function("vfs_read") { exit() }' >share/systemtap/examples/io/reads.stp
 echo "example $(stap --example -r "$RELEASE" -p2 reads >out; echo "$? $(cat out)")"
 stap --example -p1 writes 2>/dev/null || echo "no example $?"
-echo "wrong $(stap --no-such-option -e 'probe begin {}' 2>err; echo $? "$(grep "'--help'" err)")"
+stap --no-such-option -e 'probe begin {}' 2>err || echo "wrong $? $(grep "'--help'" err)"
 echo "staprun $(staprun -V 2>&1)"
 staprun -T 200 no_such_module.ko 2>/dev/null || echo "staprun $?"
 stapio -R /no/such/module.ko 2>/dev/null || echo "stapio $?"

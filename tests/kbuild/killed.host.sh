@@ -30,7 +30,7 @@ for turn in $(seq 200); do
 	pid=$!
 	sleep "$(printf '%d.%03d' $((delay / 1000)) $((delay % 1000)))"
 	kill -9 "$pid" 2>/dev/null && killed=$((killed + 1))
-	wait "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null || true
 	rm -f killed.ko
 	build >/dev/null && cmp -s killed.ko right.ko || differ=$((differ + 1))
 done

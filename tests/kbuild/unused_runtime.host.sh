@@ -8,7 +8,6 @@
 # stdout: ^by Kbuild: the same$
 # stdout: ^with debug information: the same$
 
-set -e
 families() { nm "$1" | sed -n 's/.* spile_\(.*\)_family$/\1/p' | sort | tr '\n' ' '; }
 loaded() { size "$1" | awk 'NR == 2 { print $4 }'; }
 arrays() { nm "$1" | grep -qE ' spile_map_(get|set|hold|find|put|add|feed)' && echo there || echo "not there"; }

@@ -25,6 +25,7 @@ probe kernel.function("vfs_read") {
 }
 probe end { foreach (name in reads) prntln(name) }
 END
+status=0
 timeout 150 nvim --headless --clean -n -u NONE -i NONE \
-	--cmd "set runtimepath^=$ROOT/editors/vim" -c "luafile $ROOT/tests/language_server/neovim.lua" script.stp 2>&1
-echo "status $?"
+	--cmd "set runtimepath^=$ROOT/editors/vim" -c "luafile $ROOT/tests/language_server/neovim.lua" script.stp 2>&1 || status=$?
+echo "status $status"

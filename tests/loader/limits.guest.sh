@@ -1,10 +1,12 @@
 # Shows: sessions of users other than root are limited in memory and number, by default and by /etc/spile/limits; users are
 # refused if that file is wrong; sessions end when their user has no process any more, unless KEEP is set.
 # script: ticks ticks.stp
+# script: returns returns.stp
 # limit: 180
 # stdout: ^of the memory: a sixteenth$
 # stdout: ^more: 4 .*USER_MEMORY.*/etc/spile/limits
 # stdout: ^root has no limit: 0$
+# stdout: ^calls in flight: 0, then 4$
 # stdout: ^number: 4 .*USER_SESSIONS
 # stdout: ^wrong: 2 .*line 1: no such key
 # stdout: ^a file of others: 2$
@@ -12,7 +14,7 @@
 # stdout: ^kept$
 
 mkdir -p /etc/spile
-approve ticks.ko
+approve ticks.ko returns.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
 add_users usr:5001
 make_suid
@@ -37,6 +39,10 @@ end_all
 status=0
 spilerun -L "$place/ticks.ko" 2>/dev/null || status=$?
 echo "root has no limit: $status"
+end_all
+# The kernel allocates what return probes need for calls in flight: 2 MB for each of these sessions.
+echo 'USER_MEMORY=5M' >/etc/spile/limits
+echo "calls in flight: $(status suid -R -L -s 1 returns), then $(status suid -R -L -s 1 returns)"
 end_all
 echo 'USER_SESSIONS=2' >/etc/spile/limits
 [ "$(status suid -R -L ticks) $(status suid -R -L ticks)" = '0 0' ]

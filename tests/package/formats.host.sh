@@ -9,7 +9,6 @@
 # stdout: ^check 5$
 # stdout: ^refused 1 ERROR: .*beat_counter.ko is called beat_counter: build it with spile -m other$
 
-set -e
 "$SPILE" -r "$RELEASE" -p4 -m beat_counter -e 'probe timer.s(1) { n++ } probe end { println(n) } global n' >/dev/null
 echo 'OPTIONS=-v' >beat.conf
 "$SPILE" package beat_counter beat_counter.ko --conf beat.conf --set-version 1.5 --before mnt-data.mount --after lustre.service

@@ -37,10 +37,12 @@ EOF
 find tree -name '*.meta' | sort | xargs -P "$(nproc)" -n 1 sh one.sh
 
 for failed in results/*.failed; do
+  [ -e "$failed" ] || continue
   echo "does not build: $(basename "$failed" .failed)"
   sed 's/^/    /' "$failed"
 done
 built=$(ls results | grep -c '\.built$')
-all=$((built + $(ls results | grep -c '\.failed$')))
+failed=$(ls results | grep -c '\.failed$' || true)
+all=$((built + failed))
 echo "$built of $all build; at least $reached have to"
 [ "$built" -ge "$reached" ]

@@ -25,7 +25,7 @@ cp "/usr/lib/debug/lib/modules/$RELEASE/kernel/fs/nfs/nfs.ko" served/
 port=$((20000 + $$ % 20000))
 debuginfod -p "$port" -d :memory: -t 0 -F served >server.log 2>&1 &
 server=$!
-trap 'kill $server 2>/dev/null' EXIT
+trap 'kill $server 2>/dev/null || true' EXIT
 export DEBUGINFOD_URLS="http://127.0.0.1:$port" SPILE_CACHE_DIR="$PWD/cache"
 for tenth in $(seq 1 300); do
   ! grep -q 'built-id\|fdcache\|scanned' server.log || [ "$tenth" -lt 20 ] || break

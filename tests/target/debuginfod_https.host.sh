@@ -20,7 +20,7 @@ openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out certificate.pem -
 port=$((20000 + $$ % 20000))
 (cd served && exec openssl s_server -quiet -WWW -accept "127.0.0.1:$port" -cert ../certificate.pem -key ../key.pem >../server.log 2>&1) &
 server=$!
-trap 'kill $server 2>/dev/null' EXIT
+trap 'kill $server 2>/dev/null || true' EXIT
 sleep 1
 export DEBUGINFOD_URLS="https://localhost:$port" SPILE_CACHE_DIR="$PWD/cache"
 status=0

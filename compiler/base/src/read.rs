@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
-/// Most bytes of a script or of another text that a person wrote: 64 MiB.
-pub const MAX_TEXT: u64 = 64 << 20;
+/// Most bytes of a script or of another text that a person wrote: 8 MiB. Each may be a statement, which takes 400 bytes of memory.
+pub const MAX_TEXT: u64 = 8 << 20;
 
 /// The bytes of a regular file of at most `most` bytes. Errors: those of the system; the file is a pipe, device or
 /// directory; it is larger.

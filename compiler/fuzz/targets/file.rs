@@ -25,6 +25,8 @@ const FIELDS: [(usize, usize); 10] =
     [(0, 4), (4, 4), (8, 8), (16, 8), (24, 8), (32, 8), (40, 4), (44, 4), (48, 8), (56, 8)];
 /// The same of the file: type, machine, version, place of the sections' headers, their size and number, the section of names.
 const OF_FILE: [(usize, usize); 7] = [(16, 2), (18, 2), (20, 4), (40, 8), (58, 2), (60, 2), (62, 2)];
+/// The same of a boot image (boot.rst): sectors, the mark, the version, where the packed kernel begins and how long it is.
+const OF_IMAGE: [(usize, usize); 5] = [(0x1f1, 1), (0x202, 4), (0x206, 2), (0x248, 4), (0x24c, 4)];
 const OFFSET: usize = 24;
 const SIZE: usize = 32;
 const FLAGS: usize = 8;
@@ -77,7 +79,7 @@ impl Damaged<'_, '_> {
     fn section(&mut self) -> usize {
         let count = self.number(60, 2) as usize;
         let table = self.number(40, 8) % (self.file.len() as u64 + 1);
-        (table as usize).saturating_add(self.choices.of(count.clamp(1, 64)) * HEADER)
+        (table as usize).saturating_add(self.choices.of(count.clamp(1, 255)) * HEADER)
     }
 
     fn value(&mut self, before: u64) -> u64 {
@@ -109,9 +111,12 @@ impl Damaged<'_, '_> {
     }
 
     fn change(&mut self) {
+        let is_image = self.file.get(0x202..0x206) == Some(b"HdrS");
         match self.choices.of(12) {
-            0 => {
-                let (at, bytes) = OF_FILE[self.choices.of(OF_FILE.len())];
+            // There are no sections in an image.
+            change @ 0..=6 if change == 0 || is_image => {
+                let fields: &[(usize, usize)] = if is_image { &OF_IMAGE } else { &OF_FILE };
+                let (at, bytes) = fields[self.choices.of(fields.len())];
                 let value = self.value(self.number(at, bytes));
                 self.put(at, bytes, value);
             }
@@ -247,9 +252,9 @@ pub fn file(bytes: &[u8]) {
 
 pub fn seeds() -> Vec<Vec<u8>> {
     // Each file whole, each packing, and changes of all kinds. Real files take several times as long as the others, with DWARF most of
-    // all: the first and the last one, and those that the bytes choose, are enough.
+    // all: the first one and the last two, a kernel and a boot image, and those that the bytes choose, are enough.
     let last = REAL + real_ones().len().saturating_sub(1) as u8;
-    let whole = (0..4).chain([REAL, last]).map(|base| vec![base, 0]);
+    let whole = (0..4).chain([REAL, last.saturating_sub(1).max(REAL), last]).map(|base| vec![base, 0]);
     let packings = [240, 241, 242, 243, 247, 251, 255].map(|how| vec![0, 0, how]);
     let changed = (0..16u8).map(|seed| (0..60u8).map(|at| at.wrapping_mul(seed * 2 + 37).wrapping_add(seed)).collect());
     whole.chain(packings).chain(changed).collect()

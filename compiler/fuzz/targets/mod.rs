@@ -12,7 +12,7 @@ pub mod elf;
 mod file;
 mod loader;
 mod objects;
-mod real;
+pub mod real;
 mod root_part;
 pub mod scripts;
 

@@ -93,7 +93,7 @@ strip --strip-all -o stripped prog
 port=$((20000 + $$ % 20000))
 debuginfod -p "$port" -d :memory: -t 0 -F served >server.log 2>&1 &
 server=$!
-trap 'kill $server 2>/dev/null' EXIT
+trap 'kill $server 2>/dev/null || true' EXIT
 for tenth in $(seq 1 300); do
   ! curl -sf "http://127.0.0.1:$port/buildid/$id/debuginfo" >/dev/null || break
   sleep 0.1

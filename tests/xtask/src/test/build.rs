@@ -144,7 +144,8 @@ impl BuildContext {
                 let directory = self.directory(test);
                 fs::create_dir_all(&directory)?;
                 let mut command = measure::low_priority("sh");
-                command.arg(&test.path).current_dir(&directory).stdin(Stdio::null());
+                // The test ends at its first command that fails.
+                command.arg("-e").arg(&test.path).current_dir(&directory).stdin(Stdio::null());
                 command.env("XTASK", std::env::current_exe().unwrap_or_default());
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
                 command.env("CACHE", self.cache_seed()?);

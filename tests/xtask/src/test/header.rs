@@ -23,7 +23,7 @@
 //! | `limit` | seconds; on the host an estimate, by which tests are ordered | 30 |
 //! | `alone` | `yes`: it measures time or load, and runs when nothing else does | no |
 //!
-//! A `.host.sh` runs in a directory of its own, with `$SPILE`, `$RELEASE`, `$ROOT` (of the repository), `$XTASK`, `$MODULES` (options for the
+//! A `.host.sh` is run by `sh -e` in a directory of its own, with `$SPILE`, `$RELEASE`, `$ROOT` (of the repository), `$XTASK`, `$MODULES` (options for the
 //! test modules) and `$CACHE`: a copy of what takes long to make, for tests that need a cache of their own and are about something
 //! else (`cp -r "$CACHE" cache`).
 //!
