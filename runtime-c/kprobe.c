@@ -9,7 +9,8 @@
  * resolves names in modules. If ftrace can serve it, the kprobe stays disabled and
  * costs nothing.
  *
- * Of many sites those at one address share a kprobe (arm_kprobe_beside()). Copies of
+ * Sites at one address share a kprobe (arm_kprobe_beside()): the kernel would run several
+ * kprobes in the reverse order of the script, and registering one takes long. Copies of
  * inlined functions often begin with copies of others: the 40,401 in xfs and btrfs (6.1)
  * begin at 24,379 addresses. Sites that ftrace refuses share one too (share_refused()).
  *

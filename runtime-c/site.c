@@ -168,6 +168,28 @@ static unsigned int count_places(unsigned int count)
 	return places;
 }
 
+/*
+ * Arms site `i` of the batch beside the last one before it in the same place with which it
+ * can share. `mixed`: sites in one place follow each other.
+ */
+static bool arm_beside_another(unsigned int i, bool mixed)
+{
+	struct spile_site *site = batch[i];
+	unsigned int k;
+
+	if (!site->family->arm_beside)
+		return false;
+	for (k = i; k--;) {
+		if (are_in_one_place(batch[k], site)) {
+			if (batch[k]->armed && site->family->arm_beside(batch[k], site))
+				return true;
+		} else if (mixed) {
+			break;
+		}
+	}
+	return false;
+}
+
 /* `left`: how many arm_cheap_ones() has left. */
 static void arm_others(unsigned int count, unsigned int left)
 {
@@ -179,12 +201,11 @@ static void arm_others(unsigned int count, unsigned int left)
 		sort(batch, count, sizeof(*batch), compare_mixed, NULL);
 	spile_arming_begins(left, mixed ? count_places(count) : left);
 	for (i = 0; i < count; i++) {
-		struct spile_site *site = batch[i], *before = i ? batch[i - 1] : NULL;
+		struct spile_site *site = batch[i];
 
 		if (!spile_arming_goes_on())
 			break;
-		if (mixed && before && before->armed && site->family->arm_beside &&
-		    are_in_one_place(before, site) && site->family->arm_beside(before, site)) {
+		if (arm_beside_another(i, mixed)) {
 			is_armed(site);
 			continue;
 		}
