@@ -361,7 +361,7 @@ static const struct kprobe *kprobe_of(const struct spile_site *site)
 
 static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int count)
 {
-	enum { AT_ONCE = 1024 };
+	enum { AT_ONCE = 256 };
 	struct kprobe **kprobes = (struct kprobe **)spile_sites_room;
 	unsigned int registered = 0, i;
 
@@ -371,7 +371,10 @@ static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int co
 			kprobes[registered++] = &sites[i]->kprobe;
 	/* One wait for all CPUs serves many. */
 	for (i = 0; i < registered; i += AT_ONCE) {
-		unregister_kprobes(kprobes + i, min_t(unsigned int, registered - i, AT_ONCE));
+		unsigned int some = min_t(unsigned int, registered - i, AT_ONCE);
+
+		unregister_kprobes(kprobes + i, some);
+		spile_sites_disarmed(some);
 		cond_resched();
 	}
 	for (i = 0; i < count; i++) {

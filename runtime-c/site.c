@@ -293,7 +293,47 @@ static void disarm_family(const struct spile_family *family, int target)
 		batch[i]->armed = false;
 		batch[i]->off = false;
 	}
+	WRITE_ONCE(spile_session.disarmed, 0);
 	WRITE_ONCE(spile_session.armed, spile_session.armed - count);
+}
+
+void spile_sites_disarmed(unsigned int count)
+{
+	WRITE_ONCE(spile_session.disarmed, spile_session.disarmed + count);
+}
+
+u32 spile_sites_armed(void)
+{
+	u32 armed = READ_ONCE(spile_session.armed);
+
+	return armed - min(armed, READ_ONCE(spile_session.disarmed));
+}
+
+static unsigned int count_registered(const struct spile_family *family)
+{
+	unsigned int count = 0, i;
+
+	for (i = 0; i < spile_script.probe_count; i++)
+		count += spile_sites[i].family == family && spile_sites[i].registered;
+	return count;
+}
+
+bool spile_sites_disarm_most(unsigned int most)
+{
+	bool left = false;
+	unsigned int i;
+
+	WRITE_ONCE(spile_session.arming, true);
+	for (i = 0; i < SPILE_FAMILY_COUNT; i++) {
+		if (!spile_families[i])
+			continue;
+		if (count_registered(spile_families[i]) > most)
+			left = true;
+		else
+			disarm_family(spile_families[i], SPILE_ALL_TARGETS);
+	}
+	WRITE_ONCE(spile_session.arming, false);
+	return left;
 }
 
 void spile_sites_disarm(int target)
