@@ -66,7 +66,7 @@ static long get_info(void __user *argument)
 		.probes = spile_script.probe_count,
 		.errors = atomic_read(&spile_session.errors),
 		.memory_bytes = spile_session.memory_bytes,
-		.armed = READ_ONCE(spile_session.armed),
+		.armed = spile_sites_armed(),
 		.flags = (READ_ONCE(spile_session.kept) ? SPILE_INFO_KEPT : 0) |
 			 (READ_ONCE(spile_session.overwrite) ? SPILE_INFO_OVERWRITE : 0) |
 			 (atomic_read(&opened) ? SPILE_INFO_OPENED : 0) |

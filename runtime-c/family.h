@@ -58,8 +58,9 @@ struct spile_family {
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
 	/*
-	 * Arms a site at the place of `before`, of the same family, which was armed just
-	 * before, without work for the kernel; false: arm() is called. Or NULL.
+	 * Arms a site at the place of `before`, an armed one of the same family, without work
+	 * for the kernel; false: they cannot share. It is offered those in one place from the
+	 * last to the first; if it takes none, arm() is called. Or NULL.
 	 */
 	bool (*arm_beside)(struct spile_site *before, struct spile_site *site);
 	/*

@@ -9,7 +9,8 @@
  * resolves names in modules. If ftrace can serve it, the kprobe stays disabled and
  * costs nothing.
  *
- * Of many sites those at one address share a kprobe (arm_kprobe_beside()). Copies of
+ * Sites at one address share a kprobe (arm_kprobe_beside()): the kernel would run several
+ * kprobes in the reverse order of the script, and registering one takes long. Copies of
  * inlined functions often begin with copies of others: the 40,401 in xfs and btrfs (6.1)
  * begin at 24,379 addresses. Sites that ftrace refuses share one too (share_refused()).
  *
@@ -360,7 +361,7 @@ static const struct kprobe *kprobe_of(const struct spile_site *site)
 
 static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int count)
 {
-	enum { AT_ONCE = 1024 };
+	enum { AT_ONCE = 256 };
 	struct kprobe **kprobes = (struct kprobe **)spile_sites_room;
 	unsigned int registered = 0, i;
 
@@ -370,7 +371,10 @@ static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int co
 			kprobes[registered++] = &sites[i]->kprobe;
 	/* One wait for all CPUs serves many. */
 	for (i = 0; i < registered; i += AT_ONCE) {
-		unregister_kprobes(kprobes + i, min_t(unsigned int, registered - i, AT_ONCE));
+		unsigned int some = min_t(unsigned int, registered - i, AT_ONCE);
+
+		unregister_kprobes(kprobes + i, some);
+		spile_sites_disarmed(some);
 		cond_resched();
 	}
 	for (i = 0; i < count; i++) {

@@ -193,7 +193,7 @@ NOKPROBE_SYMBOL(spile_kretprobe_enter);
 
 static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 {
-	enum { AT_ONCE = 1024 };
+	enum { AT_ONCE = 256 };
 	struct kretprobe **kretprobes = (struct kretprobe **)spile_sites_room;
 	unsigned int registered = 0, i;
 
@@ -203,7 +203,10 @@ static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 		if (sites[i]->registered)
 			kretprobes[registered++] = &sites[i]->kretprobe;
 	for (i = 0; i < registered; i += AT_ONCE) {
-		unregister_kretprobes(kretprobes + i, min_t(unsigned int, registered - i, AT_ONCE));
+		unsigned int some = min_t(unsigned int, registered - i, AT_ONCE);
+
+		unregister_kretprobes(kretprobes + i, some);
+		spile_sites_disarmed(some);
 		cond_resched();
 	}
 	for (i = 0; i < count; i++) {

@@ -49,6 +49,8 @@ static void wait_for_users(void)
  */
 static void end_session(void)
 {
+	/* First, so that its progress can be asked for. */
+	spile_session_disarm_rest();
 	spile_control_exit();
 #ifdef CONFIG_MODULE_FORCE_UNLOAD
 	if (module_refcount(THIS_MODULE) > 0)
@@ -56,6 +58,8 @@ static void end_session(void)
 #endif
 	spile_session_stop();
 	wait_for_users();
+	/* Of a session that was kept, or removed by force. */
+	spile_session_disarm_rest();
 }
 
 /*

@@ -9,6 +9,7 @@
 #include <linux/overflow.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
+#include <linux/workqueue.h>
 
 #include "arming.h"
 #include "budget.h"
@@ -219,6 +220,30 @@ int spile_session_start(void)
 	return error;
 }
 
+/*
+ * Unregistering a kprobe takes the kernel 0.6 million instructions. Who ends a session with
+ * thousands of them does not wait for that: their hits are turned away, and they are
+ * unregistered when the device is closed.
+ */
+enum { MOST_AT_ONCE = 500 };
+
+static void disarm_later(struct work_struct *work)
+{
+	mutex_lock(&spile_session.lock);
+	if (spile_session.disarms_later)
+		spile_sites_disarm(SPILE_ALL_TARGETS);
+	WRITE_ONCE(spile_session.disarms_later, false);
+	mutex_unlock(&spile_session.lock);
+}
+
+static DECLARE_WORK(disarming, disarm_later);
+
+void spile_session_disarm_rest(void)
+{
+	cancel_work_sync(&disarming);
+	disarm_later(&disarming);
+}
+
 /* False if there is nothing that could be disarmed. */
 static bool become_quiet(void)
 {
@@ -229,7 +254,7 @@ static bool become_quiet(void)
 	if (!spile_session.quiet) {
 		/* A handler may have set it in the meantime: spile_session_ask_stop(). */
 		xchg(&spile_session_state, SPILE_STATE_STOPPING);
-		spile_sites_disarm(SPILE_ALL_TARGETS);
+		spile_session.disarms_later = spile_sites_disarm_most(MOST_AT_ONCE);
 		spile_context_wait();
 		spile_session.quiet = true;
 	}
@@ -307,6 +332,10 @@ void spile_session_detached(void)
 	if (kept && spile_session_state == SPILE_STATE_RUNNING)
 		WRITE_ONCE(spile_ring_overwrite, spile_session.overwrite);
 	mutex_unlock(&spile_session.lock);
-	if (!kept)
-		spile_session_stop();
+	if (kept)
+		return;
+	spile_session_stop();
+	/* Unbound: it takes seconds. Unloading waits for it (spile_session_disarm_rest()). */
+	if (READ_ONCE(spile_session.disarms_later))
+		queue_work(system_unbound_wq, &disarming);
 }

@@ -32,8 +32,10 @@ struct spile_session {
 	bool cancelled;		/* the session is ending, arm nothing; set without the lock */
 	bool arming;		/* sites are being armed or disarmed; under lock, read without */
 	u32 armed;		/* sites that are armed, for SPILE_INFO; under lock, read without */
+	u32 disarmed;		/* of these, by the call of disarm() under way; the same */
 	bool measuring;		/* SPILE_MEASURE is under way; under lock */
-	bool quiet;		/* permanently disarmed; under lock */
+	bool quiet;		/* no handler runs any more; under lock */
+	bool disarms_later;	/* quiet, kprobes are still registered; under lock, read without */
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
@@ -56,6 +58,9 @@ int spile_session_keep(const struct spile_keep *keep);
  */
 void spile_session_attached(void);
 void spile_session_detached(void);
+
+/* At unload: disarms what the end of the session has left. Process context. */
+void spile_session_disarm_rest(void);
 
 /*
  * The module is being removed while the device is open: reports that to the loader.

@@ -168,6 +168,28 @@ static unsigned int count_places(unsigned int count)
 	return places;
 }
 
+/*
+ * Arms site `i` of the batch beside the last one before it in the same place with which it
+ * can share. `mixed`: sites in one place follow each other.
+ */
+static bool arm_beside_another(unsigned int i, bool mixed)
+{
+	struct spile_site *site = batch[i];
+	unsigned int k;
+
+	if (!site->family->arm_beside)
+		return false;
+	for (k = i; k--;) {
+		if (are_in_one_place(batch[k], site)) {
+			if (batch[k]->armed && site->family->arm_beside(batch[k], site))
+				return true;
+		} else if (mixed) {
+			break;
+		}
+	}
+	return false;
+}
+
 /* `left`: how many arm_cheap_ones() has left. */
 static void arm_others(unsigned int count, unsigned int left)
 {
@@ -179,12 +201,11 @@ static void arm_others(unsigned int count, unsigned int left)
 		sort(batch, count, sizeof(*batch), compare_mixed, NULL);
 	spile_arming_begins(left, mixed ? count_places(count) : left);
 	for (i = 0; i < count; i++) {
-		struct spile_site *site = batch[i], *before = i ? batch[i - 1] : NULL;
+		struct spile_site *site = batch[i];
 
 		if (!spile_arming_goes_on())
 			break;
-		if (mixed && before && before->armed && site->family->arm_beside &&
-		    are_in_one_place(before, site) && site->family->arm_beside(before, site)) {
+		if (arm_beside_another(i, mixed)) {
 			is_armed(site);
 			continue;
 		}
@@ -272,7 +293,47 @@ static void disarm_family(const struct spile_family *family, int target)
 		batch[i]->armed = false;
 		batch[i]->off = false;
 	}
+	WRITE_ONCE(spile_session.disarmed, 0);
 	WRITE_ONCE(spile_session.armed, spile_session.armed - count);
+}
+
+void spile_sites_disarmed(unsigned int count)
+{
+	WRITE_ONCE(spile_session.disarmed, spile_session.disarmed + count);
+}
+
+u32 spile_sites_armed(void)
+{
+	u32 armed = READ_ONCE(spile_session.armed);
+
+	return armed - min(armed, READ_ONCE(spile_session.disarmed));
+}
+
+static unsigned int count_registered(const struct spile_family *family)
+{
+	unsigned int count = 0, i;
+
+	for (i = 0; i < spile_script.probe_count; i++)
+		count += spile_sites[i].family == family && spile_sites[i].registered;
+	return count;
+}
+
+bool spile_sites_disarm_most(unsigned int most)
+{
+	bool left = false;
+	unsigned int i;
+
+	WRITE_ONCE(spile_session.arming, true);
+	for (i = 0; i < SPILE_FAMILY_COUNT; i++) {
+		if (!spile_families[i])
+			continue;
+		if (count_registered(spile_families[i]) > most)
+			left = true;
+		else
+			disarm_family(spile_families[i], SPILE_ALL_TARGETS);
+	}
+	WRITE_ONCE(spile_session.arming, false);
+	return left;
 }
 
 void spile_sites_disarm(int target)

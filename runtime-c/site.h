@@ -139,6 +139,15 @@ enum { SPILE_ALL_TARGETS = -2 };	/* all targets, and -1 */
 void spile_sites_arm(int target);
 /* Disarms every armed site of a target. */
 void spile_sites_disarm(int target);
+/*
+ * The same of all targets, except for a family with more than `most` kprobes or kretprobes.
+ * Whether there is such a family.
+ */
+bool __must_check spile_sites_disarm_most(unsigned int most);
+/* A family's disarm() is done with so many sites. */
+void spile_sites_disarmed(unsigned int count);
+/* How many are armed. Without the lock: while they are being armed or disarmed, about. */
+u32 spile_sites_armed(void);
 
 /*
  * The probes of a kind BEGIN, END or ERROR in the order of their values, then

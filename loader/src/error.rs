@@ -83,6 +83,8 @@ Exit status:
 pub enum NameOwner {
     /// A module of spile, which is in use.
     Session,
+    /// A module of spile whose session has ended, and whose kprobes are still being unregistered.
+    Disarming,
     /// Another module.
     Module,
     /// Not a module: the kernel's built-in modules with parameters are listed there, too.
@@ -603,6 +605,10 @@ impl fmt::Display for Error {
                     "another module {name} is loaded, which spile did not build: load this one under another name (-R), or build it with another name (spile -m)"
                 )
             }
+            Error::NameTaken { name, by: NameOwner::Disarming } => write!(
+                f,
+                "the previous session of module {name} has ended, and its probes are still being disarmed: try again when it is gone (spilerun -d {name} waits for that), or load this one under another name (-R)"
+            ),
             Error::NameTaken { name, by: NameOwner::Session } => write!(
                 f,
                 "module {name} is already loaded and in use: end its spilerun, attach to its session (spilerun -A {name}), remove it (-d {name}), or load a second one (-R)"

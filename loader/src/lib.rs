@@ -68,7 +68,7 @@ use crate::safety::ownership::Ownership;
 use crate::safety::rights::{Rights, Start};
 use crate::service::reserved;
 use crate::session::starter::Starter;
-use crate::session::{daemon, target};
+use crate::session::{daemon, removal, target};
 
 /// The whole program. `arguments` begin with the program's name, which may be staprun's. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -286,7 +286,7 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
         session::run(&subject, options, target, sinks, &signals, waiting)
     };
     let result = run(device);
-    finish(loaded, result)
+    finish(loaded, result, options, &signals)
 }
 
 /// `-A`: continues a session that nobody reads. The module itself has the description of its records.
@@ -316,7 +316,7 @@ fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error>
         session::run(&subject, options, target::Target::None, sinks, &signals, waiting)
     };
     match run(device) {
-        Ok(end) => finish(Loaded::new(name, rights), Ok(end)),
+        Ok(end) => finish(Loaded::new(name, rights), Ok(end), options, &signals),
         // An error here does not end the running session.
         Err(error) => {
             rights.leave();
@@ -380,12 +380,22 @@ fn change_gate(
 }
 
 /// Unloads first, then reports, also when the session failed. A panic unloads by Drop.
-fn finish(loaded: Loaded<'_>, result: Result<session::End, Error>) -> Result<Exit, Error> {
-    if let Ok(session::End { exit, left: true }) = result {
+fn finish(
+    loaded: Loaded<'_>,
+    result: Result<session::End, Error>,
+    options: &Options,
+    signals: &signals::Signals,
+) -> Result<Exit, Error> {
+    if let Ok(session::End { exit, left: true, .. }) = result {
         loaded.leave();
         return Ok(exit);
     }
-    let removed = loaded.remove();
+    let interrupted = result.as_ref().is_ok_and(|end| end.interrupted);
+    // systemd ends all processes of a service together with the first.
+    let removed = match options.service {
+        true => loaded.remove(),
+        false => removal::remove(loaded, interrupted, signals),
+    };
     let end = result?;
     removed?;
     Ok(end.exit)

@@ -6,7 +6,9 @@
 # stderr: error\[E0121\]: no variable `\$fil`
 # stderr: available there: \$file, \$buf
 # stderr: error\[E0125\]: struct file has no member `f_mde`
-# stdout: ^1 1 1 1$
+# stderr: -d gone\.ko: there is no such file
+# stderr: -d gone\.ko\.zst: there is no such file
+# stdout: ^1 1 1 1 1 1 0$
 # stdout: ^0 files$
 
 statuses=
@@ -19,5 +21,9 @@ try -r 9.9.9-none -p4 -e 'probe begin { exit() }'
 try -r "$RELEASE" -p4 -e 'probe kernel.function("vfs_raed") { }'
 try -r "$RELEASE" -p4 -e 'probe kernel.function("vfs_read") { print($fil) }'
 try -r "$RELEASE" -p4 -e 'probe kernel.function("vfs_read") { print($file->f_mde) }'
+try -r "$RELEASE" -d gone.ko -p4 -e 'probe begin { exit() }'
+try -r "$RELEASE" -d gone.ko.zst -p4 -e 'probe begin { exit() }'
+# The name of a module of the kernel, as stap takes it: its symbols are known anyway.
+try -r "$RELEASE" -d ext4 -p2 -e 'probe begin { exit() }'
 echo $statuses
 echo "$(ls | wc -l) files"

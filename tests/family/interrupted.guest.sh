@@ -1,11 +1,15 @@
-# Shows: arming 24,000 probes in modules ends within a second when the loader is interrupted or killed, in the fast part and among
-# the kprobes; status and -d work meanwhile; nothing is left behind.
+# Shows: a session with thousands of probes in modules ends within a second when the loader is interrupted or killed: in the fast
+# part of arming, among the kprobes, and armed. The kernel disarms them after that; status, -d and a second start work meanwhile,
+# and the module goes by itself, or with -d if its loader was killed. Nothing is left behind.
 # family: yes
 # script: calls calls.stp
+# script: copies copies.stp
 # stdout: ^INT after 1 s: status answers, gone in time, 0$
 # stdout: ^TERM after 6 s: status answers, gone in time, 0$
 # stdout: ^KILL after 6 s: status answers, gone in time, 137$
 # stdout: ^-d: in time, in use$
+# stdout: ^INT: gone in time, 0, copies 2400, disarming, refused, removed$
+# stdout: ^KILL: gone in time, 137, disarming, refused, removed$
 # stdout: ^left: 0 kprobes, 0 functions$
 # limit: 200
 # alone: yes
@@ -23,11 +27,33 @@ interrupt() {
 	begin=$(now)
 	stop $1
 	took=$(judged $(($(now) - begin)))
-	# The module of a killed loader stays, idle.
+	# The module of a killed loader stays, idle. -d waits until it is disarmed.
 	[ $1 != KILL ] || spilerun -d calls
-	gone calls
+	removed calls
 	echo "$1 after $2 s: status $looked, gone $took, $status"
-	grep -v 'become kprobes one by one' calls.err >&2 || true
+	grep -v 'become kprobes one by one\|in the background' calls.err >&2 || true
+}
+# removed NAME: waits until the module is removed.
+removed() {
+	end=$(($(date +%s) + 60 * PATIENCE))
+	while loaded $1 && [ "$(date +%s)" -le $end ]; do sleep 0.1; done
+	gone $1
+}
+# disarms SIGNAL: the same, when all is armed.
+disarms() {
+	start_armed copies began
+	[ $1 != INT ] || for module in fam00 fam01 fam02 fam03 fam04 fam05; do echo 1 >/sys/module/$module/parameters/run; done
+	begin=$(now)
+	stop $1
+	took=$(judged $(($(now) - begin)))
+	state=$(spilerun status copies | sed -n 's/.*: \(disarming\), .*/\1/p')
+	again=
+	spilerun copies.ko 2>refused || ! grep -q 'probes are still being disarmed: try again' refused || again=refused
+	[ $1 != KILL ] || spilerun -d copies
+	removed copies
+	[ $1 = KILL ] || grep -q 'NOTICE: the kernel is still disarming [0-9]* probes in the background' copies.err
+	echo "$1: gone $took, $status, $(grep copies copies.out), $state, $again, removed" | sed 's/, ,/,/'
+	grep -v 'become kprobes one by one\|in the background' copies.err >&2 || true
 }
 for child in $(seq 11 19); do modprobe fam$child; done
 interrupt INT 1
@@ -40,6 +66,8 @@ spilerun -d calls 2>refused && exit 1
 took=$(judged $(($(now) - begin)))
 grep -q 'in use by another spilerun' refused && echo "-d: $took, in use"
 stop INT
-gone calls
+removed calls
+disarms INT
+disarms KILL
 echo "left: $(wc -l </sys/kernel/debug/kprobes/list) kprobes, $(wc -l </sys/kernel/debug/tracing/enabled_functions) functions"
 unload_family

@@ -17,7 +17,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use spile_abi::device::{
     self, ABI_VERSION, Arming, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set,
-    Setup, Symbol, Unwind,
+    Setup, State, Symbol, Unwind,
 };
 use spile_abi::record::RingHeader;
 
@@ -132,6 +132,12 @@ impl Device {
             return Err(self.strange(format!("version {} instead of {ABI_VERSION}", info.abi)));
         }
         Ok(info)
+    }
+
+    /// How many probes of an ended session are still to be disarmed; `None`: all are, or it has not ended.
+    pub fn left_to_disarm(&self) -> Option<u32> {
+        let info = self.info().ok()?;
+        (State::from_number(info.state) == Some(State::Stopped) && info.armed > 0).then_some(info.armed)
     }
 
     /// What is left of arming, for messages of progress: all 0, which is unknown, if the module cannot be asked.

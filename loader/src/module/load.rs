@@ -47,6 +47,7 @@ pub fn name_is_free(name: &str) -> Result<(), Error> {
 /// The error for a module name that is in use, and by what.
 pub fn name_taken(name: &str) -> Error {
     let by = match is_ours(name) {
+        true if disarming(name).is_some() => NameOwner::Disarming,
         true => NameOwner::Session,
         // Built-in code has no initstate.
         false if Path::new("/sys/module").join(name).join("initstate").exists() => NameOwner::Module,
@@ -150,11 +151,18 @@ enum Use {
     Detached,
     /// No loader: it was killed.
     Leftover,
+    /// The same, and kprobes are still being unregistered: removing it would wait for that.
+    Disarming,
 }
 
 /// Whether the module exists without a loader.
 pub(crate) fn is_leftover(name: &str) -> bool {
-    matches!(find_use(name), Ok(Use::Leftover))
+    matches!(find_use(name), Ok(Use::Leftover | Use::Disarming))
+}
+
+/// How many probes of an ended session are still to be disarmed; `None`: all are, or it has not ended.
+pub fn disarming(name: &str) -> Option<u32> {
+    Device::look(name).ok()?.left_to_disarm()
 }
 
 /// Err: it does not respond as a spile module does. Nothing is opened that would pin the module: the caller of a
@@ -163,6 +171,7 @@ fn find_use(name: &str) -> Result<Use, Error> {
     let info = Device::look(name)?.info()?;
     Ok(match State::from_number(info.state) {
         _ if info.flags & OPENED != 0 => Use::Loader,
+        Some(State::Stopped) if info.flags & KEPT == 0 && info.armed > 0 => Use::Disarming,
         Some(State::Loaded | State::Ready) => Use::Leftover,
         // Its output may not have been read.
         Some(State::Stopped) if info.flags & KEPT == 0 => Use::Leftover,
@@ -192,7 +201,7 @@ pub fn holder(name: &str) -> Holder {
     }
     let used = find_use(name);
     let owner = match &used {
-        Ok(Use::Leftover) | Err(_) => return Holder::Nobody,
+        Ok(Use::Leftover | Use::Disarming) | Err(_) => return Holder::Nobody,
         Ok(Use::Detached | Use::Loader) => Device::look(name).and_then(|device| device.owner()),
     };
     match owner {
@@ -272,7 +281,7 @@ pub(crate) fn end_unattended(name: &str, loaded: u64) -> bool {
             stopped && remove(name).is_ok()
         }
         Ok(Use::Leftover) => remove(name).is_ok(),
-        Ok(Use::Loader) => false,
+        Ok(Use::Loader | Use::Disarming) => false,
         // Another session, or none.
         _ => true,
     }
@@ -302,7 +311,7 @@ pub fn attach(name: &str) -> Result<Device, Error> {
     }
     match find_use(name)? {
         Use::Loader => Err(Error::InUse { name: name.to_string() }),
-        Use::Leftover => Err(Error::NotRunning { name: name.to_string() }),
+        Use::Leftover | Use::Disarming => Err(Error::NotRunning { name: name.to_string() }),
         Use::Detached => Device::open(name),
     }
 }
@@ -335,7 +344,9 @@ pub fn remove_leftovers(lock: &Lock, verbose: bool) -> Vec<String> {
 
 /// Removes that module if it is idle and its loader was killed; false: it stays.
 pub(crate) fn remove_idle(name: &str) -> bool {
-    for _ in 0..IDLE_TRIES {
+    let mut tries = 0;
+    while tries < IDLE_TRIES {
+        tries += 1;
         // Without the lock, a module that another loader has just loaded would look the same.
         let lock = Lock::wait();
         let is_ours = candidates().iter().any(|candidate| candidate == name);
@@ -346,6 +357,8 @@ pub(crate) fn remove_idle(name: &str) -> bool {
             Ok(Use::Leftover) if remove(name).is_ok() => return true,
             // Still held by the exiting loader, or by another one, which handles it.
             Ok(Use::Leftover | Use::Loader) => {}
+            // The kernel ends that in any case.
+            Ok(Use::Disarming) => tries = 0,
             Ok(Use::Detached) | Err(_) => return false,
         }
         drop(lock);
@@ -354,35 +367,48 @@ pub(crate) fn remove_idle(name: &str) -> bool {
     false
 }
 
-/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user. Returns the messages.
+/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user. Waits until its probes are disarmed. Returns
+/// the messages.
 pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<Vec<String>, Error> {
-    let lock = Lock::take();
     if name == "*" {
-        return Ok(remove_leftovers(&lock, true));
+        return Ok(remove_leftovers(&Lock::take(), true));
     }
     let name = name.strip_suffix(".ko").unwrap_or(name);
-    if !candidates().iter().any(|candidate| candidate == name) {
-        return Err(Error::NotLoaded { name: name.to_string() });
-    }
-    // An apparent leftover may have just been loaded by another spilerun.
-    if matches!(lock, Lock::Busy) {
-        return Err(Error::Locked);
-    }
-    match find_use(name)? {
-        Use::Loader => Err(Error::InUse { name: name.to_string() }),
-        Use::Leftover => remove(name).map(|()| Vec::new()),
-        Use::Detached => {
-            // Before it is opened: an open device pins the module, even while its process is stopped.
-            let owner = Device::look(name)?.owner()?;
-            if own.is_some_and(|own| own != owner.uid) {
-                return Err(Error::OtherOwner { name: name.to_string(), uid: owner.uid });
-            }
-            let device = Device::open(name)?;
-            // Its end probes run; their output is discarded.
-            device.stop()?;
-            drop(device);
-            remove(name).map(|()| Vec::new())
+    let mut found = false;
+    loop {
+        let lock = Lock::take();
+        if !candidates().iter().any(|candidate| candidate == name) {
+            // It may have been removed by another spilerun that waited, too.
+            return if found { Ok(Vec::new()) } else { Err(Error::NotLoaded { name: name.to_string() }) };
         }
+        // An apparent leftover may have just been loaded by another spilerun.
+        if matches!(lock, Lock::Busy) {
+            return Err(Error::Locked);
+        }
+        match find_use(name)? {
+            Use::Loader => return Err(Error::InUse { name: name.to_string() }),
+            Use::Leftover => return remove(name).map(|()| Vec::new()),
+            Use::Disarming => {}
+            Use::Detached => {
+                // Before it is opened: an open device pins the module, even while its process is stopped.
+                let owner = Device::look(name)?.owner()?;
+                if own.is_some_and(|own| own != owner.uid) {
+                    return Err(Error::OtherOwner { name: name.to_string(), uid: owner.uid });
+                }
+                let device = Device::open(name)?;
+                // Its end probes run; their output is discarded.
+                device.keep(false, false)?;
+                device.stop()?;
+                drop(device);
+                if disarming(name).is_none() {
+                    return remove(name).map(|()| Vec::new());
+                }
+            }
+        }
+        found = true;
+        // Others may load theirs meanwhile.
+        drop(lock);
+        std::thread::sleep(IDLE_PAUSE);
     }
 }
 

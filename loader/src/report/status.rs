@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use spile_abi::device::{Counters, GateState, Info, OBSERVE, State};
+use spile_abi::device::{Arming, Counters, GateState, Info, OBSERVE, State};
 use spile_abi::meta::Meta;
 
 use crate::error::Error;
@@ -41,8 +41,10 @@ pub struct ModuleStatus<'k> {
     pub info: Info,
     /// Whether the script's writes are done, and until when.
     pub gate: GateState,
-    /// Counters of each probe, in the order of the description.
+    /// Counters of each probe, in the order of the description; of none while `arming` is known.
     pub counters: &'k [Counters],
+    /// The probes are being armed or disarmed now: how far that is.
+    pub arming: Option<Arming>,
     /// Why probes of modules are not armed, a sentence for each module.
     pub absent: Vec<String>,
 }
@@ -50,9 +52,17 @@ pub struct ModuleStatus<'k> {
 /// Reads the module's current status.
 pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<String, Error> {
     let info = device.info()?;
-    let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
+    // Thousands of probes have no hits before all are armed. Who asks then waits, and wants an answer at once.
+    let changes = match State::from_number(info.state) {
+        Some(State::Starting) => true,
+        Some(State::Stopped) => info.armed > 0,
+        _ => false,
+    };
+    let arming = (changes && form == Form::Table).then(|| device.arming());
+    let asked = if arming.is_some() { 0 } else { info.probes };
+    let counters = (0..asked).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
     let absent = targets::absent(&meta.targets, Path::new("/sys/module"));
-    Ok(ModuleStatus { name, meta, info, gate: device.gate()?, counters: &counters, absent }.text(form))
+    Ok(ModuleStatus { name, meta, info, gate: device.gate()?, counters: &counters, arming, absent }.text(form))
 }
 
 /// Writes Prometheus text to a file atomically, by replacing it.
@@ -98,6 +108,7 @@ impl ModuleStatus<'_> {
             Some(State::Starting) => "starting",
             Some(State::Running) => "running",
             Some(State::Stopping) => "stopping",
+            Some(State::Stopped) if self.info.armed > 0 => "disarming",
             Some(State::Stopped) => "stopped",
             None => "unknown",
         }
@@ -124,6 +135,23 @@ impl ModuleStatus<'_> {
         }
     }
 
+    /// How far arming or disarming is, in one line.
+    fn progress(&self, arming: &Arming) -> String {
+        let Info { armed, probes, .. } = self.info;
+        if self.state() == "disarming" {
+            return format!("{armed} of {probes} probes are still to be disarmed");
+        }
+        let enabled = match arming.to_enable {
+            0 => String::new(),
+            all => format!(", {} of {all} kprobes are enabled", arming.enabled),
+        };
+        let left = match arming.left.div_ceil(1000) {
+            0 => String::new(),
+            left => format!(", the rest may take {left} s more"),
+        };
+        format!("{armed} of {probes} probes are prepared{enabled}{left}")
+    }
+
     fn table(&self) -> String {
         let mut text = format!(
             "{} ({}) for {}: {}, {} errors, {} skipped, {} KB\n",
@@ -137,6 +165,10 @@ impl ModuleStatus<'_> {
         );
         if self.meta.guru {
             let _ = writeln!(text, "{}", self.rewrites());
+        }
+        if let Some(arming) = &self.arming {
+            let _ = writeln!(text, "{}", self.progress(arming));
+            return text;
         }
         let sites = self.meta.probes.iter().zip(self.counters);
         let armable: Vec<&Counters> =
@@ -257,7 +289,8 @@ mod tests {
         let counters = [Counters { armed: 1, hits: 5, handled: 5, mechanism: 5, ..Counters::default() }];
         let gate = GateState { counts: [3, 2, 0, 0, 0], ..GateState::default() };
         let info = Info { state: State::Running as u32, memory_bytes: 4096, ..Info::default() };
-        let known = ModuleStatus { name: "a", meta: &meta, info, gate, counters: &counters, absent: Vec::new() };
+        let known =
+            ModuleStatus { name: "a", meta: &meta, info, gate, counters: &counters, arming: None, absent: Vec::new() };
         [Form::Table, Form::Json, Form::Prometheus].map(|form| known.text(form))
     }
 
@@ -288,6 +321,38 @@ mod tests {
              1 of 1 probes armed\n\
              hits  handled  cycles min/avg/max  by         probe\n   \
              5        5                   -  kretprobe  kernel.function(\"a\").return (a.stp:1:1)\n"
+        );
+    }
+
+    #[test]
+    fn while_probes_are_armed_or_disarmed_their_number_is_shown() {
+        let meta = Meta { title: "a.stp".into(), kernel_release: "6.1".into(), ..Meta::default() };
+        let text = |state: State, arming: Arming| {
+            let info = Info { state: state as u32, armed: 300, probes: 900, ..Info::default() };
+            let gate = GateState::default();
+            let known = ModuleStatus {
+                name: "a",
+                meta: &meta,
+                info,
+                gate,
+                counters: &[],
+                arming: Some(arming),
+                absent: Vec::new(),
+            };
+            known.text(Form::Table)
+        };
+        let arming = Arming { to_enable: 0, enabled: 0, left: 6500 };
+        assert_eq!(
+            text(State::Starting, arming),
+            "a (a.stp) for 6.1: starting, 0 errors, 0 skipped, 0 KB\n\
+             300 of 900 probes are prepared, the rest may take 7 s more\n"
+        );
+        let arming = Arming { to_enable: 200, enabled: 50, left: 0 };
+        assert!(text(State::Starting, arming).ends_with("prepared, 50 of 200 kprobes are enabled\n"));
+        assert_eq!(
+            text(State::Stopped, Arming { to_enable: 0, enabled: 0, left: 0 }),
+            "a (a.stp) for 6.1: disarming, 0 errors, 0 skipped, 0 KB\n\
+             300 of 900 probes are still to be disarmed\n"
         );
     }
 

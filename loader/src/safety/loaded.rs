@@ -26,6 +26,25 @@ impl Loaded<'_> {
         self.rights.leave();
     }
 
+    /// How many of its probes are still to be disarmed; `None`: all are. Its device must be closed.
+    pub fn left_to_disarm(&self) -> Option<u32> {
+        self.rights.left_to_disarm(&self.name)
+    }
+
+    /// Removes the module in the background, when all probes are disarmed. Err: it cannot be done there.
+    pub fn remove_later(mut self) -> Result<(), Self> {
+        if !self.rights.unload_later(&self.name) {
+            return Err(self);
+        }
+        self.removed = true;
+        Ok(())
+    }
+
+    /// The module's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Removes the module. Its device must be closed.
     pub fn remove(mut self) -> Result<(), Error> {
         self.removed = true;

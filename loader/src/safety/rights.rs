@@ -6,7 +6,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -116,6 +118,31 @@ impl Rights {
                 Err(_) if client.line.is_lost() => wait_for_guard(name),
                 other => other.map(drop),
             },
+        }
+    }
+
+    /// How many probes of an ended session, whose device is closed, are still to be disarmed; `None`: all are.
+    pub fn left_to_disarm(&self, name: &str) -> Option<u32> {
+        self.look(name).ok()?.left_to_disarm()
+    }
+
+    /// The same as [`Rights::unload`], in the background, where it waits until all probes are disarmed. False: it cannot
+    /// be done there.
+    pub fn unload_later(&self, name: &str) -> bool {
+        match self {
+            // The root part does it when this process has ended.
+            Rights::Split(_) => true,
+            // `-d` waits. In a group of its own, so that ^C does not reach it. The program may be spile.
+            Rights::Own(_) => Command::new("/proc/self/exe")
+                .arg0("spilerun")
+                .args(["-d", name])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .current_dir("/")
+                .process_group(0)
+                .spawn()
+                .is_ok(),
         }
     }
 

@@ -44,6 +44,11 @@ impl Ending {
         self.signals > 1
     }
 
+    /// Whether signals ended the session.
+    pub fn is_interrupted(&self) -> bool {
+        self.signals > 0
+    }
+
     /// Sets the latest end of the session, in nanoseconds; `None`: no limit.
     pub fn set_deadline(&mut self, deadline: Option<u64>) {
         self.deadline = deadline;

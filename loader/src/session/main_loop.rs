@@ -101,7 +101,7 @@ impl Session<'_> {
             self.flush()?;
         }
         self.output.commands.finish();
-        Ok(End { exit: self.ending.result()?, left: false })
+        Ok(End { exit: self.ending.result()?, left: false, interrupted: self.ending.is_interrupted() })
     }
 
     /// When attaching to a detached session, read all of it from the first record on.
@@ -118,7 +118,7 @@ impl Session<'_> {
         self.output.sinks.message(&line);
         self.flush()?;
         self.output.commands.finish();
-        Ok(End { exit: self.ending.exit, left: true })
+        Ok(End { exit: self.ending.exit, left: true, interrupted: false })
     }
 
     /// Enters the next phase when a call has returned, or when the session is to stop.

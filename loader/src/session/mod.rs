@@ -19,6 +19,7 @@ pub mod expiry;
 pub mod main_loop;
 pub mod phase;
 pub mod reading;
+pub mod removal;
 pub mod replaced;
 pub mod signals;
 pub mod starter;
@@ -88,6 +89,8 @@ pub struct End {
     pub exit: Exit,
     /// The session continues without this process.
     pub left: bool,
+    /// Signals ended it.
+    pub interrupted: bool,
 }
 
 /// Creates the rings of a module that has just been loaded.

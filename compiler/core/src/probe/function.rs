@@ -171,6 +171,10 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
             let why = "other files cannot call it: it is static".to_string();
             PointError::NotProbeable { component, name: pattern.name, why }
         }
+        None if finder.inlined > 0 => {
+            let why = format!("all {} copies of it are inlined: .inline instead of .call probes them", finder.inlined);
+            PointError::NotProbeable { component, name: pattern.name, why }
+        }
         None => {
             let why = format!("the compiler has left no copy of it in {}", described(object));
             PointError::NotProbeable { component, name: pattern.name, why }
@@ -266,8 +270,8 @@ impl Finder<'_> {
                     self.add_site(id, function, instance.address, true);
                 }
             }
-            Suffix::Return => self.inlined += function.inlined.len(),
-            Suffix::Call | Suffix::Exported => {}
+            Suffix::Return | Suffix::Call => self.inlined += function.inlined.len(),
+            Suffix::Exported => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 //! The kernel that a script is for, and where its debug information is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -42,9 +42,12 @@ pub struct KernelOptions {
 }
 
 impl KernelOptions {
-    /// The files of `-d`. A name without a file is a module of the kernel, or it: their symbols are always known.
+    /// The files of `-d`. A name without a file is a module of the kernel, or it, whose symbols are always known; unless it
+    /// ends as the file of a module does: then that is missing.
     pub fn files(&self) -> Vec<PathBuf> {
-        let named = |path: &&PathBuf| path.components().count() == 1 && !path.exists();
+        const ENDS: [&str; 4] = [".ko", ".ko.xz", ".ko.zst", ".ko.gz"];
+        let is_file = |path: &Path| path.to_str().is_some_and(|text| ENDS.iter().any(|end| text.ends_with(end)));
+        let named = |path: &&PathBuf| path.components().count() == 1 && !path.exists() && !is_file(path);
         self.objects.iter().filter(|path| !named(path)).cloned().collect()
     }
 }
