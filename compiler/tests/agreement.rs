@@ -129,11 +129,11 @@ fn compared(path: &Path, count: usize) -> [usize; 3] {
     }
     for (section, entries) in by_section {
         let offsets: Vec<u64> = entries.iter().map(|entry| entry.offset).collect();
-        for (entry, said) in entries.iter().zip(lines(path, section.as_deref(), &offsets)) {
-            let same = entry.lines.iter().any(|own| said == *own || said.ends_with(&format!("/{own}")));
+        for (entry, line) in entries.iter().zip(lines(path, section.as_deref(), &offsets)) {
+            let same = entry.lines.iter().any(|own| line == *own || line.ends_with(&format!("/{own}")));
             figures[2] += usize::from(same);
             if !same {
-                println!("{}: {} is of {:?}, addr2line says {said}", path.display(), entry.name, entry.lines);
+                println!("{}: {} is of {:?}, addr2line has {line}", path.display(), entry.name, entry.lines);
             }
         }
     }
@@ -187,8 +187,8 @@ def signed(name):
     parameters = ["%s %s" % (each.type, each.name) for each in own if each.is_argument]
     return "|".join(["%s:%d" % (symbol.symtab.filename, symbol.line), str(symbol.type.target())] + parameters)
 for name in open("asked"):
-    said = signed(name.strip())
-    print("=" + name.strip() + "|" + (said or ""))
+    text = signed(name.strip())
+    print("=" + name.strip() + "|" + (text or ""))
 "#;
 
 /// Functions with a unique name and code under that name, `count` of them chosen at random (always the same ones).
@@ -248,19 +248,20 @@ fn prototypes(path: &Path, count: usize) -> Vec<(String, Prototype)> {
 fn ask_gdb(path: &Path, script: &str, asked: &str) -> Vec<(String, String)> {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("asked"), asked).unwrap();
-    std::fs::write(directory.path().join("said.py"), script).unwrap();
+    std::fs::write(directory.path().join("read.py"), script).unwrap();
     let mut command = Command::new("gdb");
-    command.current_dir(directory.path()).args(["-nx", "-batch", "-x", "said.py"]).arg(path);
+    command.current_dir(directory.path()).args(["-nx", "-batch", "-x", "read.py"]).arg(path);
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said = text.lines().filter_map(|line| line.strip_prefix('=')?.split_once('|'));
-    said.map(|(key, rest)| (key.to_string(), rest.to_string())).collect()
+    let answers = text.lines().filter_map(|line| line.strip_prefix('=')?.split_once('|'));
+    answers.map(|(key, rest)| (key.to_string(), rest.to_string())).collect()
 }
 
 /// The same from gdb; functions that it does not find are left out.
 fn by_gdb(path: &Path, names: &[&str]) -> HashMap<String, Prototype> {
-    let said = ask_gdb(path, PROTOTYPES, &names.join("\n")).into_iter();
-    said.filter(|(_, rest)| !rest.is_empty())
+    let answers = ask_gdb(path, PROTOTYPES, &names.join("\n")).into_iter();
+    answers
+        .filter(|(_, rest)| !rest.is_empty())
         .map(|(name, rest)| (name, rest.split('|').map(String::from).collect()))
         .collect()
 }
@@ -286,16 +287,16 @@ fn same_prototypes(path: &Path, count: usize) -> [usize; 3] {
     let own = prototypes(path, count);
     let mut figures = [0, 0, 0];
     for part in own.chunks(500) {
-        let said = by_gdb(path, &part.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
+        let by_gdb = by_gdb(path, &part.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
         for (name, own) in part {
-            let Some(said) = said.get(name) else { continue };
+            let Some(of_gdb) = by_gdb.get(name) else { continue };
             figures[0] += 1;
-            let place = said[0] == own[0] || said[0].ends_with(&format!("/{}", own[0]));
-            let types = own[1..].iter().map(|text| plain(text)).eq(said[1..].iter().map(|text| plain(text)));
+            let place = of_gdb[0] == own[0] || of_gdb[0].ends_with(&format!("/{}", own[0]));
+            let types = own[1..].iter().map(|text| plain(text)).eq(of_gdb[1..].iter().map(|text| plain(text)));
             figures[1] += usize::from(place);
             figures[2] += usize::from(types);
             if !place || !types {
-                println!("{}: {name}\n  here {own:?}\n  gdb  {said:?}", path.display());
+                println!("{}: {name}\n  here {own:?}\n  gdb  {of_gdb:?}", path.display());
             }
         }
     }
@@ -383,13 +384,13 @@ fn same_locations(path: &Path, count: usize) -> [usize; 3] {
             asked.insert(format!("{} {}", function.name, at.offset - body.entry.offset), (id, at));
         }
     }
-    let said = ask_gdb(path, VARIABLES, &asked.keys().cloned().collect::<Vec<_>>().join("\n"));
+    let values = ask_gdb(path, VARIABLES, &asked.keys().cloned().collect::<Vec<_>>().join("\n"));
     let mut figures = [asked.len(), 0, 0];
-    for (key, said) in said {
+    for (key, value) in values {
         let (statement, name) = key.rsplit_once(' ').unwrap();
         let (id, at) = asked[statement];
         let found = debug.variable(id, at, name).unwrap();
-        let same = match (said.as_str(), &found) {
+        let same = match (value.as_str(), &found) {
             ("caller" | "part", _) | ("none", Err(_)) | ("some", Ok(_)) => true,
             (register, Ok(found)) => {
                 matches!(found.location, Location::Register(number) if REGISTERS.get(usize::from(number)) == Some(&register))
@@ -399,7 +400,7 @@ fn same_locations(path: &Path, count: usize) -> [usize; 3] {
         figures[1] += 1;
         figures[2] += usize::from(same);
         if !same {
-            println!("{}: {key}: gdb says {said}, here {found:?}", path.display());
+            println!("{}: {key}: gdb has {value}, here {found:?}", path.display());
         }
     }
     figures

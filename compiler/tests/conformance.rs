@@ -23,24 +23,24 @@ use spile_syntax::{self as syntax, Environment, Macros};
 struct Case {
     title: String,
     script: String,
-    said: String,
+    messages: String,
 }
 
 /// The text before a file's first case, and the cases.
 fn read(text: &str) -> (String, Vec<Case>) {
     let (mut head, mut cases): (String, Vec<Case>) = Default::default();
-    let mut said = false;
+    let mut in_messages = false;
     for line in text.lines() {
         if let Some(title) = line.strip_prefix("=== ") {
-            cases.push(Case { title: title.to_string(), script: String::new(), said: String::new() });
-            said = false;
+            cases.push(Case { title: title.to_string(), script: String::new(), messages: String::new() });
+            in_messages = false;
         } else if let (Some(case), "---") = (cases.last_mut(), line) {
-            assert!(!said, "two --- in {}", case.title);
-            said = true;
+            assert!(!in_messages, "two --- in {}", case.title);
+            in_messages = true;
         } else {
             let text = match cases.last_mut() {
                 None => &mut head,
-                Some(case) if said => &mut case.said,
+                Some(case) if in_messages => &mut case.messages,
                 Some(case) => &mut case.script,
             };
             text.push_str(line);
@@ -51,12 +51,12 @@ fn read(text: &str) -> (String, Vec<Case>) {
 }
 
 fn write(head: &str, cases: &[Case]) -> String {
-    let case = |case: &Case| format!("=== {}\n{}---\n{}", case.title, case.script, case.said);
+    let case = |case: &Case| format!("=== {}\n{}---\n{}", case.title, case.script, case.messages);
     format!("{head}{}", cases.iter().map(case).collect::<String>())
 }
 
 /// The messages for a case's script.
-fn say(case: &Case) -> String {
+fn messages_for(case: &Case) -> String {
     let mut environment = Environment {
         kernel_release: "6.1.0-5-amd64".into(),
         arch: "x86_64".into(),
@@ -90,12 +90,12 @@ fn say(case: &Case) -> String {
 }
 
 /// The list of all families of probe points, which grows, replaced by one word.
-fn without_families(said: &str) -> String {
+fn without_families(messages: &str) -> String {
     let line = |line: &str| match line.split_once("there is: ") {
         Some((head, list)) if list.contains("begin(number)") => format!("{head}there is: FAMILIES\n"),
         _ => format!("{line}\n"),
     };
-    said.lines().map(line).collect()
+    messages.lines().map(line).collect()
 }
 
 fn files() -> Vec<PathBuf> {
@@ -110,24 +110,25 @@ fn files() -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_said_to_each_case() {
+fn each_case_has_its_messages() {
     let bless = std::env::var_os("SPILE_BLESS").is_some();
     let (mut count, mut wrong) = (0, String::new());
     for path in files() {
         let (head, mut cases) = read(&std::fs::read_to_string(&path).unwrap());
         for case in &mut cases {
             count += 1;
-            let said = say(case);
-            if said != case.said && !bless {
+            let messages = messages_for(case);
+            if messages != case.messages && !bless {
                 wrong.push_str(&format!(
-                    "{}: {}\n{}wanted:\n{}said:\n{said}\n",
+                    "{}: {}\n{}wanted:\n{}found:
+{messages}\n",
                     path.display(),
                     case.title,
                     case.script,
-                    case.said
+                    case.messages
                 ));
             }
-            case.said = said;
+            case.messages = messages;
         }
         if bless {
             std::fs::write(&path, write(&head, &cases)).unwrap();

@@ -285,7 +285,7 @@ fn damaged_objects() {
 
 /// Of a kernel that is nothing but this DWARF: what `spile` with these arguments says, with less memory than a browser's tab.
 /// Its exit status, standard output and standard error. A signal or a timeout is a failure.
-fn told(object: Vec<u8>, arguments: &[&str]) -> (i32, String, String) {
+fn run_on(object: Vec<u8>, arguments: &[&str]) -> (i32, String, String) {
     let root = tempfile::tempdir().unwrap();
     for directory in ["usr/lib/debug/boot", "lib/modules/9.9.9", "tmp", "cache"] {
         std::fs::create_dir_all(root.path().join(directory)).unwrap();
@@ -320,12 +320,12 @@ fn told(object: Vec<u8>, arguments: &[&str]) -> (i32, String, String) {
 
 /// An error that names the file and the limit.
 fn refused(object: Vec<u8>, script: &str, limit: &str) {
-    let (status, _, error) = told(object, &["-p2", "-e", script]);
+    let (status, _, error) = run_on(object, &["-p2", "-e", script]);
     assert!(status == 1 && error.contains(limit) && error.contains("vmlinux-9.9.9"), "{script}: {status}\n{error}");
 }
 
 fn listed(object: Vec<u8>) -> String {
-    let (status, out, error) = told(object, &["-L", "kernel.function(\"f\")"]);
+    let (status, out, error) = run_on(object, &["-L", "kernel.function(\"f\")"]);
     assert!(status == 0 && out.contains("kernel.function(\"f"), "{status} {out}\n{error}");
     out
 }
@@ -359,7 +359,7 @@ fn an_expression_that_doubles() {
     let mut tree = Tree::new();
     let of = int(&mut tree);
     tree.add_function(of, [&[0x75, 0][..], &[0x12, 0x22].repeat(5)].concat());
-    assert_eq!(told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x) }"]).0, 0);
+    assert_eq!(run_on(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x) }"]).0, 0);
 }
 
 /// Each level is one more node around the last.
@@ -397,7 +397,8 @@ fn a_struct_that_is_a_member_of_itself() {
         "probe kernel.function(\"f\") { println($x$$) }",
         "members of a value that is printed: nested deeper than the 64 levels",
     );
-    let (status, _, error) = told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
+    let (status, _, error) =
+        run_on(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
     assert!(status == 1 && error.contains("field"), "{error}");
     assert!(listed(tree.object()).contains("$x:struct list"));
     // A bit-field whose storage is the struct that it is in (DWARF 2).
@@ -411,7 +412,7 @@ fn a_struct_that_is_a_member_of_itself() {
             (at::BIT_OFFSET, Value::Number(1)),
         ],
     );
-    told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
+    run_on(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
 }
 
 #[test]
@@ -442,8 +443,9 @@ fn anonymous_members_that_fan_out() {
         inner = outer;
     }
     tree.add_function(inner, AT_RDI.to_vec());
-    assert_eq!(told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->list) }"]).0, 0);
-    let (status, _, error) = told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
+    assert_eq!(run_on(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->list) }"]).0, 0);
+    let (status, _, error) =
+        run_on(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
     assert!(status == 1 && error.contains("field") && error.contains("list"), "{error}");
     refused(
         tree.object(),
@@ -458,7 +460,7 @@ const DIVISIONS: [[u8; 3]; 2] = [[0x31, 0x30, 0x1b], [0x31, 0x30, 0x1d]];
 
 /// What C is made of a probe of `f` that prints `$x`.
 fn emitted(object: Vec<u8>) -> String {
-    let (status, out, error) = told(object, &["-p3", "-e", "probe kernel.function(\"f\") { println($x) }"]);
+    let (status, out, error) = run_on(object, &["-p3", "-e", "probe kernel.function(\"f\") { println($x) }"]);
     assert!(status == 0, "{error}");
     out
 }

@@ -57,7 +57,7 @@ fn script(page: &str, word: &str) -> Option<String> {
 }
 
 /// The messages of passes 1 and 2 without a kernel: code and severity.
-fn said(script: &str) -> Vec<(&'static str, Severity)> {
+fn diagnostics_for(script: &str) -> Vec<(&'static str, Severity)> {
     let mut sources = SourceMap::new();
     let file = sources.add("page.stp", script.into(), Origin::User);
     let environment = Environment { kernel_release: "6.1.0".into(), arch: "x86_64".into(), ..Environment::default() };
@@ -80,14 +80,14 @@ fn the_examples_are_true() {
         for (example, mistaken) in [(wrong, true), (right, false)] {
             // Those that need a kernel are tested in tests/.
             let Some(example) = example.filter(|example| !example.contains("kernel.function")) else { continue };
-            let said = said(&example);
+            let found = diagnostics_for(&example);
             tried += 1;
             let fine = match mistaken {
-                true => said.iter().any(|(other, _)| *other == code),
-                false => said.iter().all(|(other, severity)| *severity == Severity::Warning && *other != code),
+                true => found.iter().any(|(other, _)| *other == code),
+                false => found.iter().all(|(other, severity)| *severity == Severity::Warning && *other != code),
             };
             if !fine {
-                untrue.push_str(&format!("{code}: {example}{said:?}\n"));
+                untrue.push_str(&format!("{code}: {example}{found:?}\n"));
             }
         }
     }

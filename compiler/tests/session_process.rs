@@ -70,12 +70,12 @@ fn line(lines: &mut BufReader<std::process::ChildStdout>) -> String {
 }
 
 fn the_status_is_0_or_1() {
-    for (part, status, said) in [("0", 0, "Pass 5: run completed in "), ("7", 1, "Pass 5: run failed.")] {
+    for (part, status, message) in [("0", 0, "Pass 5: run completed in "), ("7", 1, "Pass 5: run failed.")] {
         let (child, mut lines) = stap(part);
         assert_eq!(line(&mut lines), format!("/usr/lib/systemtap/stapio --session -v {part}"));
         let output = child.wait_with_output().expect("its end");
         assert_eq!(output.status.code(), Some(status));
-        assert!(String::from_utf8_lossy(&output.stderr).contains(said));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(message));
     }
 }
 

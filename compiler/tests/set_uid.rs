@@ -50,18 +50,18 @@ fn only_the_loader_runs_with_rights_of_others() {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let script = ["-p1", "-e", "probe begin { }"];
-    let (status, said) = run("spile", &script);
-    assert_eq!(status, Some(0), "{said}");
+    let (status, messages) = run("spile", &script);
+    assert_eq!(status, Some(0), "{messages}");
     if elevate(&file).is_none() {
         return;
     }
     for (name, words) in
         [("spile", &script[..]), ("stap", &script), ("", &script), ("x", &["package", "x"]), ("-spile", &["--help"])]
     {
-        let (status, said) = run(name, words);
+        let (status, messages) = run(name, words);
         assert!(
-            status == Some(4) && said.starts_with("ERROR: this file is set-uid"),
-            "{name}: {status:?} {said} (TMPDIR must not be mounted nosuid)"
+            status == Some(4) && messages.starts_with("ERROR: this file is set-uid"),
+            "{name}: {status:?} {messages} (TMPDIR must not be mounted nosuid)"
         );
     }
     // As in a file of its own.

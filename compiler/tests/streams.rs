@@ -31,16 +31,16 @@ fn standard_error_that_is_full_or_closed() {
 
 #[test]
 fn standard_output_that_is_full() {
-    let (status, said) = status(RIGHT, ">/dev/full");
+    let (status, messages) = status(RIGHT, ">/dev/full");
     assert_eq!(status, Some(1));
-    assert!(said.contains("writing standard output: No space left on device"), "{said}");
+    assert!(messages.contains("writing standard output: No space left on device"), "{messages}");
 }
 
 #[test]
 fn a_limit_for_files() {
-    let (status, said) = status(RIGHT, "ulimit -f 0; exec >out;");
-    assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("writing standard output: File too large"), "{said}");
+    let (status, messages) = status(RIGHT, "ulimit -f 0; exec >out;");
+    assert_eq!(status, Some(1), "{messages}");
+    assert!(messages.contains("writing standard output: File too large"), "{messages}");
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn a_limit_for_the_stack() {
     // The deepest expression that is accepted.
     let deep = format!("-p3 -e 'probe begin {{ println({}1{}) }}'", "(".repeat(200), ")".repeat(200));
     for words in [RIGHT, &deep, "--help"] {
-        let (status, said) = status(words, "ulimit -s 64; exec >/dev/null;");
-        assert_eq!(status, Some(0), "{said}");
+        let (status, messages) = status(words, "ulimit -s 64; exec >/dev/null;");
+        assert_eq!(status, Some(0), "{messages}");
     }
     assert_eq!(status(WRONG, "ulimit -s 64;").0, Some(1));
 }

@@ -59,11 +59,57 @@ fn takes(letter: u8) -> Option<OptionArgument> {
     })
 }
 
+/// What staprun's options mean for spilerun.
+#[derive(Default)]
+struct Options {
+    /// As spilerun has them, except for -A and -d.
+    translated: Vec<OsString>,
+    attach: bool,
+    remove: bool,
+}
+
+impl Options {
+    /// Adds the options of one word, without its `-`; a value that is not in the word is taken from `rest`.
+    fn add<'w>(&mut self, letters: &[u8], rest: &mut impl Iterator<Item = &'w OsString>) -> Result<(), Request> {
+        let mut letters = letters.iter();
+        while let Some(&letter) = letters.next() {
+            let takes = takes(letter).ok_or_else(|| {
+                Request::Invalid(format!("invalid option -- '{}'", char::from(letter).escape_default()))
+            })?;
+            let here = Some(letters.as_slice()).filter(|here| !here.is_empty());
+            let here = here.map(|here| OsString::from_vec(here.to_vec()));
+            let value = match takes {
+                OptionArgument::Nothing => None,
+                OptionArgument::Maybe => here,
+                OptionArgument::Value => Some(here.or_else(|| rest.next().cloned()).ok_or_else(|| {
+                    Request::Invalid(format!("option requires an argument -- '{}'", char::from(letter)))
+                })?),
+            };
+            match letter {
+                b'V' => return Err(Request::Version),
+                b'A' => self.attach = true,
+                b'd' => self.remove = true,
+                // Options without effect: kernels have uprobes; output is not polled; stap passes no descriptors here;
+                // input is passed to the module in any case.
+                b'u' | b'T' | b'F' | b'i' => {}
+                b't' => self.translated.extend(["-x".into(), value.unwrap_or_default()]),
+                _ => {
+                    self.translated.push(OsString::from_vec(vec![b'-', letter]));
+                    self.translated.extend(value);
+                }
+            }
+            if takes != OptionArgument::Nothing {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// `words` begin with the program's name. Options may follow the module; `--` ends them.
 pub fn translate(words: &[OsString]) -> Request {
-    let mut options: Vec<OsString> = Vec::new();
+    let mut options = Options::default();
     let mut others: Vec<OsString> = Vec::new();
-    let (mut attach, mut remove) = (false, false);
     let mut rest = words.iter().skip(1);
     while let Some(word) = rest.next() {
         let bytes = word.as_bytes();
@@ -72,52 +118,20 @@ pub fn translate(words: &[OsString]) -> Request {
                 others.extend(rest.by_ref().cloned());
                 continue;
             }
-            b"--help" => options.push("-h".into()),
+            b"--help" => options.translated.push("-h".into()),
             b"--version" => return Request::Version,
             // Options that staprun does not have are spilerun's.
-            [b'-', b'-', ..] => options.push(word.clone()),
-            [b'-', _, ..] => {}
-            _ => others.push(word.clone()),
-        }
-        if !bytes.starts_with(b"-") || bytes.starts_with(b"--") || bytes.len() < 2 {
-            continue;
-        }
-        let mut at = 1;
-        while let Some(&letter) = bytes.get(at) {
-            at += 1;
-            let Some(takes) = takes(letter) else {
-                return Request::Invalid(format!("invalid option -- '{}'", char::from(letter).escape_default()));
-            };
-            let here = bytes.get(at..).filter(|here| !here.is_empty()).map(|here| OsString::from_vec(here.to_vec()));
-            let value = match takes {
-                OptionArgument::Nothing => None,
-                OptionArgument::Maybe => here,
-                OptionArgument::Value => match here.or_else(|| rest.next().cloned()) {
-                    None => {
-                        return Request::Invalid(format!("option requires an argument -- '{}'", char::from(letter)));
-                    }
-                    value => value,
-                },
-            };
-            match letter {
-                b'V' => return Request::Version,
-                b'A' => attach = true,
-                b'd' => remove = true,
-                // Options without effect: kernels have uprobes; output is not polled; stap passes no descriptors here;
-                // input is passed to the module in any case.
-                b'u' | b'T' | b'F' | b'i' => {}
-                b't' => options.extend(["-x".into(), value.clone().unwrap_or_default()]),
-                _ => {
-                    options.push(OsString::from_vec(vec![b'-', letter]));
-                    options.extend(value.clone());
+            [b'-', b'-', ..] => options.translated.push(word.clone()),
+            [b'-', letters @ ..] if !letters.is_empty() => {
+                if let Err(request) = options.add(letters, &mut rest) {
+                    return request;
                 }
             }
-            if takes != OptionArgument::Nothing {
-                break;
-            }
+            _ => others.push(word.clone()),
         }
     }
-    let mut arguments: Vec<OsString> = words.first().cloned().into_iter().chain(options).collect();
+    let Options { translated, attach, remove } = options;
+    let mut arguments: Vec<OsString> = words.first().cloned().into_iter().chain(translated).collect();
     match (attach, remove) {
         (true, true) => return Request::Invalid("-A and -d cannot be given together".to_string()),
         (true, false) => arguments.push("-A".into()),

@@ -15,8 +15,8 @@
 # stdout: ^status 1$
 # stdout: size 16 -> 24: \+flags$
 # stdout: inner: size 8 -> 16
-# stdout: 2 same, 1 gone: all is well$
-# stdout: ^well 0$
+# stdout: 2 same, 1 gone: the script works there as on the first$
+# stdout: ^works 0$
 # stdout: ^fewer 2$
 # stdout: not known without -c or -x
 # stdout: not known +needs -c or -x
@@ -122,7 +122,7 @@ probe kernel.function("leaving") ? { }
 EOF
 status=0
 "$SPILE" --check same.stp --kernel "$PWD/one.root" --kernel "$PWD/two.root" || status=$?
-echo "well $status"
+echo "works $status"
 status=0
 "$SPILE" --check same.stp --kernel "$PWD/one.root" 2>fewer.err || status=$?
 echo "fewer $status"

@@ -2,43 +2,43 @@
 # it; a probe on a line is refused then; a damaged index is refused.
 # limit: 900
 # stdout: ^size ok$
-# stdout: ^functions alike: [1-9][0-9]*$
-# stdout: ^variables alike: [1-9][0-9]*$
-# stdout: ^tracepoints alike: [1-9][0-9]*$
-# stdout: ^lines alike: [1-9][0-9]*$
-# stdout: ^module alike: [1-9][0-9]*$
-# stdout: ^returns alike: [1-9][0-9]*$
-# stdout: ^labels alike: [1-9][0-9]*$
-# stdout: ^calls alike: [1-9][0-9]*$
-# stdout: ^deep alike: [1-9][0-9]*$
-# stdout: ^C alike: [1-9][0-9]*, breakpoints that stay: [1-9][0-9]*$
+# stdout: ^functions same: [1-9][0-9]*$
+# stdout: ^variables same: [1-9][0-9]*$
+# stdout: ^tracepoints same: [1-9][0-9]*$
+# stdout: ^lines same: [1-9][0-9]*$
+# stdout: ^module same: [1-9][0-9]*$
+# stdout: ^returns same: [1-9][0-9]*$
+# stdout: ^labels same: [1-9][0-9]*$
+# stdout: ^callees same: [1-9][0-9]*$
+# stdout: ^nested callees same: [1-9][0-9]*$
+# stdout: ^C same: [1-9][0-9]*, permanent breakpoints: [1-9][0-9]*$
 # stdout: \$file->f_path->dentry->d_name->name  \(const unsigned char\*; kernel\.function\("vfs_read"\)\)$
-# stdout: all is well$
+# stdout: the script works there as on the first$
 # stdout: ^check 0$
-# stdout: kernel\.index: 1 same: all is well$
+# stdout: kernel\.index: 1 same: the script works there as on the first$
 # stdout: ^compiled 0: from_index\.ko$
-# stdout: ^line 1, said$
+# stdout: ^line 1, refused with the reason$
 # stdout: ^damaged 1$
 
 "$SPILE" -r "$RELEASE" --export-index kernel.index nfs
 [ "$(stat -c %s kernel.index)" -gt 1000000 ] && [ "$(stat -c %s kernel.index)" -lt 16000000 ] && echo "size ok"
 
-alike() { # alike NAME ARGUMENTS: the output by the debug information and by the index
+same() { # same NAME ARGUMENTS: the output by the debug information and by the index
   name=$1
   shift
   "$SPILE" -r "$RELEASE" "$@" >full
   "$SPILE" --index kernel.index "$@" >indexed
-  cmp full indexed && echo "$name alike: $(wc -l <full)"
+  cmp full indexed && echo "$name same: $(wc -l <full)"
 }
-alike functions -l 'kernel.function("*")'
-alike variables -L 'kernel.function("vfs_*")'
-alike tracepoints -L 'kernel.trace("sched:*")'
-alike lines -l 'kernel.statement("vfs_read@fs/read_write.c:*")'
-alike module -L 'module("nfs").function("nfs_*")'
-alike returns -L 'module("nfs").function("nfs_*").return'
-alike labels -L 'kernel.function("tcp_*").label("*")'
-alike calls -l 'module("nfs").function("nfs_*").callees'
-alike deep -l 'kernel.function("vfs_read").callees(3)'
+same functions -l 'kernel.function("*")'
+same variables -L 'kernel.function("vfs_*")'
+same tracepoints -L 'kernel.trace("sched:*")'
+same lines -l 'kernel.statement("vfs_read@fs/read_write.c:*")'
+same module -L 'module("nfs").function("nfs_*")'
+same returns -L 'module("nfs").function("nfs_*").return'
+same labels -L 'kernel.function("tcp_*").label("*")'
+same callees -l 'module("nfs").function("nfs_*").callees'
+same 'nested callees' -l 'kernel.function("vfs_read").callees(3)'
 
 cat >compiled.stp <<'EOF'
 probe kernel.function("vfs_read") { println($count, kernel_string($file->f_path->dentry->d_name->name)) }
@@ -55,7 +55,7 @@ EOF
 for kernel in -r"$RELEASE" --index=kernel.index; do
   "$SPILE" "$kernel" -p3 -m same compiled.stp | grep -v '^static const unsigned char meta\|^	"' >"code$kernel"
 done
-cmp "./code-r$RELEASE" ./code--index=kernel.index && echo "C alike: $(wc -l <"./code-r$RELEASE"), breakpoints that stay: $(grep -c 'stays_breakpoint = 1' "./code-r$RELEASE")"
+cmp "./code-r$RELEASE" ./code--index=kernel.index && echo "C same: $(wc -l <"./code-r$RELEASE"), permanent breakpoints: $(grep -c 'stays_breakpoint = 1' "./code-r$RELEASE")"
 
 cat >script.stp <<'EOF'
 probe kernel.function("vfs_read") { println(kernel_string($file->f_path->dentry->d_name->name)) }
@@ -73,7 +73,7 @@ cat refused >&2
 echo "compiled $status: $(basename "$(cat made)")"
 status=0
 "$SPILE" --index kernel.index -p4 -e 'probe kernel.statement("vfs_read@fs/read_write.c:*") { println($count) }' 2>refused || status=$?
-grep -q 'does not have where this line' refused && echo "line $status, said"
+grep -q 'does not have where this line' refused && echo "line $status, refused with the reason"
 printf x | dd of=kernel.index bs=1 seek=500000 conv=notrunc status=none
 status=0
 "$SPILE" --index kernel.index -l 'kernel.function("vfs_read")' 2>damaged.err || status=$?

@@ -1,4 +1,4 @@
-# Shows: -v says how each array is locked, and if it is locked as a whole, which handler and operation is the reason.
+# Shows: -v reports how each array is locked, and if it is locked as a whole, which handler and operation is the reason.
 # stderr: ^Array started: a lock for each of 64 stripes\.$
 # stderr: ^Array names: a lock for each of 64 stripes\.$
 # stderr: ^Array sums: a lock for each of 64 stripes\.$

@@ -5,7 +5,7 @@
 # stdout: ^glob 1$
 # stdout: ^ *1000 \* \(2 addresses\)
 # stdout: ^resolved 1$
-# stdout: 1 same: all is well$
+# stdout: 1 same: the script works there as on the first$
 # stdout: ^exported 1$
 # stdout: ^no such module 1 at once$
 # stdout: ^no such file 1$

@@ -33,14 +33,14 @@ user contend >/dev/null
 /usr/bin/perl -e '$> = 4711'
 # Both write to one pipe.
 (dd if=/dev/zero bs=1 count=30000 & dd if=/dev/zero bs=1 count=30000; wait) 2>/dev/null | cat >/dev/null
-echo 'true told' | bash --norc -i >/dev/null 2>&1
+echo 'true argument' | bash --norc -i >/dev/null 2>&1
 # The server ends with its input, or with the first connection.
 mkfifo input
 sleep 1000 >input &
 keeper=$!
 openssl s_server -nocert -psk 0102 -tls1_3 -accept 4433 -naccept 1 <input >received 2>server.err &
 wait_for received ACCEPT 60
-(echo 'a secret that is told'; sleep $((3 * PATIENCE))) | openssl s_client -quiet -no_ign_eof -psk 0102 -tls1_3 -connect 127.0.0.1:4433 >/dev/null 2>client.err || true
+(echo 'a secret text'; sleep $((3 * PATIENCE))) | openssl s_client -quiet -no_ign_eof -psk 0102 -tls1_3 -connect 127.0.0.1:4433 >/dev/null 2>client.err || true
 wait_for received secret 20 || { cat received server.err client.err; exit 1; }
 kill $keeper
 /usr/bin/python3.11 -I -S -c 'import gc; gc.collect()' 2>/dev/null
@@ -64,9 +64,9 @@ session go '/usr/bin/fzf --version'
 failed=
 shows mallocs '^user +[1-9][0-9]* +[0-9]+ +[0-9]+$'
 shows mallocs '^perl +[1-9][0-9]* +[0-9]+ +[0-9]+$'
-shows commands '^ *[0-9]+ +0 true told$'
-shows tls '^ *[0-9]+ openssl +> +22 "a secret that is told\\n"$'
-shows tls '^ *[0-9]+ openssl +< +22 "a secret that is told\\n"$'
+shows commands '^ *[0-9]+ +0 true argument$'
+shows tls '^ *[0-9]+ openssl +> +22 "a secret text\\n"$'
+shows tls '^ *[0-9]+ openssl +< +22 "a secret text\\n"$'
 shows python '^python3.11: [1-9][0-9]* collections, [0-9]+ us, [0-9]+ us at most$'
 shows python '^ +[1-9][0-9]* compile$'
 shows python '^ +[1-9][0-9]* encodings.utf_8$'

@@ -3,14 +3,14 @@
 # script: commands examples/commands.stp
 # stdout: ^COMMAND +CALLS +BYTES +LARGEST$
 # stdout: ^user +[1-9][0-9]* +[0-9]+ +[0-9]+$
-# stdout: ^ *[0-9]+ +0 true told$
+# stdout: ^ *[0-9]+ +0 true argument$
 # absent: ERROR|WARNING
 # The library is that of the machine that compiles: other kernels have a system of their own there.
 # guest: 6.1
 
 start_all mallocs commands
 user >/dev/null
-echo 'true told' | bash --norc -i >/dev/null 2>&1
+echo 'true argument' | bash --norc -i >/dev/null 2>&1
 kill -INT $loaders
 wait $loaders || true
 cat mallocs.out commands.out

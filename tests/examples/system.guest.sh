@@ -20,7 +20,7 @@
 
 all='execsnoop opensnoop killsnoop oomkill runqlat timers profile threshold cachestat pages biolatency'
 start_all $all
-/bin/busybox echo told >/dev/null
+/bin/busybox echo text >/dev/null
 cat /etc/hostname >/dev/null
 cat /no/such/file 2>/dev/null || true
 sleep 100 &
@@ -56,7 +56,7 @@ run tasks
 run locks
 
 # shows NAME PATTERN: a line of the script's output matches.
-shows execsnoop '^[0-9:]{8} +[0-9]+ +[0-9]+ +0 "/bin/busybox" \["/bin/busybox", "echo", "told"\]$'
+shows execsnoop '^[0-9:]{8} +[0-9]+ +[0-9]+ +0 "/bin/busybox" \["/bin/busybox", "echo", "text"\]$'
 shows opensnoop '^(cat|exe) +[0-9]+ +[0-9]+ +/etc/hostname$'
 shows opensnoop '^(cat|exe) +[0-9]+ +-1 ENOENT +/no/such/file$'
 shows killsnoop '^[0-9:]{8} sh +[0-9]+  SIGUSR1 +(sh|sleep|exe) +[0-9]+$'

@@ -16,21 +16,21 @@
 
 # Uptime in hundredths of a second.
 now() { cut -d' ' -f1 /proc/uptime | tr -d .; }
-judged() {
+within_a_second() {
 	[ $1 -lt $((100 * PATIENCE)) ] && echo in time || echo "after $(($1 * 10)) ms"
 }
 interrupt() {
 	start calls began
 	sleep $2
-	looked='does not answer'
-	! spilerun status calls | grep -q ': starting, ' || looked=answers
+	status_command='does not answer'
+	! spilerun status calls | grep -q ': starting, ' || status_command=answers
 	begin=$(now)
 	stop $1
-	took=$(judged $(($(now) - begin)))
+	took=$(within_a_second $(($(now) - begin)))
 	# The module of a killed loader stays, idle. -d waits until it is disarmed.
 	[ $1 != KILL ] || spilerun -d calls
 	removed calls
-	echo "$1 after $2 s: status $looked, gone $took, $status"
+	echo "$1 after $2 s: status $status_command, gone $took, $status"
 	grep -v 'become kprobes one by one\|in the background' calls.err >&2 || true
 }
 # removed NAME: waits until the module is removed.
@@ -45,7 +45,7 @@ disarms() {
 	[ $1 != INT ] || for module in fam00 fam01 fam02 fam03 fam04 fam05; do echo 1 >/sys/module/$module/parameters/run; done
 	begin=$(now)
 	stop $1
-	took=$(judged $(($(now) - begin)))
+	took=$(within_a_second $(($(now) - begin)))
 	state=$(spilerun status copies | sed -n 's/.*: \(disarming\), .*/\1/p')
 	again=
 	spilerun copies.ko 2>refused || ! grep -q 'probes are still being disarmed: try again' refused || again=refused
@@ -63,7 +63,7 @@ start calls began
 sleep 3
 begin=$(now)
 spilerun -d calls 2>refused && exit 1
-took=$(judged $(($(now) - begin)))
+took=$(within_a_second $(($(now) - begin)))
 grep -q 'in use by another spilerun' refused && echo "-d: $took, in use"
 stop INT
 removed calls

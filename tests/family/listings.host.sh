@@ -4,9 +4,9 @@
 # family: yes
 # limit: 420
 # stdout: ^wildcard 20$
-# stdout: ^index alike: 8[0-9][0-9]$
+# stdout: ^same from the index: 8[0-9][0-9]$
 # stdout: ^ *1000 \* \(2 addresses\)
-# stdout: ^const once: 1$
+# stdout: ^one const: 1$
 # stdout: ^without headers: from_index\.ko, 410 probes$
 # stdout: ^C refused, needs headers$
 # stdout: size [0-9]+ -> [0-9]+: \+added$
@@ -15,23 +15,23 @@
 # stdout: ^separate: beside 1, .debug 1, by path 1, by build-id 1$
 # stdout: ^unloadable: 10, reason 1, missing 1, armed 0$
 # stdout: ^with its dependency: 0, armed 1$
-# stdout: ^of another kernel: said 3, used 1$
+# stdout: ^of another kernel: rejected 3, loaded 1$
 # stdout: ^function of a module: 1, of the kernel: 1, of another module: 1, of an index: 1, of nfs: 1, of none: 0$
 
 all=$(for file in "$FAMILY"/fam*.ko; do printf ' -d %s' "$file"; done)
 "$SPILE" -r "$RELEASE" $all -l 'module("fam*").function("fam??_run0")' >out
 echo "wildcard $(grep -c run0 out)"
 
-# An index of one module, and all queries that it answers.
+# An index of one module gives the same results as its debug information.
 "$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" --export-index kernel.index fam19 >/dev/null
 "$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" -L 'module("fam19").function("*")' >full
 "$SPILE" --index kernel.index -L 'module("fam19").function("*")' >indexed
-cmp full indexed && echo "index alike: $(wc -l <full)"
+cmp full indexed && echo "same from the index: $(wc -l <full)"
 "$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" --list-lines 'module("fam19").function("fam19_ways")' 2>/dev/null | grep '^ *1000 '
 
 "$SPILE" -r "$RELEASE" -d "$FAMILY/fam19.ko" -L 'module("fam19").function("fam19_kinds")' >out
 grep -q 'const const' out && cat out
-echo "const once: $(grep -c '$label:char const\[\|$label:const char\[' out)"
+echo "one const: $(grep -c '$label:char const\[\|$label:const char\[' out)"
 
 cat >vars.stp <<'EOF'
 probe module("fam19").function("fam19_f000*").call { println($$vars$$) }
@@ -102,27 +102,26 @@ echo "with its dependency: $status, armed $(count '2 of 2 probes armed, left cle
 # The same module, whose version magic names another release.
 mkdir other
 sed "s/vermagic=$RELEASE/vermagic=$(echo "$RELEASE" | tr 0-9 9)/" "$FAMILY/fam00.ko" >other/fam00.ko
-said=0
-says() { "$SPILE" "$@" 2>err >out || true; said=$((said + $(count "fam00.ko was built for kernel 9.*, not for $RELEASE"))); }
-says -r "$RELEASE" -d other/fam00.ko -L 'module("fam00").function("fam00_ran")'
-says -r "$RELEASE" -d other/fam00.ko -p4 -m of_other -e 'probe module("fam00").function("fam00_ran") { println("ran") }'
-says --guest -d other/fam00.ko of_other.ko
-echo "of another kernel: said $said, used $(count '1 of 1 probes armed\|version magic')"
+rejected=0
+compile() { "$SPILE" "$@" 2>err >out || true; rejected=$((rejected + $(count "fam00.ko was built for kernel 9.*, not for $RELEASE"))); }
+compile -r "$RELEASE" -d other/fam00.ko -L 'module("fam00").function("fam00_ran")'
+compile -r "$RELEASE" -d other/fam00.ko -p4 -m of_other -e 'probe module("fam00").function("fam00_ran") { println("ran") }'
+compile --guest -d other/fam00.ko of_other.ko
+echo "of another kernel: rejected $rejected, loaded $(count '1 of 1 probes armed\|version magic')"
 
 # A function of another object: the message has the correct probe point.
 where() { "$SPILE" "$@" 2>err >&2 || true; }
-told() { count "it is in another object: write $1"; }
-elsewhere=
+suggested() { count "it is in another object: write $1"; }
 where -r "$RELEASE" $all -p2 -e 'probe kernel.function("fam07_f0003").return { }'
-elsewhere="function of a module: $(told 'module("fam07").function("fam07_f0003").return')"
+suggestions="function of a module: $(suggested 'module("fam07").function("fam07_f0003").return')"
 where -r "$RELEASE" $all -p2 -e 'probe module("fam07").function("vfs_read") { }'
-elsewhere="$elsewhere, of the kernel: $(told 'kernel.function("vfs_read")')"
+suggestions="$suggestions, of the kernel: $(suggested 'kernel.function("vfs_read")')"
 where -r "$RELEASE" $all -p2 -e 'probe module("fam07").statement("fam08_f0003@*:1") { }
   probe kprobe.module("fam07").function("fam08_f0003") { }'
-elsewhere="$elsewhere, of another module: $(told 'kprobe.module("fam08").function("fam08_f0003")')"
+suggestions="$suggestions, of another module: $(suggested 'kprobe.module("fam08").function("fam08_f0003")')"
 where --index kernel.index -p2 -e 'probe kernel.function("fam19_f0003") { }'
-elsewhere="$elsewhere, of an index: $(told 'module("fam19").function("fam19_f0003")')"
+suggestions="$suggestions, of an index: $(suggested 'module("fam19").function("fam19_f0003")')"
 where -r "$RELEASE" -p2 -e 'probe kernel.function("nfs_file_read") { }'
-elsewhere="$elsewhere, of nfs: $(told 'module("nfs").function("nfs_file_read")')"
+suggestions="$suggestions, of nfs: $(suggested 'module("nfs").function("nfs_file_read")')"
 where -r "$RELEASE" -p2 -e 'probe kernel.function("no_such_function") { }'
-echo "$elsewhere, of none: $(told '')"
+echo "$suggestions, of none: $(suggested '')"

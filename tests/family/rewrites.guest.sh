@@ -5,11 +5,11 @@
 # installed and removed without systemd.
 # family: yes
 # script: fix -g fix.stp
-# script: held stored_values.stp
+# script: stored stored_values.stp
 # limit: 120
 # stdout: ^  module fam19 is not loaded$
 # stdout: ^expired$
-# stdout: ^refused 2, said$
+# stdout: ^refused 2, reason reported$
 # stdout: ^renewed$
 # stdout: ^register named$
 # stdout: \.state=FAM_DONE[,}]
@@ -32,7 +32,7 @@ wait_for fix.err 'REWRITE: fix has expired' 30
 spilerun status fix | grep -q 'mode expired' && echo expired
 status=0
 spilerun enforce fix 2>refusal || status=$?
-grep -q 'has expired and no longer rewrites: spilerun enforce fix --expires' refusal && echo "refused $status, said"
+grep -q 'has expired and no longer rewrites: spilerun enforce fix --expires' refusal && echo "refused $status, reason reported"
 spilerun enforce fix --expires 1h >/dev/null
 spilerun status fix | grep -q 'mode enforce' && echo renewed
 ran fam01
@@ -57,13 +57,13 @@ spilerun service remove fix >/dev/null || second=$?
 echo "installed $first, removed $second, left $(ls /lib/modules/$(uname -r)/spile/fix.ko /etc/spile/fix.conf 2>/dev/null | wc -l)"
 
 modprobe fam18
-start_armed held started
+start_armed stored started
 ran fam18
 rmmod fam18
 modprobe fam17
 ran fam17
 modprobe fam18
 stop INT
-grep '^both ways\|^number\|^fresh fam17_f0799' held.out
-sed -n 's/^ *0x[0-9a-f]* : \(fam18_f0001.*\)/stack \1/p' held.out | head -n 1
+grep '^both ways\|^number\|^fresh fam17_f0799' stored.out
+sed -n 's/^ *0x[0-9a-f]* : \(fam18_f0001.*\)/stack \1/p' stored.out | head -n 1
 unload_family

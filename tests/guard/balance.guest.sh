@@ -11,8 +11,8 @@
 # stdout: ^low_stack: yes$
 # stdout: ^stopped: yes$
 # stdout: ^sums: [1-9][0-9]* right$
-# stdout: ^told in one line$
-# stdout: ^overload told$
+# stdout: ^reported in one line$
+# stdout: ^overload reported$
 # limit: 120
 # alone: yes
 
@@ -46,6 +46,6 @@ done
 some low_stack shallow.err
 some stopped balance.err shallow.err
 sums balance.err shallow.err
-[ "$(grep -c 'hits were missed: ' balance.err)" = 1 ] && echo told in one line
-grep -q 'probe overhead .* exceeded threshold' busy.err && echo overload told
+[ "$(grep -c 'hits were missed: ' balance.err)" = 1 ] && echo reported in one line
+grep -q 'probe overhead .* exceeded threshold' busy.err && echo overload reported
 gone balance

@@ -1,12 +1,12 @@
 # Shows: a call whose return could not be hooked is one hit and one miss in all statistics: the row of --stats, its JSON, and the
 # line at the end; with and without a value saved at the entry. The count agrees with a probe at the function's entry.
 # script: sleepers --stats=json tests/guard/returns_missed.stp
-# stdout: ^entry all handled, return: of as many hits 5 or more missed, the others handled$
-# stdout: ^with an entry: of as many hits 5 or more missed, the others handled$
-# stdout: ^told as the sum says$
-# stdout: ^the table says the same$
+# stdout: ^entry: all handled; return: as many hits, 5 or more missed, the others handled$
+# stdout: ^with an entry value: as many hits, 5 or more missed, the others handled$
+# stdout: ^the report has the sum$
+# stdout: ^the table agrees$
 
-sleep_together() {
+sleep_at_once() {
 	for one in 1 2 3 4 5 6; do
 		sleep 1 &
 	done
@@ -17,30 +17,30 @@ number() { sed 's/{"point"/\n{/g' sleepers.err | grep ":$2:" | grep -o "\"$1\":[
 
 start sleepers began --stats=json
 armed sleepers
-sleep_together
+sleep_at_once
 stop INT
 calls=$(number hits 4)
 # judge LINE: the verdict on the probe at that line.
 judge() {
 	hits=$(number hits $1) handled=$(number handled $1) missed=$(number returns_missed $1)
 	if [ "$hits" = "$calls" ] && [ "$missed" -ge 5 ] && [ $((handled + missed)) = "$hits" ]; then
-		echo 'of as many hits 5 or more missed, the others handled'
+		echo 'as many hits, 5 or more missed, the others handled'
 	else
 		echo "of $calls calls $hits hits, $handled handled, $missed missed"
 	fi
 }
-[ "$(number handled 4)" = "$calls" ] && echo "entry all handled, return: $(judge 5)"
-echo "with an entry: $(judge 6)"
+[ "$(number handled 4)" = "$calls" ] && echo "entry: all handled; return: $(judge 5)"
+echo "with an entry value: $(judge 6)"
 # Including begin and end.
 sum=$((3 * calls + 2)) missed=$(($(number returns_missed 5) + $(number returns_missed 6)))
 if grep -qF "of $sum hits were missed: $missed (returns missed" sleepers.err; then
-	echo 'told as the sum says'
+	echo 'the report has the sum'
 else
 	cat sleepers.err
 fi
 start sleepers began --stats
 armed sleepers
-sleep_together
+sleep_at_once
 stop INT
-grep 'do_nanosleep.*\.return' sleepers.err | awk '$1 == $2 + $3 && $3 >= 5 { same++ } END { print same == 2 ? "the table says the same" : "the table differs" }'
+grep 'do_nanosleep.*\.return' sleepers.err | awk '$1 == $2 + $3 && $3 >= 5 { same++ } END { print same == 2 ? "the table agrees" : "the table differs" }'
 gone sleepers

@@ -3,7 +3,7 @@
 # limit: 300
 # stdout: ^modules: all$
 # stdout: ^processor time of the last to the first: below 1\.3$
-# stdout: ^over the bound: 0 times$
+# stdout: ^over the limit: 0 times$
 # stdout: ^runtime built: 1 times$
 # stdout: ^left in the temporary directory: 0$
 
@@ -20,9 +20,9 @@ probe timer.s(1) { n += $number; times[n] <<< n }
 probe syscall.read { if (count > $number) n++ }
 probe end { printf("%d of $number\n", n); print(@hist_log(times[$number])) }
 EOS
-	"$SPILE" -r "$RELEASE" -v -p4 -m "batch_$number" --time-report=json batch.stp >module 2>said || { cat said; exit 1; }
-	sed -n 's/.*"cpu_ms":\([0-9.]*\).*/\1/p' said >>times
-	grep -q 'runtime: built' said && built=$((built + 1))
+	"$SPILE" -r "$RELEASE" -v -p4 -m "batch_$number" --time-report=json batch.stp >module 2>err || { cat err; exit 1; }
+	sed -n 's/.*"cpu_ms":\([0-9.]*\).*/\1/p' err >>times
+	grep -q 'runtime: built' err && built=$((built + 1))
 	[ "$(du -sm --apparent-size cache | cut -f1)" -gt $SPILE_CACHE_LIMIT ] && over=$((over + 1))
 	[ -s "$(cat module)" ] && echo "$number" >>modules
 	rm -f "$(cat module)"
@@ -32,6 +32,6 @@ echo "modules: $([ "$(wc -l <modules)" = $all ] && echo all || wc -l <modules)"
 median() { sort -n | sed -n "$((share / 2))p"; }
 first=$(sed -n "2,$((share + 1))p" times | median) last=$(tail -n $share times | median)
 echo "processor time of the last to the first: $(awk "BEGIN { ratio = $last / $first; print ratio < 1.3 ? \"below 1.3\" : ratio }")"
-echo "over the bound: $over times"
+echo "over the limit: $over times"
 echo "runtime built: $built times"
 echo "left in the temporary directory: $(ls -A tmp | wc -l)"

@@ -8,9 +8,9 @@
 # stdout: ^damaged: 3 entries made again, module right$
 # stdout: ^header changed: .*\(runtime: cached\)
 # stdout: ^four at once: 4 modules, runtime built 1 times$
-# stdout: ^unusable: works, and says .*is not used: Not a directory
-# stdout: ^full: works, and says .*cannot be written .*No space left
-# stdout: ^others can write: works, and says .*others can write there
+# stdout: ^unusable: works, reports .*is not used: Not a directory
+# stdout: ^full: works, reports .*cannot be written .*No space left
+# stdout: ^others can write: works, reports .*others can write there
 # stdout: ^cleared: .*0 entries, 0 bytes
 # limit: 300
 
@@ -58,16 +58,16 @@ wait
 for one in 2 3 4; do cmp four1/four.ko four$one/four.ko; done
 echo "four at once: $(ls four?/four.ko | wc -l) modules, runtime built $(cat four?.err | grep -c 'runtime: built') times"
 
-odd() { build | sed -n "s/^NOTE: \(.*$2.*\)/$1: works, and says \1/p" | head -1; test -s kept.ko && rm kept.ko; }
+reported() { build | sed -n "s/^NOTE: \(.*$2.*\)/$1: works, reports \1/p" | head -1; test -s kept.ko && rm kept.ko; }
 touch file
-SPILE_CACHE_DIR=$PWD/file/cache odd unusable 'is not used'
+SPILE_CACHE_DIR=$PWD/file/cache reported unusable 'is not used'
 mkdir full others
 # In a separate namespace, so that nothing stays mounted.
 cat >full.sh <<'EOF'
 mount -t tmpfs -o size=64k,mode=700 tmpfs full && SPILE_CACHE_DIR=$PWD/full "$SPILE" -r "$RELEASE" -g -v -p4 -m kept kept.stp 2>&1 >/dev/null
 EOF
-unshare -m sh full.sh | sed -n 's/^NOTE: \(.*cannot be written.*\)/full: works, and says \1/p' | head -1
+unshare -m sh full.sh | sed -n 's/^NOTE: \(.*cannot be written.*\)/full: works, reports \1/p' | head -1
 chmod 777 others
-SPILE_CACHE_DIR=$PWD/others odd 'others can write' 'others can'
+SPILE_CACHE_DIR=$PWD/others reported 'others can write' 'others can'
 "$SPILE" --cache clear >/dev/null
 echo "cleared: $("$SPILE" --cache size)"

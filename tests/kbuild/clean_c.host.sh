@@ -1,6 +1,6 @@
 # Shows: the generated C has no warnings with -Wall -Wextra of gcc and clang, nor with sparse, if these are installed.
-# stdout: ^looked at [1-9][0-9]+$
-# stdout: ^complaints: 0$
+# stdout: ^units compiled: [1-9][0-9]+$
+# stdout: ^warnings: 0$
 # limit: 240
 
 SPILE_CACHE_DIR=$PWD/cache
@@ -16,8 +16,8 @@ cat >one.sh <<'END'
 		gcc $options -O2 -c -o /dev/null "$unit"
 		! command -v clang >/dev/null || clang $options -fsyntax-only "$unit"
 		! command -v sparse >/dev/null || sparse $options "$unit"
-	} >"$unit.said" 2>&1
-	[ ! -s "$unit.said" ] || { echo "$script:"; cat "$unit.said"; echo >>complaints; }
+	} >"$unit.log" 2>&1
+	[ ! -s "$unit.log" ] || { echo "$script:"; cat "$unit.log"; echo >>complaints; }
 END
 : >complaints
 number=0
@@ -25,5 +25,5 @@ for script in "$ROOT"/tests/language/*/*.stp "$ROOT"/tests/builtin/*/*.stp "$ROO
 	number=$((number + 1))
 	printf '%s\n' "$script" "unit_$number"
 done | xargs -n 2 -P 2 sh ./one.sh
-echo "looked at $(wc -l <looked_at)"
-echo "complaints: $(wc -l <complaints)"
+echo "units compiled: $(wc -l <looked_at)"
+echo "warnings: $(wc -l <complaints)"

@@ -1,10 +1,10 @@
 # Shows: the runtime, with the features that its compile probes find, compiles against the headers of the oldest kernel served, of
 # newer ones and of PREEMPT_RT, without a warning. The packages are fetched once, into target/headers.
-# stdout: ^5\.10 cloud: well$
-# stdout: ^6\.1 rt: well$
-# stdout: ^6\.12 cloud: well$
-# stdout: ^6\.12 rt: well$
-# stdout: ^newest cloud: well$
+# stdout: ^5\.10 cloud: compiles$
+# stdout: ^6\.1 rt: compiles$
+# stdout: ^6\.12 cloud: compiles$
+# stdout: ^6\.12 rt: compiles$
+# stdout: ^newest cloud: compiles$
 # limit: 300
 
 kept=$ROOT/target/headers
@@ -61,7 +61,7 @@ compile() {
 	# Warnings in the kernel's own headers do not count.
 	grep -E 'runtime-c/.*(error|warning): ' "$made/log" >"$made/complaints" || true
 	if [ $status -eq 0 ] && [ ! -s "$made/complaints" ]; then
-		echo "$name: well"
+		echo "$name: compiles"
 	else
 		echo "$name: status $status"
 		cat "$made/complaints" "$made/log" | head -n 20

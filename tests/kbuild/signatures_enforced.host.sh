@@ -3,12 +3,12 @@
 # stdout: ^enforced: Y$
 # stdout: ^loaded signed$
 # stdout: ^signed: 0$
-# stdout: ^by a stranger: 4
+# stdout: ^by an unknown key: 4
 # stdout: ^unsigned: 4
 # stdout: ^left: 0$
-# stdout: ^spilesys: signed 0, stranger 4, unsigned 4, guru 4$
+# stdout: ^spilesys: signed 0, unknown key 4, unsigned 4, guru 4$
 # stdout: ^spileusr: signed 4$
-# stdout: ^still nothing left: 0$
+# stdout: ^left after both: 0$
 # stderr: ^ERROR: the kernel does not accept the signature of stranger\.ko: .*mokutil --import
 # stderr: ^ERROR: this kernel loads signed modules only .* unsigned\.ko is not signed: .*--sign-key
 
@@ -30,7 +30,7 @@ echo "enforced: $(cat /sys/module/module/parameters/sig_enforce)"
 spilerun signed.ko
 echo "signed: $?"
 spilerun stranger.ko
-echo "by a stranger: $?"
+echo "by an unknown key: $?"
 spilerun unsigned.ko
 echo "unsigned: $?"
 echo "left: $(lsmod | grep -c "stranger\|unsigned")"
@@ -40,7 +40,7 @@ printf "usr:x:5001:5001::/tmp:/bin/sh\nsys:x:5002:5002::/tmp:/bin/sh\n" >>/etc/p
 cp /usr/bin/spilerun /usr/bin/suid && chmod 4755 /usr/bin/suid
 mkdir -p /tmp/own && cp *.ko /tmp/own && cd /tmp/own && chown sys *.ko && chmod 1777 /tmp
 status() { su "$1" -c "suid /tmp/own/$2.ko" >/dev/null 2>&1; echo $?; }
-echo "spilesys: signed $(status sys signed), stranger $(status sys stranger), unsigned $(status sys unsigned), guru $(status sys guru)"
+echo "spilesys: signed $(status sys signed), unknown key $(status sys stranger), unsigned $(status sys unsigned), guru $(status sys guru)"
 echo "spileusr: signed $(status usr signed)"
-echo "still nothing left: $(lsmod | grep -c "signed\|stranger\|guru")"
+echo "left after both: $(lsmod | grep -c "signed\|stranger\|guru")"
 '

@@ -2,14 +2,14 @@
 # failed; the kernel logs nothing, nothing is left behind, and the memory is freed.
 # script: faulty -g tests/lifecycle/faults.stp
 # stdout: ^failed: .*vzalloc_node
-# stdout: ^failed each: vzalloc_node register_kprobe register_kretprobe tracepoint_probe_register perf_event_create_kernel_counter nf_register_net_hook proc_create_data misc_register register_module_notifier$
+# stdout: ^failed once each: vzalloc_node register_kprobe register_kretprobe tracepoint_probe_register perf_event_create_kernel_counter nf_register_net_hook proc_create_data misc_register register_module_notifier$
 # stdout: ^calls: [1-9][0-9]*$
-# stdout: ^memory: back$
+# stdout: ^memory: freed$
 # stdout: ^kernel: quiet$
-# absent: nothing said of
+# absent: nothing reported for
 # limit: 400
 
-held() {
+memory_in_use() {
 	echo 3 >/proc/sys/vm/drop_caches
 	sleep 1
 	awk '/^(Slab|VmallocUsed|Percpu):/ { sum += $2 } END { print sum }' /proc/meminfo
@@ -17,7 +17,7 @@ held() {
 
 spilerun faulty.ko >/dev/null
 modprobe fault && rmmod fault
-before=$(held)
+before=$(memory_in_use)
 dmesg -c >/dev/null
 at=1
 failed=
@@ -34,7 +34,7 @@ while modprobe fault victim=faulty at=$at; do
 	esac
 	# A session that lacks something must report it. If ftrace refuses several addresses, it is given fewer, and a kprobe
 	# replaces the last one: then nothing is lacking.
-	[ -s err ] || grep -q '^[1-9]' out || echo "nothing said of $one, call $at"
+	[ -s err ] || grep -q '^[1-9]' out || echo "nothing reported for $one, call $at"
 	at=$((at + 1))
 done
 echo "failed:$failed"
@@ -45,8 +45,8 @@ for one in vzalloc_node register_kprobe register_kretprobe tracepoint_probe_regi
 	*" $one "*) each="$each $one" ;;
 	esac
 done
-echo "failed each:$each"
+echo "failed once each:$each"
 echo "calls: $calls"
-after=$(held)
-tell_memory $before $after 1024
+after=$(memory_in_use)
+check_memory $before $after 1024
 dmesg | grep -E 'WARNING|BUG|Oops|stall|soft lockup|Call Trace|leak' || echo kernel: quiet

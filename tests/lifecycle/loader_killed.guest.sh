@@ -4,7 +4,7 @@
 # modules: lustre
 # stdout: ^disarmed$
 # stdout: ^works again$
-# stdout: ^cleaned up$
+# stdout: ^removed by another script$
 
 mount_lustre
 fail_with 5
@@ -27,4 +27,4 @@ start_armed lu_5642 'LU-5642 stap started'
 stop KILL
 spilerun hello.ko
 gone lu_5642
-echo cleaned up
+echo removed by another script

@@ -5,12 +5,12 @@
 # script: exact tests/lifecycle/torture_exact.stp
 # stdout: ^sessions: [1-9][0-9]*$
 # stdout: ^exact: yes$
-# stdout: ^memory: back$
+# stdout: ^memory: freed$
 # stdout: ^kernel: quiet$
 # limit: 200
 
 # KB used by the kernel. Free memory on per-CPU lists counts as used, so this is measured after a pause.
-held() {
+memory_in_use() {
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
 	sleep 1
@@ -49,7 +49,7 @@ end_by() {
 spilerun torture.ko -T 2 >/dev/null 2>&1
 spilerun exact.ko -c 'dd if=/dev/zero of=/dev/null bs=3 count=10' >/dev/null 2>&1
 mount_lustre && umount /mnt && rmmod lustre
-before=$(held)
+before=$(memory_in_use)
 dmesg -c >/dev/null
 
 busy & busy & plug & reload &
@@ -80,6 +80,6 @@ awk -v missed=${missed:-0} 'NF == 6 && missed < 100 && 320000 - $1 - $2 - $3 - $
 spilerun -d '*' 2>/dev/null || true
 gone torture
 gone exact
-after=$(held)
-tell_memory $before $after 2048
+after=$(memory_in_use)
+check_memory $before $after 2048
 dmesg | grep -E 'WARNING|BUG|Oops|stall|soft lockup|Call Trace|leak' || echo kernel: quiet

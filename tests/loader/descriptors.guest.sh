@@ -81,10 +81,10 @@ cat >started <<'END'
 echo 0 >/sys/fs/cgroup/theirs/cgroup.procs
 echo 900 >/proc/self/oom_score_adj
 renice -n 15 -p $$
-exec ionice -c 3 caller late su usr -c 'umask 0; ulimit -f 4000; ulimit -v 4000000; exec 9<said 8>>other; exec suid ticks -o mine'
+exec ionice -c 3 caller late su usr -c 'umask 0; ulimit -f 4000; ulimit -v 4000000; exec 9<messages 8>>other; exec suid ticks -o mine'
 END
-sh started >/dev/null 2>said &
-wait_for mine tick || { cat said; exit 1; }
+sh started >/dev/null 2>messages &
+wait_for mine tick || { cat messages; exit 1; }
 session=$(processes 5001)
 limit() { sed -n "s/^Max $1 *\([a-z0-9]*\) .*/\1/p" "$at/limits"; }
 field() { sed -n "s/^$1:[[:space:]]*//p" "$at/status" | tr '\t' ' '; }

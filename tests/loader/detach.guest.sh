@@ -2,11 +2,11 @@
 # twice; -d ends a detached one. With --keep a killed loader leaves its session running too; rmmod ends it properly.
 # script: ticks ticks.stp
 # limit: 60
-# stdout: ^left$
+# stdout: ^runs without a loader$
 # stdout: ^in use 6$
-# stdout: ^in order$
-# stdout: ^kept$
-# stdout: ^kept order$
+# stdout: ^no line lost or repeated$
+# stdout: ^runs after its loader was killed$
+# stdout: ^no line lost by the kill$
 # stdout: ^deleted$
 # stdout: ^unloaded$
 
@@ -21,7 +21,7 @@ spilerun -L ticks.ko >out.1 2>err
 grep -q 'To reconnect, type "spilerun -A ticks"' err
 [ ! -s out.1 ]
 loaded ticks
-echo left
+echo runs without a loader
 sleep 0.5
 spilerun -A ticks >out.2 2>err &
 loader=$!
@@ -38,13 +38,13 @@ gone ticks
 [ "$(grep -h ready out.1 out.2 | wc -l) $(tail -n 1 out.3)" = '1 stopped' ]
 least=100
 in_order out.1 out.2 out.3
-echo in order
+echo no line lost or repeated
 
 start ticks ready --keep
 kill -s KILL $loader
 wait $loader || true
 loaded ticks
-echo kept
+echo runs after its loader was killed
 cp ticks.out out.1
 # It may report possible duplicate lines.
 spilerun -A ticks -T 0.3 >out.2 2>err
@@ -52,7 +52,7 @@ gone ticks
 least=20
 grep -h '^tick [0-9]* x*$' out.1 out.2 | cut -d ' ' -f 2 | sort -n -u >numbers
 [ "$(tail -n 1 numbers)" = "$(wc -l <numbers)" ]
-echo kept order
+echo no line lost by the kill
 
 spilerun -L ticks.ko 2>/dev/null
 spilerun -d ticks

@@ -12,9 +12,9 @@ load=$!
 seed=$(date +%s)
 echo "seed $seed"
 # Its status fails the test if too few of the calls succeeded.
-said=$(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed)
-echo "root: $said"
-said=$(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed 4242)
-echo "a user: $said"
+counts=$(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed)
+echo "root: $counts"
+counts=$(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed 4242)
+echo "a user: $counts"
 kill $load
 echo "modules left: $(grep -c '^fuzzed' /proc/modules)"

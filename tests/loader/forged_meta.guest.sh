@@ -12,7 +12,7 @@
 # stdout: ^lengths: 3 3 3, 3 3 3$
 # stdout: ^a global twice: 0 0 0$
 # stdout: ^its title: 0 0 0$
-# stdout: ^what it says is escaped: .*\\n.*\\x1b
+# stdout: ^its text is escaped: .*\\n.*\\x1b
 # stdout: ^at random: [0-9]+ run, [1-9][0-9]* refused$
 # stdout: ^the other session continues: 0$
 
@@ -56,12 +56,12 @@ each() {
 }
 # these EDIT...: each edit separately.
 these() {
-	said=
+	statuses=
 	for edit; do
 		each "$edit"
-		said="$said${said:+, }$all"
+		statuses="$statuses${statuses:+, }$all"
 	done
-	echo "$said"
+	echo "$statuses"
 }
 
 forge sound.ko - >fields
@@ -82,7 +82,7 @@ echo "its title: $all"
 # Same length as before: the module itself returns its description with the length that was compiled in.
 each 'text:1=a\n\e[2Jbcd'
 as usr 'suid -L ticks' 2>/dev/null
-echo "what it says is escaped: $(as usr suid status ticks | head -n 1)"
+echo "its text is escaped: $(as usr suid status ticks | head -n 1)"
 as usr suid -d ticks
 unloaded ticks
 ran=0 refused=0

@@ -6,7 +6,7 @@
 # status: 0
 # stdout: ^messages: 0 forged, 0 bytes that are obeyed$
 # stdout: ^WARNING: warned of forger\\n\\x1b\[31mREW$
-# stdout: ^WARNING: told by several warnings\\nERROR: forged in a script$
+# stdout: ^WARNING: given to warn\(\)\\nERROR: forged in a script$
 # stdout: ^REWRITE: .*forger\\n\\x1b\[31mREW\(
 # stdout: ^ERROR: error of forger\\n\\x1b\[31mREW.* near 
 # stdout: ^kernel: 0 forged, levels: 4 4$

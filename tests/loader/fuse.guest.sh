@@ -27,24 +27,24 @@ cp "$here/ticks.ko" "$here/other.ko" /tmp
 serve() {
 	mkdir "$1"
 	chown dev "$1"
-	served 5005 "$PWD/$1" "$2" "$3" >"$1.said" 2>&1 &
-	wait_for "$1.said" served || { cat "$1.said"; exit 1; }
+	served 5005 "$PWD/$1" "$2" "$3" >"$1.log" 2>&1 &
+	wait_for "$1.log" served || { cat "$1.log"; exit 1; }
 }
 serve fs /tmp/ticks.ko "$here/stacks_of.ko"
 meanwhile() { echo "others meanwhile $(soon 10 spilerun "$place/other.ko" -T 0.1) $(soon 10 su two -c 'suid other -T 0.1')"; }
-said=
+statuses=
 for name in good large short fails middle; do
-	said="$said${said:+, }$name $(status dev suid ./fs/$name -T 0.1)"
+	statuses="$statuses${statuses:+, }$name $(status dev suid ./fs/$name -T 0.1)"
 	gone ticks
 done
-echo "$said"
-said=
+echo "$statuses"
+statuses=
 for turn in 1 2 3 4; do
-	said="$said $(status dev suid ./fs/turn -T 0.1)"
+	statuses="$statuses $(status dev suid ./fs/turn -T 0.1)"
 	gone ticks
 	gone stacks_of
 done
-echo "by turns:$said"
+echo "by turns:$statuses"
 # A process that waits for an answer cannot be killed (fs/fuse/dev.c, request_wait_answer()). Its server can, and root ends the
 # connection of one that ignores signals (Documentation/filesystems/fuse.rst).
 [ -e /sys/fs/fuse/connections/*/abort ] || mount -t fusectl none /sys/fs/fuse/connections
@@ -57,7 +57,7 @@ for name in hangs held stuck; do
 	esac
 	stuck=$!
 	sleep 2
-	said=$(meanwhile)
+	statuses=$(meanwhile)
 	[ $name != stuck ] || loaded ticks
 	case $name in
 	stuck) echo 1 >"/sys/fs/fuse/connections/$(sed -n "s|^[^ ]* [^ ]* 0:\([0-9]*\) / $PWD/stuck .*|\1|p" /proc/self/mountinfo)/abort" ;;
@@ -66,7 +66,7 @@ for name in hangs held stuck; do
 	s=0
 	wait $stuck || s=$?
 	unloaded ticks
-	echo "$name: $said, then $s"
+	echo "$name: $statuses, then $s"
 	umount -l $name
 done
 echo "output that is full: $(status usr suid ticks -T 0.3 -o fs/full)"
@@ -80,7 +80,7 @@ spinning=$!
 sleep 1
 program=$(readlink /usr/bin/user)
 directory=$(dirname "$program")
-spilerun "$here/program.ko" -T 7 >/dev/null 2>told &
+spilerun "$here/program.ko" -T 7 >/dev/null 2>program.err &
 session=$!
 armed program
 mv "$directory" "$directory.kept"
@@ -96,7 +96,7 @@ kill -s KILL $server $spinning
 rm "$directory"
 mv "$directory.kept" "$directory"
 s=0
-wait $session || { s=$?; cat told; }
+wait $session || { s=$?; cat program.err; }
 echo "root's probes in a program whose directory leads there: $s"
 gone program
 gone stacks_of

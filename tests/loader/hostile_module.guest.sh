@@ -44,9 +44,9 @@ lie 1
 seconds=60
 status spilerun -A hostile
 attached=$s
-said=$(head -n 1 err)
+message=$(head -n 1 err)
 status spilerun status hostile
-echo "endless: $attached $said, $s"
+echo "endless: $attached $message, $s"
 seconds=1
 lie 33
 status spilerun -A hostile
@@ -55,9 +55,9 @@ seconds=60
 lie 2
 status spilerun -A hostile
 attached=$s
-said=$(head -n 1 err)
+message=$(head -n 1 err)
 status spilerun status hostile
-echo "noise: $attached $said, $s"
+echo "noise: $attached $message, $s"
 seconds=2
 damaged=0
 for turn in 1 2 3 4 5 6; do

@@ -2,7 +2,7 @@
 # script: hello tests/lifecycle/hello.stp
 # modules: lustre
 # limit: 60
-# stdout: ^all as they should be$
+# stdout: ^all refused as expected$
 
 # try STATUS TEXT COMMAND...: checks its status, and for a line on standard error that contains the text.
 try() {
@@ -54,4 +54,4 @@ try 3 'no service' service remove nothing
 try 2 'is called hello' service install other hello.ko
 try 3 'no regular file' service install hello /dev/zero
 loaded lustre
-[ $wrong = 0 ] && echo all as they should be
+[ $wrong = 0 ] && echo all refused as expected

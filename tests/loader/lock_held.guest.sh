@@ -4,9 +4,9 @@
 # limit: 120
 # stdout: ^a user: nobody waits$
 # stdout: ^a user: may not lock it: 1 1$
-# stdout: ^leftovers go$
+# stdout: ^leftovers removed$
 # stdout: ^-d: 6 .*another spilerun has been loading a module
-# stdout: ^the killed one's module goes when the lock is free$
+# stdout: ^the killed loader's module is removed when the lock is free$
 # stdout: ^read-only: a user may not lock it: 1, mode 700$
 
 approve ./*.ko
@@ -37,7 +37,7 @@ killed $loader
 spilerun "$here/ticks.ko" -T 0.1 >out 2>err
 grep -q 'removed module ticks' err
 gone ticks
-echo leftovers go
+echo leftovers removed
 for holder in $holders; do killed "$holder"; done
 
 as usr 'suid ticks -o mine' >/dev/null 2>err &
@@ -51,7 +51,7 @@ echo "-d: $s $(cat err)"
 loaded ticks
 killed $holder
 unloaded ticks
-echo "the killed one's module goes when the lock is free"
+echo "the killed loader's module is removed when the lock is free"
 
 # The file is busy while the system writes to it.
 for tenth in $(seq 300); do

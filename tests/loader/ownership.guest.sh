@@ -27,23 +27,23 @@ present=$!
 
 started=$(status usr "suid -L asks 'who=\$(id -u >/tmp/open/pwned)'")
 as usr 'suid -A asks -T 1' >/dev/null 2>/tmp/err
-[ ! -e pwned ] && [ ! -e said ] && echo "set by usr: $started, nothing run: $(grep -m 1 WARNING /tmp/err)"
+[ ! -e pwned ] && [ ! -e commands ] && echo "set by usr: $started, nothing run: $(grep -m 1 WARNING /tmp/err)"
 gone asks
 status usr "suid -L asks 'who=\$(id -u >/tmp/open/pwned)'" >/dev/null
 spilerun -A asks -T 1 >/dev/null 2>/tmp/err
-[ ! -e pwned ] && [ ! -e said ] && echo "root attaches: nothing run by root: $(grep -m 1 WARNING /tmp/err)"
+[ ! -e pwned ] && [ ! -e commands ] && echo "root attaches: nothing run by root: $(grep -m 1 WARNING /tmp/err)"
 gone asks
 
 as usr 'suid asks often=7' >/dev/null 2>/tmp/err &
 loader=$!
-wait_for said nobody || cat /tmp/err
+wait_for commands nobody || cat /tmp/err
 for process in /proc/[0-9]*; do
 	! { grep -q '^Name:.suid$' "$process/status" && grep -q '^Uid:.5001' "$process/status"; } 2>/dev/null || kill -s INT "${process#/proc/}"
 done
 s=0
 wait $loader || s=$?
-echo "set, but in no command: $s, $(head -n 1 said)"
-rm said
+echo "set, but in no command: $s, $(head -n 1 commands)"
+rm commands
 gone asks
 
 status usr 'suid -L asks' >/dev/null
@@ -52,13 +52,13 @@ loader=$!
 wait_for /tmp/err 'system()'
 kill -s QUIT $loader
 wait $loader
-[ ! -e said ] && echo "not set: root runs nothing: $(grep -m 1 WARNING /tmp/err)"
+[ ! -e commands ] && echo "not set: root runs nothing: $(grep -m 1 WARNING /tmp/err)"
 others="$(status two suid -A asks) $(status sys suid -A asks), end: $(status two suid -d asks)"
 echo "others attach: $others: $(cat /tmp/err)"
 as usr 'suid -A asks' >/dev/null 2>&1 &
 loader=$!
-wait_for said nobody
-echo "usr attaches: $(head -n 1 said)"
+wait_for commands nobody
+echo "usr attaches: $(head -n 1 commands)"
 # Two processes of root: the one that started the session, and the one that reads it.
 roots() { grep -lE '^Name:.spile-(root|guard|attend)$' /proc/[0-9]*/status 2>/dev/null | xargs grep -l '^Uid:.0' 2>/dev/null | wc -l; }
 before=$(roots)

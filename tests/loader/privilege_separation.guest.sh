@@ -17,7 +17,7 @@
 # stdout: ^spile-start: a line, no device, no module$
 # stdout: ^signals to those with root's rights: 1 1$
 # stdout: ^command: reads root:, writes elsewhere, status 3: 1$
-# stdout: ^killed spile-root: its module is removed, the session says so, status [1-9]$
+# stdout: ^killed spile-root: its module is removed, the session reports it, status [1-9]$
 # stdout: ^killed suid: its module is removed$
 # stdout: ^stopped suid, killed spile-root: its module is removed$
 # stdout: ^killed spile-guard: the session continues, and its module is removed$
@@ -82,7 +82,7 @@ kill -s KILL "$(named spile-root)"
 s=0
 wait $session || s=$?
 unloaded ticks
-grep -q "root's rights has been killed" err && echo "killed spile-root: its module is removed, the session says so, status $s"
+grep -q "root's rights has been killed" err && echo "killed spile-root: its module is removed, the session reports it, status $s"
 begin
 kill -s KILL $(named suid)
 unloaded ticks

@@ -60,8 +60,8 @@ ends
 su two -c 'exec sleep 1000' &
 present=$!
 waiting usr
-line "$(named suid)" 1=ticks 3 >said
-grep -q '^2 ' said && loaded ticks
+line "$(named suid)" 1=ticks 3 >answers
+grep -q '^2 ' answers && loaded ticks
 spilerun -d ticks
 [ "$(status two suid -L ticks)" = 0 ]
 # -d without the checks of the user part, and the end of a session that the user part has started under that name.

@@ -5,8 +5,8 @@
 # stdout: ^no keys: 4 .*there is no certificate in /etc/spile/keys: put the signer's there
 # stdout: ^trusted: 0 loaded signed$
 # stdout: ^detached: 4 .*this one is not signed: sign it
-# stdout: ^stranger: 4 .*this one is not signed with a key in /etc/spile/keys
-# stdout: ^stranger's signature behind: 3 .*twice.ko has changed since spile built it
+# stdout: ^unknown key: 4 .*this one is not signed with a key in /etc/spile/keys
+# stdout: ^unknown key's signature appended: 3 .*twice.ko has changed since spile built it
 # stdout: ^taken from another: 4 .*not signed with a key in
 # stdout: ^guru: 4 .*compiled in guru mode
 # stdout: ^renamed: 2 .*signed, and -R would change it
@@ -53,8 +53,8 @@ try "no keys" sys signed
 cp trusted.x509 $keys
 try trusted sys signed
 try detached sys unsigned
-try stranger sys stranger
-try "stranger'"'"'s signature behind" sys twice
+try "unknown key" sys stranger
+try "unknown key'"'"'s signature appended" sys twice
 try "taken from another" sys taken
 try guru sys guru
 try renamed sys signed -R

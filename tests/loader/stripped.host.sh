@@ -20,8 +20,8 @@ printf '\377' | dd of=damaged.ko bs=1 seek=$((0x$at + 30)) conv=notrunc 2>/dev/n
 cp whole.ko cut.ko
 objcopy --remove-section=.orc_unwind --remove-section=.orc_unwind_ip cut.ko 2>/dev/null
 "$XTASK" guest --file stripped.ko --file packaged.ko --file damaged.ko --file cut.ko '
-said=$(spilerun stripped.ko); echo "stripped: $? $said"
-said=$(spilerun packaged.ko); echo "by dpkg'"'"'s way: $? $said"
+output=$(spilerun stripped.ko); echo "stripped: $? $output"
+output=$(spilerun packaged.ko); echo "by dpkg'"'"'s way: $? $output"
 spilerun damaged.ko 2>/dev/null; echo "damaged: $?"
 spilerun cut.ko 2>/dev/null; echo "another section gone: $?"
 '

@@ -6,7 +6,7 @@
 # script: other ticks.stp
 # limit: 400
 # stdout: ^limits: [0-9]+ callers, each with a status$
-# stdout: ^with too little: [1-9][0-9]* of [0-9]+ told why$
+# stdout: ^limits too low: [1-9][0-9]* of [0-9]+ with a reason$
 # stdout: ^streams:( [08]){7}$
 # stdout: ^lowly: 0, noprivs: 4$
 # stdout: ^odd files: 17 refused$
@@ -42,28 +42,28 @@ judge() {
 
 # The kernel and the dynamic loader end a program that cannot be started (127, 137, 139), and one that exceeds its
 # processor time (137, 152).
-count=0 few=0 told=0
+count=0 few=0 explained=0
 for way in nofile=0 nofile=4 nofile=6 nofile=8 nofile=12 fsize=0 fsize=100 as=8000000 as=20000000 data=0 stack=20000 stack=200000 cpu=0 cpu=1 \
 	nproc=0 memlock=0 sigpending=0 rss=0 nice=0 rtprio=0 rttime=0; do
 	s=$(status usr "timeout -s KILL 60 caller $way /usr/bin/suid ticks -T 0.1")
 	judge $way
 	count=$((count + 1))
 	case $s in
-	[1-9]) few=$((few + 1)); ! [ -s /tmp/err ] || told=$((told + 1)) ;;
+	[1-9]) few=$((few + 1)); ! [ -s /tmp/err ] || explained=$((explained + 1)) ;;
 	esac
 	echo "$way: $s $(head -n 1 /tmp/err)" >&2
 done
 nothing ticks
 echo "limits: $count callers, each with a status"
-echo "with too little: $told of $few told why"
-said=
+echo "limits too low: $explained of $few with a reason"
+statuses=
 for which in 1 2 3 4 5 6 7; do
 	s=$(status usr "caller closed=$which /usr/bin/suid ticks -T 0.1")
 	judge closed=$which
-	said="$said $s"
+	statuses="$statuses $s"
 done
 nothing ticks
-echo "streams:$said"
+echo "streams:$statuses"
 echo "lowly: $(status usr 'caller lowly /usr/bin/suid ticks -T 0.1'), noprivs: $(status usr 'caller noprivs /usr/bin/suid ticks -T 0.1')"
 
 # refused NAME: the last command ended with a status of spilerun, $s.

@@ -8,9 +8,9 @@
 # modules: lustre
 # limit: 200
 # stdout: ^a second one: 6 6, -d: 6$
-# stdout: ^a stranger: 4 .*you may not open its device
-# stdout: ^the socket is back$
-# stdout: ^still running, whatever its files are$
+# stdout: ^another user: 4 .*you may not open its device
+# stdout: ^the socket is made again$
+# stdout: ^runs on without its files$
 # stdout: ^damaged configuration: 2 .*line 1: no such key
 # stdout: ^attached without a file, with the old configuration$
 # stdout: ^closed output: 8 .*nobody reads the output any more; the session continues without a reader .spilerun -A ticks.
@@ -30,8 +30,8 @@ printf '#!/bin/sh\n' >bin/systemctl
 chmod +x bin/systemctl
 mkdir -p /run/systemd/system
 export PATH=$PWD/bin:$PATH
-# status COMMAND...: sets $status; its output goes to said.
-status() { status=0; "$@" >said 2>&1 || status=$?; }
+# status COMMAND...: sets $status; its output goes to output.
+status() { status=0; "$@" >output 2>&1 || status=$?; }
 # unloaded NAME: waits until it is.
 unloaded() {
 	for tenth in $(seq 200); do loaded "$1" || return 0; sleep 0.1; done
@@ -56,11 +56,11 @@ second="$second $status"
 status spilerun -d ticks
 echo "a second one: $second, -d: $status"
 status su user -c 'spilerun status ticks'
-echo "a stranger: $status $(cat said)"
+echo "another user: $status $(cat output)"
 rm socket
 for tenth in $(seq 600); do [ ! -S socket ] || break; sleep 0.1; done
 [ -S socket ]
-echo the socket is back
+echo the socket is made again
 
 cp $conf conf.good
 echo COLOUR=red >$conf
@@ -68,11 +68,11 @@ cp flood.ko $place
 wait_for out.1 "tick $(($(grep -c tick out.1) + 20))"
 rm $place
 kill -0 $loader
-echo still running, whatever its files are
+echo runs on without its files
 kill -s KILL $loader
 wait $loader || true
 status spilerun service run ticks
-echo "damaged configuration: $status $(cat said)"
+echo "damaged configuration: $status $(cat output)"
 cp conf.good $conf
 mkfifo pipe
 cat pipe >out.2 &
@@ -86,7 +86,7 @@ status=0
 wait $loader || status=$?
 echo "closed output: $status $(grep ERROR err)"
 status spilerun service status ticks
-echo "between two loaders: $(grep WARNING said)"
+echo "between two loaders: $(grep WARNING output)"
 sleep 0.5
 begins out.3
 wait_for out.3 "tick"
@@ -103,15 +103,15 @@ mkdir -p kept && cp /etc/spile/* kept
 mount -t tmpfs -o size=4k none /etc/spile
 head -c 4096 /dev/zero >/etc/spile/filler
 status spilerun service install ticks ticks.ko
-full="$status $(grep ERROR said | sed 's/.*: //')"
+full="$status $(grep ERROR output | sed 's/.*: //')"
 mount -o remount,ro /etc/spile
 rm -f $place
 status spilerun service install ticks ticks.ko
-said=$(grep ERROR said | sed 's/.*: //')
+reason=$(grep ERROR output | sed 's/.*: //')
 [ "$(ls /etc/spile)" = filler ]
 umount /etc/spile
 cmp conf.good $conf
-echo "full: $full, read-only: $status $said, as before"
+echo "full: $full, read-only: $status $reason, as before"
 mv $place.good $place
 
 spilerun flood.ko -s 1 -o flooded 2>err &
@@ -172,5 +172,5 @@ done
 echo "another of its number: $(sed 's/.*: //' second)"
 stop
 status spilerun lu_5642.ko --only pid=99999
-echo "no such process: $status $(cat said)"
+echo "no such process: $status $(cat output)"
 gone lu_5642

@@ -58,7 +58,7 @@ wait_for /tmp/theirs tick
 for process in /proc/[0-9]*; do
 	! { grep -q '^Name:.suid$' "$process/status" && grep -q '^Uid:.5001' "$process/status"; } 2>/dev/null || kill -s STOP "${process#/proc/}"
 done
-spilerun service status ticks >said 2>&1 || true
+spilerun service status ticks >output 2>&1 || true
 begins
 echo "a loader, stopped: $(warned)"
 [ "$(grep -c ready out)" = 1 ]
@@ -73,5 +73,5 @@ spilerun -L "$place/ticks.ko" 2>/dev/null
 begins
 echo "by hand: $(warned)"
 ends
-echo "status: $(grep WARNING said)"
+echo "status: $(grep WARNING output)"
 kill $user

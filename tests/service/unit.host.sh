@@ -8,9 +8,9 @@
 unit=$ROOT/loader/system/spile@.service
 cp "$unit" spile@x.service
 # exposure FILE: fails if it is above 3.0.
-exposure() { systemd-analyze security --offline=true --no-pager --threshold=30 "$1" >said; }
+exposure() { systemd-analyze security --offline=true --no-pager --threshold=30 "$1" >output; }
 exposure ./spile@x.service
-echo "exposure: $(sed -n 's/.*Overall exposure level for [^:]*: \([0-9.]*\) .*/\1/p' said)"
+echo "exposure: $(sed -n 's/.*Overall exposure level for [^:]*: \([0-9.]*\) .*/\1/p' output)"
 mkdir without
 needed=0
 for key in $(sed -n '/^CapabilityBoundingSet/,/^SystemCallFilter/s/^\([A-Za-z]*\)=.*/\1/p' "$unit" | sort -u); do

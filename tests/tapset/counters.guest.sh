@@ -53,13 +53,13 @@ FILENAME == "outer_before" { low_outer[$1] = $2 }
 FILENAME == "inner_before" { low_inner[$1] = $2 }
 FILENAME == "inner_after" { high_inner[$1] = $2 }
 FILENAME == "outer_after" { high_outer[$1] = $2 }
-FILENAME == "counters.out" && NF == 2 { told[$1] = $2 }
+FILENAME == "counters.out" && NF == 2 { reported[$1] = $2 }
 END {
 	for (what in low_outer) {
 		least = high_inner[what] - low_inner[what]
 		most = high_outer[what] - low_outer[what]
-		if (told[what] < least || told[what] > most || !most) {
-			print what ": told " told[what] + 0 ", counted " least " to " most
+		if (reported[what] < least || reported[what] > most || !most) {
+			print what ": reported " reported[what] + 0 ", counted " least " to " most
 			wrong = 1
 		} else
 			seen++

@@ -1,6 +1,6 @@
 # Shows: example scripts of Debian's systemtap-doc: each runs in a guest under a small load, and prints the output that
-# its description promises.
-# stdout: ^[0-9]+ of [0-9]+ print what they promise; at least 60 have to$
+# its description shows.
+# stdout: ^[0-9]+ of [0-9]+ print the expected output; at least 60 have to$
 # limit: 900
 
 examples=/usr/share/systemtap/examples
@@ -46,11 +46,11 @@ load() {
 	cat /etc/hostname /no/such/file /proc/sys/vm/swappiness
 	ping -c 1 127.0.0.1
 	/usr/bin/calls
-	echo told >/dev/ttyS0
+	echo text >/dev/ttyS0
 }
 
-# tell NUMBER: prints its output, for the host to parse.
-tell() {
+# show NUMBER: prints its output, for the host to parse.
+show() {
 	echo "@@@ $1.txt"
 	head -c 100000 $1.out | tr -d '\000'
 	echo
@@ -92,7 +92,7 @@ while [ $# -gt 0 ]; do
 	for number in $alone; do
 		eval "spilerun x$number.ko $(cat $number.options)" >$number.out 2>$number.err
 	done
-	for number in $some $alone; do tell $number; done
+	for number in $some $alone; do show $number; done
 	echo "@@@ dmesg"
 	# Loading modules and mounting is reported there.
 	dmesg -c | grep -vE 'launched .* with NULL argv|hrtimer: interrupt took|out-of-tree module taints|module verification failed|EXT4-fs' | sed "s/^/with$some$alone: /"
@@ -116,21 +116,21 @@ status=0
 awk '/^@@@ / { file = "work/" $2; next } file { print >>file }' guest.out
 for number in $built dmesg; do touch work/$number work/$number.err; done
 if [ $status -ne 0 ] || [ -s work/dmesg ]; then
-  echo "the guest ended with status $status, and its kernel said:"
+  echo "the guest ended with status $status, and its kernel logged:"
   cat work/dmesg
   tail -n 20 guest.err
   exit 1
 fi
 
-told=0
+printed=0
 for number in $built; do
   if grep -qaE -e "$(cat work/$number.pattern)" work/$number.txt; then
-    told=$((told + 1))
+    printed=$((printed + 1))
   else
     echo "$(cat work/$number.path) does not print $(cat work/$number.pattern):"
     head -n 8 work/$number.txt
     head -n 5 work/$number.err
   fi
 done
-echo "$told of $all print what they promise; at least 60 have to"
-[ $told -ge 60 ]
+echo "$printed of $all print the expected output; at least 60 have to"
+[ $printed -ge 60 ]

@@ -27,16 +27,16 @@ stop
 awk '
 FILENAME == "before" { before[$1] = $2 }
 FILENAME == "after" { after[$1] = $2 }
-FILENAME == "snmp.out" && NF == 2 { told[$1] = $2 }
+FILENAME == "snmp.out" && NF == 2 { reported[$1] = $2 }
 END {
-	for (what in told) {
+	for (what in reported) {
 		if (!(what in after)) { print what ": the kernel counts no such thing"; wrong = 1 }
-		else if (told[what] != after[what] - before[what]) { print what ": told " told[what] ", counted " after[what] - before[what]; wrong = 1 }
+		else if (reported[what] != after[what] - before[what]) { print what ": reported " reported[what] ", counted " after[what] - before[what]; wrong = 1 }
 		else seen++
 	}
 	for (what in after)
-		if (after[what] != before[what] && !(what in told) && what ~ /^(Tcp\.(Active|Passive|Attempt|Estab|Curr|In|Out|Retrans)|TcpExt\.(ListenD|ListenO|DelayedACKs$))/)
-			{ print what ": told none, counted " after[what] - before[what]; wrong = 1 }
+		if (after[what] != before[what] && !(what in reported) && what ~ /^(Tcp\.(Active|Passive|Attempt|Estab|Curr|In|Out|Retrans)|TcpExt\.(ListenD|ListenO|DelayedACKs$))/)
+			{ print what ": reported none, counted " after[what] - before[what]; wrong = 1 }
 	print seen " counters agree"
 	exit wrong
 }' before after snmp.out || { cat snmp.out snmp.err; exit 1; }

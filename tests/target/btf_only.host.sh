@@ -2,7 +2,7 @@
 # Debian's headers with a vmlinux that has only BTF (6.12) do not prevent probes of the kernel.
 # limit: 120
 # stdout: ^compiles 1$
-# stdout: ^says what is missing: function 1, variable 1$
+# stdout: ^reports what is missing: function 1, variable 1$
 # stdout: ^not known: inlined 1, line 1$
 # stdout: ^same: function 1, argument 1$
 # stdout: ^gone 1$
@@ -15,8 +15,8 @@ objcopy --only-section=.BTF "$debug" "root/lib/modules/$RELEASE/build/vmlinux" 2
 
 "$SPILE" -r "$RELEASE" --sysroot root -p3 -e 'probe kernel.function("vfs_read") { println($count) }' >compiled.c 2>compiled.err || cat compiled.err
 echo "compiles $(grep -c 'vfs_read' compiled.c | sed 's/[1-9][0-9]*/1/')"
-says() { "$SPILE" -r "$RELEASE" --sysroot root -p2 -e "$1" 2>&1 | grep -c 'there is no debug information of the kernel'; }
-echo "says what is missing: function $(says 'probe kernel.function("signal_wake_up") { println(1) }'), variable $(says 'probe kernel.function("vfs_read") { println($ret) }')"
+missing() { "$SPILE" -r "$RELEASE" --sysroot root -p2 -e "$1" 2>&1 | grep -c 'there is no debug information of the kernel'; }
+echo "reports what is missing: function $(missing 'probe kernel.function("signal_wake_up") { println(1) }'), variable $(missing 'probe kernel.function("vfs_read") { println($ret) }')"
 
 cat >script.stp <<'END'
 probe kernel.function("signal_wake_up").inline { println(1) }

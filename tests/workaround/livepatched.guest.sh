@@ -8,12 +8,12 @@
 # guest: debian
 # limit: 60
 # stdout: ^refused 5: ERROR: ll_xattr_cache_refill of module lustre is replaced by the live patch livepatch, .*echo 0 >/sys/kernel/livepatch/livepatch/enabled
-# stdout: ^looked$
-# stdout: ^taken$
-# stdout: ^told: WARNING: the live patch livepatch has been loaded while the script is armed: it replaces ll_xattr_cache_refill of module lustre \(probe module\("lustre"\).function\("ll_xattr_cache_refill@.*echo 0 >/sys/kernel/livepatch/livepatch/enabled
+# stdout: ^a script that only reads runs$
+# stdout: ^accepted without the live patch$
+# stdout: ^reported: WARNING: the live patch livepatch has been loaded while the script is armed: it replaces ll_xattr_cache_refill of module lustre \(probe module\("lustre"\).function\("ll_xattr_cache_refill@.*echo 0 >/sys/kernel/livepatch/livepatch/enabled
 # stdout: ^of another script: NOTICE: the live patch livepatch has been loaded .*: it replaces nothing that the script probes$
 
-take_out() {
+remove_live_patch() {
 	until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do sleep 0.2; done
 	for tenth in $(seq 100); do
 		[ -e /sys/kernel/livepatch/livepatch ] || break
@@ -30,20 +30,20 @@ gone lu_5642
 start refills looking
 armed refills
 stop
-echo looked
-take_out
+echo a script that only reads runs
+remove_live_patch
 spilerun -v elsewhere.ko >elsewhere.out 2>elsewhere.err &
 elsewhere=$!
 armed elsewhere
 start lu_5642 'LU-5642 stap started'
 armed lu_5642
-echo taken
+echo accepted without the live patch
 modprobe livepatch
 wait_for lu_5642.err 'live patch livepatch has been loaded'
-echo "told: $(grep 'live patch' lu_5642.err)"
+echo "reported: $(grep 'live patch' lu_5642.err)"
 stop
 wait_for elsewhere.err 'live patch livepatch has been loaded'
 echo "of another script: $(grep 'live patch' elsewhere.err)"
 kill -INT $elsewhere
 wait $elsewhere
-take_out
+remove_live_patch

@@ -16,8 +16,8 @@
 # stdout: ^limited [1-9]
 # stdout: ^before: Resource temporarily unavailable$
 # stdout: ^after: Input/output error$
-# stdout: ^told$
-# stdout: ^still: Input/output error, refused 2$
+# stdout: ^the expired write is counted$
+# stdout: ^after enforce: Input/output error, refused 2$
 # stdout: ^renewed: Resource temporarily unavailable$
 # stdout: ^refused 2 2 9 2 2$
 # stderr: ^ERROR: lu_5642 cannot be run in observe mode: its embedded C \(syslog\) may write, .*--harmless-c
@@ -69,11 +69,11 @@ echo "before: $(failure)"
 wait_for lu_5642.err 'REWRITE: lu_5642 has expired'
 echo "after: $(failure)"
 spilerun status lu_5642 | grep -q 'mode expired, rewritten 1, observed 0, expired 1,'
-echo told
+echo the expired write is counted
 sixth=0
 spilerun enforce lu_5642 2>renewal || sixth=$?
 grep -q 'has expired and no longer rewrites: spilerun enforce lu_5642 --expires' renewal
-echo "still: $(failure), refused $sixth"
+echo "after enforce: $(failure), refused $sixth"
 # Setting the clock back does not revive it.
 was=$(date +%s)
 date -s "@$((was - 3600))" >/dev/null

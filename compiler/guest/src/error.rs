@@ -55,10 +55,10 @@ pub enum Error {
         error: io::Error,
     },
     /// qemu exited before the guest could be reached.
-    #[error("qemu did not start: {}", said.trim())]
+    #[error("qemu did not start: {}", messages.trim())]
     Start {
         /// Its messages.
-        said: String,
+        messages: String,
     },
     /// The guest did not start its script within this time.
     #[error("the guest did not boot within {} s{}", limit.as_secs(), end_of(console))]

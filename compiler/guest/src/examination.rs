@@ -66,15 +66,15 @@ impl Examiner {
 fn converse(mut monitor: &UnixStream, command: &str) -> io::Result<String> {
     let deadline = Instant::now() + ANSWER;
     monitor.set_read_timeout(Some(Duration::from_millis(100)))?;
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     // The banner and the prompt, or the output of a command that took too long.
     let _ = monitor.read(&mut buffer);
     monitor.write_all(format!("{command}\n").as_bytes())?;
-    while !answer_of(&said).is_some_and(|answer| answer.ends_with(PROMPT)) {
+    while !answer_of(&output).is_some_and(|answer| answer.ends_with(PROMPT)) {
         match monitor.read(&mut buffer) {
             Ok(0) => break,
-            Ok(size) => said.extend_from_slice(buffer.get(..size).unwrap_or(&buffer)),
+            Ok(size) => output.extend_from_slice(buffer.get(..size).unwrap_or(&buffer)),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(error) => return Err(error),
         }
@@ -82,14 +82,14 @@ fn converse(mut monitor: &UnixStream, command: &str) -> io::Result<String> {
             break;
         }
     }
-    let answer = answer_of(&said).unwrap_or_default();
+    let answer = answer_of(&output).unwrap_or_default();
     let answer = answer.strip_suffix(PROMPT).unwrap_or(answer);
     Ok(String::from_utf8_lossy(answer).replace('\r', "").trim_end().to_string())
 }
 
 /// The text after the first line, which repeats the command as a terminal would show it.
-fn answer_of(said: &[u8]) -> Option<&[u8]> {
-    said.get(said.iter().position(|byte| *byte == b'\n')? + 1..)
+fn answer_of(output: &[u8]) -> Option<&[u8]> {
+    output.get(output.iter().position(|byte| *byte == b'\n')? + 1..)
 }
 
 #[cfg(test)]

@@ -97,15 +97,15 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
         }
         outcome => {
             kill(&mut child);
-            let mut said = String::new();
+            let mut messages = String::new();
             if let Some(mut stderr) = child.stderr.take() {
                 // Its messages are optional: ignore errors.
-                let _ = stderr.read_to_string(&mut said);
+                let _ = stderr.read_to_string(&mut messages);
             }
             if let Err(error) = outcome {
-                said.push_str(&error.to_string());
+                messages.push_str(&error.to_string());
             }
-            Err(Error::Start { said })
+            Err(Error::Start { messages })
         }
     }
 }

@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(seen, [("a".to_string(), b"exit\n\n".to_vec()), ("b".to_string(), b"\xff".to_vec())]);
         assert!(shared.update(|state| state.ready && state.status == Some(3)));
         let mut answer = String::new();
-        std::io::Read::read_to_string(&mut guest, &mut answer).expect("what the host said");
+        std::io::Read::read_to_string(&mut guest, &mut answer).expect("the answer of the host");
         assert_eq!(answer, "done\n");
     }
 }

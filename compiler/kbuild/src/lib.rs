@@ -76,51 +76,55 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: ReportProgress)
         built.stack = built::stack_usage(&work.join(APART));
         return Ok(built);
     };
-    if !request.kbuild {
-        match recipe.steps {
-            Ok(ref steps) => {
-                let source = replay::Source {
-                    name: &request.module,
-                    script: request.sources.script.as_bytes(),
-                    embedded: request.sources.embedded.as_ref().map(String::as_bytes),
-                };
-                let objects_cache = ObjectCache { cache, key: &key };
-                match replay::follow_with(
-                    steps,
-                    Some(&recipe.plain),
-                    &source,
-                    &runtime,
-                    request,
-                    work,
-                    Some(&objects_cache),
-                ) {
-                    Ok(made) => {
-                        if made.embedded_cached {
-                            built.notes.push("embedded C: cached".into());
-                        }
-                        built.notes.extend(made.whole.map(|reason| format!("{WHOLE}: {reason}")));
-                        built.inputs = made.headers;
-                        built.module = made.module;
-                        built.stages.extend(made.stages);
-                        built.stack = built::stack_usage(work);
-                        return Ok(built);
-                    }
-                    Err(Failure::Refused(error)) => return Err(error),
-                    Err(Failure::Unable(reason)) => {
-                        built.notes.push(format!("left to Kbuild: {}", first_lines(&reason)));
-                    }
-                }
-            }
-            Err(ref why) => {
-                built.notes.push(format!("modules for this kernel are left to Kbuild: {}", first_lines(why)));
-            }
-        }
+    if !request.kbuild && by_replay(request, &runtime, &recipe, &ObjectCache { cache, key: &key }, work, &mut built)? {
+        return Ok(built);
     }
     let started = Instant::now();
     built.module = by_kbuild(request, &runtime, &compiler, Some(&recipe.plain), work, &mut built.notes)?;
     built.stages.push(("kbuild".into(), started.elapsed()));
     built.stack = built::stack_usage(&work.join(APART));
     Ok(built)
+}
+
+/// Builds as the reference module was built; false, with a note, where only Kbuild can.
+fn by_replay(
+    request: &Request,
+    runtime: &Runtime,
+    recipe: &Recipe,
+    objects: &ObjectCache,
+    work: &Path,
+    built: &mut Built,
+) -> Result<bool, BuildError> {
+    let steps = match &recipe.steps {
+        Ok(steps) => steps,
+        Err(why) => {
+            built.notes.push(format!("modules for this kernel are left to Kbuild: {}", first_lines(why)));
+            return Ok(false);
+        }
+    };
+    let source = replay::Source {
+        name: &request.module,
+        script: request.sources.script.as_bytes(),
+        embedded: request.sources.embedded.as_ref().map(String::as_bytes),
+    };
+    match replay::follow_with(steps, Some(&recipe.plain), &source, runtime, request, work, Some(objects)) {
+        Ok(made) => {
+            if made.embedded_cached {
+                built.notes.push("embedded C: cached".into());
+            }
+            built.notes.extend(made.whole.map(|reason| format!("{WHOLE}: {reason}")));
+            built.inputs = made.headers;
+            built.module = made.module;
+            built.stages.extend(made.stages);
+            built.stack = built::stack_usage(work);
+            Ok(true)
+        }
+        Err(Failure::Refused(error)) => Err(error),
+        Err(Failure::Unable(reason)) => {
+            built.notes.push(format!("left to Kbuild: {}", first_lines(&reason)));
+            Ok(false)
+        }
+    }
 }
 
 const WHOLE: &str = "the module has the whole runtime";

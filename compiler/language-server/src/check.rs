@@ -107,8 +107,8 @@ impl Checked {
         self.diagnostics.extend(found.into_iter().filter(|diagnostic| {
             let of_the_kernel = diagnostic.code.0.starts_with("E02") || OF_THE_KERNEL.contains(&diagnostic.code.0);
             // Format strings were checked above.
-            let told = diagnostic.code.0 == "E0133";
-            (self.parses || of_the_kernel) && !told && !is_within(diagnostic, &of_headers)
+            let reported = diagnostic.code.0 == "E0133";
+            (self.parses || of_the_kernel) && !reported && !is_within(diagnostic, &of_headers)
         }));
     }
 }

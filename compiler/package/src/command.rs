@@ -66,10 +66,10 @@ struct Arguments {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(told) => {
+        Err(message) => {
             // Ignore a closed terminal.
-            let _ = told.print();
-            return ExitCode::from(u8::from(told.use_stderr()));
+            let _ = message.print();
+            return ExitCode::from(u8::from(message.use_stderr()));
         }
     };
     match make(&arguments) {

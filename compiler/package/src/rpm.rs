@@ -299,9 +299,9 @@ mod tests {
                 .arg(&path)
                 .output()
                 .unwrap();
-            let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{said}");
-            said
+            let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{text}");
+            text
         };
         let checked = rpm(&["-Kv", "--nosignature"]);
         assert!(

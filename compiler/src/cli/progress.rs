@@ -63,12 +63,12 @@ impl Drop for Progress {
     }
 }
 
-fn show<W: Write>(mut text: String, told: &Receiver<Option<String>>, out: &dyn Fn() -> W) {
+fn show<W: Write>(mut text: String, updates: &Receiver<Option<String>>, out: &dyn Fn() -> W) {
     let started = Instant::now();
     let mut shown = false;
     loop {
         let wait = if shown { STEP } else { QUIET.saturating_sub(started.elapsed()) };
-        match told.recv_timeout(wait) {
+        match updates.recv_timeout(wait) {
             Ok(Some(now)) => text = now,
             Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}

@@ -61,10 +61,10 @@ fn every_kind_of_order_is_needed() {
     ];
     for (without, lines) in expected {
         let output = explore(&build(Some(without)));
-        let said = String::from_utf8_lossy(&output.stdout);
+        let stdout = String::from_utf8_lossy(&output.stdout);
         assert!(!output.status.success(), "without {without}");
         for line in lines {
-            assert!(said.lines().any(|said| said == line), "without {without}: no \"{line}\" in\n{said}");
+            assert!(stdout.lines().any(|printed| printed == line), "without {without}: no \"{line}\" in\n{stdout}");
         }
     }
 }

@@ -83,11 +83,11 @@ static unsigned long progress;	/* locks taken and records read, in all execution
 static const char *wrong;
 
 /* Set when a failed execution is repeated, to print its steps. */
-static bool told;
+static bool traced;
 
-static void tell(const char *what, const void *at, u64 value)
+static void trace_step(const char *what, const void *at, u64 value)
 {
-	if (told)
+	if (traced)
 		printf("  %u: %s %p %lld\n", running, what, at, (s64)value);
 }
 
@@ -205,7 +205,7 @@ static void append(struct place *place, u64 value, const struct view *view)
 		fail("too many stores");
 		return;
 	}
-	tell("stores", place->at, value);
+	trace_step("stores", place->at, value);
 	own->least[index] = place->count;
 	place->values[place->count].value = value;
 	place->values[place->count].view = *view;
@@ -229,7 +229,7 @@ static u64 see(struct place *place, unsigned int number, int order)
 
 	thread->view.least[place - places] = number;
 	join(acquires(order) ? &thread->view : &thread->acquired, &place->values[number].view);
-	tell(number == place->count - 1 ? "sees" : "sees an old value of", place->at,
+	trace_step(number == place->count - 1 ? "sees" : "sees an old value of", place->at,
 	     place->values[number].value);
 	return place->values[number].value;
 }
@@ -276,7 +276,7 @@ void explore_fence(int order)
 	struct thread *thread = &threads[running];
 
 	maybe_switch(false);
-	tell("barrier", NULL, order);
+	trace_step("barrier", NULL, order);
 	if (order == __ATOMIC_SEQ_CST)
 		full_barrier();
 	if (acquires(order))
@@ -393,9 +393,9 @@ static bool explore(const struct scenario *which)
 		fail("no thread makes progress");
 	if (wrong) {
 		printf("%s: %s\n", which->name, wrong);
-		told = true;
+		traced = true;
 		execute();
-		told = false;
+		traced = false;
 	}
 	return !wrong;
 }

@@ -39,7 +39,7 @@ grep -q '^WARNING: .* stacks had more than 128 frames: they lack the outermost$'
 
 spilerun few.ko -c "sh -c '$deep'" >few.out 2>few.err || wrong "few: status $?"
 [ $(section few 'stored 2' | wc -l) = 20 ] && [ $(section few 'at once 2' | wc -l) = 20 ] || wrong "MAXBACKTRACE"
-! grep -q WARNING few.err || wrong "MAXBACKTRACE is told"
+! grep -q WARNING few.err || wrong "MAXBACKTRACE is reported"
 
 spilerun full.ko -c "sh -c '$deep'" >full.out 2>full.err || wrong "full: status $?"
 grep -Eq '^WARNING: the memory for stacks in arrays \(4096 bytes\) was full: elements for new keys were not made 2 times' full.err || wrong "keys"

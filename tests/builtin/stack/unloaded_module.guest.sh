@@ -5,13 +5,13 @@
 # script: gone -DMAXSTRINGLEN=4000 unloaded_module.stp
 # guest: debian
 # limit: 120
-# stdout: ^reader stopped: all as they were$
-# stdout: ^places taken by others: yes$
-# stdout: ^too many: all as they were, the oldest in hex$
-# stdout: ^reader running: all as they were$
+# stdout: ^reader stopped: all names correct$
+# stdout: ^addresses reused: yes$
+# stdout: ^too many modules: the oldest in hex, other names correct$
+# stdout: ^reader running: all names correct$
 
-# come_and_go TURNS: loads modules whose init functions call the probed function, and unloads them.
-come_and_go() {
+# load_and_unload TURNS: loads modules whose init functions call the probed function, and unloads them.
+load_and_unload() {
 	for turn in $(seq $1); do
 		for module in dummy ifb; do
 			modprobe $module
@@ -20,8 +20,8 @@ come_and_go() {
 	done
 }
 
-# look: compares the two halves; sets $same, $hex, $taken.
-look() {
+# compare: compares the two halves; sets $same, $hex, $reused.
+compare() {
 	awk '
 		/^at / { now = later = ""; half = 1; split($0, addresses, " "); line = 1; next }
 		/^later$/ { half = 2; next }
@@ -46,9 +46,9 @@ look() {
 		END {
 			for (page in modules) {
 				split(modules[page], all, " ")
-				for (other in all) if (all[other] != all[1]) taken = "yes"
+				for (other in all) if (all[other] != all[1]) reused = "yes"
 			}
-			print "same=" same + 0, "stacks=" stacks + 0, "hex=" hex + 0, "wrong=" wrong + 0, "taken=" (taken ? taken : "no")
+			print "same=" same + 0, "stacks=" stacks + 0, "hex=" hex + 0, "wrong=" wrong + 0, "reused=" (reused ? reused : "no")
 		}
 	' gone.out >found
 	cat found >&2
@@ -60,25 +60,25 @@ rmmod dummy ifb
 start gone ready
 armed gone
 kill -STOP $loader
-come_and_go 8
+load_and_unload 8
 kill -CONT $loader
 stop
-look
-[ $same = $stacks ] && [ $hex = 0 ] && echo "reader stopped: all as they were"
-echo "places taken by others: $taken"
+compare
+[ $same = $stacks ] && [ $hex = 0 ] && echo "reader stopped: all names correct"
+echo "addresses reused: $reused"
 
 start gone ready
 armed gone
 kill -STOP $loader
-come_and_go 40
+load_and_unload 40
 kill -CONT $loader
 stop
-look
-[ $hex -gt 0 ] && [ $hex -lt $stacks ] && [ $same -gt 20 ] && echo "too many: all as they were, the oldest in hex"
+compare
+[ $hex -gt 0 ] && [ $hex -lt $stacks ] && [ $same -gt 20 ] && echo "too many modules: the oldest in hex, other names correct"
 
 start gone ready
 armed gone
-come_and_go 40
+load_and_unload 40
 stop
-look
-[ $same = $stacks ] && [ $hex = 0 ] && echo "reader running: all as they were"
+compare
+[ $same = $stacks ] && [ $hex = 0 ] && echo "reader running: all names correct"

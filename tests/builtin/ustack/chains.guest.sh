@@ -1,5 +1,5 @@
 # Shows: stacks of programs without frame pointers, from kernel probes, timers and perf samples: chains, recursion, aligned stacks,
-# Shows: signals, libraries, C++, code made at run time; of a stripped program; stored ones, when the process is gone; of the system's.
+# signals, libraries, C++, code made at run time; of a stripped program; stored ones, when the process is gone; of the system's.
 # script: chains tests/builtin/ustack/chains.stp
 # script: stored tests/builtin/ustack/stored.stp
 # script: samples tests/builtin/ustack/samples.stp
@@ -19,31 +19,31 @@ chain() {
 	awk '/^begin$/ { text = "" } { text = text $0 "\n" } END { printf "%s", text }' $name.all >$name.out
 	sed -n 's/^ 0x[0-9a-f]* : //p' $name.out | sed 's/^0x.*/-/; s/+0x.*//' | tr '\n' ' ' | tr -s '-' >$name.names
 }
-# told NAME PATTERN
-told() {
+# frames NAME PATTERN: fails if the names of the last stack do not match.
+frames() {
 	grep -Eq "^$2\$" $1.names || wrong "$1: $(cat $1.names), not $2"
 }
 # From main() on there are two functions of libc, of which only one has a name.
 begin='main (- )?__libc_start_main[^ ]* _start '
 chain chain 'stacks chain'
-told chain "write say chain_inner chain_middle chain_outer $begin"
+frames chain "write say chain_inner chain_middle chain_outer $begin"
 chain wide 'stacks wide'
-told wide "write say chain_inner wide $begin"
+frames wide "write say chain_inner wide $begin"
 # The table of a library that is opened at run time is made when it is first found in a stack: $PATIENCE s later.
 chain library "sh -c 'stacks library; sleep $PATIENCE; stacks library'"
-told library "write say called_back (- )?library_outer library_user $begin"
+frames library "write say called_back (- )?library_outer library_user $begin"
 chain cxx "sh -c 'stacks cxx; sleep $PATIENCE; stacks cxx'"
-told cxx "write say called_back shop::Counter::serve\(.*\)[^+]* (int )?shop::twice<.*>\(.*\).* cxx_outer library_user $begin"
+frames cxx "write say called_back shop::Counter::serve\(.*\)[^+]* (int )?shop::twice<.*>\(.*\).* cxx_outer library_user $begin"
 chain made 'stacks made'
-told made "write say called_back made_at_run_time made_user $begin"
+frames made "write say called_back made_at_run_time made_user $begin"
 chain signal 'stacks signal'
-told signal "write say chain_inner on_signal ([^ ]+ )*(- )*(gsignal|raise) signal_inner signal_outer $begin"
+frames signal "write say chain_inner on_signal ([^ ]+ )*(- )*(gsignal|raise) signal_inner signal_outer $begin"
 chain deep 'stacks deep 100'
 [ $(tr ' ' '\n' <deep.names | grep -c '^deep_down$') = 100 ] || wrong "deep"
-told deep "write say .* $begin"
+frames deep "write say .* $begin"
 chain deeper 'stacks deep 200'
 [ $(grep -c ' : ' deeper.out) = 128 ] || wrong "deeper: not the most frames"
-grep -q '^WARNING: [1-9][0-9]* stacks had more than 128 frames' deeper.err || wrong "deeper: not told"
+grep -q '^WARNING: [1-9][0-9]* stacks had more than 128 frames' deeper.err || wrong "deeper: not reported"
 # Without symbols there are as many frames, in that file.
 chain stripped 'stacks_stripped chain'
 [ $(grep -c 'bin/stacks_stripped+0x' stripped.out) = 6 ] || wrong "stripped"
@@ -68,6 +68,6 @@ done
 
 # A program of the host.
 chain system 'getfattr --version'
-told system 'write _IO_file_write (- )*_IO_do_write (- )*exit (- )?__libc_start_main[^ ]* - '
+frames system 'write _IO_file_write (- )*_IO_do_write (- )*exit (- )?__libc_start_main[^ ]* - '
 grep -q '\[/usr/bin/getfattr+0x' system.out || wrong "system"
 echo all as expected

@@ -1,7 +1,6 @@
 # Shows: CPU hotplug works with a probe at the entry, the return and each line of its code, as far as they are not
-# refused; and
-# Shows: the machine sleeps and wakes up with them. freeze_secondary_cpus() comes from its cold part into what the kernel would
-# Shows: make a jump of a kprobe there.
+# refused, and so do suspend and resume. The cold part of freeze_secondary_cpus() jumps to an instruction that would be
+# overwritten if the kernel optimised a kprobe there to a jump.
 # script: changes -DMAXSKIPPED=1000000 cpu_hotplug.stp
 # limit: 150
 # stdout: ^CPU 1 came back 3 times$

@@ -11,9 +11,9 @@ cat >values.in <<'EOS'
 # Every variable of the module @1, built from tests/fixtures/locals, at every statement where it has a value: each value
 # once. AT{NAME} is the line that prints NAME: for variables that have a location before they have a value, such as those in
 # memory.
-global told
-function tell(name:string, value:long) { told[name . "=" . sprint(value)]++ }
-@define T(name, variable) %( if (@defined(@variable)) tell(@name, @variable) %)
+global seen
+function record(name:string, value:long) { seen[name . "=" . sprint(value)]++ }
+@define T(name, variable) %( if (@defined(@variable)) record(@name, @variable) %)
 
 probe module(@1).statement("parameters@*values.c:*") {
   @T("parameters.a", $a) @T("parameters.b", $b) @T("parameters.c", $c) @T("parameters.d", $d)
@@ -54,9 +54,9 @@ probe module(@1).function("make_small").return {
 }
 probe module(@1).function("make_pair").return { @T("make_pair.x", $return->x) @T("make_pair.y", $return->y) }
 probe module(@1).function("make_big").return { @T("make_big.many3", $return->many[3]) @T("make_big.last", $return->last) }
-probe module(@1).function("values_told") { if (kernel_string($name) == "values_run.hidden") tell("values_run.hidden", @var("hidden@values.c", @1)) }
+probe module(@1).function("values_log") { if (kernel_string($name) == "values_run.hidden") record("values_run.hidden", @var("hidden@values.c", @1)) }
 probe begin { println("ready") }
-probe end { foreach (what in told) println(what, " ", told[what]) }
+probe end { foreach (what in seen) println(what, " ", seen[what]) }
 EOS
 
 awk 'NR == FNR { if (match($0, /TELL\("[^"]*/)) line[substr($0, RSTART + 6, RLENGTH - 6)] = FNR; next }
@@ -81,20 +81,20 @@ for kind in gcc5 gcc4 clang; do
 	commands="$commands insmod /root/$name.ko; spilerun /root/read_$kind.ko -c 'echo 1 >/sys/module/$name/parameters/run' |
 		sed 's/^/$kind read /; s/^$kind read WARNING/WARNING/';"
 done
-"$XTASK" guest $files "$commands dmesg | sed -n 's/.* locals_\\([a-z0-9]*\\): \\([a-z_0-9.]*=.*\\)/\\1 told \\2/p'" >guest.log 2>&1
+"$XTASK" guest $files "$commands dmesg | sed -n 's/.* locals_\\([a-z0-9]*\\): \\([a-z_0-9.]*=.*\\)/\\1 logged \\2/p'" >guest.log 2>&1
 for kind in gcc5 gcc4 clang; do
 	tr -d '\r' <guest.log | awk -v kind="$kind" '
-		$1 == kind && $2 == "told" { told[$3]; name = $3; sub(/=.*/, "", name); names[name] }
+		$1 == kind && $2 == "logged" { logged[$3]; name = $3; sub(/=.*/, "", name); names[name] }
 		$1 == kind && $2 == "read" && $3 ~ /=/ { read[$3] = $4 }
 		END {
 			for (what in read) {
 				name = what
 				sub(/=.*/, "", name)
-				if (what in told) { right[name]; places += read[what] } else wrong = wrong " " what
+				if (what in logged) { right[name]; places += read[what] } else wrong = wrong " " what
 			}
 			for (name in names) { if (name in right) count++; else missing = missing " " name }
 			if (wrong != "") print kind ": wrong:" wrong
 			else print kind ": " count " variables, each as the module says, at " places " places; without a place:" (missing == "" ? " none" : missing)
 		}'
 done
-grep -v ' told \| read ' guest.log | head -30
+grep -v ' logged \| read ' guest.log | head -30

@@ -1,14 +1,14 @@
 # Shows: calls that do not return, because their task ends, is killed, runs another program, is another one's child in the same memory,
-# Shows: or jumps out of them; a debugger, strace and a filter of system calls on the same process; thousands of processes that have the
-# Shows: probes when a session begins and ends: the counts are right, and the programs are not harmed.
+# or jumps out of them; a debugger, strace and a filter of system calls on the same process; thousands of processes that have the
+# probes when a session begins and ends: the counts are right, and the programs are not harmed.
 # script: abuse calls_without_return.stp
 # stdout: ^all as expected$
 # limit: 120
 
 start_all abuse
 for word in exit kill exec vfork clone threads signals deep seccomp trace; do
-	abuse $word >$word.said 2>&1 || { echo "$word: status $?"; failed=1; }
-	grep -qx "$word: fine" $word.said || { cat $word.said; failed=1; }
+	abuse $word >$word.log 2>&1 || { echo "$word: status $?"; failed=1; }
+	grep -qx "$word: fine" $word.log || { cat $word.log; failed=1; }
 done
 strace -f -o /dev/null abuse leaf || { echo "under strace: $?"; failed=1; }
 kill -INT $loaders
@@ -37,9 +37,9 @@ counted trace leaf '(1/1|2/2)'
 
 # Sessions that begin and end while the programs run.
 crowd=2000
-abuse crowd $crowd >crowd.said 2>&1 &
+abuse crowd $crowd >crowd.log 2>&1 &
 parent=$!
-wait_for crowd.said 'crowd: ready' 60
+wait_for crowd.log 'crowd: ready' 60
 abuse busy &
 busy=$!
 abuse busy &

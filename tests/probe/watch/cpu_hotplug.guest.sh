@@ -1,12 +1,12 @@
 # Shows: a watchpoint works on a CPU that was offline when the session started, or went offline meanwhile.
 # script: watched tests/probe/watch/cpu_hotplug.stp
-# stdout: ^came: cpu1 31$
-# stdout: ^went: cpu0 32$
-# stdout: ^came again: cpu1 33$
+# stdout: ^online: cpu1 31$
+# stdout: ^offline: cpu0 32$
+# stdout: ^online again: cpu1 33$
 # absent: BUG:|Call Trace
 
-# told WHEN CPU VALUE: writes the value on that CPU.
-told() {
+# write_on WHEN CPU VALUE: writes the value on that CPU.
+write_on() {
 	sleep 1
 	taskset "$2" sh -c "echo $3 >/proc/sys/vm/dirty_ratio"
 	sleep 1
@@ -17,10 +17,10 @@ echo 0 >$cpu1
 start watched begun
 armed watched
 echo 1 >$cpu1
-told came 2 31
+write_on online 2 31
 echo 0 >$cpu1
-told went 1 32
+write_on offline 1 32
 echo 1 >$cpu1
-told 'came again' 2 33
+write_on 'online again' 2 33
 stop
 gone watched

@@ -48,8 +48,8 @@ kill $rpcd
 stop_nfsd
 
 awk 'FILENAME == "before" { before[$1] = $2 } FILENAME == "after" { n[$1] = $2 - before[$1] }
-	FILENAME == "server.out" && ($1 in n) && NF == 2 { told[$1] = $2 }
-	END { for (what in n) if (told[what] + 0 != n[what]) { print what ": told " told[what] + 0 ", counted " n[what]; wrong = 1 } exit wrong }' before after server.out || failed=1
+	FILENAME == "server.out" && ($1 in n) && NF == 2 { reported[$1] = $2 }
+	END { for (what in n) if (reported[what] + 0 != n[what]) { print what ": reported " reported[what] + 0 ", counted " n[what]; wrong = 1 } exit wrong }' before after server.out || failed=1
 shows server '^nfsd.proc3.create file by 127.0.0.1 uid 0$'
 shows server '^nfsd.proc3.write of 6 at 0, 1 blocks$'
 shows server '^nfsd.proc3.rename file to other$'

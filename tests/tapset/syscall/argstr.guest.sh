@@ -7,8 +7,8 @@
 # limit: 60
 
 mkdir -p /tmp
-spilerun shown.ko -c shown >told.txt
-grep '^returns' told.txt
+spilerun shown.ko -c shown >traced.txt
+grep '^returns' traced.txt
 awk '
 FNR == 1 { file++ }
 file == 1 { want[++wanted] = $0; next }
@@ -22,4 +22,4 @@ END {
 			print "  but is " have[i]
 		}
 	print "shown " wanted ", different " different + 0
-}' /tmp/expected.txt told.txt
+}' /tmp/expected.txt traced.txt

@@ -8,9 +8,9 @@
 mkdir -p /tmp
 # compare PROGRAM
 compare() {
-	spilerun calls.ko -c "strace -f -o /tmp/strace.txt /usr/bin/$1" >told.txt
+	spilerun calls.ko -c "strace -f -o /tmp/strace.txt /usr/bin/$1" >traced.txt
 	grep -q '+++ exited with 0 +++' /tmp/strace.txt
-	awk -v program="$1" "$reading" /tmp/strace.txt told.txt
+	awk -v program="$1" "$reading" /tmp/strace.txt traced.txt
 }
 
 reading='
@@ -120,7 +120,7 @@ file == 1 {
 	$0 = entered[pid] " = " $0
 	delete entered[pid]
 	take($0)
-	n = ++told[name]
+	n = ++traced[name]
 	if (!((name, n) in strace_list)) { print "not in strace: " $0; different++; next }
 	calls++
 	his = strace_result[name, n]

@@ -395,7 +395,7 @@ esac
             "without those that probe user space             16  (31.2 % of them pass)",
             "unresolved name               2",
         ] {
-            assert!(report.lines().any(|told| told == line), "{line}\n{report}");
+            assert!(report.lines().any(|printed| printed == line), "{line}\n{report}");
         }
         assert_eq!(failed, 12);
         assert!(!suite.join("testsuite/buildok/made.ko").exists(), "the suite is left as it was");

@@ -128,8 +128,8 @@ fn make(directory: &Path, place: &Place, arguments: &[&str]) -> Result<()> {
     make.arg(format!("M={}", directory.display())).args(arguments).arg("modules");
     let output = make.output().context("running make")?;
     if !output.status.success() {
-        let said = [output.stdout, output.stderr].concat();
-        bail!("building the family of modules for {}:\n{}", place.kernel.release, String::from_utf8_lossy(&said));
+        let messages = [output.stdout, output.stderr].concat();
+        bail!("building the family of modules for {}:\n{}", place.kernel.release, String::from_utf8_lossy(&messages));
     }
     Ok(())
 }

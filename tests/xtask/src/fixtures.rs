@@ -138,12 +138,12 @@ impl Fixture {
         }
         let output = make.arg("modules").output().context("running make")?;
         if !output.status.success() {
-            let said = [output.stdout, output.stderr].concat();
+            let messages = [output.stdout, output.stderr].concat();
             bail!(
                 "building the module {} for {}:\n{}",
                 self.name,
                 place.kernel.release,
-                String::from_utf8_lossy(&said)
+                String::from_utf8_lossy(&messages)
             );
         }
         Ok(())

@@ -149,11 +149,11 @@ fn watch(target: &Target, options: &Options, seed: u64) -> Result<FuzzResult> {
         let length = input.get(..4).and_then(|length| length.try_into().ok()).map_or(0, u32::from_le_bytes) as usize;
         let input = input.get(4..).unwrap_or_default();
         let kept = keep(target, &input[..length.min(input.len())])?;
-        let said = String::from_utf8_lossy(&output.stderr).trim().lines().take(3).collect::<Vec<_>>().join("; ");
+        let stderr = String::from_utf8_lossy(&output.stderr).trim().lines().take(3).collect::<Vec<_>>().join("; ");
         let why = match (output.status.code(), output.status.signal()) {
             (Some(SLOW), _) => format!("took more than {} s", options.timeout),
-            (_, Some(signal)) => format!("signal {signal}: {said}"),
-            _ => said,
+            (_, Some(signal)) => format!("signal {signal}: {stderr}"),
+            _ => stderr,
         };
         println!("{}: {}: {why}", target.name, kept.display());
         (failures, seed) = (failures + 1, seed + 1);

@@ -200,8 +200,8 @@ fn fetch(line: &Line, root: &Path) -> Result<()> {
         .stdin(Stdio::null())
         .output()
         .context("running mmdebstrap")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let end: Vec<&str> = said.lines().rev().take(15).collect();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let end: Vec<&str> = stderr.lines().rev().take(15).collect();
     ensure!(output.status.success(), "mmdebstrap failed:\n{}", end.into_iter().rev().collect::<Vec<_>>().join("\n"));
     Ok(())
 }

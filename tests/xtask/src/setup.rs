@@ -173,10 +173,10 @@ impl Apt {
             println!("setup: done in {:.0} s", start.elapsed().as_secs_f64());
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         bail!(
             "{what} failed (is the machine online, and is its Debian suite in /etc/apt/sources.list?):\n{}\nall of it is in {}",
-            said.trim(),
+            stderr.trim(),
             self.log.display()
         );
     }

@@ -173,13 +173,13 @@ fn compile(place: &Place, directory: &Path, shape: &Shape) -> Result<PathBuf> {
 }
 
 /// The number of calls. An error if a total differs, or if something was skipped, lost or reported.
-fn judge(said: &str, complaints: &str) -> Result<u64> {
+fn judge(output: &str, complaints: &str) -> Result<u64> {
     // That disarming takes long is for a busy machine to say.
     let complaints: Vec<&str> =
         complaints.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("NOTICE:")).collect();
-    ensure!(complaints.is_empty(), "{}\n{said}", complaints.join("\n"));
+    ensure!(complaints.is_empty(), "{}\n{output}", complaints.join("\n"));
     let (mut turns, mut sum, mut totals) = (0, 0, Vec::new());
-    for line in BufReader::new(said.as_bytes()).lines() {
+    for line in BufReader::new(output.as_bytes()).lines() {
         let line = line?;
         let words: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| words.get(at).and_then(|word| word.parse::<i64>().ok()).with_context(|| line.clone());
@@ -188,11 +188,11 @@ fn judge(said: &str, complaints: &str) -> Result<u64> {
                 turns += number(1)?;
                 sum += number(3)?;
             }
-            Some(&"status") => ensure!(number(1)? == 0, "{said}"),
+            Some(&"status") => ensure!(number(1)? == 0, "{output}"),
             _ => totals.push((number(1)?, number(2)?, number(3)?, line.clone())),
         }
     }
-    ensure!(turns > 0 && !totals.is_empty(), "nothing was counted: {said}");
+    ensure!(turns > 0 && !totals.is_empty(), "nothing was counted: {output}");
     for (count, arguments, wrong, line) in totals {
         ensure!(
             (count, arguments, wrong) == (turns, sum, 0),

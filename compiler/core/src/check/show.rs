@@ -55,7 +55,11 @@ fn counts(report: &Report, index: usize) -> String {
     let parts: Vec<String> =
         counted.filter(|(_, count)| *count > 0).map(|(verdict, count)| format!("{count} {}", verdict.text())).collect();
     let well = outcomes().all(|outcome| outcome.well);
-    let verdict = if well { "all is well" } else { "the script does not work there as it does on the first" };
+    let verdict = if well {
+        "the script works there as on the first"
+    } else {
+        "the script does not work there as it does on the first"
+    };
     format!("{}: {verdict}", if parts.is_empty() { "nothing asked".to_string() } else { parts.join(", ") })
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::environment::Environment;
-use super::error::Error;
+use super::error::{Error, NameError};
 use super::unit::Handler;
 use crate::builtin;
 use crate::program::{Expr, LongExpr};
@@ -28,7 +28,7 @@ impl Counters {
             let name = &attachment.subject;
             if let Some(first) = counters.insert(name.clone(), index) {
                 let first = handlers[first].span;
-                env.report(Error::Redeclared { what: "counter", name: name.clone(), span: handler.span, first });
+                env.report(NameError::Redeclared { what: "counter", name: name.clone(), span: handler.span, first });
             }
         }
         Counters(counters)
@@ -40,7 +40,7 @@ impl Counters {
         if !self.0.contains_key(&name) {
             let mut known: Vec<String> = self.0.keys().cloned().collect();
             known.sort();
-            env.report(Error::UnknownCounter { name, known, span });
+            env.report(NameError::UnknownCounter { name, known, span });
         }
     }
 
@@ -48,7 +48,7 @@ impl Counters {
     pub fn lower(&self, name: &[u8], span: Span) -> Result<Expr, Error> {
         let name = String::from_utf8_lossy(name).into_owned();
         let (Some(index), Some(builtin)) = (self.0.get(&name), builtin::find("__perf_counter", 1)) else {
-            return Err(Error::UnknownCounter { name, known: Vec::new(), span });
+            return Err(NameError::UnknownCounter { name, known: Vec::new(), span }.into());
         };
         let probe = LongExpr::constant(*index as i64, span);
         Ok(Expr::builtin(builtin, vec![probe.into()], span))

@@ -61,8 +61,8 @@ impl<'a> Environment<'a> {
     }
 
     /// Adds the diagnostic of an error, as [`Environment::add`] does.
-    pub fn report(&mut self, error: Error) {
-        self.add(error.diagnostic());
+    pub fn report(&mut self, error: impl Into<Error>) {
+        self.add(error.into().diagnostic());
     }
 
     /// Adds a diagnostic, unless it is in the list already: a handler is elaborated once for each of its sites.

@@ -3,7 +3,7 @@
 //! Errors that follow from the text of a user's script. Pass 1 reports them, as in SystemTap, also in code that never
 //! runs.
 
-use super::error::Error;
+use super::error::{Error, LiteralError, StatementError};
 use super::format;
 use super::guru::raw_operator;
 use spile_source::diagnostic::Diagnostic;
@@ -13,11 +13,11 @@ use spile_syntax::visit;
 /// Invalid format strings and, without guru mode, embedded C and raw operators.
 pub fn check_text(script: &ast::Script, guru: bool) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let code = |code: &ast::EmbeddedC| Error::Guru { what: "embedded C", span: code.span };
+    let code = |code: &ast::EmbeddedC| StatementError::Guru { what: "embedded C", span: code.span }.into();
     let in_expression = |expr: &ast::Expr, found: &mut Vec<Error>| match &expr.kind {
         ExprKind::EmbeddedC(embedded) if !guru => found.push(code(embedded)),
         ExprKind::Print(print) => found.extend(format_error(print)),
-        _ if !guru => found.extend(raw_operator(expr).map(|(what, span)| Error::Guru { what, span })),
+        _ if !guru => found.extend(raw_operator(expr).map(|(what, span)| StatementError::Guru { what, span }.into())),
         _ => {}
     };
     for item in &script.items {
@@ -49,5 +49,5 @@ pub fn check_text(script: &ast::Script, guru: bool) -> Vec<Diagnostic> {
 
 fn format_error(print: &ast::Print) -> Option<Error> {
     let PrintForm::Format(text, span) = &print.form else { return None };
-    format::parse(text).err().map(|error| Error::Format { kind: error.kind, span: *span })
+    format::parse(text).err().map(|error| LiteralError::Format { kind: error.kind, span: *span }.into())
 }

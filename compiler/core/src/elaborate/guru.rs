@@ -4,7 +4,7 @@
 //! contain C.
 
 use super::environment::Environment;
-use super::error::Error;
+use super::error::StatementError;
 use super::mark::has_mark;
 use spile_source::Span;
 use spile_syntax::{ast, visit};
@@ -36,14 +36,14 @@ pub(super) fn check_condition(env: &mut Environment, condition: &ast::Expr) {
 
 fn refuse(env: &mut Environment, found: Vec<(&'static str, Span)>, whole: Span) {
     if !env.options.guru && !env.is_library(whole.file) {
-        found.into_iter().for_each(|(what, span)| env.report(Error::Guru { what, span }));
+        found.into_iter().for_each(|(what, span)| env.report(StatementError::Guru { what, span }));
     }
 }
 
 /// Embedded C is for guru mode and library files.
 pub(super) fn check_embedded(env: &mut Environment, code: &ast::EmbeddedC) {
     if !env.options.guru && !env.is_library(code.span.file) {
-        env.report(Error::Guru { what: "embedded C", span: code.span });
+        env.report(StatementError::Guru { what: "embedded C", span: code.span });
     }
 }
 
@@ -53,6 +53,6 @@ pub(super) fn check_call(env: &mut Environment, function: &ast::Function, call: 
         && !env.options.guru
         && has_mark(&code.text, "guru")
     {
-        env.report(Error::Guru { what: "this function", span: call });
+        env.report(StatementError::Guru { what: "this function", span: call });
     }
 }

@@ -3,7 +3,7 @@
 //! Rejects changes to an array while a `foreach` iterates over it, in the loop's body or in a function called there.
 //! `delete` of the whole array is allowed in the body: it ends the loop.
 
-use super::error::Error;
+use super::error::{ArrayError, Error};
 use crate::program::uses::{Access, CodeSummary, Uses, function_uses};
 use crate::program::{FunctionBody, GlobalId, Iterated, Program, Stmt, StmtKind};
 use spile_source::Span;
@@ -63,19 +63,20 @@ impl Check<'_> {
         let summary = CodeSummary::of(std::slice::from_ref(body));
         let name = || self.program.globals[id.index()].name.clone();
         let error = if let Some(&span) = summary.changes.get(&id) {
-            Error::ChangedInForeach { name: name(), function: None, span, foreach }
+            ArrayError::ChangedInForeach { name: name(), function: None, span, foreach }.into()
         } else {
             let changes = |uses: &Uses| uses.get(&id).is_some_and(|access| *access != Access::Read);
             let Some(callee) = summary.calls.iter().find(|callee| changes(&self.functions[callee.index()])) else {
                 return;
             };
             let function = &self.program.functions[callee.index()];
-            Error::ChangedInForeach {
+            ArrayError::ChangedInForeach {
                 name: name(),
                 function: Some(function.name.clone()),
                 span: function.span,
                 foreach,
             }
+            .into()
         };
         self.errors.push(error);
     }

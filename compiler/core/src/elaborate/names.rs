@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::environment::{Environment, is_library};
-use super::error::Error;
+use super::error::NameError;
 use super::guru;
 use crate::library::PublicNames;
 use crate::program::{GlobalId, id};
@@ -60,7 +60,7 @@ pub(super) fn declare<'a>(env: &mut Environment<'a>, scripts: &'a [ast::Script])
 fn refuse_probewrite(env: &mut Environment, block: &ast::Block) {
     visit::expressions(block, &mut |expr| {
         if matches!(expr.kind, ast::ExprKind::ProbeWrite(_)) {
-            env.report(Error::ProbeWriteOutsideAlias { span: expr.span });
+            env.report(NameError::ProbeWriteOutsideAlias { span: expr.span });
         }
     });
 }
@@ -82,7 +82,7 @@ impl<'a> Names<'a> {
 
     fn declare_alias(&mut self, env: &mut Environment<'a>, alias: &'a ast::Alias) {
         for component in alias.names.iter().flatten().filter(|component| component.argument.is_some()) {
-            env.report(Error::AliasArgument { name: component.name.clone(), span: component.span });
+            env.report(NameError::AliasArgument { name: component.name.clone(), span: component.span });
         }
         alias.prologue.iter().chain(&alias.epilogue).for_each(|block| guru::check_block(env, block));
         self.add_alias(alias);
@@ -138,7 +138,7 @@ impl<'a> Names<'a> {
         if let Some(first) = self.global_names.get(&key).or_else(|| self.global_names.get(&other).filter(in_file)) {
             let first = self.globals[first.index()].name.span;
             let name = global.name.text.clone();
-            return env.report(Error::Redeclared { what: "global", name, span: global.name.span, first });
+            return env.report(NameError::Redeclared { what: "global", name, span: global.name.span, first });
         }
         self.global_names.insert(key, GlobalId(self.globals.len() as u32));
         self.globals.push(global);

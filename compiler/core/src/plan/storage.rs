@@ -100,9 +100,18 @@ pub(super) enum GlobalRef {
     Map(MapRef),
 }
 
+/// The name of each global in the generated C.
+fn symbols(program: &Program, used: &BTreeSet<GlobalId>) -> HashMap<GlobalId, Rc<str>> {
+    let mut names = UniqueNames::default();
+    let all = (0..program.globals.len()).map(|index| GlobalId(index as u32));
+    // Used ones first: the names must not depend on globals that are not declared.
+    let ordered = used.iter().copied().chain(all.filter(|id| !used.contains(id)));
+    ordered.map(|id| (id, format!("global_{}", names.unique(&program.globals[id.index()].name)).into())).collect()
+}
+
 impl Globals {
-    /// `used`: what the probes use. `shares`, `single_access`, `commands`: by global, as the analysis has them. `striped`: by global, the lock of an array with stripes. `map_entries`: of an
-    /// array whose declaration gives no size.
+    /// `used`: what the probes use. `shares`, `single_access`, `commands`: by global, as the analysis has them. `striped`:
+    /// by global, the lock of an array with stripes. `map_entries`: of an array whose declaration gives no size.
     pub fn of(
         program: &Program,
         used: &BTreeSet<GlobalId>,
@@ -112,14 +121,8 @@ impl Globals {
         commands: &[bool],
         map_entries: u32,
     ) -> Globals {
-        let mut names = UniqueNames::default();
-        let mut symbols: HashMap<GlobalId, Rc<str>> = HashMap::new();
+        let symbols = symbols(program, used);
         let all = (0..program.globals.len()).map(|index| GlobalId(index as u32));
-        // Used ones first: the names must not depend on globals that are not declared.
-        for id in used.iter().copied().chain(all.clone().filter(|id| !used.contains(id))) {
-            let name = &program.globals[id.index()].name;
-            symbols.insert(id, format!("global_{}", names.unique(name)).into());
-        }
         let refs = all.map(|id| {
             let symbol = symbols[&id].clone();
             match program.globals[id.index()].scalar() {

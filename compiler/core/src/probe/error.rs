@@ -208,18 +208,8 @@ impl PointError {
 
     /// The diagnostic; `point` is the place of the whole point.
     pub fn diagnostic(&self, point: Span) -> Diagnostic {
-        let error = |code, message: String| Diagnostic::error(Code(code), message);
         match self {
-            PointError::Unknown { component, follow, name, .. } => {
-                // Names that begin with two underscores are internal to the library.
-                let follow: Vec<&str> =
-                    follow.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
-                let diagnostic = error("E0201", "probe point mismatch".into()).at(*component, "not known here");
-                match suggest::hint_by(name, &follow, last_name, 30) {
-                    Some(hint) => diagnostic.note(hint),
-                    None => diagnostic.note("nothing can follow here"),
-                }
-            }
+            PointError::Unknown { component, follow, name, .. } => unknown(*component, follow, name),
             PointError::Argument { component, expected } => {
                 error("E0202", "wrong argument in a probe point".into()).at(*component, format!("write {expected}"))
             }
@@ -233,42 +223,9 @@ impl PointError {
                 .at(point, "")
                 .note("a kernel without CONFIG_KPROBES cannot be probed"),
             PointError::NoFunction { component, name, object, near, other_owners } => {
-                let diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(*component, "");
-                let diagnostic = match (other_owners.points.as_slice(), near.as_slice()) {
-                    ([], []) => diagnostic,
-                    ([], near) => diagnostic.note(format!("did you mean {}?", near.join(", "))),
-                    (points, _) => diagnostic.note(format!("it is in another object: write {}", points.join(" or "))),
-                };
-                let diagnostic = match other_owners {
-                    OtherOwners { points, unsearched } if points.is_empty() && *unsearched > 0 => {
-                        diagnostic.note(format!(
-                            "{unsearched} compressed modules were not searched, because unpacking them takes long: name the module, as in module(\"NAME\").function(\"{name}\")"
-                        ))
-                    }
-                    _ => diagnostic,
-                };
-                if name.contains('{') {
-                    diagnostic.note("braces have no meaning inside a string: `kernel.{function(\"a\"), function(\"b\")}` is two points")
-                } else {
-                    diagnostic
-                }
+                no_function(*component, name, object, near, other_owners)
             }
-            PointError::NoTracepoint { component, name, object, near } => {
-                let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(*component, "");
-                // perf and bpftrace list events of these names, which the kernel derives from two tracepoints.
-                let event = name.rsplit(':').next().unwrap_or(name);
-                let call = [("sys_enter_", ""), ("sys_exit_", ".return")]
-                    .into_iter()
-                    .find_map(|(prefix, suffix)| Some((event.strip_prefix(prefix)?, suffix)));
-                match call {
-                    Some((call, suffix)) => diagnostic.note(format!(
-                        "probe syscall.{call}{suffix}: the event is derived from the tracepoint raw_syscalls:{}",
-                        &event[..event.len() - call.len() - 1]
-                    )),
-                    None if near.is_empty() => diagnostic,
-                    None => diagnostic.note(format!("did you mean {}?", near.join(", "))),
-                }
-            }
+            PointError::NoTracepoint { component, name, object, near } => no_tracepoint(*component, name, object, near),
             PointError::NoLine { component, pattern, near } => {
                 let diagnostic = error("E0212", format!("no statement begins at `{pattern}`")).at(*component, "");
                 let near: Vec<String> = near.iter().take(6).map(u32::to_string).collect();
@@ -306,6 +263,60 @@ impl PointError {
                 error("E0190", format!("not in this version: {what}")).at(*component, "")
             }
         }
+    }
+}
+
+fn error(code: &'static str, message: String) -> Diagnostic {
+    Diagnostic::error(Code(code), message)
+}
+
+/// A component that no family has, with those that can stand in its place.
+fn unknown(component: Span, follow: &[String], name: &str) -> Diagnostic {
+    // Names that begin with two underscores are internal to the library.
+    let follow: Vec<&str> = follow.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
+    let diagnostic = error("E0201", "probe point mismatch".into()).at(component, "not known here");
+    match suggest::hint_by(name, &follow, last_name, 30) {
+        Some(hint) => diagnostic.note(hint),
+        None => diagnostic.note("nothing can follow here"),
+    }
+}
+
+/// A function that does not exist there, with the objects that have it, or else with similar names.
+fn no_function(component: Span, name: &str, object: &str, near: &[String], other_owners: &OtherOwners) -> Diagnostic {
+    let OtherOwners { points, unsearched } = other_owners;
+    let mut diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(component, "");
+    if !points.is_empty() {
+        diagnostic = diagnostic.note(format!("it is in another object: write {}", points.join(" or ")));
+    } else if !near.is_empty() {
+        diagnostic = diagnostic.note(format!("did you mean {}?", near.join(", ")));
+    }
+    if points.is_empty() && *unsearched > 0 {
+        diagnostic = diagnostic.note(format!(
+            "{unsearched} compressed modules were not searched, because unpacking them takes long: name the module, as in module(\"NAME\").function(\"{name}\")"
+        ));
+    }
+    if name.contains('{') {
+        diagnostic = diagnostic
+            .note("braces have no meaning inside a string: `kernel.{function(\"a\"), function(\"b\")}` is two points");
+    }
+    diagnostic
+}
+
+/// A tracepoint that does not exist, with the probe points to use instead, or with similar names.
+fn no_tracepoint(component: Span, name: &str, object: &str, near: &[String]) -> Diagnostic {
+    let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(component, "");
+    // perf and bpftrace list events of these names, which the kernel derives from two tracepoints.
+    let event = name.rsplit(':').next().unwrap_or(name);
+    let call = [("sys_enter_", ""), ("sys_exit_", ".return")]
+        .into_iter()
+        .find_map(|(prefix, suffix)| Some((event.strip_prefix(prefix)?, suffix)));
+    match call {
+        Some((call, suffix)) => diagnostic.note(format!(
+            "probe syscall.{call}{suffix}: the event is derived from the tracepoint raw_syscalls:{}",
+            &event[..event.len() - call.len() - 1]
+        )),
+        None if near.is_empty() => diagnostic,
+        None => diagnostic.note(format!("did you mean {}?", near.join(", "))),
     }
 }
 

@@ -106,21 +106,31 @@ enum Suffix {
     Return,
 }
 
+impl Suffix {
+    fn of(point: &Point) -> Suffix {
+        match () {
+            () if point.has("return") => Suffix::Return,
+            () if point.has("call") => Suffix::Call,
+            () if point.has("inline") => Suffix::Inline,
+            () if point.has("exported") => Suffix::Exported,
+            () => Suffix::All,
+        }
+    }
+}
+
+/// The argument of `maxactive`; 0 without it: the runtime chooses.
+fn maxactive(point: &Point) -> Result<u32, PointError> {
+    match point.number("maxactive") {
+        None => Ok(0),
+        Some((value, _)) if (0..=65535).contains(&value) => Ok(value as u32),
+        Some((_, component)) => Err(PointError::Range { component, low: 0, high: 65535 }),
+    }
+}
+
 pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let (text, component) = point.string("function").unwrap_or((String::new(), point.span()));
     let debug_failed = |error: &dyn std::fmt::Display| PointError::DebugInfo { component, message: error.to_string() };
-    let suffix = match () {
-        () if point.has("return") => Suffix::Return,
-        () if point.has("call") => Suffix::Call,
-        () if point.has("inline") => Suffix::Inline,
-        () if point.has("exported") => Suffix::Exported,
-        () => Suffix::All,
-    };
-    let maxactive = match point.number("maxactive") {
-        None => 0,
-        Some((value, _)) if (0..=65535).contains(&value) => value as u32,
-        Some((_, component)) => return Err(PointError::Range { component, low: 0, high: 65535 }),
-    };
+    let (suffix, maxactive) = (Suffix::of(point), maxactive(point)?);
     let (pattern, lines) = parse(&text).ok_or_else(|| no_place(&text, component))?;
     let wild = pattern.name.contains(['*', '?', '[']);
     let debug = object.debug().map_err(|error| debug_failed(&error))?;
@@ -158,28 +168,26 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         resolver.left_out.append(&mut finder.left_out);
         return Ok(finder.sites);
     }
-    Err(match finder.refused {
-        Some(why) => PointError::NotProbeable { component, name: pattern.name, why },
-        None if finder.inlined > 0 && suffix == Suffix::Return => {
-            PointError::OnlyInlined { component, name: pattern.name, copies: finder.inlined }
+    Err(no_site(finder, exported, pattern.name, component))
+}
+
+/// Why functions of that name were found, and none of their places can be probed; `exported`: one of them is external.
+fn no_site(finder: Finder, exported: bool, name: String, component: Span) -> PointError {
+    let why = match finder.refused {
+        Some(why) => why,
+        None if finder.inlined > 0 && finder.suffix == Suffix::Return => {
+            return PointError::OnlyInlined { component, name, copies: finder.inlined };
         }
-        None if suffix == Suffix::Inline => {
-            let why = "no copy of it is inlined".to_string();
-            PointError::NotProbeable { component, name: pattern.name, why }
-        }
-        None if suffix == Suffix::Exported && !exported => {
-            let why = "other files cannot call it: it is static".to_string();
-            PointError::NotProbeable { component, name: pattern.name, why }
+        None if finder.suffix == Suffix::Inline => "no copy of it is inlined".to_string(),
+        None if finder.suffix == Suffix::Exported && !exported => {
+            "other files cannot call it: it is static".to_string()
         }
         None if finder.inlined > 0 => {
-            let why = format!("all {} copies of it are inlined: .inline instead of .call probes them", finder.inlined);
-            PointError::NotProbeable { component, name: pattern.name, why }
+            format!("all {} copies of it are inlined: .inline instead of .call probes them", finder.inlined)
         }
-        None => {
-            let why = format!("the compiler has left no copy of it in {}", described(object));
-            PointError::NotProbeable { component, name: pattern.name, why }
-        }
-    })
+        None => format!("the compiler has left no copy of it in {}", described(finder.object)),
+    };
+    PointError::NotProbeable { component, name, why }
 }
 
 /// The beginning of a point in the object.

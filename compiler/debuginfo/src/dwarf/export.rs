@@ -25,6 +25,9 @@ type VariableKey = (String, u32, Option<Vec<u8>>, bool);
 /// A variable outside functions: name, unit, type, location, whether it is external.
 type Global = (String, String, u32, Option<Vec<u8>>, bool);
 
+/// Sets of variables, each with its row.
+type VariableSets = HashMap<Vec<VariableKey>, u32>;
+
 /// What the index stores for one function.
 struct Facts {
     id: FunctionId,
@@ -41,6 +44,17 @@ struct Facts {
     returns: Vec<Option<Vec<u8>>>,
     /// Return addresses of calls of unknown callees.
     unknown: Vec<u8>,
+}
+
+/// A function whose types and sets of variables have rows.
+struct FunctionRow<'f> {
+    facts: &'f Facts,
+    /// Row of the type that it returns + 1; 0: it returns none.
+    returns: u32,
+    /// Name and row of the type.
+    parameters: Vec<(&'f str, u32)>,
+    /// Rows of the sets of [`Facts::placed`], then of the labels.
+    sets: Vec<u32>,
 }
 
 /// A call and, if it is inlined, the calls in it.
@@ -64,37 +78,13 @@ impl Dwarf {
         let index = self.try_index()?;
         let ids: Vec<FunctionId> = index.functions().map(|function| FunctionId::of(function.die)).collect();
         let facts: Result<Vec<Facts>, EntryError> = ids.par_iter().map(|id| self.facts(*id)).collect();
-        let facts = facts?;
+        let mut facts = facts?;
+        facts.retain(|one| !one.function.bodies.is_empty() || !one.function.inlined.is_empty());
         let mut types = Interner::new(self);
-        let mut sets: HashMap<Vec<VariableKey>, u32> = HashMap::new();
+        let mut sets = HashMap::new();
         let mut rows = Vec::new();
-        let there = |one: &&Facts| !one.function.bodies.is_empty() || !one.function.inlined.is_empty();
-        let numbers: HashMap<FunctionId, u32> = facts.iter().filter(there).map(|one| one.id).zip(0..).collect();
-        for one in facts.iter().filter(there) {
-            let function = &one.function;
-            let returns = match function.return_type {
-                Some(id) => types.intern(id, 0)?.saturating_add(1),
-                None => 0,
-            };
-            let mut parameters = Vec::new();
-            for parameter in &one.parameters {
-                parameters.push((parameter.name.as_str(), types.intern(parameter.type_id, 0)?));
-            }
-            let mut own = Vec::new();
-            for placed in one.placed.iter().chain(one.labels.iter().map(|(_, placed)| placed)) {
-                let mut set = Vec::new();
-                for variable in placed {
-                    set.push((
-                        variable.name.clone(),
-                        types.intern(variable.type_id, 0)?,
-                        self.location_bytes(variable.location.as_ref()),
-                        variable.parameter,
-                    ));
-                }
-                let next = sets.len() as u32;
-                own.push(*sets.entry(set).or_insert(next));
-            }
-            rows.push((one, returns, parameters, own));
+        for one in &facts {
+            rows.push(self.function_row(one, &mut types, &mut sets)?);
         }
         let named: Vec<(TypeTag, Vec<u8>, Die)> =
             index.types().map(|(tag, name, die)| (tag, name.to_vec(), die)).collect();
@@ -104,41 +94,52 @@ impl Dwarf {
         }
         let globals = self.global_facts(&mut types)?;
         types.finish()?;
-        let mut ordered: Vec<(&Vec<VariableKey>, u32)> = sets.iter().map(|(set, number)| (set, *number)).collect();
-        ordered.sort_by_key(|(_, number)| *number);
         let mut writer = Writer::new(&COLUMNS);
-        let mut calls = Vec::new();
-        for (one, returns, parameters, own) in &rows {
-            self.write_function(&mut writer, one, [*returns, calls.len() as u32], parameters, own);
-            calls.extend(one.calls.iter().filter(|call| numbers.contains_key(&call.callee)));
-        }
-        let ends =
-            [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS].map(|table| writer.rows(table));
-        writer.row(format::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32, 0]);
-        self.write_calls(&mut writer, calls, &numbers);
-        for (set, _) in &ordered {
-            writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
-            for (name, type_row, location, parameter) in *set {
-                let (name, location) = (writer.text(name.as_bytes()), text_or_none(&mut writer, location.as_deref()));
-                writer.row(format::VARIABLES, &[name, *type_row, location, u32::from(*parameter)]);
-            }
-        }
-        writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
+        self.write_functions(&mut writer, &rows);
+        write_sets(&mut writer, &sets);
         types.write(&mut writer);
         for (tag, name, row) in &named_rows {
             let name = writer.text(name);
             writer.row(format::NAMED, &[*tag, name, *row]);
         }
-        for (name, unit, row, location, external) in &globals {
-            let (name, unit) = (writer.text(name.as_bytes()), writer.text(unit.as_bytes()));
-            let location = text_or_none(&mut writer, location.as_deref());
-            writer.row(format::GLOBALS, &[name, unit, *row, location, u32::from(*external)]);
-        }
+        write_globals(&mut writer, &globals);
         for (at, length, reason) in reserved.into_iter().flat_map(Reserved::rows) {
             let [at, high] = halves(at);
             writer.row(format::RESERVED, &[at, high, length, reason]);
         }
         Ok(writer.finish())
+    }
+
+    /// The function with its types and sets of variables, which are added to `types` and `sets`.
+    fn function_row<'f>(
+        &self,
+        facts: &'f Facts,
+        types: &mut Interner,
+        sets: &mut VariableSets,
+    ) -> Result<FunctionRow<'f>, EntryError> {
+        let returns = match facts.function.return_type {
+            Some(id) => types.intern(id, 0)?.saturating_add(1),
+            None => 0,
+        };
+        let mut parameters = Vec::new();
+        for parameter in &facts.parameters {
+            parameters.push((parameter.name.as_str(), types.intern(parameter.type_id, 0)?));
+        }
+        let mut own = Vec::new();
+        for placed in facts.placed.iter().chain(facts.labels.iter().map(|(_, placed)| placed)) {
+            let mut set = Vec::new();
+            for variable in placed {
+                set.push((
+                    variable.name.clone(),
+                    types.intern(variable.type_id, 0)?,
+                    self.location_bytes(variable.location.as_ref()),
+                    variable.parameter,
+                ));
+            }
+            let next = sets.len() as u32;
+            own.push(*sets.entry(set).or_insert(next));
+        }
+        Ok(FunctionRow { facts, returns, parameters, sets: own })
     }
 
     fn facts(&self, id: FunctionId) -> Result<Facts, EntryError> {
@@ -228,14 +229,22 @@ impl Dwarf {
         }
     }
 
-    fn write_function<'f>(
-        &self,
-        writer: &mut Writer<'f>,
-        facts: &'f Facts,
-        [returns, first_call]: [u32; 2],
-        parameters: &[(&'f str, u32)],
-        sets: &[u32],
-    ) {
+    /// All functions and, after them, the calls in each.
+    fn write_functions<'f>(&self, writer: &mut Writer<'f>, rows: &[FunctionRow<'f>]) {
+        let numbers: HashMap<FunctionId, u32> = rows.iter().map(|row| row.facts.id).zip(0..).collect();
+        let mut calls = Vec::new();
+        for row in rows {
+            self.write_function(writer, row, calls.len() as u32);
+            calls.extend(row.facts.calls.iter().filter(|call| numbers.contains_key(&call.callee)));
+        }
+        let ends =
+            [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS].map(|table| writer.rows(table));
+        writer.row(format::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32, 0]);
+        self.write_calls(writer, calls, &numbers);
+    }
+
+    fn write_function<'f>(&self, writer: &mut Writer<'f>, row: &FunctionRow<'f>, first_call: u32) {
+        let FunctionRow { facts, returns, parameters, sets } = row;
         let function = &facts.function;
         let (name, file) = (writer.text(function.name.as_bytes()), writer.text(function.file.as_bytes()));
         let tables = [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS];
@@ -245,7 +254,20 @@ impl Dwarf {
         let external = u32::from(function.external);
         writer.row(
             format::FUNCTIONS,
-            &[name, file, function.line, external, returns, bodies, inlined, first, lines, labels, first_call, unknown],
+            &[
+                name,
+                file,
+                function.line,
+                external,
+                *returns,
+                bodies,
+                inlined,
+                first,
+                lines,
+                labels,
+                first_call,
+                unknown,
+            ],
         );
         let (of_bodies, sets) = sets.split_at_checked(function.bodies.len()).unwrap_or_default();
         let (of_inlined, of_labels) = sets.split_at_checked(function.inlined.len()).unwrap_or_default();
@@ -295,6 +317,28 @@ impl Dwarf {
             ));
         }
         Ok(globals)
+    }
+}
+
+/// The sets of variables, in the order of their rows.
+fn write_sets<'w>(writer: &mut Writer<'w>, sets: &'w VariableSets) {
+    let mut ordered: Vec<(&Vec<VariableKey>, u32)> = sets.iter().map(|(set, number)| (set, *number)).collect();
+    ordered.sort_by_key(|(_, number)| *number);
+    for (set, _) in ordered {
+        writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
+        for (name, type_row, location, parameter) in set {
+            let (name, location) = (writer.text(name.as_bytes()), text_or_none(writer, location.as_deref()));
+            writer.row(format::VARIABLES, &[name, *type_row, location, u32::from(*parameter)]);
+        }
+    }
+    writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
+}
+
+fn write_globals<'w>(writer: &mut Writer<'w>, globals: &'w [Global]) {
+    for (name, unit, row, location, external) in globals {
+        let (name, unit) = (writer.text(name.as_bytes()), writer.text(unit.as_bytes()));
+        let location = text_or_none(writer, location.as_deref());
+        writer.row(format::GLOBALS, &[name, unit, *row, location, u32::from(*external)]);
     }
 }
 

@@ -190,21 +190,7 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), EntryE
         let tag = abbreviation.tag();
         let enters = abbreviation.has_children() && reading.enters(tag);
         let wanted = is_wanted(tag) || enters || reading.nests && tag == gimli::DW_TAG_member;
-        let mut seen = EntryAttributes::default();
-        let specs = abbreviation.attributes();
-        let mut skipped = 0;
-        for (at, spec) in specs.iter().enumerate() {
-            let name = spec.name();
-            let sibling = name == gimli::DW_AT_sibling && abbreviation.has_children();
-            if !(sibling || wanted && is_read(name)) {
-                continue;
-            }
-            raw.skip_attributes(specs.get(skipped..at).unwrap_or_default()).map_err(failed)?;
-            let value = raw.read_attribute(*spec).map_err(failed)?.value();
-            skipped = at + 1;
-            seen.take(name, value);
-        }
-        raw.skip_attributes(specs.get(skipped..).unwrap_or_default()).map_err(failed)?;
+        let seen = read_attributes(&mut raw, abbreviation, wanted).map_err(failed)?;
         if wanted {
             reading.add(tag, offset, &seen, partial)?;
         }
@@ -385,6 +371,30 @@ fn text(store: &Store, index: usize, seen: &EntryAttributes) -> Result<Option<Te
     };
     name.map_or(Ok(()), |name| store.list(name))?;
     Ok(name)
+}
+
+/// Reads the attributes of an entry; of one that is not wanted, only where its next sibling is.
+fn read_attributes(
+    raw: &mut gimli::EntriesRaw<Bytes>,
+    abbreviation: &gimli::Abbreviation,
+    wanted: bool,
+) -> gimli::Result<EntryAttributes> {
+    let mut seen = EntryAttributes::default();
+    let specs = abbreviation.attributes();
+    let mut skipped = 0;
+    for (at, spec) in specs.iter().enumerate() {
+        let name = spec.name();
+        let sibling = name == gimli::DW_AT_sibling && abbreviation.has_children();
+        if !(sibling || wanted && is_read(name)) {
+            continue;
+        }
+        raw.skip_attributes(specs.get(skipped..at).unwrap_or_default())?;
+        let value = raw.read_attribute(*spec)?.value();
+        skipped = at + 1;
+        seen.take(name, value);
+    }
+    raw.skip_attributes(specs.get(skipped..).unwrap_or_default())?;
+    Ok(seen)
 }
 
 fn skip_children(raw: &mut gimli::EntriesRaw<Bytes>) -> gimli::Result<()> {

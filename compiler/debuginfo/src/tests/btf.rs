@@ -81,12 +81,12 @@ fn structs_with_bit_fields_agree_with_pahole() {
         if members.iter().all(|member| member.bits.is_none()) {
             continue;
         }
-        let said = Some(described(&btf, id));
+        let of_btf = Some(described(&btf, id));
         let own = dwarf.find_type(&name).expect("an index").map(|id| described(&dwarf, id));
-        if own == said {
+        if own == of_btf {
             agree += 1;
         } else {
-            differ.push(format!("{name}\n  DWARF {own:?}\n  BTF   {said:?}"));
+            differ.push(format!("{name}\n  DWARF {own:?}\n  BTF   {of_btf:?}"));
         }
     }
     println!("structs with bit-fields: {agree} of {} as pahole has them", agree + differ.len());

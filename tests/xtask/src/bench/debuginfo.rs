@@ -159,8 +159,8 @@ fn one(compiler: &Compiler, case: &Case, cache: &Path) -> Result<Run> {
 
 /// "Systemtap translator/driver (version 4.8/0.188, Debian version 4.8-2)"
 fn systemtap_version() -> Option<String> {
-    let said = Command::new("stap").arg("--version").output().ok()?.stderr;
-    let line = String::from_utf8_lossy(&said).lines().next()?.to_string();
+    let stderr = Command::new("stap").arg("--version").output().ok()?.stderr;
+    let line = String::from_utf8_lossy(&stderr).lines().next()?.to_string();
     Some(line.split_once('(')?.1.trim_end_matches(')').to_string())
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 
-use super::compiler::busy;
+use super::compiler::{busy, load};
 use crate::measure;
 use crate::programs::cargo;
 
@@ -20,10 +20,10 @@ const HEAD: &str = "# Edit-to-test times
 
 Written by `cargo xtask bench edit`: after a build, one file is touched and the unit tests of its crate are run. \"Build\" is
 `cargo test --no-run`, \"tests\" the run of the test programs. Processor times include all programs that cargo starts; on a busy
-machine they are larger than usual, and elapsed times much larger.
+machine they are larger than usual, and elapsed times much larger. \"Load\" is the load average before the row was measured.
 
-| tree | edited | crate | build | processor | tests | processor |
-|---|---|---|---|---|---|---|
+| tree | edited | crate | build | processor | tests | processor | load |
+|---|---|---|---|---|---|---|---|
 ";
 
 /// The arguments of `cargo xtask bench edit`.
@@ -79,6 +79,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     let mut rows = Vec::new();
     for edit in &edits {
+        let load = load();
         let file = tree.join(&edit.file);
         // Everything else is built before.
         test(&tree, &edit.package, &["--no-run"])?;
@@ -94,6 +95,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
             &seconds(built.1),
             &seconds(ran.0),
             &seconds(ran.1),
+            &load,
         ];
         let row = format!("| {} |", row.map(String::as_str).join(" | "));
         println!("{row}");
@@ -136,7 +138,8 @@ mod tests {
 
     #[test]
     fn rows_of_the_same_tree_and_name_are_replaced() {
-        let row = |tree: &str, time: &str| format!("| {tree} | plan | spile-core | {time} | 1.0 s | 1.0 s | 1.0 s |");
+        let row =
+            |tree: &str, time: &str| format!("| {tree} | plan | spile-core | {time} | 1.0 s | 1.0 s | 1.0 s | 0.10 |");
         let first = merged("", &[row("before", "9.0 s"), row("this", "3.0 s")]);
         let second = merged(&first, &[row("this", "2.0 s")]);
         assert_eq!(second, format!("{HEAD}{}\n{}\n", row("before", "9.0 s"), row("this", "2.0 s")));

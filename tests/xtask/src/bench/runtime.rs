@@ -228,8 +228,8 @@ turns 1000
 { clock; turns FEW; clock; turns MANY; clock; } >/root/clock
 END
 chmod +x /root/measure
-told() { echo "$1:" $(cat /root/clock); rm -f /root/clock; }
-/root/measure; told loop
+report_clock() { echo "$1:" $(cat /root/clock); rm -f /root/clock; }
+/root/measure; report_clock loop
 "#;
 
 /// Measures the cost of a hit in a guest, and writes the page in docs/.
@@ -261,14 +261,14 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     guest.script(&script);
 
-    let said = Shared::default();
+    let output = Shared::default();
     let complaints = Shared::default();
     let streams =
-        Streams { stdout: Box::new(said.clone()), stderr: Box::new(complaints.clone()), ..Streams::discard() };
+        Streams { stdout: Box::new(output.clone()), stderr: Box::new(complaints.clone()), ..Streams::discard() };
     let outcome = guest.start(streams)?.wait()?;
-    let figures = figures(&said.text());
+    let figures = figures(&output.text());
     let complaints = complaints.text();
-    let looped = *figures.get("loop").with_context(|| format!("{:?}\n{}\n{complaints}", outcome.end, said.text()))?;
+    let looped = *figures.get("loop").with_context(|| format!("{:?}\n{}\n{complaints}", outcome.end, output.text()))?;
     let before = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     let results: Vec<Measured> = cases
         .iter()
@@ -282,7 +282,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     println!("loop without a probe: {looped:.1}");
     results.iter().for_each(|result| println!("{}", row(result)));
     if !complaints.trim().is_empty() {
-        println!("the guest said:\n{complaints}");
+        println!("messages of the guest:\n{complaints}");
     }
 
     let worse: Vec<String> = results.iter().filter_map(|result| regression(result, &before)).collect();
@@ -319,14 +319,15 @@ fn compile(place: &Place, directory: &Path, name: &str, script: &str) -> Result<
 /// The guest's part of a case: ours, the bare handler, bpftrace.
 fn commands(number: usize, case: &Case, with_bpftrace: bool) -> String {
     let mut text = format!(
-        "spilerun -o /root/out -c /root/measure /root/bench_{number}.ko && told spile_{number}; rm -f /root/out\n"
+        "spilerun -o /root/out -c /root/measure /root/bench_{number}.ko && report_clock spile_{number}; rm -f /root/out\n"
     );
     if let Some(what) = case.bare {
-        text += &format!("insmod /root/bare.ko what={what} && /root/measure && told bare_{number}; rmmod bare\n");
+        text +=
+            &format!("insmod /root/bare.ko what={what} && /root/measure && report_clock bare_{number}; rmmod bare\n");
     }
     if with_bpftrace {
         text += &format!(
-            "bpftrace -o /root/out -e '{}' -c '/bin/busybox sh /root/measure' && told bpftrace_{number}; rm -f /root/out\n",
+            "bpftrace -o /root/out -e '{}' -c '/bin/busybox sh /root/measure' && report_clock bpftrace_{number}; rm -f /root/out\n",
             case.bpftrace
         );
     }
@@ -339,9 +340,9 @@ fn commands(number: usize, case: &Case, with_bpftrace: bool) -> String {
 }
 
 /// Instructions of one turn, by the name of the armed script.
-fn figures(said: &str) -> BTreeMap<String, f64> {
+fn figures(output: &str) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
-    for line in said.lines() {
+    for line in output.lines() {
         let Some((name, numbers)) = line.split_once(": ") else { continue };
         let numbers: Vec<f64> = numbers.split(' ').filter_map(|number| number.parse().ok()).collect();
         // Three times the clock and the idle time.
@@ -447,8 +448,8 @@ mod tests {
     #[test]
     fn a_turn_is_the_difference_of_two_runs_without_idle_time() {
         // A start of 500 in both, 20,000 turns of 2 and 120,000 of 2; 7 and 9 idle.
-        let said = "loop: 1000 0 41507 7 282016 16\nspile_1: 1 2\nnoise\n";
-        assert_eq!(figures(said), BTreeMap::from([("loop".to_string(), 2.0)]));
+        let output = "loop: 1000 0 41507 7 282016 16\nspile_1: 1 2\nnoise\n";
+        assert_eq!(figures(output), BTreeMap::from([("loop".to_string(), 2.0)]));
     }
 
     #[test]

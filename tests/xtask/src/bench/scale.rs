@@ -157,13 +157,13 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 fn measure(root: &Path, directory: &Path, number: usize, row: &'static Row, repeat: u32) -> Result<Measured> {
     let c = build::translate(root, directory, &format!("row_{number}"), row.script)?;
     let counting = build::program(root, &c, "count.c", Sanitizer::Thread, None)?;
-    let counted = counted(&output_of(&counting, &[])?).context("what count.c says")?;
+    let counted = counted(&output_of(&counting, &[])?).context("the output of count.c")?;
     let program = build::program(root, &c, "threads.c", Sanitizer::None, None)?;
     let arguments = |threads: u32, turns: u64| {
         let hits = turns * u64::from(row.probes);
         ["-m", "-r", "4194304", "-t", &threads.to_string(), "-n", &hits.to_string()].map(String::from)
     };
-    let first = speed(&output_of(&program, &arguments(1, FEW))?, 1, FEW).context("what threads.c says")?;
+    let first = speed(&output_of(&program, &arguments(1, FEW))?, 1, FEW).context("the output of threads.c")?;
     let turns = (LEAST / first.processor).max(1.0) as u64;
     let mut speeds = BTreeMap::new();
     // Alternately, so that other work on the machine affects all of them.
@@ -203,15 +203,15 @@ fn number(line: &str, name: &str) -> Option<u64> {
     line.split(' ').skip_while(|word| *word != name).nth(1)?.parse().ok()
 }
 
-fn counted(said: &str) -> Option<Counted> {
-    let line = said.lines().find(|line| line.starts_with("locked "))?;
+fn counted(output: &str) -> Option<Counted> {
+    let line = output.lines().find(|line| line.starts_with("locked "))?;
     Some(Counted { locked: number(line, "locked")?, moved: number(line, "moved")?, lines: number(line, "shared")? })
 }
 
 /// `turns`: of each thread; a hit of each probe. None if hits were skipped.
-fn speed(said: &str, threads: u32, turns: u64) -> Option<Speed> {
-    let times = said.lines().find(|line| line.starts_with("elapsed "))?;
-    let totals = said.lines().find(|line| line.starts_with("hits "))?;
+fn speed(output: &str, threads: u32, turns: u64) -> Option<Speed> {
+    let times = output.lines().find(|line| line.starts_with("elapsed "))?;
+    let totals = output.lines().find(|line| line.starts_with("hits "))?;
     if number(totals, "hits")? != number(totals, "handled")? {
         return None;
     }

@@ -71,22 +71,22 @@ impl Class {
     }
 
     /// For a run that ended with an error: the last pass reported as failed, then the first error.
-    pub fn of(said: &str) -> Class {
-        if said.contains("Pass 4: compilation failed") {
+    pub fn of(output: &str) -> Class {
+        if output.contains("Pass 4: compilation failed") {
             return Class::CompileC;
         }
-        let first = said.lines().find_map(|line| code(line).map(by_code).or_else(|| by_words(line)));
+        let first = output.lines().find_map(|line| code(line).map(by_code).or_else(|| by_words(line)));
         match first.unwrap_or(Class::Other) {
-            Class::ProbePoint if shows_a_process(said) => Class::UserSpace,
+            Class::ProbePoint if shows_a_process(output) => Class::UserSpace,
             class => class,
         }
     }
 }
 
 /// Whether the source that the first error shows is a probe point `process`.
-fn shows_a_process(said: &str) -> bool {
+fn shows_a_process(output: &str) -> bool {
     let error = |line: &&str| code(line).is_some();
-    let shown = said.lines().skip_while(|line| !error(line)).skip(1).take_while(|line| !error(line));
+    let shown = output.lines().skip_while(|line| !error(line)).skip(1).take_while(|line| !error(line));
     let shown = shown.filter_map(|line| line.split_once('│'));
     shown.filter(|(number, _)| number.trim().parse::<u32>().is_ok()).any(|(_, source)| {
         source.match_indices("process").any(|(at, word)| {
@@ -146,11 +146,11 @@ fn by_words(line: &str) -> Option<Class> {
 }
 
 /// The first line with an error message.
-pub fn first_message(said: &str) -> String {
-    let says = |line: &&str| {
+pub fn first_message(output: &str) -> String {
+    let is_message = |line: &&str| {
         code(line).is_some() || by_words(line).is_some() || line.contains("error:") || line.starts_with("ERROR")
     };
-    let line = said.lines().find(says).or(said.lines().next()).unwrap_or_default().trim();
+    let line = output.lines().find(is_message).or(output.lines().next()).unwrap_or_default().trim();
     spile_abi::escape::line(&line.chars().take(200).collect::<String>()).into_owned()
 }
 
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn words_and_codes_have_a_class() {
-        for (said, class) in [
+        for (output, class) in [
             ("NOTE: x\nerror[E0002]: too long\nPass 1: parse failed.", Class::Parse),
             ("error[E0103]: unresolved function `f`", Class::Unresolved),
             ("error[E0101]: type mismatch", Class::Semantic),
@@ -179,7 +179,7 @@ mod tests {
             ("semantic error: type mismatch (long)", Class::Semantic),
             ("", Class::Other),
         ] {
-            assert_eq!(Class::of(said), class, "{said}");
+            assert_eq!(Class::of(output), class, "{output}");
         }
         assert_eq!(first_message("NOTE: a\n\x1b[1merror: b"), "\\x1b[1merror: b");
     }

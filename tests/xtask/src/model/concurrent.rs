@@ -70,7 +70,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     });
     let seen = seen.into_iter().collect::<Result<Vec<Observations>>>()?;
     let wrong: Vec<&String> = seen.iter().flat_map(|seen| &seen.wrong).collect();
-    wrong.iter().for_each(|said| println!("{said}"));
+    wrong.iter().for_each(|message| println!("{message}"));
     let results: usize = seen.iter().map(|seen| seen.results).sum();
     let allowed: usize = subjects.iter().map(|subject| subject.allowed.len()).sum();
     println!("{} programs, {} of {allowed} results seen, {} runs went wrong", subjects.len(), results, wrong.len());

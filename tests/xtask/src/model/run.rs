@@ -42,7 +42,7 @@ impl Outcome {
     pub fn is_right(&self) -> bool {
         match self {
             Outcome::Same => true,
-            Outcome::Fails(said) => said.starts_with("error[E0500]"),
+            Outcome::Fails(message) => message.starts_with("error[E0500]"),
             Outcome::Prints(_) => false,
         }
     }
@@ -97,9 +97,9 @@ impl<'a> Module<'a> {
         if output.status.success() {
             return Ok(None);
         }
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         // After the warnings, of which there are many.
-        Ok(Some(said.find("error").map_or(&*said, |at| &said[at..]).to_string()))
+        Ok(Some(stderr.find("error").map_or(&*stderr, |at| &stderr[at..]).to_string()))
     }
 
     /// The shell command that runs it.
@@ -155,7 +155,7 @@ pub fn run(place: &Place, modules: &[Module]) -> Result<Vec<Vec<Outcome>>> {
     let mut outcomes: Vec<Option<Vec<Outcome>>> = modules
         .iter()
         .zip(compiled)
-        .map(|(module, said)| said.map(|said| vec![Outcome::Fails(said); module.programs.len()]))
+        .map(|(module, error)| error.map(|error| vec![Outcome::Fails(error); module.programs.len()]))
         .collect();
     // If a guest died, the first module without a result was the cause.
     while let Some(first) = outcomes.iter().position(Option::is_none) {

@@ -126,7 +126,7 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, Pat
         End::Exited(0) => Ok(GuestResult { outcome, scripts: scripts.len(), standstill: None }),
         End::Killed => {
             let text = format!(
-                "last said: {}\n\n{}\n\nconsole:\n{}",
+                "last line: {}\n\n{}\n\nconsole:\n{}",
                 heartbeat.last(),
                 outcome.examination.as_deref().unwrap_or_default(),
                 outcome.console

@@ -56,10 +56,10 @@ impl Heartbeat {
 impl Write for Heartbeat {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        said.when = Instant::now();
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.when = Instant::now();
         if let Some(line) = text.lines().last() {
-            said.last = line.to_string();
+            heard.last = line.to_string();
         }
         Ok(bytes.len())
     }

@@ -330,16 +330,16 @@ fn start(boot: &Boot, system: &Path, disk: &Path, work: &Path) -> Result<String>
         if started.elapsed() > BOOT {
             child.kill()?;
             child.wait()?;
-            let said = fs::read_to_string(&facts).unwrap_or_default();
-            bail!("the boot '{}' did not end in {} s:\n{said}\n{}", boot.stage, BOOT.as_secs(), tail(&console));
+            let report = fs::read_to_string(&facts).unwrap_or_default();
+            bail!("the boot '{}' did not end in {} s:\n{report}\n{}", boot.stage, BOOT.as_secs(), tail(&console));
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    let said = fs::read_to_string(&facts).with_context(|| format!("reading {}", facts.display()))?.replace('\r', "");
-    if !said.lines().any(|line| line == "end") {
+    let report = fs::read_to_string(&facts).with_context(|| format!("reading {}", facts.display()))?.replace('\r', "");
+    if !report.lines().any(|line| line == "end") {
         println!("{}", tail(&console));
     }
-    Ok(said)
+    Ok(report)
 }
 
 fn tail(console: &Path) -> String {

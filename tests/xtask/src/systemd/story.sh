@@ -6,18 +6,18 @@ unit=spile@lu_5642.service
 
 # fact NAME COMMAND...
 fact() {
-	local name=$1 said
+	local name=$1 output
 	shift
-	if said=$("$@" 2>&1); then
+	if output=$("$@" 2>&1); then
 		echo "ok $name"
 	else
-		echo "FAILED $name: $said"
+		echo "FAILED $name: $output"
 	fi
 }
 # soon COMMAND...: within a minute.
 soon() {
-	local end=$((SECONDS + 60)) said
-	until said=$("$@"); do
+	local end=$((SECONDS + 60)) output
+	until output=$("$@"); do
 		[ $SECONDS -lt $end ] || break
 		sleep 0.1
 	done
@@ -83,17 +83,17 @@ first)
 	sh /root/use.sh
 	fact 'target module: back, and the workaround with it' is "$(cat /root/first-use)" "$again"
 
-	said=$(spilerun observe lu_5642 2>&1)
-	fact 'observe: C that may write is refused' sh -c "echo '$said' | grep 'lu_5642 cannot be run in observe mode: .*(syslog).*--harmless-c'"
+	output=$(spilerun observe lu_5642 2>&1)
+	fact 'observe: C that may write is refused' sh -c "echo '$output' | grep 'lu_5642 cannot be run in observe mode: .*(syslog).*--harmless-c'"
 	spilerun observe lu_5642 --harmless-c
 	fact 'observe: the error is back' is "$(failure)" 'Input/output error'
-	fact 'observe: told in the journal' soon in_journal 'REWRITE: observed, not rewritten by getfattr'
+	fact 'observe: reported in the journal' soon in_journal 'REWRITE: observed, not rewritten by getfattr'
 	spilerun enforce lu_5642
 	fact 'enforce: the error is gone' is "$(failure)" "$again"
 	spilerun enforce lu_5642 --expires 2s
 	sleep 3
 	fact 'expiry: the error is back' is "$(failure)" 'Input/output error'
-	fact 'expiry: told in the journal' soon in_journal 'has expired: nothing is rewritten any more'
+	fact 'expiry: reported in the journal' soon in_journal 'has expired: nothing is rewritten any more'
 
 	systemctl stop $unit
 	fact 'stop: the error is back at once' is "$(failure)" 'Input/output error'
@@ -111,25 +111,25 @@ first)
 	user=$!
 	fact 'a user may start it' soon test -e /sys/module/lu_5642
 	fact 'a user had the name: the service is active' is "$(restart)" 0
-	fact 'a user had the name: that is told' in_journal 'is taken by a session that someone has started'
+	fact 'a user has the name: reported' in_journal 'is taken by a session that someone has started'
 	fact 'a user had the name: the loader has ended' sh -c "! kill -0 $user"
 	cp /root/before.conf /etc/spile/lu_5642.conf
 	rm /usr/local/sbin/by-users
 
 	other=$(other_kernel)
 	# Runs only our hook, because others build an initramfs, which takes very long in the guest.
-	said=$(KERNEL_INSTALL_PLUGINS=/usr/lib/kernel/install.d/95-spile.install kernel-install add "$other" "/boot/vmlinuz-$other" 2>&1)
-	fact 'kernel-install: says what will be missing' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel $other'"
+	output=$(KERNEL_INSTALL_PLUGINS=/usr/lib/kernel/install.d/95-spile.install kernel-install add "$other" "/boot/vmlinuz-$other" 2>&1)
+	fact 'kernel-install: says what will be missing' sh -c "echo '$output' | grep 'lu_5642 has no module for kernel $other'"
 	fact 'kernel-install: in the journal too' soon sh -c "journalctl -b -t spile | grep -q $other"
-	said=$(/etc/kernel/postinst.d/zz-spile 9.9.9-other 2>&1)
-	fact 'kernel hook: says what will be missing' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel 9.9.9-other'"
+	output=$(/etc/kernel/postinst.d/zz-spile 9.9.9-other 2>&1)
+	fact 'kernel hook: says what will be missing' sh -c "echo '$output' | grep 'lu_5642 has no module for kernel 9.9.9-other'"
 	fact 'kernel hook: in the journal too' soon sh -c 'journalctl -b -t spile | grep -q 9.9.9-other'
 	fact 'service list names the kernels' sh -c "spilerun service list | grep '^lu_5642: .*$(uname -r) yes'"
 	;;
 other)
 	fact 'a kernel without a module: the service has failed' is "$(systemctl is-failed $unit)" failed
 	fact 'a kernel without a module: status 5' is "$(systemctl show -P ExecMainStatus $unit)" 5
-	fact 'a kernel without a module: the journal says what to do' in_journal 'has no module for kernel'
+	fact 'a kernel without a module: the journal has the advice' in_journal 'has no module for kernel'
 	spilerun service status lu_5642 >/dev/null 2>&1
 	fact 'a kernel without a module: service status is 5' is $? 5
 	fact 'a kernel without a module: the error' is "$(cat /root/first-use)" 'Input/output error'
@@ -147,8 +147,8 @@ other)
 	configure "MISSING=rebuild\nSCRIPT=/root/lu_5642.stp\nBUILD_OPTIONS=-g -d /root/$(uname -r)/lustre.ko"
 	fact 'rebuild: no compiler, status 5' is "$(restart)" 5
 	fact 'rebuild: no compiler, the journal says so' in_journal 'spile cannot be started'
-	said=$(/usr/lib/kernel/install.d/95-spile.install add "$(uname -r)" 2>&1)
-	fact 'rebuild: no compiler, told before the reboot' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel'"
+	output=$(/usr/lib/kernel/install.d/95-spile.install add "$(uname -r)" 2>&1)
+	fact 'rebuild: no compiler, reported before the reboot' sh -c "echo '$output' | grep 'lu_5642 has no module for kernel'"
 	ln -s /root/spile /usr/bin/spile
 	fact 'rebuild: active' is "$(restart)" 0
 	fact 'rebuild: the error is gone' is "$(failure)" "$again"

@@ -93,11 +93,11 @@ unload_family() {
 # fail_with ERRNO: the error of reading an attribute on it; 0 for none.
 fail_with() { echo "$1" >/sys/module/lustre/parameters/fail_errno; }
 
-# tell_memory BEFORE AFTER MORE: whether the kernel uses at most MORE above BEFORE, all in KB. KASAN quarantines freed
+# check_memory BEFORE AFTER MORE: whether the kernel uses at most MORE above BEFORE, all in KB. KASAN quarantines freed
 # memory, and kmemleak allocates objects; such a kernel is checked for leaks after each test.
-tell_memory() {
+check_memory() {
 	if [ $2 -lt $(($1 + $3)) ] || [ -f /sys/kernel/debug/kmemleak ]; then
-		echo memory: back
+		echo memory: freed
 	else
 		echo "memory: $1 KB before, $2 KB after"
 	fi

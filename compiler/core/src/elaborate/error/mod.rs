@@ -1,324 +1,118 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Errors in a script after parsing, as facts. [`text`] makes the diagnostic of each.
+//! Errors in a script after parsing, as facts: an enum for each subject, with the diagnostic of each variant beside it.
 //!
-//! There is no `Display`, and so no thiserror: an error is shown as a [`Diagnostic`](spile_source::diagnostic::Diagnostic)
-//! with labels and notes, whose message alone would not be enough.
+//! There is no `Display`, and so no thiserror: an error is shown as a [`Diagnostic`] with labels and notes, whose message
+//! alone would not be enough.
 
+mod aggregates;
+mod arrays;
+mod literals;
+mod names;
+mod statements;
 mod text;
+mod types;
+mod unneeded;
+mod variables;
 
-use super::format::FormatErrorKind;
-use super::types::Conflict;
-use crate::program::Type;
-use spile_regex as regex;
+pub use aggregates::AggregateError;
+pub use arrays::ArrayError;
+pub use literals::LiteralError;
+pub use names::NameError;
+pub use statements::StatementError;
+pub use types::TypeError;
+pub use unneeded::Unneeded;
+pub use variables::VariableError;
+
 use spile_source::Span;
+use spile_source::diagnostic::Diagnostic;
+use text::error;
 
-/// An error or warning of elaboration. `span` is the place it is shown at.
+/// An error or warning of elaboration. `span`, of each variant, is the place it is shown at.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
-    /// Two uses disagree about a type.
-    Types(Conflict),
     /// An internal error: a mistake of the compiler, whatever the script contains.
     Internal {
+        /// What was not expected.
         what: &'static str,
-        span: Span,
-    },
-    /// No use determines whether this is a long or a string.
-    Unresolved {
-        name: String,
-        span: Span,
-    },
-    /// `span` of the first probe.
-    NoProbes {
-        span: Span,
-    },
-    UnknownFunction {
-        name: String,
-        span: Span,
-        near: Vec<String>,
-    },
-    Arity {
-        name: String,
-        takes: Vec<usize>,
-        given: usize,
-        span: Span,
-        declared: Option<Span>,
-    },
-    /// `left.right`, as in C.
-    DotMember {
-        left: String,
-        right: String,
-        span: Span,
-    },
-    Redeclared {
-        what: &'static str,
-        name: String,
-        span: Span,
-        first: Span,
-    },
-    NotAssignable {
-        span: Span,
-    },
-    /// `$value` of a procfs file that is being read.
-    WriteOnly {
-        span: Span,
-    },
-    /// A `return` without a value in a function whose callers take one.
-    BareReturn {
-        ty: Type,
-        span: Span,
-    },
-    /// `@probewrite` in a probe or a function.
-    ProbeWriteOutsideAlias {
-        span: Span,
-    },
-    /// `@perf` of a counter that no probe defines; `known`: the counters that exist.
-    UnknownCounter {
-        name: String,
-        known: Vec<String>,
-        span: Span,
-    },
-    /// The name of an alias has an argument.
-    AliasArgument {
-        name: String,
-        span: Span,
-    },
-    OutsideLoop {
-        word: &'static str,
-        span: Span,
-    },
-    Guru {
-        what: &'static str,
-        span: Span,
-    },
-    /// A context variable where none exist: in a function, or in a probe without any.
-    NoContext {
-        name: String,
-        point: Option<String>,
-        span: Span,
-    },
-    UnknownVariable {
-        name: String,
-        place: String,
-        available: Vec<String>,
-        span: Span,
-    },
-    /// The variable exists and has no value at the address; `why`: the known reasons, one line each.
-    NoValueThere {
-        name: String,
-        place: String,
-        why: Vec<String>,
-        available: Vec<String>,
-        span: Span,
-    },
-    NotReturnProbe {
-        span: Span,
-    },
-    VoidReturn {
-        function: String,
-        span: Span,
-    },
-    NoMember {
-        type_name: String,
-        member: String,
-        available: Vec<String>,
-        span: Span,
-    },
-    /// `->` or `[` on something that has neither members nor elements.
-    NotAStruct {
-        type_name: String,
-        span: Span,
-    },
-    NotIndexable {
-        type_name: String,
-        span: Span,
-    },
-    /// A whole struct where a number is needed.
-    WholeStruct {
-        type_name: String,
-        members: Vec<String>,
-        span: Span,
-    },
-    NoAddress {
-        span: Span,
-        why: &'static str,
-    },
-    /// A value captured at entry cannot be written at return.
-    CapturedWrite {
-        span: Span,
-    },
-    /// An expression evaluated at the function's entry uses a local of the handler.
-    LocalAtEntry {
-        name: String,
-        span: Span,
-    },
-    UnknownType {
-        type_name: String,
-        object: String,
-        span: Span,
-    },
-    Format {
-        kind: FormatErrorKind,
-        span: Span,
-    },
-    /// An invalid pattern of `=~`; `position`: byte offset in its value.
-    Regex {
-        kind: regex::ErrorKind,
-        position: usize,
-        span: Span,
-    },
-    FormatArguments {
-        wanted: usize,
-        given: usize,
-        span: Span,
-    },
-    /// An array is used with another number of keys than before.
-    KeyCount {
-        name: String,
-        keys: usize,
-        given: usize,
-        span: Span,
-        first: Span,
-    },
-    TooManyKeys {
-        name: String,
-        given: usize,
-        span: Span,
-    },
-    /// `*` where one key is needed.
-    AnyKey {
-        span: Span,
-    },
-    /// Not a global; only a global can be an array or aggregate.
-    NotGlobal {
-        what: &'static str,
-        span: Span,
-    },
-    /// `keys`: where it is used with keys; None: its declaration has a size.
-    ArrayAsValue {
-        name: String,
-        span: Span,
-        keys: Option<Span>,
-    },
-    WrappedScalar {
-        name: String,
-        span: Span,
-    },
-    /// `what`: "an array", "an aggregate".
-    InitialValue {
-        name: String,
-        what: &'static str,
-        span: Span,
-        used: Span,
-    },
-    /// `stats`: where it is used as an aggregate.
-    AggregateAsValue {
-        name: String,
-        span: Span,
-        stats: Option<Span>,
-    },
-    NotAggregate {
-        span: Span,
-    },
-    ForeachAggregate {
-        span: Span,
-    },
-    ChangedInForeach {
-        name: String,
-        function: Option<String>,
-        span: Span,
-        foreach: Span,
-    },
-    /// `buckets` with the two outer ones; None where the numbers are invalid.
-    LinearHistogram {
-        low: i64,
-        high: i64,
-        width: i64,
-        buckets: Option<i64>,
-        span: Span,
-    },
-    Shift {
-        given: i64,
-        span: Span,
-    },
-    /// One aggregate with two histograms, or two shifts of its variance.
-    TwoShapes {
-        what: &'static str,
-        name: String,
-        span: Span,
-        first: Span,
-    },
-    /// A histogram has one key: the bucket's number.
-    BucketKeys {
-        given: usize,
-        span: Span,
-    },
-    /// `->` or `[` on a value whose C type is not known.
-    NoPointee {
-        text: String,
-        span: Span,
-    },
-    UnknownGlobal {
-        name: String,
-        objects: String,
-        span: Span,
-    },
-    /// The size of a dereference is not 1, 2, 4 or 8; None: not a number.
-    DerefSize {
-        given: Option<i64>,
-        span: Span,
-    },
-    NoRegisters {
-        what: &'static str,
-        point: String,
-        span: Span,
-    },
-    RegisterNumber {
-        span: Span,
-    },
-    UnknownEnumerator {
-        name: String,
-        span: Span,
-    },
-    NotAnEnum {
-        type_name: String,
-        span: Span,
-    },
-    /// Something that the condition of a probe point must not contain.
-    Condition {
-        what: &'static str,
+        /// Where.
         span: Span,
     },
     /// Reading debug information failed.
     DebugInfo {
+        /// Which file could not be read, and why.
         message: String,
+        /// What needed it.
         span: Span,
     },
-    NeverAssigned {
-        name: String,
-        near: Vec<String>,
-        span: Span,
-    },
-    /// Warnings about code without effect.
-    UnreadAssignment {
-        name: String,
-        span: Span,
-    },
-    /// `text`: the expression; `function`: it is the name of one.
-    IdleExpression {
-        span: Span,
-        text: String,
-        function: bool,
-    },
-    IdleProbe {
-        points: String,
-        span: Span,
-    },
-    /// The `number`th function of a name, behind one without `next`.
-    NeverReached {
-        name: String,
-        number: usize,
-        span: Span,
-        before: Span,
-    },
+    /// A name that nothing declares, or that is declared or used otherwise.
+    Name(NameError),
+    /// A statement or expression that is not possible where it is written.
+    Statement(StatementError),
+    /// A context variable or register that cannot be read or written here.
+    Variable(VariableError),
+    /// A C type that does not have what the script asks for.
+    Type(TypeError),
+    /// A format or pattern, written as a string literal, that is invalid.
+    Literal(LiteralError),
+    /// An array that is used as something else, or with other keys.
+    Array(ArrayError),
+    /// An aggregate that is used as a value, or an extractor with invalid arguments.
+    Aggregate(AggregateError),
+    /// Code without effect: warnings, and an error where nothing is left.
+    Unneeded(Unneeded),
+}
+
+/// Each subject's errors become an [`Error`].
+macro_rules! from_subjects {
+    ($($subject:ident($error:ident)),+) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Error {
+                Error::$subject(error)
+            }
+        })+
+    };
+}
+
+from_subjects!(
+    Name(NameError),
+    Statement(StatementError),
+    Variable(VariableError),
+    Type(TypeError),
+    Literal(LiteralError),
+    Array(ArrayError),
+    Aggregate(AggregateError),
+    Unneeded(Unneeded)
+);
+
+impl Error {
+    /// A context variable or member that does not exist, or has no value at that address.
+    pub fn is_bad_variable(&self) -> bool {
+        matches!(
+            self,
+            Error::Variable(VariableError::UnknownVariable { .. })
+                | Error::Variable(VariableError::NoValueThere { .. })
+                | Error::Type(TypeError::NoMember { .. })
+                | Error::Variable(VariableError::UnknownGlobal { .. })
+                | Error::Variable(VariableError::NoContext { point: Some(_), .. })
+        )
+    }
+
+    /// The diagnostic with the error's code, labels and notes.
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Error::Internal { what, span } => error("E0500", format!("internal error: {what}"))
+                .at(*span, "")
+                .note("this is a bug in spile, not in the script: please report it with the script"),
+            Error::DebugInfo { message, span } => error("E0302", message.clone()).at(*span, ""),
+            Error::Name(error) => error.diagnostic(),
+            Error::Statement(error) => error.diagnostic(),
+            Error::Variable(error) => error.diagnostic(),
+            Error::Type(error) => error.diagnostic(),
+            Error::Literal(error) => error.diagnostic(),
+            Error::Array(error) => error.diagnostic(),
+            Error::Aggregate(error) => error.diagnostic(),
+            Error::Unneeded(error) => error.diagnostic(),
+        }
+    }
 }

@@ -6,7 +6,7 @@
 //! follows from its uses, as its types do; every use is recorded, and [`Inference::check_globals`] reports contradictions.
 
 use super::{Inference, Use};
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{AggregateError, ArrayError};
 use crate::elaborate::types::{MAX_KEYS, TypeVar};
 use crate::elaborate::unit::Unit;
 use crate::program::{GlobalId, Histogram, MAX_BUCKETS, Stats, Type};
@@ -25,7 +25,7 @@ impl<'a> Inference<'_, 'a> {
                         self.equate_at(var, given, index.span);
                     }
                 }
-                Index::Any(span) if !any => self.env.report(Error::AnyKey { span: *span }),
+                Index::Any(span) if !any => self.env.report(ArrayError::AnyKey { span: *span }),
                 Index::Any(_) => {}
             }
         }
@@ -38,12 +38,12 @@ impl<'a> Inference<'_, 'a> {
             if vars.len() == count {
                 return vars.clone();
             }
-            let error = Error::KeyCount { name: name(), keys: vars.len(), given: count, span, first: *first };
+            let error = ArrayError::KeyCount { name: name(), keys: vars.len(), given: count, span, first: *first };
             self.env.report(error);
             return Vec::new();
         }
         if count > MAX_KEYS {
-            let error = Error::TooManyKeys { name: name(), given: count, span };
+            let error = ArrayError::TooManyKeys { name: name(), given: count, span };
             self.env.report(error);
         }
         let vars: Vec<TypeVar> = (0..count).map(|_| self.typed.types.fresh()).collect();
@@ -54,7 +54,7 @@ impl<'a> Inference<'_, 'a> {
     /// The type of `array[indices]`.
     pub(super) fn infer_element(&mut self, unit: &mut Unit, expr: &'a ast::Expr, written: bool) -> TypeVar {
         let Some((id, indices)) = self.names.array_of(expr) else {
-            self.env.report(Error::NotGlobal { what: "array", span: expr.span });
+            self.env.report(ArrayError::NotGlobal { what: "array", span: expr.span });
             return self.typed.types.fresh();
         };
         self.infer_keys(unit, id, indices, expr.span, false);
@@ -82,22 +82,22 @@ impl<'a> Inference<'_, 'a> {
                 self.infer_keys(unit, id, indices, array.span, true);
                 self.touch(id, false);
             }
-            _ => self.env.report(Error::NotGlobal { what: "array", span: array.span }),
+            _ => self.env.report(ArrayError::NotGlobal { what: "array", span: array.span }),
         }
     }
 
     pub(super) fn infer_bucket(&mut self, unit: &mut Unit, indices: &'a [Index], span: Span) {
         match indices {
             [Index::Expr(index)] => self.want(unit, index, Type::Long),
-            [Index::Any(span)] => self.env.report(Error::AnyKey { span: *span }),
-            _ => self.env.report(Error::BucketKeys { given: indices.len(), span }),
+            [Index::Any(span)] => self.env.report(ArrayError::AnyKey { span: *span }),
+            _ => self.env.report(AggregateError::BucketKeys { given: indices.len(), span }),
         }
     }
 
     /// The operand of `<<<` or of an extractor.
     fn infer_aggregate(&mut self, unit: &mut Unit, expr: &'a ast::Expr, written: bool) -> Option<GlobalId> {
         let Some((id, indices)) = self.names.array_of(expr) else {
-            self.env.report(Error::NotGlobal { what: "aggregate", span: expr.span });
+            self.env.report(ArrayError::NotGlobal { what: "aggregate", span: expr.span });
             return None;
         };
         if let ast::ExprKind::Index(..) = &expr.kind {
@@ -126,7 +126,7 @@ impl<'a> Inference<'_, 'a> {
         let shift = match parameters.first() {
             None => None,
             Some(&shift @ 0..=62) => Some(shift as u8),
-            Some(&given) => return self.env.report(Error::Shift { given, span: expr.span }),
+            Some(&given) => return self.env.report(AggregateError::Shift { given, span: expr.span }),
         };
         if let Some((stats, _)) = &mut shape.stats {
             stats.variance = true;
@@ -135,7 +135,12 @@ impl<'a> Inference<'_, 'a> {
         match (shift, shape.shift) {
             (Some(shift), None) => shape.shift = Some((shift, expr.span)),
             (Some(shift), Some((before, first))) if before != shift => {
-                self.env.report(Error::TwoShapes { what: "bit shifts of @variance", name, span: expr.span, first });
+                self.env.report(AggregateError::TwoShapes {
+                    what: "bit shifts of @variance",
+                    name,
+                    span: expr.span,
+                    first,
+                });
             }
             _ => {}
         }
@@ -149,7 +154,13 @@ impl<'a> Inference<'_, 'a> {
             (true, &[low, high, width]) => match linear_buckets(low, high, width) {
                 Some(3..=128) => Histogram::Linear { low, high, width },
                 buckets => {
-                    return self.env.report(Error::LinearHistogram { low, high, width, buckets, span: expr.span });
+                    return self.env.report(AggregateError::LinearHistogram {
+                        low,
+                        high,
+                        width,
+                        buckets,
+                        span: expr.span,
+                    });
                 }
             },
             (true, _) => return,
@@ -160,7 +171,7 @@ impl<'a> Inference<'_, 'a> {
         let Some((stats, _)) = &mut shape.stats else { return };
         match stats.histogram {
             Some(before) if before != histogram => {
-                self.env.report(Error::TwoShapes { what: "histograms", name, span: expr.span, first });
+                self.env.report(AggregateError::TwoShapes { what: "histograms", name, span: expr.span, first });
             }
             _ => stats.histogram = Some(histogram),
         }
@@ -184,7 +195,7 @@ impl<'a> Inference<'_, 'a> {
                 self.set(ty, Type::Long, name.span);
             }
             if foreach.keys.len() != 1 {
-                self.env.report(Error::BucketKeys { given: foreach.keys.len(), span });
+                self.env.report(AggregateError::BucketKeys { given: foreach.keys.len(), span });
             }
         } else if let Some((id, [])) = self.names.array_of(&foreach.array) {
             self.touch(id, false);
@@ -205,7 +216,7 @@ impl<'a> Inference<'_, 'a> {
                 self.infer_keys(unit, id, slice, foreach.array.span, true);
             }
         } else {
-            self.env.report(Error::NotGlobal { what: "array", span: foreach.array.span });
+            self.env.report(ArrayError::NotGlobal { what: "array", span: foreach.array.span });
             for name in foreach.keys.iter().chain(&foreach.value) {
                 self.variable(unit, name, Use::Written);
             }

@@ -3,7 +3,7 @@
 //! The end of inference: contradictory uses of globals, and everything without a type.
 
 use super::Inference;
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{AggregateError, ArrayError, Error, NameError, StatementError, Unneeded};
 use crate::elaborate::typed::ProgramFunction;
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::{Handler, InstanceId};
@@ -17,13 +17,13 @@ impl<'a> Inference<'_, 'a> {
             let (ast, global) = (self.names.globals[index], &self.typed.globals[index]);
             let shape = &global.shape;
             let name = || ast.name.text.clone();
-            let mut errors = Vec::new();
+            let mut errors: Vec<Error> = Vec::new();
             if let (Some(scalar), Some((_, keys))) = (shape.scalar, &shape.keys) {
-                errors.push(Error::ArrayAsValue { name: name(), span: scalar, keys: Some(*keys) });
+                errors.push(ArrayError::ArrayAsValue { name: name(), span: scalar, keys: Some(*keys) }.into());
             } else if let (Some(_), Some(scalar)) = (ast.size, shape.scalar) {
-                errors.push(Error::ArrayAsValue { name: name(), span: scalar, keys: None });
+                errors.push(ArrayError::ArrayAsValue { name: name(), span: scalar, keys: None }.into());
             } else if ast.wrap && shape.scalar.is_some() {
-                errors.push(Error::WrappedScalar { name: name(), span: ast.span });
+                errors.push(ArrayError::WrappedScalar { name: name(), span: ast.span }.into());
             }
             if let Some((_, initial)) = &ast.initial {
                 let what = match (&shape.keys, &shape.stats) {
@@ -32,18 +32,18 @@ impl<'a> Inference<'_, 'a> {
                     _ => None,
                 };
                 if let Some((what, used)) = what {
-                    errors.push(Error::InitialValue { name: name(), what, span: *initial, used });
+                    errors.push(ArrayError::InitialValue { name: name(), what, span: *initial, used }.into());
                 }
             }
             if let (Some(_), Some(looped)) = (&shape.stats, shape.looped) {
-                errors.push(Error::ForeachAggregate { span: looped });
+                errors.push(AggregateError::ForeachAggregate { span: looped }.into());
             }
             let ty = global.ty;
             if let (Some((_, stats)), Some((_, value))) =
                 (&self.typed.globals[index].shape.stats, self.typed.types.decided(ty))
             {
                 let name = self.names.globals[index].name.text.clone();
-                errors.push(Error::AggregateAsValue { name, span: value, stats: Some(*stats) });
+                errors.push(AggregateError::AggregateAsValue { name, span: value, stats: Some(*stats) }.into());
             }
             errors.into_iter().for_each(|error| self.env.report(error));
         }
@@ -91,28 +91,52 @@ impl<'a> Inference<'_, 'a> {
         if !self.env.failed() && self.has_untyped(handlers) {
             self.report_elided(handlers);
         }
-        let mut untyped: Vec<(String, Span)> = Vec::new();
-        for index in 0..self.printed_calls.len() {
-            let (ty, name) = self.printed_calls[index];
-            if self.typed.types.get(ty).is_none() {
-                untyped.push((name.text.clone(), name.span));
-            }
-        }
-        let mut unassigned: Vec<(String, Vec<String>, Span)> = Vec::new();
         let reached: Vec<InstanceId> = self
             .typed
             .reached
             .iter()
             .filter_map(|reached| if let ProgramFunction::Instance(index) = reached { Some(*index) } else { None })
             .collect();
-        for &index in &reached {
-            let returns = self.typed.functions[index.index()].returns;
-            if let (Some(span), Some(ty)) =
-                (self.typed.functions[index.index()].bare_return, self.typed.types.get(returns))
-            {
-                self.env.report(Error::BareReturn { ty, span });
+        self.report_bare_returns(&reached);
+        let mut untyped = self.untyped_calls();
+        let unassigned = self.locals_without_value(handlers, &reached, &mut untyped);
+        untyped.extend(self.untyped_globals());
+        unassigned.into_iter().for_each(|warning| self.env.report(warning));
+        // One mistake causes others: unknown types are not reported after an error.
+        if !self.env.failed() {
+            untyped.into_iter().for_each(|(name, span)| self.env.report(NameError::Unresolved { name, span }));
+        }
+    }
+
+    /// Reports each `return` without a value in a function that has one.
+    fn report_bare_returns(&mut self, reached: &[InstanceId]) {
+        for &index in reached {
+            let function = &self.typed.functions[index.index()];
+            if let (Some(span), Some(ty)) = (function.bare_return, self.typed.types.get(function.returns)) {
+                self.env.report(StatementError::BareReturn { ty, span });
             }
         }
+    }
+
+    /// Functions whose result is printed, and has no type.
+    fn untyped_calls(&mut self) -> Vec<(String, Span)> {
+        let mut untyped = Vec::new();
+        for &(ty, name) in &self.printed_calls {
+            if self.typed.types.get(ty).is_none() {
+                untyped.push((name.text.clone(), name.span));
+            }
+        }
+        untyped
+    }
+
+    /// Warnings for locals that are read and never assigned; those that have no type are added to `untyped`.
+    fn locals_without_value(
+        &mut self,
+        handlers: &[Handler<'a>],
+        reached: &[InstanceId],
+        untyped: &mut Vec<(String, Span)>,
+    ) -> Vec<Unneeded> {
+        let mut unassigned = Vec::new();
         for unit in handlers
             .iter()
             .map(|handler| &handler.unit)
@@ -123,14 +147,20 @@ impl<'a> Inference<'_, 'a> {
                     untyped.push((local.name.clone(), local.span));
                 } else if !local.assigned && local.read {
                     let others = unit.locals.iter().filter(|other| other.assigned).map(|other| other.name.clone());
-                    unassigned.push((
-                        local.name.clone(),
-                        others.chain(self.names.globals.iter().map(|global| global.name.text.clone())).collect(),
-                        local.span,
-                    ));
+                    unassigned.push(Unneeded::NeverAssigned {
+                        name: local.name.clone(),
+                        near: others.chain(self.names.globals.iter().map(|global| global.name.text.clone())).collect(),
+                        span: local.span,
+                    });
                 }
             }
         }
+        unassigned
+    }
+
+    /// Globals that are used, and whose value or keys have no type.
+    fn untyped_globals(&mut self) -> Vec<(String, Span)> {
+        let mut untyped = Vec::new();
         for (declared, global) in self.names.globals.iter().zip(&self.typed.globals) {
             let (name, shape) = (&declared.name, &global.shape);
             if !(global.read || global.written) || shape.stats.is_some() {
@@ -141,14 +171,6 @@ impl<'a> Inference<'_, 'a> {
                 untyped.push((name.text.clone(), name.span));
             }
         }
-        for (name, near, span) in unassigned {
-            self.env.report(Error::NeverAssigned { name, near, span });
-        }
-        // One mistake causes others: unknown types are not reported after an error.
-        if !self.env.failed() {
-            for (name, span) in untyped {
-                self.env.report(Error::Unresolved { name, span });
-            }
-        }
+        untyped
     }
 }

@@ -3,7 +3,7 @@
 //! Expressions: the type of each, and the types it requires of its operands.
 
 use super::{Inference, Use};
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{ArrayError, LiteralError, StatementError, TypeError};
 use crate::elaborate::format::{self, Piece};
 use crate::elaborate::lookup::is_text;
 use crate::elaborate::lower::regex;
@@ -72,12 +72,12 @@ impl<'a> Inference<'_, 'a> {
             }
             ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Var { .. } => {
                 if !self.env.options.guru {
-                    self.env.report(Error::Guru { what: "writing to a context variable", span: expr.span });
+                    self.env.report(StatementError::Guru { what: "writing to a context variable", span: expr.span });
                 }
                 self.infer(unit, expr)
             }
             _ => {
-                self.env.report(Error::NotAssignable { span: expr.span });
+                self.env.report(StatementError::NotAssignable { span: expr.span });
                 self.typed.types.fresh()
             }
         }
@@ -154,24 +154,9 @@ impl<'a> Inference<'_, 'a> {
                 self.infer_step(unit, target);
                 self.typed.types.known(Type::Long, span)
             }
-            ExprKind::Conditional(condition, then, otherwise) => match self.lookup().fold(unit, condition) {
-                Some(value) => {
-                    self.infer_dead_condition(unit, condition);
-                    let (taken, other) = if value == 0 { (otherwise, then) } else { (then, otherwise) };
-                    let ty = self.infer(unit, taken);
-                    if let Some(other_type) = self.infer_dead(unit, other) {
-                        self.equate_at(ty, other_type, other.span);
-                    }
-                    ty
-                }
-                None => {
-                    self.want(unit, condition, Type::Long);
-                    let ty = self.infer(unit, then);
-                    let other = self.infer(unit, otherwise);
-                    self.equate_at(ty, other, otherwise.span);
-                    ty
-                }
-            },
+            ExprKind::Conditional(condition, then, otherwise) => {
+                self.infer_conditional(unit, condition, then, otherwise)
+            }
             ExprKind::Print(print) => self.infer_print(unit, print, span),
             ExprKind::Defined(_) | ExprKind::Var { .. } | ExprKind::ProbeWrite(_) | ExprKind::Enum(_) => {
                 self.typed.types.known(Type::Long, span)
@@ -207,6 +192,30 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
+    /// `condition ? then : otherwise`: both have one type, also if the condition is known.
+    fn infer_conditional(
+        &mut self,
+        unit: &mut Unit,
+        condition: &'a ast::Expr,
+        then: &'a ast::Expr,
+        otherwise: &'a ast::Expr,
+    ) -> TypeVar {
+        let Some(value) = self.lookup().fold(unit, condition) else {
+            self.want(unit, condition, Type::Long);
+            let ty = self.infer(unit, then);
+            let other = self.infer(unit, otherwise);
+            self.equate_at(ty, other, otherwise.span);
+            return ty;
+        };
+        self.infer_dead_condition(unit, condition);
+        let (taken, other) = if value == 0 { (otherwise, then) } else { (then, otherwise) };
+        let ty = self.infer(unit, taken);
+        if let Some(other_type) = self.infer_dead(unit, other) {
+            self.equate_at(ty, other_type, other.span);
+        }
+        ty
+    }
+
     /// The operand of `->`, `[`, `$` or `&`: a target expression or a cast.
     fn infer_base(&mut self, unit: &mut Unit, base: &'a ast::Expr) {
         match &base.kind {
@@ -220,7 +229,9 @@ impl<'a> Inference<'_, 'a> {
         for index in indices {
             match index {
                 ast::Index::Expr(index) => self.want(unit, index, Type::Long),
-                ast::Index::Any(span) => self.env.report(Error::NotIndexable { type_name: "*".into(), span: *span }),
+                ast::Index::Any(span) => {
+                    self.env.report(TypeError::NotIndexable { type_name: "*".into(), span: *span })
+                }
             }
         }
         self.typed.types.known(Type::Long, span)
@@ -241,7 +252,7 @@ impl<'a> Inference<'_, 'a> {
                 let second = self.infer(unit, right);
                 if let Err(Conflict { first, second }) = self.typed.types.equate(first, second) {
                     let conflict = Conflict { first: (first.0, left.span), second: (second.0, right.span) };
-                    self.env.report(Error::Types(conflict));
+                    self.env.report(StatementError::Types(conflict));
                 }
                 self.typed.types.known(Type::Long, span)
             }
@@ -291,7 +302,7 @@ impl<'a> Inference<'_, 'a> {
         };
         if number {
             let (text, right) = (spile_syntax::print::expr(left), spile_syntax::print::expr(right));
-            self.env.report(Error::DotMember { left: text, right, span: left.span });
+            self.env.report(StatementError::DotMember { left: text, right, span: left.span });
         }
         number
     }
@@ -332,7 +343,7 @@ impl<'a> Inference<'_, 'a> {
                 Ok(pieces) => self.infer_format(unit, &pieces, print, *literal),
                 Err(error) => {
                     let span = literal::span_inside(self.env.sources, *literal, text, error.start, error.end);
-                    self.env.report(Error::Format { kind: error.kind, span });
+                    self.env.report(LiteralError::Format { kind: error.kind, span });
                 }
             },
             PrintForm::Char => {
@@ -367,7 +378,7 @@ impl<'a> Inference<'_, 'a> {
             }
         }
         if wanted != print.arguments.len() {
-            self.env.report(Error::FormatArguments { wanted, given: print.arguments.len(), span: literal });
+            self.env.report(LiteralError::FormatArguments { wanted, given: print.arguments.len(), span: literal });
         }
     }
 
@@ -390,7 +401,8 @@ impl<'a> Inference<'_, 'a> {
                     global.written |= access == Access::Write;
                 }
                 None => {
-                    self.env.report(Error::NotGlobal { what: "variable that embedded C declares", span: code.span });
+                    self.env
+                        .report(ArrayError::NotGlobal { what: "variable that embedded C declares", span: code.span });
                 }
             }
         }

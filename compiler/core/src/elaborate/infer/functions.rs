@@ -6,7 +6,7 @@
 //! the following one, with the arguments of the call.
 
 use super::Inference;
-use crate::elaborate::error::Error;
+use crate::elaborate::error::StatementError;
 use crate::elaborate::typed::{Callee, ProgramFunction};
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::{InstanceId, Unit};
@@ -105,7 +105,7 @@ impl<'a> Inference<'_, 'a> {
                 self.typed.groups_asked |= builtin.groups;
                 self.typed.lines_asked |= builtin.lines;
                 if builtin.guru && !self.env.options.guru {
-                    self.env.report(Error::Guru { what: builtin.name, span: name.span });
+                    self.env.report(StatementError::Guru { what: builtin.name, span: name.span });
                 }
                 for (argument, (_, ty)) in arguments.iter().zip(builtin.parameters) {
                     self.want(unit, argument, *ty);

@@ -12,7 +12,7 @@ mod statements;
 
 use super::counter::Counters;
 use super::environment::Environment;
-use super::error::Error;
+use super::error::StatementError;
 use super::lookup::Lookup;
 use super::names::Names;
 use super::typed::Typed;
@@ -90,14 +90,14 @@ impl<'e, 'a> Inference<'e, 'a> {
 
     pub(super) fn set(&mut self, var: TypeVar, ty: Type, span: Span) {
         if let Err(conflict) = self.typed.types.set(var, ty, span) {
-            self.env.report(Error::Types(conflict));
+            self.env.report(StatementError::Types(conflict));
         }
     }
 
     /// Unifies the type of a place with that of the expression at `span`.
     pub(super) fn equate_at(&mut self, place: TypeVar, value: TypeVar, span: Span) {
         if let Err(Conflict { first, second }) = self.typed.types.equate(place, value) {
-            self.env.report(Error::Types(Conflict { first, second: (second.0, span) }));
+            self.env.report(StatementError::Types(Conflict { first, second: (second.0, span) }));
         }
     }
 
@@ -108,7 +108,7 @@ impl<'e, 'a> Inference<'e, 'a> {
             Some(found) if found.0 != ty => {
                 let first = (ty, expr.span);
                 let conflict = Conflict { first, second: (found.0, expr.span) };
-                let mut diagnostic = Error::Types(conflict).diagnostic();
+                let mut diagnostic = StatementError::Types(conflict).diagnostic();
                 diagnostic.labels.truncate(1);
                 if found.1 != expr.span {
                     diagnostic = diagnostic.also(found.1, format!("it is a {} because of this", found.0.name()));

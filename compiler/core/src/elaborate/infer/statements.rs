@@ -3,7 +3,7 @@
 //! Statements: which of them run, and the types that they require of their expressions.
 
 use super::{Inference, Use};
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{ArrayError, StatementError};
 use crate::elaborate::guru;
 use crate::elaborate::unit::{Handler, Unit};
 use crate::elaborate::unneeded::{self, Elided};
@@ -52,7 +52,7 @@ impl<'a> Inference<'_, 'a> {
                 ExprKind::Target(_) | ExprKind::Var { .. } | ExprKind::Entry(_) => "a context variable",
                 _ => return,
             };
-            errors.push(Error::Condition { what, span: expr.span });
+            errors.push(StatementError::Condition { what, span: expr.span });
         });
         errors.into_iter().for_each(|error| self.env.report(error));
         guru::check_condition(self.env, condition);
@@ -75,29 +75,7 @@ impl<'a> Inference<'_, 'a> {
             StmtKind::Expr(expr) => {
                 self.infer_any(unit, expr);
             }
-            StmtKind::If { condition, then, otherwise } => match self.lookup().fold(unit, condition) {
-                Some(0) => {
-                    self.infer_dead_condition(unit, condition);
-                    self.infer_dead_statement(unit, then);
-                    if let Some(otherwise) = otherwise {
-                        self.infer_statement(unit, otherwise);
-                    }
-                }
-                Some(_) => {
-                    self.infer_dead_condition(unit, condition);
-                    self.infer_statement(unit, then);
-                    if let Some(otherwise) = otherwise {
-                        self.infer_dead_statement(unit, otherwise);
-                    }
-                }
-                None => {
-                    self.want(unit, condition, Type::Long);
-                    self.infer_statement(unit, then);
-                    if let Some(otherwise) = otherwise {
-                        self.infer_statement(unit, otherwise);
-                    }
-                }
-            },
+            StmtKind::If { condition, then, otherwise } => self.infer_if(unit, condition, then, otherwise.as_deref()),
             StmtKind::While { condition, body } => {
                 self.want(unit, condition, Type::Long);
                 self.infer_loop(unit, body);
@@ -128,7 +106,7 @@ impl<'a> Inference<'_, 'a> {
                     if let ast::ExprKind::Ident(name) = &expr.kind
                         && unit.find_variable(self.names, name, expr.span).is_none()
                     {
-                        self.env.report(Error::NotGlobal { what: "array", span: expr.span });
+                        self.env.report(ArrayError::NotGlobal { what: "array", span: expr.span });
                     }
                     self.infer_written(unit, expr);
                 }
@@ -144,6 +122,30 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
+    /// An `if`, of which one branch never runs if the condition is known.
+    fn infer_if(
+        &mut self,
+        unit: &mut Unit,
+        condition: &'a ast::Expr,
+        then: &'a ast::Stmt,
+        otherwise: Option<&'a ast::Stmt>,
+    ) {
+        let known = self.lookup().fold(unit, condition);
+        match known {
+            Some(_) => self.infer_dead_condition(unit, condition),
+            None => self.want(unit, condition, Type::Long),
+        }
+        match known {
+            Some(0) => self.infer_dead_statement(unit, then),
+            _ => self.infer_statement(unit, then),
+        }
+        let Some(otherwise) = otherwise else { return };
+        match known {
+            None | Some(0) => self.infer_statement(unit, otherwise),
+            Some(_) => self.infer_dead_statement(unit, otherwise),
+        }
+    }
+
     pub(super) fn infer_loop(&mut self, unit: &mut Unit, body: &'a ast::Stmt) {
         self.loops += 1;
         self.infer_statement(unit, body);
@@ -152,7 +154,7 @@ impl<'a> Inference<'_, 'a> {
 
     fn in_loop(&mut self, word: &'static str, span: Span) {
         if self.loops == 0 {
-            self.env.report(Error::OutsideLoop { word, span });
+            self.env.report(StatementError::OutsideLoop { word, span });
         }
     }
 }

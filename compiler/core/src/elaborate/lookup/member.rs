@@ -3,7 +3,7 @@
 //! Members of structs and elements of arrays: from an object to one inside it.
 
 use super::value::{Scalar, add, binary, debug_error, load, scalar};
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::probe::{BitRange, Location, TypedLocation};
 use crate::program::{BinaryOp, LongExpr, LongKind};
 use spile_debuginfo::target::Object;
@@ -22,7 +22,7 @@ pub(super) fn find_member(base: TypedLocation, member: &ast::Name) -> Result<Typ
         // A pointer that was optimised out may still point to a known object.
         (_, CType::Pointer(Some(target))) if matches!(base.location, Location::Pointer(_)) => {
             let Location::Pointer(to) = base.location else {
-                return Err(Error::NotAStruct { type_name: type_name(), span });
+                return Err(TypeError::NotAStruct { type_name: type_name(), span }.into());
             };
             return find_member(TypedLocation { object, type_id: target, location: *to }, member);
         }
@@ -31,7 +31,7 @@ pub(super) fn find_member(base: TypedLocation, member: &ast::Name) -> Result<Typ
             Location::Memory { address, bits: None } => (address.clone(), id),
             _ => return find_part(&base, id, member),
         },
-        _ => return Err(Error::NotAStruct { type_name: type_name(), span }),
+        _ => return Err(TypeError::NotAStruct { type_name: type_name(), span }.into()),
     };
     let found = member_of(debug, container, member)?;
     let address = add(address, found.offset as i64);
@@ -44,7 +44,7 @@ fn find_part(base: &TypedLocation, container: TypeId, member: &ast::Name) -> Res
     let (span, object) = (member.span, base.object.clone());
     let debug = object.debug().map_err(|error| debug_error(error, span))?;
     let found = member_of(debug, container, member)?;
-    let lost = Error::NoAddress { span, why: "the compiler has optimised out this part of the struct" };
+    let lost = VariableError::NoAddress { span, why: "the compiler has optimised out this part of the struct" }.into();
     let first = found.offset.saturating_mul(8).saturating_add(found.bits.map_or(0, |bits| bits.first));
     let Some(location) = crate::probe::beyond(&base.location, first) else { return Err(lost) };
     let location = match found.bits {
@@ -67,9 +67,9 @@ fn member_of(
     debug.member(container, &member.text).map_err(|error| match error {
         MemberError::NoMember { candidates } => {
             let type_name = debug.type_name(container);
-            Error::NoMember { type_name, member: member.text.clone(), available: candidates, span }
+            TypeError::NoMember { type_name, member: member.text.clone(), available: candidates, span }.into()
         }
-        MemberError::NotAStruct => Error::NotAStruct { type_name: debug.type_name(container), span },
+        MemberError::NotAStruct => TypeError::NotAStruct { type_name: debug.type_name(container), span }.into(),
         MemberError::Incomplete { name } => {
             Error::DebugInfo { message: format!("`{name}` is only declared, nowhere defined, in this object"), span }
         }
@@ -95,9 +95,9 @@ pub(super) fn find_element(base: TypedLocation, index: LongExpr, span: Span) -> 
                     debug.array_element(base.type_id, element, &counts).map_err(|error| debug_error(error, span))?;
                 (address.clone(), rest)
             }
-            _ => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
+            _ => return Err(VariableError::NoAddress { span, why: "the array is held in registers" }.into()),
         },
-        _ => return Err(Error::NotIndexable { type_name: debug.type_name(base.type_id), span }),
+        _ => return Err(TypeError::NotIndexable { type_name: debug.type_name(base.type_id), span }.into()),
     };
     element_at(object.clone(), address, element, index, span)
 }
@@ -114,7 +114,7 @@ pub(super) fn element_at(
     let debug = holder.debug().map_err(|error| debug_error(error, span))?;
     let size = debug.size_of(element).map_err(|error| debug_error(error, span))?;
     let Some(size) = size.filter(|size| *size > 0) else {
-        return Err(Error::NotIndexable { type_name: debug.type_name(element), span });
+        return Err(TypeError::NotIndexable { type_name: debug.type_name(element), span }.into());
     };
     let address = match index.kind {
         LongKind::Const(number) => add(address, number.wrapping_mul(size as i64)),

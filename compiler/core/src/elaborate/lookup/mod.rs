@@ -11,7 +11,7 @@ pub(super) mod pointee;
 pub(super) mod value;
 
 use super::environment::Environment;
-use super::error::Error;
+use super::error::{Error, TypeError, VariableError};
 use super::names::Names;
 use super::typed::Typed;
 use super::unit::Unit;
@@ -87,7 +87,7 @@ pub(super) fn find<'a>(
             let number = operands.value(number)?;
             if pointer {
                 let Location::Memory { address, bits: None } = base.location else {
-                    return Err(Error::NotIndexable { type_name: "a bit-field".into(), span: target.span });
+                    return Err(TypeError::NotIndexable { type_name: "a bit-field".into(), span: target.span }.into());
                 };
                 return member::element_at(base.object, address, base.type_id, number, target.span);
             }
@@ -101,7 +101,7 @@ pub(super) fn find<'a>(
         _ if is_pointed(target) || is_element(operands, target) => pointee::find_pointed(operands, unit, target),
         _ => {
             let type_name = operands.lookup().env.sources.text(target.span).to_string();
-            Err(Error::NotAStruct { type_name, span: target.span })
+            Err(TypeError::NotAStruct { type_name, span: target.span }.into())
         }
     }
 }
@@ -137,7 +137,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
     fn find_variable(&mut self, unit: &Unit, name: &str, span: Span) -> Result<TypedLocation, Error> {
         let plain = name.trim_start_matches('$');
         let Some(context) = &unit.at.context else {
-            return Err(Error::NoContext { name: name.into(), point: None, span });
+            return Err(VariableError::NoContext { name: name.into(), point: None, span }.into());
         };
         let asked = self.only_asked;
         // A variable requested by name has a value, or reading it is a run-time error.
@@ -154,7 +154,8 @@ impl<'l, 'a> Lookup<'l, 'a> {
             Err(ContextError::Unknown) => self.find_external(unit, plain, span)?.ok_or(ContextError::Unknown),
             found => found,
         };
-        let context = unit.at.context.as_ref().ok_or(Error::NoContext { name: name.into(), point: None, span })?;
+        let context =
+            unit.at.context.as_ref().ok_or(VariableError::NoContext { name: name.into(), point: None, span })?;
         found.map(settled).map_err(|error| {
             let names = || -> Vec<String> {
                 // A variable that is optimised out there as well would not help.
@@ -168,15 +169,19 @@ impl<'l, 'a> Lookup<'l, 'a> {
             };
             let (name, place) = (name.to_string(), context.place());
             match error {
-                ContextError::None => Error::NoContext { name, point: Some(unit.at.point.clone()), span },
-                ContextError::Unknown => Error::UnknownVariable { name, place, available: names(), span },
+                ContextError::None => {
+                    VariableError::NoContext { name, point: Some(unit.at.point.clone()), span }.into()
+                }
+                ContextError::Unknown => {
+                    VariableError::UnknownVariable { name, place, available: names(), span }.into()
+                }
                 ContextError::OptimizedOut => {
                     let out = (!asked)
                         .then(|| context.other_lines(plain))
                         .flatten()
                         .map(|lines| format!("optimised out at {lines}"));
                     let why = vec![out.unwrap_or_else(|| "the compiler has optimised it out".into())];
-                    Error::NoValueThere { name, place, why, available: names(), span }
+                    VariableError::NoValueThere { name, place, why, available: names(), span }.into()
                 }
                 ContextError::NoValue(mut why) => {
                     why.extend(
@@ -185,10 +190,10 @@ impl<'l, 'a> Lookup<'l, 'a> {
                             .flatten()
                             .map(|lines| format!("no value at {lines}")),
                     );
-                    Error::NoValueThere { name, place, why, available: names(), span }
+                    VariableError::NoValueThere { name, place, why, available: names(), span }.into()
                 }
-                ContextError::NotReturn => Error::NotReturnProbe { span },
-                ContextError::Void => Error::VoidReturn { function: place, span },
+                ContextError::NotReturn => VariableError::NotReturnProbe { span }.into(),
+                ContextError::Void => VariableError::VoidReturn { function: place, span }.into(),
                 ContextError::DebugInfo(message) => Error::DebugInfo { message, span },
             }
         })
@@ -238,7 +243,14 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 Err(reason) => {
                     let why = crate::probe::why_unavailable(reason);
                     let place = object.name().to_string();
-                    return Err(Error::NoValueThere { name: text.clone(), place, why, available: Vec::new(), span });
+                    return Err(VariableError::NoValueThere {
+                        name: text.clone(),
+                        place,
+                        why,
+                        available: Vec::new(),
+                        span,
+                    }
+                    .into());
                 }
             };
             self.env
@@ -253,12 +265,12 @@ impl<'l, 'a> Lookup<'l, 'a> {
             };
             let location = location.map_err(|why| {
                 let place = object.name().to_string();
-                Error::NoValueThere { name: text.clone(), place, why: vec![why], available: Vec::new(), span }
+                VariableError::NoValueThere { name: text.clone(), place, why: vec![why], available: Vec::new(), span }
             })?;
             return Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location });
         }
         let searched = objects.iter().map(|object| object.name().to_string()).collect::<Vec<_>>().join(", ");
-        Err(Error::UnknownGlobal { name: text, objects: searched, span })
+        Err(VariableError::UnknownGlobal { name: text, objects: searched, span }.into())
     }
 
     /// The objects whose debug information is searched: those named, otherwise the probe's own and the kernel.
@@ -347,7 +359,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
             });
         }
         let object = module.map_or_else(|| "the kernel".into(), |module| String::from_utf8_lossy(module).into_owned());
-        Err(Error::UnknownType { type_name, object, span })
+        Err(TypeError::UnknownType { type_name, object, span }.into())
     }
 }
 

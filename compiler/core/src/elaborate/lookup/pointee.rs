@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use super::{Lookup, Operands};
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, TypeError};
 use crate::elaborate::typed::Pointee;
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::Unit;
@@ -94,7 +94,7 @@ fn named(object: Rc<Object>, type_id: TypeId) -> Pointee {
 /// The object that the value of an expression points to.
 pub(super) fn find_pointed(operands: &mut dyn Operands, unit: &Unit, expr: &ast::Expr) -> Result<TypedLocation, Error> {
     let Some(pointee) = operands.lookup().pointee(unit, expr) else {
-        return Err(Error::NoPointee { text: spile_syntax::print::expr(expr), span: expr.span });
+        return Err(TypeError::NoPointee { text: spile_syntax::print::expr(expr), span: expr.span }.into());
     };
     let address = operands.value(expr)?;
     let location = Location::Memory { address, bits: None };
@@ -113,6 +113,6 @@ pub(super) fn is_pointed(expr: &ast::Expr) -> bool {
 pub(super) fn only_index(indices: &[Index], span: Span) -> Result<&ast::Expr, Error> {
     match indices {
         [Index::Expr(number)] => Ok(number),
-        _ => Err(Error::NotIndexable { type_name: "more than one index".into(), span }),
+        _ => Err(TypeError::NotIndexable { type_name: "more than one index".into(), span }.into()),
     }
 }

@@ -2,7 +2,7 @@
 
 //! From objects to their uses in the program: values, targets of assignments, addresses.
 
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, StatementError, TypeError, VariableError};
 use crate::probe::{BitRange, Location, TypedLocation};
 use crate::program::{BinaryOp, BitField, LongExpr, LongPlace};
 use spile_debuginfo::{BaseEncoding, Type as CType, TypeId};
@@ -32,13 +32,16 @@ pub(in crate::elaborate) fn load(found: &TypedLocation, span: Span) -> Result<Lo
             return load(&found, span);
         }
         (Location::Pointer(_), _) => {
-            return Err(Error::NoAddress {
+            return Err(VariableError::NoAddress {
                 span,
                 why: "the compiler keeps what it points to out of memory: ask for what is there",
-            });
+            }
+            .into());
         }
         (Location::Memory { address, bits: None }, Scalar::Array) => return Ok(address.clone()),
-        (_, Scalar::Array) => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
+        (_, Scalar::Array) => {
+            return Err(VariableError::NoAddress { span, why: "the array is held in registers" }.into());
+        }
         (Location::Memory { address, bits: Some(range) }, Scalar::Number { signed, .. }) => {
             return bit_field(address, *range, *signed, found.object.is_program(), span);
         }
@@ -49,7 +52,7 @@ pub(in crate::elaborate) fn load(found: &TypedLocation, span: Span) -> Result<Lo
         (Location::Value(value), _) => value.clone(),
         (Location::Parts(_), Scalar::Number { size, .. }) => {
             let joined = crate::probe::joined(&found.location, u64::from(*size) * 8, found.object.is_program());
-            joined.ok_or(Error::NoAddress { span, why: "the compiler has optimised out a part of it" })?
+            joined.ok_or(VariableError::NoAddress { span, why: "the compiler has optimised out a part of it" })?
         }
     };
     let Scalar::Number { size, signed } = shape else { return Ok(value) };
@@ -66,7 +69,7 @@ pub(in crate::elaborate) fn load(found: &TypedLocation, span: Span) -> Result<Lo
 pub(in crate::elaborate) fn place_of(found: &TypedLocation, span: Span) -> Result<LongPlace, Error> {
     let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
     let Scalar::Number { size, signed } = scalar(debug, found.type_id, span)? else {
-        return Err(Error::NotAssignable { span });
+        return Err(StatementError::NotAssignable { span }.into());
     };
     let user = found.object.is_program();
     match &found.location {
@@ -75,11 +78,11 @@ pub(in crate::elaborate) fn place_of(found: &TypedLocation, span: Span) -> Resul
             Ok(LongPlace::Memory { user, address: address.clone(), size, field: None, signed })
         }
         Location::Memory { address, bits: Some(range) } => {
-            let (skip, field, size) = storage(*range).ok_or(Error::NotAssignable { span })?;
+            let (skip, field, size) = storage(*range).ok_or(StatementError::NotAssignable { span })?;
             Ok(LongPlace::Memory { user, address: add(address.clone(), skip), size, field: Some(field), signed })
         }
         Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::KnownCallers(_) => {
-            Err(Error::NotAssignable { span })
+            Err(StatementError::NotAssignable { span }.into())
         }
     }
 }
@@ -88,11 +91,13 @@ pub(in crate::elaborate) fn place_of(found: &TypedLocation, span: Span) -> Resul
 pub(in crate::elaborate) fn address_of(found: &TypedLocation, span: Span) -> Result<LongExpr, Error> {
     match &found.location {
         Location::Memory { address, bits: None } => Ok(address.clone()),
-        Location::Memory { bits: Some(_), .. } => Err(Error::NoAddress { span, why: "a bit-field" }),
-        Location::Register { .. } => Err(Error::NoAddress { span, why: "it is held in a register" }),
-        Location::Value(_) | Location::KnownCallers(_) => Err(Error::NoAddress { span, why: "it is a computed value" }),
-        Location::Parts(_) => Err(Error::NoAddress { span, why: "it is in several places" }),
-        Location::Pointer(_) => Err(Error::NoAddress { span, why: "the compiler has optimised it out" }),
+        Location::Memory { bits: Some(_), .. } => Err(VariableError::NoAddress { span, why: "a bit-field" }.into()),
+        Location::Register { .. } => Err(VariableError::NoAddress { span, why: "it is held in a register" }.into()),
+        Location::Value(_) | Location::KnownCallers(_) => {
+            Err(VariableError::NoAddress { span, why: "it is a computed value" }.into())
+        }
+        Location::Parts(_) => Err(VariableError::NoAddress { span, why: "it is in several places" }.into()),
+        Location::Pointer(_) => Err(VariableError::NoAddress { span, why: "the compiler has optimised it out" }.into()),
     }
 }
 
@@ -119,13 +124,13 @@ pub(super) fn scalar(debug: &spile_debuginfo::DebugInfo, id: TypeId, span: Span)
         CType::Array { .. } => return Ok(Scalar::Array),
         CType::Struct { members, .. } => {
             let members = members.into_iter().filter_map(|member| member.name).collect();
-            return Err(Error::WholeStruct { type_name: debug.type_name(id), members, span });
+            return Err(TypeError::WholeStruct { type_name: debug.type_name(id), members, span }.into());
         }
-        _ => return Err(Error::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }),
+        _ => return Err(TypeError::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }.into()),
     };
     match size {
         1 | 2 | 4 | 8 => Ok(Scalar::Number { size: size as u8, signed }),
-        _ => Err(Error::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }),
+        _ => Err(TypeError::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }.into()),
     }
 }
 
@@ -144,7 +149,7 @@ fn reader(user: bool) -> fn(LongExpr, u8, Span) -> LongExpr {
 }
 
 fn bit_field(address: &LongExpr, range: BitRange, signed: bool, user: bool, span: Span) -> Result<LongExpr, Error> {
-    let (skip, field, size) = storage(range).ok_or(Error::NotAssignable { span })?;
+    let (skip, field, size) = storage(range).ok_or(StatementError::NotAssignable { span })?;
     let word = reader(user)(add(address.clone(), skip), size, span);
     let value = LongExpr::bits(word, field.first, field.bits, span);
     Ok(if signed { LongExpr::sign_extend(value, field.bits, span) } else { value })

@@ -3,7 +3,7 @@
 //! Expressions and statements over arrays and aggregates.
 
 use super::{Lowering, not_a};
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{AggregateError, ArrayError, Error, StatementError};
 use crate::elaborate::unit::Unit;
 use crate::program::{
     Contents, Element, Expr, Foreach, Iterated, LongExpr, LongKind, Order, Slice, SortBy, Stmt, StmtKind, Type,
@@ -18,7 +18,7 @@ impl Lowering<'_, '_> {
             .iter()
             .map(|index| match index {
                 Index::Expr(index) => self.lower(unit, index),
-                Index::Any(span) => Err(Error::AnyKey { span: *span }),
+                Index::Any(span) => Err(ArrayError::AnyKey { span: *span }.into()),
             })
             .collect()
     }
@@ -35,7 +35,7 @@ impl Lowering<'_, '_> {
 
     /// An array's element or an aggregate.
     pub(super) fn lower_element(&mut self, unit: &Unit, expr: &ast::Expr) -> Result<Element, Error> {
-        let not_global = Error::NotGlobal { what: "array", span: expr.span };
+        let not_global = ArrayError::NotGlobal { what: "array", span: expr.span }.into();
         let (name, base, indices): (_, _, &[Index]) = match &expr.kind {
             ast::ExprKind::Ident(name) => (name, expr, &[]),
             ast::ExprKind::Index(base, indices) => match &base.kind {
@@ -55,7 +55,7 @@ impl Lowering<'_, '_> {
             Contents::Value(ty) => ty,
             Contents::Stats(_) => {
                 let name = self.names.global_name(element.global);
-                return Err(Error::AggregateAsValue { name, span: expr.span, stats: None });
+                return Err(AggregateError::AggregateAsValue { name, span: expr.span, stats: None }.into());
             }
         };
         Ok(Expr::element(element, ty, expr.span))
@@ -82,7 +82,7 @@ impl Lowering<'_, '_> {
     }
 
     fn lower_bucket_number(&mut self, unit: &Unit, indices: &[Index], span: Span) -> Result<LongExpr, Error> {
-        let index = self.lower_keys(unit, indices)?.pop().ok_or(Error::BucketKeys { given: 0, span })?;
+        let index = self.lower_keys(unit, indices)?.pop().ok_or(AggregateError::BucketKeys { given: 0, span })?;
         index.long().ok_or(not_a(Type::Long, span))
     }
 
@@ -95,7 +95,7 @@ impl Lowering<'_, '_> {
         span: Span,
     ) -> Result<Expr, Error> {
         let ast::ExprKind::Histogram { aggregate, .. } = &histogram.kind else {
-            return Err(Error::NotGlobal { what: "array", span });
+            return Err(ArrayError::NotGlobal { what: "array", span }.into());
         };
         let index = self.lower_bucket_number(unit, indices, span)?;
         let kind = LongKind::Bucket { aggregate: self.lower_element(unit, aggregate)?, index: Box::new(index) };
@@ -132,7 +132,7 @@ impl Lowering<'_, '_> {
         let mut variables = Vec::new();
         for name in foreach.keys.iter().chain(&foreach.value) {
             let variable = unit.find_variable(self.names, &name.text, name.span);
-            variables.push(variable.ok_or(Error::NotAssignable { span: name.span })?);
+            variables.push(variable.ok_or(StatementError::NotAssignable { span: name.span })?);
         }
         let value = variables.split_off(foreach.keys.len()).pop();
         let sort = match foreach.sort {
@@ -141,7 +141,7 @@ impl Lowering<'_, '_> {
                 let by = match sort.by {
                     SortBy::Value if stats => SortBy::Extractor(ast::Extractor::Count),
                     SortBy::Extractor(_) if !stats => {
-                        return Err(Error::NotAggregate { span: foreach.array.span });
+                        return Err(AggregateError::NotAggregate { span: foreach.array.span }.into());
                     }
                     by => by,
                 };

@@ -4,7 +4,7 @@
 
 use super::Lowering;
 use super::print::plain;
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, TypeError};
 use crate::elaborate::lookup::value::debug_error;
 use crate::elaborate::unit::Unit;
 use crate::program::{
@@ -25,7 +25,7 @@ impl Lowering<'_, '_> {
                 return Ok(LongExpr::constant(value, span).into());
             }
         }
-        Err(Error::UnknownEnumerator { name: text, span })
+        Err(TypeError::UnknownEnumerator { name: text, span }.into())
     }
 
     /// The name that an enumeration has for a value; its decimal number where there is none.
@@ -57,7 +57,7 @@ impl Lowering<'_, '_> {
             let debug = found.object.debug().map_err(failed)?;
             return match debug.resolve(found.type_id).map_err(failed)?.1 {
                 CType::Enum { values, .. } => Ok(values),
-                _ => Err(Error::NotAnEnum { type_name: debug.type_name(found.type_id), span: value.span }),
+                _ => Err(TypeError::NotAnEnum { type_name: debug.type_name(found.type_id), span: value.span }.into()),
             };
         };
         let type_name = String::from_utf8_lossy(type_name).into_owned();
@@ -70,7 +70,7 @@ impl Lowering<'_, '_> {
                 }
             }
         }
-        Err(Error::NotAnEnum { type_name, span })
+        Err(TypeError::NotAnEnum { type_name, span }.into())
     }
 
     /// A function of the program, in addition to the script's, that gives the names of values.

@@ -4,7 +4,7 @@
 
 use super::Lowering;
 use crate::builtin;
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, NameError};
 use crate::elaborate::typed::{Callee, ProgramFunction};
 use crate::elaborate::unit::{InstanceId, Local, Unit};
 use crate::program::{
@@ -22,7 +22,7 @@ impl Lowering<'_, '_> {
         Ok(match self.typed.find_callee(self.names, &unit.at, name, arguments.len())? {
             Callee::Builtin(builtin) => Expr::builtin(builtin, lowered, span),
             Callee::Function(index) => {
-                let missing = Error::UnknownFunction { name: name.text.clone(), span, near: Vec::new() };
+                let missing = NameError::UnknownFunction { name: name.text.clone(), span, near: Vec::new() };
                 self.call(index, lowered, span).ok_or(missing)?
             }
         })

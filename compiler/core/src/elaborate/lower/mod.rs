@@ -16,7 +16,7 @@ mod variables;
 
 use super::counter::Counters;
 use super::environment::Environment;
-use super::error::Error;
+use super::error::{AggregateError, Error, StatementError, VariableError};
 use super::lookup::value::place_of;
 use super::lookup::{Lookup, Operands, find};
 use super::mark;
@@ -279,7 +279,7 @@ impl<'a> Lowering<'_, 'a> {
             Ast::Delete(expr) => match (self.lower_delete(unit, expr)?, self.variable_of(unit, expr)) {
                 (Some(deleted), _) => deleted,
                 (None, Some(variable)) => StmtKind::Delete(variable),
-                (None, None) => return Err(Error::NotAssignable { span: expr.span }),
+                (None, None) => return Err(StatementError::NotAssignable { span: expr.span }.into()),
             },
             Ast::Try { body, message, handler } => StmtKind::Try {
                 body: self.lower_statements(unit, &body.statements),
@@ -323,18 +323,7 @@ impl<'a> Lowering<'_, 'a> {
         let kind = match &expr.kind {
             Ast::Number(value) => LongKind::Const(*value),
             Ast::String(bytes) => return Ok(StringExpr::literal(bytes.clone(), span).into()),
-            Ast::Ident(name) => {
-                let variable = unit.find_variable(self.names, name, span).ok_or(Error::NotAssignable { span })?;
-                if self.at_entry && matches!(variable, Variable::Local(_)) {
-                    return Err(Error::LocalAtEntry { name: name.clone(), span });
-                }
-                if let Variable::Global(id) = variable
-                    && let Contents::Stats(_) = self.typed.contents(id)
-                {
-                    return Err(Error::AggregateAsValue { name: name.clone(), span, stats: None });
-                }
-                return Ok(Expr::variable(variable, self.type_of(unit, variable), span));
-            }
+            Ast::Ident(name) => return self.lower_variable(unit, name, span),
             Ast::Index(..) if self.names.is_element(expr) => return self.lower_element_value(unit, expr),
             Ast::Index(base, indices) if matches!(base.kind, Ast::Histogram { .. }) => {
                 return self.lower_bucket(unit, base, indices, span);
@@ -379,18 +368,8 @@ impl<'a> Lowering<'_, 'a> {
                 return self.lower_matches(unit, left, (pattern, *pattern_span), *negated, span);
             }
             Ast::Call(name, arguments) => return self.lower_call(unit, name, arguments),
-            Ast::Unary(op, operand) => {
-                let operand = Box::new(self.lower_long(unit, operand)?);
-                match op {
-                    ast::UnaryOp::Plus => return Ok(Expr::Long(*operand)),
-                    ast::UnaryOp::Minus => match operand.kind {
-                        LongKind::Const(value) => LongKind::Const(value.wrapping_neg()),
-                        _ => LongKind::Negate(operand),
-                    },
-                    ast::UnaryOp::Not => LongKind::Not(operand),
-                    ast::UnaryOp::Complement => LongKind::Complement(operand),
-                }
-            }
+            Ast::Unary(ast::UnaryOp::Plus, operand) => return self.lower_long(unit, operand).map(Expr::Long),
+            Ast::Unary(op, operand) => unary(*op, self.lower_long(unit, operand)?),
             Ast::Binary(op, left, right) => {
                 let span = self.operator_span(left.span, right.span, span);
                 return self.lower_binary(unit, *op, left, right, span);
@@ -407,24 +386,9 @@ impl<'a> Lowering<'_, 'a> {
                 let value = Box::new(LongExpr::constant(*delta, span));
                 LongKind::Update { left, op: BinaryOp::Add, value, old: !prefix }
             }
-            Ast::Conditional(condition, then, otherwise) => match self.lookup().fold(unit, condition) {
-                Some(0) => return self.lower(unit, otherwise),
-                Some(_) => return self.lower(unit, then),
-                None => {
-                    let condition = Box::new(self.lower_long(unit, condition)?);
-                    match self.lower(unit, then)? {
-                        Expr::Long(then) => {
-                            let otherwise = Box::new(self.lower_long(unit, otherwise)?);
-                            LongKind::Conditional(condition, Box::new(then), otherwise)
-                        }
-                        Expr::String(then) => {
-                            let otherwise = Box::new(self.lower_string(unit, otherwise)?);
-                            let kind = StringKind::Conditional(condition, Box::new(then), otherwise);
-                            return Ok(StringExpr { kind, span }.into());
-                        }
-                    }
-                }
-            },
+            Ast::Conditional(condition, then, otherwise) => {
+                return self.lower_conditional(unit, [condition, then, otherwise], span);
+            }
             Ast::Print(print) => {
                 let pieces = self.lower_print(unit, print)?;
                 if print.to_string {
@@ -438,6 +402,40 @@ impl<'a> Lowering<'_, 'a> {
             }
         };
         Ok(LongExpr { kind, span }.into())
+    }
+
+    /// The value of a variable of this name.
+    fn lower_variable(&mut self, unit: &Unit, name: &str, span: Span) -> Lowered {
+        let variable = unit.find_variable(self.names, name, span).ok_or(StatementError::NotAssignable { span })?;
+        if self.at_entry && matches!(variable, Variable::Local(_)) {
+            return Err(VariableError::LocalAtEntry { name: name.to_string(), span }.into());
+        }
+        if let Variable::Global(id) = variable
+            && let Contents::Stats(_) = self.typed.contents(id)
+        {
+            return Err(AggregateError::AggregateAsValue { name: name.to_string(), span, stats: None }.into());
+        }
+        Ok(Expr::variable(variable, self.type_of(unit, variable), span))
+    }
+
+    /// `condition ? then : otherwise`; only one of them if the condition is known.
+    fn lower_conditional(&mut self, unit: &Unit, [condition, then, otherwise]: [&ast::Expr; 3], span: Span) -> Lowered {
+        match self.lookup().fold(unit, condition) {
+            Some(0) => return self.lower(unit, otherwise),
+            Some(_) => return self.lower(unit, then),
+            None => {}
+        }
+        let condition = Box::new(self.lower_long(unit, condition)?);
+        match self.lower(unit, then)? {
+            Expr::Long(then) => {
+                let otherwise = Box::new(self.lower_long(unit, otherwise)?);
+                Ok(LongExpr { kind: LongKind::Conditional(condition, Box::new(then), otherwise), span }.into())
+            }
+            Expr::String(then) => {
+                let otherwise = Box::new(self.lower_string(unit, otherwise)?);
+                Ok(StringExpr { kind: StringKind::Conditional(condition, Box::new(then), otherwise), span }.into())
+            }
+        }
     }
 
     fn lower_binary(
@@ -542,7 +540,7 @@ impl<'a> Lowering<'_, 'a> {
             return Ok(LongPlace::Variable(variable));
         }
         if self.is_captured(unit, expr) {
-            return Err(Error::CapturedWrite { span: expr.span });
+            return Err(VariableError::CapturedWrite { span: expr.span }.into());
         }
         let found = self.find_here(unit, expr)?;
         place_of(&found, expr.span)
@@ -579,5 +577,17 @@ fn not_a(wanted: Type, span: Span) -> Error {
             Type::String => "a number where a string belongs",
         },
         span,
+    }
+}
+
+fn unary(op: ast::UnaryOp, operand: LongExpr) -> LongKind {
+    match op {
+        ast::UnaryOp::Plus => operand.kind,
+        ast::UnaryOp::Minus => match operand.kind {
+            LongKind::Const(value) => LongKind::Const(value.wrapping_neg()),
+            _ => LongKind::Negate(Box::new(operand)),
+        },
+        ast::UnaryOp::Not => LongKind::Not(Box::new(operand)),
+        ast::UnaryOp::Complement => LongKind::Complement(Box::new(operand)),
     }
 }

@@ -3,7 +3,7 @@
 //! The print family: arguments and format strings to pieces.
 
 use super::{Lowered, Lowering};
-use crate::elaborate::error::Error;
+use crate::elaborate::error::LiteralError;
 use crate::elaborate::format::{self, Piece};
 use crate::elaborate::unit::Unit;
 use crate::program::{Directive, Expr, Print, PrintPiece, StringExpr, StringKind};
@@ -39,9 +39,10 @@ impl Lowering<'_, '_> {
                 }
             }
             PrintForm::Format(text, span) => {
-                let parsed = format::parse(text).map_err(|error| Error::Format { kind: error.kind, span: *span })?;
+                let parsed =
+                    format::parse(text).map_err(|error| LiteralError::Format { kind: error.kind, span: *span })?;
                 let mut arguments = print.arguments.iter();
-                let missing = Error::FormatArguments { wanted: 0, given: print.arguments.len(), span: *span };
+                let missing = LiteralError::FormatArguments { wanted: 0, given: print.arguments.len(), span: *span };
                 for piece in parsed {
                     pieces.push(match piece {
                         Piece::Literal(bytes) => PrintPiece::Literal(bytes),

@@ -3,7 +3,7 @@
 //! Operators on raw memory, registers and C constants: `@kderef`, `@uderef`, `@kregister`, `@uregister`, `@const`.
 
 use super::Lowering;
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::elaborate::unit::Unit;
 use crate::probe::registers;
 use crate::program::{EmbeddedC, Expr, LongExpr, LongKind, Type};
@@ -22,7 +22,7 @@ impl Lowering<'_, '_> {
     ) -> Result<Expr, Error> {
         let size = match self.lookup().fold(unit, size) {
             Some(size @ (1 | 2 | 4 | 8)) => size as u8,
-            given => return Err(Error::DerefSize { given, span: size.span }),
+            given => return Err(TypeError::DerefSize { given, span: size.span }.into()),
         };
         let address = Box::new(self.lower_long(unit, address)?);
         Ok(LongExpr { kind: LongKind::Read { address, size, user }, span }.into())
@@ -38,7 +38,7 @@ impl Lowering<'_, '_> {
     ) -> Result<Expr, Error> {
         let what = if user { "@uregister" } else { "@kregister" };
         if user || !unit.at.has_registers() {
-            return Err(Error::NoRegisters { what, point: unit.at.point.clone(), span });
+            return Err(VariableError::NoRegisters { what, point: unit.at.point.clone(), span }.into());
         }
         let offset = self
             .lookup()
@@ -47,7 +47,7 @@ impl Lowering<'_, '_> {
             .and_then(registers::pt_regs_offset);
         match offset {
             Some(offset) => Ok(LongExpr::register(offset, span).into()),
-            None => Err(Error::RegisterNumber { span: number.span }),
+            None => Err(VariableError::RegisterNumber { span: number.span }.into()),
         }
     }
 

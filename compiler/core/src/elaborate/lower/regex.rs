@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::Lowering;
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, LiteralError};
 use crate::elaborate::literal::span_inside;
 use crate::elaborate::unit::Unit;
 use crate::program::{Automaton, Expr, LongExpr, LongKind, Regex, RegexId};
@@ -61,5 +61,5 @@ pub(in crate::elaborate) fn regex_error(
     span: Span,
 ) -> Error {
     let span = span_inside(sources, span, pattern, error.start, error.end);
-    Error::Regex { kind: error.kind, position: error.start, span }
+    LiteralError::Regex { kind: error.kind, position: error.start, span }.into()
 }

@@ -3,7 +3,7 @@
 //! Context variables that are strings, such as `$value` of a procfs probe: read and written by builtins, in any mode.
 
 use crate::builtin;
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, StatementError, VariableError};
 use crate::probe::TextVariable;
 use crate::program::{Expr, StringExpr, StringKind};
 use spile_source::Span;
@@ -11,7 +11,7 @@ use spile_syntax::ast::{AssignOp, BinaryOp};
 
 /// Its value; an error of one that can only be written.
 pub(super) fn read_text(variable: TextVariable, span: Span) -> Result<Expr, Error> {
-    call(variable.read.ok_or(Error::WriteOnly { span })?, Vec::new(), span).map(Expr::String)
+    call(variable.read.ok_or(VariableError::WriteOnly { span })?, Vec::new(), span).map(Expr::String)
 }
 
 /// `$value = text`, `$value .= text`; the value of the expression is the right side's.
@@ -26,11 +26,11 @@ pub(super) fn write_text(
         AssignOp::Compound(BinaryOp::Concatenate) => variable.append,
         _ => None,
     };
-    call(name.ok_or(Error::NotAssignable { span })?, vec![value.into()], span)
+    call(name.ok_or(StatementError::NotAssignable { span })?, vec![value.into()], span)
 }
 
 fn call(name: &'static str, arguments: Vec<Expr>, span: Span) -> Result<StringExpr, Error> {
     // SANITY: families name existing builtins; a test compiles each.
-    let builtin = builtin::find(name, arguments.len()).ok_or(Error::NotAssignable { span })?;
+    let builtin = builtin::find(name, arguments.len()).ok_or(StatementError::NotAssignable { span })?;
     Ok(StringExpr { kind: StringKind::Builtin(builtin, arguments), span })
 }

@@ -4,7 +4,7 @@
 
 use super::print::{directive, plain};
 use super::{Lowered, Lowering};
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::elaborate::lookup::is_text;
 use crate::elaborate::lookup::value::{address_of, debug_error, load};
 use crate::elaborate::unit::Unit;
@@ -59,9 +59,9 @@ impl Lowering<'_, '_> {
             return self.lower(unit, expr);
         }
         if !unit.at.is_return() {
-            return Err(Error::NotReturnProbe { span });
+            return Err(VariableError::NotReturnProbe { span }.into());
         }
-        let site = unit.at.site.ok_or(Error::NotReturnProbe { span })?;
+        let site = unit.at.site.ok_or(VariableError::NotReturnProbe { span })?;
         let key = spile_syntax::print::expr(expr);
         let known = self.saved.entry(site).or_default();
         if let Some(&id) = known.names.get(&key) {
@@ -128,7 +128,7 @@ impl Lowering<'_, '_> {
         dollars: u8,
         span: Span,
     ) -> Lowered<Option<StringExpr>> {
-        let gone = || Error::NoAddress { span, why: "the compiler has optimised it out" };
+        let gone = || VariableError::NoAddress { span, why: "the compiler has optimised it out" }.into();
         let bits = member.bits.map(|bits| (bits.first, bits.bits));
         let first = member.offset.saturating_mul(8).saturating_add(bits.map_or(0, |(first, _)| first));
         let location = beyond(&found.location, first).ok_or_else(gone)?;
@@ -172,10 +172,10 @@ impl Lowering<'_, '_> {
     /// `$$vars`, `$$parms`, `$$locals`, `$$return`, also with dollars after: `name=value ...`.
     fn lower_all_variables(&mut self, unit: &Unit, name: &str, dollars: u8, span: Span) -> Lowered {
         let Some(context) = unit.at.context.clone() else {
-            return Err(Error::NoContext { name: name.into(), point: None, span });
+            return Err(VariableError::NoContext { name: name.into(), point: None, span }.into());
         };
         if !context.has_variables() {
-            return Err(Error::NoContext { name: name.into(), point: Some(unit.at.point.clone()), span });
+            return Err(VariableError::NoContext { name: name.into(), point: Some(unit.at.point.clone()), span }.into());
         }
         if let Some(text) = context.text(name) {
             return Ok(StringExpr::literal(text.into_bytes(), span).into());
@@ -184,11 +184,17 @@ impl Lowering<'_, '_> {
             "$$vars" => context.parameters().into_iter().chain(context.locals()).collect(),
             "$$parms" => context.parameters(),
             "$$locals" => context.locals(),
-            "$$return" if !context.is_return() => return Err(Error::NotReturnProbe { span }),
+            "$$return" if !context.is_return() => return Err(VariableError::NotReturnProbe { span }.into()),
             "$$return" => vec!["return".to_string()],
             _ => {
                 let available = ["$$vars", "$$parms", "$$locals", "$$return"].map(String::from).to_vec();
-                return Err(Error::UnknownVariable { name: name.into(), place: context.place(), available, span });
+                return Err(VariableError::UnknownVariable {
+                    name: name.into(),
+                    place: context.place(),
+                    available,
+                    span,
+                }
+                .into());
             }
         };
         let mut pieces = Vec::with_capacity(2 * names.len());
@@ -213,7 +219,9 @@ impl Lowering<'_, '_> {
             };
             pieces.push(match value {
                 Ok(piece) => piece,
-                Err(Error::WholeStruct { .. } | Error::NoAddress { .. }) => PrintPiece::Literal(b"{...}".to_vec()),
+                Err(Error::Type(TypeError::WholeStruct { .. }) | Error::Variable(VariableError::NoAddress { .. })) => {
+                    PrintPiece::Literal(b"{...}".to_vec())
+                }
                 Err(_) => PrintPiece::Literal(b"?".to_vec()),
             });
         }

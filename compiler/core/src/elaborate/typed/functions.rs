@@ -6,7 +6,7 @@
 
 use super::Typed;
 use crate::builtin::{self, Builtin};
-use crate::elaborate::error::Error;
+use crate::elaborate::error::{Error, NameError};
 use crate::elaborate::names::{DeclaredId, Names};
 use crate::elaborate::types::{TypeVar, Types};
 use crate::elaborate::unit::{InstanceId, Local, Unit, UnitContext};
@@ -180,7 +180,7 @@ fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
     if !takes.is_empty() {
         takes.sort_unstable();
         takes.dedup();
-        return Error::Arity { name: name.text.clone(), takes, given: arity, span: name.span, declared };
+        return NameError::Arity { name: name.text.clone(), takes, given: arity, span: name.span, declared }.into();
     }
     let mut near: Vec<String> = names.function_names().map(String::from).collect();
     near.extend(builtin::all().map(|builtin| builtin.name.to_string()));
@@ -188,7 +188,7 @@ fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
     near.extend(names.offered.functions.iter().cloned());
     near.sort();
     near.dedup();
-    Error::UnknownFunction { name: name.text.clone(), span: name.span, near }
+    NameError::UnknownFunction { name: name.text.clone(), span: name.span, near }.into()
 }
 
 /// Whether a function's C sets its result. The calls determine its type.

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use super::access::{Accesses, unread_in};
 use super::effect::Effects;
 use crate::elaborate::environment::Environment;
-use crate::elaborate::error::Error;
+use crate::elaborate::error::Unneeded;
 use crate::elaborate::mark::names_argument;
 use crate::elaborate::names::Names;
 use crate::probe;
@@ -40,7 +40,7 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
                     if !acts && !probe.points.iter().all(is_counter) {
                         let points: Vec<String> = probe.points.iter().map(print::point).collect();
                         let span = probe.points.first().map_or(probe.span, |point| point.span);
-                        env.report(Error::IdleProbe { points: points.join(", "), span });
+                        env.report(Unneeded::IdleProbe { points: points.join(", "), span });
                     }
                 }
                 Item::Function(function) => {
@@ -57,7 +57,7 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
         }
     }
     if let (false, Some(span)) = (does_something, first) {
-        env.report(Error::NoProbes { span });
+        env.report(Unneeded::NoProbes { span });
     }
 }
 
@@ -74,7 +74,7 @@ fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Funct
     let Some(at) = all.iter().position(|other| std::ptr::eq(*other, function)) else { return };
     if let Some(before) = all[..at].iter().find(|before| !steps_aside(before)) {
         let (name, before) = (function.name.text.clone(), before.name.span);
-        env.report(Error::NeverReached { name, number: at + 1, span: function.name.span, before });
+        env.report(Unneeded::NeverReached { name, number: at + 1, span: function.name.span, before });
     }
 }
 
@@ -90,7 +90,7 @@ fn warn_of_body(env: &mut Environment, names: &Names, block: &Block, read: Optio
             && names.find_global(span.file, name).is_none()
             && !codes.iter().any(|code| names_argument(code, name))
         {
-            env.report(Error::UnreadAssignment { name: name.to_string(), span: *span });
+            env.report(Unneeded::UnreadAssignment { name: name.to_string(), span: *span });
         }
     }
     warn_of_idle(env, names, block);
@@ -107,7 +107,7 @@ fn warn_of_idle(env: &mut Environment, names: &Names, block: &Block) {
     for span in idle {
         let text = env.sources.text(span).to_string();
         let function = functions.contains(text.as_str());
-        env.report(Error::IdleExpression { span, text, function });
+        env.report(Unneeded::IdleExpression { span, text, function });
     }
 }
 

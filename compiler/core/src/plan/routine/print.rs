@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use super::array::key;
-use super::{Builder, ExprRef};
+use super::{Builder, Evaluated, ExprRef};
 use crate::plan::code::*;
-use crate::plan::deferred::{self, NamedAddress, is_plain};
+use crate::plan::deferred::{self, NamedAddress, Names, is_plain};
 use crate::plan::error::{InternalError, Planned};
 use crate::plan::tables;
 use crate::program::{self, Expr, PrintPiece, StringExpr, StringKind};
@@ -82,24 +82,7 @@ impl Builder<'_, '_> {
         let mut flat = Vec::new();
         deferred::flatten(program, &print.pieces, &mut flat);
         let named = |piece| if reader == Reader::Loader { deferred::names(program, piece) } else { None };
-        let mut exprs: Vec<ExprRef> = Vec::new();
-        for piece in &flat {
-            if let PrintPiece::Directive { width, precision, argument, .. } = piece {
-                exprs.extend(width.iter().chain(precision).map(ExprRef::Long));
-                match argument {
-                    Expr::String(StringExpr { kind: StringKind::Pretty { address, .. }, .. }) if is_plain(piece) => {
-                        exprs.push(ExprRef::Long(address));
-                    }
-                    Expr::String(StringExpr { kind: StringKind::Chart(aggregate), .. }) if is_plain(piece) => {
-                        exprs.extend(aggregate.keys.iter().map(ExprRef::from));
-                    }
-                    _ => match named(piece) {
-                        Some(names) => exprs.extend(names.exprs.into_iter().map(ExprRef::from)),
-                        None => exprs.push(argument.into()),
-                    },
-                }
-            }
-        }
+        let exprs: Vec<ExprRef> = flat.iter().flat_map(|piece| arguments(piece, named(piece))).collect();
         let mut results = self.in_order(&exprs)?.into_iter();
         let mut next = move || results.next().ok_or(InternalError::new("a print without an argument", span));
         let mut pieces: Vec<Piece> = Vec::new();
@@ -139,51 +122,74 @@ impl Builder<'_, '_> {
                     }
                     let dynamic = precision.is_some().then(|| next()?.long(span)).transpose()?;
                     parts.extend(dynamic.clone().map(Part::Long));
-                    if let Some(names) = named(piece) {
-                        let in_user = !matches!(
-                            names.of,
-                            NamedAddress::Address | NamedAddress::KernelText | NamedAddress::Stack { user: false, .. }
-                        );
-                        self.tables.user_stacks |= in_user;
-                        self.tables.defers_names |= !in_user;
-                        let flags = Flags { sharp: names.is_stored(), ..directive.flags };
-                        pieces.push(Piece::Directive(Directive {
-                            conversion: names.conversion as u8,
-                            flags,
-                            ..directive.clone()
-                        }));
-                        parts.push(match names.of {
-                            NamedAddress::Address => Part::Long(next()?.long(span)?),
-                            NamedAddress::UserAddress => Part::UserFrame(next()?.long(span)?),
-                            NamedAddress::UserStack => Part::UserStack,
-                            NamedAddress::Text => Part::Text(next()?.text(span)?),
-                            NamedAddress::KernelText => Part::StoredStack(next()?.text(span)?),
-                            NamedAddress::Stack { user, whole: true } => {
-                                Part::Stack { user, first: Value::Const(0), most: Value::Const(-1) }
-                            }
-                            NamedAddress::Stack { user, whole: false } => {
-                                Part::Stack { user, first: next()?.long(span)?, most: next()?.long(span)? }
-                            }
-                        });
+                    let Some(names) = named(piece) else {
+                        pieces.push(Piece::Directive(directive.clone()));
+                        parts.push(value_part(directive, next()?, dynamic, span)?);
                         continue;
-                    }
-                    let value = next()?;
-                    pieces.push(Piece::Directive(directive.clone()));
-                    parts.push(match directive.conversion {
-                        b's' => Part::Text(value.text(span)?),
-                        b'm' | b'M' => {
-                            let (bytes, most) = match (dynamic, directive.precision) {
-                                (Some(bytes), _) => (bytes, MAX_DUMP),
-                                (None, Size::Fixed(bytes)) => (Value::Const(i64::from(bytes)), bytes.min(MAX_DUMP)),
-                                _ => (Value::Const(1), 1),
-                            };
-                            Part::Memory { address: value.long(span)?, bytes, most, user: directive.flags.sharp }
-                        }
-                        _ => Part::Long(value.long(span)?),
-                    });
+                    };
+                    let in_user = !matches!(
+                        names.of,
+                        NamedAddress::Address | NamedAddress::KernelText | NamedAddress::Stack { user: false, .. }
+                    );
+                    self.tables.user_stacks |= in_user;
+                    self.tables.defers_names |= !in_user;
+                    let flags = Flags { sharp: names.is_stored(), ..directive.flags };
+                    let conversion = names.conversion as u8;
+                    pieces.push(Piece::Directive(Directive { conversion, flags, ..directive.clone() }));
+                    parts.push(named_part(&names.of, &mut next, span)?);
                 }
             }
         }
         Ok(Pieces { pieces, parts, objects })
     }
+}
+
+/// The expressions that a piece evaluates, in the order of their results; `named`: its address is printed by name.
+fn arguments<'p>(piece: &'p PrintPiece, named: Option<Names<'p>>) -> Vec<ExprRef<'p>> {
+    let PrintPiece::Directive { width, precision, argument, .. } = piece else { return Vec::new() };
+    let mut exprs: Vec<ExprRef> = width.iter().chain(precision).map(ExprRef::Long).collect();
+    match (argument, named) {
+        (Expr::String(StringExpr { kind: StringKind::Pretty { address, .. }, .. }), _) if is_plain(piece) => {
+            exprs.push(ExprRef::Long(address));
+        }
+        (Expr::String(StringExpr { kind: StringKind::Chart(aggregate), .. }), _) if is_plain(piece) => {
+            exprs.extend(aggregate.keys.iter().map(ExprRef::from));
+        }
+        (_, Some(names)) => exprs.extend(names.exprs.into_iter().map(ExprRef::from)),
+        (_, None) => exprs.push(argument.into()),
+    }
+    exprs
+}
+
+/// The part of an address that the loader names; `next`: the results of its expressions.
+fn named_part(of: &NamedAddress, next: &mut impl FnMut() -> Planned<Evaluated>, span: Span) -> Planned<Part> {
+    Ok(match of {
+        NamedAddress::Address => Part::Long(next()?.long(span)?),
+        NamedAddress::UserAddress => Part::UserFrame(next()?.long(span)?),
+        NamedAddress::UserStack => Part::UserStack,
+        NamedAddress::Text => Part::Text(next()?.text(span)?),
+        NamedAddress::KernelText => Part::StoredStack(next()?.text(span)?),
+        NamedAddress::Stack { user, whole: true } => {
+            Part::Stack { user: *user, first: Value::Const(0), most: Value::Const(-1) }
+        }
+        NamedAddress::Stack { user, whole: false } => {
+            Part::Stack { user: *user, first: next()?.long(span)?, most: next()?.long(span)? }
+        }
+    })
+}
+
+/// The part of an ordinary directive; `dynamic`: its precision, if that is an argument.
+fn value_part(directive: &Directive, value: Evaluated, dynamic: Option<Value>, span: Span) -> Planned<Part> {
+    Ok(match directive.conversion {
+        b's' => Part::Text(value.text(span)?),
+        b'm' | b'M' => {
+            let (bytes, most) = match (dynamic, directive.precision) {
+                (Some(bytes), _) => (bytes, MAX_DUMP),
+                (None, Size::Fixed(bytes)) => (Value::Const(i64::from(bytes)), bytes.min(MAX_DUMP)),
+                _ => (Value::Const(1), 1),
+            };
+            Part::Memory { address: value.long(span)?, bytes, most, user: directive.flags.sharp }
+        }
+        _ => Part::Long(value.long(span)?),
+    })
 }

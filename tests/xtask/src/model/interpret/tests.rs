@@ -46,9 +46,9 @@ fn patterns() {
 
 #[test]
 fn aggregates() {
-    let told = |extractor, samples: &[i64]| extract(extractor, samples).ok();
-    assert_eq!(told(Extractor::Avg, &[-1, -2]), Some(-1));
-    assert_eq!(told(Extractor::Min, &[]), None);
+    let extracted = |extractor, samples: &[i64]| extract(extractor, samples).ok();
+    assert_eq!(extracted(Extractor::Avg, &[-1, -2]), Some(-1));
+    assert_eq!(extracted(Extractor::Min, &[]), None);
     assert_eq!(variance(&[1, 3, 5, 7, 9]).ok(), Some(Some(10)));
 }
 

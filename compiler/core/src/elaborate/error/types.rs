@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! A C type that does not have what the script asks for.
+
+use super::text::{and, error};
+use spile_source::Span;
+use spile_source::diagnostic::foreign::{self, Use};
+use spile_source::diagnostic::{Diagnostic, suggest};
+
+/// A C type that does not have what the script asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TypeError {
+    NoMember {
+        type_name: String,
+        member: String,
+        available: Vec<String>,
+        span: Span,
+    },
+    /// `->` or `[` on something that has neither members nor elements.
+    NotAStruct {
+        type_name: String,
+        span: Span,
+    },
+    NotIndexable {
+        type_name: String,
+        span: Span,
+    },
+    /// A whole struct where a number is needed.
+    WholeStruct {
+        type_name: String,
+        members: Vec<String>,
+        span: Span,
+    },
+    UnknownType {
+        type_name: String,
+        object: String,
+        span: Span,
+    },
+    /// `->` or `[` on a value whose C type is not known.
+    NoPointee {
+        text: String,
+        span: Span,
+    },
+    /// The size of a dereference is not 1, 2, 4 or 8; None: not a number.
+    DerefSize {
+        given: Option<i64>,
+        span: Span,
+    },
+    UnknownEnumerator {
+        name: String,
+        span: Span,
+    },
+    NotAnEnum {
+        type_name: String,
+        span: Span,
+    },
+}
+
+impl TypeError {
+    /// The diagnostic with the error's code, labels and notes.
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Self::NoMember { type_name, member, available, span } => {
+                let names: Vec<&str> = available.iter().map(String::as_str).collect();
+                let diagnostic = error("E0125", format!("{type_name} has no member `{member}`")).at(*span, "");
+                match suggest::hint(member, &names, 40) {
+                    Some(hint) => diagnostic.note(hint),
+                    None => diagnostic,
+                }
+            }
+            Self::NotAStruct { type_name, span } => error("E0126", format!("`{type_name}` has no members"))
+                .at(*span, "not a struct or union, nor a pointer to one"),
+            Self::NotIndexable { type_name, span } => {
+                error("E0127", format!("`{type_name}` cannot be indexed")).at(*span, "neither an array nor a pointer")
+            }
+            Self::WholeStruct { type_name, members, span } => {
+                error("E0128", format!("a whole `{type_name}` is not a number"))
+                    .at(*span, "")
+                    .note("name a member with ->, print it all with $ or $$ after it, or take its address with &")
+                    .note(format!("members: {}", and(members, "none")))
+            }
+            Self::UnknownType { type_name, object, span } => {
+                error("E0132", format!("no type `{type_name}` in {object}")).at(*span, "")
+            }
+            Self::NoPointee { text, span } => {
+                let otherwise = || format!("give its type: @cast({text}, \"struct ...\", \"kernel\")");
+                error("E0156", format!("it is not known what `{text}` points to"))
+                    .at(*span, "")
+                    .note(foreign::instead(text, Use::Value).unwrap_or_else(otherwise))
+            }
+            Self::DerefSize { given, span } => {
+                let given = given.map_or("this is not a number".into(), |given| format!("{given} is not one of them"));
+                error("E0158", "a dereference reads 1, 2, 4 or 8 bytes".into()).at(*span, given)
+            }
+            Self::UnknownEnumerator { name, span } => {
+                error("E0161", format!("no enumeration has `{name}`")).at(*span, "")
+            }
+            Self::NotAnEnum { type_name, span } => error("E0162", format!("`{type_name}` is not an enumeration"))
+                .at(*span, "")
+                .note("name one: @enumname(value, \"enum x\", \"kernel\")"),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Code without effect: warnings, and an error where nothing is left.
+
+use super::text::{called, error};
+use spile_source::Span;
+use spile_source::diagnostic::foreign::{self, Use};
+use spile_source::diagnostic::{Code, Diagnostic, suggest};
+use spile_syntax::habit;
+
+/// Code without effect: warnings, and an error where nothing is left.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unneeded {
+    NeverAssigned {
+        name: String,
+        near: Vec<String>,
+        span: Span,
+    },
+    UnreadAssignment {
+        name: String,
+        span: Span,
+    },
+    /// `text`: the expression; `function`: it is the name of one.
+    IdleExpression {
+        span: Span,
+        text: String,
+        function: bool,
+    },
+    IdleProbe {
+        points: String,
+        span: Span,
+    },
+    /// The `number`th function of a name, behind one without `next`.
+    NeverReached {
+        name: String,
+        number: usize,
+        span: Span,
+        before: Span,
+    },
+    /// `span` of the first probe.
+    NoProbes {
+        span: Span,
+    },
+}
+
+impl Unneeded {
+    /// The diagnostic with the error's code, labels and notes.
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Self::NeverAssigned { name, near, span } => {
+                let near: Vec<&str> = near.iter().map(String::as_str).collect();
+                let diagnostic =
+                    Diagnostic::warning(Code("W0101"), format!("local variable `{name}` is never assigned"))
+                        .at(*span, "");
+                match called(name).or_else(|| foreign::instead(name, Use::Value)) {
+                    Some(instead) => diagnostic.note(instead),
+                    None => diagnostic.near(*span, &suggest::suggest(name, near)),
+                }
+            }
+            Self::UnreadAssignment { name, span } => {
+                Diagnostic::warning(Code("W0102"), format!("Eliding assignment to '{name}'"))
+                    .at(*span, "nothing reads it")
+            }
+            Self::IdleExpression { span, text, function } => {
+                let diagnostic = Diagnostic::warning(Code("W0103"), "Eliding side-effect-free expression")
+                    .at(*span, "nothing uses its value");
+                match habit::statement(text) {
+                    _ if *function => diagnostic.note(format!("a function is called with parentheses: {text}()")),
+                    Some(note) => diagnostic.note(note),
+                    None => diagnostic,
+                }
+            }
+            Self::IdleProbe { points, span } => {
+                Diagnostic::warning(Code("W0104"), format!("side-effect-free probe '{points}'"))
+                    .at(*span, "its handler does nothing")
+            }
+            Self::NeverReached { name, number, span, before } => Diagnostic::warning(
+                Code("W0105"),
+                format!("instance {number} of overloaded function '{name}' will never be reached"),
+            )
+            .at(*span, "")
+            .also(*before, "this one has no `next`"),
+            Self::NoProbes { span } => error("E0165", "no probes found".to_string())
+                .at(*span, "neither this probe nor any other has an effect")
+                .note("print something, or read a variable that it sets"),
+        }
+    }
+}
