@@ -52,7 +52,7 @@ struct spile_info {
 	__u32 probes;		/* probe sites in the module */
 	__u32 errors;		/* run-time errors so far */
 	__u32 skipped;		/* handler runs skipped so far, all reasons */
-	__u64 memory_bytes;	/* allocated by the module */
+	__u64 memory_bytes;	/* allocated, and reserved for return probes */
 	__u32 flags;		/* enum spile_info_flag */
 	__u32 armed;		/* probe sites currently armed */
 };

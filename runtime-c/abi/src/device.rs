@@ -54,7 +54,7 @@ pub struct Info {
     pub errors: u32,
     /// Handler runs skipped so far, for whatever reason.
     pub skipped: u32,
-    /// Bytes allocated by the module.
+    /// Bytes allocated by the module, and reserved for its return probes.
     pub memory_bytes: u64,
     /// [`KEPT`], [`OVERWRITE`], [`OPENED`].
     pub flags: u32,

@@ -23,9 +23,9 @@
 //! | `limit` | seconds; on the host an estimate, by which tests are ordered | 30 |
 //! | `alone` | `yes`: it measures time or load, and runs when nothing else does | no |
 //!
-//! A `.host.sh` is run by `sh -e` in a directory of its own, with `$SPILE`, `$RELEASE`, `$ROOT` (of the repository), `$XTASK`, `$MODULES` (options for the
-//! test modules) and `$CACHE`: a copy of what takes long to make, for tests that need a cache of their own and are about something
-//! else (`cp -r "$CACHE" cache`).
+//! A `.host.sh` is run by `sh -e` in a directory of its own, with `$SPILE`, `$RELEASE`, `$ROOT` (of the repository),
+//! `$XTASK`, `$MODULES` (options for the test modules) and `$CACHE`: a copy of what takes long to make, for tests that
+//! need a cache of their own and are about something else (`cp -r "$CACHE" cache`).
 //!
 //! Values lose the blanks around them. Comment lines without a known key are for people; the first line that is neither
 //! a comment nor empty ends the header, an unknown key that looks like one (`# stdot: x`) is an error.
