@@ -56,7 +56,7 @@ impl Arming {
         let seconds = elapsed / NS_PER_S;
         if let Some(state) = left {
             let rest = match self.seconds_left(now, armed, probes, state) {
-                None => String::new(),
+                None | Some(0) => String::new(),
                 Some(left) => format!(", the rest may take {left} s more"),
             };
             let enabled = match state.to_enable {
@@ -123,6 +123,14 @@ mod tests {
             ),
             "{line}"
         );
+    }
+
+    #[test]
+    fn less_than_a_second_is_not_reported() {
+        let mut arming = Arming::new(0);
+        arming.text(3 * NS_PER_S, 1000, 1001, Some(State::default()));
+        let line = arming.text(4 * NS_PER_S, 1010, 1011, Some(State::default())).unwrap();
+        assert!(line.starts_with("1010 of 1011 probes are prepared after 4 s; interrupt"), "{line}");
     }
 
     #[test]
