@@ -59,7 +59,7 @@ probe begin { println("ready") }
 probe end { foreach (what in seen) println(what, " ", seen[what]) }
 EOS
 
-awk 'NR == FNR { if (match($0, /TELL\("[^"]*/)) line[substr($0, RSTART + 6, RLENGTH - 6)] = FNR; next }
+awk 'NR == FNR { if (match($0, /LOG\("[^"]*/)) line[substr($0, RSTART + 5, RLENGTH - 5)] = FNR; next }
 	match($0, /AT\{[^}]*\}/) && !/^#/ {
 		name = substr($0, RSTART + 3, RLENGTH - 4)
 		$0 = substr($0, 1, RSTART - 1) substr(name, 1, index(name, ".") - 1) "@*values.c:" line[name] substr($0, RSTART + RLENGTH)
