@@ -265,8 +265,9 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
     let sinks = output::Sinks::open(options, cpus())?;
     let target = target::Target::prepare(options, starter.as_ref())?;
     let start = Start { rename, service: options.service, verbose: options.verbose };
-    let (device, most_bytes) = rights.load(&file, start)?;
     let name = file.description.meta.name.as_str();
+    removal::wait_for_previous(name, rights, &signals);
+    let (device, most_bytes) = rights.load(&file, start)?;
     let loaded = Loaded::new(name, rights);
     // The device is closed when this is done.
     let run = |device: device::Device| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Removes the module of an ended session once the kernel has disarmed its probes. With thousands of kprobes that takes
-//! seconds: a user who has interrupted the session does not wait for it.
+//! seconds: a user who has interrupted the session does not wait for it. The next start of the same module does.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::host::clock;
 use crate::host::stderr::say;
 use crate::safety::loaded::Loaded;
+use crate::safety::rights::Rights;
 use crate::session::arming::Arming;
 use crate::session::signals::Signals;
 
@@ -43,4 +44,19 @@ pub fn remove(loaded: Loaded<'_>, interrupted: bool, signals: &Signals) -> Resul
         std::thread::sleep(PAUSE);
     }
     loaded.remove()
+}
+
+/// Waits until the probes of an ended session of a module with that name are disarmed, which is removed then; or until a
+/// signal comes.
+pub fn wait_for_previous(name: &str, rights: &Rights, signals: &Signals) {
+    let mut reported = false;
+    while rights.left_to_disarm(name).is_some() && !signals.is_stopping() {
+        if !reported {
+            say(&format!(
+                "NOTICE: waiting until the kernel has disarmed the probes of the previous session of module {name}; interrupt (^C) to end this"
+            ));
+            reported = true;
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
