@@ -33,13 +33,7 @@ interrupt() {
 	echo "$1 after $2 s: status $status_command, gone $took, $status"
 	grep -v 'become kprobes one by one\|in the background' calls.err >&2 || true
 }
-# removed NAME: waits until the module is removed.
-removed() {
-	end=$(($(date +%s) + 60 * PATIENCE))
-	while loaded $1 && [ "$(date +%s)" -le $end ]; do sleep 0.1; done
-	gone $1
-}
-# disarms SIGNAL: the same, when all is armed.
+# disarms SIGNAL: the same when all probes are armed.
 disarms() {
 	start_armed copies began
 	[ $1 != INT ] || for module in fam00 fam01 fam02 fam03 fam04 fam05; do echo 1 >/sys/module/$module/parameters/run; done

@@ -24,4 +24,5 @@ kill -INT $loader
 wait $loader
 echo "warned: $(grep -c 'they become kprobes one by one' library.err), running then: $warned_while_running"
 cat library.out library.err
-gone library
+# Its kprobes are disarmed in the background.
+removed library

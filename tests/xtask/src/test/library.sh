@@ -113,6 +113,13 @@ gone() {
 	return 1
 }
 
+# removed NAME: waits until the module is removed, by a process in the background.
+removed() {
+	end=$(($(date +%s) + 60 * PATIENCE))
+	while loaded "$1" && [ "$(date +%s)" -le $end ]; do sleep 0.1; done
+	gone "$1"
+}
+
 # approve FILE.ko...: puts modules into $place, the directory of approved modules.
 approve() {
 	place=/lib/modules/$(uname -r)/spile
