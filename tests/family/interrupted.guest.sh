@@ -10,6 +10,7 @@
 # stdout: ^-d: in time, in use$
 # stdout: ^INT: gone in time, 0, copies 2400, disarming, a start waits, removed$
 # stdout: ^KILL: gone in time, 137, disarming, a start waits, removed$
+# stdout: ^kept: 0, removed$
 # stdout: ^left: 0 kprobes, 0 functions$
 # limit: 200
 # alone: yes
@@ -68,5 +69,10 @@ stop INT
 removed calls
 disarms INT
 disarms KILL
+# Nothing disarms a kept session in the background: its loader removes the module at once.
+status=0
+timeout $((60 * PATIENCE)) spilerun --keep -T 1 copies.ko >kept 2>&1 || status=$?
+gone copies
+echo "kept: $status, removed"
 echo "left: $(wc -l </sys/kernel/debug/kprobes/list) kprobes, $(wc -l </sys/kernel/debug/tracing/enabled_functions) functions"
 unload_family

@@ -16,8 +16,8 @@ use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use spile_abi::device::{
-    self, ABI_VERSION, Arming, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set,
-    Setup, State, Symbol, Unwind,
+    self, ABI_VERSION, Arming, Counters, DEVICE_PREFIX, Gate, GateState, Info, KEPT, Keep, Measure, OPENED, Owner,
+    Sample, Set, Setup, State, Symbol, Unwind,
 };
 use spile_abi::record::RingHeader;
 
@@ -134,10 +134,13 @@ impl Device {
         Ok(info)
     }
 
-    /// How many probes of an ended session are still to be disarmed; `None`: all are, or it has not ended.
+    /// How many probes of an ended session without a loader are still to be disarmed; `None`: all are, or it has not
+    /// ended, or is kept.
     pub fn left_to_disarm(&self) -> Option<u32> {
         let info = self.info().ok()?;
-        (State::from_number(info.state) == Some(State::Stopped) && info.armed > 0).then_some(info.armed)
+        // The work item of the module begins when a session that is not kept has no loader any more.
+        let is_over = State::from_number(info.state) == Some(State::Stopped) && info.flags & (KEPT | OPENED) == 0;
+        (is_over && info.armed > 0).then_some(info.armed)
     }
 
     /// What is left of arming, for messages of progress: all 0, which is unknown, if the module cannot be asked.
