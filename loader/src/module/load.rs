@@ -36,12 +36,14 @@ const LOCK: &str = "/sys/module/kernel/uevent";
 /// Used if sysfs is read-only or does not have it: a directory created for root only.
 const LOCK_DIRECTORY: &str = "/run/spile";
 
+/// Whether a module of that name is loaded, or code of the kernel itself has the name.
+pub fn is_loaded(name: &str) -> bool {
+    Path::new("/sys/module").join(name).exists()
+}
+
 /// Whether a module can get this name. Leftovers must have been removed before.
 pub fn name_is_free(name: &str) -> Result<(), Error> {
-    match Path::new("/sys/module").join(name).exists() {
-        true => Err(name_taken(name)),
-        false => Ok(()),
-    }
+    if is_loaded(name) { Err(name_taken(name)) } else { Ok(()) }
 }
 
 /// The error for a module name that is in use, and by what.

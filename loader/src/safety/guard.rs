@@ -164,7 +164,7 @@ fn wait_for_absence(name: &str, uid: u32, loaded: u64) -> bool {
     let mut absent = 0;
     loop {
         std::thread::sleep(LOOK);
-        if !Path::new("/sys/module").join(name).exists() {
+        if !load::is_loaded(name) {
             return true;
         }
         absent = if is_present(uid) { 0 } else { absent + 1 };

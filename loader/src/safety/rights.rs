@@ -21,6 +21,7 @@ use crate::host::process;
 use crate::host::stderr::{print_panics_in_one_line, say};
 use crate::module::device::{Device, Relay};
 use crate::module::file::File;
+use crate::module::load;
 use crate::safety::image::{self, Image};
 use crate::safety::message::{self, MAX_DATA, Message};
 use crate::safety::privilege::Caller;
@@ -210,7 +211,7 @@ fn with<T>(server: &RefCell<Server>, run: impl FnOnce(&mut Server) -> Result<T, 
 fn wait_for_guard(name: &str) -> Result<(), Error> {
     let begun = Instant::now();
     while begun.elapsed() < GUARD_PATIENCE {
-        if !Path::new("/sys/module").join(name).exists() {
+        if !load::is_loaded(name) {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::host::clock;
 use crate::host::stderr::say;
+use crate::module::load;
 use crate::safety::loaded::Loaded;
 use crate::safety::rights::Rights;
 use crate::session::arming::Arming;
@@ -49,6 +50,10 @@ pub fn remove(loaded: Loaded<'_>, interrupted: bool, signals: &Signals) -> Resul
 /// Waits until the probes of an ended session of a module with that name are disarmed, which is removed then; or until a
 /// signal comes.
 pub fn wait_for_previous(name: &str, rights: &Rights, signals: &Signals) {
+    // Spares the usual start the request to the root part.
+    if !load::is_loaded(name) {
+        return;
+    }
     let mut reported = false;
     while rights.left_to_disarm(name).is_some() && !signals.is_stopping() {
         if !reported {
