@@ -27,3 +27,4 @@ echo mem >/sys/power/state
 echo back from suspend
 stop
 cat changes.out
+removed changes
