@@ -4,9 +4,6 @@
 echo -1000 >/proc/$$/oom_score_adj
 ifconfig lo 127.0.0.1 up
 echo 1 >/proc/sys/kernel/sysrq
-# Programs have random addresses again. With fixed ones the load runs several times as fast, and probes that print 8 MB at
-# each hit fill the rings with more than the loader can print in time.
-echo 2 >/proc/sys/kernel/randomize_va_space
 
 load() {
 	while [ ! -f /tmp/over ]; do
@@ -18,8 +15,8 @@ load() {
 		{ user fork; user_O0 thread; user_fixed jump; user_stripped; user_split; bash -c 'echo x | while read y; do :; done'; } >/dev/null 2>&1
 		for way in chain signal library made; do stacks $way >/dev/null 2>&1; done
 		# On emulated CPUs that are always busy, each second of a session takes a second of the host's processor
-		# time.
-		usleep 1000000
+		# time, and probes that print 8 MB at each hit fill the rings with more than the loader can print in time.
+		usleep 3000000
 	done
 }
 
