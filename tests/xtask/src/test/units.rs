@@ -176,4 +176,28 @@ mod tests {
         let twice: Vec<_> = program.difference(&workspace).collect();
         assert!(twice.is_empty(), "built twice, with all that depends on it: {twice:?}");
     }
+
+    #[test]
+    fn regular_expressions_are_built_once() {
+        let all: Vec<_> = packages(&["--workspace", "--edges", "normal,build"])
+            .into_iter()
+            .filter(|package| ["regex ", "regex-", "aho-"].iter().any(|name| package.starts_with(name)))
+            .collect();
+        assert_eq!(all.len(), 4, "{all:?}");
+    }
+
+    #[test]
+    fn programs_link_only_optimised_libraries() {
+        let profiles = std::fs::read_to_string(crate::root().join("Cargo.toml")).unwrap();
+        let lines: Vec<&str> = profiles.lines().collect();
+        let unoptimised = lines
+            .array_windows()
+            .filter(|[_, level]| *level == "opt-level = 0")
+            .filter_map(|[section, _]| section.strip_prefix("[profile.dev.package.")?.strip_suffix(']'));
+        let linked = packages(&["--workspace", "--edges", "normal,no-proc-macro"]);
+        let slow: Vec<&str> = unoptimised
+            .filter(|name| linked.iter().any(|package| package.split(' ').next() == Some(name)))
+            .collect();
+        assert!(slow.is_empty(), "{slow:?}");
+    }
 }
