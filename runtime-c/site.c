@@ -170,21 +170,22 @@ static unsigned int count_places(unsigned int count)
 
 /*
  * Arms site `i` of the batch beside the last one before it in the same place with which it
- * can share. `mixed`: sites in one place follow each other.
+ * may share. `mixed`: sites in one place follow each other. Linear: a site that may share
+ * decides it for those before it, and the walk to it only passes sites that may not.
  */
 static bool arm_beside_another(unsigned int i, bool mixed)
 {
 	struct spile_site *site = batch[i];
 	unsigned int k;
 
-	if (!site->family->arm_beside)
+	if (!site->family->arm_beside || !spile_site_may_share(site, site))
 		return false;
 	for (k = i; k--;) {
-		if (are_in_one_place(batch[k], site)) {
-			if (batch[k]->armed && site->family->arm_beside(batch[k], site))
-				return true;
-		} else if (mixed) {
-			break;
+		if (!are_in_one_place(batch[k], site)) {
+			if (mixed)
+				break;
+		} else if (spile_site_may_share(batch[k], site)) {
+			return batch[k]->armed && site->family->arm_beside(batch[k], site);
 		}
 	}
 	return false;
