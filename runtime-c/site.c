@@ -404,14 +404,27 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 
 unsigned int spile_sites_skipped(void)
 {
-	struct spile_counters counters;
+	bool settled = !READ_ONCE(spile_session.arming);
+	struct spile_counters counters = {};
 	unsigned int skipped = 0, i;
+	int cpu;
 
-	for (i = 0; i < spile_script.probe_count; i++) {
-		spile_site_counters(&spile_sites[i], &counters, !READ_ONCE(spile_session.arming));
-		skipped += counters.nested + counters.lock_skipped + counters.low_stack;
+	for_each_possible_cpu(cpu) {
+		const struct spile_counts *counts = per_cpu(spile_cpus, cpu)->counts;
+
+		for (i = 0; i < spile_script.probe_count; i++)
+			skipped += local_read(&counts[i].nested) +
+				   local_read(&counts[i].lock_skipped) +
+				   local_read(&counts[i].low_stack);
 	}
-	return skipped;
+	for (i = 0; i < spile_script.probe_count; i++) {
+		const struct spile_site *site = &spile_sites[i];
+
+		skipped += site->missed;
+		if (settled && site->armed && site->family->missed)
+			site->family->missed(site, &counters);
+	}
+	return skipped + counters.nested;
 }
 
 static int compare_order(const void *a, const void *b)
