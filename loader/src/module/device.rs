@@ -207,10 +207,18 @@ impl Device {
     /// The contents of the module's section `.spile.meta`. A module's section could be endless, or reading it could
     /// take forever: at most [`MAX_META`] bytes, and until `is_stopping` (EINTR).
     pub fn meta(&self, is_stopping: impl Fn() -> bool) -> Result<Vec<u8>, Error> {
+        self.meta_up_to(usize::MAX, is_stopping)
+    }
+
+    /// The first bytes of that section: at least `enough`, unless it ends before. Once for a device.
+    pub fn meta_up_to(&self, enough: usize, is_stopping: impl Fn() -> bool) -> Result<Vec<u8>, Error> {
         let failed = |errno| Error::Device { name: self.name.clone(), doing: "reading the description of", errno };
         let mut bytes = Vec::new();
         let mut buffer = [0u8; 1 << 16];
         loop {
+            if bytes.len() >= enough {
+                return Ok(bytes);
+            }
             if is_stopping() {
                 return Err(failed(Errno::EINTR));
             }
