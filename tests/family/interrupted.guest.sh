@@ -11,6 +11,7 @@
 # stdout: ^INT: gone in time, 0, copies 2400, disarming, a start waits, removed$
 # stdout: ^KILL: gone in time, 137, disarming, a start waits, removed$
 # stdout: ^kept: 0, removed$
+# stdout: ^kept without a loader: disarmed, copies 2400, removed$
 # stdout: ^left: 0 kprobes, 0 functions$
 # limit: 200
 # alone: yes
@@ -69,10 +70,23 @@ stop INT
 removed calls
 disarms INT
 disarms KILL
-# Nothing disarms a kept session in the background: its loader removes the module at once.
+# Of a kept session too.
 status=0
 timeout $((60 * PATIENCE)) spilerun --keep -T 1 copies.ko >kept 2>&1 || status=$?
 gone copies
 echo "kept: $status, removed"
+# Ended by its script while it has no loader, it is disarmed; its end probes run when a loader attaches.
+spilerun -L copies.ko >kept 2>&1
+for module in fam00 fam01 fam02 fam03 fam04 fam05; do echo 1 >/sys/module/$module/parameters/run; done
+echo 1 >/proc/systemtap/copies/end
+for second in $(seq $((60 * PATIENCE))); do
+	[ -s /sys/kernel/debug/kprobes/list ] || break
+	sleep 1
+done
+[ "$(wc -l </sys/kernel/debug/kprobes/list)" = 0 ]
+loaded copies
+spilerun -A copies >kept 2>&1
+gone copies
+echo "kept without a loader: disarmed, $(grep copies kept), removed"
 echo "left: $(wc -l </sys/kernel/debug/kprobes/list) kprobes, $(wc -l </sys/kernel/debug/tracing/enabled_functions) functions"
 unload_family

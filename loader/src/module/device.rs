@@ -138,7 +138,7 @@ impl Device {
     /// ended, or is kept.
     pub fn left_to_disarm(&self) -> Option<u32> {
         let info = self.info().ok()?;
-        // The work item of the module begins when a session that is not kept has no loader any more.
+        // The work item of the module begins when it has no loader any more. A kept session may get another one.
         let is_over = State::from_number(info.state) == Some(State::Stopped) && info.flags & (KEPT | OPENED) == 0;
         (is_over && info.armed > 0).then_some(info.armed)
     }
