@@ -13,6 +13,14 @@
 #include "ring.h"
 #include "text.h"
 
+spile_long spile_fn___kernel_readable(struct spile_context *c, spile_long address, spile_long bytes)
+{
+	char value[8];
+
+	return bytes <= (spile_long)sizeof(value) &&
+	       !spile_memory_read(value, address, bytes, false);
+}
+
 /* Strings. `most`, `in`: bytes read; `out_bytes`: bytes written, NUL included. */
 
 /* Reads into out up to `most` bytes; -EFAULT leaves out empty. */

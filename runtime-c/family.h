@@ -59,8 +59,8 @@ struct spile_family {
 	int (*arm)(struct spile_site *site);
 	/*
 	 * Arms a site at the place of `before`, an armed one of the same family, without work
-	 * for the kernel; false: they cannot share. It is offered those in one place from the
-	 * last to the first; if it takes none, arm() is called. Or NULL.
+	 * for the kernel; false: they cannot share, and arm() is called. `before` is the last
+	 * one there of which spile_site_may_share() is true. Or NULL.
 	 */
 	bool (*arm_beside)(struct spile_site *before, struct spile_site *site);
 	/*

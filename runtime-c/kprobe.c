@@ -119,13 +119,6 @@ static int arm_kprobe_site(struct spile_site *site)
 	return error;
 }
 
-/* A site with a condition is turned on and off by itself. */
-static bool may_share(const struct spile_site *one, const struct spile_site *two)
-{
-	return !one->probe->condition && !two->probe->condition &&
-	       one->probe->stays_breakpoint == two->probe->stays_breakpoint;
-}
-
 /*
  * The kprobe of `first`, whose last site is `before`, serves `site` too. It is not enabled
  * yet, so its handler can be another one, and sees the pointers.
@@ -142,7 +135,7 @@ static bool arm_kprobe_beside(struct spile_site *before, struct spile_site *site
 {
 	struct spile_site *first = before->served_by ?: before;
 
-	if (!first->registered || !first->to_enable || !may_share(before, site))
+	if (!first->registered || !first->to_enable)
 		return false;
 	prepare(site);
 	share(first, before, site);
@@ -264,7 +257,7 @@ static void share_refused(struct spile_site *first)
 		return;
 	for (site = first->same; site; site = site->same) {
 		if (site->family != first->family || !spile_entry_refused(site) ||
-		    !may_share(first, site))
+		    !spile_site_may_share(first, site))
 			continue;
 		site->by_entry = false;
 		share(first, before, site);

@@ -86,6 +86,8 @@ static const struct {
 	/* Made by SPILE_SETUP. */
 	{ .exit = spile_maps_exit },
 	{ .exit = spile_lock_exit },
+	/* After ring.c, which may request its work item. */
+	{ .exit = spile_session_exit },
 	{ .prepare = spile_ring_init, .exit = spile_ring_exit_all },
 	{ .prepare = spile_raise_init, .exit = spile_raise_exit },
 	{ .prepare = spile_conditions_init, .exit = spile_conditions_exit },

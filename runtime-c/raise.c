@@ -3,16 +3,23 @@
  * raise(): a signal to the current process. Sending takes locks that may be held where a handler
  * runs. They are only held with interrupts off, so an interrupt, which comes as soon as they are
  * on, can send it.
+ *
+ * If a hit in that interrupt, after the signal was sent, requested the next one, the CPU would never
+ * leave them. So signals from interrupts have a distance.
  */
+#include <linux/hardirq.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/timekeeping.h>
 
 #include "builtins.h"
 #include "context.h"
 #include "gate.h"
 #include "guard.h"
 #include "raise.h"
+
+#define INTERRUPT_DISTANCE_NS	(500 * NSEC_PER_USEC)
 
 /* Runs in a hard interrupt. */
 static void send(struct irq_work *work)
@@ -23,8 +30,14 @@ static void send(struct irq_work *work)
 	if (!process)
 		return;
 	kill_pid(process, one->signal, 1);
+	one->sent = ktime_get_mono_fast_ns();
 	one->process = NULL;
 	put_pid(process);
+}
+
+static bool is_too_soon(const struct spile_raised *one)
+{
+	return hardirq_count() && ktime_get_mono_fast_ns() - one->sent < INTERRUPT_DISTANCE_NS;
 }
 
 void spile_fn_raise(struct spile_context *c, spile_long signal)
@@ -35,7 +48,7 @@ void spile_fn_raise(struct spile_context *c, spile_long signal)
 		spile_fail_text(c, "there is no signal %lld", signal);
 		return;
 	}
-	if (!current->mm || one->process) {
+	if (!current->mm || one->process || is_too_soon(one)) {
 		spile_fail_text(c, "signal %lld cannot be sent now", signal);
 		return;
 	}

@@ -3,6 +3,7 @@
 #define SPILE_RAISE_H
 
 #include <linux/irq_work.h>
+#include <linux/types.h>
 
 /* The signal to be sent, on each CPU. */
 struct spile_raised {
@@ -10,6 +11,7 @@ struct spile_raised {
 	/* holds a reference; NULL: nothing to send; written by the CPU itself */
 	struct pid *process;
 	int signal;
+	u64 sent;	/* when, last; in ns of the monotonic clock */
 };
 
 void spile_raise_init(void);

@@ -47,6 +47,7 @@ static void wake_now(struct spile_cpu *cpu)
 	/* set before the wake-up, so that a later poll() sees it */
 	WRITE_ONCE(cpu->ready, 1);
 	wake_up_interruptible(&readers);
+	spile_session_look_after();
 }
 
 static enum hrtimer_restart wake_in_time(struct hrtimer *timer)

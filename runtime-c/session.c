@@ -227,23 +227,6 @@ int spile_session_start(void)
  */
 enum { MOST_AT_ONCE = 500 };
 
-static void disarm_later(struct work_struct *work)
-{
-	mutex_lock(&spile_session.lock);
-	if (spile_session.disarms_later)
-		spile_sites_disarm(SPILE_ALL_TARGETS);
-	WRITE_ONCE(spile_session.disarms_later, false);
-	mutex_unlock(&spile_session.lock);
-}
-
-static DECLARE_WORK(disarming, disarm_later);
-
-void spile_session_disarm_rest(void)
-{
-	cancel_work_sync(&disarming);
-	disarm_later(&disarming);
-}
-
 /* False if there is nothing that could be disarmed. */
 static bool become_quiet(void)
 {
@@ -259,6 +242,61 @@ static bool become_quiet(void)
 		spile_session.quiet = true;
 	}
 	return true;
+}
+
+/* Under spile_session.lock. */
+static void disarm_rest(void)
+{
+	if (spile_session.disarms_later)
+		spile_sites_disarm(SPILE_ALL_TARGETS);
+	WRITE_ONCE(spile_session.disarms_later, false);
+}
+
+/*
+ * A session without a loader: nobody calls SPILE_QUIET after exit() or an error. Its end
+ * probes run when a loader attaches, which reads what they print, or at unload.
+ */
+static void disarm_unattended(struct work_struct *work)
+{
+	mutex_lock(&spile_session.lock);
+	if (!READ_ONCE(spile_session.attended)) {
+		if (spile_session_state == SPILE_STATE_STOPPING)
+			become_quiet();
+		disarm_rest();
+	}
+	mutex_unlock(&spile_session.lock);
+}
+
+static DECLARE_WORK(disarming, disarm_unattended);
+
+/* Unbound: it may take seconds. Unloading waits for it. */
+static void request_disarming(void)
+{
+	queue_work(system_unbound_wq, &disarming);
+}
+
+void spile_session_look_after(void)
+{
+	/*
+	 * The state was stored, with a full barrier, before `attended` is loaded;
+	 * spile_session_detached() does the opposite. At least one of the two sees the other.
+	 */
+	if (READ_ONCE(spile_session_state) == SPILE_STATE_STOPPING &&
+	    !READ_ONCE(spile_session.attended))
+		request_disarming();
+}
+
+void spile_session_disarm_rest(void)
+{
+	cancel_work_sync(&disarming);
+	mutex_lock(&spile_session.lock);
+	disarm_rest();
+	mutex_unlock(&spile_session.lock);
+}
+
+void spile_session_exit(void)
+{
+	cancel_work_sync(&disarming);
 }
 
 void spile_session_quiet(void)
@@ -309,6 +347,7 @@ int spile_session_keep(const struct spile_keep *keep)
 
 void spile_session_attached(void)
 {
+	WRITE_ONCE(spile_session.attended, true);
 	if (!READ_ONCE(spile_ring_overwrite))
 		return;
 	WRITE_ONCE(spile_ring_overwrite, false);
@@ -332,10 +371,11 @@ void spile_session_detached(void)
 	if (kept && spile_session_state == SPILE_STATE_RUNNING)
 		WRITE_ONCE(spile_ring_overwrite, spile_session.overwrite);
 	mutex_unlock(&spile_session.lock);
-	if (kept)
-		return;
-	spile_session_stop();
-	/* Unbound: it takes seconds. Unloading waits for it (spile_session_disarm_rest()). */
-	if (READ_ONCE(spile_session.disarms_later))
-		queue_work(system_unbound_wq, &disarming);
+	if (!kept)
+		spile_session_stop();
+	/* A full barrier, before the state is loaded: see spile_session_look_after(). */
+	xchg(&spile_session.attended, false);
+	if (READ_ONCE(spile_session_state) == SPILE_STATE_STOPPING ||
+	    READ_ONCE(spile_session.disarms_later))
+		request_disarming();
 }

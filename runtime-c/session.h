@@ -36,6 +36,7 @@ struct spile_session {
 	bool measuring;		/* SPILE_MEASURE is under way; under lock */
 	bool quiet;		/* no handler runs any more; under lock */
 	bool disarms_later;	/* quiet, kprobes are still registered; under lock, read without */
+	bool attended;		/* the device is open; set without the lock */
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
@@ -59,8 +60,16 @@ int spile_session_keep(const struct spile_keep *keep);
 void spile_session_attached(void);
 void spile_session_detached(void);
 
+/*
+ * When the reader is woken: a session that a handler has ended, and that has no loader, is
+ * disarmed. Any context.
+ */
+void spile_session_look_after(void);
+
 /* At unload: disarms what the end of the session has left. Process context. */
 void spile_session_disarm_rest(void);
+/* The same, when nobody can call spile_session_look_after() any more. */
+void spile_session_exit(void);
 
 /*
  * The module is being removed while the device is open: reports that to the loader.

@@ -170,21 +170,22 @@ static unsigned int count_places(unsigned int count)
 
 /*
  * Arms site `i` of the batch beside the last one before it in the same place with which it
- * can share. `mixed`: sites in one place follow each other.
+ * may share. `mixed`: sites in one place follow each other. Linear: a site that may share
+ * decides it for those before it, and the walk to it only passes sites that may not.
  */
 static bool arm_beside_another(unsigned int i, bool mixed)
 {
 	struct spile_site *site = batch[i];
 	unsigned int k;
 
-	if (!site->family->arm_beside)
+	if (!site->family->arm_beside || !spile_site_may_share(site, site))
 		return false;
 	for (k = i; k--;) {
-		if (are_in_one_place(batch[k], site)) {
-			if (batch[k]->armed && site->family->arm_beside(batch[k], site))
-				return true;
-		} else if (mixed) {
-			break;
+		if (!are_in_one_place(batch[k], site)) {
+			if (mixed)
+				break;
+		} else if (spile_site_may_share(batch[k], site)) {
+			return batch[k]->armed && site->family->arm_beside(batch[k], site);
 		}
 	}
 	return false;
@@ -403,14 +404,27 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 
 unsigned int spile_sites_skipped(void)
 {
-	struct spile_counters counters;
+	bool settled = !READ_ONCE(spile_session.arming);
+	struct spile_counters counters = {};
 	unsigned int skipped = 0, i;
+	int cpu;
 
-	for (i = 0; i < spile_script.probe_count; i++) {
-		spile_site_counters(&spile_sites[i], &counters, !READ_ONCE(spile_session.arming));
-		skipped += counters.nested + counters.lock_skipped + counters.low_stack;
+	for_each_possible_cpu(cpu) {
+		const struct spile_counts *counts = per_cpu(spile_cpus, cpu)->counts;
+
+		for (i = 0; i < spile_script.probe_count; i++)
+			skipped += local_read(&counts[i].nested) +
+				   local_read(&counts[i].lock_skipped) +
+				   local_read(&counts[i].low_stack);
 	}
-	return skipped;
+	for (i = 0; i < spile_script.probe_count; i++) {
+		const struct spile_site *site = &spile_sites[i];
+
+		skipped += site->missed;
+		if (settled && site->armed && site->family->missed)
+			site->family->missed(site, &counters);
+	}
+	return skipped + counters.nested;
 }
 
 static int compare_order(const void *a, const void *b)

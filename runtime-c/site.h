@@ -98,6 +98,16 @@ extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
 extern void **spile_sites_room;
 
 /*
+ * Whether one kprobe can serve both. One with a condition is turned on and off by itself: it may
+ * not even share with itself.
+ */
+static inline bool spile_site_may_share(const struct spile_site *one, const struct spile_site *two)
+{
+	return !one->probe->condition && !two->probe->condition &&
+	       one->probe->stays_breakpoint == two->probe->stays_breakpoint;
+}
+
+/*
  * Called by entry.c when the function of a return probe's site is entered. Preemption
  * off.
  */

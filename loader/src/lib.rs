@@ -167,7 +167,7 @@ fn perform(options: &Options, rights: &Rights) -> Result<Exit, Error> {
         Task::Run(module) => run(Path::new(module), options, rights),
         Task::Attach(name) => attach(name, options, rights),
         Task::Status(name, form) => {
-            let text = status_text(&rights.look(name)?, name, *form)?;
+            let text = status::ask_loaded(name, &rights.look(name)?, *form)?;
             // Ignore a closed reader.
             let _ = std::io::Write::write_all(&mut std::io::stdout(), spile_abi::escape::lines(&text).as_bytes());
             Ok(Exit::Success)
@@ -344,11 +344,6 @@ fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Err
     Ok(Some(gate))
 }
 
-fn status_text(device: &device::Device, name: &str, form: status::Form) -> Result<String, Error> {
-    let description = file::Description::decode(Path::new(name), &device.meta(|| false)?)?;
-    status::ask(name, &description.meta, device, form)
-}
-
 fn change_gate(
     device: &device::Device,
     name: &str,
@@ -356,9 +351,9 @@ fn change_gate(
     expires: Option<u64>,
     harmless_c: bool,
 ) -> Result<Exit, Error> {
-    let description = file::Description::decode(Path::new(name), &device.meta(|| false)?)?;
+    let meta = file::decode_meta(Path::new(name), &device.meta(|| false)?)?;
     if mode == OBSERVE && !harmless_c {
-        check::check_observes(&description.meta)?;
+        check::check_observes(&meta)?;
     }
     let mut gate = device.gate()?.gate;
     gate.mode = mode;

@@ -4,6 +4,7 @@
 # family: yes
 # script: calls calls.stp
 # script: copies copies.stp
+# script: kept kept.stp
 # stdout: ^INT after 1 s: status answers, gone in time, 0$
 # stdout: ^TERM after 6 s: status answers, gone in time, 0$
 # stdout: ^KILL after 6 s: status answers, gone in time, 137$
@@ -11,6 +12,7 @@
 # stdout: ^INT: gone in time, 0, copies 2400, disarming, a start waits, removed$
 # stdout: ^KILL: gone in time, 137, disarming, a start waits, removed$
 # stdout: ^kept: 0, removed$
+# stdout: ^kept without a loader: 0 kprobes, copies 800, removed$
 # stdout: ^left: 0 kprobes, 0 functions$
 # limit: 200
 # alone: yes
@@ -69,10 +71,23 @@ stop INT
 removed calls
 disarms INT
 disarms KILL
-# Nothing disarms a kept session in the background: its loader removes the module at once.
+# Of a kept session too.
 status=0
-timeout $((60 * PATIENCE)) spilerun --keep -T 1 copies.ko >kept 2>&1 || status=$?
-gone copies
+timeout $((60 * PATIENCE)) spilerun --keep -T 1 kept.ko >kept 2>&1 || status=$?
+gone kept
 echo "kept: $status, removed"
+# Ended by its script while it has no loader, it is disarmed; its end probes run when a loader attaches.
+spilerun -L kept.ko >kept 2>&1
+for module in fam00 fam01; do echo 1 >/sys/module/$module/parameters/run; done
+echo 1 >/proc/systemtap/kept/end
+for second in $(seq $((60 * PATIENCE))); do
+	[ "$(wc -l </sys/kernel/debug/kprobes/list)" != 0 ] || break
+	sleep 1
+done
+kprobes=$(wc -l </sys/kernel/debug/kprobes/list)
+loaded kept
+spilerun -A kept >kept 2>&1
+gone kept
+echo "kept without a loader: $kprobes kprobes, $(grep copies kept), removed"
 echo "left: $(wc -l </sys/kernel/debug/kprobes/list) kprobes, $(wc -l </sys/kernel/debug/tracing/enabled_functions) functions"
 unload_family

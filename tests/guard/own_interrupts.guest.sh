@@ -1,9 +1,11 @@
-# Shows: a handler that runs in the interrupt which the runtime itself requests, for a change of a condition or to find the
-# CPU's interrupt stack, does not cause the next such interrupt at once: the CPU would never leave them.
+# Shows: a handler that runs in the interrupt which the runtime itself requests, for a change of a condition, to find the
+# CPU's interrupt stack or to send a signal, does not cause the next such interrupt at once: the CPU would never leave them.
 # script: own_condition tests/guard/own_condition.stp
 # script: own_stack tests/guard/own_stack.stp
+# script: own_signal -g tests/guard/own_signal.stp
 # stdout: ^condition: a few interrupts, and the probe was turned on$
 # stdout: ^stack: a few interrupts$
+# stdout: ^signal: sent, and not again in its own interrupt$
 # limit: 60
 
 spilerun own_condition.ko -T 1 2>&1
@@ -20,5 +22,13 @@ sleep 1
 stop INT
 kill $spinner
 cat own_stack.out own_stack.err
+
+for cpu in $(seq 0 $(($(nproc) - 1))); do
+	taskset -c $cpu sh -c 'while :; do :; done' &
+	spinners="$spinners $!"
+done
+spilerun own_signal.ko -T 1 | grep -v 'began\|tick'
+kill $spinners
 gone own_condition
 gone own_stack
+gone own_signal

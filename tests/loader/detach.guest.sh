@@ -1,6 +1,8 @@
 # Shows: -L leaves a session running without a loader, -A continues reading it, QUIT detaches it again; nothing is lost or printed
-# twice; -d ends a detached one. With --keep a killed loader leaves its session running too; rmmod ends it properly.
+# twice; -d ends a detached one, and one whose error budget is spent is
+# disarmed before anybody attaches. With --keep a killed loader leaves its session running too; rmmod ends it properly.
 # script: ticks ticks.stp
+# script: spent spent.stp
 # limit: 60
 # stdout: ^runs without a loader$
 # stdout: ^in use 6$
@@ -9,6 +11,8 @@
 # stdout: ^no line lost by the kill$
 # stdout: ^deleted$
 # stdout: ^unloaded$
+# stdout: ^disarmed without a loader$
+# stdout: ^ERROR: no dd here, ended by an error, 1$
 
 # in_order FILES: whether the numbers of all ticks are there, from 1, each once.
 in_order() {
@@ -63,3 +67,19 @@ sleep 0.2
 rmmod ticks
 gone ticks
 echo unloaded
+
+spilerun -L spent.ko 2>/dev/null
+functions=/sys/kernel/debug/tracing/enabled_functions
+grep -q vfs_read $functions
+dd if=/etc/passwd of=/dev/null 2>/dev/null
+for tenth in $(seq $((100 * PATIENCE))); do
+	grep -q vfs_read $functions || break
+	sleep 0.1
+done
+! grep vfs_read $functions || exit 1
+loaded spent
+echo disarmed without a loader
+status=0
+spilerun -A spent >out 2>err || status=$?
+echo "$(grep -o 'ERROR: no dd here' err), $(tail -n 1 out), $status"
+gone spent

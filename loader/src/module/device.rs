@@ -138,7 +138,7 @@ impl Device {
     /// ended, or is kept.
     pub fn left_to_disarm(&self) -> Option<u32> {
         let info = self.info().ok()?;
-        // The work item of the module begins when a session that is not kept has no loader any more.
+        // The work item of the module begins when it has no loader any more. A kept session may get another one.
         let is_over = State::from_number(info.state) == Some(State::Stopped) && info.flags & (KEPT | OPENED) == 0;
         (is_over && info.armed > 0).then_some(info.armed)
     }
@@ -207,10 +207,18 @@ impl Device {
     /// The contents of the module's section `.spile.meta`. A module's section could be endless, or reading it could
     /// take forever: at most [`MAX_META`] bytes, and until `is_stopping` (EINTR).
     pub fn meta(&self, is_stopping: impl Fn() -> bool) -> Result<Vec<u8>, Error> {
+        self.meta_up_to(usize::MAX, is_stopping)
+    }
+
+    /// The first bytes of that section: at least `enough`, unless it ends before. Once for a device.
+    pub fn meta_up_to(&self, enough: usize, is_stopping: impl Fn() -> bool) -> Result<Vec<u8>, Error> {
         let failed = |errno| Error::Device { name: self.name.clone(), doing: "reading the description of", errno };
         let mut bytes = Vec::new();
         let mut buffer = [0u8; 1 << 16];
         loop {
+            if bytes.len() >= enough {
+                return Ok(bytes);
+            }
             if is_stopping() {
                 return Err(failed(Errno::EINTR));
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use spile_abi::budget;
 use spile_abi::format::{Piece, Pretty};
-use spile_abi::meta::{self, Meta};
+use spile_abi::meta::{self, Meta, MetaError};
 use spile_abi::seal;
 
 use crate::elf;
@@ -143,23 +143,8 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Description, Error> {
 impl Description {
     /// From the bytes of `.spile.meta`; `path` is for messages.
     pub fn decode(path: &Path, section: &[u8]) -> Result<Description, Error> {
+        let meta = decode_meta(path, section)?;
         let path = || path.to_path_buf();
-        // Decoded, it takes several times as much.
-        if section.len() > MAX_META {
-            let error = std::io::Error::new(std::io::ErrorKind::FileTooLarge, "its description is larger than 64 MB");
-            return Err(Error::Unreadable { path: path(), error });
-        }
-        let mut meta = Meta::decode(section).map_err(|error| Error::Meta { path: path(), error })?;
-        escape_shown(&mut meta);
-        // The names become parts of paths.
-        if !is_release(&meta.kernel_release) {
-            return Err(Error::BadName { path: path(), name: meta.kernel_release });
-        }
-        if !is_module_name(&meta.name)
-            || meta.targets.iter().any(|target| !target.name.is_empty() && !is_module_name(&target.name))
-        {
-            return Err(Error::BadName { path: path(), name: meta.name });
-        }
         let described = meta.descriptions.iter().enumerate().map(|(index, description)| {
             let decoded = Pretty::decode(description).map(Arc::new);
             decoded.map_err(|error| Error::Description { path: path(), index, error })
@@ -172,6 +157,38 @@ impl Description {
         let formats = decoded.collect::<Result<_, _>>()?;
         Ok(Description { meta, formats })
     }
+}
+
+/// A description without the decoded formats of its prints; arguments as of [`Description::decode`].
+pub fn decode_meta(path: &Path, section: &[u8]) -> Result<Meta, Error> {
+    // Decoded, it takes several times as much.
+    if section.len() > MAX_META {
+        let error = std::io::Error::new(std::io::ErrorKind::FileTooLarge, "its description is larger than 64 MB");
+        return Err(Error::Unreadable { path: path.to_path_buf(), error });
+    }
+    check_meta(path, Meta::decode(section))
+}
+
+/// What a description tells of the whole script; its lists from the probes on are empty. `section`: the first bytes of
+/// `.spile.meta`.
+pub fn decode_head(path: &Path, section: &[u8]) -> Result<Meta, Error> {
+    check_meta(path, Meta::decode_head(section))
+}
+
+fn check_meta(path: &Path, decoded: Result<Meta, MetaError>) -> Result<Meta, Error> {
+    let path = || path.to_path_buf();
+    let mut meta = decoded.map_err(|error| Error::Meta { path: path(), error })?;
+    escape_shown(&mut meta);
+    // The names become parts of paths.
+    if !is_release(&meta.kernel_release) {
+        return Err(Error::BadName { path: path(), name: meta.kernel_release });
+    }
+    if !is_module_name(&meta.name)
+        || meta.targets.iter().any(|target| !target.name.is_empty() && !is_module_name(&target.name))
+    {
+        return Err(Error::BadName { path: path(), name: meta.name });
+    }
+    Ok(meta)
 }
 
 /// Escapes text that is printed in tables, messages and labels. Names that become parts of paths are checked instead.

@@ -9,10 +9,11 @@ use std::io;
 use std::path::Path;
 
 use spile_abi::device::{Arming, Counters, GateState, Info, OBSERVE, State};
-use spile_abi::meta::Meta;
+use spile_abi::meta::{Meta, MetaError};
 
 use crate::error::Error;
 use crate::module::device::Device;
+use crate::module::file;
 use crate::module::gate;
 use crate::report::account::{self, quoted};
 use crate::report::targets;
@@ -49,16 +50,45 @@ pub struct ModuleStatus<'k> {
     pub absent: Vec<String>,
 }
 
+/// Bytes of a description that contain its head, unless the script has hundreds of targets.
+const HEAD_BYTES: usize = 1 << 16;
+
+/// Reads the current status of a module, and as much of its description as that shows.
+pub fn ask_loaded(name: &str, device: &Device, form: Form) -> Result<String, Error> {
+    let info = device.info()?;
+    let path = Path::new(name);
+    if shows_progress(&info, form) {
+        let mut bytes = device.meta_up_to(HEAD_BYTES, || false)?;
+        let head = match file::decode_head(path, &bytes) {
+            Err(Error::Meta { error: MetaError::Truncated, .. }) => {
+                bytes.extend(device.meta(|| false)?);
+                file::decode_head(path, &bytes)
+            }
+            decoded => decoded,
+        };
+        return text(name, &head?, info, device, form);
+    }
+    text(name, &file::decode_meta(path, &device.meta(|| false)?)?, info, device, form)
+}
+
 /// Reads the module's current status.
 pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<String, Error> {
-    let info = device.info()?;
-    // Thousands of probes have no hits before all are armed. Who asks then waits, and wants an answer at once.
+    text(name, meta, device.info()?, device, form)
+}
+
+/// Whether the status is that of probes that are being armed or disarmed. Thousands have no hits before all are armed; who
+/// asks then waits, and wants an answer at once.
+fn shows_progress(info: &Info, form: Form) -> bool {
     let changes = match State::from_number(info.state) {
         Some(State::Starting) => true,
         Some(State::Stopped) => info.armed > 0,
         _ => false,
     };
-    let arming = (changes && form == Form::Table).then(|| device.arming());
+    changes && form == Form::Table
+}
+
+fn text(name: &str, meta: &Meta, info: Info, device: &Device, form: Form) -> Result<String, Error> {
+    let arming = shows_progress(&info, form).then(|| device.arming());
     let asked = if arming.is_some() { 0 } else { info.probes };
     let counters = (0..asked).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
     let absent = targets::absent(&meta.targets, Path::new("/sys/module"));

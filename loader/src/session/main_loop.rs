@@ -101,6 +101,8 @@ impl Session<'_> {
             self.flush()?;
         }
         self.output.commands.finish();
+        // All has been written: the session is not kept for another reader. A module that is gone ignores it.
+        let _ = self.subject.device.keep(false, false);
         Ok(End { exit: self.ending.result()?, left: false, interrupted: self.ending.is_interrupted() })
     }
 

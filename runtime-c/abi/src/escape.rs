@@ -21,6 +21,10 @@ pub fn is_obeyed(character: char) -> bool {
 
 /// One line, without its newline: `\n \r \t`, `\x1b` for characters of one byte in UTF-8, `\u{202e}` for the rest. Backslashes are not escaped.
 pub fn line(text: &str) -> Cow<'_, str> {
+    // The usual case: descriptions of modules have megabytes of it.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
     match text.contains(is_obeyed) {
         true => {
             let mut out = String::with_capacity(text.len() + 8);

@@ -182,28 +182,24 @@ impl Meta {
         bytes
     }
 
+    /// Reads the fields before the list of probes, which is long; the others are empty. `bytes` are the first ones of
+    /// the section: all of it, or at least these fields.
+    pub fn decode_head(bytes: &[u8]) -> Result<Meta, MetaError> {
+        Reader::after_magic(bytes)?.head()
+    }
+
     /// Reads what [`Meta::encode`] wrote. Memory use is proportional to `bytes`, whatever counts it contains.
     pub fn decode(bytes: &[u8]) -> Result<Meta, MetaError> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or(MetaError::NotMeta)?;
-        let mut reader = Reader { bytes: rest };
-        let version = reader.u32()?;
-        if version != VERSION {
-            return Err(MetaError::Version(version));
-        }
+        let mut reader = Reader::after_magic(bytes)?;
+        let head = reader.head()?;
         let meta = Meta {
-            name: reader.text()?,
-            title: reader.text()?,
-            version: reader.text()?,
-            kernel_release: reader.text()?,
-            guru: reader.flag()?,
-            targets: reader.list(Reader::target)?,
-            programs: reader.list(Reader::target)?,
             probes: reader.list(Reader::probe)?,
             formats: reader.list(|reader| Ok(reader.counted()?.to_vec()))?,
             descriptions: reader.list(|reader| Ok(reader.counted()?.to_vec()))?,
             locations: reader.list(Reader::text)?,
             settings: reader.list(Reader::setting)?,
             ungated: reader.list(Reader::text)?,
+            ..head
         };
         match reader.bytes.len() {
             0 => Ok(meta),
@@ -226,6 +222,29 @@ struct Reader<'b> {
 }
 
 impl<'b> Reader<'b> {
+    /// Of what follows the magic and the version, which are checked.
+    fn after_magic(bytes: &'b [u8]) -> Result<Self, MetaError> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or(MetaError::NotMeta)?;
+        let mut reader = Reader { bytes: rest };
+        match reader.u32()? {
+            VERSION => Ok(reader),
+            version => Err(MetaError::Version(version)),
+        }
+    }
+
+    fn head(&mut self) -> Result<Meta, MetaError> {
+        Ok(Meta {
+            name: self.text()?,
+            title: self.text()?,
+            version: self.text()?,
+            kernel_release: self.text()?,
+            guru: self.flag()?,
+            targets: self.list(Reader::target)?,
+            programs: self.list(Reader::target)?,
+            ..Meta::default()
+        })
+    }
+
     fn take(&mut self, count: usize) -> Result<&'b [u8], MetaError> {
         let (taken, rest) = self.bytes.split_at_checked(count).ok_or(MetaError::Truncated)?;
         self.bytes = rest;
@@ -327,6 +346,22 @@ mod tests {
         for _ in 0..1000 {
             let meta = random.meta();
             assert_eq!(Meta::decode(&meta.encode()), Ok(meta));
+        }
+    }
+
+    #[test]
+    fn the_head_is_decoded_from_the_first_bytes() {
+        let mut random = Random(4);
+        for _ in 0..100 {
+            let whole = random.meta();
+            let Meta { name, title, version, kernel_release, guru, targets, programs, .. } = whole.clone();
+            let head = Meta { name, title, version, kernel_release, guru, targets, programs, ..Meta::default() };
+            // Six empty lists follow it.
+            let bytes = head.encode();
+            let end = bytes.len() - 24;
+            assert_eq!(Meta::decode_head(&whole.encode()), Ok(head.clone()));
+            assert_eq!(Meta::decode_head(&bytes[..end]), Ok(head));
+            assert_eq!(Meta::decode_head(&bytes[..end - 1]), Err(MetaError::Truncated));
         }
     }
 

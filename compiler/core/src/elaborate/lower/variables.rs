@@ -4,15 +4,91 @@
 
 use super::print::{directive, plain};
 use super::{Lowered, Lowering};
+use crate::builtin;
 use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::elaborate::lookup::is_text;
-use crate::elaborate::lookup::value::{address_of, debug_error, load};
+use crate::elaborate::lookup::value::{address_of, binary, debug_error, load};
 use crate::elaborate::unit::Unit;
 use crate::probe::{Location, TypedLocation, beyond};
-use crate::program::{Expr, LongExpr, Print, PrintPiece, SavedId, StringExpr, StringKind};
+use crate::program::{BinaryOp, Expr, LongExpr, LongKind, Print, PrintPiece, SavedId, StringExpr, StringKind};
 use spile_debuginfo::{BaseEncoding, Member, Type as CType};
 use spile_source::Span;
 use spile_syntax::ast;
+
+/// Whether the kernel memory that a value is read from can be read, as an expression that does not fail; None: it is only
+/// in registers, or on the stack. The compiler may name `pointer->member` as the place of a variable where `pointer` has
+/// not been tested yet.
+fn readable(value: &LongExpr) -> Option<LongExpr> {
+    match &value.kind {
+        LongKind::Read { address, size, user: false } => {
+            let before = readable(address);
+            if is_on_stack(address) {
+                return before;
+            }
+            let span = value.span;
+            let arguments = vec![(**address).clone().into(), LongExpr::constant(i64::from(*size), span).into()];
+            let builtin = builtin::find("__kernel_readable", 2)?;
+            both(before, Some(LongExpr { kind: LongKind::Builtin(builtin, arguments), span }))
+        }
+        LongKind::Bits { value, .. } | LongKind::SignExtend(value, _) => readable(value),
+        LongKind::Negate(value) | LongKind::Not(value) | LongKind::Complement(value) => readable(value),
+        LongKind::Binary(_, left, right) => both(readable(left), readable(right)),
+        _ => None,
+    }
+}
+
+fn both(left: Option<LongExpr>, right: Option<LongExpr>) -> Option<LongExpr> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(binary(BinaryOp::And, left, right)),
+        (left, right) => left.or(right),
+    }
+}
+
+fn is_on_stack(address: &LongExpr) -> bool {
+    match &address.kind {
+        LongKind::Register { offset } => *offset == STACK_POINTER,
+        LongKind::Binary(BinaryOp::Add | BinaryOp::Subtract, left, right) => {
+            is_on_stack(left) && matches!(right.kind, LongKind::Const(_))
+        }
+        _ => false,
+    }
+}
+
+/// In struct pt_regs of x86-64.
+const STACK_POINTER: u32 = 152;
+
+/// The text if the condition holds, or else a question mark.
+fn or_question(condition: LongExpr, text: StringExpr) -> StringExpr {
+    let span = text.span;
+    let otherwise = StringExpr::literal(b"?".to_vec(), span);
+    StringExpr { kind: StringKind::Conditional(Box::new(condition), Box::new(text), Box::new(otherwise)), span }
+}
+
+/// The text of an object, for a list: it does not fail if its place cannot be read. `value`: what it shows, if that is a
+/// number.
+fn where_readable(text: StringExpr, value: Option<LongExpr>) -> StringExpr {
+    let span = text.span;
+    match text.kind {
+        StringKind::Pretty { address, description } => {
+            let address = match readable(&address) {
+                // At 0 it is shown as unreadable.
+                Some(condition) => {
+                    let nowhere = Box::new(LongExpr::constant(0, span));
+                    Box::new(LongExpr { kind: LongKind::Conditional(Box::new(condition), address, nowhere), span })
+                }
+                None => address,
+            };
+            StringExpr { kind: StringKind::Pretty { address, description }, span }
+        }
+        kind => {
+            let text = StringExpr { kind, span };
+            match value.as_ref().and_then(readable) {
+                Some(condition) => or_question(condition, text),
+                None => text,
+            }
+        }
+    }
+}
 
 impl Lowering<'_, '_> {
     /// With `--skip-badvars` a missing variable is 0.
@@ -204,12 +280,21 @@ impl Lowering<'_, '_> {
             let value = match context.variable(variable) {
                 // One unreadable variable in a list must not make the handler fail.
                 Ok(TypedLocation { location: Location::KnownCallers(_), .. }) => Ok(PrintPiece::Literal(b"?".to_vec())),
-                Ok(found) if dollars > 0 => self.pretty(&found, dollars, span).map(|text| plain(text.into())),
+                Ok(found) if dollars > 0 => self
+                    .pretty(&found, dollars, span)
+                    .map(|text| plain(where_readable(text, load(&found, span).ok()).into())),
                 Ok(found) => load(&found, span).map(|value| {
+                    let is_readable = readable(&value);
                     let argument = value.into();
                     let mut directive = directive(b'x');
                     directive.flags.sharp = true;
-                    PrintPiece::Directive { directive, width: None, precision: None, argument }
+                    let piece = PrintPiece::Directive { directive, width: None, precision: None, argument };
+                    match is_readable {
+                        Some(condition) => plain(
+                            or_question(condition, StringExpr::format(Print { pieces: vec![piece] }, span)).into(),
+                        ),
+                        None => piece,
+                    }
                 }),
                 Err(_) if name == "$$return" => {
                     pieces.clear();
