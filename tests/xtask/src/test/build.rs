@@ -43,6 +43,8 @@ pub struct BuildContext {
     cache_seed: OnceLock<Result<PathBuf, String>>,
     /// See [`BuildContext::compile_once`].
     compile_once: OnceLock<Result<PathBuf, String>>,
+    /// See [`BuildContext::kernel_index`].
+    kernel_index: OnceLock<Result<PathBuf, String>>,
 }
 
 /// A C compiler that compiles the runtime once; its comment describes it.
@@ -70,6 +72,7 @@ impl BuildContext {
             family: OnceLock::new(),
             cache_seed: OnceLock::new(),
             compile_once: OnceLock::new(),
+            kernel_index: OnceLock::new(),
         })
     }
 
@@ -96,6 +99,27 @@ impl BuildContext {
             .compile_once
             .get_or_init(|| compilers_that_keep(&self.work.join("compile-once")).map_err(|error| format!("{error:#}")));
         made.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// The kernel's debug information as `--export-index` writes it, with that of nfs and of the test modules: exporting
+    /// reads all of it. The processor time is that of this call.
+    fn kernel_index(&self) -> Result<(&Path, Duration)> {
+        let mut spent = Duration::ZERO;
+        let mut export = || -> Result<PathBuf> {
+            let file = self.work.join("kernel.index");
+            let mut command = measure::low_priority(&self.spile);
+            command.args(["-r", &self.place.kernel.release]);
+            for module in &self.modules {
+                command.arg("-d").arg(module);
+            }
+            let made = measure::output(command.arg("--export-index").arg(&file).arg("nfs"))?;
+            spent = made.processor;
+            anyhow::ensure!(made.status.success(), "exporting the kernel's index: {}", made.stderr);
+            Ok(file)
+        };
+        let made = self.kernel_index.get_or_init(|| export().map_err(|error| format!("{error:#}")));
+        let file = made.as_deref().map_err(|error| anyhow::anyhow!("{error}"))?;
+        Ok((file, spent))
     }
 
     /// The modules that are not the kernel's and that the test's scripts may name.
@@ -174,7 +198,13 @@ impl BuildContext {
                 if self.all {
                     command.env("SPILE_TEST_ALL", "1");
                 }
-                observe(&mut command)
+                let mut prepared = Duration::ZERO;
+                if fs::read_to_string(&test.path).is_ok_and(|text| text.contains("$KERNEL_INDEX")) {
+                    let (file, spent) = self.kernel_index()?;
+                    command.env("KERNEL_INDEX", file);
+                    prepared = spent;
+                }
+                observe(&mut command).map(|(observed, spent)| (observed, prepared + spent))
             }
         }
     }
