@@ -3,7 +3,8 @@
 # stdout: ^(verdicts as they should be: [1-9][0-9]*|skipped: .*)$
 # stdout: ^(examples: [1-9][0-9]{2,} the same, [1-9][0-9]* not, all as they should be|skipped: .*)$
 
-# The debug information of a 6.12 kernel: installed, or fetched and unpacked here, vmlinux and one module alone.
+# The debug information of a 6.12 kernel: installed, or fetched and unpacked once, into target/debug-info: vmlinux and one
+# module alone. Unpacking the package takes half a minute.
 newer=$(ls -d /usr/lib/debug/lib/modules/6.12.*cloud-amd64 2>/dev/null | tail -n 1)
 case $RELEASE in
 6.1.*) ;;
@@ -17,14 +18,23 @@ if [ -n "$newer" ]; then
   kernel=${newer##*/}
 else
   package=$(apt-cache search --names-only '^linux-image-6\.12\.[0-9].*-cloud-amd64-dbg$' | cut -d ' ' -f 1 | sort -V | tail -n 1)
-  if [ -z "$package" ] || ! apt-get download "$package" >apt.log 2>&1; then
+  kept=$ROOT/target/debug-info/$package
+  if [ -z "$package" ] || { [ ! -d "$kept" ] && ! apt-get download "$package" >apt.log 2>&1; }; then
     echo "skipped: no debug package of 6.12 can be had"
     echo "skipped: the examples too"
     exit 0
   fi
-  mkdir root
-  dpkg --fsys-tarfile "$package"_*.deb | tar -x -C root --wildcards './usr/lib/debug/*vmlinux*' '*/fs/nfs/nfs.ko'
-  rm "$package"_*.deb
+  if [ ! -d "$kept" ]; then
+    mkdir root
+    dpkg --fsys-tarfile "$package"_*.deb | tar -x -C root --wildcards './usr/lib/debug/*vmlinux*' '*/fs/nfs/nfs.ko'
+    rm "$package"_*.deb
+    # Those of older packages are not needed any more.
+    rm -rf "$ROOT/target/debug-info"
+    mkdir -p "$ROOT/target/debug-info"
+    mv root "$kept"
+  fi
+  # Its path is in what --check prints.
+  ln -s "$kept" root
   kernel=./root
 fi
 

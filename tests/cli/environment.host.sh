@@ -7,7 +7,7 @@
 # stdout: ^gone: 1 .*TMPDIR=.*/gone: No such file or directory
 # stdout: ^nothing was made$
 
-export SPILE_CACHE_DIR=$PWD/cache
+export SPILE_CACHE_DIR=$PWD/cache PATH=$COMPILE_ONCE:$PATH
 mkdir library "a b"
 echo 'probe from_here = kernel.function("vfs_read") { }' >library/from_here.stp
 echo "library: $(SYSTEMTAP_TAPSET=$PWD/library "$SPILE" -r "$RELEASE" -p2 -e 'probe from_here { exit() }' | grep vfs_read)"

@@ -25,8 +25,8 @@ echo "probe $point { println(\$res) }" >script.stp
 "$SPILE" -r "$RELEASE" -d "$module" --resolve script.stp >out
 echo "resolved $(grep -c 'res: struct ldlm_resource' out)"
 "$SPILE" --check script.stp -d "$module" --kernel "$RELEASE" --kernel "$RELEASE" | tail -n 1 | sed 's/.*: 2 same/1 same/'
-"$SPILE" -r "$RELEASE" -d "$module" --export-index kernel.index >/dev/null
-echo "exported $("$SPILE" --index kernel.index -l "$point" | grep -c ldlm_resource_dump)"
+# Exported with -d.
+echo "exported $("$SPILE" --index "$KERNEL_INDEX" -l "$point" | grep -c ldlm_resource_dump)"
 status=0
 timeout 5 "$SPILE" -r "$RELEASE" --export-index other.index no_such_module 2>err || status=$?
 echo "no such module $status at once"

@@ -43,8 +43,7 @@ echo "source $(grep -c NOTE err) notes"
 "$SPILE" -r "$RELEASE" --source none --list-lines 'kernel.function("vfs_read")' 2>/dev/null || echo "no source $?"
 
 # An index contains the locations, too.
-"$SPILE" -r "$RELEASE" --export-index kernel.index >/dev/null
-for how in "-r $RELEASE" "--index kernel.index"; do
+for how in "-r $RELEASE" "--index $KERNEL_INDEX"; do
 	"$SPILE" $how --resolve=json -e 'probe kernel.function("vfs_*") { println($$parms) } probe kernel.trace("sched_switch") { println($prev->pid) }' || true
 done >both
 [ "$(uniq both | wc -l)" = 1 ] && [ "$(wc -l <both)" = 2 ] && grep -q '"symbol":"vfs_read"' both && echo "index resolves alike"

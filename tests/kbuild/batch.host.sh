@@ -8,7 +8,7 @@
 # stdout: ^left in the temporary directory: 0$
 
 mkdir tmp cache
-export TMPDIR=$PWD/tmp SPILE_CACHE_DIR=$PWD/cache SPILE_CACHE_LIMIT=30
+export TMPDIR=$PWD/tmp SPILE_CACHE_DIR=$PWD/cache SPILE_CACHE_LIMIT=30 PATH=$COMPILE_ONCE:$PATH
 over=0 built=0 number=0 all=60 share=25
 [ -z "$SPILE_TEST_ALL" ] || all=200 share=50
 : >times

@@ -14,7 +14,7 @@
 # stdout: ^cleared: .*0 entries, 0 bytes
 # limit: 300
 
-export SPILE_CACHE_DIR=$PWD/cache
+export SPILE_CACHE_DIR=$PWD/cache PATH=$COMPILE_ONCE:$PATH
 echo 'long long from_header = 1;' >own.h
 cat >kept.stp <<EOF
 %{

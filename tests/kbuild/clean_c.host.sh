@@ -3,6 +3,7 @@
 # stdout: ^warnings: 0$
 # limit: 240
 
+cp -r "$CACHE" cache
 SPILE_CACHE_DIR=$PWD/cache
 export SPILE_CACHE_DIR
 cat >one.sh <<'END'

@@ -6,7 +6,7 @@
 cat >empty.stp <<'END_OF_SCRIPT'
 probe begin { exit() }
 END_OF_SCRIPT
-SPILE_CACHE_DIR=$PWD/cache "$SPILE" -r "$RELEASE" --kbuild --tmpdir "$PWD/work" -p4 -m empty empty.stp >build.log 2>&1 || cat build.log
+PATH=$COMPILE_ONCE:$PATH SPILE_CACHE_DIR=$PWD/cache "$SPILE" -r "$RELEASE" --kbuild --tmpdir "$PWD/work" -p4 -m empty empty.stp >build.log 2>&1 || cat build.log
 # The runtime, compiled again from its sources in the module's directory, with make's messages.
 cd work/spile-*/kbuild || exit
 rm -f spile_plain.o* empty.ko

@@ -11,7 +11,7 @@
 mkdir bin
 printf '#!/bin/sh\necho ran >>"%s"\n' "$PWD/ran" >bin/pwn
 chmod +x bin/pwn
-export PATH=$PWD/bin:$PATH ran=$PWD/ran
+export PATH=$PWD/bin:$COMPILE_ONCE:$PATH ran=$PWD/ran
 export SPILE_CACHE_DIR=$PWD/cache
 sh -c 'x=$(pwn)'
 [ -e ran ] && echo it would run

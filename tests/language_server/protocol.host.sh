@@ -19,8 +19,7 @@ OWN=$PWD/own && export OWN
 touch before && sleep 0.1
 "$XTASK" converse "$DIR/kernel.talk" || exit 1
 "$XTASK" converse "$DIR/lifecycle.talk" || exit 1
-INDEX=$PWD/small.index && export INDEX
-"$SPILE" -r "$RELEASE" --export-index "$INDEX" >/dev/null || exit 1
+export INDEX=$KERNEL_INDEX
 cat >index.talk <<'END'
 start { "index": "$INDEX", "release": null }
 open a.stp

@@ -9,6 +9,12 @@ pub fn is_pattern(text: &str) -> bool {
 
 /// Whether the whole of `text` matches `pattern`. At worst linear in their product: only the last star is retried.
 pub fn matches(pattern: &str, text: &str) -> bool {
+    // What most names differ in; a pattern is compared with all those of a kernel.
+    let (literal, pattern) = pattern.split_at(pattern.find(['*', '?', '[', '\\']).unwrap_or(pattern.len()));
+    let Some(text) = text.strip_prefix(literal) else { return false };
+    if pattern.is_empty() || pattern == "*" {
+        return pattern == "*" || text.is_empty();
+    }
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);
@@ -91,12 +97,26 @@ mod tests {
             ("a[", "a["),
             ("\\*", "*"),
             ("*a*b", "aab"),
+            ("ab", "ab"),
+            ("ab*", "ab"),
+            ("ab?", "abc"),
+            ("\u{e4}b*c", "\u{e4}bxc"),
         ] {
             assert!(matches(pattern, text), "{pattern} {text}");
         }
-        for (pattern, text) in
-            [("", "a"), ("a", ""), ("a*c", "abcd"), ("[!a]", "a"), ("?", ""), ("\\*", "a"), ("a?", "a")]
-        {
+        for (pattern, text) in [
+            ("", "a"),
+            ("a", ""),
+            ("a*c", "abcd"),
+            ("[!a]", "a"),
+            ("?", ""),
+            ("\\*", "a"),
+            ("a?", "a"),
+            ("ab", "abc"),
+            ("ab", "a"),
+            ("ab*", "b"),
+            ("ab*", "aab"),
+        ] {
             assert!(!matches(pattern, text), "{pattern} {text}");
         }
     }

@@ -6,6 +6,7 @@
 //! The weights come from docs/bench-runtime.md, for handlers that do the thing once, less the constant cost of a run. Of
 //! two branches the more expensive one counts. The iterations of a loop are not known: [`TURNS`] are assumed.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::code::{Callee, Instr, Key, MapOp, Part, Routine};
@@ -33,13 +34,18 @@ const RECORD: u64 = 280;
 const PART: u64 = 35;
 const OBJECT: u64 = 300;
 
-/// The routines of a module by their symbols.
-pub struct CostEstimator<'r>(HashMap<&'r str, &'r Routine>);
+/// The routines of a module.
+pub struct CostEstimator<'r> {
+    by_symbol: HashMap<&'r str, &'r Routine>,
+    /// What calls at a depth cost: handlers of hundreds of probes call the same functions, which call each other.
+    known: RefCell<HashMap<(&'r str, u32), u64>>,
+}
 
 impl<'r> CostEstimator<'r> {
     /// The routines, by their symbols.
     pub fn of(routines: &'r [Routine]) -> CostEstimator<'r> {
-        CostEstimator(routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect())
+        let by_symbol = routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
+        CostEstimator { by_symbol, known: RefCell::default() }
     }
 
     /// Instructions of a call of the routine of that name; 0: there is none.
@@ -48,10 +54,14 @@ impl<'r> CostEstimator<'r> {
     }
 
     fn call(&self, symbol: &str, depth: u32) -> u64 {
-        match self.0.get(symbol) {
-            Some(routine) if depth < MOST_DEPTH => self.code(&routine.code, depth + 1),
-            _ => 0,
-        }
+        let Some(routine) = self.by_symbol.get(symbol).copied().filter(|_| depth < MOST_DEPTH) else { return 0 };
+        let key = (routine.symbol.as_str(), depth);
+        let known = self.known.borrow().get(&key).copied();
+        known.unwrap_or_else(|| {
+            let cost = self.code(&routine.code, depth + 1);
+            self.known.borrow_mut().insert(key, cost);
+            cost
+        })
     }
 
     fn code(&self, code: &[Instr], depth: u32) -> u64 {
@@ -145,14 +155,20 @@ mod tests {
         assert_eq!(costs.of_call("absent"), 0);
     }
 
+    fn call(symbol: &str) -> Instr {
+        let callee = Callee::Routine(symbol.into());
+        Instr::Call { callee, arguments: Vec::new(), outcome: Outcome::None, location: None }
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_often_is_estimated_once() {
+        // Without the kept costs these are 100^8 calls.
+        let routines = [routine("again", (0..100).map(|_| call("again")).collect())];
+        assert_eq!(u64::from(CostEstimator::of(&routines).of_call("again")), MOST);
+    }
+
     #[test]
     fn recursion_and_deep_loops_end() {
-        let call = |symbol: &str| Instr::Call {
-            callee: Callee::Routine(symbol.into()),
-            arguments: Vec::new(),
-            outcome: Outcome::None,
-            location: None,
-        };
         let mut deep = vec![record()];
         for _ in 0..40 {
             deep = vec![Instr::Loop(deep)];

@@ -24,8 +24,9 @@
 //! (`kinds.txt`, and `whole.txt` for calls that are shown by what one argument asks for) or as in strace (`strace.txt`
 //! before `kinds.txt`): [`Style`]. The other variables are the same in both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("table.txt");
 /// Documented variables that show an argument of the table in another form.
@@ -329,16 +330,23 @@ fn add(text: &mut String, row: &Row, numbers: &Numbers, style: Style) {
     );
 }
 
-/// Adds the further variables of an alias, as the table calls it.
-fn further(text: &mut String, alias: &str) {
+/// Names and expressions of the further variables, by alias.
+static FURTHER_BY_ALIAS: LazyLock<HashMap<&str, Vec<(&str, &str)>>> = LazyLock::new(|| {
+    let mut by_alias: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
     for line in lines(FURTHER) {
         let mut words = line.splitn(3, ' ');
-        if let (Some(call), Some(name), Some(value)) = (words.next(), words.next(), words.next())
-            && call == alias
-        {
-            // Writing to a String does not fail.
-            let _ = writeln!(text, "  {name} = {value}");
+        if let (Some(alias), Some(name), Some(value)) = (words.next(), words.next(), words.next()) {
+            by_alias.entry(alias).or_default().push((name, value));
         }
+    }
+    by_alias
+});
+
+/// Adds the further variables of an alias, as the table calls it.
+fn further(text: &mut String, alias: &str) {
+    for (name, value) in FURTHER_BY_ALIAS.get(alias).into_iter().flatten() {
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "  {name} = {value}");
     }
 }
 

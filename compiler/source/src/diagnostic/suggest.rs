@@ -22,8 +22,12 @@ fn suggest_by<'a>(
         .filter(|candidate| *candidate != name && key(candidate).len().abs_diff(name.len()) <= limit.max(8))
         .filter_map(|candidate| {
             let compared = key(candidate);
-            let distance = strsim::damerau_levenshtein(&lower, &compared.to_ascii_lowercase());
             let contains = name.len() >= 4 && compared.contains(name);
+            // The distance of every name of a kernel would take longer than everything else.
+            if !contains && least_distance(&lower, compared) > limit {
+                return None;
+            }
+            let distance = strsim::damerau_levenshtein(&lower, &compared.to_ascii_lowercase());
             (distance <= limit || contains).then_some((distance, candidate))
         })
         .collect();
@@ -31,6 +35,24 @@ fn suggest_by<'a>(
     near.sort_by_key(|&(distance, candidate)| (distance, !has_letters(&lower, key(candidate)), candidate));
     near.dedup();
     near.into_iter().take(5).map(|(_, candidate)| candidate).collect()
+}
+
+/// The edit distance of two names is at least this: how many letters of the one are not in the other, in any order and
+/// case. Some letters count as the same.
+fn least_distance(one: &str, other: &str) -> usize {
+    let mut more = [0i32; 32];
+    // ASCII letters differ in the low five bits whatever their case; a letter of several bytes counts once.
+    let mut count = |text: &str, sign: i32| {
+        for byte in text.bytes().filter(|byte| byte & 0xc0 != 0x80) {
+            if let Some(count) = more.get_mut(usize::from(byte & 0x1f)) {
+                *count += sign;
+            }
+        }
+    };
+    count(one, 1);
+    count(other, -1);
+    let sum = |sign: i32| more.iter().map(|count| usize::try_from(sign * count).unwrap_or(0)).sum::<usize>();
+    sum(1).max(sum(-1))
 }
 
 /// Whether the letters of a name are all in a candidate, in their order: some were left out.
@@ -74,6 +96,31 @@ mod tests {
         assert_eq!(suggest("zzz", names), [""; 0]);
         assert_eq!(suggest("printn", ["print", "printd", "println"]), ["println", "print", "printd"]);
         assert_eq!(suggest("VFS_read", names), ["vfs_read", "vcs_read"]);
+    }
+
+    #[test]
+    fn the_least_distance_is_not_more_than_the_distance() {
+        let names = [
+            "vfs_read",
+            "VFS_Raed",
+            "read",
+            "",
+            "vfs_readv",
+            "ksys_write",
+            "\u{e4}\u{f6}_read",
+            "x86_64",
+            "aa",
+            "aaaa",
+        ];
+        for one in names {
+            for other in names {
+                let lower = one.to_ascii_lowercase();
+                let distance = strsim::damerau_levenshtein(&lower, &other.to_ascii_lowercase());
+                assert!(least_distance(&lower, other) <= distance, "{one} {other}");
+            }
+        }
+        assert_eq!(least_distance("vfs_read", "vfs_raed"), 0);
+        assert_eq!(least_distance("vfs_read", "do_exit"), 5);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Compiles the scripts of the tests, several at a time, on the host.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -40,7 +41,14 @@ pub struct BuildContext {
     family: OnceLock<Result<Family, String>>,
     /// See [`BuildContext::cache_seed`].
     cache_seed: OnceLock<Result<PathBuf, String>>,
+    /// See [`BuildContext::compile_once`].
+    compile_once: OnceLock<Result<PathBuf, String>>,
+    /// See [`BuildContext::kernel_index`].
+    kernel_index: OnceLock<Result<PathBuf, String>>,
 }
+
+/// A C compiler that compiles the runtime once; its comment describes it.
+const COMPILE_ONCE: &str = include_str!("compile_once.sh");
 
 impl BuildContext {
     /// Builds what the tests of the kernel share: fixture modules and the compiler. Fails if one does not build.
@@ -63,6 +71,8 @@ impl BuildContext {
             all,
             family: OnceLock::new(),
             cache_seed: OnceLock::new(),
+            compile_once: OnceLock::new(),
+            kernel_index: OnceLock::new(),
         })
     }
 
@@ -80,6 +90,36 @@ impl BuildContext {
         let made =
             self.cache_seed.get_or_init(|| seed(&self.work.join("cache-seed")).map_err(|error| format!("{error:#}")));
         made.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// A directory for PATH with the C compilers that are installed, which compile the runtime once in this run of the
+    /// tests. For tests that are about building it in caches of their own.
+    fn compile_once(&self) -> Result<&Path> {
+        let made = self
+            .compile_once
+            .get_or_init(|| compilers_that_keep(&self.work.join("compile-once")).map_err(|error| format!("{error:#}")));
+        made.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// The kernel's debug information as `--export-index` writes it, with that of nfs and of the test modules: exporting
+    /// reads all of it. The processor time is that of this call.
+    fn kernel_index(&self) -> Result<(&Path, Duration)> {
+        let mut spent = Duration::ZERO;
+        let mut export = || -> Result<PathBuf> {
+            let file = self.work.join("kernel.index");
+            let mut command = measure::low_priority(&self.spile);
+            command.args(["-r", &self.place.kernel.release]);
+            for module in &self.modules {
+                command.arg("-d").arg(module);
+            }
+            let made = measure::output(command.arg("--export-index").arg(&file).arg("nfs"))?;
+            spent = made.processor;
+            anyhow::ensure!(made.status.success(), "exporting the kernel's index: {}", made.stderr);
+            Ok(file)
+        };
+        let made = self.kernel_index.get_or_init(|| export().map_err(|error| format!("{error:#}")));
+        let file = made.as_deref().map_err(|error| anyhow::anyhow!("{error}"))?;
+        Ok((file, spent))
     }
 
     /// The modules that are not the kernel's and that the test's scripts may name.
@@ -148,7 +188,7 @@ impl BuildContext {
                 command.arg("-e").arg(&test.path).current_dir(&directory).stdin(Stdio::null());
                 command.env("XTASK", std::env::current_exe().unwrap_or_default());
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
-                command.env("CACHE", self.cache_seed()?);
+                command.env("CACHE", self.cache_seed()?).env("COMPILE_ONCE", self.compile_once()?);
                 let modules = self.modules_of(test)?;
                 let modules: Vec<String> = modules.iter().map(|module| format!("-d {}", module.display())).collect();
                 if test.header.family {
@@ -158,7 +198,13 @@ impl BuildContext {
                 if self.all {
                     command.env("SPILE_TEST_ALL", "1");
                 }
-                observe(&mut command)
+                let mut prepared = Duration::ZERO;
+                if fs::read_to_string(&test.path).is_ok_and(|text| text.contains("$KERNEL_INDEX")) {
+                    let (file, spent) = self.kernel_index()?;
+                    command.env("KERNEL_INDEX", file);
+                    prepared = spent;
+                }
+                observe(&mut command).map(|(observed, spent)| (observed, prepared + spent))
             }
         }
     }
@@ -187,6 +233,24 @@ fn seed(directory: &Path) -> Result<PathBuf> {
         for entry in fs::read_dir(from).into_iter().flatten().flatten() {
             // An entry appears complete; one that has just been removed is made again.
             let _ = fs::copy(entry.path(), to.join(entry.file_name()));
+        }
+    }
+    Ok(directory.to_path_buf())
+}
+
+/// Writes COMPILE_ONCE into `directory`, under the name of each gcc in PATH.
+fn compilers_that_keep(directory: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let files = std::env::split_paths(&path).flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten());
+    for name in files.map(|file| file.file_name()) {
+        let version = name.to_str().and_then(|name| name.strip_prefix("gcc-"));
+        let is_gcc = name == "gcc" || version.is_some_and(|version| version.bytes().all(|byte| byte.is_ascii_digit()));
+        let own = directory.join(&name);
+        if is_gcc && !own.exists() {
+            fs::write(&own, COMPILE_ONCE)
+                .and_then(|()| fs::set_permissions(&own, fs::Permissions::from_mode(0o755)))
+                .with_context(|| format!("writing {}", own.display()))?;
         }
     }
     Ok(directory.to_path_buf())

@@ -1,0 +1,50 @@
+#!/bin/sh
+# The C compiler for tests that build the runtime in caches of their own: compiling its one unit is most of the processor
+# time of such a build, and in one run of the tests the result is the same each time (gcc gets -ffile-prefix-map). It is
+# compiled once, and copied where the command, the sources and the generated header are the same. Everything else is
+# passed on: feature tests, links, the script's own units.
+#
+# Beside this file, which is found in PATH under the compiler's name, are the kept objects; the compiler follows in PATH.
+
+kept=$(dirname "$0")
+name=${0##*/}
+real=
+IFS=:
+for directory in $PATH; do
+	[ "$directory" = "$kept" ] || [ ! -x "$directory/$name" ] || { real=$directory/$name; break; }
+done
+unset IFS
+[ -n "$real" ] || { echo "$name: there is no other in PATH" >&2; exit 127; }
+
+source= object= list= compiles= before=
+for word; do
+	case $word in
+	-c) compiles=yes ;;
+	-Wp,-MMD,*) list=${word#-Wp,-MMD,} ;;
+	*/runtime-c/runtime.c) source=$word ;;
+	esac
+	[ "$before" != -o ] || object=$word
+	before=$word
+done
+top=${source%/runtime-c/runtime.c}
+case $compiles$top in
+# sed and make would interpret other characters.
+yes/*[!A-Za-z0-9/_.-]* | yes | "" | /*) exec "$real" "$@" ;;
+esac
+[ -n "$object" ] && [ -n "$list" ] || exec "$real" "$@"
+
+key=$({
+	pwd
+	printf '%s\n' "$@" | sed "s|$top|@|g"
+	find "$top/runtime-c" -type f \( -name '*.[ch]' -o -name '*.inc' \) | LC_ALL=C sort | xargs cat
+} | sha256sum | cut -c 1-32)
+entry=$kept/$key
+(
+	# Tests that begin at the same time wait for the first.
+	flock 9
+	[ ! -e "$entry.o" ] || exit 0
+	"$real" "$@" || exit
+	sed "s|$top|@|g" "$list" >"$entry.d"
+	cp "$object" "$entry.new" && mv "$entry.new" "$entry.o"
+) 9>"$entry.lock" || exit
+sed "s|@|$top|g" "$entry.d" >"$list" && cp "$entry.o" "$object"
