@@ -195,9 +195,8 @@ mod tests {
             .filter(|[_, level]| *level == "opt-level = 0")
             .filter_map(|[section, _]| section.strip_prefix("[profile.dev.package.")?.strip_suffix(']'));
         let linked = packages(&["--workspace", "--edges", "normal,no-proc-macro"]);
-        let slow: Vec<&str> = unoptimised
-            .filter(|name| linked.iter().any(|package| package.split(' ').next() == Some(name)))
-            .collect();
+        let slow: Vec<&str> =
+            unoptimised.filter(|name| linked.iter().any(|package| package.split(' ').next() == Some(name))).collect();
         assert!(slow.is_empty(), "{slow:?}");
     }
 }
