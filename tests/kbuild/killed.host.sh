@@ -37,7 +37,8 @@ for turn in $(seq $turns); do
 	*) most=25 ;;
 	esac
 	delay=$(($(od -An -N2 -tu2 /dev/urandom) % most))
-	build >/dev/null 2>&1 &
+	# Not by the function: a shell between would be what is killed.
+	"$SPILE" -r "$RELEASE" -g -p4 -m killed killed.stp >/dev/null 2>&1 &
 	pid=$!
 	sleep "$(printf '%d.%03d' $((delay / 1000)) $((delay % 1000)))"
 	kill -9 "$pid" 2>/dev/null && killed=$((killed + 1))
