@@ -114,10 +114,7 @@ pub fn translate(words: &[OsString]) -> Request {
     while let Some(word) = rest.next() {
         let bytes = word.as_bytes();
         match bytes {
-            b"--" => {
-                others.extend(rest.by_ref().cloned());
-                continue;
-            }
+            b"--" => others.extend(rest.by_ref().cloned()),
             b"--help" => options.translated.push("-h".into()),
             b"--version" => return Request::Version,
             // Options that staprun does not have are spilerun's.

@@ -88,14 +88,17 @@ from_subjects!(
 impl Error {
     /// A context variable or member that does not exist, or has no value at that address.
     pub fn is_bad_variable(&self) -> bool {
-        matches!(
-            self,
-            Error::Variable(VariableError::UnknownVariable { .. })
-                | Error::Variable(VariableError::NoValueThere { .. })
-                | Error::Type(TypeError::NoMember { .. })
-                | Error::Variable(VariableError::UnknownGlobal { .. })
-                | Error::Variable(VariableError::NoContext { point: Some(_), .. })
-        )
+        match self {
+            Error::Variable(error) => matches!(
+                error,
+                VariableError::UnknownVariable { .. }
+                    | VariableError::NoValueThere { .. }
+                    | VariableError::UnknownGlobal { .. }
+                    | VariableError::NoContext { point: Some(_), .. }
+            ),
+            Error::Type(error) => matches!(error, TypeError::NoMember { .. }),
+            _ => false,
+        }
     }
 
     /// The diagnostic with the error's code, labels and notes.

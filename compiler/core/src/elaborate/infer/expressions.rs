@@ -230,7 +230,7 @@ impl<'a> Inference<'_, 'a> {
             match index {
                 ast::Index::Expr(index) => self.want(unit, index, Type::Long),
                 ast::Index::Any(span) => {
-                    self.env.report(TypeError::NotIndexable { type_name: "*".into(), span: *span })
+                    self.env.report(TypeError::NotIndexable { type_name: "*".into(), span: *span });
                 }
             }
         }
