@@ -71,12 +71,12 @@ disturb() {
 }
 
 # attack NUMBER KIND SECONDS LONGEST PATIENCE: runs it for SECONDS, but no session longer than LONGEST with what it takes to
-# arm and to print. Returns NUMBER.said, the loader's output; NUMBER.log, the kernel log; NUMBER.end: the loader's status, or
+# arm and to print. Returns NUMBER.messages, the loader's output; NUMBER.log, the kernel log; NUMBER.end: the loader's status, or
 # `hangs` if a session did not end when it was interrupted, and `left` if the module is still loaded.
 attack() {
 	name=attack_$1 longest=$(($4 * 10)) patience=$5 end=
 	dmesg -c >/dev/null
-	sh -c 'echo 500 >/proc/$$/oom_score_adj; exec "$@"' sh spilerun /root/$name.ko -T $3 >/tmp/out 2>/tmp/said </dev/null &
+	sh -c 'echo 500 >/proc/$$/oom_score_adj; exec "$@"' sh spilerun /root/$name.ko -T $3 >/tmp/out 2>/tmp/messages </dev/null &
 	loader=$!
 	disturb $2 /root/$name.ko
 	ends $loader $longest || interrupted $loader
@@ -88,9 +88,9 @@ attack() {
 	done
 	! grep -q "^$name" /proc/modules || end="$end left"
 	echo "$end" >/tmp/end
-	head -c 20000 /tmp/said >/tmp/said.head
+	head -c 20000 /tmp/messages >/tmp/messages.head
 	dmesg -c >/tmp/log
-	give /tmp/said.head $1.said
+	give /tmp/messages.head $1.messages
 	give /tmp/log $1.log
 	give /tmp/end $1.end
 	rm -f /root/$name.ko

@@ -162,7 +162,7 @@ fn report(script: &Script, outcome: &Outcome) -> Result<()> {
     let file = directory().join(format!("{}.stp", script.seed));
     fs::write(&file, script.text())?;
     let Outcome::Broken(what) = outcome else { return Ok(()) };
-    fs::write(file.with_extension("said"), what)?;
+    fs::write(file.with_extension("fault"), what)?;
     println!("seed {}: {}\n{what}", script.seed, file.display());
     Ok(())
 }

@@ -103,7 +103,7 @@ pub fn run(runner: &Runner, scripts: &[Script]) -> Result<Vec<Outcome>> {
                 break;
             };
             outcomes[index] =
-                Some(judge(end.trim(), &part("said").unwrap_or_default(), &part("log").unwrap_or_default()));
+                Some(judge(end.trim(), &part("messages").unwrap_or_default(), &part("log").unwrap_or_default()));
         }
     }
     Ok(outcomes.into_iter().flatten().collect())
@@ -128,24 +128,24 @@ fn compile(
     if output.status.success() {
         return Ok(None);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Ok(Some(judge_refusal(output.status.code(), &said)))
+    let messages = String::from_utf8_lossy(&output.stderr);
+    Ok(Some(judge_refusal(output.status.code(), &messages)))
 }
 
 /// A proper rejection has an error code and status 1. E0500, a failed step, does not count, except for a stack that is
 /// too deep and for points that this kernel does not have.
-fn judge_refusal(status: Option<i32>, said: &str) -> Outcome {
-    let error = said.lines().find(|line| line.starts_with("error[")).unwrap_or_default();
+fn judge_refusal(status: Option<i32>, messages: &str) -> Outcome {
+    let error = messages.lines().find(|line| line.starts_with("error[")).unwrap_or_default();
     let is_refusal = !error.starts_with("error[E0500]") || error.contains("stack") || error.contains("no probes");
     let is_refusal = status == Some(1) && !error.is_empty() && is_refusal;
     if is_refusal {
         Outcome::Refused(error.to_string())
     } else {
-        Outcome::Broken(format!("spile ended with {status:?}\n{said}"))
+        Outcome::Broken(format!("spile ended with {status:?}\n{messages}"))
     }
 }
 
-fn judge(end: &str, said: &str, log: &str) -> Outcome {
+fn judge(end: &str, messages: &str, log: &str) -> Outcome {
     let mut faults = Vec::new();
     // Stacks without a preceding report were requested by sysrq.
     let without_stacks: Vec<&str> = log.lines().filter(|line| !line.contains("Call Trace:")).collect();
@@ -161,15 +161,15 @@ fn judge(end: &str, said: &str, log: &str) -> Outcome {
         faults.push("the module stays".to_string());
     }
     let status: Option<i32> = end.split(' ').next().and_then(|status| status.parse().ok());
-    if status.is_some_and(|status| CRASHES.contains(&status)) || said.contains("panicked at") {
+    if status.is_some_and(|status| CRASHES.contains(&status)) || messages.contains("panicked at") {
         faults.push(format!("the loader crashed ({end})"));
     }
     match faults.is_empty() {
         true if status.is_some_and(|status| NEVER_RAN.contains(&status)) => {
-            Outcome::Refused(format!("loader: {end}\n{said}"))
+            Outcome::Refused(format!("loader: {end}\n{messages}"))
         }
         true => Outcome::Held,
-        false => Outcome::Broken(format!("{}\nloader: {end}\n{said}", faults.join("\n"))),
+        false => Outcome::Broken(format!("{}\nloader: {end}\n{messages}", faults.join("\n"))),
     }
 }
 
@@ -215,14 +215,14 @@ mod tests {
         assert_eq!(judge("1", "ERROR: division by 0", ""), Outcome::Held);
         assert_eq!(judge("137", "", "attack_1: loading out-of-tree module taints kernel.\nCall Trace:"), Outcome::Held);
         assert_eq!(judge("7", "ERROR: refused", ""), Outcome::Refused("loader: 7\nERROR: refused".into()));
-        for (end, said, log) in [
+        for (end, messages, log) in [
             ("0", "", "before\nWARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1\nCall Trace:"),
             ("0", "thread 'main' panicked at", ""),
             ("hangs", "", ""),
             ("1 left", "", ""),
             ("139", "", ""),
         ] {
-            assert!(judge(end, said, log).is_broken(), "{end} {said} {log}");
+            assert!(judge(end, messages, log).is_broken(), "{end} {messages} {log}");
         }
     }
 }

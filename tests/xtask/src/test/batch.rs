@@ -28,7 +28,7 @@ const STUCK: Duration = Duration::from_secs(90);
 /// not run are missing.
 type Results = Vec<(usize, Observed, Instant, Duration)>;
 
-/// Runs all of `tests` (with their numbers); `done` is told each as soon as it is known.
+/// Runs all of `tests` (with their numbers); `done` is called for each as soon as it is known.
 pub fn run(
     context: &BuildContext,
     tests: &[(usize, &Test)],

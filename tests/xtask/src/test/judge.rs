@@ -98,9 +98,9 @@ pub fn judge(header: &Header, observed: &Observed) -> Vec<String> {
         faults.push(format!("stderr has no error [{code}]"));
     }
     if let Some(skipped) = header.skipped {
-        let said = skipped_probes(&observed.stderr);
-        if said != skipped {
-            faults.push(format!("{said} skipped probes, expected {skipped}"));
+        let counted = skipped_probes(&observed.stderr);
+        if counted != skipped {
+            faults.push(format!("{counted} skipped probes, expected {skipped}"));
         }
     }
     let warned = observed.stderr.lines().find(|line| is_warning(line) && !line.contains(SLOW_KPROBES));
@@ -126,8 +126,8 @@ fn first_missing<'a>(text: &str, patterns: &'a [Regex]) -> Option<&'a Regex> {
 
 /// From the last "WARNING: Number of errors: 0, skipped probes: 3".
 fn skipped_probes(stderr: &str) -> u64 {
-    let said = stderr.lines().rev().find_map(|line| line.split_once("skipped probes: "));
-    let digits = said.map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    let found = stderr.lines().rev().find_map(|line| line.split_once("skipped probes: "));
+    let digits = found.map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 

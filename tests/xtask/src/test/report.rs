@@ -76,11 +76,11 @@ impl Report {
     }
 
     /// The line of a single task, with its output if it failed.
-    pub fn report_one(&self, name: &str, ok: bool, said: &str) {
+    pub fn report_one(&self, name: &str, ok: bool, output: &str) {
         self.add(usize::from(ok), usize::from(!ok));
         match ok {
             true => self.print(&format!("ok      {name}")),
-            false => self.print_failure(&format!("FAILED  {name}\n{}", indented(&shortened(said, 40)))),
+            false => self.print_failure(&format!("FAILED  {name}\n{}", indented(&shortened(output, 40)))),
         }
     }
 

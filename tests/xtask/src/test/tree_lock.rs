@@ -19,8 +19,8 @@ pub struct TreeLock {
 }
 
 impl TreeLock {
-    /// Waits for the run that has `target`, the build directory; `told` is called before waiting.
-    pub fn in_tree(target: &Path, told: impl FnOnce()) -> Result<TreeLock> {
+    /// Waits for the run that has `target`, the build directory; `announce` is called before waiting.
+    pub fn in_tree(target: &Path, announce: impl FnOnce()) -> Result<TreeLock> {
         fs::create_dir_all(target).with_context(|| format!("making {}", target.display()))?;
         let path = target.join("tests.lock");
         // The file has no contents; opening it does not affect the holder.
@@ -33,7 +33,7 @@ impl TreeLock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                told();
+                announce();
                 file.lock().with_context(|| format!("waiting for {}", path.display()))?;
             }
             Err(TryLockError::Error(error)) => {
@@ -55,18 +55,18 @@ mod tests {
     fn a_second_run_reports_that_it_waits_and_runs_after_the_first() {
         let target = tempfile::tempdir().expect("a temporary directory");
         let first = TreeLock::in_tree(target.path(), || panic!("nobody else is there")).expect("the lock");
-        let (told, hears) = channel();
+        let (sender, receiver) = channel();
         std::thread::scope(|scope| {
             let second = scope.spawn(|| {
-                let waits = told.clone();
+                let waits = sender.clone();
                 let _lock =
                     TreeLock::in_tree(target.path(), move || waits.send("waits").expect("heard")).expect("the lock");
-                told.send("has it").expect("heard");
+                sender.send("has it").expect("heard");
             });
-            assert_eq!(hears.recv_timeout(Duration::from_secs(60)), Ok("waits"));
-            assert!(hears.recv_timeout(Duration::from_millis(200)).is_err(), "both have it");
+            assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok("waits"));
+            assert!(receiver.recv_timeout(Duration::from_millis(200)).is_err(), "both have it");
             drop(first);
-            assert_eq!(hears.recv_timeout(Duration::from_secs(60)), Ok("has it"));
+            assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok("has it"));
             second.join().expect("the second run");
         });
     }

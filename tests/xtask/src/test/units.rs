@@ -88,8 +88,8 @@ fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Resul
         report.print_failure(&format!("{}:\n{}", unit.name, failures(&ran.stdout)));
         report.print(ran.stderr.trim_end());
     }
-    let said = [ran.stdout, ran.stderr].concat();
-    ensure!(ran.status.success() || failed > 0, "{}: its tests ended with {}:\n{said}", unit.name, ran.status);
+    let output = [ran.stdout, ran.stderr].concat();
+    ensure!(ran.status.success() || failed > 0, "{}: its tests ended with {}:\n{output}", unit.name, ran.status);
     Ok(())
 }
 

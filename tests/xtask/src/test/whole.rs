@@ -35,7 +35,7 @@ pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, 
         ];
         for (seed, count, name) in runs {
             let began = Instant::now();
-            let (processor, ok, said) = if kernel.is_some() || place.is_here() {
+            let (processor, ok, output) = if kernel.is_some() || place.is_here() {
                 let (seed, count) = (seed.to_string(), count.to_string());
                 let kernel: Vec<&str> = kernel.iter().flat_map(|kernel| ["--kernel", kernel]).collect();
                 let ran = measure::output(&mut task(
@@ -48,7 +48,7 @@ pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, 
                 (Duration::ZERO, differing.is_empty(), differing.join("\n"))
             };
             timings.add(Part::Model, &name, began, processor);
-            report.report_one(&format!("model: {count} random programs, {name}"), ok, &said);
+            report.report_one(&format!("model: {count} random programs, {name}"), ok, &output);
         }
         Ok(())
     })
@@ -65,15 +65,15 @@ pub fn systemd<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let ran = measure::output(&mut task(&["systemd", "--first"])?)?;
         timings.add(Part::Systemd, "the first boot", ran.began, ran.processor);
-        let told = ran.stdout.trim_end();
-        let counted = told.lines().last().filter(|line| line.ends_with(" failed")).and_then(passed_and_failed);
+        let output = ran.stdout.trim_end();
+        let counted = output.lines().last().filter(|line| line.ends_with(" failed")).and_then(passed_and_failed);
         match counted {
             Some((passed, failed)) => {
-                report.print(told.rsplit_once('\n').map_or("", |(facts, _)| facts));
-                told.lines().filter(|line| line.starts_with("FAILED")).for_each(|line| report.print_failure(line));
+                report.print(output.rsplit_once('\n').map_or("", |(facts, _)| facts));
+                output.lines().filter(|line| line.starts_with("FAILED")).for_each(|line| report.print_failure(line));
                 report.add(passed, failed);
             }
-            None => report.report_one("systemd", false, &format!("{told}\n{}", ran.stderr)),
+            None => report.report_one("systemd", false, &format!("{output}\n{}", ran.stderr)),
         }
         Ok(())
     })

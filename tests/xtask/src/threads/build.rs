@@ -83,7 +83,7 @@ fn building(root: &Path, c: &Path, program: &Path, main: &str, sanitizer: Saniti
 
 fn run(mut command: Command, program: &Path) -> Result<()> {
     let output = command.output().context("running build.sh")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success() && said.is_empty(), "{} does not build:\n{said}", program.display());
+    let messages = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && messages.is_empty(), "{} does not build:\n{messages}", program.display());
     Ok(())
 }

@@ -7,7 +7,7 @@
 //!     cargo xtask threads deleted --hits 10000000
 //!
 //! Each script is run under ThreadSanitizer, and without it, with 2, 4 and 16 threads. Totals must be exact: the script's
-//! end probe says so, and the runtime has counted every hit as handled.
+//! end probe prints that, and the runtime has counted every hit as handled.
 
 pub mod build;
 mod scripts;
@@ -55,8 +55,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let wrong =
         crate::parallel::map(chosen.len(), |index| try_one(&root, &directory, chosen[index], options.hits, &shared));
     let wrong: Vec<String> = wrong.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
-    for said in &wrong {
-        println!("{said}");
+    for fault in &wrong {
+        println!("{fault}");
     }
     println!("{} scripts, {} runs went wrong", chosen.len(), wrong.len());
     Ok(if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -110,7 +110,7 @@ fn run_once(program: &PathBuf, script: &Script, threads: u64, hits: u64) -> Resu
 fn check(stdout: &str, hits: u64, prints: Option<u64>) -> Result<()> {
     let mut lines: Vec<&str> = stdout.lines().collect();
     let totals = lines.pop().context("no output")?;
-    ensure!(lines == ["exact"], "the script says {lines:?}");
+    ensure!(lines == ["exact"], "the script prints {lines:?}");
     let number = |name: &str| -> Result<u64> {
         let mut words = totals.split(' ').skip_while(|word| *word != name);
         words.nth(1).and_then(|number| number.parse().ok()).with_context(|| format!("no {name}: {totals}"))
