@@ -16,8 +16,8 @@ cd /tmp/open
 # alive NAME: numbers of processes that have not ended (a stopped parent does not reap its children). none NAME...: waits
 # until there are none.
 alive() {
-	for process in /proc/[0-9]*; do
-		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || grep -q '^State:.Z' "$process/status" || echo "${process#/proc/}"
+	for process in $(named "$1"); do
+		grep -q '^State:.Z' "/proc/$process/status" 2>/dev/null || echo "$process"
 	done
 }
 none() {

@@ -37,9 +37,7 @@ gone asks
 as usr 'suid asks often=7' >/dev/null 2>/tmp/err &
 loader=$!
 wait_for commands nobody || cat /tmp/err
-for process in /proc/[0-9]*; do
-	! { grep -q '^Name:.suid$' "$process/status" && grep -q '^Uid:.5001' "$process/status"; } 2>/dev/null || kill -s INT "${process#/proc/}"
-done
+processes 5001 | xargs -r kill -s INT
 s=0
 wait $loader || s=$?
 echo "set, but in no command: $s, $(head -n 1 commands)"
@@ -65,9 +63,7 @@ before=$(roots)
 for attempt in 1 2 3 4; do status two suid asks -T 0.1; done >refusals
 sleep 1
 echo "refused starts: $(echo $(cat refusals)), left behind: $(($(roots) - before))"
-for process in /proc/[0-9]*; do
-	! { grep -q '^Name:.suid$' "$process/status" && grep -q '^Uid:.5001' "$process/status"; } 2>/dev/null || kill -s QUIT "${process#/proc/}"
-done
+processes 5001 | xargs -r kill -s QUIT
 wait $loader || true
 echo "its user ends it: $(status usr suid -d asks)"
 gone asks

@@ -26,11 +26,7 @@ mkdir -p open && chmod 777 open
 cd open
 # The session of a user's set-uid spilerun.
 # The session of a user's set-uid spilerun.
-session_of() {
-	for process in /proc/[0-9]*; do
-		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
-	done | head -n 1
-}
+session_of() { processes "$1" | head -n 1; }
 
 echo "nobody: $(status no suid ticks) $(sed -n 's/^ERROR: //p' /tmp/err)"
 

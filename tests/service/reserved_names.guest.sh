@@ -55,9 +55,7 @@ ends
 
 su usr -c 'cd /tmp; exec suid --keep ticks -o theirs' >/dev/null 2>&1 &
 wait_for /tmp/theirs tick
-for process in /proc/[0-9]*; do
-	! { grep -q '^Name:.suid$' "$process/status" && grep -q '^Uid:.5001' "$process/status"; } 2>/dev/null || kill -s STOP "${process#/proc/}"
-done
+processes 5001 | xargs -r kill -s STOP
 spilerun service status ticks >output 2>&1 || true
 begins
 echo "a loader, stopped: $(warned)"

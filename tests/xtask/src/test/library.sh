@@ -160,9 +160,7 @@ status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 # processes UID: set-uid spilerun with this real user: a user's sessions, or with 0 the processes that remove their
 # modules.
 processes() {
-	for process in /proc/[0-9]*; do
-		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
-	done
+	grep -l '^Name:.suid$' /proc/[0-9]*/status 2>/dev/null | xargs -r grep -l "^Uid:.$1	" 2>/dev/null | cut -d / -f 3
 }
 
 # unloaded NAME: waits until the module is not loaded any more.
@@ -172,11 +170,7 @@ unloaded() {
 }
 
 # named NAME: ids of the processes with this name.
-named() {
-	for process in /proc/[0-9]*; do
-		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || echo "${process#/proc/}"
-	done
-}
+named() { grep -l "^Name:.$1\$" /proc/[0-9]*/status 2>/dev/null | cut -d / -f 3; }
 
 # start_all NAME...: runs each NAME.ko with its own loader, output in NAME.out and NAME.err, all armed; sets $loaders.
 start_all() {
