@@ -8,7 +8,7 @@
 # limit: 120
 
 # Waiting would take a second for each of them.
-spilerun exception.ko --stats=json -c 'dd if=/dev/zero of=/dev/null bs=1 count=2000; echo 33 >/proc/sys/vm/dirty_ratio' 2>err
+spilerun exception.ko --stats=json -c 'dd if=/dev/zero of=/dev/null bs=1 count=2000; echo 33 >/proc/sys/vm/dirty_ratio' 2>err || { cat err; exit 1; }
 for column in nested locked; do
 	if grep -qE "\"$column\":[1-9]" err; then echo "$column: yes"; else echo "$column: no"; fi
 done

@@ -15,7 +15,7 @@ interrupt() {
 	spilerun status inlined | grep -q ': running, ' && armed=full
 	begin=$(now)
 	stop $1
-	[ $1 = KILL ] || gone inlined
+	[ $1 = KILL ] || removed inlined
 	took=$(($(now) - begin))
 	[ $took -lt $((200 * SLOWNESS)) ] && took='in time' || took="after $((took * 10)) ms"
 	echo "$1 after $2 s: armed in $armed, gone $took, $status"
