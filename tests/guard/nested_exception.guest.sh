@@ -1,7 +1,7 @@
 # Shows: an exception in the middle of a handler (a watchpoint, in place of an NMI), whose own handler needs the stripe
 # that the interrupted one holds on the same CPU: it is skipped at once as nested, without waiting, and the interrupted
 # one continues.
-# script: exception -g -DMAXTRYLOCK=1 -DTRYLOCKDELAY=1000000 tests/guard/nested_exception.stp
+# script: exception -g -DSTP_NO_OVERLOAD -DMAXTRYLOCK=1 -DTRYLOCKDELAY=1000000 tests/guard/nested_exception.stp
 # stdout: ^all: yes$
 # stdout: ^nested: yes$
 # stdout: ^locked: no$
