@@ -9,7 +9,7 @@ use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::elaborate::lookup::is_text;
 use crate::elaborate::lookup::value::{address_of, binary, debug_error, load};
 use crate::elaborate::unit::Unit;
-use crate::probe::{Location, TypedLocation, beyond};
+use crate::probe::{Location, TypedLocation, beyond, registers};
 use crate::program::{BinaryOp, Expr, LongExpr, LongKind, Print, PrintPiece, SavedId, StringExpr, StringKind};
 use spile_debuginfo::{BaseEncoding, Member, Type as CType};
 use spile_source::Span;
@@ -46,16 +46,13 @@ fn both(left: Option<LongExpr>, right: Option<LongExpr>) -> Option<LongExpr> {
 
 fn is_on_stack(address: &LongExpr) -> bool {
     match &address.kind {
-        LongKind::Register { offset } => *offset == STACK_POINTER,
+        LongKind::Register { offset } => registers::name(*offset) == Some("rsp"),
         LongKind::Binary(BinaryOp::Add | BinaryOp::Subtract, left, right) => {
             is_on_stack(left) && matches!(right.kind, LongKind::Const(_))
         }
         _ => false,
     }
 }
-
-/// In struct pt_regs of x86-64.
-const STACK_POINTER: u32 = 152;
 
 /// The text if the condition holds, or else a question mark.
 fn or_question(condition: LongExpr, text: StringExpr) -> StringExpr {
