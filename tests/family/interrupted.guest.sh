@@ -71,7 +71,7 @@ stop INT
 removed calls
 disarms INT
 disarms KILL
-# Of a kept session too.
+# A kept session is disarmed in the background, too.
 status=0
 timeout $((60 * PATIENCE)) spilerun --keep -T 1 kept.ko >kept 2>&1 || status=$?
 gone kept

@@ -12,19 +12,19 @@ fi
 # From the table: script and module (xN.ko) of line N, its loader's options, and the expected output. The modules have no
 # names of our own: most are compiled by tapset/examples too, which begins earlier, and come from the cache.
 cp -rL $examples tree
-mkdir -p work
+mkdir -p built
 grep -vE '^(#|$)' "$ROOT/tests/tapset/examples.table" >table
 number=0
 while IFS= read -r line; do
   number=$((number + 1))
   script=${line%% ; *} rest=${line#* ; }
   path=${script%% *} arguments=${script#"$path"}
-  echo "cd 'tree/${path%/*}' && \"$SPILE\" -r '$RELEASE' -p4 '${path##*/}' $arguments >../../work/$number.made && mv \"\$(cat ../../work/$number.made)\" ../../work/x$number.ko" >work/$number.sh
-  echo "${rest%%; *}" >work/$number.options
-  echo "${rest#*; }" >work/$number.pattern
-  echo "$path" >work/$number.path
+  echo "cd 'tree/${path%/*}' && \"$SPILE\" -r '$RELEASE' -p4 '${path##*/}' $arguments >'$PWD/built/$number.made' && mv \"\$(cat '$PWD/built/$number.made')\" '$PWD/built/x$number.ko'" >built/$number.sh
+  echo "${rest%%; *}" >built/$number.options
+  echo "${rest#*; }" >built/$number.pattern
+  echo "$path" >built/$number.path
 done <table
-ls work/*.sh | xargs -P "$(nproc)" -I '{}' sh -c 'sh {} >{}.log 2>&1 </dev/null || true'
+ls built/*.sh | xargs -P "$(nproc)" -I '{}' sh -c 'sh {} >{}.log 2>&1 </dev/null || true'
 
 # Runs in the guest, with the numbers of the scripts that were built; eight at a time.
 cat >guest.sh <<'EOF'
@@ -103,35 +103,35 @@ EOF
 
 built= files= all=$number
 for number in $(seq 1 $all); do
-  if [ -f work/x$number.ko ]; then
+  if [ -f built/x$number.ko ]; then
     built="$built $number"
-    files="$files --file work/x$number.ko --file work/$number.options --file work/$number.made"
+    files="$files --file built/x$number.ko --file built/$number.options --file built/$number.made"
   else
-    echo "does not build: $(cat work/$number.path)"
-    grep -m 1 -A 3 '^error' work/$number.sh.log || true
+    echo "does not build: $(cat built/$number.path)"
+    grep -m 1 -A 3 '^error' built/$number.sh.log || true
   fi
 done
 gcc -static -O1 -pthread -o load "$ROOT/tests/fixtures/load/load.c" || exit 1
 status=0
 "$XTASK" guest --memory 3072 --module scsi_debug --module sd_mod --file load --file /usr/sbin/mkfs.ext4 $files \
   "set -- $built; $(cat guest.sh)" >guest.out 2>guest.err || status=$?
-awk '/^@@@ / { file = "work/" $2; next } file { print >>file }' guest.out
-for number in $built dmesg; do touch work/$number work/$number.err; done
-if [ $status -ne 0 ] || [ -s work/dmesg ]; then
+awk '/^@@@ / { file = "built/" $2; next } file { print >>file }' guest.out
+for number in $built dmesg; do touch built/$number built/$number.err; done
+if [ $status -ne 0 ] || [ -s built/dmesg ]; then
   echo "the guest ended with status $status, and its kernel logged:"
-  cat work/dmesg
+  cat built/dmesg
   tail -n 20 guest.err
   exit 1
 fi
 
 printed=0
 for number in $built; do
-  if grep -qaE -e "$(cat work/$number.pattern)" work/$number.txt; then
+  if grep -qaE -e "$(cat built/$number.pattern)" built/$number.txt; then
     printed=$((printed + 1))
   else
-    echo "$(cat work/$number.path) does not print $(cat work/$number.pattern):"
-    head -n 8 work/$number.txt
-    head -n 5 work/$number.err
+    echo "$(cat built/$number.path) does not print $(cat built/$number.pattern):"
+    head -n 8 built/$number.txt
+    head -n 5 built/$number.err
   fi
 done
 echo "$printed of $all print the expected output; at least 60 have to"
