@@ -58,7 +58,7 @@ pub struct Options {
 }
 
 /// The number for `cargo xtask test`.
-const USUAL: u64 = 50;
+const USUAL: u64 = 20;
 /// Seconds after which a session is interrupted; with --hours. On emulated CPUs, thousands of kprobes take a minute to arm, and
 /// each second of it costs one of the host's.
 const LONGEST: (u32, u32) = (10, 40);

@@ -9,7 +9,7 @@
 //! package has no module, but a directory of modules has one, and the compiler can build one. The checks of each boot
 //! are in story.sh, which prints a line for each. No `spile` is in the path until the script puts it there.
 //!
-//! `--first` runs only the first boot, as part of `cargo xtask test`; `cargo xtask test --all` runs everything.
+//! Part of `cargo xtask test --all`. `--first` runs only the first boot.
 //! `--suite trixie`, run by hand, uses Debian 13 as the system and 6.12 as the other kernel. So far the whole first
 //! boot of 6.1 has passed there, and on 6.12 everything up to the fetched and running module; then that guest died in
 //! the emulator (QEMU 7.2, impossible flags after a cmpxchg16b in the kernel's allocator).

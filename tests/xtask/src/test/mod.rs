@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! `cargo xtask test`: the unit tests, and the tests that are scripts, on the host and in guests; random programs
-//! against a model of the language (`cargo xtask model`), the life cycle of a service in guests with systemd (`cargo
-//! xtask systemd`), and the demonstration (`cargo xtask demo`).
+//! against a model of the language (`cargo xtask model`), hostile scripts (`cargo xtask attack`), and the demonstration
+//! (`cargo xtask demo`). With `--all` also what takes hours, and the life cycle of a service in guests with systemd
+//! (`cargo xtask systemd`).
 //!
 //! Everything is built once, first. Then one guest more than there are CPUs runs at a time (guests sleep part of theirs), and
 //! as many host tests, those with the longest limits first; when no guest is left to start, its place is another host
@@ -69,7 +70,7 @@ pub struct Options {
     /// The unit tests, and one script of each directory of tests/ in one guest
     #[arg(long, conflicts_with = "names")]
     pub quick: bool,
-    /// All cases of tests that otherwise try some; then what takes hours: other kernels, the one with KASAN, torture, random inputs, the attack; docs/test-runs.md has the last run of each
+    /// All cases of tests that otherwise try some; then what takes long: services with systemd, other kernels, the one with KASAN, torture, random inputs, the attack; docs/test-runs.md has the last run of each
     #[arg(long, conflicts_with_all = ["names", "kernel", "quick"])]
     pub all: bool,
 }
@@ -131,7 +132,6 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
         jobs.on_host.push(whole::threads(&report, &timings));
         jobs.on_host.push(whole::parallel_model(&report, &timings));
         jobs.guests.push(whole::attack(&report, &timings));
-        jobs.guests.push(whole::systemd(&report, &timings));
         jobs.guests.push(whole::demo(&report, &timings));
         jobs.guests.push(whole::smp(&report, &timings));
     }

@@ -29,7 +29,6 @@ pub enum Part {
     GuestTest,
     Model,
     Attack,
-    Systemd,
     Demo,
 }
 
@@ -46,7 +45,6 @@ impl Part {
             Part::GuestTest => "of which: tests",
             Part::Model => "random programs",
             Part::Attack => "attack",
-            Part::Systemd => "systemd story",
             Part::Demo => "demonstration",
         }
     }

@@ -109,7 +109,7 @@ fn counts(line: &str) -> Option<(usize, usize)> {
 }
 
 /// The first two numbers.
-pub fn passed_and_failed(text: &str) -> Option<(usize, usize)> {
+fn passed_and_failed(text: &str) -> Option<(usize, usize)> {
     let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
     Some((numbers.next()?, numbers.next()?))
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The other parts of the whole suite: the random programs, the attack, the life cycle of a service with systemd, the
-//! demonstration, hits on several CPUs. They are the tasks of those names, which can be run by hand.
+//! The other parts of the whole suite: the random programs, the attack, the demonstration, hits on several CPUs. They are the tasks of those names, which can be run by hand.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,7 +9,6 @@ use anyhow::{Context, Result};
 
 use super::report::Report;
 use super::timings::{Part, Timings};
-use super::units::passed_and_failed;
 use crate::measure;
 use crate::parallel::Job;
 use crate::place::Place;
@@ -58,25 +56,6 @@ pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, 
 fn seed_of_the_day() -> u64 {
     let days = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs() / 86400;
     days * 1200
-}
-
-/// The script prints a line for each of its facts. Only the first boot's part.
-pub fn systemd<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || {
-        let ran = measure::output(&mut task(&["systemd", "--first"])?)?;
-        timings.add(Part::Systemd, "the first boot", ran.began, ran.processor);
-        let output = ran.stdout.trim_end();
-        let counted = output.lines().last().filter(|line| line.ends_with(" failed")).and_then(passed_and_failed);
-        match counted {
-            Some((passed, failed)) => {
-                report.print(output.rsplit_once('\n').map_or("", |(facts, _)| facts));
-                output.lines().filter(|line| line.starts_with("FAILED")).for_each(|line| report.print_failure(line));
-                report.add(passed, failed);
-            }
-            None => report.report_one("systemd", false, &format!("{output}\n{}", ran.stderr)),
-        }
-        Ok(())
-    })
 }
 
 /// Scripts in user space, hit on several threads at once.
