@@ -1,5 +1,5 @@
 # Shows: 24,000 probes in 20 modules, 8,000 of them at inlined copies, which become kprobes: the expected duration is printed
-# before most of the work is done and is right within a factor of two, progress is shown, and each probe is hit once per call.
+# before most of the work is done and is of the right size, although the machine may become busier, progress is shown, and each probe is hit once per call.
 # family: yes
 # script: calls calls.stp
 # stdout: ^estimate: before the first progress$
@@ -21,7 +21,7 @@ grep -n 'NOTICE: [0-9]* of 24002 probes are prepared after' err | head -n 1 | cu
 cat out
 took=$(($(cat began) - begin))
 estimated=$(sed -n 's/WARNING: 8000 of .* about \([0-9]*\) s for all.*/\1/p' err)
-if [ $estimated -lt $((2 * took)) ] && [ $((2 * estimated)) -ge $took ]; then
+if [ $estimated -lt $((4 * took)) ] && [ $((4 * estimated)) -ge $took ]; then
 	echo armed as estimated
 else
 	echo "armed after $took s, estimated $estimated s"

@@ -170,11 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn tests_need_no_package_with_other_features_than_this_program() {
-        let program = packages(&["--package", "xtask", "--edges", "normal,build"]);
+    fn the_workspace_has_the_features_of_its_programs() {
         let workspace = packages(&["--workspace"]);
-        let twice: Vec<_> = program.difference(&workspace).collect();
-        assert!(twice.is_empty(), "built twice, with all that depends on it: {twice:?}");
+        for programs in [&["--package", "xtask"][..], &["--package", "spile", "--package", "spilerun"]] {
+            let selected = packages(&[programs, &["--edges", "normal,build"]].concat());
+            let twice: Vec<_> = selected.difference(&workspace).collect();
+            assert!(twice.is_empty(), "built twice, with all that depends on it: {twice:?}");
+        }
     }
 
     #[test]
