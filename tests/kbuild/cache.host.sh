@@ -60,7 +60,7 @@ echo "four at once: $(ls four?/four.ko | wc -l) modules, runtime built $(cat fou
 
 reported() { build | sed -n "s/^NOTE: \(.*$2.*\)/$1: works, reports \1/p" | head -1; test -s kept.ko && rm kept.ko; }
 touch file
-SPILE_CACHE_DIR=$PWD/file/cache reported unusable 'is not used'
+SPILE_CACHE_DIR= XDG_CACHE_HOME= HOME=$PWD/file reported unusable 'is not used'
 mkdir full others
 # In a separate namespace, so that nothing stays mounted.
 cat >full.sh <<'EOF'

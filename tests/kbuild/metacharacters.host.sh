@@ -4,6 +4,7 @@
 # stdout: ^odd directory and script: 0$
 # stdout: ^module: 1, release: 1$
 # stdout: ^values: 0 1 [01] 0$
+# stdout: ^words of the compiler: 0 1 1 1 1 1$
 # stdout: ^remote: 0 <\$\(pwn\);`pwn`>$
 # stdout: ^nothing ran$
 # limit: 200
@@ -27,6 +28,17 @@ echo "odd directory and script: $(status "$SPILE" -r "$RELEASE" -p4 -m odd "$odd
 echo "module: $(status "$SPILE" -r "$RELEASE" -p4 -m 'a;pwn' "$odd.stp"), release: $(status "$SPILE" -r "6;pwn \$(pwn)" -p4 "$odd.stp")"
 value() { status "$SPILE" -r "$RELEASE" -p4 -m value "$@" -e 'probe begin { exit() }'; }
 echo "values: $(value -D 'X=$(shell pwn)') $(value -D 'X;pwn') $(value -I "$odd") $(value -d '$(pwn);pwn')"
+# A value that became a word of its own would make the compiler load a plugin; one with a line break would be a line of C.
+printf '#include <stdlib.h>\nint plugin_is_GPL_compatible;\n__attribute__((constructor)) static void run(void) { system("pwn"); }\n' >"$top/plugin.c"
+gcc -shared -fPIC -o "$top/plugin.so" "$top/plugin.c"
+gcc -fplugin="$top/plugin.so" -c -x c /dev/null -o "$top/plugin.o" 2>/dev/null || true
+[ -e "$ran" ] || echo the plugin does not run
+rm -f "$ran"
+word() { status "$SPILE" -r "$RELEASE" -g -p4 -m word "$@" -e 'function f:long() %{ STAP_RETVALUE = X; %} probe begin { println(f()) exit() }'; }
+line='X=1
+#include "/etc/passwd"'
+echo "words of the compiler: $(word -D X=1) $(word -D "X=1 -fplugin=$top/plugin.so") $(word -D 'X=1 $(shell pwn) `pwn`') $(word -D "$line") \
+$(word -D X=1 --tmpdir '$(pwn)') $(word -D X=1 --sign-key '$(pwn)' --sign-cert '|pwn')"
 # The remote host's shell splits the command of ssh(1).
 cat >"$top/bin/ssh" <<'EOS'
 #!/bin/sh

@@ -3,27 +3,77 @@
 //! Reads files whose contents come from outside without following them forever: a device or pipe in a directory of
 //! scripts, a file that never ends.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, poll};
 
 /// Most bytes of a script or of another text that a person wrote: 8 MiB. Each may be a statement, which takes 400 bytes of memory.
 pub const MAX_TEXT: u64 = 8 << 20;
 
+/// Milliseconds for which a named pipe waits for its first writer.
+const WRITER: u16 = 1000;
+
 /// The bytes of a regular file of at most `most` bytes. Errors: those of the system; the file is a pipe, device or
 /// directory; it is larger.
 pub fn regular(path: &Path, most: u64) -> Result<Vec<u8>> {
-    // Opening a pipe would wait for its writer.
-    if !std::fs::metadata(path)?.is_file() {
+    let file = open(path)?;
+    if !file.metadata()?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
-    bounded(path, most)
+    read_bounded(file, most)
 }
 
 /// The bytes of a file, which may be a pipe as `<(command)` gives, of at most `most` bytes. Errors: those of the system; it has
-/// more bytes.
+/// more bytes; nobody writes into the pipe.
 pub fn bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
-    read_bounded(File::open(path)?, most)
+    let mut file = open(path)?;
+    let mut first = Vec::new();
+    if file.metadata()?.file_type().is_fifo() && poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], WRITER)? == 0
+    {
+        // The end, although no writer has closed it: there was none.
+        let mut byte = [0];
+        match file.read(&mut byte) {
+            Ok(0) => return Err(Error::other("a pipe into which nobody writes")),
+            Ok(_) => first.extend(byte),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_RDONLY))?;
+    read_bounded(first.as_slice().chain(file), most)
+}
+
+/// Creates the file, or empties it, as `File::create` does, without waiting for the reader of a pipe. Errors: those of the
+/// system; the file is a pipe that nobody reads, or a socket.
+pub fn create(path: &Path) -> Result<File> {
+    let options = OpenOptions::new().write(true).create(true).truncate(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = options.map_err(|error| match error.raw_os_error() {
+        Some(libc::ENXIO) => Error::other("a pipe that nobody reads, or a socket"),
+        _ => error,
+    })?;
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_WRONLY))?;
+    Ok(file)
+}
+
+/// An error if there is something of this name that is no regular file, and that a rename would therefore remove: a device, a
+/// pipe, a socket, a directory, a link that leads to such a thing.
+pub fn can_be_replaced(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => Err(Error::new(ErrorKind::InvalidInput, "not a regular file")),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Opening a pipe would wait for its writer.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
 /// All bytes of a reader, at most `most`. Errors: the reader's own; it has more bytes.

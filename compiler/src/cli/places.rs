@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Directories that the environment names where the command line does not: SYSTEMTAP_TAPSET, SYSTEMTAP_RUNTIME, TMPDIR.
+//! Directories that the environment names where the command line does not: SYSTEMTAP_TAPSET, SYSTEMTAP_RUNTIME, TMPDIR, and
+//! that of the cache.
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,34 @@ pub struct Temporary {
     pub place: PathBuf,
     /// Why it is not the one from the environment.
     pub warning: Option<String>,
+}
+
+/// Why there can be no directory for the cache where the environment says.
+#[derive(Debug, PartialEq)]
+pub enum CacheMistake {
+    /// The variable is for such directories alone: an error.
+    Given(String),
+    /// Services have homes like /dev/null: it takes longer.
+    Home(String),
+}
+
+/// What is wrong with SPILE_CACHE_DIR, or else XDG_CACHE_HOME or HOME: something on the path is no directory, or links lead
+/// nowhere. Missing permissions, full and read-only disks are none: they only cost time.
+pub fn cache_mistake() -> Option<CacheMistake> {
+    let (variable, path) =
+        ["SPILE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"].iter().find_map(|name| Some((*name, named(name)?)))?;
+    let why = match std::fs::metadata(&path) {
+        Ok(found) if !found.is_dir() => "not a directory".to_string(),
+        Err(error) if [nix::libc::ENOTDIR, nix::libc::ELOOP].contains(&error.raw_os_error()?) => error.to_string(),
+        _ => return None,
+    };
+    let message = format!("{variable}={}: {why}", path.display());
+    Some(match variable {
+        "HOME" => CacheMistake::Home(format!(
+            "{message}: without a cache each compilation takes a minute; set SPILE_CACHE_DIR"
+        )),
+        _ => CacheMistake::Given(format!("{message}: there can be no cache; --disable-cache works without")),
+    })
 }
 
 /// The library to use instead of the built-in one: `--tapset`, or SYSTEMTAP_TAPSET.

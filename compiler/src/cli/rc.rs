@@ -39,8 +39,10 @@ pub fn with_options(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, Strin
                 path.display()
             ));
         }
+        // A home may be /dev/null.
         Err(error)
-            if error.kind() == std::io::ErrorKind::NotFound || error.kind() == std::io::ErrorKind::NotADirectory =>
+            if error.kind() == std::io::ErrorKind::NotFound
+                || error.kind() == std::io::ErrorKind::NotADirectory && std::env::var_os("SYSTEMTAP_DIR").is_none() =>
         {
             return Ok(arguments);
         }

@@ -51,7 +51,7 @@ pub(super) fn run(
     let loader = std::env::current_exe().map_err(|error| session.reporter.error(error))?;
     let mut streams = spile_guest::Streams::inherit();
     if let Some(path) = session.options.run.session.output.take() {
-        let file = std::fs::File::create(&path);
+        let file = spile_base::read::create(&path);
         let file = file.map_err(|error| session.reporter.error(format!("writing {}: {error}", path.display())))?;
         streams.stdout = Box::new(file);
     }

@@ -24,6 +24,7 @@ use spile_abi::escape;
 use spile_core::plan::Limits;
 
 use crate::cli::options::{Options, OutputFormat, Script, module_name};
+use crate::cli::places::CacheMistake;
 use crate::cli::{self, example, places};
 use crate::outcome::Outcome;
 use crate::passes::parse::{self, Parsed};
@@ -246,9 +247,36 @@ fn check_places(session: &Session) -> Result<(), Failed> {
     if let Some(file) = session.options.kernel.files().iter().find(|file| !file.is_file()) {
         let why = match file.is_dir() {
             true => "a directory; -d takes the file of a module, and may be repeated",
+            false if std::fs::symlink_metadata(file).is_ok() => "not a regular file",
             false => "there is no such file",
         };
         return Err(session.reporter.usage(&format!("-d {}: {why}", file.display())));
+    }
+    let kernel = &session.options.kernel;
+    if let Some(missing) = kernel.sysroot.as_ref().filter(|directory| !directory.is_dir()) {
+        return Err(session.reporter.usage(&format!("--sysroot {}: there is no such directory", missing.display())));
+    }
+    let build = &session.options.build;
+    for (option, file) in [("--sign-key", &build.sign_key), ("--sign-cert", &build.sign_cert)] {
+        // sign-file would wait for the writer of a pipe. A key may be a pkcs11: URI, which is no path.
+        let special = |file: &&PathBuf| std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file());
+        if let Some(file) = file.as_ref().filter(special) {
+            return Err(session.reporter.usage(&format!("{option} {}: not a regular file", file.display())));
+        }
+    }
+    if let Some(file) = &session.options.ask.export_index {
+        // Before the kernel is read, which takes long.
+        spile_base::read::can_be_replaced(file)
+            .map_err(|error| session.reporter.usage(&format!("--export-index {}: {error}", file.display())))?;
+    }
+    if !session.options.build.disable_cache {
+        match places::cache_mistake() {
+            Some(CacheMistake::Given(message)) => return Err(session.reporter.error(message)),
+            Some(CacheMistake::Home(message)) => {
+                session.reporter.notice(&format!("WARNING: {}", escape::lines(&message)));
+            }
+            None => {}
+        }
     }
     let temporary = places::temporary(&session.options).map_err(|error| session.reporter.error(error))?;
     for warning in temporary.warning.into_iter().chain(places::runtime_warning(&session.options)) {

@@ -136,7 +136,7 @@ pub(super) fn run(session: &mut Session, words: &[OsString]) -> Result<Outcome, 
     let piped = prefixed || output.is_some();
     let mut out: Box<dyn Write + Send> = match &output {
         Some(path) => Box::new(
-            std::fs::File::create(path)
+            spile_base::read::create(path)
                 .map_err(|error| session.reporter.error(format!("writing {}: {error}", path.display())))?,
         ),
         None => Box::new(std::io::stdout()),

@@ -62,8 +62,10 @@ impl Entry {
         self.parts.iter().filter_map(move |(name, bytes)| Some((name.strip_prefix(prefix)?, bytes.as_slice())))
     }
 
-    /// Writes it atomically to a file outside any cache. Returns its size.
+    /// Writes it atomically to a file outside any cache. Returns its size. Errors: those of the system; there is something of this
+    /// name that is no regular file.
     pub fn save(&self, path: &Path) -> std::io::Result<u64> {
+        crate::read::can_be_replaced(path)?;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(directory)?;
         self.write(file.as_file_mut())?;
@@ -75,7 +77,8 @@ impl Entry {
 
     /// Reads a saved entry; None: not an entry, or damaged.
     pub fn load(path: &Path) -> std::io::Result<Option<Entry>> {
-        Ok(read(File::open(path)?))
+        let file = crate::read::open(path)?;
+        Ok(if file.metadata()?.is_file() { read(file) } else { None })
     }
 
     /// Writes the entry as [`Entry::load`] reads it: magic, checksum, description, parts.

@@ -120,9 +120,12 @@ impl TargetError {
         match self {
             TargetError::NoSuchKernel { release, looked } => {
                 notes.extend(searched(looked));
-                notes.push(format!(
-                    "apt-get install linux-image-{release} linux-headers-{release} linux-image-{release}-dbg"
-                ));
+                // A path is a build tree.
+                if !release.contains('/') {
+                    notes.push(format!(
+                        "apt-get install linux-image-{release} linux-headers-{release} linux-image-{release}-dbg"
+                    ));
+                }
             }
             TargetError::NoDebugInfo { looked, asked, package, hints, .. } => {
                 notes.extend(hints.iter().cloned());

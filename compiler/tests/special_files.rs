@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! A pipe that nobody writes or reads, a socket, a device, or a loop of links, where a file or a directory is
+//! meant, ends in a message and a status, and nothing waits for it or replaces it.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails may say so in any way")]
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Such things, by the name of the file in a directory of the test.
+const SPECIAL: [&str; 5] = ["pipe", "socket", "loop", "device", "file/below"];
+
+fn special(directory: &Path) -> UnixListener {
+    nix::unistd::mkfifo(&directory.join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    symlink("other", directory.join("loop")).unwrap();
+    symlink("loop", directory.join("other")).unwrap();
+    symlink("/dev/full", directory.join("device")).unwrap();
+    fs::write(directory.join("file"), "").unwrap();
+    fs::write(directory.join("script.stp"), "probe begin { exit() }\n").unwrap();
+    UnixListener::bind(directory.join("socket")).unwrap()
+}
+
+/// The status of `spile WORDS` and its messages. It is killed after ten seconds.
+fn ended(directory: &Path, environment: &[(&str, &str)], words: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "10", env!("CARGO_BIN_EXE_spile")]).args(words).current_dir(directory);
+    command.env("SPILE_CACHE_DIR", directory.join("cache")).stdin(Stdio::null()).envs(environment.iter().copied());
+    let output = command.output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// What each of `words` and `environment` with `@` for the special file must end with: status 1, a message with its name, in time.
+fn refused(environment: &[(&str, &str)], words: &[&str], kinds: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let _listener = special(directory.path());
+    for kind in kinds {
+        let place = directory.path().join(kind).display().to_string();
+        let filled = |text: &str| text.replace('@', &place);
+        let words: Vec<String> = words.iter().map(|word| filled(word)).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let environment: Vec<(&str, String)> = environment.iter().map(|(name, value)| (*name, filled(value))).collect();
+        let environment: Vec<(&str, &str)> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let begun = Instant::now();
+        let (status, messages) = ended(directory.path(), &environment, &words);
+        assert_eq!(status, Some(1), "{words:?} {environment:?}: {messages}");
+        assert!(messages.contains(&place), "{words:?} {environment:?}: {messages}");
+        assert!(begun.elapsed() < Duration::from_secs(8), "{words:?} {environment:?}");
+        let pipe = fs::symlink_metadata(directory.path().join("pipe")).unwrap();
+        assert!(pipe.file_type().is_fifo() && fs::symlink_metadata("/dev/full").unwrap().file_type().is_char_device());
+    }
+}
+
+#[test]
+fn directories_of_the_environment() {
+    for variable in ["SPILE_CACHE_DIR", "TMPDIR", "SYSTEMTAP_TAPSET", "SYSTEMTAP_DIR"] {
+        refused(&[(variable, "@")], &["-p1", "script.stp"], &SPECIAL[..4]);
+    }
+    refused(&[("SPILE_CACHE_DIR", ""), ("XDG_CACHE_HOME", "@")], &["-p1", "script.stp"], &SPECIAL);
+}
+
+#[test]
+fn a_home_that_is_no_directory_costs_time_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let _listener = special(directory.path());
+    let home = directory.path().join("pipe").display().to_string();
+    let without = [("SPILE_CACHE_DIR", ""), ("XDG_CACHE_HOME", ""), ("HOME", &home)];
+    let (status, messages) = ended(directory.path(), &without, &["-p1", "script.stp"]);
+    assert_eq!(status, Some(0), "{messages}");
+    assert!(messages.contains(&format!("WARNING: HOME={home}: not a directory")), "{messages}");
+}
+
+#[test]
+fn files_and_directories_of_options() {
+    let script = ["-p4", "script.stp"];
+    let all: &[&[&str]] = &[
+        &["-d", "@"],
+        &["-I", "@"],
+        &["--tapset", "@"],
+        &["--sysroot", "@"],
+        &["--index", "@"],
+        &["--tmpdir", "@"],
+        &["--export-index", "@"],
+    ];
+    for words in all {
+        refused(&[], &[words, &script[..]].concat(), &SPECIAL);
+    }
+    for option in ["--sign-key", "--sign-cert"] {
+        let keys = ["--sign-key", "script.stp", "--sign-cert", "script.stp", option, "@"];
+        refused(&[], &[&keys[..], &script[..]].concat(), &["pipe", "socket", "device"]);
+    }
+}
+
+#[test]
+fn scripts_and_the_file_of_options() {
+    for words in [&["-p1", "@"][..], &["--fmt", "@"], &["--from-bpftrace", "@"]] {
+        refused(&[], words, &["pipe", "socket", "loop", "file/below"]);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    nix::unistd::mkfifo(&directory.path().join("rc"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let at = directory.path().display().to_string();
+    let (status, messages) = ended(directory.path(), &[("SYSTEMTAP_DIR", &at)], &["-p1", "-e", "probe begin {}"]);
+    assert!(status == Some(1) && messages.contains("rc: not a regular file"), "{messages}");
+}
+
+#[test]
+fn scripts_from_pipes_that_are_written() {
+    // Also by a writer who is late.
+    let line = "mkfifo late; (sleep 0.3; echo 'probe begin {}' >late) & \"$0\" -p1 late && \
+        \"$0\" -p1 <(sleep 1.5; echo 'probe end {}') && ! \"$0\" -p1 <(echo 'probe end {')";
+    let directory = tempfile::tempdir().unwrap();
+    let output = Command::new("bash")
+        .args(["-c", line, env!("CARGO_BIN_EXE_spile")])
+        .current_dir(directory.path())
+        .env("SPILE_CACHE_DIR", directory.path().join("cache"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("probe begin") && shown.contains("probe end"), "{shown}");
+}
