@@ -81,7 +81,10 @@ impl StandaloneCommand {
             StandaloneCommand::LanguageServer => language_server::serve(session),
             StandaloneCommand::ProbeTypes => list::probe_types(),
             StandaloneCommand::Cache(action) => cache::perform(session, action),
-            StandaloneCommand::Rehearse(module, settings) => guest::test_module(session, &module, settings),
+            StandaloneCommand::Rehearse(module, settings) => {
+                check_files(session)?;
+                guest::test_module(session, &module, settings)
+            }
         }
     }
 }
@@ -241,8 +244,8 @@ fn limit_resources(session: &Session) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Checks the directories from the environment, and the files of `-d`, before any pass.
-fn check_places(session: &Session) -> Result<(), Failed> {
+/// Checks the files of `-d`.
+fn check_files(session: &Session) -> Result<(), Failed> {
     if let Some(file) = session.options.kernel.files().iter().find(|file| !file.is_file()) {
         let why = match file.is_dir() {
             true => "a directory; -d takes the file of a module, and may be repeated",
@@ -250,6 +253,12 @@ fn check_places(session: &Session) -> Result<(), Failed> {
         };
         return Err(session.reporter.usage(&format!("-d {}: {why}", file.display())));
     }
+    Ok(())
+}
+
+/// Checks the directories from the environment, and the files of `-d`, before any pass.
+fn check_places(session: &Session) -> Result<(), Failed> {
+    check_files(session)?;
     let temporary = places::temporary(&session.options).map_err(|error| session.reporter.error(error))?;
     for warning in temporary.warning.into_iter().chain(places::runtime_warning(&session.options)) {
         session.reporter.notice(&format!("WARNING: {}", escape::lines(&warning)));
