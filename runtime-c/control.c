@@ -206,30 +206,62 @@ static long take_unwind(void __user *argument)
 	return copy_to_user(argument, &unwind, sizeof(unwind)) ? -EFAULT : error;
 }
 
-static long get_counters(void __user *argument)
+/* Reads the counters of `count` probe sites. */
+static int read_counters(struct spile_counters *counters, unsigned int first, unsigned int count)
 {
-	struct spile_counters counters;
+	bool settled = true;
+	unsigned int i;
 
-	if (copy_from_user(&counters, argument, sizeof(counters)))
-		return -EFAULT;
-	if (counters.probe >= spile_script.probe_count)
-		return -ENOENT;
 	/*
 	 * The lock keeps sites from being armed or disarmed meanwhile. Arming many takes long;
 	 * meanwhile the counts that only the kernel has are left out.
 	 */
 	while (!mutex_trylock(&spile_session.lock)) {
 		if (READ_ONCE(spile_session.arming)) {
-			spile_site_counters(&spile_sites[counters.probe], &counters, false);
-			return copy_to_user(argument, &counters, sizeof(counters)) ? -EFAULT : 0;
+			settled = false;
+			break;
 		}
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		usleep_range(500, 1000);
 	}
-	spile_site_counters(&spile_sites[counters.probe], &counters, true);
-	mutex_unlock(&spile_session.lock);
+	for (i = 0; i < count; i++)
+		spile_site_counters(&spile_sites[first + i], &counters[i], settled);
+	if (settled)
+		mutex_unlock(&spile_session.lock);
+	return 0;
+}
+
+static long get_counters(void __user *argument)
+{
+	struct spile_counters counters;
+	int error;
+
+	if (copy_from_user(&counters, argument, sizeof(counters)))
+		return -EFAULT;
+	if (counters.probe >= spile_script.probe_count)
+		return -ENOENT;
+	error = read_counters(&counters, counters.probe, 1);
+	if (error)
+		return error;
 	return copy_to_user(argument, &counters, sizeof(counters)) ? -EFAULT : 0;
+}
+
+static long get_counters_list(void __user *argument)
+{
+	struct spile_counters_list *list = memdup_user(argument, sizeof(*list));
+	int error;
+
+	if (IS_ERR(list))
+		return PTR_ERR(list);
+	memset(list->counters, 0, sizeof(list->counters));
+	list->count = spile_script.probe_count - min(list->first, spile_script.probe_count);
+	list->count = min_t(u32, list->count, SPILE_COUNTERS_LISTED);
+	error = read_counters(list->counters, list->first, list->count);
+	if (!error && copy_to_user(argument, list, sizeof(*list)))
+		error = -EFAULT;
+	kfree(list);
+	return error;
 }
 
 /* The requests that need no exclusive access to the device. */
@@ -250,6 +282,8 @@ static long query_ioctl(struct file *file, unsigned int command, unsigned long a
 		return get_arming((void __user *)argument);
 	case SPILE_COUNTERS:
 		return get_counters((void __user *)argument);
+	case SPILE_COUNTERS_LIST:
+		return get_counters_list((void __user *)argument);
 	case SPILE_GATE:
 		return set_gate((const void __user *)argument);
 	case SPILE_GATE_STATE:

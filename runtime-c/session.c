@@ -225,7 +225,11 @@ int spile_session_start(void)
  * thousands of them does not wait for that: their hits are turned away, and they are
  * unregistered when the device is closed.
  */
-enum { MOST_AT_ONCE = 500 };
+enum {
+	MOST_AT_ONCE = 500,
+	/* a step, between which others take the lock: these, and a wait for all CPUs */
+	MOST_IN_STEP = 128,
+};
 
 /* False if there is nothing that could be disarmed. */
 static bool become_quiet(void)
@@ -244,27 +248,35 @@ static bool become_quiet(void)
 	return true;
 }
 
-/* Under spile_session.lock. */
-static void disarm_rest(void)
+/* A step of it; false: nothing is left. Under spile_session.lock. */
+static bool disarm_some(void)
 {
-	if (spile_session.disarms_later)
-		spile_sites_disarm(SPILE_ALL_TARGETS);
+	if (spile_session.disarms_later && spile_sites_disarm_some(MOST_IN_STEP))
+		return true;
 	WRITE_ONCE(spile_session.disarms_later, false);
+	return false;
 }
 
 /*
  * A session without a loader: nobody calls SPILE_QUIET after exit() or an error. Its end
- * probes run when a loader attaches, which reads what they print, or at unload.
+ * probes run when a loader attaches, which reads what they print, or at unload. The loader does
+ * not wait until all is disarmed: the rest is, when it closes the device.
  */
 static void disarm_unattended(struct work_struct *work)
 {
-	mutex_lock(&spile_session.lock);
-	if (!READ_ONCE(spile_session.attended)) {
-		if (spile_session_state == SPILE_STATE_STOPPING)
-			become_quiet();
-		disarm_rest();
-	}
-	mutex_unlock(&spile_session.lock);
+	bool is_left;
+
+	do {
+		is_left = false;
+		mutex_lock(&spile_session.lock);
+		if (!READ_ONCE(spile_session.attended)) {
+			if (spile_session_state == SPILE_STATE_STOPPING)
+				become_quiet();
+			is_left = disarm_some();
+		}
+		mutex_unlock(&spile_session.lock);
+		cond_resched();
+	} while (is_left);
 }
 
 static DECLARE_WORK(disarming, disarm_unattended);
@@ -290,7 +302,8 @@ void spile_session_disarm_rest(void)
 {
 	cancel_work_sync(&disarming);
 	mutex_lock(&spile_session.lock);
-	disarm_rest();
+	while (disarm_some())
+		cond_resched();
 	mutex_unlock(&spile_session.lock);
 }
 

@@ -273,7 +273,30 @@ void spile_sites_arm(int target)
 	WRITE_ONCE(spile_session.arming, false);
 }
 
-static void disarm_family(const struct spile_family *family, int target)
+/* Of the batch, all of one family. */
+static void note_mechanisms(const struct spile_family *family, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		batch[i]->mechanism = family->mechanism ? family->mechanism(batch[i]) : family->by;
+}
+
+/* Disarms the batch, sites of one family. */
+static void disarm_batch(const struct spile_family *family, unsigned int count)
+{
+	unsigned int i;
+
+	family->disarm(batch, count);
+	for (i = 0; i < count; i++) {
+		batch[i]->armed = false;
+		batch[i]->off = false;
+	}
+	WRITE_ONCE(spile_session.disarmed, 0);
+	WRITE_ONCE(spile_session.armed, spile_session.armed - count);
+}
+
+static unsigned int gather_armed(const struct spile_family *family, int target)
 {
 	unsigned int count = 0, i;
 
@@ -285,17 +308,17 @@ static void disarm_family(const struct spile_family *family, int target)
 		if (target == SPILE_ALL_TARGETS || site->probe->target == target)
 			batch[count++] = site;
 	}
+	return count;
+}
+
+static void disarm_family(const struct spile_family *family, int target)
+{
+	unsigned int count = gather_armed(family, target);
+
 	if (!count)
 		return;
-	for (i = 0; i < count; i++)
-		batch[i]->mechanism = family->mechanism ? family->mechanism(batch[i]) : family->by;
-	family->disarm(batch, count);
-	for (i = 0; i < count; i++) {
-		batch[i]->armed = false;
-		batch[i]->off = false;
-	}
-	WRITE_ONCE(spile_session.disarmed, 0);
-	WRITE_ONCE(spile_session.armed, spile_session.armed - count);
+	note_mechanisms(family, count);
+	disarm_batch(family, count);
 }
 
 void spile_sites_disarmed(unsigned int count)
@@ -328,10 +351,14 @@ bool spile_sites_disarm_most(unsigned int most)
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++) {
 		if (!spile_families[i])
 			continue;
-		if (count_registered(spile_families[i]) > most)
+		if (count_registered(spile_families[i]) > most) {
 			left = true;
-		else
+			/* The first step of disarming ends ftrace's part. */
+			note_mechanisms(spile_families[i],
+					gather_armed(spile_families[i], SPILE_ALL_TARGETS));
+		} else {
 			disarm_family(spile_families[i], SPILE_ALL_TARGETS);
+		}
 	}
 	WRITE_ONCE(spile_session.arming, false);
 	return left;
@@ -346,6 +373,35 @@ void spile_sites_disarm(int target)
 		if (spile_families[i])
 			disarm_family(spile_families[i], target);
 	WRITE_ONCE(spile_session.arming, false);
+}
+
+static unsigned int gather_registered(const struct spile_family *family, unsigned int most)
+{
+	unsigned int count = 0, i;
+
+	for (i = 0; i < spile_script.probe_count && count < most; i++)
+		if (spile_sites[i].armed && spile_sites[i].family == family &&
+		    spile_sites[i].registered)
+			batch[count++] = &spile_sites[i];
+	return count;
+}
+
+bool spile_sites_disarm_some(unsigned int most)
+{
+	const struct spile_family *family;
+	unsigned int i, count = 0;
+
+	WRITE_ONCE(spile_session.arming, true);
+	for (i = 0; i < SPILE_FAMILY_COUNT && !count; i++) {
+		family = spile_families[i];
+		if (!family)
+			continue;
+		count = gather_registered(family, most) ?: gather_armed(family, SPILE_ALL_TARGETS);
+		if (count)
+			disarm_batch(family, count);
+	}
+	WRITE_ONCE(spile_session.arming, false);
+	return count;
 }
 
 void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_site *site))
@@ -393,7 +449,7 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 	counters->faulted_in = site->faulted_in;
 	if (settled && site->armed && family->missed)
 		family->missed(site, counters);
-	if (settled && site->armed)
+	if (settled && site->armed && !spile_session.disarms_later)
 		counters->mechanism = family->mechanism ? family->mechanism(site) : family->by;
 	else
 		counters->mechanism = site->mechanism;

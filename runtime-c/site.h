@@ -154,6 +154,11 @@ void spile_sites_disarm(int target);
  * Whether there is such a family.
  */
 bool __must_check spile_sites_disarm_most(unsigned int most);
+/*
+ * One step of disarming what spile_sites_disarm_most() has left: at most so many kprobes or
+ * kretprobes, or the rest of a family that has none of them left. False: nothing is left.
+ */
+bool __must_check spile_sites_disarm_some(unsigned int most);
 /* A family's disarm() is done with so many sites. */
 void spile_sites_disarmed(unsigned int count);
 /* How many are armed. Without the lock: while they are being armed or disarmed, about. */

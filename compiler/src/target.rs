@@ -27,7 +27,7 @@ impl Target {
         let kernel = open(options, reporter, &release)?;
         // `-r` may have given a build tree.
         let release = kernel.as_ref().map_or(release, |kernel| kernel.release().to_string());
-        warn_of_other_releases(options, reporter, &release);
+        warn_of_other_releases(&options.kernel.files(), reporter, &release);
         Ok(Target { release, kernel, programs: programs(options, reporter) })
     }
 
@@ -40,8 +40,8 @@ impl Target {
 
 /// Says which files of `-d` are modules of another kernel than `release`. They are used: kernels with symbol versions may take
 /// such a module.
-pub fn warn_of_other_releases(options: &Options, reporter: &Reporter, release: &str) {
-    for (path, built) in of_other_releases(&options.kernel.files(), release) {
+pub fn warn_of_other_releases(files: &[PathBuf], reporter: &Reporter, release: &str) {
+    for (path, built) in of_other_releases(files, release) {
         reporter.notice(&format!(
             "WARNING: -d {} was built for kernel {built}, not for {release}: its functions and types are used, but {release} may refuse to load it; -r RELEASE chooses the kernel",
             path.display()

@@ -23,8 +23,8 @@
  * (the rings' tails are in their headers). read(2) returns the section .spile.meta.
  *
  * /proc/spile-NAME (mode 0600) is for queries: any number of openers beside the loader,
- * for SPILE_INFO, SPILE_COUNTERS, SPILE_GATE, SPILE_GATE_STATE, SPILE_OWNER and read(2).
- * An open file does not pin the module.
+ * for SPILE_INFO, SPILE_COUNTERS, SPILE_COUNTERS_LIST, SPILE_GATE, SPILE_GATE_STATE, SPILE_OWNER
+ * and read(2). An open file does not pin the module.
  */
 #define SPILE_DEVICE_PREFIX "spile-"
 
@@ -237,6 +237,18 @@ struct spile_counters {
 	__u64 faulted_in;	/* times that memory was faulted in for the handler */
 };
 
+enum { SPILE_COUNTERS_LISTED = 28 };	/* with them, the argument fits into 4 KiB */
+
+/*
+ * SPILE_COUNTERS_LIST: in: first; out: the rest. Counters of `first` and the probe sites after
+ * it.
+ */
+struct spile_counters_list {
+	__u32 first;
+	__u32 count;		/* out: the used entries; 0: there is no site `first` */
+	struct spile_counters counters[SPILE_COUNTERS_LISTED];
+};
+
 enum spile_mechanism {
 	SPILE_BY_NOTHING = 0,	/* begin, end, error, never; or not armed */
 	SPILE_BY_FTRACE = 1,	/* called by ftrace, with the argument registers */
@@ -407,6 +419,7 @@ enum spile_unwind_next {
 #define SPILE_WANTED	_IOR(SPILE_IOC_TYPE, 17, struct spile_file)
 #define SPILE_UNWIND	_IOWR(SPILE_IOC_TYPE, 18, struct spile_unwind)
 #define SPILE_ARMING	_IOR(SPILE_IOC_TYPE, 19, struct spile_arming)
+#define SPILE_COUNTERS_LIST	_IOWR(SPILE_IOC_TYPE, 20, struct spile_counters_list)
 
 /*
  * Start of a ring's header page(s). head and tail are byte counts that never wrap; the

@@ -5,14 +5,14 @@
 use std::process::ExitCode;
 
 use spile_core::check::{self, Subject};
-use spile_core::elaborate::survey::survey;
+use spile_core::elaborate::survey::{Survey, survey};
 use spile_debuginfo::target::Kernel;
 
 use super::no_script;
 use crate::cli::options::{OutputFormat, Script};
 use crate::outcome::Outcome;
 use crate::passes::{elaborate, parse};
-use crate::reporter::{Failed, print_lines};
+use crate::reporter::{Failed, Reporter, print_lines};
 use crate::session::Session;
 use crate::target;
 
@@ -68,5 +68,22 @@ fn subject(session: &mut Session, name: &str, script: &Script, arguments: &[Stri
         let mut resolver = elaborate::resolver(&session.options, Some(&kernel), &release, &programs);
         survey(&session.sources, &parsed.scripts, &elaborate::options(session), &mut resolver)
     };
+    check_files(&kernel, &survey, &session.reporter)?;
     Ok(Subject { name: name.to_string(), kernel, survey })
+}
+
+/// Warns of files of `-d` that were built for another kernel and are used for this one. Fails for one that has no debug
+/// information, if something of the script was not found: it would be reported as gone.
+fn check_files(kernel: &Kernel, survey: &Survey, reporter: &Reporter) -> Result<(), Failed> {
+    let misses_points = survey.points.iter().any(|point| !point.problems.is_empty());
+    let mut used = Vec::new();
+    for name in kernel.modules_of_options() {
+        match kernel.module(&name) {
+            Ok(object) => used.push(object.path().to_path_buf()),
+            Err(error) if misses_points => return Err(reporter.fail(&error, &error.notes())),
+            Err(_) => {}
+        }
+    }
+    target::warn_of_other_releases(&used, reporter, kernel.release());
+    Ok(())
 }

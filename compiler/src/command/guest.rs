@@ -25,7 +25,7 @@ pub(super) fn prebuilt(options: &Options) -> Option<(PathBuf, Vec<String>)> {
 pub(super) fn test_module(session: &mut Session, module: &Path, settings: Vec<String>) -> Result<Outcome, Failed> {
     let file = spilerun::file::File::find(module).map_err(|error| session.reporter.error(error))?;
     let meta = &file.description.meta;
-    target::warn_of_other_releases(&session.options, &session.reporter, &meta.kernel_release);
+    target::warn_of_other_releases(&session.options.kernel.files(), &session.reporter, &meta.kernel_release);
     let targets: Vec<String> =
         meta.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
     // The loader and the kernel use this name, whatever its file is called.

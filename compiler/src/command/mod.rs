@@ -82,7 +82,10 @@ impl StandaloneCommand {
             StandaloneCommand::LanguageServer => language_server::serve(session),
             StandaloneCommand::ProbeTypes => list::probe_types(),
             StandaloneCommand::Cache(action) => cache::perform(session, action),
-            StandaloneCommand::Rehearse(module, settings) => guest::test_module(session, &module, settings),
+            StandaloneCommand::Rehearse(module, settings) => {
+                check_files(session)?;
+                guest::test_module(session, &module, settings)
+            }
         }
     }
 }
@@ -242,8 +245,8 @@ fn limit_resources(session: &Session) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Checks the directories from the environment, and the files of `-d`, before any pass.
-fn check_places(session: &Session) -> Result<(), Failed> {
+/// Checks the files of `-d`.
+fn check_files(session: &Session) -> Result<(), Failed> {
     if let Some(file) = session.options.kernel.files().iter().find(|file| !file.is_file()) {
         let why = match file.is_dir() {
             true => "a directory; -d takes the file of a module, and may be repeated",
@@ -252,6 +255,11 @@ fn check_places(session: &Session) -> Result<(), Failed> {
         };
         return Err(session.reporter.usage(&format!("-d {}: {why}", file.display())));
     }
+    Ok(())
+}
+
+/// Checks the other files and directories of options that would be found out late, or be waited for.
+fn check_other_files(session: &Session) -> Result<(), Failed> {
     let kernel = &session.options.kernel;
     if let Some(missing) = kernel.sysroot.as_ref().filter(|directory| !directory.is_dir()) {
         return Err(session.reporter.usage(&format!("--sysroot {}: there is no such directory", missing.display())));
@@ -269,6 +277,11 @@ fn check_places(session: &Session) -> Result<(), Failed> {
         spile_base::read::can_be_replaced(file)
             .map_err(|error| session.reporter.usage(&format!("--export-index {}: {error}", file.display())))?;
     }
+    Ok(())
+}
+
+/// Checks the directory of the cache.
+fn check_cache(session: &Session) -> Result<(), Failed> {
     if !session.options.build.disable_cache {
         match places::cache_mistake() {
             Some(CacheMistake::Given(message)) => return Err(session.reporter.error(message)),
@@ -278,6 +291,14 @@ fn check_places(session: &Session) -> Result<(), Failed> {
             None => {}
         }
     }
+    Ok(())
+}
+
+/// Checks the directories from the environment, and the files of options, before any pass.
+fn check_places(session: &Session) -> Result<(), Failed> {
+    check_files(session)?;
+    check_other_files(session)?;
+    check_cache(session)?;
     let temporary = places::temporary(&session.options).map_err(|error| session.reporter.error(error))?;
     for warning in temporary.warning.into_iter().chain(places::runtime_warning(&session.options)) {
         session.reporter.notice(&format!("WARNING: {}", escape::lines(&warning)));

@@ -16,8 +16,8 @@ use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use spile_abi::device::{
-    self, ABI_VERSION, Arming, Counters, DEVICE_PREFIX, Gate, GateState, Info, KEPT, Keep, Measure, OPENED, Owner,
-    Sample, Set, Setup, State, Symbol, Unwind,
+    self, ABI_VERSION, Arming, Counters, CountersList, DEVICE_PREFIX, Gate, GateState, Info, KEPT, Keep, Measure,
+    OPENED, Owner, Sample, Set, Setup, State, Symbol, Unwind,
 };
 use spile_abi::record::RingHeader;
 
@@ -298,8 +298,28 @@ impl Device {
         self.call(device::STOP, &mut (), "stopping")
     }
 
-    /// Counters of one probe site.
-    pub fn counters(&self, probe: u32) -> Result<Counters, Error> {
+    /// Counters of the first `count` probe sites.
+    pub fn counters(&self, count: u32) -> Result<Vec<Counters>, Error> {
+        let mut all: Vec<Counters> = Vec::new();
+        while all.len() < count as usize {
+            let mut list = CountersList { first: all.len() as u32, ..CountersList::default() };
+            match self.call(device::COUNTERS_LIST, &mut list, "asking") {
+                // Older modules give them one by one.
+                Err(Error::Device { errno: Errno::ENOTTY, .. }) => {
+                    return (0..count).map(|probe| self.counters_of(probe)).collect();
+                }
+                other => other?,
+            }
+            match list.counters.get(..list.count as usize) {
+                Some(counters @ [_, ..]) => all.extend(counters),
+                _ => return Err(self.strange(format!("counters of {} probes, not {count}", all.len()))),
+            }
+        }
+        all.truncate(count as usize);
+        Ok(all)
+    }
+
+    fn counters_of(&self, probe: u32) -> Result<Counters, Error> {
         let mut counters = Counters { probe, ..Counters::default() };
         self.call(device::COUNTERS, &mut counters, "asking")?;
         Ok(counters)

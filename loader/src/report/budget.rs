@@ -157,7 +157,7 @@ fn lines(budget: &Budget, probes: &[Probe], all: &[Counters], measure: &Measure,
 /// [`Error::OverBudget`]: the script must not run.
 pub fn keep(budget: &Budget, device: &Device, probes: &[Probe]) -> Result<(), Error> {
     let measure = device.measure(MILLISECONDS)?;
-    let all = (0..probes.len()).map(|index| device.counters(index as u32)).collect::<Result<Vec<Counters>, Error>>()?;
+    let all = device.counters(probes.len() as u32)?;
     let shares: Vec<Share> = all.iter().map(|counters| share(counters, &measure)).collect();
     lines(budget, probes, &all, &measure, &shares).iter().for_each(|line| say(line));
     let cost = shares.iter().map(Share::all).sum();

@@ -90,7 +90,7 @@ fn shows_progress(info: &Info, form: Form) -> bool {
 fn text(name: &str, meta: &Meta, info: Info, device: &Device, form: Form) -> Result<String, Error> {
     let arming = shows_progress(&info, form).then(|| device.arming());
     let asked = if arming.is_some() { 0 } else { info.probes };
-    let counters = (0..asked).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
+    let counters = device.counters(asked)?;
     let absent = targets::absent(&meta.targets, Path::new("/sys/module"));
     Ok(ModuleStatus { name, meta, info, gate: device.gate()?, counters: &counters, arming, absent }.text(form))
 }

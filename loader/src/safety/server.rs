@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{getppid, setsid};
-use spile_abi::device::{ARMING, COUNTERS, GATE, GATE_STATE, INFO, OWNER};
+use spile_abi::device::{ARMING, COUNTERS, COUNTERS_LIST, GATE, GATE_STATE, INFO, OWNER};
 use spile_abi::{escape, seal};
 
 use crate::error::{Error, Exit};
@@ -460,7 +460,7 @@ impl Server {
     /// ioctls on any session: queries; from spilesys also changes of its gate.
     fn call(&self, kind: u32, number: u64, mut data: Vec<u8>) -> Message {
         let may = match (kind, number) {
-            (ask::READ, _) | (_, INFO | ARMING | OWNER | GATE_STATE | COUNTERS) => true,
+            (ask::READ, _) | (_, INFO | ARMING | OWNER | GATE_STATE | COUNTERS | COUNTERS_LIST) => true,
             (_, GATE) => self.require(Rank::Sys, "changing other sessions").is_ok(),
             _ => false,
         };

@@ -2,7 +2,7 @@
 
 //! Messages about a whole session: the module and its buffers at the start, event counts at the end.
 
-use spile_abi::device::{Counters, Gate, Info};
+use spile_abi::device::{Gate, Info};
 
 use crate::error::{Error, Exit};
 use crate::module::gate;
@@ -52,9 +52,7 @@ pub fn rewrites(subject: &Subject<'_>, options: &Options, output: &mut Dispatche
 /// The hits of the probes: missed ones, all of each probe (`-v`), and the table of `--stats`.
 pub fn probes(subject: &Subject<'_>, options: &Options, output: &mut Dispatcher) -> Result<(), Error> {
     let probes = &subject.description.meta.probes;
-    let counters: Result<Vec<Counters>, Error> =
-        (0..probes.len()).map(|index| subject.device.counters(index as u32)).collect();
-    let counters = counters?;
+    let counters = subject.device.counters(probes.len() as u32)?;
     if options.verbose {
         for (probe, counters) in probes.iter().zip(&counters) {
             output.sinks.message(&format!("NOTICE: {}", report::account(probe, counters)));

@@ -237,6 +237,21 @@ pub struct Counters {
     pub faulted_in: u64,
 }
 
+/// Entries of a [`CountersList`]: with them, it fits into 4 KiB.
+pub const COUNTERS_LISTED: usize = 28;
+
+/// Argument and answer of [`COUNTERS_LIST`]: the counters of a site and of those after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct CountersList {
+    /// In: the first site.
+    pub first: u32,
+    /// Used entries of the next field; 0: there is no such site.
+    pub count: u32,
+    /// In the order of the sites.
+    pub counters: [Counters; COUNTERS_LISTED],
+}
+
 /// Bytes of [`Symbol::text`].
 pub const SYMBOL_TEXT: usize = 1024;
 /// Bytes of [`Symbol::line`].
@@ -464,6 +479,8 @@ pub const START: u64 = ioctl(NONE, 3, 0);
 pub const STOP: u64 = ioctl(NONE, 4, 0);
 /// Takes and gives a [`Counters`].
 pub const COUNTERS: u64 = ioctl(READ | WRITE, 5, size_of::<Counters>());
+/// Takes and gives a [`CountersList`].
+pub const COUNTERS_LIST: u64 = ioctl(READ | WRITE, 20, size_of::<CountersList>());
 /// Takes a [`Set`], before [`START`].
 pub const SET: u64 = ioctl(WRITE, 6, size_of::<Set>());
 /// Takes a [`Keep`], at any time after [`SETUP`].

@@ -13,8 +13,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use spile_abi::device::{
-    self, Arming, Counters, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol,
-    Unwind, UnwindRule, Verdict,
+    self, Arming, Counters, CountersList, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State,
+    Symbol, Unwind, UnwindRule, Verdict,
 };
 use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
@@ -46,6 +46,7 @@ fn structures() -> Pairs {
     fields!(pairs, "spile_counters", Counters,
         probe armed hits handled filtered nested lock_skipped low_stack errors return_misses
         stopped lost_records timed cycles least_cycles most_cycles sampled mechanism cost faulted_in);
+    fields!(pairs, "spile_counters_list", CountersList, first count counters);
     fields!(pairs, "spile_measure", Measure, milliseconds picoseconds nanoseconds cpus reserved);
     fields!(pairs, "spile_sampling", Sample, one_in reserved);
     fields!(pairs, "spile_file", File, id flags inode device generation process reserved address path);
@@ -75,6 +76,8 @@ fn numbers() -> Pairs {
         ("SPILE_START", device::START),
         ("SPILE_STOP", device::STOP),
         ("SPILE_COUNTERS", device::COUNTERS),
+        ("SPILE_COUNTERS_LIST", device::COUNTERS_LIST),
+        ("SPILE_COUNTERS_LISTED", device::COUNTERS_LISTED as u64),
         ("SPILE_SET", device::SET),
         ("SPILE_KEEP", device::KEEP),
         ("SPILE_GATE", device::GATE),

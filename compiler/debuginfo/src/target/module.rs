@@ -118,7 +118,8 @@ impl Modules {
         if self.is_builtin(&wanted) {
             return Err(TargetError::BuiltIn { name: name.into() });
         }
-        let looked = std::iter::once(self.dir.clone()).chain(self.build.clone()).collect();
+        let given = self.given.iter().flatten().cloned();
+        let looked = std::iter::once(self.dir.clone()).chain(self.build.clone()).chain(given).collect();
         Err(TargetError::NoSuchModule { name: name.into(), near: self.near(&wanted), looked })
     }
 
