@@ -422,6 +422,17 @@ enum spile_unwind_next {
 #define SPILE_COUNTERS_LIST	_IOWR(SPILE_IOC_TYPE, 20, struct spile_counters_list)
 
 /*
+ * Used by the loader: records up to `tail` are written out, and then the regular file of the
+ * output (in bulk mode: this CPU's) has this length.
+ */
+struct spile_ring_written {
+	__u64 tail;
+	__u64 device;
+	__u64 inode;
+	__u64 bytes;
+};
+
+/*
  * Start of a ring's header page(s). head and tail are byte counts that never wrap; the
  * offset of a byte is its count modulo ring_bytes. A record never wraps: the writer fills
  * the rest of the ring with a SPILE_RECORD_PAD.
@@ -442,16 +453,15 @@ struct spile_ring_header {
 	 * reached them
 	 */
 	__u64 printing;
-	/* used by the loader: the regular file of its output (in bulk mode: this CPU's), and */
-	__u64 out_device;
-	__u64 out_inode;
-	__u64 out_bytes;	/* its length when tail was written */
-	__u64 unused3[2];
+	/* used by the loader, in the first ring: written[turn % 2] of all rings is valid */
+	__u64 turn;
+	__u64 unused3[4];
 	__u64 lost_records;	/* written by the module: records lost for lack of space */
 	__u64 lost_bytes;
 	/* written by the module: changes when code of a module is unloaded */
 	__u64 changes;
 	__u64 unused2[5];
+	struct spile_ring_written written[2];
 };
 
 enum spile_record_kind {

@@ -63,9 +63,10 @@ impl Progress {
             done = self.marks.pop_front();
         }
         let Some(done) = done else { return };
-        // Before the tails: if killed in between, a line is printed twice, not lost.
+        // Before the tails: if killed in between, the next loader releases them. If more is written than is released, the
+        // length of the file says nothing.
         if self.marks.is_empty() {
-            set_out(rings, sinks);
+            set_written(rings, &done.tails, sinks);
         }
         rings.iter_mut().zip(done.tails).for_each(|(ring, tail)| ring.as_mut().release(tail));
     }
@@ -76,23 +77,32 @@ impl Progress {
     }
 }
 
-/// Current lengths of the files, containing exactly the released records.
-fn set_out<R: AsMut<Ring>>(rings: &mut [R], sinks: &Sinks) {
+/// The records up to `tails` are written out, and the files have the lengths that they have now.
+fn set_written<R: AsMut<Ring>>(rings: &mut [R], tails: &[u64], sinks: &Sinks) {
+    let Some(turn) = rings.first_mut().map(|first| first.as_mut().turn().wrapping_add(1)) else { return };
     let mut files = sinks.files();
-    for ring in rings {
-        match files.next() {
-            Some(file) => ring.as_mut().set_out(file.unwrap_or_default()),
-            None => return,
-        }
+    for (ring, tail) in rings.iter_mut().zip(tails) {
+        ring.as_mut().set_written(turn, *tail, files.next().flatten().unwrap_or_default());
+    }
+    // From here on all of it is true.
+    if let Some(first) = rings.first_mut() {
+        first.as_mut().set_turn(turn);
     }
 }
 
-/// Recovers from a killed loader: truncates files to the text of released records, and returns the number of records
-/// that may still be printed twice.
+/// Recovers from a killed loader: releases the records that it has written out, truncates files to the text of these,
+/// and returns the number of records that may still be printed twice.
 pub fn recover<R: AsMut<Ring>>(rings: &mut [R], sinks: &mut Sinks) -> u64 {
-    let outs: Vec<OutFile> = rings.iter_mut().map(|ring| ring.as_mut().out()).collect();
+    let turn = rings.first_mut().map_or(0, |first| first.as_mut().turn());
+    let mut is_exact = true;
+    let mut outs: Vec<OutFile> = Vec::new();
+    for ring in rings.iter_mut().map(AsMut::as_mut) {
+        let (tail, out) = ring.written(turn);
+        is_exact &= ring.complete(tail);
+        outs.push(out);
+    }
     let count: u64 = rings.iter_mut().map(|ring| ring.as_mut().doubtful()).sum();
-    match count > 0 && !sinks.truncate(&outs) {
+    match count > 0 && !(is_exact && sinks.truncate(&outs)) {
         true => count,
         false => 0,
     }
@@ -208,9 +218,34 @@ mod tests {
         let mut second = Sinks::open(&options, 1).unwrap();
         assert_eq!(recover(&mut rings, &mut second), 0);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nand\n");
+        // Killed after that, before the rings know it.
+        fake[0].write(4, b"once.\n\n");
+        let before = rings[0].read_up_to();
+        let mut third = [fake[0].another()];
+        third[0].refresh();
+        let mut payload = Vec::new();
+        while third[0].front().unwrap().is_some() {
+            third[0].take(&mut payload);
+        }
+        open().write_all(b"a longer line.\n\nonce.\n\n").unwrap();
+        let tail = third[0].read_up_to();
+        super::set_written(&mut third, &[tail], &second);
+        let mut fourth = [fake[0].another()];
+        assert!(fourth[0].read_up_to() == before && fourth[0].doubtful() == 3);
+        assert_eq!((recover(&mut fourth, &mut second), fourth[0].read_up_to()), (0, tail));
+        assert!(std::fs::read_to_string(&path).unwrap().ends_with("line.\n\nonce.\n\n"));
+        // Killed before it was known in all rings.
+        fake[0].write(5, b"again.\n\n");
+        fourth[0].refresh();
+        let after = fourth[0].front().unwrap().map(|_| fourth[0].read_up_to());
+        fourth[0].set_written(fourth[0].turn() + 1, tail + 8, OutFile::default());
+        open().write_all(b"again").unwrap();
+        let mut fifth = [fake[0].another()];
+        assert_eq!((recover(&mut fifth, &mut second), Some(fifth[0].read_up_to())), (0, after));
+        assert!(std::fs::read_to_string(&path).unwrap().ends_with("line.\n\nonce.\n\n"));
         // Unknown for a pipe.
         let (_reader, writer) = nix::unistd::pipe().unwrap();
         let mut other = sinks(writer.into());
-        assert_eq!(recover(&mut rings, &mut other), 2);
+        assert_eq!(recover(&mut rings, &mut other), 1);
     }
 }

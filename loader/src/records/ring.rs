@@ -11,7 +11,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use spile_abi::record::{ALIGNMENT, Kind, Record, RingHeader};
+use spile_abi::record::{ALIGNMENT, Kind, Record, RingHeader, RingWritten};
 
 const HEADER_BYTES: u64 = size_of::<Record>() as u64;
 
@@ -140,22 +140,53 @@ impl Ring {
         self.released != self.tail
     }
 
-    /// Records the regular file that receives the output, and its length with all released records.
-    pub fn set_out(&self, out: OutFile) {
-        let store = |offset, value| self.word(offset).store(value, Ordering::Relaxed);
-        store(std::mem::offset_of!(RingHeader, out_device), out.device);
-        store(std::mem::offset_of!(RingHeader, out_inode), out.inode);
-        store(std::mem::offset_of!(RingHeader, out_bytes), out.bytes);
+    /// Records that everything up to there is written out, and the regular file that then receives the output. It counts
+    /// when `turn` is recorded ([`Ring::set_turn`]) in the first ring.
+    pub fn set_written(&self, turn: u64, up_to: u64, out: OutFile) {
+        let words = [up_to, out.device, out.inode, out.bytes];
+        self.written_words(turn).into_iter().zip(words).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
     }
 
-    /// The value of the last [`Ring::set_out`], possibly of another loader.
-    pub fn out(&self) -> OutFile {
-        let load = |offset| self.word(offset).load(Ordering::Relaxed);
-        OutFile {
-            device: load(std::mem::offset_of!(RingHeader, out_device)),
-            inode: load(std::mem::offset_of!(RingHeader, out_inode)),
-            bytes: load(std::mem::offset_of!(RingHeader, out_bytes)),
+    /// The values of [`Ring::set_written`], possibly of another loader.
+    pub fn written(&self, turn: u64) -> (u64, OutFile) {
+        let [tail, device, inode, bytes] = self.written_words(turn).map(|word| word.load(Ordering::Relaxed));
+        (tail, OutFile { device, inode, bytes })
+    }
+
+    /// The four words of an entry.
+    fn written_words(&self, turn: u64) -> [&AtomicU64; 4] {
+        let entry = std::mem::offset_of!(RingHeader, written) + (turn % 2) as usize * size_of::<RingWritten>();
+        [
+            std::mem::offset_of!(RingWritten, tail),
+            std::mem::offset_of!(RingWritten, device),
+            std::mem::offset_of!(RingWritten, inode),
+            std::mem::offset_of!(RingWritten, bytes),
+        ]
+        .map(|field| self.word(entry + field))
+    }
+
+    /// Records that the entries of this turn are complete, in all rings.
+    pub fn set_turn(&self, turn: u64) {
+        // Release: after the entries.
+        self.word(std::mem::offset_of!(RingHeader, turn)).store(turn, Ordering::Release);
+    }
+
+    /// The value of the last [`Ring::set_turn`], possibly of another loader.
+    pub fn turn(&self) -> u64 {
+        self.word(std::mem::offset_of!(RingHeader, turn)).load(Ordering::Acquire)
+    }
+
+    /// Releases what another loader has written out and did not come to release. False if it has released more than that.
+    /// Before the first refresh.
+    pub fn complete(&mut self, up_to: u64) -> bool {
+        let head = self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire);
+        let more = up_to.wrapping_sub(self.tail);
+        if more > self.size || more > head.wrapping_sub(self.tail) {
+            return false;
         }
+        (self.tail, self.head) = (up_to, up_to);
+        self.release(up_to);
+        true
     }
 
     /// After a loader was killed: the number of records that it had read and not released, and may have printed. Before

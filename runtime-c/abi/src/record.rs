@@ -19,15 +19,10 @@ pub struct RingHeader {
     pub unused1: u32,
     /// Used by the loader: records up to here may have been printed although `tail` has not reached them.
     pub printing: u64,
-    /// Used by the loader: the regular file of its output (in bulk mode: this CPU's), and its length when `tail` was
-    /// written.
-    pub out_device: u64,
-    /// Its inode.
-    pub out_inode: u64,
-    /// Its length in bytes.
-    pub out_bytes: u64,
+    /// Used by the loader, in the first ring: `written[turn % 2]` of all rings is valid.
+    pub turn: u64,
     /// Padding of the cache line.
-    pub unused3: [u64; 2],
+    pub unused3: [u64; 4],
     /// Written by the module: records lost for lack of space.
     pub lost_records: u64,
     /// The bytes of those, headers included.
@@ -36,6 +31,22 @@ pub struct RingHeader {
     pub changes: u64,
     /// Padding of the cache line.
     pub unused2: [u64; 5],
+    /// See `turn`.
+    pub written: [RingWritten; 2],
+}
+
+/// Used by the loader: what is written out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct RingWritten {
+    /// The records up to this position.
+    pub tail: u64,
+    /// Device of the regular file of the output (in bulk mode: this CPU's); 0, like the others: there is none.
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+    /// Its length with these records, in bytes.
+    pub bytes: u64,
 }
 
 /// The kind of a record ([`Record::kind`]).

@@ -17,7 +17,7 @@ use spile_abi::device::{
     Symbol, Unwind, UnwindRule, Verdict,
 };
 use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
-use spile_abi::record::{self, Kind, Record, RingHeader};
+use spile_abi::record::{self, Kind, Record, RingHeader, RingWritten};
 
 /// A C expression and its value in Rust.
 type Pairs = Vec<(String, u64)>;
@@ -54,7 +54,8 @@ fn structures() -> Pairs {
     fields!(pairs, "spile_unwind_rule", UnwindRule, cfa frame base next);
     fields!(pairs, "spile_symbol", Symbol, address time until flags stays text line);
     fields!(pairs, "spile_ring_header", RingHeader,
-        head unused0 tail waiting unused1 printing out_device out_inode out_bytes unused3 lost_records lost_bytes changes unused2);
+        head unused0 tail waiting unused1 printing turn unused3 lost_records lost_bytes changes unused2 written);
+    fields!(pairs, "spile_ring_written", RingWritten, tail device inode bytes);
     fields!(pairs, "spile_record", Record, bytes kind cpu id probe time);
     pairs
 }
