@@ -254,7 +254,6 @@ static long get_counters_list(void __user *argument)
 
 	if (IS_ERR(list))
 		return PTR_ERR(list);
-	memset(list->counters, 0, sizeof(list->counters));
 	list->count = spile_script.probe_count - min(list->first, spile_script.probe_count);
 	list->count = min_t(u32, list->count, SPILE_COUNTERS_LISTED);
 	error = read_counters(list->counters, list->first, list->count);

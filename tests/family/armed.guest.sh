@@ -1,5 +1,6 @@
 # Shows: 24,000 probes in 20 modules, 8,000 of them at inlined copies, which become kprobes: the expected duration is printed
-# before most of the work is done and is of the right size, although the machine may become busier, progress is shown, and each probe is hit once per call.
+# before most of the work is done and is of the right size, although the machine may become busier, progress is shown, and
+# each probe is hit once per call.
 # family: yes
 # script: calls calls.stp
 # stdout: ^estimate: before the first progress$

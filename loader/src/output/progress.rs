@@ -63,11 +63,10 @@ impl Progress {
             done = self.marks.pop_front();
         }
         let Some(done) = done else { return };
-        // Before the tails: if killed in between, the next loader releases them. If more is written than is released, the
-        // length of the file says nothing.
-        if self.marks.is_empty() {
-            set_written(rings, &done.tails, sinks);
-        }
+        // Before the tails: if killed in between, the next loader releases them. If more may be written than is released, the
+        // lengths of the files say nothing.
+        let files: Vec<Option<OutFile>> = if self.marks.is_empty() { sinks.files().collect() } else { Vec::new() };
+        set_written(rings, &done.tails, files);
         rings.iter_mut().zip(done.tails).for_each(|(ring, tail)| ring.as_mut().release(tail));
     }
 
@@ -77,10 +76,10 @@ impl Progress {
     }
 }
 
-/// The records up to `tails` are written out, and the files have the lengths that they have now.
-fn set_written<R: AsMut<Ring>>(rings: &mut [R], tails: &[u64], sinks: &Sinks) {
+/// The records up to `tails` are written out. `files`: those of the rings, with the lengths that belong to that, where they are known.
+fn set_written<R: AsMut<Ring>>(rings: &mut [R], tails: &[u64], files: Vec<Option<OutFile>>) {
     let Some(turn) = rings.first_mut().map(|first| first.as_mut().turn().wrapping_add(1)) else { return };
-    let mut files = sinks.files();
+    let mut files = files.into_iter();
     for (ring, tail) in rings.iter_mut().zip(tails) {
         ring.as_mut().set_written(turn, *tail, files.next().flatten().unwrap_or_default());
     }
@@ -94,15 +93,14 @@ fn set_written<R: AsMut<Ring>>(rings: &mut [R], tails: &[u64], sinks: &Sinks) {
 /// and returns the number of records that may still be printed twice.
 pub fn recover<R: AsMut<Ring>>(rings: &mut [R], sinks: &mut Sinks) -> u64 {
     let turn = rings.first_mut().map_or(0, |first| first.as_mut().turn());
-    let mut is_exact = true;
     let mut outs: Vec<OutFile> = Vec::new();
     for ring in rings.iter_mut().map(AsMut::as_mut) {
         let (tail, out) = ring.written(turn);
-        is_exact &= ring.complete(tail);
+        ring.complete(tail);
         outs.push(out);
     }
     let count: u64 = rings.iter_mut().map(|ring| ring.as_mut().doubtful()).sum();
-    match count > 0 && !(is_exact && sinks.truncate(&outs)) {
+    match count > 0 && !sinks.truncate(&outs) {
         true => count,
         false => 0,
     }
@@ -229,7 +227,7 @@ mod tests {
         }
         open().write_all(b"a longer line.\n\nonce.\n\n").unwrap();
         let tail = third[0].read_up_to();
-        super::set_written(&mut third, &[tail], &second);
+        super::set_written(&mut third, &[tail], second.files().collect());
         let mut fourth = [fake[0].another()];
         assert!(fourth[0].read_up_to() == before && fourth[0].doubtful() == 3);
         assert_eq!((recover(&mut fourth, &mut second), fourth[0].read_up_to()), (0, tail));
@@ -243,6 +241,11 @@ mod tests {
         let mut fifth = [fake[0].another()];
         assert_eq!((recover(&mut fifth, &mut second), Some(fifth[0].read_up_to())), (0, after));
         assert!(std::fs::read_to_string(&path).unwrap().ends_with("line.\n\nonce.\n\n"));
+        // A length that belongs to more than is released says nothing.
+        super::set_written(&mut fifth, &[tail], Vec::new());
+        open().write_all(b"again").unwrap();
+        assert_eq!(recover(&mut [fake[0].another()], &mut second), 1);
+        assert!(std::fs::read_to_string(&path).unwrap().ends_with("once.\n\nagain"));
         // Unknown for a pipe.
         let (_reader, writer) = nix::unistd::pipe().unwrap();
         let mut other = sinks(writer.into());

@@ -176,17 +176,16 @@ impl Ring {
         self.word(std::mem::offset_of!(RingHeader, turn)).load(Ordering::Acquire)
     }
 
-    /// Releases what another loader has written out and did not come to release. False if it has released more than that.
-    /// Before the first refresh.
-    pub fn complete(&mut self, up_to: u64) -> bool {
+    /// Releases what another loader has written out and did not come to release; nothing if more is released already (a
+    /// module that overwrites does that). Before the first refresh.
+    pub fn complete(&mut self, up_to: u64) {
         let head = self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire);
         let more = up_to.wrapping_sub(self.tail);
-        if more > self.size || more > head.wrapping_sub(self.tail) {
-            return false;
+        if more == 0 || more > self.size || more > head.wrapping_sub(self.tail) {
+            return;
         }
         (self.tail, self.head) = (up_to, up_to);
         self.release(up_to);
-        true
     }
 
     /// After a loader was killed: the number of records that it had read and not released, and may have printed. Before

@@ -94,8 +94,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// A guest with the files that all tests may use. The variant of the module lustre is at /root/variant/lustre.ko, so
 /// that modprobe does not take it for the other. Programs have the same addresses each time: QEMU keeps translated code
 /// by its address, and would translate each program again at each start, which takes half of a guest's time. New memory
-/// is not cleared by the kernel, as Debian's would: it saves 5 % of a guest's time, and what the runtime forgets to
-/// initialize shows.
+/// is not cleared by the kernel, as Debian's would: that takes time, and what the runtime
+/// forgets to initialize shows.
 pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let lustre = LUSTRE.build(root, place)?;
     let variant = LUSTRE_VARIANT.build(root, place)?;

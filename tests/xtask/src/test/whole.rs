@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The other parts of the whole suite: the random programs, the attack, the demonstration, hits on several CPUs. They are the tasks of those names, which can be run by hand.
+//! The other parts of the whole suite: the random programs, the attack, the demonstration, hits on several CPUs. They are
+//! the tasks of those names, which can be run by hand.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
