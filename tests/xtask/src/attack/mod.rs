@@ -57,8 +57,8 @@ pub struct Options {
     debug_kernel: bool,
 }
 
-/// The number for `cargo xtask test`.
-const USUAL: u64 = 20;
+/// The number for `cargo xtask test`: each disturbance once.
+const USUAL: u64 = run::DISTURBANCES;
 /// Seconds after which a session is interrupted; with --hours. On emulated CPUs, thousands of kprobes take a minute to arm, and
 /// each second of it costs one of the host's.
 const LONGEST: (u32, u32) = (10, 40);

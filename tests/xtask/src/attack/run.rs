@@ -18,7 +18,7 @@ use crate::{guest, measure, parallel};
 
 const DRIVER: &str = include_str!("driver.sh");
 /// Ways in which `driver.sh` disturbs a session, the first of them none.
-const DISTURBANCES: u64 = 12;
+pub const DISTURBANCES: u64 = 12;
 
 /// The number of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
