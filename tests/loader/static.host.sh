@@ -1,5 +1,6 @@
 # Shows: the shipped loader is one static program under 3 MB; it runs on a system without anything else.
 # limit: 300
+# all: yes
 # stdout: ^small$
 # stdout: ^alone: spilerun [0-9.]*$
 # stdout: ^refused 3$

@@ -184,7 +184,11 @@ fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Tes
                 .into_iter()
                 .filter_map(|variable| asked(variable).map(|value| format!("{variable}={value}\n")));
             let more: String = more.collect();
-            format!("SLOWNESS={slowness} PATIENCE={}\n{more}. /root/library.sh\n{text}", slowness * measure::busy())
+            let all = if context.all { "1" } else { "" };
+            format!(
+                "SLOWNESS={slowness} PATIENCE={} SPILE_TEST_ALL={all}\n{more}. /root/library.sh\n{text}",
+                slowness * measure::busy()
+            )
         }
     };
     let built = context.directory(test);

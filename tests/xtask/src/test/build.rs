@@ -35,7 +35,7 @@ pub struct BuildContext {
     pub work: PathBuf,
     /// Modules are made by Kbuild itself.
     pub kbuild: bool,
-    /// Tests on the host that have many cases of a kind try all of them: SPILE_TEST_ALL is set for them.
+    /// Tests that have many cases of a kind try all of them: SPILE_TEST_ALL is 1 for them, otherwise empty.
     pub all: bool,
     /// The generated modules, or why there are none; built for the first test that needs them.
     family: OnceLock<Result<Family, String>>,

@@ -22,6 +22,7 @@
 //! debug-kernel`) | all |
 //! | `limit` | seconds; on the host an estimate, by which tests are ordered | 30 |
 //! | `alone` | `yes`: it measures time or load, and runs when nothing else does | no |
+//! | `all` | `yes`: only `--all` runs it, or its name | no |
 //!
 //! A `.host.sh` is run by `sh -e` in a directory of its own, with `$SPILE`, `$RELEASE`, `$ROOT` (of the repository),
 //! `$XTASK`, `$MODULES` (options for the test modules) and `$CACHE`: a copy of what takes long to make, for tests that
@@ -79,6 +80,8 @@ pub struct Header {
     pub alone: bool,
     /// The generated modules are there.
     pub family: bool,
+    /// Part of the runs with `--all` only.
+    pub all: bool,
 }
 
 /// A script that a shell test has compiled.
@@ -94,9 +97,9 @@ pub struct Script {
     pub args: Vec<String>,
 }
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "pass", "options", "args", "run", "setup", "modules", "script", "stdout", "stderr", "dmesg", "absent", "prints",
-    "exit", "skipped", "fails", "guest", "limit", "alone", "family", "programs",
+    "exit", "skipped", "fails", "guest", "limit", "alone", "family", "programs", "all",
 ];
 
 /// Reads the header of a test's text.
@@ -144,6 +147,7 @@ pub fn parse(text: &str) -> Result<Header> {
         limit: number("limit", 30)?,
         alone: yes("alone")?,
         family: yes("family")?,
+        all: yes("all")?,
     })
 }
 

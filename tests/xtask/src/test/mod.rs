@@ -105,6 +105,9 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     };
     let (mut tests, others): (Vec<Test>, Vec<Test>) =
         find::find(&root, &options.names)?.into_iter().partition(|test| suits(test, &place));
+    if whole && !options.all {
+        tests.retain(|test| !test.header.all);
+    }
     ensure!(
         !tests.is_empty() || options.names.is_empty(),
         "there is no test with {} in its name",
