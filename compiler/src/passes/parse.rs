@@ -107,10 +107,8 @@ pub fn read(session: &mut Session, script: &Script) -> Result<FileId, Failed> {
         }
         Script::File(path) => {
             let reporter = &session.reporter;
-            let waits = || {
-                reporter
-                    .notice(&format!("NOTE: {} is a pipe that nobody has opened for writing: waiting", path.display()))
-            };
+            let note = format!("NOTE: {} is a pipe that nobody has opened for writing: waiting", path.display());
+            let waits = || reporter.notice(&note);
             let bytes = read::bounded(path, read::MAX_TEXT, waits)
                 .map_err(|error| session.reporter.error(format!("reading the script {}: {error}", path.display())))?;
             (path.display().to_string(), bytes)
