@@ -70,7 +70,8 @@ static long get_info(void __user *argument)
 		.flags = (READ_ONCE(spile_session.kept) ? SPILE_INFO_KEPT : 0) |
 			 (READ_ONCE(spile_session.overwrite) ? SPILE_INFO_OVERWRITE : 0) |
 			 (atomic_read(&opened) ? SPILE_INFO_OPENED : 0) |
-			 (spile_script.user_stacks ? SPILE_INFO_USER_STACKS : 0),
+			 (spile_script.user_stacks ? SPILE_INFO_USER_STACKS : 0) |
+			 (READ_ONCE(spile_session.unarmed) ? SPILE_INFO_UNARMED : 0),
 	};
 
 	info.skipped = spile_sites_skipped();

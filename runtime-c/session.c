@@ -201,6 +201,9 @@ static int start(void)
 	spile_sites_arm(SPILE_ALL_TARGETS);
 	if (!spile_arming_ended())
 		spile_arming_judge();
+	/* If the session is kept, its next loader says so. */
+	if (spile_arming_ended() && fatal_signal_pending(current))
+		WRITE_ONCE(spile_session.unarmed, true);
 	/*
 	 * From here on hits run handlers; until now they were ignored. If arming was
 	 * ended, SPILE_QUIET disarms.

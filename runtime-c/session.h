@@ -40,6 +40,7 @@ struct spile_session {
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
+	bool unarmed;		/* its loader was killed while it armed the probes */
 	bool kept;		/* continues when the device is closed; under lock */
 	bool overwrite;		/* closed: full rings drop the oldest records; under lock */
 	u64 memory_bytes;	/* allocated or reserved; written at load and by SPILE_SETUP */

@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -95,10 +95,64 @@ fn files_and_directories_of_options() {
     }
 }
 
+/// Directories that the user may not read, or not look into.
+#[test]
+fn closed_directories() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("script.stp"), "probe begin { exit() }\n").unwrap();
+    fs::create_dir(at("cache")).unwrap();
+    fs::create_dir(at("closed")).unwrap();
+    // Where other users find it.
+    let program = at("spile");
+    fs::hard_link(env!("CARGO_BIN_EXE_spile"), &program)
+        .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_spile"), &program).map(drop))
+        .unwrap();
+    let allow = |name: &str, mode: u32| fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).unwrap();
+    allow("", 0o755);
+    allow("cache", 0o755);
+    allow("closed", 0o000);
+    // Root may read everything: it becomes another user.
+    let is_root = nix::unistd::geteuid().is_root();
+    if is_root {
+        std::os::unix::fs::chown(at("cache"), Some(65534), Some(65534)).unwrap();
+    }
+    let closed = at("closed").display().to_string();
+    let below = at("closed/below").display().to_string();
+    let run = |variable: (&str, &str), words: &[&str]| {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "10"]);
+        if is_root {
+            command.args(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+        }
+        command.arg(&program).args(words).current_dir(directory.path()).stdin(Stdio::null());
+        command.env("HOME", at("cache")).env("SPILE_CACHE_DIR", at("cache"));
+        let output = command.env(variable.0, variable.1).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let works = run(("LANG", "C"), &["-p1", "script.stp"]);
+    assert_eq!(works.0, Some(0), "{}", works.1);
+    for place in [&closed, &below] {
+        let (status, messages) = run(("SPILE_CACHE_DIR", place), &["-p1", "script.stp"]);
+        assert_eq!(status, Some(0), "{messages}");
+        assert!(messages.contains(&format!("WARNING: SPILE_CACHE_DIR={place}: Permission denied")), "{messages}");
+        for (variable, pass) in [("TMPDIR", "-p4"), ("SYSTEMTAP_TAPSET", "-p1"), ("SYSTEMTAP_DIR", "-p1")] {
+            let (status, messages) = run((variable, place), &[pass, "script.stp"]);
+            assert!(status == Some(1) && messages.contains(&closed), "{variable}={place}: {status:?} {messages}");
+        }
+        for option in ["-d", "-I", "--tapset", "--sysroot", "--index", "--tmpdir", "--export-index"] {
+            let (status, messages) = run(("LANG", "C"), &[option, place, "-p4", "script.stp"]);
+            assert!(status == Some(1) && messages.contains(&closed), "{option} {place}: {status:?} {messages}");
+        }
+    }
+    let (status, messages) = run(("LANG", "C"), &["-p1", &below]);
+    assert!(status == Some(1) && messages.contains(&below), "{status:?} {messages}");
+}
+
 #[test]
 fn scripts_and_the_file_of_options() {
     for words in [&["-p1", "@"][..], &["--fmt", "@"], &["--from-bpftrace", "@"]] {
-        refused(&[], words, &["pipe", "socket", "loop", "file/below"]);
+        refused(&[], words, &["socket", "loop", "file/below"]);
     }
     let directory = tempfile::tempdir().unwrap();
     nix::unistd::mkfifo(&directory.path().join("rc"), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -109,9 +163,11 @@ fn scripts_and_the_file_of_options() {
 
 #[test]
 fn scripts_from_pipes_that_are_written() {
-    // Also by a writer who is late.
-    let line = "mkfifo late; (sleep 0.3; echo 'probe begin {}' >late) & \"$0\" -p1 late && \
-        \"$0\" -p1 <(sleep 1.5; echo 'probe end {}') && ! \"$0\" -p1 <(echo 'probe end {')";
+    // Also by a writer who is late, for whom it says that it waits; an interrupt ends that.
+    let line = "mkfifo late never; (sleep 2; echo 'probe begin {}' >late) & \"$0\" -p1 late 2>said && \
+        grep -q 'NOTE: late is a pipe that nobody has opened for writing: waiting' said && \
+        \"$0\" -p1 <(sleep 1.5; echo 'probe end {}') 2>said && ! grep pipe said && ! \"$0\" -p1 <(echo 'probe end {') || exit; \
+        timeout -s INT 2 \"$0\" -p1 never 2>said; [ $? = 124 ] && grep -q 'NOTE: never is a pipe' said";
     let directory = tempfile::tempdir().unwrap();
     let output = Command::new("bash")
         .args(["-c", line, env!("CARGO_BIN_EXE_spile")])

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use clap::{Args, Parser};
 
 use spile_abi::device::{ENFORCE, OBSERVE};
@@ -150,7 +150,7 @@ pub struct SessionOptions {
     pub timeout: Option<u64>,
 
     /// Size of each CPU's buffer, in MB (1 to 4095; reduced if memory is short) [default: 4, less with more than 16 CPUs]
-    #[arg(short = 's', value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=4095))]
+    #[arg(short = 's', value_name = "MB", value_parser = megabytes())]
     pub megabytes: Option<u32>,
 
     /// At the end, print for each probe how its hits were handled, and its cycles: as a table or as JSON
@@ -203,8 +203,7 @@ impl SessionOptions {
 
 /// Loads a module built by spile, prints its output, and removes it at the end
 #[derive(Parser)]
-// -b is staprun's name of -s.
-#[command(name = "spilerun", version, after_help = EXIT_HELP, mut_arg("megabytes", |arg| arg.short_alias('b')))]
+#[command(name = "spilerun", version, after_help = EXIT_HELP)]
 struct Arguments {
     /// The module: a file, or a name to be found in /lib/modules/RELEASE/spile or .../systemtap
     #[arg(value_name = "MODULE", required_unless_present_any = ["remove", "attach"], conflicts_with_all = ["remove", "attach"])]
@@ -217,6 +216,10 @@ struct Arguments {
     /// Options that spile has as well
     #[command(flatten)]
     session: SessionOptions,
+
+    /// staprun's name of -s, as an option of its own: a message names what was given
+    #[arg(short = 'b', value_name = "MB", hide = true, value_parser = megabytes(), conflicts_with_all = ["megabytes", "attach", "remove"])]
+    staprun_megabytes: Option<u32>,
 
     /// Escape control characters (\x1b, \r, \u{202e}) in the output of the script; without WHEN: if it is a terminal
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "auto", value_parser = ["auto", "always", "never"], conflicts_with = "remove")]
@@ -308,6 +311,11 @@ struct Arguments {
 fn form_parser() -> impl TypedValueParser<Value = Form> {
     let names = PossibleValuesParser::new(["table", "json"]);
     names.map(|form| if form == "json" { Form::Json } else { Form::Table })
+}
+
+/// Of -s.
+fn megabytes() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=4095)
 }
 
 fn parse_seconds(text: &str) -> Result<u64, String> {
@@ -502,7 +510,13 @@ impl Options {
                 per_second: arguments.rewrites,
                 only: arguments.only,
             },
-            ..Options::for_session(task, arguments.session)
+            ..Options::for_session(
+                task,
+                SessionOptions {
+                    megabytes: arguments.session.megabytes.or(arguments.staprun_megabytes),
+                    ..arguments.session
+                },
+            )
         })
     }
 }
@@ -561,6 +575,16 @@ mod tests {
         assert_eq!((options.ring_bytes, options.daemon, options.rename), (Some(2 << 20), true, true));
         assert_eq!(parse("spilerun -A x").unwrap().task, Task::Attach("x".into()));
         assert!(parse("spilerun -L a.ko").unwrap().detach);
+        for wrong in [
+            "spilerun -b 0 a.ko",
+            "spilerun -b x a.ko",
+            "spilerun -b 2 -A x",
+            "spilerun -b 2 -d x",
+            "spilerun -b 2 -s 2 a.ko",
+        ] {
+            let message = parse(wrong).unwrap_err().to_string();
+            assert!(message.contains("'-b <MB>'"), "{message}");
+        }
         let remote = Remote { number: 3, uri: "ssh://host".to_string() };
         assert_eq!(parse("spilerun a.ko -r 3:ssh://host").unwrap().remote, Some(remote));
         assert!(parse("spilerun a.ko -r x").is_err());

@@ -61,6 +61,7 @@ enum spile_info_flag {
 	SPILE_INFO_OVERWRITE = 2,
 	SPILE_INFO_OPENED = 4,		/* the device is open */
 	SPILE_INFO_USER_STACKS = 8,	/* the script takes user stacks, or names their addresses */
+	SPILE_INFO_UNARMED = 16,	/* a loader was killed while it armed the probes */
 };
 
 /*

@@ -14,6 +14,7 @@
 # stdout: ^other machine 1$
 # stdout: ^a path for a release: .* is no kernel.s release$
 # stdout: ^no host 1$
+# stdout: ^a pipe that nobody reads: 1 .*writing pipe: a pipe that nobody reads, or a socket$
 # stdout: ^left: 0 directories, 0 modules$
 
 cp -r "$CACHE" cache
@@ -95,5 +96,9 @@ SYSTEMTAP_DIR=$PWD/rc "$SPILE" -e 'probe begin { exit() }' >out 2>err && sed 's/
 MACHINE=aarch64 "$SPILE" --remote one -e 'probe begin { exit() }' 2>/dev/null || echo "other machine $?"
 RELEASE=../$RELEASE "$SPILE" --remote one -e 'probe begin { exit() }' 2>err || sed -n 's/^/a path for a release: /p' err
 "$SPILE" --remote=-oProxyCommand=x -e 'probe begin { exit() }' 2>/dev/null || echo "no host $?"
-rm far/log
+mkfifo pipe
+status=0
+timeout 100 "$SPILE" --remote one -o pipe -e 'probe begin { exit() }' 2>err || status=$?
+echo "a pipe that nobody reads: $status $(cat err)"
+rm -f far/log
 echo "left: $(ls far | wc -l) directories, $(ls ./*.ko 2>/dev/null | wc -l) modules"

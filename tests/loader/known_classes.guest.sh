@@ -30,16 +30,16 @@ chmod 644 own.ko
 su usr -c "while [ ! -e enough ]; do ln -sfn $place/ticks.ko race.ko; ln -sfn /tmp/open/own.ko race.ko; done" &
 racing=$!
 count=0
-for turn in 1 2 3 4 5 6; do
-	s=$(status usr suid ./race.ko -T 0.1)
+for path in ./race.ko /tmp/open/race.ko ./race.ko /tmp/open/race.ko ./race.ko /tmp/open/race.ko; do
+	s=$(status usr suid $path -T 0.1)
 	[ $s = 4 ] && ! loaded own && count=$((count + 1)) || echo "race: $s $(cat /tmp/err)"
 done
 touch enough
 wait $racing
 echo "exchanged path: $count refused, none ran"
-echo "descriptors as paths: $(status usr "suid /dev/fd/3 3<$place/ticks.ko") $(status usr "suid /proc/self/fd/0 <own.ko") $(status usr "suid /dev/stdin <own.ko")"
+echo "descriptors as paths: $(status usr "suid /dev/fd/3 -T 0.1 3<$place/ticks.ko") $(status usr "suid /proc/self/fd/0 -T 0.1 <own.ko") $(status usr "suid /dev/stdin -T 0.1 <own.ko")"
 echo 0 >/proc/sys/fs/protected_hardlinks
-s=$(su usr -c "ln $place/ticks.ko hard.ko 2>/dev/null && suid ./hard.ko >/dev/null 2>&1; echo \$?")
+s=$(su usr -c "ln $place/ticks.ko hard.ko 2>/dev/null && suid ./hard.ko -T 0.1 >/dev/null 2>&1; echo \$?")
 echo "hard link: $s"
 
 # CVE-2011-2502

@@ -9,14 +9,15 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
-use nix::poll::{PollFd, PollFlags, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Most bytes of a script or of another text that a person wrote: 8 MiB. Each may be a statement, which takes 400 bytes of memory.
 pub const MAX_TEXT: u64 = 8 << 20;
 
-/// Milliseconds for which a named pipe waits for its first writer.
+/// Milliseconds after which it is said that a named pipe has no writer yet.
 const WRITER: u16 = 1000;
 
 /// The bytes of a regular file of at most `most` bytes. Errors: those of the system; the file is a pipe, device or
@@ -29,17 +30,19 @@ pub fn regular(path: &Path, most: u64) -> Result<Vec<u8>> {
     read_bounded(file, most)
 }
 
-/// The bytes of a file, which may be a pipe as `<(command)` gives, of at most `most` bytes. Errors: those of the system; it has
-/// more bytes; nobody writes into the pipe.
-pub fn bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
+/// The bytes of a file, which may be a pipe as `<(command)` gives, of at most `most` bytes. `waits` is called before a named pipe
+/// waits longer than a second for its first writer, as cat(1) does. Errors: those of the system; it has more bytes.
+pub fn bounded(path: &Path, most: u64, waits: impl FnOnce()) -> Result<Vec<u8>> {
     let mut file = open(path)?;
     let mut first = Vec::new();
-    if file.metadata()?.file_type().is_fifo() && poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], WRITER)? == 0
-    {
+    if file.metadata()?.file_type().is_fifo() && !has_come(&file, PollTimeout::from(WRITER))? {
         // The end, although no writer has closed it: there was none.
         let mut byte = [0];
         match file.read(&mut byte) {
-            Ok(0) => return Err(Error::other("a pipe into which nobody writes")),
+            Ok(0) => {
+                waits();
+                has_come(&file, PollTimeout::NONE)?;
+            }
             Ok(_) => first.extend(byte),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
@@ -47,6 +50,16 @@ pub fn bounded(path: &Path, most: u64) -> Result<Vec<u8>> {
     }
     fcntl(&file, FcntlArg::F_SETFL(OFlag::O_RDONLY))?;
     read_bounded(first.as_slice().chain(file), most)
+}
+
+/// Whether there is something to read in a named pipe, or a writer has closed it, within that time.
+fn has_come(pipe: &File, timeout: PollTimeout) -> Result<bool> {
+    loop {
+        match poll(&mut [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)], timeout) {
+            Err(Errno::EINTR) => {}
+            ready => return Ok(ready? > 0),
+        }
+    }
 }
 
 /// Creates the file, or empties it, as `File::create` does, without waiting for the reader of a pipe. Errors: those of the
@@ -94,7 +107,7 @@ mod tests {
     fn what_never_ends_is_refused() {
         let zero = Path::new("/dev/zero");
         assert_eq!(regular(zero, 10).unwrap_err().to_string(), "not a regular file");
-        assert_eq!(bounded(zero, 10).unwrap_err().to_string(), "more than 10 bytes");
+        assert_eq!(bounded(zero, 10, || ()).unwrap_err().to_string(), "more than 10 bytes");
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe.stp");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();

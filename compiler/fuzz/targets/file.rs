@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use spile_debuginfo::{self as debuginfo, Elf};
 
 use super::die::Tree;
@@ -52,11 +53,22 @@ fn real_ones() -> &'static [Vec<u8>] {
     READ.get_or_init(real::files)
 }
 
-fn base(choices: &mut Choices) -> &'static [u8] {
-    let made = bases();
+/// A file to begin with.
+struct Base {
+    file: Vec<u8>,
+    /// By zstd and by xz. Packing takes longer than all that is tried afterwards, so it is done once.
+    packed: [OnceLock<Vec<u8>>; 2],
+}
+
+fn base(choices: &mut Choices) -> &'static Base {
+    static ALL: OnceLock<(Vec<Base>, Vec<Base>)> = OnceLock::new();
+    let kept = |files: &[Vec<u8>]| {
+        files.iter().map(|file| Base { file: file.clone(), packed: Default::default() }).collect::<Vec<Base>>()
+    };
+    let (made, real) = ALL.get_or_init(|| (kept(bases()), kept(real_ones())));
     let first = choices.byte();
-    let real = real_ones().get(usize::from(first.wrapping_sub(REAL))).filter(|_| first >= REAL);
-    real.or_else(|| made.get(usize::from(first) % made.len())).map_or(&[], Vec::as_slice)
+    let chosen = real.get(usize::from(first.wrapping_sub(REAL))).filter(|_| first >= REAL);
+    chosen.unwrap_or(&made[usize::from(first) % made.len()])
 }
 
 struct Damaged<'c, 'b> {
@@ -174,19 +186,26 @@ impl Damaged<'_, '_> {
     }
 }
 
-/// Packed by gzip, zstd or xz.
-fn packed_as(how: u8, file: &[u8]) -> Vec<u8> {
+/// Packed by gzip, zstd or xz: the changed file by gzip, or in zstd's blocks that are not compressed; the file before the changes by
+/// what takes long to pack. What unpacks it does not depend on its contents, which are read without packing as well.
+fn packed_as(how: u8, base: &Base, file: &[u8]) -> Vec<u8> {
+    let [zstd, xz] = &base.packed;
     match how {
-        0 => {
-            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            gzip.write_all(file).and_then(|()| gzip.finish()).unwrap_or_default()
-        }
-        1 => ruzstd::encoding::compress_to_vec(file, ruzstd::encoding::CompressionLevel::Fastest),
-        _ => {
-            let xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(0));
-            xz.and_then(|mut xz| xz.write_all(file).and_then(|()| xz.finish())).unwrap_or_default()
-        }
+        0 => gzip(file),
+        1 => zstd.get_or_init(|| compress_to_vec(&base.file[..], CompressionLevel::Fastest)).clone(),
+        2 => compress_to_vec(file, CompressionLevel::Uncompressed),
+        _ => xz
+            .get_or_init(|| {
+                let xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(0));
+                xz.and_then(|mut xz| xz.write_all(&base.file).and_then(|()| xz.finish())).unwrap_or_default()
+            })
+            .clone(),
     }
+}
+
+fn gzip(file: &[u8]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(file).and_then(|()| gzip.finish()).unwrap_or_default()
 }
 
 /// A boot image: setup sectors, the mark, where the packed kernel begins and how long it is (boot.rst).
@@ -201,18 +220,18 @@ fn boot_image(kernel: &[u8]) -> Vec<u8> {
 }
 
 /// Packed like real files, some damaged afterwards.
-fn packed(file: Vec<u8>, choices: &mut Choices) -> Vec<u8> {
+fn packed(base: &Base, file: Vec<u8>, choices: &mut Choices) -> Vec<u8> {
     let how = choices.byte();
     if how < 240 {
         return file;
     }
     let mut made = match how {
         // A boot image of each packing, and one within another.
-        243 => boot_image(&packed_as(0, &file)),
-        247 => boot_image(&packed_as(1, &file)),
-        251 => boot_image(&packed_as(2, &file)),
-        255 => boot_image(&packed_as(0, &boot_image(&packed_as(0, &file)))),
-        _ => packed_as(how % 4, &file),
+        243 => boot_image(&gzip(&file)),
+        247 => boot_image(&packed_as(1, base, &file)),
+        251 => boot_image(&packed_as(3, base, &file)),
+        255 => boot_image(&gzip(&boot_image(&gzip(&file)))),
+        _ => packed_as(how % 4, base, &file),
     };
     for _ in 0..choices.of(3) {
         let at = (choices.of(256) << 8 | choices.of(256)) % made.len().max(1);
@@ -228,12 +247,12 @@ pub fn made(bytes: &[u8]) -> Vec<u8> {
     let mut choices = Choices::new(bytes);
     let base = base(&mut choices);
     let how = choices.byte();
-    let mut damaged = Damaged { file: base.to_vec(), choices: &mut choices };
+    let mut damaged = Damaged { file: base.file.clone(), choices: &mut choices };
     for _ in 0..usize::from(how) % CHANGES {
         damaged.change();
     }
     let file = damaged.file;
-    packed(file, &mut choices)
+    packed(base, file, &mut choices)
 }
 
 /// As a file for the compiler, and as a module for the loader and its root part.

@@ -3,7 +3,11 @@
 //! Directories that the environment names where the command line does not: SYSTEMTAP_TAPSET, SYSTEMTAP_RUNTIME, TMPDIR, and
 //! that of the cache.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::unistd::AccessFlags;
 
 use super::options::Options;
 
@@ -21,23 +25,29 @@ pub struct Temporary {
 pub enum CacheMistake {
     /// The variable is for such directories alone: an error.
     Given(String),
-    /// Services have homes like /dev/null: it takes longer.
-    Home(String),
+    /// It takes longer. Services have homes like /dev/null.
+    Slow(String),
 }
 
 /// What is wrong with SPILE_CACHE_DIR, or else XDG_CACHE_HOME or HOME: something on the path is no directory, or links lead
-/// nowhere. Missing permissions, full and read-only disks are none: they only cost time.
+/// nowhere; or this user may not read the directory. Full and read-only disks are none: what is there is used.
 pub fn cache_mistake() -> Option<CacheMistake> {
     let (variable, path) =
         ["SPILE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"].iter().find_map(|name| Some((*name, named(name)?)))?;
-    let why = match std::fs::metadata(&path) {
-        Ok(found) if !found.is_dir() => "not a directory".to_string(),
-        Err(error) if [nix::libc::ENOTDIR, nix::libc::ELOOP].contains(&error.raw_os_error()?) => error.to_string(),
+    let closed = |path: &Path| nix::unistd::access(path, AccessFlags::R_OK | AccessFlags::X_OK) == Err(Errno::EACCES);
+    let (why, is_closed) = match std::fs::metadata(&path) {
+        Ok(found) if !found.is_dir() => ("not a directory".to_string(), false),
+        Ok(_) if closed(&path) => (Errno::EACCES.desc().to_string(), true),
+        Err(error) if [nix::libc::ENOTDIR, nix::libc::ELOOP].contains(&error.raw_os_error()?) => {
+            (error.to_string(), false)
+        }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => (error.to_string(), true),
         _ => return None,
     };
     let message = format!("{variable}={}: {why}", path.display());
     Some(match variable {
-        "HOME" => CacheMistake::Home(format!(
+        _ if is_closed => CacheMistake::Slow(format!("{message}: without a cache each compilation takes a minute")),
+        "HOME" => CacheMistake::Slow(format!(
             "{message}: without a cache each compilation takes a minute; set SPILE_CACHE_DIR"
         )),
         _ => CacheMistake::Given(format!("{message}: there can be no cache; --disable-cache works without")),

@@ -18,6 +18,7 @@ mod remote;
 mod resolve;
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use spile_abi::escape;
@@ -261,8 +262,14 @@ fn check_files(session: &Session) -> Result<(), Failed> {
 /// Checks the other files and directories of options that would be found out late, or be waited for.
 fn check_other_files(session: &Session) -> Result<(), Failed> {
     let kernel = &session.options.kernel;
-    if let Some(missing) = kernel.sysroot.as_ref().filter(|directory| !directory.is_dir()) {
-        return Err(session.reporter.usage(&format!("--sysroot {}: there is no such directory", missing.display())));
+    if let Some(directory) = &kernel.sysroot
+        && let Err(error) = std::fs::read_dir(directory)
+    {
+        let why = match error.kind() {
+            ErrorKind::PermissionDenied => error.to_string(),
+            _ => "there is no such directory".to_string(),
+        };
+        return Err(session.reporter.usage(&format!("--sysroot {}: {why}", directory.display())));
     }
     let build = &session.options.build;
     for (option, file) in [("--sign-key", &build.sign_key), ("--sign-cert", &build.sign_cert)] {
@@ -285,7 +292,7 @@ fn check_cache(session: &Session) -> Result<(), Failed> {
     if !session.options.build.disable_cache {
         match places::cache_mistake() {
             Some(CacheMistake::Given(message)) => return Err(session.reporter.error(message)),
-            Some(CacheMistake::Home(message)) => {
+            Some(CacheMistake::Slow(message)) => {
                 session.reporter.notice(&format!("WARNING: {}", escape::lines(&message)));
             }
             None => {}

@@ -106,7 +106,10 @@ pub fn read(session: &mut Session, script: &Script) -> Result<FileId, Failed> {
             ("<input>".to_string(), bytes)
         }
         Script::File(path) => {
-            let bytes = read::bounded(path, read::MAX_TEXT)
+            let reporter = &session.reporter;
+            let note = format!("NOTE: {} is a pipe that nobody has opened for writing: waiting", path.display());
+            let waits = || reporter.notice(&note);
+            let bytes = read::bounded(path, read::MAX_TEXT, waits)
                 .map_err(|error| session.reporter.error(format!("reading the script {}: {error}", path.display())))?;
             (path.display().to_string(), bytes)
         }

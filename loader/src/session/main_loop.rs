@@ -3,7 +3,7 @@
 //! The loop of a session: reads the rings, writes the output, and takes the session from phase to phase.
 
 use nix::poll::PollFlags;
-use spile_abi::device::Info;
+use spile_abi::device::{Info, UNARMED};
 
 use crate::error::{Error, Exit};
 use crate::host::clock;
@@ -63,6 +63,13 @@ impl Session<'_> {
                 "the previous loader was killed while it was writing: the next {} lines may be repeated",
                 self.reading.repeated()
             ));
+        }
+        if self.subject.attached && info.flags & UNARMED != 0 {
+            self.output.sinks.message(
+                "ERROR: the previous loader was killed while it armed the probes, so no handler but those of begin probes has run: \
+                 start the script again",
+            );
+            self.ending.exit = Exit::Failed;
         }
         if self.subject.attached {
             self.begin();

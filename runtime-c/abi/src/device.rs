@@ -56,7 +56,7 @@ pub struct Info {
     pub skipped: u32,
     /// Bytes allocated by the module, and reserved for its return probes.
     pub memory_bytes: u64,
-    /// [`KEPT`], [`OVERWRITE`], [`OPENED`].
+    /// [`KEPT`], [`OVERWRITE`], [`OPENED`], [`USER_STACKS`], [`UNARMED`].
     pub flags: u32,
     /// Probe sites currently armed.
     pub armed: u32,
@@ -70,6 +70,8 @@ pub const OVERWRITE: u32 = 2;
 pub const OPENED: u32 = 4;
 /// [`Info::flags`]: the script takes stacks of user space, or names its addresses.
 pub const USER_STACKS: u32 = 8;
+/// [`Info::flags`]: a loader was killed while it armed the probes, which ended the session.
+pub const UNARMED: u32 = 16;
 
 /// Answer of [`ARMING`]: what is left of arming. Probes that become kprobes are registered one after the other, and enabled when
 /// all are.
