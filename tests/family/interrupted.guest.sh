@@ -6,9 +6,9 @@
 # script: copies copies.stp
 # script: kept kept.stp
 # stdout: ^INT after 1 s: status answers, gone in time, 0$
+# stdout: ^-d: in time, in use$
 # stdout: ^TERM after 6 s: status answers, gone in time, 0$
 # stdout: ^KILL after 6 s: status answers, gone in time, 137$
-# stdout: ^-d: in time, in use$
 # stdout: ^INT: gone in time, 0, copies 2400, disarming, a start waits, removed$
 # stdout: ^KILL: gone in time, 137, disarming, a start waits, removed$
 # stdout: ^kept: 0, removed$
@@ -25,6 +25,7 @@ within_a_second() {
 interrupt() {
 	start calls began
 	sleep $2
+	[ -z "$3" ] || $3
 	status_command='does not answer'
 	! spilerun status calls | grep -q ': starting, ' || status_command=answers
 	begin=$(now)
@@ -58,17 +59,15 @@ disarms() {
 	grep -v 'become kprobes one by one\|in the background' copies.err >&2 || true
 }
 for child in $(seq 11 19); do modprobe fam$child; done
+detach() {
+	begin=$(now)
+	spilerun -d calls 2>refused && exit 1
+	took=$(within_a_second $(($(now) - begin)))
+	grep -q 'in use by another spilerun' refused && echo "-d: $took, in use"
+}
 interrupt INT 1
-interrupt TERM 6
+interrupt TERM 6 detach
 interrupt KILL 6
-start calls began
-sleep 3
-begin=$(now)
-spilerun -d calls 2>refused && exit 1
-took=$(within_a_second $(($(now) - begin)))
-grep -q 'in use by another spilerun' refused && echo "-d: $took, in use"
-stop INT
-removed calls
 disarms INT
 disarms KILL
 # A kept session is disarmed in the background, too.
