@@ -65,7 +65,7 @@ void spile_step_ends(struct spile_steps *steps, unsigned int count)
 
 	/* A short last step says little about a long one. */
 	size = min_t(u64, size, 2 * (u64)steps->size);
-	steps->size = clamp_t(u64, size, SPILE_STEP_LEAST, SPILE_STEP_MOST);
+	steps->size = clamp_t(u64, size, steps->least, SPILE_STEP_MOST);
 }
 
 bool spile_arming_goes_on(void)

@@ -27,12 +27,12 @@ bool spile_arming_ended(void);
  */
 enum {
 	SPILE_STEP_MILLISECONDS = 150,
-	SPILE_STEP_LEAST = 16,
 	SPILE_STEP_MOST = 4096,
 };
 
 struct spile_steps {
 	unsigned int size;		/* places of the next step */
+	unsigned int least;		/* fewer are not worth what a step takes by itself */
 	u64 began;			/* ns: the one under way */
 };
 

@@ -366,8 +366,6 @@ static struct ftrace_ops sieve = { .func = handle_arguments, .flags = SPILE_FTRA
 
 enum {
 	SIFTED_AT_ONCE = 64,
-	/* of the first step; the kernel changes the text of 4,096 in a second, emulated (6.1) */
-	SERVED_AT_FIRST = 512,
 };
 
 /*
@@ -408,7 +406,7 @@ static unsigned int sift_all(unsigned long *addresses, unsigned int count)
 /* Adds the addresses in steps, between which other tasks run and arming may be cancelled. */
 static int serve_many(int kind, unsigned long *addresses, unsigned int count)
 {
-	struct spile_steps steps = { .size = SERVED_AT_FIRST };
+	struct spile_steps steps = SPILE_ENTRY_STEPS;
 	unsigned int at, some, i;
 	int error = 0;
 

@@ -37,6 +37,12 @@ void spile_entry_forget_refused(void);
 /* Stops serving those of the sites that are served. When it returns none of their handlers runs. */
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count);
 
+/*
+ * The kernel changes the text of 4,096 addresses in a second, emulated (6.1). For each step it
+ * looks at all places that ftrace knows, as long as for 500 of them.
+ */
+#define SPILE_ENTRY_STEPS { .size = 1024, .least = 1024 }
+
 /* Addresses that ftrace serves. */
 unsigned int spile_entry_served(void);
 /*

@@ -396,7 +396,8 @@ static unsigned int gather_registered(const struct spile_family *family, unsigne
 }
 
 /* Sites in each step of disarming, and addresses that ftrace serves. */
-static struct spile_steps disarming_steps = { .size = 64 }, entry_steps = { .size = 256 };
+static struct spile_steps disarming_steps = { .size = 64, .least = 64 };
+static struct spile_steps entry_steps = SPILE_ENTRY_STEPS;
 
 bool spile_sites_disarm_some(void)
 {
