@@ -47,7 +47,8 @@ disarms() {
 	state=$(spilerun status copies | sed -n 's/.*: \(disarming\), .*/\1/p')
 	spilerun copies.ko 2>waits &
 	second=$!
-	sleep 0.3
+	# Before it has its handlers, it ignores the signal, as it is in the background.
+	wait_for waits 'NOTICE: waiting until the kernel has disarmed'
 	kill -INT $second
 	wait $second || true
 	again=
