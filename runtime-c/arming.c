@@ -52,6 +52,22 @@ bool spile_arming_ended(void)
 	return state == SPILE_STATE_STARTING && fatal_signal_pending(current);
 }
 
+unsigned int spile_step_begins(struct spile_steps *steps, unsigned int rest)
+{
+	steps->began = ktime_get_mono_fast_ns();
+	return min(steps->size, rest);
+}
+
+void spile_step_ends(struct spile_steps *steps, unsigned int count)
+{
+	u64 took = max(ktime_get_mono_fast_ns() - steps->began, 1ull);
+	u64 size = div64_u64((u64)count * SPILE_STEP_MILLISECONDS * NSEC_PER_MSEC, took);
+
+	/* A short last step says little about a long one. */
+	size = min_t(u64, size, 2 * (u64)steps->size);
+	steps->size = clamp_t(u64, size, steps->least, SPILE_STEP_MOST);
+}
+
 bool spile_arming_goes_on(void)
 {
 	cond_resched();

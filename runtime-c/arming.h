@@ -21,6 +21,26 @@ void spile_arming_cancel(void);
  */
 bool spile_arming_ended(void);
 
+/*
+ * Work on many places that is done in steps, after each of which it can be ended. A step
+ * takes about SPILE_STEP_MILLISECONDS, which on a busy machine is fewer places.
+ */
+enum {
+	SPILE_STEP_MILLISECONDS = 150,
+	SPILE_STEP_MOST = 4096,
+};
+
+struct spile_steps {
+	unsigned int size;		/* places of the next step */
+	unsigned int least;		/* fewer are not worth what a step takes by itself */
+	u64 began;			/* ns: the one under way */
+};
+
+/* The places of the next step: at most `rest`, which is not 0. */
+unsigned int spile_step_begins(struct spile_steps *steps, unsigned int rest);
+/* It is done, with `count` places. */
+void spile_step_ends(struct spile_steps *steps, unsigned int count);
+
 /* Lets others run; false when arming is to end. Under spile_session.lock, between two sites. */
 bool spile_arming_goes_on(void);
 

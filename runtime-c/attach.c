@@ -4,10 +4,12 @@
  * any exported symbol, and a module has its symbols in memory, or else kprobes resolve names in
  * it.
  */
+#include <linux/hash.h>
+#include <linux/log2.h>
 #include <linux/percpu.h>
 #include <linux/smp.h>
-#include <linux/sort.h>
 #include <linux/string.h>
+#include <linux/types.h>
 
 #include "attach.h"
 #include "module_notifier.h"
@@ -25,56 +27,60 @@ unsigned long spile_per_cpu_offset(void)
 	return per_cpu_offset(raw_smp_processor_id());
 }
 
-/* Sites by the names of their symbols, while spile_attach_find() looks for these. */
-static struct spile_site **wanted;
-static unsigned int wanted_count;
+/*
+ * Sites by the names of their symbols, while spile_attach_find() looks for these: in lists,
+ * each of which begins with a number in `list_first`, 0 or a site's + 1, and goes on in `list_next`.
+ */
+static u32 *list_first, *list_next;
+static unsigned int list_bits;
 
-static int compare_symbols(const void *a, const void *b)
+static unsigned int list_of(const char *name)
 {
-	const struct spile_site *one = *(struct spile_site *const *)a;
-	const struct spile_site *two = *(struct spile_site *const *)b;
+	u32 hash = 0;
 
-	return strcmp(one->probe->symbol, two->probe->symbol);
+	while (*name)
+		hash = hash * 31 + (unsigned char)*name++;
+	return hash_32(hash, list_bits);
 }
 
 /* If several symbols have the name, the first one is taken, as kprobes do. */
 static void place_those_at(const char *name, unsigned long address)
 {
-	unsigned int low = 0, high = wanted_count;
+	u32 number;
 
-	while (low < high) {
-		unsigned int middle = low + (high - low) / 2;
+	for (number = list_first[list_of(name)]; number; number = list_next[number - 1]) {
+		struct spile_site *site = &spile_sites[number - 1];
 
-		if (strcmp(wanted[middle]->probe->symbol, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
+		if (!site->place && !strcmp(site->probe->symbol, name))
+			site->place = address + site->probe->address;
 	}
-	for (;
-	     low < wanted_count && !wanted[low]->place && !strcmp(wanted[low]->probe->symbol, name);
-	     low++)
-		wanted[low]->place = address + wanted[low]->probe->address;
 }
 
 void spile_attach_find(int target)
 {
 	struct module *module = target < 0 ? NULL : spile_modules_of(target);
+	bool found = false;
 	unsigned int i;
 
-	wanted = (struct spile_site **)spile_sites_room;
-	wanted_count = 0;
+	/* Two numbers for each site. */
+	list_next = (u32 *)spile_sites_room;
+	list_first = list_next + spile_script.probe_count;
+	list_bits = ilog2(max(spile_script.probe_count, 2u));
+	memset(list_first, 0, sizeof(*list_first) << list_bits);
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
+		unsigned int list;
 
 		if (site->probe->target != target || !site->symbol)
 			continue;
 		site->place = 0;
-		wanted[wanted_count++] = site;
+		list = list_of(site->probe->symbol);
+		list_next[i] = list_first[list];
+		list_first[list] = i + 1;
+		found = true;
 	}
-	if (!module || !wanted_count)
-		return;
-	sort(wanted, wanted_count, sizeof(*wanted), compare_symbols, NULL);
-	spile_module_symbols_each(module, place_those_at);
+	if (module && found)
+		spile_module_symbols_each(module, place_those_at);
 }
 
 void spile_attach_place(struct kprobe *kprobe, const struct spile_site *site)

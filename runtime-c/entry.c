@@ -366,8 +366,6 @@ static struct ftrace_ops sieve = { .func = handle_arguments, .flags = SPILE_FTRA
 
 enum {
 	SIFTED_AT_ONCE = 64,
-	/* the kernel changes the text of this many in a second, emulated (6.1) */
-	SERVED_AT_ONCE = 4096,
 };
 
 /*
@@ -408,11 +406,12 @@ static unsigned int sift_all(unsigned long *addresses, unsigned int count)
 /* Adds the addresses in steps, between which other tasks run and arming may be cancelled. */
 static int serve_many(int kind, unsigned long *addresses, unsigned int count)
 {
+	struct spile_steps steps = SPILE_ENTRY_STEPS;
 	unsigned int at, some, i;
 	int error = 0;
 
 	for (at = 0; at < count && !error && spile_arming_goes_on(); at += some) {
-		some = min_t(unsigned int, count - at, SERVED_AT_ONCE);
+		some = spile_step_begins(&steps, count - at);
 		error = spile_ftrace_set_filter_ips(&ops[kind], addresses + at, some, false);
 		if (error)
 			break;
@@ -424,6 +423,7 @@ static int serve_many(int kind, unsigned long *addresses, unsigned int count)
 		}
 		served[kind] += some;
 		error = register_ops(kind);
+		spile_step_ends(&steps, some);
 	}
 	return error;
 }
@@ -579,6 +579,43 @@ static void stop_serving_many(int kind, struct spile_site *const *sites, unsigne
 	kvfree(addresses);
 }
 
+unsigned int spile_entry_served(void)
+{
+	return slots ? served[ARGUMENTS] + served[WHOLE] : 0;
+}
+
+/*
+ * The slots keep their sites, for hits that are turned away. The last addresses stay, as
+ * in stop_serving().
+ */
+bool spile_entry_remove_some(struct spile_steps *steps)
+{
+	unsigned int place, kind, most, count = 0;
+	unsigned long *addresses;
+
+	if (!SPILE_FTRACE_FILTERS_MANY || spile_entry_served() <= KINDS)
+		return false;
+	kind = served[WHOLE] > served[ARGUMENTS] ? WHOLE : ARGUMENTS;
+	most = spile_step_begins(steps, served[kind] - 1);
+	addresses = kvmalloc_array(most, sizeof(*addresses), GFP_KERNEL);
+	if (!addresses)
+		return false;
+	for (place = 0; place < 1u << slot_bits && count < most; place++) {
+		struct slot *slot = &slots[place];
+
+		if (!slot->serving || slot->whole != kind)
+			continue;
+		slot->serving = false;
+		addresses[count++] = slot->address;
+	}
+	served[kind] -= count;
+	if (count)
+		WARN_ON_ONCE(spile_ftrace_set_filter_ips(&ops[kind], addresses, count, true));
+	kvfree(addresses);
+	spile_step_ends(steps, count);
+	return count;
+}
+
 /*
  * At the end of the session the first call removes all addresses: hits are ignored by then.
  * Before that, sites go with their module. All sites of an address have the same target, so
@@ -644,6 +681,8 @@ bool spile_entry_add(struct spile_site *site) { return false; }
 int spile_entry_commit(void) { return 0; }
 bool spile_entry_refused(const struct spile_site *site) { return false; }
 void spile_entry_forget_refused(void) { }
+unsigned int spile_entry_served(void) { return 0; }
+bool spile_entry_remove_some(struct spile_steps *steps) { return false; }
 bool spile_entry_is_whole(const struct spile_site *site) { return false; }
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count) { }
 int spile_entry_init(void) { return 0; }

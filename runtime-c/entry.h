@@ -5,6 +5,7 @@
 #ifndef SPILE_ENTRY_H
 #define SPILE_ENTRY_H
 
+#include "arming.h"
 #include "site.h"
 
 /*
@@ -35,6 +36,20 @@ void spile_entry_forget_refused(void);
 
 /* Stops serving those of the sites that are served. When it returns none of their handlers runs. */
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count);
+
+/*
+ * The kernel changes the text of 4,096 addresses in a second, emulated (6.1). For each step it
+ * looks at all places that ftrace knows, as long as for 500 of them.
+ */
+#define SPILE_ENTRY_STEPS { .size = 1024, .least = 1024 }
+
+/* Addresses that ftrace serves. */
+unsigned int spile_entry_served(void);
+/*
+ * Of a session that has ended: a step of removing them, without the sites. False if there is
+ * nothing to do for it; spile_entry_remove() does the rest.
+ */
+bool __must_check spile_entry_remove_some(struct spile_steps *steps);
 
 /* Whether a served site gets all registers. */
 bool spile_entry_is_whole(const struct spile_site *site);

@@ -260,12 +260,15 @@ static bool write_item(struct spile_text *text, const struct spile_pretty_item *
 	if (item->op == SPILE_PRETTY_STRING_POINTER) {
 		if (!spile_payload_bytes(payload, &string, &count))
 			return false;
-		if (at && !spile_get_u64(at))
-			spile_text_literal(text, "0x0");
-		else if (!at || count == SPILE_FAULT)
+		if (!at) {
 			spile_text_literal(text, "ERROR");
-		else
+		} else if (!spile_get_u64(at) || count == SPILE_FAULT) {
+			/* It is no text: an empty buffer, or another member of a union. */
+			spile_text_literal(text, "0x");
+			spile_text_number(text, spile_get_u64(at), 16);
+		} else {
 			write_quoted(text, string, count);
+		}
 		return true;
 	}
 	if (!at || (item->op != SPILE_PRETTY_CHARS && !integer_is_sound(item->operands)))

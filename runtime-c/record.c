@@ -101,6 +101,33 @@ char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *d
 	return at;
 }
 
+static spile_long item_value(const struct spile_context *c, const struct spile_item *item)
+{
+	spile_ulong value = item->registers ? c->regs[item->registers - 1] : 0;
+
+	value += item->add;
+	if (item->is_signed)
+		return spile_sign_extend(value, item->bits);
+	return spile_bits(value, item->first, item->bits);
+}
+
+char *spile_put_items(struct spile_context *c, char *at, const struct spile_item *items,
+		      unsigned int count)
+{
+	const struct spile_item *item;
+
+	for (item = items; item < items + count; item++) {
+		spile_long value = item_value(c, item);
+
+		if (item->description)
+			at = spile_put_pretty(c, at, item->description, item->description_bytes,
+					      value);
+		else
+			at = spile_put_long(at, value);
+	}
+	return at;
+}
+
 char *spile_scratch(struct spile_context *c)
 {
 	return spile_cpu_of(c)->scratch;

@@ -1030,6 +1030,23 @@ char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *d
 		       unsigned int description_bytes, spile_ulong address);
 
 /*
+ * Several parts by a table instead of code: a script may print all variables of thousands of
+ * functions, and the compiler would take long for the handlers. A value is a register plus
+ * `add`, and of that the `bits` bits from bit `first`.
+ */
+struct spile_item {
+	const unsigned char *description;	/* of the object at the value, or SPILE_NONE */
+	unsigned int description_bytes;
+	unsigned short registers;		/* 0, or the number of the word in regs + 1 */
+	unsigned char first;
+	unsigned char bits;			/* 64: all */
+	spile_long add;
+	unsigned char is_signed;
+};
+char *spile_put_items(struct spile_context *c, char *at, const struct spile_item *items,
+		      unsigned int count);
+
+/*
  * Function frames: `bytes` of uncleared memory for a function's strings; 0 and an error if calls
  * are nested too deeply.
  */

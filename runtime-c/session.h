@@ -35,7 +35,7 @@ struct spile_session {
 	u32 disarmed;		/* of these, by the call of disarm() under way; the same */
 	bool measuring;		/* SPILE_MEASURE is under way; under lock */
 	bool quiet;		/* no handler runs any more; under lock */
-	bool disarms_later;	/* quiet, kprobes are still registered; under lock, read without */
+	bool disarms_later;	/* quiet, not all is disarmed yet; under lock, read without */
 	bool attended;		/* the device is open; set without the lock */
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */

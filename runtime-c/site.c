@@ -13,6 +13,7 @@
 #include "attach.h"
 #include "condition.h"
 #include "context.h"
+#include "entry.h"
 #include "family.h"
 #include "module_notifier.h"
 #include "session.h"
@@ -20,13 +21,17 @@
 #include "stack_left.h"
 #include "uprobe.h"
 
-enum { MIXED_SITES = 200 };	/* fewer sites keep the order of the script */
+enum {
+	MIXED_SITES = 200,		/* fewer sites keep the order of the script */
+	MOST_IN_STEP = 256,		/* of disarming: one wait for all CPUs serves many */
+};
 
 struct spile_site *spile_sites;
 void **spile_sites_room;
 
-/* Sites sorted by kind, order (begin, end, error) and index; and room for one call of disarm(). */
+/* begin, end and error probes, sorted by kind, order and index; and room for one call of disarm(). */
 static struct spile_site **in_order;
+static unsigned int ordered;
 static struct spile_site **batch;	/* or of arm_others(); under spile_session.lock */
 
 static void report_failure(const struct spile_site *site, int error)
@@ -198,6 +203,9 @@ static void arm_others(unsigned int count, unsigned int left)
 	unsigned int i;
 	int error;
 
+	/* Cancelled earlier: nothing is left to do, and sorting takes a second of thousands. */
+	if (spile_arming_ended())
+		return;
 	if (mixed)
 		sort(batch, count, sizeof(*batch), compare_mixed, NULL);
 	spile_arming_begins(left, mixed ? count_places(count) : left);
@@ -342,18 +350,19 @@ static unsigned int count_registered(const struct spile_family *family)
 	return count;
 }
 
-bool spile_sites_disarm_most(unsigned int most)
+bool spile_sites_disarm_most(unsigned int most, unsigned int most_entries)
 {
-	bool left = false;
+	bool many_entries = spile_entry_served() > most_entries, left = false;
 	unsigned int i;
 
 	WRITE_ONCE(spile_session.arming, true);
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++) {
 		if (!spile_families[i])
 			continue;
-		if (count_registered(spile_families[i]) > most) {
+		if (count_registered(spile_families[i]) > most ||
+		    (many_entries && spile_families[i]->arm_cheaply)) {
 			left = true;
-			/* The first step of disarming ends ftrace's part. */
+			/* The first steps of disarming end ftrace's part. */
 			note_mechanisms(spile_families[i],
 					gather_armed(spile_families[i], SPILE_ALL_TARGETS));
 		} else {
@@ -386,29 +395,40 @@ static unsigned int gather_registered(const struct spile_family *family, unsigne
 	return count;
 }
 
-bool spile_sites_disarm_some(unsigned int most)
+/* Sites in each step of disarming, and addresses that ftrace serves. */
+static struct spile_steps disarming_steps = { .size = 64, .least = 64 };
+static struct spile_steps entry_steps = SPILE_ENTRY_STEPS;
+
+bool spile_sites_disarm_some(void)
 {
 	const struct spile_family *family;
-	unsigned int i, count = 0;
+	unsigned int i, most, count;
+	bool is_done;
 
 	WRITE_ONCE(spile_session.arming, true);
-	for (i = 0; i < SPILE_FAMILY_COUNT && !count; i++) {
+	is_done = spile_entry_remove_some(&entry_steps);
+	for (i = 0; i < SPILE_FAMILY_COUNT && !is_done; i++) {
 		family = spile_families[i];
 		if (!family)
 			continue;
+		most = spile_step_begins(&disarming_steps, MOST_IN_STEP);
 		count = gather_registered(family, most) ?: gather_armed(family, SPILE_ALL_TARGETS);
-		if (count)
-			disarm_batch(family, count);
+		if (!count)
+			continue;
+		disarm_batch(family, count);
+		if (count == most)
+			spile_step_ends(&disarming_steps, count);
+		is_done = true;
 	}
 	WRITE_ONCE(spile_session.arming, false);
-	return count;
+	return is_done;
 }
 
 void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_site *site))
 {
 	unsigned int i;
 
-	for (i = 0; i < spile_script.probe_count; i++)
+	for (i = 0; i < ordered; i++)
 		if (in_order[i]->probe->kind == kind)
 			run(in_order[i]);
 }
@@ -490,8 +510,7 @@ static int compare_order(const void *a, const void *b)
 
 	if (one->probe->kind != two->probe->kind)
 		return one->probe->kind < two->probe->kind ? -1 : 1;
-	/* Other kinds have a different member of the union in its place. */
-	if (one->probe->kind <= SPILE_PROBE_ERROR && one->probe->order != two->probe->order)
+	if (one->probe->order != two->probe->order)
 		return one->probe->order < two->probe->order ? -1 : 1;
 	return one->index < two->index ? -1 : one->index > two->index;
 }
@@ -542,19 +561,21 @@ int spile_sites_init(void)
 	spile_sites = kvcalloc(max(count, 1u), sizeof(*spile_sites), GFP_KERNEL);
 	in_order = kvcalloc(max(count, 1u), sizeof(*in_order), GFP_KERNEL);
 	batch = kvcalloc(max(count, 1u), sizeof(*batch), GFP_KERNEL);
-	spile_sites_room = kvcalloc(max(count, 1u), sizeof(*spile_sites_room), GFP_KERNEL);
+	spile_sites_room = kvcalloc(max(count, 2u), sizeof(*spile_sites_room), GFP_KERNEL);
 	if (!spile_sites || !in_order || !batch || !spile_sites_room)
 		goto err;
 	spile_session_charge(count * (sizeof(*spile_sites) + sizeof(*in_order) + sizeof(*batch) +
 				      sizeof(*spile_sites_room)));
 
 	for (i = 0; i < count; i++) {
-		in_order[i] = &spile_sites[i];
 		error = make_site(&spile_sites[i], i);
 		if (error)
 			goto err;
+		/* Other kinds have a different member of the union in place of their order. */
+		if (spile_sites[i].probe->kind <= SPILE_PROBE_ERROR)
+			in_order[ordered++] = &spile_sites[i];
 	}
-	sort(in_order, count, sizeof(*in_order), compare_order, NULL);
+	sort(in_order, ordered, sizeof(*in_order), compare_order, NULL);
 	return 0;
 err:
 	spile_sites_exit();

@@ -150,15 +150,16 @@ void spile_sites_arm(int target);
 /* Disarms every armed site of a target. */
 void spile_sites_disarm(int target);
 /*
- * The same of all targets, except for a family with more than `most` kprobes or kretprobes.
- * Whether there is such a family.
+ * The same of all targets, except for a family with more than `most` kprobes or kretprobes,
+ * and for those with entries if ftrace serves more than `most_entries`. Whether there is such
+ * a family.
  */
-bool __must_check spile_sites_disarm_most(unsigned int most);
+bool __must_check spile_sites_disarm_most(unsigned int most, unsigned int most_entries);
 /*
- * One step of disarming what spile_sites_disarm_most() has left: at most so many kprobes or
+ * One step of disarming what spile_sites_disarm_most() has left: some entries, kprobes or
  * kretprobes, or the rest of a family that has none of them left. False: nothing is left.
  */
-bool __must_check spile_sites_disarm_some(unsigned int most);
+bool __must_check spile_sites_disarm_some(void);
 /* A family's disarm() is done with so many sites. */
 void spile_sites_disarmed(unsigned int count);
 /* How many are armed. Without the lock: while they are being armed or disarmed, about. */

@@ -326,7 +326,7 @@ static void pretty(void)
 	add(&payload, SPILE_FAULT, 8);
 	render("object", &d, &payload,
 	       "{.number=-3, .letter='\\n', .low=-1, .high=31, .half=0xbeef, .name=\"a\\\"b\", .text=\"tab\\t\", "
-	       ".null=0x0, .bad=ERROR, .handler=<function>:0x1234, .f=?, .pair=[{.a=1, .b=2}, {.a=3, .b=4}]}");
+	       ".null=0x0, .bad=0x2, .handler=<function>:0x1234, .f=?, .pair=[{.a=1, .b=2}, {.a=3, .b=4}]}");
 
 	payload.count = 0;
 	add(&payload, SPILE_FAULT, 8);

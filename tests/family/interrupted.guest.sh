@@ -7,9 +7,9 @@
 # script: copies copies.stp
 # script: kept kept.stp
 # stdout: ^INT after 1 s: status answers, gone in time, 0$
+# stdout: ^-d: in time, in use$
 # stdout: ^TERM after 6 s: status answers, gone in time, 0$
 # stdout: ^KILL after 6 s: status answers, gone in time, 137$
-# stdout: ^-d: in time, in use$
 # stdout: ^kept, killed while it armed: 1 ERROR: the previous loader was killed while it armed the probes, .*start the script again$
 # stdout: ^INT: gone in time, 0, copies 2400, disarming, a start waits, removed$
 # stdout: ^KILL: gone in time, 137, disarming, a start waits, removed$
@@ -27,6 +27,7 @@ within_a_second() {
 interrupt() {
 	start calls began
 	sleep $2
+	[ -z "$3" ] || $3
 	status_command='does not answer'
 	! spilerun status calls | grep -q ': starting, ' || status_command=answers
 	begin=$(now)
@@ -48,7 +49,8 @@ disarms() {
 	state=$(spilerun status copies | sed -n 's/.*: \(disarming\), .*/\1/p')
 	spilerun copies.ko 2>waits &
 	second=$!
-	sleep 0.3
+	# Before it has its handlers, it ignores the signal, as it is in the background.
+	wait_for waits 'NOTICE: waiting until the kernel has disarmed'
 	kill -INT $second
 	wait $second || true
 	again=
@@ -60,8 +62,14 @@ disarms() {
 	grep -v 'become kprobes one by one\|in the background' copies.err >&2 || true
 }
 for child in $(seq 11 19); do modprobe fam$child; done
+detach() {
+	begin=$(now)
+	spilerun -d calls 2>refused && exit 1
+	took=$(within_a_second $(($(now) - begin)))
+	grep -q 'in use by another spilerun' refused && echo "-d: $took, in use"
+}
 interrupt INT 1
-interrupt TERM 6
+interrupt TERM 6 detach
 interrupt KILL 6
 start calls began --keep
 sleep 3
@@ -69,14 +77,6 @@ stop KILL
 s=0
 spilerun -A calls >calls.out 2>calls.err || s=$?
 echo "kept, killed while it armed: $s $(grep ERROR calls.err)"
-removed calls
-start calls began
-sleep 3
-begin=$(now)
-spilerun -d calls 2>refused && exit 1
-took=$(within_a_second $(($(now) - begin)))
-grep -q 'in use by another spilerun' refused && echo "-d: $took, in use"
-stop INT
 removed calls
 disarms INT
 disarms KILL

@@ -108,10 +108,15 @@ impl<'p> Renderer<'_, 'p> {
             PrettyOp::StringPointer { offset } => {
                 let string = self.payload.bytes()?;
                 let pointer = self.at(base, *offset, 8);
+                let pointer = pointer.map(|bytes| field(bytes, 0, 0).1);
                 match (pointer, string) {
-                    (Some([0, 0, 0, 0, 0, 0, 0, 0]), _) => self.text.push(b"0x0"),
-                    (Some(_), Some(string)) => self.quoted(string),
-                    _ => self.text.push(b"ERROR"),
+                    (None, _) => self.text.push(b"ERROR"),
+                    (Some(1..), Some(string)) => self.quoted(string),
+                    // It is no text: an empty buffer, or another member of a union.
+                    (Some(address), _) => {
+                        self.text.push(b"0x");
+                        self.text.number(address, 16);
+                    }
                 }
             }
             // Visited by ops().
@@ -264,7 +269,7 @@ mod tests {
             PrettyOp::StringPointer { offset: 16 },
         ];
         let fault = vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
-        assert_eq!(shown(ops, &[raw, part(b""), part(b"x\ny"), fault]), r#""ab\"" 0x0 "x\ny" ERROR"#);
+        assert_eq!(shown(ops, &[raw, part(b""), part(b"x\ny"), fault]), r#""ab\"" 0x0 "x\ny" 0x1"#);
     }
 
     #[test]

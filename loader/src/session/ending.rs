@@ -4,6 +4,9 @@
 
 use crate::error::{Error, Exit};
 
+/// Delay of the line that answers an interrupt, unless the session has ended by then, in nanoseconds.
+const ANSWER: u64 = 400_000_000;
+
 /// Requests to end or leave the session, and its result.
 pub struct Ending {
     /// The session is to be stopped.
@@ -16,6 +19,8 @@ pub struct Ending {
     failure: Option<Error>,
     /// Number of signals received that end the session.
     signals: usize,
+    /// When the first of them is answered by a line; `None`: none came, or it is answered.
+    answer: Option<u64>,
     /// Time of `-T`, in nanoseconds of [`crate::host::clock`].
     deadline: Option<u64>,
 }
@@ -23,7 +28,7 @@ pub struct Ending {
 impl Ending {
     /// For a session that has started.
     pub fn new(stop: bool, leave: bool) -> Ending {
-        Ending { stop, leave, exit: Exit::Success, failure: None, signals: 0, deadline: None }
+        Ending { stop, leave, exit: Exit::Success, failure: None, signals: 0, answer: None, deadline: None }
     }
 
     /// A call failed: stops the session; the first such error is its result.
@@ -37,11 +42,24 @@ impl Ending {
         self.failure.is_some()
     }
 
-    /// Records this many stop signals; true from the second one on.
-    pub fn count_signals(&mut self, count: usize) -> bool {
+    /// Records this many stop signals that came by `now`; true from the second one on.
+    pub fn count_signals(&mut self, count: usize, now: u64) -> bool {
+        if self.signals == 0 && count > 0 {
+            self.answer = Some(now.saturating_add(ANSWER));
+        }
         self.signals += count;
         self.stop |= self.signals > 0;
         self.signals > 1
+    }
+
+    /// Whether the first signal is to be answered by a line now: true only once.
+    pub fn takes_answer(&mut self, now: u64) -> bool {
+        self.answer.take_if(|due| now >= *due).is_some()
+    }
+
+    /// Nanoseconds until the first signal is to be answered; `None` if it is, or there was none.
+    pub fn until_answer(&self, now: u64) -> Option<u64> {
+        self.answer.map(|due| due.saturating_sub(now))
     }
 
     /// Whether signals ended the session.
@@ -86,9 +104,20 @@ mod tests {
     #[test]
     fn a_second_signal_interrupts() {
         let mut ending = Ending::new(false, false);
-        assert!(!ending.count_signals(0) && !ending.stop);
-        assert!(!ending.count_signals(1) && ending.stop);
-        assert!(ending.count_signals(1));
+        assert!(!ending.count_signals(0, 5) && !ending.stop);
+        assert!(!ending.count_signals(1, 5) && ending.stop);
+        assert!(ending.count_signals(1, 5));
+    }
+
+    #[test]
+    fn the_first_signal_is_answered_once() {
+        let mut ending = Ending::new(false, false);
+        assert!(!ending.count_signals(0, 0) && ending.until_answer(0).is_none());
+        assert!(!ending.count_signals(1, 10));
+        assert_eq!(ending.until_answer(20), Some(ANSWER - 10));
+        assert!(ending.count_signals(1, 30));
+        assert!(!ending.takes_answer(20) && ending.takes_answer(ANSWER + 10));
+        assert!(!ending.takes_answer(ANSWER + 10) && ending.until_answer(0).is_none());
     }
 
     #[test]

@@ -291,7 +291,17 @@ impl Session<'_> {
         self.output.sinks.found(&ready.sinks);
         self.calls.look();
         self.handle_signals();
+        self.answer_signal();
         Ok(())
+    }
+
+    /// Says why an interrupted session has not ended yet: a call of the module ends after the step that is under way.
+    fn answer_signal(&mut self) {
+        if self.ending.takes_answer(clock::now()) && self.phase.is_calling() {
+            self.output.sinks.message(
+                "NOTICE: interrupted: no handler runs any more; waiting for what the kernel is arming or disarming at the moment",
+            );
+        }
     }
 
     /// Reports the progress of arming or disarming, if that is due.
@@ -319,12 +329,13 @@ impl Session<'_> {
             .map(|due| due.saturating_sub(now));
         let checks = self.checks.until_next(now, self.phase.is_running());
         let progress = self.phase.progress(self.ending.stop).map(|progress| progress.call.until_next(now));
-        [deadline, records, command, checks, progress].into_iter().flatten().min()
+        let answer = self.ending.until_answer(now);
+        [deadline, records, command, checks, progress, answer].into_iter().flatten().min()
     }
 
     fn handle_signals(&mut self) {
         let received = self.events.signals.read();
-        let is_impatient = self.ending.count_signals(received.stops);
+        let is_impatient = self.ending.count_signals(received.stops, clock::now());
         if received.stops > 0 {
             self.reading.interrupt(&self.output.sinks);
         }

@@ -40,6 +40,8 @@ measure() {
 	begin_stop=$(now)
 	kill -INT $loader
 	wait $loader
+	# Thousands are disarmed in the background.
+	removed $1
 	cat $1.out | grep hits
 	verdict $1 $begun $there $(( $(now) - begin_stop + there ))
 }

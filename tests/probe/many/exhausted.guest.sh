@@ -5,9 +5,12 @@
 # stdout: ^advice: \.maxactive\(\)$
 # stdout: ^afterwards: none missed$
 
+# They sleep until they are killed: on a busy machine the first would end before the last begins.
 sleepers() {
+	sleeping=
 	for one in $(seq 1 $1); do
-		sleep 2 &
+		sleep 100 &
+		sleeping="$sleeping $!"
 	done
 }
 # missed: missed calls of do_nanosleep().
@@ -16,7 +19,9 @@ missed() { sed 's/{"point"/\n{/g' exhausted.err | grep do_nanosleep | grep -o '"
 start exhausted began --stats=json
 armed exhausted
 sleepers 60
-sleep 4
+sleep 1
+kill $sleeping
+wait $sleeping || true
 stop INT
 echo "do_nanosleep: $(missed) of 60 missed"
 grep -q 'returns missed, see .maxactive()' exhausted.err && echo 'advice: .maxactive()'

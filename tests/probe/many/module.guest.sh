@@ -23,6 +23,7 @@ echo "left: $(probed)"
 modprobe xfs
 cat /proc/fs/xfs/stat >/dev/null
 stop INT
+removed functions
 awk '/so far/ { entries[++n] = $4; returns[n] = $6 }
 	END {
 		print "first: " entries[2] " " returns[2]

@@ -5,6 +5,7 @@
 mod expression;
 mod frame;
 mod instruction;
+mod items;
 mod map;
 mod print;
 

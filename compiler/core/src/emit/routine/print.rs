@@ -37,8 +37,17 @@ impl Writer<'_> {
         terms.join(" + ")
     }
 
+    /// Objects take much longer to print than numbers: with them, a table costs a hit next to nothing.
     fn put(&mut self, parts: &[Part]) {
-        for part in parts {
+        let by_table = parts.iter().any(|part| matches!(part, Part::Pretty { .. }));
+        let mut rest = parts;
+        while let [part, others @ ..] = rest {
+            let written = if by_table { self.put_items(rest) } else { 0 };
+            if written > 0 {
+                rest = rest.get(written..).unwrap_or_default();
+                continue;
+            }
+            rest = others;
             let call = match part {
                 Part::Long(value) => format!("spile_put_long(at, {})", self.value(value)),
                 Part::Text(text) => format!("spile_put_string(at, {})", self.text(text)),
@@ -140,7 +149,7 @@ fn number_of(format: FormatId) -> String {
 }
 
 /// Bytecode, as two arguments: where it is and how many bytes it has.
-fn bytecode(table: TableId) -> String {
+pub(super) fn bytecode(table: TableId) -> String {
     match table.as_own() {
         Some(constant) => {
             format!("(const unsigned char *)SPILE_OWN({constant}).text.text, SPILE_OWN({constant}).text.length")
