@@ -49,7 +49,7 @@ fn item(part: &Part) -> Option<String> {
         Value::SignExtend(operand, bits) => (Sum::of(operand)?, format!(".bits = {bits}, .is_signed = 1")),
         value => (Sum::of(value)?, ".bits = 64".to_string()),
     };
-    let description = description.map(bytecode).unwrap_or_else(|| "SPILE_NONE, 0".to_string());
+    let description = description.map_or_else(|| "SPILE_NONE, 0".to_string(), bytecode);
     let register = sum.register.map_or(0, |offset| offset / 8 + 1);
     let add = match sum.add {
         0 => String::new(),
