@@ -504,6 +504,15 @@ void spile_entry_forget_refused(void)
 			leave_slot(&slots[place]);
 }
 
+/*
+ * The kernel copies the filter to change it. If the loader is killed because memory is short,
+ * that may fail: then the addresses stay until the ops goes, and their hits are turned away.
+ */
+static void check_removed(int error)
+{
+	WARN_ON_ONCE(error && error != -ENOMEM);
+}
+
 /* The last address stays in the filter, because an empty filter means all functions. */
 static void stop_serving(struct slot *slot)
 {
@@ -513,7 +522,7 @@ static void stop_serving(struct slot *slot)
 		return;
 	slot->serving = false;
 	if (--served[kind]) {
-		WARN_ON_ONCE(ftrace_set_filter_ip(&ops[kind], slot->address, 1, 0));
+		check_removed(ftrace_set_filter_ip(&ops[kind], slot->address, 1, 0));
 	} else {
 		WARN_ON_ONCE(unregister_ftrace_function(&ops[kind]));
 		forget_filter(kind);
@@ -571,7 +580,7 @@ static void stop_serving_many(int kind, struct spile_site *const *sites, unsigne
 	}
 	served[kind] -= gone;
 	if (gone && served[kind]) {
-		WARN_ON_ONCE(spile_ftrace_set_filter_ips(&ops[kind], addresses, gone, true));
+		check_removed(spile_ftrace_set_filter_ips(&ops[kind], addresses, gone, true));
 	} else if (gone) {
 		WARN_ON_ONCE(unregister_ftrace_function(&ops[kind]));
 		forget_filter(kind);
@@ -610,7 +619,7 @@ bool spile_entry_remove_some(struct spile_steps *steps)
 	}
 	served[kind] -= count;
 	if (count)
-		WARN_ON_ONCE(spile_ftrace_set_filter_ips(&ops[kind], addresses, count, true));
+		check_removed(spile_ftrace_set_filter_ips(&ops[kind], addresses, count, true));
 	kvfree(addresses);
 	spile_step_ends(steps, count);
 	return count;
