@@ -5,9 +5,14 @@
 #![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use spile_abi::meta::{Meta, SECTION};
 use spile_abi::seal;
 use tempfile::TempDir;
@@ -74,4 +79,38 @@ fn a_wrong_command_line_and_help() {
     assert_eq!(help.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&help.stdout).contains("Exit status:"));
     assert_eq!(spilerun(&["-V"]).status.code(), Some(0));
+}
+
+/// Shells make their background commands ignore SIGINT.
+#[test]
+fn an_early_interrupt_is_not_lost() {
+    // Nobody reads its help, so it waits, long before a session would.
+    let (_reader, writer) = std::io::pipe().expect("a pipe");
+    fill(&writer);
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' INT; exec \"$0\" --help", env!("CARGO_BIN_EXE_spilerun")]).stdout(writer);
+    let mut child = command.spawn().expect("running spilerun");
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("its status") {
+            break status;
+        }
+        if began.elapsed() > Duration::from_secs(30) {
+            child.kill().expect("killing it");
+            child.wait().expect("its status");
+            panic!("SIGINT is ignored");
+        }
+        let process = Pid::from_raw(i32::try_from(child.id()).expect("a number"));
+        kill(process, Signal::SIGINT).expect("sending a signal");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(status.signal(), Some(2));
+}
+
+/// Writes until the pipe takes no more.
+fn fill(writer: &std::io::PipeWriter) {
+    let set = |flags| fcntl(writer, FcntlArg::F_SETFL(flags)).expect("setting flags");
+    set(OFlag::O_NONBLOCK);
+    while nix::unistd::write(writer, &[0; 4096]).is_ok() {}
+    set(OFlag::empty());
 }

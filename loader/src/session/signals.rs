@@ -84,6 +84,19 @@ pub struct Received {
     pub rotate: bool,
 }
 
+/// Until [`Signals::catch`] SIGINT ends the process. Shells without job control make their background commands ignore it, and one that
+/// comes before the handlers would be lost: the session would run on.
+pub fn heed_interrupts() {
+    let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    // SAFETY: the default, and what was there before if it was another handler.
+    if let Ok(before) = unsafe { sigaction(Signal::SIGINT, &action) }
+        && !matches!(before.handler(), SigHandler::SigIgn)
+    {
+        // SAFETY: restores the previous disposition.
+        let _ = unsafe { sigaction(Signal::SIGINT, &before) };
+    }
+}
+
 /// The handlers stay until the process exits: its cleanup must not be interrupted either.
 #[derive(Debug)]
 pub struct Signals {
@@ -107,8 +120,7 @@ impl Signals {
         for signal in STOPPING.into_iter().chain(OTHERS) {
             // SAFETY: the handler is async-signal-safe.
             let before = unsafe { sigaction(signal, &action) }.map_err(failed)?;
-            // nohup(1) means that SIGHUP is to be ignored. (Shells make background commands ignore SIGINT as well, but
-            // a SIGINT sent to a script is meant for it.)
+            // nohup(1) means that SIGHUP is to be ignored. SIGINT is another matter: see heed_interrupts().
             if signal == Signal::SIGHUP && matches!(before.handler(), SigHandler::SigIgn) {
                 // SAFETY: restores the previous disposition.
                 unsafe { sigaction(signal, &before) }.map_err(failed)?;
