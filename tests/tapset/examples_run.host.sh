@@ -71,6 +71,7 @@ while [ $# -gt 0 ]; do
 		*)
 			some="$some $1"
 			spilerun x$1.ko $options >$1.out 2>$1.err &
+			echo $! >$1.pid
 			loaders="$loaders $!"
 			;;
 		esac
@@ -78,10 +79,10 @@ while [ $# -gt 0 ]; do
 	done
 	for number in $some; do
 		name=$(basename "$(cat $number.made)" .ko)
-		for tenth in $(seq 1 150); do
+		for tenth in $(seq 1 600); do
 			! spilerun status $name 2>/dev/null | grep -q ': running, ' || break
-			# Some scripts end at once.
-			[ -d /sys/module/$name ] || [ $tenth -lt 20 ] || break
+			# Some scripts end at once: the program of a zombie has no name.
+			readlink /proc/$(cat $number.pid)/exe >/dev/null || break
 			sleep 0.1
 		done
 	done
