@@ -47,7 +47,7 @@ disarms() {
 	state=$(spilerun status copies | sed -n 's/.*: \(disarming\), .*/\1/p')
 	spilerun copies.ko 2>waits &
 	second=$!
-	# Before it has its handlers, it ignores the signal, as it is in the background.
+	# Before it has its handlers, the signal ends it without a message.
 	wait_for waits 'NOTICE: waiting until the kernel has disarmed'
 	kill -INT $second
 	wait $second || true

@@ -1,6 +1,6 @@
 # Shows: calls that do not return, because their task ends, is killed, runs another program, is another one's child in the same memory,
-# or jumps out of them; a debugger, strace and a filter of system calls on the same process; hundreds of processes (thousands with --all) that have the
-# probes when a session begins and ends: the counts are right, and the programs are not harmed.
+# or jumps out of them; a debugger, strace and a filter of system calls on the same process; hundreds of processes
+# (thousands with --all) that have the probes when a session begins and ends: the counts are right, and the programs are not harmed.
 # script: abuse calls_without_return.stp
 # stdout: ^all as expected$
 # limit: 120
