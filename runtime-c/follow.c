@@ -21,7 +21,10 @@
 #include "site.h"
 #include "uprobe.h"
 
-enum { MOST_ANCESTORS = 1000 };
+enum {
+	MOST_ANCESTORS = 1000,
+	LAST = 0,		/* priority of a callback of a tracepoint; 10 without one */
+};
 
 static unsigned long *followed;		/* by tgid: PID_MAX_LIMIT bits; NULL: no target() */
 static struct tracepoint *fork_event, *exit_event;
@@ -139,7 +142,8 @@ int spile_follow_begin(void)
 	error = tracepoint_probe_register(fork_event, handle_fork, NULL);
 	if (error)
 		return error;
-	error = tracepoint_probe_register(exit_event, handle_process_exit, NULL);
+	/* After the script's own probes there, for which the process still counts. */
+	error = tracepoint_probe_register_prio(exit_event, handle_process_exit, NULL, LAST);
 	if (error) {
 		tracepoint_probe_unregister(fork_event, handle_fork, NULL);
 		tracepoint_synchronize_unregister();

@@ -230,6 +230,15 @@ fn attachment(place: Place, name: &str, arguments: u32) -> Attachment {
     Attachment::new(&MECHANISM).at(place).of(name).with("tracepoint", value)
 }
 
+/// How many arguments the tracepoint has; None if that is not known.
+pub(super) fn argument_count(object: &Object, name: &str) -> Option<usize> {
+    let debug = object.debug().ok()?;
+    let pattern = FunctionPattern { name: format!("{PREFIX}{name}"), file: None };
+    let function = debug.find_functions(&pattern).ok()?.into_iter().next()?;
+    let arguments = debug.parameters(function).ok()?;
+    Some(arguments.iter().filter(|argument| argument.name != "__data").count())
+}
+
 /// A tracepoint of the kernel with this many arguments, of which no more is known.
 pub(super) fn of_kernel(name: &'static str, arguments: u32) -> Attachment {
     let value = Value::List(vec![Value::Text(name.into()), Value::Number(arguments)]);

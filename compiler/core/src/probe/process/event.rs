@@ -13,7 +13,9 @@ use super::paths;
 use crate::builtin;
 use crate::probe::code::{self, Scope};
 use crate::probe::{Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
-use crate::program::{Attachment, LongExpr, LongKind};
+use crate::program::{Attachment, BinaryOp, LongExpr, LongKind};
+use spile_debuginfo::FunctionPattern;
+use spile_debuginfo::target::Object;
 use spile_source::Span;
 
 macro_rules! events {
@@ -43,7 +45,7 @@ enum EventQuery {
     Forked = 1,
     /// And the call that returns has made the current thread, which is not its first.
     Thread = 2,
-    /// And it has no other threads any more.
+    /// And it has no other threads any more. Of threads that end at the same time, several may find that so.
     Last = 3,
     /// And the current thread is not its first.
     OtherThread = 4,
@@ -55,8 +57,40 @@ const FORK: (u32, u32) = (57, 2);
 const VFORK: (u32, u32) = (58, 190);
 const CLONE3: (u32, u32) = (435, 435);
 
-/// Where the kernel gives up the memory of a thread that ends (kernel/fork.c).
-const EXIT: &str = "exit_mm_release";
+/// A place in do_exit() (kernel/exit.c) where a thread that ends still has its memory.
+struct ExitPlace {
+    attachment: Attachment,
+    /// Byte offset, in the handler's registers, of a flag: the thread is the last one of its process.
+    last: Option<u32>,
+}
+
+impl ExitPlace {
+    /// The tracepoint has the flag, and comes before the memory is given up, since "exit: move and extend
+    /// sched_process_exit() tracepoint" (6.16). Older kernels pass the flag to taskstats_exit(), unless CONFIG_TASKSTATS is
+    /// off; exit_mm_release() is inlined in some newer ones.
+    fn of(kernel: Option<&Object>) -> ExitPlace {
+        const TRACEPOINT: &str = "sched_process_exit";
+        const WITH_FLAG: &str = "taskstats_exit";
+        // The second argument: its word, and the offset of `si` in struct pt_regs.
+        const ARGUMENT: u32 = 8;
+        const SI: u32 = 104;
+        if kernel.and_then(|kernel| tracepoint::argument_count(kernel, TRACEPOINT)) == Some(2) {
+            return ExitPlace { attachment: tracepoint::of_kernel(TRACEPOINT, 2), last: Some(ARGUMENT) };
+        }
+        if kernel.is_some_and(|kernel| has_function(kernel, WITH_FLAG)) {
+            return ExitPlace { attachment: code::at_symbol(WITH_FLAG.into(), false, 0), last: Some(SI) };
+        }
+        ExitPlace { attachment: code::at_symbol("exit_mm_release".into(), false, 0), last: None }
+    }
+}
+
+/// Whether the kernel has code of its own for the function. BTF has only functions that have.
+fn has_function(kernel: &Object, name: &str) -> bool {
+    let Ok(debug) = kernel.debug() else { return false };
+    let found = debug.find_functions(&FunctionPattern { name: name.into(), file: None }).unwrap_or_default();
+    let functions = found.into_iter().filter_map(|id| debug.function(id).ok());
+    functions.into_iter().any(|function| kernel.is_btf() || !function.bodies.is_empty())
+}
 
 /// Words of a system call's handler behind its six arguments.
 const RESULT: u32 = 6;
@@ -75,11 +109,12 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     if scope.is_of_session() {
         resolver.follows();
     }
+    let kernel = resolver.open_kernel();
     let mut sites = Vec::new();
     for program in programs {
-        for (attachment, asked) in attachments(point) {
+        for Event { attachment, asked, flag } in events(point, kernel.as_deref()) {
             let mut context = context(point);
-            context.guard = guard(asked, program, scope);
+            context.guard = guard(asked, program, scope).map(|guard| with_flag(flag, guard));
             sites.push(Site {
                 point: point.spelling(),
                 function: String::new(),
@@ -92,21 +127,44 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
-fn attachments(point: &Point) -> Vec<(Attachment, EventQuery)> {
-    let returns = |numbers: &[(u32, u32)], asked: EventQuery| -> Vec<(Attachment, EventQuery)> {
-        numbers.iter().map(|&(native, compat)| (syscall::of_numbers(Some((native, compat)), true), asked)).collect()
+/// What a probe is attached to.
+struct Event {
+    attachment: Attachment,
+    asked: EventQuery,
+    /// Byte offset of a word of the registers whose lowest byte must not be 0.
+    flag: Option<u32>,
+}
+
+fn events(point: &Point, kernel: Option<&Object>) -> Vec<Event> {
+    let of = |attachment: Attachment, asked: EventQuery| Event { attachment, asked, flag: None };
+    let returns = |numbers: &[(u32, u32)], asked: EventQuery| -> Vec<Event> {
+        numbers.iter().map(|&(native, compat)| of(syscall::of_numbers(Some((native, compat)), true), asked)).collect()
     };
     match (point.has("thread"), point.has("begin"), point.has("end")) {
         (false, true, _) => {
-            let mut all = vec![(tracepoint::of_kernel("sched_process_exec", 3), EventQuery::Process)];
+            let mut all = vec![of(tracepoint::of_kernel("sched_process_exec", 3), EventQuery::Process)];
             all.extend(returns(&[CLONE, FORK, VFORK, CLONE3], EventQuery::Forked));
             all
         }
         (true, true, _) => returns(&[CLONE, CLONE3], EventQuery::Thread),
-        (false, _, true) => vec![(code::at_symbol(EXIT.into(), false, 0), EventQuery::Last)],
-        (true, _, true) => vec![(code::at_symbol(EXIT.into(), false, 0), EventQuery::OtherThread)],
-        _ => vec![(syscall::of_numbers(None, point.has("return")), EventQuery::Process)],
+        (false, _, true) => {
+            let ExitPlace { attachment, last } = ExitPlace::of(kernel);
+            let asked = if last.is_some() { EventQuery::Process } else { EventQuery::Last };
+            vec![Event { attachment, asked, flag: last }]
+        }
+        (true, _, true) => vec![of(ExitPlace::of(kernel).attachment, EventQuery::OtherThread)],
+        _ => vec![of(syscall::of_numbers(None, point.has("return")), EventQuery::Process)],
     }
+}
+
+/// The guard, after the test of the flag.
+fn with_flag(flag: Option<u32>, guard: LongExpr) -> LongExpr {
+    const LOWEST_BYTE: i64 = 0xff;
+    let Some(offset) = flag else { return guard };
+    let binary =
+        |op, left, right| LongExpr { kind: LongKind::Binary(op, Box::new(left), Box::new(right)), span: Span::none() };
+    let word = LongExpr::register(offset, Span::none());
+    binary(BinaryOp::And, binary(BinaryOp::BitAnd, word, LongExpr::constant(LOWEST_BYTE, Span::none())), guard)
 }
 
 fn guard(asked: EventQuery, program: i64, scope: Scope) -> Option<LongExpr> {
