@@ -17,6 +17,7 @@
 #include <linux/preempt.h>
 #include <linux/proc_fs.h>
 #include <linux/uprobes.h>
+#include <linux/workqueue.h>
 
 #include "spile_features.h"	/* made by Makefile.kbuild */
 
@@ -331,5 +332,19 @@ enum { SPILE_FTRACE_FILTERS_MANY = 0 };
 #ifdef SPILE_HAVE_MAPLE_TREE_MAPS
 #include <linux/maple_tree.h>
 #endif
+
+/*
+ * SPILE_HAVE_SYSTEM_DFL_WQ: the queue for work that is bound to no CPU has another name:
+ * "workqueue: Add system_percpu_wq and system_dfl_wq", first in 6.17; 7.3 warns when the
+ * old one is used. Can go when 6.12 has.
+ */
+static inline struct workqueue_struct *spile_unbound_queue(void)
+{
+#ifdef SPILE_HAVE_SYSTEM_DFL_WQ
+	return system_dfl_wq;
+#else
+	return system_unbound_wq;
+#endif
+}
 
 #endif

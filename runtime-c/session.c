@@ -14,6 +14,7 @@
 #include "arming.h"
 #include "budget.h"
 #include "context.h"
+#include "features.h"
 #include "guard.h"
 #include "lock.h"
 #include "map_init.h"
@@ -284,7 +285,7 @@ static DECLARE_WORK(disarming, disarm_unattended);
 /* Unbound: it may take seconds. Unloading waits for it. */
 static void request_disarming(void)
 {
-	queue_work(system_unbound_wq, &disarming);
+	queue_work(spile_unbound_queue(), &disarming);
 }
 
 void spile_session_look_after(void)
