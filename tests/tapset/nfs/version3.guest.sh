@@ -17,6 +17,8 @@ rpcd &
 rpcd=$!
 sleep 1
 echo '-2 +3 -4 -4.1 -4.2' >/proc/fs/nfsd/versions
+# Newer kernels make no listener by themselves.
+echo "tcp 2049" >/proc/fs/nfsd/portlist
 echo 2 >/proc/fs/nfsd/threads
 # Not by the type nfs, which this mount program handles by itself.
 mount -i -t nfs4 -o vers=3,nolock,proto=tcp,addr=127.0.0.1,port=2049,mountaddr=127.0.0.1,mountport=635,mountproto=tcp,mountvers=3 127.0.0.1:/export /mnt/nfs
