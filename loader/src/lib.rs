@@ -268,7 +268,7 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
     let start = Start { rename, service: options.service, verbose: options.verbose };
     let name = file.description.meta.name.as_str();
     removal::wait_for_previous(name, rights, &signals);
-    let (device, most_bytes) = rights.load(&file, start)?;
+    let (device, most_bytes) = session::loading::answering(&signals, || rights.load(&file, start))?;
     let loaded = Loaded::new(name, rights);
     // The device is closed when this is done.
     let run = |device: device::Device| {

@@ -35,7 +35,7 @@ interrupt() {
 	[ $1 != KILL ] || spilerun -d calls
 	removed calls
 	echo "$1 after $2 s: status $status_command, gone $took, $status"
-	grep -v 'become kprobes one by one\|in the background' calls.err >&2 || true
+	grep -v 'become kprobes one by one\|in the background\|interrupted: ' calls.err >&2 || true
 }
 # disarms SIGNAL: the same when all probes are armed.
 disarms() {
@@ -57,7 +57,7 @@ disarms() {
 	removed copies
 	[ $1 = KILL ] || grep -q 'NOTICE: the kernel is still disarming [0-9]* probes in the background' copies.err
 	echo "$1: gone $took, $status, $(grep copies copies.out), $state, $again, removed" | sed 's/, ,/,/'
-	grep -v 'become kprobes one by one\|in the background' copies.err >&2 || true
+	grep -v 'become kprobes one by one\|in the background\|interrupted: ' copies.err >&2 || true
 }
 for child in $(seq 11 19); do modprobe fam$child; done
 detach() {

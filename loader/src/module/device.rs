@@ -227,7 +227,7 @@ impl Device {
                 Ok(_) if bytes.len() > MAX_META => {
                     return Err(self.strange(format!("its description is larger than {} MB", MAX_META >> 20)));
                 }
-                Ok(count) => bytes.extend(buffer.iter().take(count)),
+                Ok(count) => bytes.extend_from_slice(buffer.get(..count).unwrap_or(&buffer)),
                 Err(Errno::EINTR) => {}
                 Err(errno) => return Err(failed(errno)),
             }

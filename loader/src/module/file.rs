@@ -175,6 +175,11 @@ pub fn decode_head(path: &Path, section: &[u8]) -> Result<Meta, Error> {
     check_meta(path, Meta::decode_head(section))
 }
 
+/// What a description tells of the whole script and of each probe; its other lists are empty.
+pub fn decode_probes(path: &Path, section: &[u8]) -> Result<Meta, Error> {
+    check_meta(path, Meta::decode_probes(section))
+}
+
 fn check_meta(path: &Path, decoded: Result<Meta, MetaError>) -> Result<Meta, Error> {
     let path = || path.to_path_buf();
     let mut meta = decoded.map_err(|error| Error::Meta { path: path(), error })?;

@@ -68,7 +68,7 @@ pub fn ask_loaded(name: &str, device: &Device, form: Form) -> Result<String, Err
         };
         return text(name, &head?, info, device, form);
     }
-    text(name, &file::decode_meta(path, &device.meta(|| false)?)?, info, device, form)
+    text(name, &file::decode_probes(path, &device.meta(|| false)?)?, info, device, form)
 }
 
 /// Reads the module's current status.

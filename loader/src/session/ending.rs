@@ -5,7 +5,7 @@
 use crate::error::{Error, Exit};
 
 /// Delay of the line that answers an interrupt, unless the session has ended by then, in nanoseconds.
-const ANSWER: u64 = 400_000_000;
+pub const ANSWER: u64 = 400_000_000;
 
 /// Requests to end or leave the session, and its result.
 pub struct Ending {

@@ -297,11 +297,18 @@ impl Session<'_> {
 
     /// Says why an interrupted session has not ended yet: a call of the module ends after the step that is under way.
     fn answer_signal(&mut self) {
-        if self.ending.takes_answer(clock::now()) && self.phase.is_calling() {
-            self.output.sinks.message(
-                "NOTICE: interrupted: no handler runs any more; waiting for what the kernel is arming or disarming at the moment",
-            );
+        if !self.ending.takes_answer(clock::now()) {
+            return;
         }
+        let waits = match self.phase {
+            Phase::Starting { .. } => "waiting for a begin probe, or for what the kernel is arming at the moment",
+            Phase::Quieting { .. } => {
+                "no handler runs any more; waiting for what the kernel is disarming at the moment"
+            }
+            Phase::Stopping => "waiting for an end probe",
+            _ => return,
+        };
+        self.output.sinks.message(&format!("NOTICE: interrupted: {waits}"));
     }
 
     /// Reports the progress of arming or disarming, if that is due.

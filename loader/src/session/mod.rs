@@ -16,6 +16,7 @@ pub mod dispatch;
 pub mod ending;
 pub mod events;
 pub mod expiry;
+pub mod loading;
 pub mod main_loop;
 pub mod phase;
 pub mod reading;

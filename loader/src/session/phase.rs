@@ -57,11 +57,6 @@ impl Phase {
         matches!(self, Phase::Running { .. })
     }
 
-    /// Whether the module is in a call that arms or disarms probes.
-    pub fn is_calling(&self) -> bool {
-        matches!(self, Phase::Starting { .. } | Phase::Quieting { .. })
-    }
-
     /// Whether no running handler can write an older record, and a ring read to its end stays empty.
     pub fn is_disarmed(&self) -> bool {
         matches!(self, Phase::Emptying | Phase::Draining)

@@ -188,6 +188,14 @@ impl Meta {
         Reader::after_magic(bytes)?.head()
     }
 
+    /// Reads the fields up to the list of probes; the others are empty, and not checked. `bytes` are the first ones of the
+    /// section, at least these fields.
+    pub fn decode_probes(bytes: &[u8]) -> Result<Meta, MetaError> {
+        let mut reader = Reader::after_magic(bytes)?;
+        let head = reader.head()?;
+        Ok(Meta { probes: reader.list(Reader::probe)?, ..head })
+    }
+
     /// Reads what [`Meta::encode`] wrote. Memory use is proportional to `bytes`, whatever counts it contains.
     pub fn decode(bytes: &[u8]) -> Result<Meta, MetaError> {
         let mut reader = Reader::after_magic(bytes)?;
@@ -362,6 +370,29 @@ mod tests {
             assert_eq!(Meta::decode_head(&whole.encode()), Ok(head.clone()));
             assert_eq!(Meta::decode_head(&bytes[..end]), Ok(head));
             assert_eq!(Meta::decode_head(&bytes[..end - 1]), Err(MetaError::Truncated));
+        }
+    }
+
+    #[test]
+    fn the_probes_are_decoded_without_what_follows() {
+        let mut random = Random(5);
+        for _ in 0..100 {
+            let whole = random.meta();
+            let nothing = Meta::default();
+            let expected = Meta {
+                formats: nothing.formats,
+                descriptions: nothing.descriptions,
+                locations: nothing.locations,
+                settings: nothing.settings,
+                ungated: nothing.ungated,
+                ..whole.clone()
+            };
+            // Five empty lists follow them.
+            let bytes = expected.encode();
+            let end = bytes.len() - 20;
+            assert_eq!(Meta::decode_probes(&whole.encode()), Ok(expected.clone()));
+            assert_eq!(Meta::decode_probes(&bytes[..end]), Ok(expected));
+            assert_eq!(Meta::decode_probes(&bytes[..end - 1]), Err(MetaError::Truncated));
         }
     }
 

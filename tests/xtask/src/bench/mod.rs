@@ -2,10 +2,12 @@
 
 //! `cargo xtask bench`: measures, and writes the results to a page in docs/.
 
+mod arming;
 mod build;
 mod compiler;
 mod debuginfo;
 mod edit;
+mod output;
 mod runtime;
 mod scale;
 
@@ -25,6 +27,8 @@ pub struct Options {
 /// The benchmarks.
 #[derive(Subcommand)]
 enum Benchmark {
+    /// What arming tens of thousands of probes takes, in guests: docs/bench-arming.md
+    Arming(arming::Options),
     /// From script to module: docs/bench-build.md
     Build(compiler::Options),
     /// How long debug information takes to answer: docs/bench-debuginfo.md
@@ -40,6 +44,7 @@ enum Benchmark {
 /// Runs the measurements that the options name.
 pub fn run(options: &Options) -> Result<ExitCode> {
     match &options.what {
+        Benchmark::Arming(options) => arming::run(options),
         Benchmark::Build(options) => build::run(options),
         Benchmark::Debuginfo(options) => debuginfo::run(options),
         Benchmark::Edit(options) => edit::run(options),

@@ -9,12 +9,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use spile_guest::{Acceleration, Guest, Streams};
 
+use super::output::Output;
 use crate::fixtures::BARE;
 use crate::place::Place;
 
@@ -261,8 +261,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     guest.script(&script);
 
-    let output = Shared::default();
-    let complaints = Shared::default();
+    let output = Output::default();
+    let complaints = Output::default();
     let streams =
         Streams { stdout: Box::new(output.clone()), stderr: Box::new(complaints.clone()), ..Streams::discard() };
     let outcome = guest.start(streams)?.wait()?;
@@ -418,27 +418,6 @@ bpftrace is Debian's.
 /// The page's text after the table, from its first section on: written by hand, and preserved.
 pub(super) fn sections(page: &str) -> &str {
     page.find("\n## ").and_then(|at| page.get(at..)).unwrap_or_default()
-}
-
-/// Text that another thread writes.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Shared {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
-    }
-}
-
-impl std::io::Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
