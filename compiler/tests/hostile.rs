@@ -460,7 +460,12 @@ const DIVISIONS: [[u8; 3]; 2] = [[0x31, 0x30, 0x1b], [0x31, 0x30, 0x1d]];
 
 /// What C is made of a probe of `f` that prints `$x`.
 fn emitted(object: Vec<u8>) -> String {
-    let (status, out, error) = run_on(object, &["-p3", "-e", "probe kernel.function(\"f\") { println($x) }"]);
+    emitted_at(object, "kernel.function(\"f\")")
+}
+
+/// What C is made of a probe of this point that prints `$x`.
+fn emitted_at(object: Vec<u8>, point: &str) -> String {
+    let (status, out, error) = run_on(object, &["-p3", "-e", &format!("probe {point} {{ println($x) }}")]);
     assert!(status == 0, "{error}");
     out
 }
@@ -487,6 +492,9 @@ fn a_location_that_divides_by_zero() {
     emitted(tree.object());
 }
 
+/// DW_TAG_label
+const LABEL: u16 = 0x0a;
+
 /// A `.debug_frame` of the code whose frame address is that expression.
 fn frame_that_is(expression: &[u8]) -> targets::elf::Section {
     let (start, length) = targets::elf::CODE;
@@ -499,23 +507,23 @@ fn frame_that_is(expression: &[u8]) -> targets::elf::Section {
     targets::elf::Section::plain(".debug_frame", frame)
 }
 
-/// The class of CVE-2011-1781: the rule for a frame's address divides by zero (DW_CFA_def_cfa_expression). It stays a division of
-/// the location, which [`a_location_that_divides_by_zero`] shows to be checked; nothing divides here.
+/// The class of CVE-2011-1781: the rule for a frame's address divides by zero (DW_CFA_def_cfa_expression). The module divides by
+/// what checks its divisor.
 #[test]
 fn a_frame_that_divides_by_zero() {
-    for (division, name) in DIVISIONS.into_iter().zip(["Div", "Mod"]) {
-        let mut tree = Tree::new();
-        let of = int(&mut tree);
-        // DW_OP_call_frame_cfa
-        tree.add_function(of, vec![0x9c]);
-        let object = tree.object_with(vec![frame_that_is(&division)]);
-        let debug = open(object).unwrap();
-        let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
-        let mut at = debug.function(id).unwrap().bodies[0].entry;
-        // Behind its beginning, where the frame's address is known without the table.
-        at.offset += 8;
-        let variable = format!("{:?}", debug.variable(id, at, "x"));
-        assert!(variable.contains(name), "{variable}");
+    for (division, checked) in DIVISIONS.into_iter().zip(["spile_divide(c, ", "spile_modulo(c, "]) {
+        for expression in [division.to_vec(), [&[0x31, 0x75, 0][..], &division[2..]].concat()] {
+            let mut tree = Tree::new();
+            let of = int(&mut tree);
+            // DW_OP_call_frame_cfa
+            let function = tree.add_function(of, vec![0x9c]);
+            // At the function's beginning its frame's address is known without the table.
+            let behind = Value::Address(targets::elf::CODE.0 + 8);
+            tree.add(function, LABEL, vec![(at::NAME, Value::Text("behind")), (at::LOW_PC, behind)]);
+            let object = tree.object_with(vec![frame_that_is(&expression)]);
+            let out = emitted_at(object, "kernel.function(\"f\").label(\"behind\")");
+            assert!(out.contains(checked), "{expression:x?}: {out}");
+        }
     }
 }
 
