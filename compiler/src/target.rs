@@ -189,5 +189,5 @@ fn no_kernel_below(
         [] => "neither lib/modules nor usr/lib/debug/lib/modules below it has a kernel".to_string(),
         releases => format!("it has {}: name one with -r", releases.join(", ")),
     };
-    Err(reporter.fail(&format!("--sysroot {}: kernel {release} is not in it", root.display()), &[note]))
+    Err(reporter.fail(format!("--sysroot {}: kernel {release} is not in it", root.display()), &[note]))
 }

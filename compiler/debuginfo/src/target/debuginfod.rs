@@ -379,8 +379,8 @@ mod tests {
         let word = |at: usize| usize::try_from(u64::from_le_bytes(elf[at..at + 8].try_into().unwrap())).unwrap();
         // e_shoff, and e_shnum entries of 64 bytes: sh_type, sh_flags, sh_size. Those that are not loaded are debug information.
         let table = word(0x28);
-        let headers = (0..usize::from(elf[0x3c])).map(|number| table + number * 64);
-        let last = headers.filter(|at| elf[at + 4] == 1 && word(at + 8) & 2 == 0).last().unwrap();
+        let mut headers = (0..usize::from(elf[0x3c])).rev().map(|number| table + number * 64);
+        let last = headers.find(|at| elf[at + 4] == 1 && word(at + 8) & 2 == 0).unwrap();
         bytes[last + 32..last + 40].copy_from_slice(&(elf.len() as u64).to_le_bytes());
         bytes
     }
