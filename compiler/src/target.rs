@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use spile_base::cache::Cache;
-use spile_debuginfo::target::{Kernel, Programs, SearchOptions, Servers, of_other_releases};
+use spile_debuginfo::target::{Kernel, Programs, SearchOptions, Servers, of_other_releases, releases_below};
 
 use crate::cli::options::Options;
 use crate::reporter::{Failed, Reporter};
@@ -146,6 +146,7 @@ fn release(options: &Options, reporter: &Reporter) -> Result<String, Failed> {
     if !Path::new("/lib/modules").join(&running).is_dir()
         && (options.ask.only_asks() || options.build.last_pass.is_some_and(|pass| pass < 5))
         && let Ok(kernel) = spile_guest::Kernel::newest()
+        && options.kernel.sysroot.as_ref().is_none_or(|root| releases_below(root).contains(&kernel.release))
     {
         reporter.remark(&format!(
             "NOTE: kernel {running} is not installed here: {} {}; -r RELEASE chooses",
@@ -167,6 +168,26 @@ fn open(options: &Options, reporter: &Reporter, release: &str) -> Result<Option<
     match Kernel::open(release, search(options)) {
         Ok(kernel) => Ok(Some(equipped(kernel, options, reporter))),
         Err(error) if options.kernel.release.is_some() => Err(reporter.fail(&error, &error.notes())),
-        Err(_) => Ok(None),
+        Err(_) => {
+            options.kernel.sysroot.as_ref().map_or(Ok(None), |root| no_kernel_below(root, release, options, reporter))
+        }
     }
+}
+
+/// For listings, and passes that build nothing, a `--sysroot` may have programs only. Nothing is built for a kernel that is
+/// not in it: it would be this system's.
+fn no_kernel_below(
+    root: &Path,
+    release: &str,
+    options: &Options,
+    reporter: &Reporter,
+) -> Result<Option<Kernel>, Failed> {
+    if options.ask.only_asks() || options.build.last_pass.is_some_and(|pass| pass < 3) {
+        return Ok(None);
+    }
+    let note = match releases_below(root).as_slice() {
+        [] => "neither lib/modules nor usr/lib/debug/lib/modules below it has a kernel".to_string(),
+        releases => format!("it has {}: name one with -r", releases.join(", ")),
+    };
+    Err(reporter.fail(format!("--sysroot {}: kernel {release} is not in it", root.display()), &[note]))
 }

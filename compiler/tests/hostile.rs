@@ -460,7 +460,12 @@ const DIVISIONS: [[u8; 3]; 2] = [[0x31, 0x30, 0x1b], [0x31, 0x30, 0x1d]];
 
 /// What C is made of a probe of `f` that prints `$x`.
 fn emitted(object: Vec<u8>) -> String {
-    let (status, out, error) = run_on(object, &["-p3", "-e", "probe kernel.function(\"f\") { println($x) }"]);
+    emitted_at(object, "kernel.function(\"f\")")
+}
+
+/// What C is made of a probe of this point that prints `$x`.
+fn emitted_at(object: Vec<u8>, point: &str) -> String {
+    let (status, out, error) = run_on(object, &["-p3", "-e", &format!("probe {point} {{ println($x) }}")]);
     assert!(status == 0, "{error}");
     out
 }
@@ -487,6 +492,9 @@ fn a_location_that_divides_by_zero() {
     emitted(tree.object());
 }
 
+/// DW_TAG_label
+const LABEL: u16 = 0x0a;
+
 /// A `.debug_frame` of the code whose frame address is that expression.
 fn frame_that_is(expression: &[u8]) -> targets::elf::Section {
     let (start, length) = targets::elf::CODE;
@@ -499,23 +507,23 @@ fn frame_that_is(expression: &[u8]) -> targets::elf::Section {
     targets::elf::Section::plain(".debug_frame", frame)
 }
 
-/// The class of CVE-2011-1781: the rule for a frame's address divides by zero (DW_CFA_def_cfa_expression). It stays a division of
-/// the location, which [`a_location_that_divides_by_zero`] shows to be checked; nothing divides here.
+/// The class of CVE-2011-1781: the rule for a frame's address divides by zero (DW_CFA_def_cfa_expression). The module divides by
+/// what checks its divisor.
 #[test]
 fn a_frame_that_divides_by_zero() {
-    for (division, name) in DIVISIONS.into_iter().zip(["Div", "Mod"]) {
-        let mut tree = Tree::new();
-        let of = int(&mut tree);
-        // DW_OP_call_frame_cfa
-        tree.add_function(of, vec![0x9c]);
-        let object = tree.object_with(vec![frame_that_is(&division)]);
-        let debug = open(object).unwrap();
-        let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
-        let mut at = debug.function(id).unwrap().bodies[0].entry;
-        // Behind its beginning, where the frame's address is known without the table.
-        at.offset += 8;
-        let variable = format!("{:?}", debug.variable(id, at, "x"));
-        assert!(variable.contains(name), "{variable}");
+    for (division, checked) in DIVISIONS.into_iter().zip(["spile_divide(c, ", "spile_modulo(c, "]) {
+        for expression in [division.to_vec(), [&[0x31, 0x75, 0][..], &division[2..]].concat()] {
+            let mut tree = Tree::new();
+            let of = int(&mut tree);
+            // DW_OP_call_frame_cfa
+            let function = tree.add_function(of, vec![0x9c]);
+            // At the function's beginning its frame's address is known without the table.
+            let behind = Value::Address(targets::elf::CODE.0 + 8);
+            tree.add(function, LABEL, vec![(at::NAME, Value::Text("behind")), (at::LOW_PC, behind)]);
+            let object = tree.object_with(vec![frame_that_is(&expression)]);
+            let out = emitted_at(object, "kernel.function(\"f\").label(\"behind\")");
+            assert!(out.contains(checked), "{expression:x?}: {out}");
+        }
     }
 }
 
@@ -671,4 +679,72 @@ fn units_of_nothing() {
     let object = targets::elf::executable(vec![section(".debug_info", units), section(".debug_abbrev", abbreviations)]);
     let error = open(object).err().expect("too many").to_string();
     assert!(error.contains("more than the 65536 units"), "{error}");
+}
+
+/// 60,000 units with one table of 60,000 abbreviations: it is parsed once.
+#[test]
+fn units_with_one_table_of_abbreviations() {
+    // A unit with a name, in a DWARF 4 of 8-byte addresses.
+    let unit = [&13u32.to_le_bytes()[..], &[4, 0, 0, 0, 0, 0, 8, 1, b'x', 0, 0, 0, 0]].concat();
+    let mut abbreviations = vec![1, tag::UNIT as u8, 1, at::NAME as u8, 8, 0, 0];
+    for code in 1000u32..61_000 {
+        abbreviations.extend([code as u8 | 0x80, (code >> 7) as u8 | 0x80, (code >> 14) as u8, tag::BASE as u8, 0]);
+        abbreviations.extend([at::NAME as u8, 8].repeat(8));
+        abbreviations.extend([0, 0]);
+    }
+    abbreviations.push(0);
+    let section = targets::elf::Section::plain;
+    let sections = vec![section(".debug_info", unit.repeat(60_000)), section(".debug_abbrev", abbreviations)];
+    let (status, _, error) = run_on(targets::elf::executable(sections), &["-L", "kernel.function(\"f\")"]);
+    assert!(status == 1 && error.contains("no function"), "{status} {error}");
+}
+
+/// The probes of 200,000 inlined instances are placed, and each instance is not compared with all others.
+#[test]
+fn instances_of_one_function() {
+    let mut tree = Tree::new();
+    let inlined = tree.add(0, tag::FUNCTION, vec![(at::NAME, Value::Text("f"))]);
+    let (start, length) = targets::elf::CODE;
+    let code = |name, start: u64, length: u64| {
+        let range = [(at::LOW_PC, Value::Address(start)), (at::HIGH_PC, Value::Number(length))];
+        [vec![name], range.to_vec()].concat()
+    };
+    let outer = tree.add(0, tag::FUNCTION, code((at::NAME, Value::Text("outer")), start, length));
+    for number in 0..200_000 {
+        let attributes = code((at::ABSTRACT_ORIGIN, Value::Entry(inlined)), start + number % length, 1);
+        tree.add(outer, tag::INLINED, attributes);
+    }
+    assert!(listed(tree.object()).contains("kernel.function(\"f"));
+}
+
+/// Many variables with one long list of locations, and functions with one long list of ranges.
+#[test]
+fn long_lists_that_many_have() {
+    const OF: u64 = 100_000;
+    let element = |number: u64| [number, number + 1].map(u64::to_le_bytes).concat();
+    // Each location is 2 bytes of an expression: DW_OP_breg5 0.
+    let locations = (0..OF).flat_map(|number| [element(number), vec![2, 0, 0x75, 0]].concat()).chain([0; 16]).collect();
+    let mut tree = Tree::new();
+    let of = int(&mut tree);
+    let function = tree.add_function(of, AT_RDI.to_vec());
+    let y = vec![(at::NAME, Value::Text("y")), (at::TYPE, Value::Entry(of)), (at::LOCATION, Value::List(0))];
+    tree.add(function, tag::VARIABLE, y);
+    let section = targets::elf::Section::plain;
+    let debug = open(tree.object_with(vec![section(".debug_loc", locations)])).unwrap();
+    let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
+    let at = debug.function(id).unwrap().bodies[0].entry;
+    let error = (0..400).find_map(|_| debug.variable(id, at, "y").err()).expect("many steps").to_string();
+    assert!(error.contains("lists of ranges and locations: more than the") && error.contains(".o: "), "{error}");
+    assert!(debug.variable(id, at, "x").unwrap().is_ok(), "the others are read");
+
+    let ranges = (0..OF).flat_map(|number| element(2 * number)).chain([0; 16]).collect();
+    let mut tree = Tree::new();
+    for _ in 0..40_000 {
+        // DW_AT_ranges
+        tree.add(0, tag::FUNCTION, vec![(at::NAME, Value::Text("f")), (0x55, Value::List(0))]);
+    }
+    let debug = open(tree.object_with(vec![section(".debug_ranges", ranges)])).unwrap();
+    let all = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap();
+    let error = all.into_iter().find_map(|id| debug.function(id).err()).expect("many steps").to_string();
+    assert!(error.contains("lists of ranges and locations: more than the"), "{error}");
 }

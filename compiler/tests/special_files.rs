@@ -143,10 +143,37 @@ fn closed_directories() {
         for option in ["-d", "-I", "--tapset", "--sysroot", "--index", "--tmpdir", "--export-index"] {
             let (status, messages) = run(("LANG", "C"), &[option, place, "-p4", "script.stp"]);
             assert!(status == Some(1) && messages.contains(&closed), "{option} {place}: {status:?} {messages}");
+            let is_directory = place == &closed && ["-d", "--index", "--export-index"].contains(&option);
+            assert!(is_directory || messages.contains("ermission denied"), "{option} {place}: {messages}");
         }
     }
     let (status, messages) = run(("LANG", "C"), &["-p1", &below]);
     assert!(status == Some(1) && messages.contains(&below), "{status:?} {messages}");
+}
+
+/// Nothing is compiled for this system's kernel in place of one below `--sysroot`.
+#[test]
+fn a_system_without_a_kernel() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["none", "other/lib/modules/9.9.9"] {
+        fs::create_dir_all(directory.path().join(name)).unwrap();
+    }
+    let script = ["-e", "probe begin { exit() }"];
+    for (root, note) in [("none", "neither lib/modules nor"), ("other", "it has 9.9.9: name one with -r")] {
+        for pass in ["-p3", "-p4"] {
+            let words = [&["--sysroot", root, pass, "-m", "made"][..], &script].concat();
+            let (status, messages) = ended(directory.path(), &[], &words);
+            assert_eq!(status, Some(1), "{words:?}: {messages}");
+            let error = format!("--sysroot {root}: kernel ");
+            assert!(messages.contains(&error) && messages.contains(note), "{words:?}: {messages}");
+            assert!(!messages.contains("compiling for"), "{messages}");
+        }
+        let (status, messages) = ended(directory.path(), &[], &[&["--sysroot", root, "-p2"][..], &script].concat());
+        assert_eq!(status, Some(0), "{messages}");
+    }
+    let (status, messages) = ended(directory.path(), &[], &[&["--sysroot", "", "-p3"][..], &script].concat());
+    assert!(status == Some(1) && messages.contains("--sysroot"), "{status:?} {messages}");
+    assert!(!directory.path().join("made.ko").exists());
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub enum Value {
     Text(&'static str),
     /// One in `.debug_str`, by its place there.
     Place(u32),
+    /// A list in `.debug_loc` or `.debug_ranges`, by its place there.
+    List(u32),
     /// The entry of that number; one that there is not leads anywhere.
     Entry(usize),
     Expression(Vec<u8>),
@@ -193,6 +195,10 @@ impl Writer<'_> {
                 Value::Place(place) => {
                     self.info.extend(place.to_le_bytes());
                     0x0e
+                }
+                Value::List(place) => {
+                    self.info.extend(place.to_le_bytes());
+                    0x17
                 }
                 Value::Entry(entry) => {
                     self.references.push((self.info.len(), *entry));

@@ -18,8 +18,13 @@ use crate::target::Target;
 pub(super) fn list(session: &mut Session, target: &Target) -> Result<Outcome, Failed> {
     let text = session.options.ask.list_lines.join(", ");
     let points = parse::probe_points(session, &text)?;
-    if let Some(missing) = session.options.ask.source.iter().find(|directory| !directory.is_dir()) {
-        return Err(session.reporter.usage(&format!("--source {}: there is no such directory", missing.display())));
+    for directory in &session.options.ask.source {
+        let why = match std::fs::metadata(directory) {
+            Ok(found) if found.is_dir() => continue,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => error.to_string(),
+            _ => "there is no such directory".to_string(),
+        };
+        return Err(session.reporter.usage(&format!("--source {}: {why}", directory.display())));
     }
     let known = target.kernel.as_ref().map(Kernel::source_dirs).unwrap_or_default();
     let sources = Sources { given: session.options.ask.source.clone(), known };

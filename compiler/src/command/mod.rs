@@ -248,11 +248,15 @@ fn limit_resources(session: &Session) -> Result<(), Failed> {
 
 /// Checks the files of `-d`.
 fn check_files(session: &Session) -> Result<(), Failed> {
-    if let Some(file) = session.options.kernel.files().iter().find(|file| !file.is_file()) {
-        let why = match file.is_dir() {
-            true => "a directory; -d takes the file of a module, and may be repeated",
-            false if std::fs::symlink_metadata(file).is_ok() => "not a regular file",
-            false => "there is no such file",
+    for file in session.options.kernel.files() {
+        let why = match std::fs::metadata(&file) {
+            Ok(found) if found.is_file() => continue,
+            Ok(found) if found.is_dir() => {
+                "a directory; -d takes the file of a module, and may be repeated".to_string()
+            }
+            Ok(_) => "not a regular file".to_string(),
+            Err(error) if error.kind() == ErrorKind::NotFound => "there is no such file".to_string(),
+            Err(error) => error.to_string(),
         };
         return Err(session.reporter.usage(&format!("-d {}: {why}", file.display())));
     }

@@ -305,7 +305,7 @@ impl InstancesOf for Vec<(Die, Die)> {
 fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryError> {
     let slot = store.slot(slot)?;
     let header = store.header(slot)?;
-    let abbreviations = store.sections(Die(slot.start)).abbreviations(header)?;
+    let abbreviations = store.abbreviations_of(slot, header)?;
     let failed = |error: gimli::Error| EntryError::at(Die(slot.start), error.to_string());
     let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
     let mut found = UnitInstances::default();
@@ -430,6 +430,7 @@ fn read_some_ranges(
                 ranges.push(range.begin..range.end);
             }
             left -= 1;
+            store.step_in_list(most.saturating_sub(left))?;
             first = list.next()?;
         }
         return Ok(ranges);

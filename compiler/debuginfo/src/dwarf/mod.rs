@@ -55,6 +55,7 @@ pub(crate) struct Dwarf {
     all_functions: OnceLock<FunctionTable>,
     cache: Option<Arc<Cache>>,
     instances: Instances,
+    starts: scope::Starts,
     callers: Callers,
     lines: Lines,
 }
@@ -74,6 +75,7 @@ impl Dwarf {
             all_functions: OnceLock::new(),
             cache,
             instances: Instances::new(units),
+            starts: scope::Starts::default(),
             callers: Callers::new(units),
             lines: Lines::new(units),
         })

@@ -158,7 +158,7 @@ struct Reading<'s> {
 fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), EntryError> {
     let slot = store.slot(index)?;
     let header = store.header(slot)?;
-    let abbreviations = store.sections(Die(slot.start)).abbreviations(header)?;
+    let abbreviations = store.abbreviations_of(slot, header)?;
     let failed = |error: gimli::Error| EntryError::at(Die(slot.start), error.to_string());
     let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
     let Some(root) = raw.read_abbreviation().map_err(failed)? else {

@@ -3,8 +3,12 @@
 //! Which variables are in scope at an address of a function: those of a body or an inlined instance of it, of the lexical
 //! blocks around the address, and of calls inlined there.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use super::Dwarf;
 use super::store::{Die, Entry, EntryError, Unit, die_at};
+use crate::Address;
 use crate::facts::FunctionId;
 
 /// Nesting of blocks and inlined calls; deeper is damage.
@@ -22,37 +26,87 @@ pub(super) struct Scopes {
     pub is_entry: bool,
 }
 
+/// What begins at an address.
+type ByStart = Arc<HashMap<u64, Die>>;
+
+/// Where the copies and the inlined instances of functions begin, read once for each function: there can be any number of them,
+/// and each is asked for.
+#[derive(Default)]
+pub(super) struct Starts(Mutex<HashMap<(Die, bool), ByStart>>);
+
+impl Starts {
+    /// Those of one function: its copies, or its inlined instances. Of several that begin at one address, the first.
+    fn of(
+        &self,
+        function: Die,
+        copies: bool,
+        read: impl FnOnce() -> Result<Vec<(Option<u64>, Die)>, EntryError>,
+    ) -> Result<ByStart, EntryError> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(starts) = known().get(&(function, copies)) {
+            return Ok(starts.clone());
+        }
+        let mut starts = HashMap::new();
+        for (start, die) in read()? {
+            if let Some(start) = start {
+                starts.entry(start).or_insert(die);
+            }
+        }
+        let starts = Arc::new(starts);
+        known().insert((function, copies), starts.clone());
+        Ok(starts)
+    }
+}
+
 impl Dwarf {
     /// The scopes around an address of the function, innermost first; `None` if the function has no code there.
     pub(super) fn scopes(&self, id: FunctionId, at: u64) -> Result<Option<Scopes>, EntryError> {
-        let mut best: Option<(bool, Die, bool)> = None;
-        for die in self.copies(id)? {
-            let (unit, entry) = self.store.entry(die)?;
-            if !self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&at)) {
-                continue;
-            }
-            let is_entry = self.body_entry(die)?.is_some_and(|entry| entry == at);
-            if best.is_none_or(|(best, ..)| is_entry && !best) {
-                best = Some((is_entry, die, true));
-            }
-        }
-        // Where a body begins there is no better match, and its unit need not be searched.
-        let instances = if best.is_some_and(|(begins, ..)| begins) { Vec::new() } else { self.instances_of(id)? };
-        for die in instances {
-            let (unit, entry) = self.store.entry(die)?;
-            let begins = self.instance_address(die)?.and_then(|address| self.elf.flat(address)) == Some(at);
-            let inside = begins || self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&at));
-            if inside && best.is_none_or(|(best, ..)| begins && !best) {
-                best = Some((begins, die, false));
-            }
-        }
-        let Some((begins, root, is_body)) = best else {
+        let Some((begins, root, is_body)) = self.outermost(id, at)? else {
             return Ok(None);
         };
         let mut scopes = Scopes { own: vec![root], inner: Vec::new(), subprogram: None, is_entry: begins && is_body };
         self.descend(id, root, at, &mut scopes)?;
         scopes.subprogram = if is_body { Some(root) } else { self.subprogram_around(root)? };
         Ok(Some(scopes))
+    }
+
+    /// The copy of the function, or else the inlined instance of it, that begins at the address, or else contains it: whether it
+    /// begins there, and whether it is a copy.
+    fn outermost(&self, id: FunctionId, at: u64) -> Result<Option<(bool, Die, bool)>, EntryError> {
+        if let Some((die, is_body)) = self.starting(id, at)? {
+            return Ok(Some((true, die, is_body)));
+        }
+        let contains = |die: Die| -> Result<bool, EntryError> {
+            let (unit, entry) = self.store.entry(die)?;
+            Ok(self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&at)))
+        };
+        for die in self.copies(id)? {
+            if contains(die)? {
+                return Ok(Some((false, die, true)));
+            }
+        }
+        for die in self.instances_of(id)? {
+            if contains(die)? {
+                return Ok(Some((false, die, false)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first copy of the function that begins at the address, or else the first inlined instance. Where a copy begins its
+    /// unit need not be searched for instances.
+    fn starting(&self, id: FunctionId, at: u64) -> Result<Option<(Die, bool)>, EntryError> {
+        let bodies = self.starts.of(id.die(), true, || {
+            self.copies(id)?.into_iter().map(|die| Ok((self.body_entry(die)?, die))).collect()
+        })?;
+        if let Some(die) = bodies.get(&at) {
+            return Ok(Some((*die, true)));
+        }
+        let instances = self.starts.of(id.die(), false, || {
+            let flat = |address: Option<Address>| address.and_then(|address| self.elf.flat(address));
+            self.instances_of(id)?.into_iter().map(|die| Ok((flat(self.instance_address(die)?), die))).collect()
+        })?;
+        Ok(instances.get(&at).map(|die| (*die, false)))
     }
 
     fn body_entry(&self, die: Die) -> Result<Option<u64>, EntryError> {

@@ -37,6 +37,11 @@ pub(super) struct Die(pub u32);
 
 /// Bytes read of a name or path: thousands of entries may refer to one string of a megabyte.
 const MAX_TEXT: usize = 4096;
+/// Elements of a list that are always read: few lists are longer.
+const FREE_STEPS: usize = 64;
+/// Steps to all others, of a file: a second or two.
+const MOST_STEPS: u64 = 1 << 25;
+
 /// All names that are listed are at most this many times as long as the entries and the strings: a name may be the end of another
 /// one, which an entry for each byte of a long one would be too.
 const NAMES_RATIO: u64 = 8;
@@ -88,6 +93,8 @@ pub(super) struct Store {
     /// Bytes of names that were listed, and how many may be.
     listed: AtomicU64,
     most_listed: u64,
+    /// Steps that were made in long lists.
+    steps_in_lists: AtomicU64,
     /// What `Bytes` point into, apart from the files themselves.
     _owned: Vec<Vec<u8>>,
 }
@@ -156,6 +163,7 @@ impl Store {
             abbreviations: Mutex::default(),
             listed: AtomicU64::new(0),
             most_listed: 0,
+            steps_in_lists: AtomicU64::new(0),
             _owned: owned,
         };
         let all = [Some(&store.dwarf), store.shared.as_ref().map(|(sections, _)| &**sections)];
@@ -255,18 +263,17 @@ impl Store {
         let slot = self.slot(slot)?;
         let header = *self.header(slot)?;
         let parse = || {
-            let sections = self.sections(Die(slot.start));
-            gimli::Unit::new_with_abbreviations(sections, header, self.abbreviations_of(slot, sections, &header)?)
+            let abbreviations = self.abbreviations_of(slot, &header)?;
+            gimli::Unit::new_with_abbreviations(self.sections(Die(slot.start)), header, abbreviations)
         };
         let unit = slot.unit.get_or_init(parse);
         unit.as_ref().map_err(|error| EntryError::at(Die(slot.start), error.to_string()))
     }
 
     /// The unit's table of abbreviations; parsed once, for any number of units can have the same long one.
-    fn abbreviations_of(
+    pub(super) fn abbreviations_of(
         &self,
         slot: &Slot,
-        sections: &gimli::Dwarf<Bytes>,
         header: &gimli::UnitHeader<Bytes>,
     ) -> Result<Arc<Abbreviations>, gimli::Error> {
         let key = (slot.start as usize >= self.shared_start, header.debug_abbrev_offset().0);
@@ -276,7 +283,7 @@ impl Store {
         if let Some(abbreviations) = parsed(&self.abbreviations) {
             return Ok(abbreviations);
         }
-        let abbreviations = sections.abbreviations(header)?;
+        let abbreviations = self.sections(Die(slot.start)).abbreviations(header)?;
         let mut all = self.abbreviations.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(all.entry(key).or_insert(abbreviations).clone())
     }
@@ -320,6 +327,16 @@ impl Store {
         let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
         let text = sections.attr_string(unit, value).ok()?.slice();
         Some(text.get(..MAX_TEXT).unwrap_or(text))
+    }
+
+    /// Charges the step to an element, counted from 0, of a list of ranges or locations: any number of entries can have the same
+    /// long list.
+    pub fn step_in_list(&self, number: usize) -> Result<(), EntryError> {
+        if number < FREE_STEPS || self.steps_in_lists.fetch_add(1, Ordering::Relaxed) < MOST_STEPS {
+            return Ok(());
+        }
+        let message = format!("lists of ranges and locations: more than the {MOST_STEPS} steps that are allowed");
+        Err(EntryError { die: None, message })
     }
 
     /// Charges a name that is listed.

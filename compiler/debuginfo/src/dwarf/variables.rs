@@ -256,7 +256,10 @@ impl Dwarf {
         let Some(mut list) = self.store.dwarf.attr_locations(unit, value)? else {
             return Ok(None);
         };
+        let mut number = 0;
         while let Some(found) = list.next()? {
+            self.store.step_in_list(number)?;
+            number += 1;
             if (found.range.begin..found.range.end).contains(&at) {
                 return Ok(Some(Stored::Expression(found.data)));
             }

@@ -20,6 +20,9 @@ const MAX_UNPACKED: u64 = 400 << 20;
 /// KiB that an xz or lzma decoder may use: boot images have dictionaries of up to 128 MiB.
 const MAX_DICTIONARY: u32 = 160 << 10;
 
+/// Members of a gzip file: one of 20 bytes, with nothing in it, takes as long as many bytes of a larger one.
+const MAX_MEMBERS: usize = 1000;
+
 /// Bytes that do not move while this value lives.
 #[derive(Debug)]
 pub enum Bytes {
@@ -76,7 +79,7 @@ pub(crate) fn unpack(packed: &[u8]) -> Option<Result<Vec<u8>, String>> {
 fn unpack_within(packed: &[u8], budget: &Budget) -> Option<Result<Vec<u8>, String>> {
     let read_all = |reader: &mut dyn Read| budget.read_all(reader).map_err(|error| error.to_string());
     Some(match packed {
-        [0x1f, 0x8b, ..] => read_all(&mut flate2::read::MultiGzDecoder::new(packed)),
+        [0x1f, 0x8b, ..] => unpack_gzip(packed, budget),
         // A boot image has other data after the end of the stream.
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
             read_all(&mut lzma_rust2::XzReader::new_mem_limit(packed, false, MAX_DICTIONARY))
@@ -96,6 +99,20 @@ fn unpack_within(packed: &[u8], budget: &Budget) -> Option<Result<Vec<u8>, Strin
         _ if boot_image::is_image(packed) => unpack_image(packed, budget),
         _ => return None,
     })
+}
+
+/// All members of the file, of which gzip(1) writes one.
+fn unpack_gzip(packed: &[u8], budget: &Budget) -> Result<Vec<u8>, String> {
+    let (mut unpacked, mut rest) = (Vec::new(), packed);
+    for _ in 0..MAX_MEMBERS {
+        let mut member = flate2::bufread::GzDecoder::new(rest);
+        unpacked.append(&mut budget.read_all(&mut member).map_err(|error| error.to_string())?);
+        rest = member.into_inner();
+        if rest.is_empty() {
+            return Ok(unpacked);
+        }
+    }
+    Err(format!("more than the {MAX_MEMBERS} members that are allowed"))
 }
 
 /// The kernel in a boot image; that must not be a boot image again.
@@ -199,6 +216,20 @@ mod tests {
             damaged[at] ^= 0x41;
             let _ = unpack(&damaged);
         }
+    }
+
+    #[test]
+    fn gzip_files_of_several_members() {
+        let member = |contents: &[u8]| {
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gzip.write_all(contents).expect("packed");
+            gzip.finish().expect("packed")
+        };
+        let two = [member(b"first "), member(b"second")].concat();
+        assert_eq!(unpack(&two).expect("is packed").expect("unpacks"), b"first second");
+        assert!(unpack(&[two, b"more".to_vec()].concat()).expect("is packed").is_err());
+        let error = unpack(&member(b"").repeat(1001)).expect("is packed").expect_err("too many");
+        assert!(error.contains("more than the 1000 members"), "{error}");
     }
 
     /// Each unpacks to far more than is allowed, and is refused in time.

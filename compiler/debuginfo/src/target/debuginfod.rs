@@ -30,7 +30,7 @@ const WHOLE: Duration = Duration::from_secs(3600);
 const MAX_FILE: u64 = 2 << 30;
 /// Least bytes per second, averaged over an answer, that a server must send.
 const SLOWEST: u64 = 1024;
-/// Bytes of an answer's header.
+/// Bytes of all headers of an answer together: of those before its own, too (status 1xx, and redirections over https).
 const MAX_HEAD: usize = 1 << 16;
 /// Steps of the bar.
 const BAR: u64 = 24;
@@ -156,11 +156,15 @@ impl Servers {
 
     /// The length of the file if the answer says it, and the first bytes of it.
     fn read_head(&self, blocks: &Blocks, url: &str) -> io::Result<(Option<u64>, Vec<u8>)> {
-        let mut bytes = Vec::new();
+        let (mut bytes, mut before, since) = (Vec::new(), 0, Instant::now());
         loop {
             let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
-                if bytes.len() > MAX_HEAD {
+                if before + bytes.len() > MAX_HEAD {
                     return Err(io::Error::other("it sends a header without an end"));
+                }
+                // As long as it takes to redirect five times.
+                if since.elapsed() > 6 * self.answer {
+                    return Err(self.too_slow());
                 }
                 match self.next_block(blocks)? {
                     Some(block) => bytes.extend(block),
@@ -170,6 +174,7 @@ impl Servers {
             };
             let head = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned();
             bytes.drain(..end + 4);
+            before += end + 4;
             let status = head.split_whitespace().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
             match status {
                 200 => return Ok((header(&head, "content-length").and_then(|text| text.parse().ok()), bytes)),
@@ -368,6 +373,18 @@ mod tests {
         made.then(|| (std::fs::read(&object).unwrap(), Elf::open(&object).unwrap()))
     }
 
+    /// A file whose section table is there, and not all that it says is in the file.
+    fn with_a_section_beyond_the_end(elf: &[u8]) -> Vec<u8> {
+        let mut bytes = elf.to_vec();
+        let word = |at: usize| usize::try_from(u64::from_le_bytes(elf[at..at + 8].try_into().unwrap())).unwrap();
+        // e_shoff, and e_shnum entries of 64 bytes: sh_type, sh_flags, sh_size. Those that are not loaded are debug information.
+        let table = word(0x28);
+        let mut headers = (0..usize::from(elf[0x3c])).rev().map(|number| table + number * 64);
+        let last = headers.find(|at| elf[at + 4] == 1 && word(at + 8) & 2 == 0).unwrap();
+        bytes[last + 32..last + 40].copy_from_slice(&(elf.len() as u64).to_le_bytes());
+        bytes
+    }
+
     /// Hostile servers: nothing that they send is stored.
     #[test]
     fn servers_that_lie() {
@@ -377,7 +394,6 @@ mod tests {
         };
         let id = elf.build_id().to_vec();
         assert_eq!(id, [1, 2, 3, 4, 5, 6, 7, 8]);
-        // The section table is the last of the file: without the bytes in its middle it is whole at first sight.
         let moved =
             "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
         let without_length = |body: &[u8]| [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", body].concat();
@@ -386,16 +402,18 @@ mod tests {
             moved.into(),
             answer("200 OK", 3 << 30, b"x"),
             without_length(&bytes[..bytes.len() - 100]),
+            without_length(&with_a_section_beyond_the_end(&bytes)),
         ]);
         let asked = find(&url, &[9, 9], directory.path()).unwrap_err();
         assert!(
             asked[0].ends_with("what it sent is not of build-id 0909: the note in it says 0102030405060708"),
             "{asked:?}"
         );
-        let asked = find(&format!("{url} {url} {url}"), &id, directory.path()).unwrap_err();
+        let asked = find(&format!("{url} {url} {url} {url}"), &id, directory.path()).unwrap_err();
         assert!(asked[0].contains("it redirects (status 302) to http://127.0.0.1:1/x"), "{asked:?}");
         assert!(asked[1].ends_with("it sends more than the 2.0 GiB that are taken"), "{asked:?}");
-        assert!(asked[2].contains("what it sent is"), "{asked:?}");
+        assert!(asked[2].contains("it is not an object file"), "{asked:?}");
+        assert!(asked[3].ends_with("what it sent is cut short"), "{asked:?}");
         assert_eq!(kept(directory.path()), 0);
         // Another file that claims the same build-id.
         let Some((other, _)) =
@@ -444,6 +462,44 @@ mod tests {
             assert!(asked[0].ends_with("it sends less than 1.0 KiB in 1 seconds"), "{asked:?}");
             assert!(begun.elapsed() < Duration::from_secs(15));
             assert_eq!(kept(directory.path()), 0);
+        }
+    }
+
+    /// Headers that do not come to an end.
+    #[test]
+    fn servers_that_send_headers() {
+        // curl passes them on by 4096 bytes.
+        let line = [b"A: ", [b'x'; 1000].as_slice(), b"\r\n"].concat();
+        let status = b"HTTP/1.1 200 OK\r\n".as_slice();
+        let continues = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
+        for (first, again, pause, says) in [
+            (status, line.clone(), Duration::from_millis(60), "it sends less than 1.0 KiB in 0 seconds"),
+            (status, line, Duration::ZERO, "it sends a header without an end"),
+            (b"", continues, Duration::ZERO, "it sends a header without an end"),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}", listener.local_addr().unwrap());
+            let (ended, has_ended) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.write_all(first);
+                while stream.write_all(&again).is_ok() {
+                    std::thread::sleep(pause);
+                }
+                let _ = ended.send(());
+            });
+            let cache = Arc::new(Cache::open(&Settings {
+                directory: Some(directory.path().join("cache")),
+                limit: 1 << 30,
+                poisoned: false,
+            }));
+            let servers = Servers::new(&url, Duration::from_millis(400), Box::new(|_| {})).unwrap();
+            let asked = servers.find(&[1], "it", None, Some(&cache)).unwrap_err();
+            assert!(asked[0].ends_with(says), "{asked:?}");
+            assert_eq!(kept(directory.path()), 0);
+            // curl is no longer there to read.
+            has_ended.recv().unwrap();
         }
     }
 

@@ -130,16 +130,9 @@ impl Kernel {
         if !name.contains('/') || directory.join("include/config/kernel.release").is_file() || !directory.is_dir() {
             return Kernel::open(name, options);
         }
-        let mut releases = Vec::new();
-        for below in ["lib/modules", "usr/lib/modules", "usr/lib/debug/lib/modules", "usr/lib/debug/usr/lib/modules"] {
-            let entries = fs::read_dir(directory.join(below)).into_iter().flatten().flatten();
-            releases.extend(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()));
-        }
-        releases.sort();
-        releases.dedup();
-        match releases.as_slice() {
+        match releases_below(directory).as_slice() {
             [release] => Kernel::open(release, SearchOptions { sysroot: Some(directory.into()), ..options }),
-            _ => Err(TargetError::NotOneKernel { directory: directory.into(), releases }),
+            releases => Err(TargetError::NotOneKernel { directory: directory.into(), releases: releases.to_vec() }),
         }
     }
 
@@ -558,6 +551,18 @@ impl Root {
             _ => link.into(),
         }
     }
+}
+
+/// The releases of which a system below that directory has modules or debug information, sorted.
+pub fn releases_below(directory: &Path) -> Vec<String> {
+    let mut releases = Vec::new();
+    for below in ["lib/modules", "usr/lib/modules", "usr/lib/debug/lib/modules", "usr/lib/debug/usr/lib/modules"] {
+        let entries = fs::read_dir(directory.join(below)).into_iter().flatten().flatten();
+        releases.extend(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()));
+    }
+    releases.sort();
+    releases.dedup();
+    releases
 }
 
 /// Release and path of a build directory. The header is what modules carry in their vermagic; `kernel.release` of a

@@ -22,7 +22,7 @@ mod program;
 pub use debuginfod::Servers;
 pub use error::TargetError;
 pub use export::export;
-pub use kernel::{Kernel, SearchOptions};
+pub use kernel::{Kernel, SearchOptions, releases_below};
 pub use module::of_other_releases;
 pub use number::number;
 pub use object::Object;
