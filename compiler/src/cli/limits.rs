@@ -57,7 +57,7 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             _ if is_name(name) && !value.contains(['\n', '\r', '\\']) => {
                 others.push((name.to_string(), value.to_string()));
             }
-            _ => return Err(format!("-D {define}: neither a limit ({NAMES}) nor what C can define")),
+            _ => return Err(format!("-D {define}: neither a limit ({NAMES}) nor a name that can be defined for C")),
         }
     }
     let actions = match (interruptible, interruptible_actions, actions) {
