@@ -1162,7 +1162,7 @@ static void out_of_statements(void)
 }
 
 /*
- * If there is no memory for long texts, no element is created for a long key, and a long value
+ * If there is no memory for long strings, no element is created for a long key, and a long value
  * is truncated; both are counted.
  */
 static void no_room_for_texts(void)
@@ -1183,13 +1183,13 @@ static void no_room_for_texts(void)
 	unsigned int i;
 
 	load(&map);
-	/* Three texts of 46 or 47 bytes, each with its prefix. */
+	/* Three strings of 46 or 47 bytes, each with its prefix. */
 	load_kept(8 + 3 * 64);
 	for (i = 0; i < 30; i += 3) {
 		name_key(&text, i);
 		key.text = string_of(&text);
 		spile_map_set_text(c, &map, &key, key.text);
-		/* Equal texts need no more memory. */
+		/* Equal strings need no more memory. */
 		spile_map_set_text(c, &map, &key, key.text);
 		CHECK(!c->error && spile_map_has(c, &map, &key, 0) == (i < 9));
 		if (i < 9)

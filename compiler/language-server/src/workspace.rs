@@ -59,7 +59,7 @@ pub enum Names {
 
 /// The whole library, parsed.
 pub struct ParsedLibrary {
-    /// Its texts.
+    /// Its source text.
     pub sources: SourceMap,
     /// Its files, parsed.
     pub scripts: Vec<ast::Script>,
@@ -294,7 +294,7 @@ impl Workspace {
     }
 }
 
-/// The texts of a script's aliases.
+/// The source text of a script's aliases.
 fn own_aliases(script: &str) -> String {
     let scan = Scan::new(script);
     let aliases = scan.items.iter().filter(|item| item.kind == ItemKind::Alias && item.closed);

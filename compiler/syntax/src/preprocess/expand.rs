@@ -71,7 +71,7 @@ pub(super) struct Expander<'a> {
     calls: usize,
     /// Number of tokens that may still be emitted.
     left: usize,
-    /// Texts of script arguments, by number and adjacent suffix.
+    /// Tokens of script arguments, by number and adjacent suffix.
     pasted: HashMap<(u32, String), Arc<[Token]>>,
     pub(super) problems: Vec<SyntaxError>,
     pub(super) arguments: BTreeSet<u32>,

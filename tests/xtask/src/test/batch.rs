@@ -24,7 +24,7 @@ const LIBRARY: &str = include_str!("library.sh");
 /// A guest that has not handed over a result for this long after the test's own limit is stuck.
 const STUCK: Duration = Duration::from_secs(90);
 
-/// Results of the tests in this order, each with its time and the processor time of qemu until then. Tests that were
+/// Results of the tests in this order, each with its time and the CPU time of qemu until then. Tests that were
 /// not run are missing.
 type Results = Vec<(usize, Observed, Instant, Duration)>;
 
@@ -220,7 +220,7 @@ struct Progress {
     parts: BTreeMap<String, String>,
     results: Results,
     last: Instant,
-    /// When the first test began, and the processor time that the boot took.
+    /// When the first test began, and the CPU time that the boot took.
     first: Option<(Instant, Duration)>,
     /// The guest's process; 0 before it is known.
     qemu: u32,
