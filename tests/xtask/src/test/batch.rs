@@ -60,13 +60,8 @@ struct Finished {
     died: Option<String>,
 }
 
-fn one_guest(
-    context: &BuildContext,
-    tests: &[(usize, &Test)],
-    timings: &Timings,
-    done: &(dyn Fn(usize, Observed) + Sync),
-) -> Result<Finished> {
-    let began = Instant::now();
+/// A guest that runs the tests one after the other.
+fn guest_with(context: &BuildContext, tests: &[(usize, &Test)]) -> Result<Guest> {
     let mut guest = crate::guest::equipped(&context.root, &context.place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
     let mut script = String::from(". /root/driver.sh\nbegin_tests\n");
@@ -82,6 +77,17 @@ fn one_guest(
     // Those on the generated family have tens of thousands of probes.
     let more = if has_family { 1024 } else { 0 };
     guest.memory_mib(3072 + more + 4 * asked(VOLUME).unwrap_or(0)).script(&script);
+    Ok(guest)
+}
+
+fn one_guest(
+    context: &BuildContext,
+    tests: &[(usize, &Test)],
+    timings: &Timings,
+    done: &(dyn Fn(usize, Observed) + Sync),
+) -> Result<Finished> {
+    let began = Instant::now();
+    let guest = guest_with(context, tests)?;
     let busy = measure::busy();
 
     let progress = Arc::new(Mutex::new(Progress::new()));
