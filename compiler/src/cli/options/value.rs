@@ -25,7 +25,7 @@ pub(super) fn make_word(text: &str) -> Result<String, String> {
 /// At most five digits.
 pub(super) fn pass_digits(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
-    fits.then(|| text.to_string()).ok_or("a digit for each pass, five at the most: --vp 02".to_string())
+    fits.then(|| text.to_string()).ok_or("at most five digits, one for each pass: --vp 02".to_string())
 }
 
 /// A version up to the one implemented here.
