@@ -89,7 +89,7 @@ spile_long spile_fn___value_unknown_at_caller(struct spile_context *c)
 {
 	spile_fail_text(
 		c,
-		"this caller's debug information does not tell the value: take it at the function's entry");
+		"this caller's debug information does not give the value: take it at the function's entry");
 	return 0;
 }
 

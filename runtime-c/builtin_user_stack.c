@@ -207,7 +207,7 @@ static bool take_byte(struct spile_string *rest, char byte)
 }
 
 /*
- * The next frame of a text; false at its end, or at text that is not a frame. An address
+ * The next frame of a string; false at its end, or at text that is not a frame. An address
  * without a place is one of the current task.
  */
 static bool next_frame(struct spile_context *c, struct spile_string *rest,

@@ -136,7 +136,7 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 #define _stp_vsnprintf vscnprintf
 
 /*
- * Nanoseconds since the epoch. SystemTap wants STAP_NEED_GETTIMEOFDAY defined for it;
+ * Nanoseconds since the epoch. SystemTap requires STAP_NEED_GETTIMEOFDAY for it;
  * here it is always there.
  */
 #define _stp_gettimeofday_ns() ((int64_t)ktime_get_real_fast_ns())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Run-time errors of scripts. The texts are those of SystemTap; the loader, which has the table
+ * Run-time errors of scripts. The strings are those of SystemTap; the loader, which has the table
  * of locations, adds the place ("near operator '/' at ...").
  */
 #include <linux/kernel.h>

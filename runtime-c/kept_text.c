@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Long texts of array elements. A text is complete before it is linked to its bucket, and never
+ * Long strings of array elements. A string is complete before it is linked to its bucket, and never
  * changes. Two CPUs that store the same text at once may store it twice, which costs memory
- * only: elements are compared by their texts.
+ * only: elements are compared by their bytes.
  */
 #include "kept_text.h"
 #include "map_find.h"
 
-/* Bytes of texts for each bucket. */
+/* Bytes of strings for each bucket. */
 enum { BUCKET_SHARE = 1024 };
 
 struct spile_kept spile_kept;
@@ -60,7 +60,7 @@ static unsigned int find_kept(unsigned int number, unsigned int hash, struct spi
 	return number;
 }
 
-/* Allocates memory for a text; 0 if there is none. */
+/* Allocates memory for a string; 0 if there is none. */
 static unsigned int take_room(unsigned int length)
 {
 	unsigned int words = (sizeof(struct spile_kept_text) + length + 1 + 7) / 8;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Texts of array elements that are too long for the element: stacks. Each text is stored
+ * Strings of array elements that are too long for the element: stacks. Each string is stored
  * once, whichever elements have it, and stays to the end of the session, so that it can be
  * read without a lock. All memory is made by SPILE_SETUP. As map.c: any context, does not wait.
  */
@@ -35,19 +35,19 @@ struct spile_kept {
 };
 extern struct spile_kept spile_kept;
 
-/* Bytes of memory for this many bytes of texts. */
+/* Bytes of memory for this many bytes of strings. */
 size_t spile_kept_bytes(unsigned int bytes);
 /* Starts to use that memory, which is zeroed; seeds are set already. */
 void spile_kept_begin(char *memory, unsigned int bytes);
 
 /*
- * Stores a text of more than 16 bytes. Returns its number; 0 if there is no memory. Lock-free:
+ * Stores a string of more than 16 bytes. Returns its number; 0 if there is no memory. Lock-free:
  * some CPU always makes progress.
  */
 unsigned int spile_keep_text(struct spile_string text);
 
 /*
- * The bytes of a text. string_bytes can be read for 0 and for any number that spile_keep_text()
+ * The bytes of a string. string_bytes can be read for 0 and for any number that spile_keep_text()
  * has returned.
  */
 static inline const char *spile_kept_at(unsigned int number)

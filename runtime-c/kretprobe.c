@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at a function's return: kretprobes. Values that the script wants from the
+ * Probes at a function's return: kretprobes. Values that the script needs from the
  * entry are saved in the instance by its entry handler, which claims the context
  * separately; if that did not run, the return of this call is not probed.
  *

@@ -285,7 +285,7 @@ static void write_value(struct spile_slot *slot, struct spile_string s)
 enum { NOT_KEPT = ~0u };
 
 /*
- * Stores the keys that are long texts, and gives their numbers. False if there is no memory for
+ * Stores the keys that are long strings, and gives their numbers. False if there is no memory for
  * one.
  */
 static inline bool keep_keys(const struct spile_map *map, const union spile_key *keys,

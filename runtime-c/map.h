@@ -3,7 +3,7 @@
  * Arrays and aggregates: one table for each spile_map of the script. All memory
  * is made by SPILE_SETUP (map_init.c); map.c finds, makes and deletes elements, stats.c
  * feeds and reads aggregates, counts.c counts, iterate.c walks and sorts, kept_text.c has
- * long texts. These five compile in user space too, where tests/maps.c has its own contexts
+ * long strings. These five compile in user space too, where tests/maps.c has its own contexts
  * and memory.
  *
  * A table of numbers or strings is protected by its global's lock. A striped table is protected
@@ -178,7 +178,7 @@ static inline void *spile_element_value(const struct spile_table *table,
 }
 
 /*
- * Where a text of that length, which has been read from the slot, is. If another CPU is
+ * Where a string of that length, which has been read from the slot, is. If another CPU is
  * replacing it, the text there is arbitrary, but can be read.
  */
 static inline const char *spile_slot_text(const struct spile_slot *slot, unsigned int length)

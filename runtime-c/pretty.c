@@ -81,11 +81,31 @@ static bool leave_body(struct spile_pretty_walk *walk)
 	return true;
 }
 
+/* Bytes of an item's operands, without the text that follows some of them; -1: no such item. */
+static int operand_bytes(unsigned char op)
+{
+	switch (op) {
+	case SPILE_PRETTY_UNKNOWN:
+		return 0;
+	case SPILE_PRETTY_LITERAL:
+		return 2;
+	case SPILE_PRETTY_STRING_POINTER:
+		return 4;
+	case SPILE_PRETTY_INTEGER:
+	case SPILE_PRETTY_CHARS:
+		return 8;
+	case SPILE_PRETTY_ENUM:
+		return 10;
+	default:
+		return -1;
+	}
+}
+
 bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item *item)
 {
 	for (;;) {
 		unsigned char op;
-		__u32 operands;
+		int operands;
 
 		op = walk->code.at < walk->code.end ? *walk->code.at++ : SPILE_PRETTY_END;
 		if (op == SPILE_PRETTY_END) {
@@ -99,27 +119,8 @@ bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item 
 			continue;
 		}
 
-		switch (op) {
-		case SPILE_PRETTY_LITERAL:
-			operands = 2;
-			break;
-		case SPILE_PRETTY_INTEGER:
-		case SPILE_PRETTY_CHARS:
-			operands = 8;
-			break;
-		case SPILE_PRETTY_ENUM:
-			operands = 10;
-			break;
-		case SPILE_PRETTY_STRING_POINTER:
-			operands = 4;
-			break;
-		case SPILE_PRETTY_UNKNOWN:
-			operands = 0;
-			break;
-		default:
-			return false;
-		}
-		if (!spile_code_has(&walk->code, operands))
+		operands = operand_bytes(op);
+		if (operands < 0 || !spile_code_has(&walk->code, operands))
 			return false;
 		item->op = op;
 		item->operands = walk->code.at;

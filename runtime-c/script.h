@@ -486,7 +486,7 @@ spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *ma
  * striped: takes the stripe of this element until the end of the run, and finds the element,
  * which may be absent. At most one per map; those of several maps are taken in the order of
  * their locks, after all other locks. Returns 0 if the holder does not release it: the handler
- * must end at once and is counted as skipped. The texts of keys must stay valid until the end of
+ * must end at once and is counted as skipped. The strings of keys must stay valid until the end of
  * the run.
  */
 int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct spile_held *held,
@@ -1010,7 +1010,7 @@ char *spile_put_string(char *at, struct spile_string s);
 char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first,
 		      spile_long most);
 /*
- * The addresses in a text of backtrace(), each with the time for SPILE_SYMBOL. Room needed:
+ * The addresses in a string of backtrace(), each with the time for SPILE_SYMBOL. Room needed:
  * spile_stored_part().
  */
 char *spile_put_stored_stack(char *at, struct spile_string addresses);

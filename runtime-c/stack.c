@@ -163,9 +163,9 @@ unsigned int spile_stack_task(struct spile_context *c, unsigned long address,
 	c->stale |= SPILE_STALE_RUN;
 	/*
 	 * The task's stack cannot be pinned by a module. One that has not begun
-	 * to exit keeps it longer than the few steps here take, and since
-	 * "fork: Only cache the VMAP stack in finish_task_switch()",
-	 * 5.18) its memory also outlives this section.
+	 * to exit keeps it longer than the few steps here take, and since 5.18
+	 * ("fork: Only cache the VMAP stack in finish_task_switch()") its
+	 * memory also outlives this section.
 	 */
 	rcu_read_lock();
 	task = living_task(address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A text being written into a buffer of fixed size: it is truncated, with one byte left for the
+ * A string being written into a buffer of fixed size: it is truncated, with one byte left for the
  * NUL. Any context; bounded by the buffer.
  */
 #ifndef SPILE_TEXT_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Values that return probes in programs want from a function's entry, kept by task,
+ * Values that return probes in programs need from a function's entry, kept by task,
  * site and stack pointer from the entry to the return.
  *
  * A task takes a free place, and searches only places of its own. A call that never

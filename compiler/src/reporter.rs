@@ -222,7 +222,7 @@ pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<Outcome, F
 /// kernel.
 const WRITTEN_AT_ONCE: usize = 16 << 20;
 
-/// Prints source texts on standard output, as they are.
+/// Prints source text on standard output, as it is.
 pub fn print_text(texts: impl IntoIterator<Item = String>) -> Result<Outcome, Failed> {
     let mut out = std::io::stdout().lock();
     let mut buffer = Vec::new();

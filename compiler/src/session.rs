@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The state of one run of the compiler: its options, the texts read so far, the reporter, and its directory.
+//! The state of one run of the compiler: its options, the source files read so far, the reporter, and its directory.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::reporter::{Failed, Reporter};
 pub struct Session {
     /// The command line.
     pub options: Options,
-    /// All texts that were read.
+    /// All source files that were read.
     pub sources: SourceMap,
     /// Public names of the library, since pass 1.
     pub offered: Rc<PublicNames>,

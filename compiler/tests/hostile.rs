@@ -601,7 +601,7 @@ fn sections_of_nothing_much() {
     );
 }
 
-/// Seconds of this thread's processor time that the script takes.
+/// Seconds of this thread's CPU time that the script takes.
 fn cost(script: &str) -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};
     let now = || {

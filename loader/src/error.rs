@@ -115,7 +115,7 @@ impl fmt::Display for NoSigner {
     }
 }
 
-/// Why there is no session, or why it ended early. Texts come from [`fmt::Display`].
+/// Why there is no session, or why it ended early. The messages come from [`fmt::Display`].
 #[derive(Debug)]
 pub enum Error {
     /// There is no module file of that name in the searched places.

@@ -779,6 +779,90 @@ static void histogram_indices(void)
 	}
 }
 
+/* What an array of aggregates must contain: by key, the values fed since the element was made. */
+enum { FED_KEYS = 30, FED_VALUES = 60 };
+static struct { unsigned int made, count; spile_long values[FED_VALUES]; } samples[FED_KEYS];
+static unsigned int fed_live, fed_clock;
+
+/* The key of the element that was made first, when k has none. */
+static unsigned int oldest_fed(unsigned int k)
+{
+	unsigned int oldest = k, other;
+
+	for (other = 0; other < FED_KEYS; other++)
+		if (samples[other].count &&
+		    (oldest == k || samples[other].made < samples[oldest].made))
+			oldest = other;
+	return oldest;
+}
+
+static void feed_one(struct spile_context *c, const struct spile_map *map, unsigned int k,
+		     spile_long value)
+{
+	union spile_key key = { .number = k };
+
+	if (samples[k].count == FED_VALUES)
+		return;
+	spile_stats_add(c, map, &key, value);
+	if (!samples[k].count) {
+		if (fed_live == map->entries && !map->wrap) {
+			CHECK(failed_with(c, "Array overflow, check MAXMAPENTRIES"));
+			return;
+		}
+		if (fed_live == map->entries) {
+			samples[oldest_fed(k)].count = 0;
+			fed_live--;
+		}
+		samples[k].made = ++fed_clock;
+		fed_live++;
+	}
+	samples[k].values[samples[k].count++] = value;
+}
+
+/* Reads the element in every way. */
+static void read_fed(struct spile_context *c, const struct spile_map *map, unsigned int k)
+{
+	union spile_key key = { .number = k };
+	unsigned int v, in_third = 0;
+	spile_long sum = 0;
+
+	for (v = 0; v < samples[k].count; v++) {
+		sum += samples[k].values[v];
+		in_third += samples[k].values[v] / 10 == 2;
+	}
+	CHECK(spile_map_has(c, map, &key, 0) == (samples[k].count != 0));
+	expect_stats(map, &key, SPILE_COUNT, samples[k].count, map->name);
+	expect_stats(map, &key, SPILE_SUM, sum, map->name);
+	if (!samples[k].count) {
+		CHECK(spile_stats_get(c, map, &key, SPILE_MAX) == 0);
+		CHECK(failed_with(c, "empty aggregate"));
+		return;
+	}
+	expect_stats(map, &key, SPILE_AVERAGE, sum / samples[k].count, map->name);
+	if (map->stats.histogram) {
+		CHECK(spile_histogram_bucket(c, map, &key, 3) == in_third);
+		CHECK(!c->error);
+	}
+}
+
+/* Lists the elements by their sums, the largest first. */
+static void list_fed(struct spile_context *c, const struct spile_map *map)
+{
+	unsigned int v, order[MOST];
+	spile_long last = INT64_MAX;
+	struct spile_iterator it;
+
+	spile_iterate(c, &it, map, NULL, 0, SPILE_SORT_EXTRACTOR + SPILE_SUM, 1, -1, order);
+	for (v = 0; spile_next(&it); v++) {
+		union spile_key key = { .number = spile_iterator_long(&it, 0) };
+
+		CHECK(samples[key.number].count);
+		CHECK(spile_stats_get(c, map, &key, SPILE_SUM) <= last);
+		last = spile_stats_get(c, map, &key, SPILE_SUM);
+	}
+	CHECK(v == fed_live);
+}
+
 /*
  * Arrays of aggregates on several CPUs: every read merges; a deleted element and
  * one that left a wrapping array begin again everywhere.
@@ -797,94 +881,36 @@ static void aggregates(void)
 			     .width = 10 } },
 		{ .name = "b", .keys = 1, .entries = 8, .wrap = 1, .value = SPILE_VALUE_STATS },
 	};
-	enum { KEYS = 30, VALUES = 60 };
-	static struct { unsigned int made, count; spile_long values[VALUES]; } model[KEYS];
-	unsigned int i, step, k, v, order[MOST], live, clock;
 	const struct spile_map *map;
-	struct spile_iterator it;
+	unsigned int i, step;
 
 	for (i = 0; i < 2; i++) {
 		map = &maps[i];
 		load(map);
-		memset(model, 0, sizeof(model));
-		clock = live = 0;
+		memset(samples, 0, sizeof(samples));
+		fed_clock = fed_live = 0;
 		for (step = 0; step < 30000 && !failures; step++) {
-			union spile_key key = { .number = draw(KEYS) };
-			spile_long value = draw(100), sum = 0;
+			union spile_key key = { .number = draw(FED_KEYS) };
+			unsigned int k = key.number;
+			spile_long value = draw(100);
 			struct spile_context *c = any_cpu();
 
-			k = key.number;
 			switch (draw(6)) {
 			default:
-				if (model[k].count == VALUES)
-					break;
-				spile_stats_add(c, map, &key, value);
-				if (!model[k].count) {
-					if (live == map->entries && !map->wrap) {
-						CHECK(failed_with(
-							c, "Array overflow, check MAXMAPENTRIES"));
-						break;
-					}
-					if (live == map->entries) {
-						unsigned int oldest = k, other;
-
-						for (other = 0; other < KEYS; other++)
-							if (model[other].count &&
-							    (oldest == k ||
-							     model[other].made <
-								     model[oldest].made))
-								oldest = other;
-						model[oldest].count = 0;
-						live--;
-					}
-					model[k].made = ++clock;
-					live++;
-				}
-				model[k].values[model[k].count++] = value;
+				feed_one(c, map, k, value);
 				break;
 			case 3:
 				if (draw(4))
 					break;
 				spile_map_delete(c, map, &key, 0);
-				live -= model[k].count != 0;
-				model[k].count = 0;
+				fed_live -= samples[k].count != 0;
+				samples[k].count = 0;
 				break;
 			case 4:
-				for (v = 0; v < model[k].count; v++)
-					sum += model[k].values[v];
-				CHECK(spile_map_has(c, map, &key, 0) == (model[k].count != 0));
-				expect_stats(map, &key, SPILE_COUNT, model[k].count, map->name);
-				expect_stats(map, &key, SPILE_SUM, sum, map->name);
-				if (model[k].count) {
-					expect_stats(map, &key, SPILE_AVERAGE, sum / model[k].count,
-						     map->name);
-				} else {
-					CHECK(spile_stats_get(c, map, &key, SPILE_MAX) == 0);
-					CHECK(failed_with(c, "empty aggregate"));
-				}
-				if (map->stats.histogram && model[k].count) {
-					unsigned int in_third = 0;
-
-					for (v = 0; v < model[k].count; v++)
-						in_third += model[k].values[v] / 10 == 2;
-					CHECK(spile_histogram_bucket(c, map, &key, 3) == in_third);
-					CHECK(!c->error);
-				}
+				read_fed(c, map, k);
 				break;
-			case 5: {
-				spile_long last = INT64_MAX;
-
-				spile_iterate(c, &it, map, NULL, 0,
-					      SPILE_SORT_EXTRACTOR + SPILE_SUM, 1, -1, order);
-				for (v = 0; spile_next(&it); v++) {
-					k = spile_iterator_long(&it, 0);
-					key.number = k;
-					CHECK(model[k].count);
-					CHECK(spile_stats_get(c, map, &key, SPILE_SUM) <= last);
-					last = spile_stats_get(c, map, &key, SPILE_SUM);
-				}
-				CHECK(v == live);
-			}
+			case 5:
+				list_fed(c, map);
 			}
 		}
 		unload();
@@ -1162,7 +1188,7 @@ static void out_of_statements(void)
 }
 
 /*
- * If there is no memory for long texts, no element is created for a long key, and a long value
+ * If there is no memory for long strings, no element is created for a long key, and a long value
  * is truncated; both are counted.
  */
 static void no_room_for_texts(void)
@@ -1183,13 +1209,13 @@ static void no_room_for_texts(void)
 	unsigned int i;
 
 	load(&map);
-	/* Three texts of 46 or 47 bytes, each with its prefix. */
+	/* Three strings of 46 or 47 bytes, each with its prefix. */
 	load_kept(8 + 3 * 64);
 	for (i = 0; i < 30; i += 3) {
 		name_key(&text, i);
 		key.text = string_of(&text);
 		spile_map_set_text(c, &map, &key, key.text);
-		/* Equal texts need no more memory. */
+		/* Equal strings need no more memory. */
 		spile_map_set_text(c, &map, &key, key.text);
 		CHECK(!c->error && spile_map_has(c, &map, &key, 0) == (i < 9));
 		if (i < 9)

@@ -1,4 +1,4 @@
-# Shows: -d FILE in listings, --check and --guest, by each way to name a module's file, and with files that are none, are cut off,
+# Shows: -d FILE in listings, --check and --guest, by each way to name a module's file, and with files that are not modules, are cut off,
 # have no debug information, are for another architecture or release: the result, or the reason and the documented status.
 # limit: 300
 # stdout: ^relative: list 0, check 0$

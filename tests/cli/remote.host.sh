@@ -12,7 +12,7 @@
 # stdout: ^interrupted twice, by a host that does not end: 1$
 # stdout: ^in the rc file: ran 1:one on .*/sent\.ko, , a module$
 # stdout: ^other machine 1$
-# stdout: ^a path for a release: .* is no kernel.s release$
+# stdout: ^a path for a release: .* is not a kernel release$
 # stdout: ^no host 1$
 # stdout: ^a pipe that nobody reads: 1 .*writing pipe: a pipe that nobody reads, or a socket$
 # stdout: ^left: 0 directories, 0 modules$

@@ -35,7 +35,7 @@ shows per_second '^[0-9:]{8} +[1-9][0-9]* +[1-9][0-9]*'
 shows stacks '^ 0x[0-9a-f]+ : tcp_sendmsg\+0x[04]/0x'
 shows stacks '^ 0x[0-9a-f]+ : sock_write_iter\+0x'
 shows callers '^ +[1-9][0-9]*  .*sock_write_iter'
-shows latency '^[1-9][0-9]* calls, [1-9][0-9]* ns on average, [1-9][0-9]* at the most$'
+shows latency '^[1-9][0-9]* calls, [1-9][0-9]* ns on average, [1-9][0-9]* at most$'
 shows to_whom '^nc +[0-9]+ 127\.0\.0\.1:[0-9]+ +127\.0\.0\.1:4321 +100000$'
 shows tcpconnect '^nc +[0-9]+ 127\.0\.0\.1:[1-9][0-9]* +127\.0\.0\.1:4321 +begun$'
 # A reused address starts over: the first stage has no time.

@@ -2,7 +2,7 @@
 # SPILE_TEST_ALL, otherwise sixty.
 # limit: 300
 # stdout: ^modules: all$
-# stdout: ^processor time of the last to the first: below 1\.3$
+# stdout: ^CPU time of the last to the first: below 1\.3$
 # stdout: ^over the limit: 0 times$
 # stdout: ^runtime built: 1 times$
 # stdout: ^left in the temporary directory: 0$
@@ -31,7 +31,7 @@ echo "modules: $([ "$(wc -l <modules)" = $all ] && echo all || wc -l <modules)"
 # The first has built the runtime.
 median() { sort -n | sed -n "$((share / 2))p"; }
 first=$(sed -n "2,$((share + 1))p" times | median) last=$(tail -n $share times | median)
-echo "processor time of the last to the first: $(awk "BEGIN { ratio = $last / $first; print ratio < 1.3 ? \"below 1.3\" : ratio }")"
+echo "CPU time of the last to the first: $(awk "BEGIN { ratio = $last / $first; print ratio < 1.3 ? \"below 1.3\" : ratio }")"
 echo "over the limit: $over times"
 echo "runtime built: $built times"
 echo "left in the temporary directory: $(ls -A tmp | wc -l)"

@@ -41,7 +41,7 @@ judge() {
 }
 
 # The kernel and the dynamic loader end a program that cannot be started (127, 137, 139), and one that exceeds its
-# processor time (137, 152).
+# CPU time (137, 152).
 count=0 few=0 explained=0
 for way in nofile=0 nofile=4 nofile=6 nofile=8 nofile=12 fsize=0 fsize=100 as=8000000 as=20000000 data=0 stack=20000 stack=200000 cpu=0 cpu=1 \
 	nproc=0 memlock=0 sigpending=0 rss=0 nice=0 rtprio=0 rttime=0; do

@@ -85,7 +85,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Skips a text in braces, which begins here; `start`: the beginning of the item that it belongs to.
+    /// Skips a block in braces that begins here; `start`: the beginning of the item that it belongs to.
     fn block(&mut self, start: usize) -> Result<Range<usize>, Problem> {
         let begin = self.0.at;
         let mut depth = 0_usize;

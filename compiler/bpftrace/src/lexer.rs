@@ -106,7 +106,7 @@ impl Depth {
     }
 }
 
-/// Reads a text from a position on; the splitter uses it too.
+/// Reads the tokens of the program from a position on; the splitter uses it too.
 pub struct Lexer<'a> {
     /// The program's file.
     pub file: FileId,

@@ -8,7 +8,7 @@ use spile_source::{FileId, Span};
 use super::error::Problem;
 use super::lexer::Token;
 
-/// The problem that the parser found in a text that ends at `end`.
+/// The problem that the parser found in program text that ends at `end`.
 pub fn problem(file: FileId, end: usize, error: ParseError<usize, Token, Problem>) -> Problem {
     let (start, end, found, expected) = match error {
         ParseError::User { error } => return error,

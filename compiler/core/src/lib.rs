@@ -7,7 +7,7 @@ pub mod builtin;
 pub mod check;
 #[allow(
     clippy::indexing_slicing,
-    reason = "by ids that the tables have issued, and by positions in a text that is at hand"
+    reason = "by ids that the tables have issued, and by positions in a string that the code has just searched"
 )]
 pub mod elaborate;
 #[allow(clippy::indexing_slicing, reason = "by ids that the plan has issued")]

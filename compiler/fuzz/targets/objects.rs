@@ -258,7 +258,7 @@ pub fn btf_seeds() -> Vec<Vec<u8>> {
     dwarf_seeds().into_iter().chain([[&[0, 1, 0, 24, 0, 0, 0][..], &[0; 40]].concat()]).collect()
 }
 
-/// Numbers of rows, and then the numbers and texts in them.
+/// Numbers of rows, and then the numbers and strings in them.
 pub fn index(bytes: &[u8]) {
     let Ok(elf) = Elf::of_bytes(Path::new("fuzzed.index"), elf::executable(Vec::new())) else { return };
     let (rows, contents) = bytes.split_at(bytes.len().min(13));

@@ -33,7 +33,7 @@ impl Acceleration {
     /// The value of qemu's `-cpu`.
     pub(super) fn processor(self) -> &'static str {
         match self {
-            // The processor without "fast" string instructions: the guest's kernel then copies and clears memory by eight
+            // A CPU without "fast" string instructions: the guest's kernel then copies and clears memory by eight
             // bytes at a time. TCG executes each of them like one byte. Nor does it walk a fifth level of page tables,
             // which few machines have.
             Acceleration::Tcg | Acceleration::Parallel => "max,erms=off,fsrm=off,la57=off",

@@ -2,7 +2,7 @@
 
 //! Caches finished modules across runs, by their inputs.
 //!
-//! The key is known after pass 1: the texts of the script and its library, the options, the kernel's build tree, the
+//! The key is known after pass 1: the source text of the script and its library, the options, the kernel's build tree, the
 //! compiler, the environment, this program itself. Other inputs of pass 2 (debug information, modules, headers of
 //! embedded C) are known only when the module is finished: they are recorded in the entry, which is valid as long as
 //! none of them changed.

@@ -156,7 +156,7 @@ fn choose_versions(
             return Err(format!("the kernel does not export {name}"));
         };
         if !export.namespace.is_empty() {
-            return Err(format!("{name} is in the namespace {}", export.namespace));
+            return Err(format!("the symbol {name} is in the namespace {}", export.namespace));
         }
         if export.module != "vmlinux" {
             let module = export.module.rsplit('/').next().unwrap_or_default().replace('-', "_");

@@ -12,7 +12,7 @@ use spile_syntax::{self as syntax, Macros, visit};
 
 use crate::workspace::Workspace;
 
-/// Texts larger than this are not checked.
+/// Scripts larger than this many bytes are not checked.
 pub const MAX_CHECKED: usize = 1 << 20;
 
 /// Codes of errors that depend on the kernel alone, not on declarations: they are valid even if some items of the
@@ -22,7 +22,7 @@ const OF_THE_KERNEL: [&str; 10] =
 
 /// A script that was checked.
 pub struct Checked {
-    /// Its texts and those of the library.
+    /// The source text of the script and of the library.
     pub sources: SourceMap,
     /// The script's file.
     pub file: FileId,

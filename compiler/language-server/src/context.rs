@@ -280,7 +280,7 @@ pub fn chain_of(scan: &Scan, member: usize) -> Option<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// The context at the `|` of a text.
+    /// The context at the `|` of a script.
     fn context(text: &str) -> Context {
         let offset = text.find('|').unwrap();
         at(&Scan::new(&text.replacen('|', "", 1)), offset)

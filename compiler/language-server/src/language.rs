@@ -47,7 +47,7 @@ pub const STATEMENTS: &[Entry] = entries! {
     "delete" "delete ARRAY[KEY]" "Removes an element, all elements, or sets a variable back."
     "try" "try { STATEMENTS } catch (MESSAGE) { STATEMENTS }" "Where a statement fails, the second block runs."
     "catch" "try { STATEMENTS } catch (MESSAGE) { STATEMENTS }" "Runs where a statement of the block before has failed."
-    "string" "NAME:string" "The type of texts."
+    "string" "NAME:string" "The type of strings."
     "long" "NAME:long" "The type of numbers, of 64 bits with a sign."
 };
 
@@ -122,7 +122,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The parameters are the texts between the commas of the first parentheses.
+    /// The parameters are the strings between the commas of the first parentheses.
     pub fn new(label: &str, doc: &str) -> Signature {
         let mut parameters = Vec::new();
         if let Some(open) = label.find('(')

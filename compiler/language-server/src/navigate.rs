@@ -20,7 +20,7 @@ use crate::workspace::Workspace;
 pub enum Place {
     /// In the script.
     Here(Range<usize>),
-    /// In the library: the span is of its texts.
+    /// In the library: the span refers to its source text.
     Library(Span),
     /// In the kernel's source: path and line.
     Source(std::path::PathBuf, u32),

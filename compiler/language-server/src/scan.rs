@@ -88,7 +88,7 @@ pub enum Role {
     Other,
 }
 
-/// The words and items of a text.
+/// The words and items of a script.
 #[derive(Debug, Default)]
 pub struct Scan {
     text: String,
@@ -101,7 +101,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Reads a text.
+    /// Scans the text of a script.
     pub fn new(text: &str) -> Scan {
         let (comments, words): (Vec<Word>, Vec<Word>) =
             words(text.as_bytes()).into_iter().partition(|word| word.kind == WordKind::Comment);

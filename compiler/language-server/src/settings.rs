@@ -93,7 +93,7 @@ impl Reader<'_> {
     fn text(&mut self, name: &str) -> Option<String> {
         match self.value(name)? {
             Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
-            _ => self.wrong(name, "a text"),
+            _ => self.wrong(name, "a string"),
         }
     }
 
@@ -110,7 +110,7 @@ impl Reader<'_> {
             Value::Array(values) => values.iter().map(|value| value.as_str().map(str::to_string)).collect(),
             _ => None,
         };
-        texts.or_else(|| self.wrong(name, "a list of texts"))
+        texts.or_else(|| self.wrong(name, "a list of strings"))
     }
 
     fn path(&self, text: &str) -> PathBuf {

@@ -19,7 +19,7 @@ pub enum Encoding {
     Utf8,
 }
 
-/// A text with its lines.
+/// Text with an index of its lines.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     text: String,

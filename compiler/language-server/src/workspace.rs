@@ -59,7 +59,7 @@ pub enum Names {
 
 /// The whole library, parsed.
 pub struct ParsedLibrary {
-    /// Its texts.
+    /// Its source text.
     pub sources: SourceMap,
     /// Its files, parsed.
     pub scripts: Vec<ast::Script>,
@@ -87,31 +87,47 @@ pub struct LibraryFunction<'w> {
     pub doc: String,
 }
 
+/// The kernel of that release, or that of the settings' index.
+fn open_kernel(settings: &Settings, release: &str, problems: &mut Vec<String>) -> Option<Kernel> {
+    let search = SearchOptions {
+        sysroot: settings.sysroot.clone(),
+        modules: settings.modules.clone(),
+        ..SearchOptions::default()
+    };
+    let opened = match &settings.index {
+        Some(index) => Kernel::from_index(index, search),
+        None => Kernel::open(release, search),
+    };
+    match opened {
+        Ok(kernel) => Some(kernel.with_cache(Cache::open_read_only(&settings.cache))),
+        Err(error) => {
+            // A host without packages of its kernel can still check scripts that need none.
+            if settings.index.is_some() || settings.release.is_some() {
+                problems.push(format!("{error}; {}", error.notes().join("; ")));
+            }
+            None
+        }
+    }
+}
+
+/// The library; of directories that cannot be read only the settings' own are omitted.
+fn open_library(settings: &Settings, places: &Places, problems: &mut Vec<String>) -> Library {
+    let mut open = |places: &Places| {
+        Library::open(places, &Cache::open_read_only(&settings.cache)).map_err(|error| {
+            problems.push(format!("reading library scripts in {}: {}", error.path.display(), error.error));
+        })
+    };
+    // Missing directories are omitted.
+    let library = open(places).or_else(|()| open(&Places { further: Vec::new(), ..places.clone() }));
+    library.unwrap_or_default()
+}
+
 impl Workspace {
     /// Opens the kernel and the modules of the settings.
     pub fn open(settings: Settings) -> Workspace {
         let mut problems = Vec::new();
-        let cache = || Cache::open_read_only(&settings.cache);
-        let search = SearchOptions {
-            sysroot: settings.sysroot.clone(),
-            modules: settings.modules.clone(),
-            ..SearchOptions::default()
-        };
         let wanted = settings.release.as_ref().unwrap_or(&settings.usual_release);
-        let opened = match &settings.index {
-            Some(index) => Kernel::from_index(index, search),
-            None => Kernel::open(wanted, search),
-        };
-        let kernel = match opened {
-            Ok(kernel) => Some(kernel.with_cache(cache())),
-            Err(error) => {
-                // A host without packages of its kernel can still check scripts that need none.
-                if settings.index.is_some() || settings.release.is_some() {
-                    problems.push(format!("{error}; {}", error.notes().join("; ")));
-                }
-                None
-            }
-        };
+        let kernel = open_kernel(&settings, wanted, &mut problems);
         let release = kernel.as_ref().map_or_else(|| wanted.clone(), |kernel| kernel.release().to_string());
         let environment = Environment {
             kernel_release: release.clone(),
@@ -130,14 +146,7 @@ impl Workspace {
             arch: environment.arch.clone(),
             syscall_style: if settings.strace_style { Style::Strace } else { Style::SystemTap },
         };
-        let mut open = |places: &Places| {
-            Library::open(places, &cache()).map_err(|error| {
-                problems.push(format!("reading library scripts in {}: {}", error.path.display(), error.error));
-            })
-        };
-        // Missing directories are omitted.
-        let library = open(&places).or_else(|()| open(&Places { further: Vec::new(), ..places.clone() }));
-        let library = library.unwrap_or_default();
+        let library = open_library(&settings, &places, &mut problems);
         let offered = library.offered().into();
         Workspace {
             settings,
@@ -294,7 +303,7 @@ impl Workspace {
     }
 }
 
-/// The texts of a script's aliases.
+/// The source text of a script's aliases.
 fn own_aliases(script: &str) -> String {
     let scan = Scan::new(script);
     let aliases = scan.items.iter().filter(|item| item.kind == ItemKind::Alias && item.closed);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Finds questions by words, and the nearest one to a name that is none.
+//! Finds questions by words, and the nearest one to an unknown name.
 
 use spile_source::diagnostic::suggest;
 
 use crate::{Question, Questions};
 
-/// The questions that contain all the words, in their names, texts or corresponding tools: as the beginnings of words,
+/// The questions that contain all the words, in their names, wording or corresponding tools: as the beginnings of words,
 /// or if there are none, anywhere (`snoop`). The case of letters does not count. Those of which one is a tool of that
 /// very name come first.
 pub fn matching<'a>(questions: &'a Questions, words: &[String]) -> Vec<&'a Question> {
@@ -42,7 +42,7 @@ pub(crate) fn tool_name(tool: &str) -> &str {
     tool.split_once(' ').map_or(tool, |(_, name)| name)
 }
 
-/// `did you mean A, B?` for a name that is none; None if nothing is near.
+/// `did you mean A, B?` for an unknown name; None if nothing is near.
 pub fn hint(questions: &Questions, name: &str) -> Option<String> {
     let names = questions.all.iter().map(|question| question.name.as_str());
     let mut near = suggest::suggest(name, names);

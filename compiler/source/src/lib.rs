@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Source texts: script files, `-e` text, tapset files, and expanded macros.
+//! Source text: script files, `-e` text, tapset files, and expanded macros.
 //!
 //! A [`Span`] is a range of bytes in one file; line and column are computed when printed.
 
@@ -122,7 +122,7 @@ pub struct Expansion {
     pub call: Span,
 }
 
-/// All texts of one compilation.
+/// The source files of one compilation.
 #[derive(Debug, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
@@ -135,7 +135,7 @@ impl SourceMap {
         SourceMap::default()
     }
 
-    /// Adds a text. `name` is its name in messages.
+    /// Adds a source file. `name` is its name in messages.
     pub fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>, origin: Origin) -> FileId {
         let text = displayable(&bytes);
         let (starts, printable) = (OnceLock::new(), OnceLock::new());

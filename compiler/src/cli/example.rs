@@ -28,7 +28,10 @@ pub fn find(name: &Path) -> Result<PathBuf, String> {
 
 fn find_in(name: &Path, places: &[PathBuf]) -> Result<PathBuf, String> {
     if !name.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(format!("--example {}: this is a path and no example's name: leave --example out", name.display()));
+        return Err(format!(
+            "--example {}: this is a path, not the name of an example: leave out --example",
+            name.display()
+        ));
     }
     let mut wanted = vec![name.to_path_buf()];
     if name.extension().is_none_or(|extension| extension != "stp") {
@@ -40,7 +43,7 @@ fn find_in(name: &Path, places: &[PathBuf]) -> Result<PathBuf, String> {
             places.iter().filter(|place| place.is_dir()).map(|place| place.display().to_string()).collect();
         match there.is_empty() {
             true => format!("--example {}: no examples are installed (systemtap-doc has many)", name.display()),
-            false => format!("--example {}: there is none of this name below {}", name.display(), there.join(", ")),
+            false => format!("--example {}: there is no such example below {}", name.display(), there.join(", ")),
         }
     })
 }
@@ -75,9 +78,9 @@ mod tests {
         }
         std::fs::write(top.path().join("secret.stp"), "").unwrap();
         for path in ["../secret", "network/../nettop", "/etc/passwd", "./nettop"] {
-            assert!(find_in(Path::new(path), &places).unwrap_err().contains("no example's name"), "{path}");
+            assert!(find_in(Path::new(path), &places).unwrap_err().contains("not the name of an example"), "{path}");
         }
-        assert!(find_in(Path::new("iotop"), &places).unwrap_err().contains("none of this name below"));
+        assert!(find_in(Path::new("iotop"), &places).unwrap_err().contains("no such example below"));
         assert!(find_in(Path::new("iotop"), &places[..1]).unwrap_err().contains("no examples are installed"));
     }
 }

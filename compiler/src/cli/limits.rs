@@ -57,27 +57,28 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             _ if is_name(name) && !value.contains(['\n', '\r', '\\']) => {
                 others.push((name.to_string(), value.to_string()));
             }
-            _ => return Err(format!("-D {define}: neither a limit ({NAMES}) nor what C can define")),
+            _ => return Err(format!("-D {define}: neither a limit ({NAMES}) nor a name that can be defined for C")),
         }
     }
-    let actions = match (interruptible, interruptible_actions, actions) {
-        (true, Some(actions), _) | (false, _, Some(actions)) => Some(actions),
-        (true, None, actions) => {
-            actions.map(|actions| actions.saturating_mul(INTERRUPTIBLE_FACTOR).min(i32::MAX as u32))
-        }
-        // Unless --suppress-time-limits has set more.
-        (false, _, None) if limits.max_actions == Limits::default().max_actions => {
-            Some(limits.max_actions / INTERRUPTIBLE_FACTOR)
-        }
-        (false, _, None) => None,
-    };
-    limits.max_actions = actions.unwrap_or(limits.max_actions);
+    limits.max_actions = statements_per_run(interruptible, interruptible_actions, actions, limits.max_actions);
     if tries.is_some() || delay.is_some() {
         let micros = u64::from(tries.unwrap_or(100)) * u64::from(delay.unwrap_or(10));
         // No wait may exceed the kernel's watchdogs.
         limits.lock_wait = (micros * 1000).min(1_000_000_000) as u32;
     }
     Ok(others)
+}
+
+/// How many statements a run of a handler may execute, from INTERRUPTIBLE, MAXACTION_INTERRUPTIBLE and MAXACTION; `most`:
+/// if none of them is given.
+fn statements_per_run(interruptible: bool, interruptible_actions: Option<u32>, actions: Option<u32>, most: u32) -> u32 {
+    match (interruptible, interruptible_actions, actions) {
+        (true, Some(actions), _) | (false, _, Some(actions)) => actions,
+        (true, None, Some(actions)) => actions.saturating_mul(INTERRUPTIBLE_FACTOR).min(i32::MAX as u32),
+        // Unless --suppress-time-limits has set more.
+        (false, _, None) if most == Limits::default().max_actions => most / INTERRUPTIBLE_FACTOR,
+        (_, _, None) => most,
+    }
 }
 
 fn is_name(text: &str) -> bool {

@@ -30,7 +30,7 @@ pub enum CacheMistake {
 }
 
 /// What is wrong with SPILE_CACHE_DIR, or else XDG_CACHE_HOME or HOME: something on the path is no directory, or links lead
-/// nowhere; or this user may not read the directory. Full and read-only disks are none: what is there is used.
+/// nowhere; or this user may not read the directory. Full and read-only disks are no mistakes: their entries are used.
 pub fn cache_mistake() -> Option<CacheMistake> {
     let (variable, path) =
         ["SPILE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"].iter().find_map(|name| Some((*name, named(name)?)))?;
@@ -50,7 +50,7 @@ pub fn cache_mistake() -> Option<CacheMistake> {
         "HOME" => CacheMistake::Slow(format!(
             "{message}: without a cache each compilation takes a minute; set SPILE_CACHE_DIR"
         )),
-        _ => CacheMistake::Given(format!("{message}: there can be no cache; --disable-cache works without")),
+        _ => CacheMistake::Given(format!("{message}: no cache can be made there; --disable-cache does without one")),
     })
 }
 

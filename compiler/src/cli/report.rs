@@ -27,8 +27,8 @@ impl Report {
         self.stages.push((stage.into(), took));
     }
 
-    /// Text of the report, for a whole that took `total` and `processor` of it on CPUs, its programs included, and had at most
-    /// `peak` KiB of memory, its programs not counted.
+    /// Text of the report: `total` is the elapsed time, `processor` the CPU time with that of the programs that were run,
+    /// `peak` the most memory in KiB, without theirs.
     pub fn text(&self, form: Form, total: Duration, processor: Duration, peak: u64) -> String {
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         match form {

@@ -233,13 +233,16 @@ fn release_of(reporter: &Reporter, host: &Host) -> Result<String, Failed> {
     match text.split_whitespace().collect::<Vec<_>>().as_slice() {
         [release, machine] if output.status.success() && *machine == here => match is_release(release) {
             true => Ok(release.to_string()),
-            false => Err(reporter.error(format!("{}: {} is no kernel's release", host.uri, escape::line(release)))),
+            false => Err(reporter.error(format!("{}: {} is not a kernel release", host.uri, escape::line(release)))),
         },
         [_, machine] if output.status.success() => {
             Err(reporter
                 .error(format!("{}: a {machine} machine; only {here} can be compiled for on this host", host.uri)))
         }
-        _ => Err(reporter.error(format!("{}: ssh does not tell its kernel ({})", host.uri, output.status))),
+        _ => {
+            Err(reporter
+                .error(format!("{}: asking for its kernel release by ssh failed ({})", host.uri, output.status)))
+        }
     }
 }
 

@@ -475,7 +475,7 @@ impl SyntaxError {
                     .note("split it: put inner parts into functions or variables of their own")
             }
             SyntaxError::TooManyPoints { span, limit } => {
-                error("E0035", format!("the braces of this probe point make more than {limit} points")).at(*span, "")
+                error("E0035", format!("the braces of this probe point expand to more than {limit} points")).at(*span, "")
             }
             SyntaxError::AliasName { span } => error("E0036", "this cannot be the name of a probe alias").at(*span, "")
                 .note("a name is components joined by dots, without `?`, `!`, `if`, braces or commas: probe my.alias = ..."),

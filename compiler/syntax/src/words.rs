@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The words of a text as an editor sees them: kinds and places, comments included, whatever branch of a conditional they are
+//! The words of a script as an editor sees them: kinds and places, comments included, whatever branch of a conditional they are
 //! in. Nothing is expanded or parsed, so a script that is being typed has words, too.
 
 use std::ops::Range;
@@ -50,7 +50,7 @@ pub struct Word {
     pub range: Range<usize>,
 }
 
-/// All words of a text, in order.
+/// All words of a script, in order.
 pub fn words(bytes: &[u8]) -> Vec<Word> {
     let mut words = Vec::new();
     let mut end = 0;

@@ -177,7 +177,7 @@ fn parse_date(text: &str) -> Result<u64, String> {
         // SAFETY: an all-zero `tm` is valid.
         let mut parts: libc::tm = unsafe { std::mem::zeroed() };
         parts.tm_isdst = -1;
-        // SAFETY: both texts end with a NUL; `parts` lives over the call.
+        // SAFETY: both strings end with a NUL; `parts` lives over the call.
         let rest = unsafe { libc::strptime(c_text.as_ptr(), format.as_ptr(), &mut parts) };
         // SAFETY: strptime returns null or a pointer into the text, which ends with a NUL.
         if rest.is_null() || unsafe { *rest } != 0 {

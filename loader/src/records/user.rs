@@ -170,7 +170,7 @@ pub fn frames(part: &[u8], lines: bool) -> Vec<Frame> {
     frames.collect()
 }
 
-/// The frames of a text, `0xADDRESS@FILE+OFFSET ...`, up to the first word that is not a frame.
+/// The frames of a string, `0xADDRESS@FILE+OFFSET ...`, up to the first word that is not a frame.
 pub fn frames_of_text(text: &[u8]) -> Vec<Frame> {
     let number = |text: &str, base| u64::from_str_radix(text, base).ok();
     let frame = |(index, word): (usize, &str)| {

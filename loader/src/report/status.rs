@@ -77,7 +77,7 @@ pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<Strin
 }
 
 /// Whether the status is that of probes that are being armed or disarmed. Thousands have no hits before all are armed; who
-/// asks then waits, and wants an answer at once.
+/// asks then is waiting, and needs an answer at once.
 fn shows_progress(info: &Info, form: Form) -> bool {
     let changes = match State::from_number(info.state) {
         Some(State::Starting) => true,

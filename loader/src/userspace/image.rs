@@ -104,7 +104,7 @@ impl Image {
         Some(Image::Vdso(unsafe { std::slice::from_raw_parts(address as usize as *const u8, bytes) }))
     }
 
-    /// Calls with the file, if it is one for this processor.
+    /// Calls with the file, if it is one for this architecture.
     pub fn with<T>(&self, run: impl FnOnce(&dyn Elf) -> T) -> Option<T> {
         match self {
             Image::File(cache) => Some(run(&parse(Limited { cache, left: &Cell::new(MAX_READ) })?)),

@@ -139,7 +139,7 @@ impl LoadedTables {
     }
 }
 
-/// If a file has no table, for lack of information or room, the module is told to use frame pointers only.
+/// If a file has no table, for lack of information or room, the module uses frame pointers only.
 fn hand_over(device: &Device, image: &Image, mapping: u64) {
     let read = image.with(|elf| (Table::of(elf), elf.build_id()));
     let (table, build_id) = read.unwrap_or_default();

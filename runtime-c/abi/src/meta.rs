@@ -123,7 +123,7 @@ pub enum MetaError {
     Truncated,
     /// This many bytes follow the last field.
     Trailing(usize),
-    /// A text is not UTF-8, or a flag neither 0 nor 1.
+    /// A string is not UTF-8, or a flag neither 0 nor 1.
     Damaged,
 }
 
@@ -144,7 +144,7 @@ impl fmt::Display for MetaError {
 impl std::error::Error for MetaError {}
 
 impl Meta {
-    /// Bytes for the section [`SECTION`]. Texts and lists have fewer than 2^32 elements each.
+    /// Bytes for the section [`SECTION`]. Strings and lists have fewer than 2^32 elements each.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         put_count(&mut bytes, VERSION as usize);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # build.sh SCRIPT.c PROGRAM OPTIONS...: a script's C, as `spile -p3` prints it, with the runtime and threads.c in
 # user space. OPTIONS are the compiler's, as -fsanitize=thread; MAIN (threads.c) is the file with main(). $CC: cc.
-# With - in place of SCRIPT.c only MAIN, which has of the runtime what it wants. With + PROGRAM.runtime.o and PROGRAM.main.o alone,
+# With - in place of SCRIPT.c only MAIN, which includes the parts of the runtime that it needs. With + PROGRAM.runtime.o and PROGRAM.main.o alone,
 # which are the same for all scripts: SHARED=PROGRAM takes them, instead of compiling the runtime again.
 script=$1 program=$2
 shift 2

@@ -7,13 +7,13 @@
  *
  * A thread makes HITS hits of the armed probes in turn. pid() of each is a random number from 0
  * to KEYS - 1; with -s it is the number of the hit. target() is the total number of hits. Prints
- * the texts of log(), errors with `ERROR:` in front, and at the end
+ * the output of log(), errors with `ERROR:` in front, and at the end
  *
  *     hits N handled N skipped N errors N lost N printed N sum N
  *
  * printed: records of print(); sum: that of the longs in them. Records that are damaged, out of
  * order or of another CPU are errors. With -m there is a line before it: nanoseconds from the
- * first hit to the last of all threads, and their processor time.
+ * first hit to the last of all threads, and their CPU time.
  */
 #include <pthread.h>
 

@@ -12,7 +12,7 @@
 //! | `cancelled METHOD NAME TEXT` | as `at`, but taken back at once, before it can be answered |
 //! | `expect REGEX`, `absent REGEX` | matches the last answer, or does not |
 //! | `diagnostics REGEX` | waits for the diagnostics of the text that was sent last, and matches them |
-//! | `cost PERCENT` | since the last step that sent something the server has used at most this part of the processor time that it had used before |
+//! | `cost PERCENT` | since the last step that sent something the server has used at most this part of the CPU time that it had used before |
 //! | `exit STATUS` | `shutdown` and `exit`; `quit STATUS`: only `exit`; `close STATUS`: the end of its input |
 //!
 //! `$NAME` in JSON and options is a variable of the environment.
@@ -74,7 +74,7 @@ struct Conversation {
     documents: Vec<(String, String, i32)>,
     last: Value,
     id: i32,
-    /// Processor time of the server before the last message, in milliseconds.
+    /// CPU time of the server before the last message, in milliseconds.
     before: u64,
 }
 
@@ -137,7 +137,7 @@ impl Conversation {
                 println!("{cost} ms");
                 ensure!(
                     cost * 100 <= percent * self.before,
-                    "it took {cost} ms of processor time, after {} ms for everything before",
+                    "it took {cost} ms of CPU time, after {} ms for everything before",
                     self.before
                 );
                 Ok(())

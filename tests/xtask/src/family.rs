@@ -145,7 +145,7 @@ fn remove_objects(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Names below the family's directory, with their texts.
+/// Names below the family's directory, with their contents.
 fn sources() -> Vec<(String, String)> {
     let mut files = vec![("Kbuild".to_string(), kbuild(0..MODULES)), ("fam.h".to_string(), header())];
     for module in 0..MODULES {

@@ -32,7 +32,7 @@ pub struct Options {
     /// Inputs of each
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     inputs: u64,
-    /// Seconds of processor time for one input
+    /// Seconds of CPU time for one input
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     timeout: u64,
     /// MB that a reader may allocate beyond the initial memory of its process
@@ -173,10 +173,10 @@ fn keep(target: &Target, input: &[u8]) -> Result<PathBuf> {
     Ok(path.strip_prefix(crate::root()).map(Path::to_path_buf).unwrap_or(path))
 }
 
-/// Milliseconds of processor time and one at which the current input was started; 0: none.
+/// Milliseconds of CPU time and one at which the current input was started; 0: none.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// Processor time of this process in milliseconds, so that other load on the machine does not count. No reader sleeps.
+/// CPU time of this process in milliseconds, so that other load on the machine does not count. No reader sleeps.
 fn processor_time() -> u64 {
     let clock = nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID;
     clock.now().map_or(0, |time| time.tv_sec().unsigned_abs() * 1000 + time.tv_nsec().unsigned_abs() / 1_000_000)

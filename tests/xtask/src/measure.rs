@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Measures commands: elapsed time, and processor time including that of reaped children. A busy machine affects the
+//! Measures commands: elapsed time, and CPU time including that of reaped children. A busy machine affects the
 //! former but hardly the latter.
 
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ pub struct Measured {
     pub stderr: String,
     /// When it was started.
     pub began: Instant,
-    /// Processor time of it and of its children.
+    /// CPU time of it and of its children.
     pub processor: Duration,
 }
 
@@ -60,7 +60,7 @@ pub fn low_priority(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Processor time of a running process; None when it has exited. From proc(5), stat: in ticks of 10 ms.
+/// CPU time of a running process; None when it has exited. From proc(5), stat: in ticks of 10 ms.
 pub fn processor_of(id: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     ticks(&stat).map(|ticks| Duration::from_millis(10 * ticks))

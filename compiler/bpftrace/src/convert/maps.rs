@@ -142,7 +142,7 @@ fn guarded(head: &str, body: Vec<String>) -> Vec<String> {
     }
 }
 
-/// A line of output under construction: texts and values are printed by one call as far as possible.
+/// A line of output under construction: fixed text and values are printed by one call as far as possible.
 #[derive(Default)]
 struct Line {
     done: Vec<String>,

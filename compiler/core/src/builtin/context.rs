@@ -47,6 +47,6 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("__procfs_value" "__procfs_value" () -> String [pure] "$value of a procfs probe"),
     builtin!("__procfs_set" "__procfs_set" ("text": String) -> String [] "$value = text"),
     builtin!("__procfs_append" "__procfs_append" ("text": String) -> String [] "$value .= text"),
-    builtin!("__maxstringlen" "__maxstringlen" () -> Long [pure] "bytes of a string at the most, its end included: @MAXSTRINGLEN"),
+    builtin!("__maxstringlen" "__maxstringlen" () -> Long [pure] "most bytes of a string, with its NUL: @MAXSTRINGLEN"),
     builtin!("randint" "randint" ("limit": Long) -> Long [] "a random number from 0 to limit - 1; not for secrets"),
 ];

@@ -14,7 +14,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("umodname" "umodname" ("address": Long) -> String [fails pure user_stacks] "name of the file that the current process has mapped at the address, without its directory; an error if there is none"),
     builtin!("umodbuildid" "umodbuildid" ("address": Long) -> String [pure user_stacks] "build-id of that file in hex; as a value empty until the loader has read the file"),
     builtin!("umodaddr" "umodaddr" ("address": Long) -> Long [fails pure user_stacks] "address where the beginning of that file is, or would be, mapped"),
-    builtin!("fold_ustack" "fold_ustack" ("addresses": String) -> String [pure user_stacks] "names of a text of ubacktrace(), outermost first, separated by semicolons, when it is printed: the format of flame graph tools; as a value addresses"),
+    builtin!("fold_ustack" "fold_ustack" ("addresses": String) -> String [pure user_stacks] "names of the addresses in a string of ubacktrace(), outermost first, separated by semicolons, when it is printed: the format of flame graph tools; as a value addresses"),
     builtin!("__user_stack_at" "__user_stack_at" ("depth": Long) -> Long [pure registers user_stacks] "address at that depth of the user stack; 0 beyond its end"),
     builtin!("__user_stack_addresses" "__user_stack_addresses" ("first": Long, "most": Long) -> String [pure registers user_stacks] "addresses of the user stack in hex, as a value each with its place: 0xADDRESS@FILE+OFFSET"),
     builtin!("__print_user_stack" "__print_user_stack" ("flags": Long) [registers user_stacks] "prints the user stack, a line for each frame; flags: 2 with addresses, 4 with source lines"),

@@ -77,9 +77,18 @@ pub(super) struct HeldElement<'a> {
     pub called: bool,
 }
 
-impl<'p> Analysis<'p> {
-    /// Analyses the whole program.
-    pub fn of(program: &'p Program, limits: &'p Limits) -> Analysis<'p> {
+/// What functions and handlers use, before anything is decided about globals. The fields are those of [`Analysis`].
+struct Summaries {
+    function_summaries: Vec<CodeSummary>,
+    function_uses: Vec<Uses>,
+    lead_ins: Vec<usize>,
+    handler_summaries: Vec<CodeSummary>,
+    handler_uses: Vec<Uses>,
+    entry_uses: Vec<Uses>,
+}
+
+impl Summaries {
+    fn of(program: &Program) -> Summaries {
         let function_summaries = CodeSummary::of_functions(program);
         let function_uses = uses::function_uses(&function_summaries);
         let lead_ins: Vec<usize> = program.probes.iter().map(|probe| lead_in_of(probe, &function_summaries)).collect();
@@ -89,11 +98,19 @@ impl<'p> Analysis<'p> {
             CodeSummary::of_handler(&probe.body, known)
         };
         let handler_summaries: Vec<CodeSummary> = program.probes.iter().zip(&lead_ins).map(summary).collect();
-        let handler_uses: Vec<Uses> =
-            handler_summaries.iter().map(|summary| summary.with_calls(&function_uses)).collect();
-        let watched = condition::watched(program, &function_uses);
+        let handler_uses = handler_summaries.iter().map(|summary| summary.with_calls(&function_uses)).collect();
         let at_entry = |probe: &program::Probe| CodeSummary::of_values(&probe.saved).with_calls(&function_uses);
-        let entry_uses: Vec<Uses> = program.probes.iter().map(at_entry).collect();
+        let entry_uses = program.probes.iter().map(at_entry).collect();
+        Summaries { function_summaries, function_uses, lead_ins, handler_summaries, handler_uses, entry_uses }
+    }
+}
+
+impl<'p> Analysis<'p> {
+    /// Analyses the whole program.
+    pub fn of(program: &'p Program, limits: &'p Limits) -> Analysis<'p> {
+        let Summaries { function_summaries, function_uses, lead_ins, handler_summaries, handler_uses, entry_uses } =
+            Summaries::of(program);
+        let watched = condition::watched(program, &function_uses);
         let both: Vec<Uses> = handler_uses.iter().zip(&entry_uses).map(|(one, other)| uses::both(one, other)).collect();
         let shares = globals::shares(program, &both, limits);
         let contended = globals::contended(program, &both, &shares);

@@ -3,7 +3,7 @@
 //! Stacks as values. A print leaves their addresses to the loader; a key, or a string that the script processes,
 //! contains them in hex, and a string of the usual length would lose the outer frames: the root, which folded stacks
 //! need. Where a program stores stacks, its strings are long enough for whole ones. Elements of arrays have the usual
-//! room, and longer texts are stored separately, each once (runtime-c/kept_text.c). The cost of a hit depends on its
+//! room, and longer strings are stored separately, each once (runtime-c/kept_text.c). The cost of a hit depends on its
 //! own stack.
 
 use super::code::{Argument, Callee, Instr, Value, each};

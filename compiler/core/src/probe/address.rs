@@ -83,9 +83,8 @@ pub(super) fn resolve_in(
         object.code_address(number).ok_or_else(|| refused(format!("{} has no code there", described(object))))?;
     let debug = object.debug().map_err(failed)?;
     let id = debug.function_at(address).map_err(failed)?;
-    let id = id.ok_or_else(|| {
-        refused(format!("no function of {} that debug information knows of has it", described(object)))
-    })?;
+    let id = id
+        .ok_or_else(|| refused(format!("no function of {} in the debug information contains it", described(object))))?;
     let function = debug.function(id).map_err(failed)?;
     let maxactive = match point.number("maxactive") {
         None => 0,

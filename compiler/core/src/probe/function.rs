@@ -183,7 +183,7 @@ fn no_site(finder: Finder, exported: bool, name: String, component: Span) -> Poi
             "other files cannot call it: it is static".to_string()
         }
         None if finder.inlined > 0 => {
-            format!("all {} copies of it are inlined: .inline instead of .call probes them", finder.inlined)
+            format!("all {} copies of it are inlined: use .inline instead of .call", finder.inlined)
         }
         None => format!("the compiler has left no copy of it in {}", described(finder.object)),
     };
@@ -208,7 +208,7 @@ pub(super) fn described(object: &Object) -> String {
     }
 }
 
-/// The error for a text that is not FUNCTION@FILE:LINE or one of its variants.
+/// The error for a string that is not FUNCTION@FILE:LINE or one of its variants.
 pub(super) fn no_place(text: &str, component: Span) -> PointError {
     let what = format!(
         "`{text}` as a place: FUNCTION@FILE:LINE is one, with :*, :LINE-LINE, :LINE,LINE or +LINES after the file"

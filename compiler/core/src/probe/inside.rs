@@ -123,7 +123,8 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     }
     let (sites, near) = (callees.sites, callees.near);
     if sites.is_empty() && callees.only_inlined {
-        let why = format!("what `{}` calls by that name is inlined, and does not return", pattern.name);
+        let why =
+            format!("the function of that name is inlined where `{}` calls it, so it has no return", pattern.name);
         return Err(PointError::NotProbeable { component: inner, name: callee, why });
     }
     found(sites, near, "calls", &pattern.name, callee, inner)
@@ -144,7 +145,7 @@ fn found(
     near.sort();
     near.dedup();
     let why = match near.is_empty() {
-        true => format!("`{function}` has no {kind} that debug information knows of"),
+        true => format!("`{function}` has no {kind} in the debug information"),
         false => format!("the {kind} of `{function}` are {}", near.join(", ")),
     };
     Err(PointError::NotProbeable { component, name, why })

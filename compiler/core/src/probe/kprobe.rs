@@ -103,7 +103,7 @@ impl Context for SymbolContext {
 fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<String>, PointError> {
     let Some(object) = object else {
         if glob::is_pattern(pattern) {
-            let what = "a pattern of functions, where neither debug information nor symbols are at hand".to_string();
+            let what = "a pattern of functions, where neither debug information nor symbols are available".to_string();
             return Err(PointError::Unsupported { component, what });
         }
         return Ok(vec![pattern.to_string()]);

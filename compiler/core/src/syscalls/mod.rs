@@ -12,7 +12,7 @@
 //! | `p` `out` | NAME_uaddr: an address in user space |
 //! | `s` `sp` | NAME: the text in quotes; NAME_uaddr; NAME_unquoted |
 //! | `buffer` `name` | NAME_uaddr; NAME_str: the bytes in quotes, as many as the next argument gives |
-//! | `argv` `envp` | args, env_str: the texts; NAME_uaddr |
+//! | `argv` `envp` | args, env_str: the strings; NAME_uaddr |
 //! | `sig` | NAME; NAME_name |
 //! | `sockaddr` | NAME_uaddr; uaddr_af, uaddr_ip, uaddr_ip_port, uaddr_ipv6_flowinfo, uaddr_ipv6_scope_id: the address, whose length follows |
 //! | `omode` | as `o`; not shown where the flags before it create nothing, nor is what follows |
@@ -119,7 +119,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     rows().map(|row| row.alias)
 }
 
-/// The library script that scripts with these texts may need.
+/// The library script that scripts with this source text may need.
 pub fn script(texts: &[&[u8]], style: Style) -> Option<String> {
     if !wanted(texts.iter().copied()) {
         return None;

@@ -224,15 +224,7 @@ impl Btf {
         let target = type_id(head.value);
         Some(match head.kind {
             INT => {
-                let facts = word(&part.bytes, head.rest)?;
-                let (encoding, bits) = (facts >> 24 & 0xf, facts & 0xff);
-                let encoding = match (encoding, bits) {
-                    (4, _) => BaseEncoding::Bool,
-                    (1 | 3, 8) => BaseEncoding::SignedChar,
-                    (1 | 3, _) => BaseEncoding::Signed,
-                    (_, 8) => BaseEncoding::UnsignedChar,
-                    _ => BaseEncoding::Unsigned,
-                };
+                let encoding = part.encoding(head)?;
                 Type::Base { name: name.unwrap_or_default(), size: head.value.into(), encoding }
             }
             FLOAT => {
@@ -267,18 +259,34 @@ impl Btf {
             TYPEDEF => Type::Typedef { name: name.unwrap_or_default(), target },
             VOLATILE => Type::Volatile(target),
             CONST => Type::Const(target),
-            FUNC_PROTO => {
-                let mut parameters = Vec::new();
-                let mut variadic = false;
-                for index in 0..head.count as usize {
-                    let parameter = type_id(word(&part.bytes, head.rest + index * 8 + 4)?);
-                    variadic |= parameter.is_none();
-                    parameters.extend(parameter);
-                }
-                Type::Function { returns: target, parameters, variadic }
-            }
+            FUNC_PROTO => part.function_type(head)?,
             _ => return None,
         })
+    }
+
+    /// The encoding of an INT.
+    fn encoding(&self, head: Head) -> Option<BaseEncoding> {
+        let facts = word(&self.bytes, head.rest)?;
+        let (encoding, bits) = (facts >> 24 & 0xf, facts & 0xff);
+        Some(match (encoding, bits) {
+            (4, _) => BaseEncoding::Bool,
+            (1 | 3, 8) => BaseEncoding::SignedChar,
+            (1 | 3, _) => BaseEncoding::Signed,
+            (_, 8) => BaseEncoding::UnsignedChar,
+            _ => BaseEncoding::Unsigned,
+        })
+    }
+
+    /// The type of a FUNC_PROTO.
+    fn function_type(&self, head: Head) -> Option<Type> {
+        let mut parameters = Vec::new();
+        let mut variadic = false;
+        for index in 0..head.count as usize {
+            let parameter = type_id(word(&self.bytes, head.rest + index * 8 + 4)?);
+            variadic |= parameter.is_none();
+            parameters.extend(parameter);
+        }
+        Some(Type::Function { returns: type_id(head.value), parameters, variadic })
     }
 
     fn members(&self, head: Head) -> Option<Vec<Member>> {

@@ -342,7 +342,7 @@ fn write_globals<'w>(writer: &mut Writer<'w>, globals: &'w [Global]) {
     }
 }
 
-/// The number of a text + 1; 0: there is none.
+/// The number of a string + 1; 0: there is none.
 fn text_or_none<'w>(writer: &mut Writer<'w>, bytes: Option<&'w [u8]>) -> u32 {
     bytes.map_or(0, |bytes| writer.text(bytes) + 1)
 }

@@ -399,8 +399,8 @@ pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<V
     read_some_ranges(store, unit, entry, MAX_RANGES)
 }
 
-/// The first ones of these. More of the list is not looked at: any number of entries can have the same long one. gimli's own way
-/// adds without looking for overflow.
+/// The first ones of these. More of the list is not looked at: any number of entries can have the same long one. gimli's own
+/// iterator adds without checking for overflow.
 fn read_some_ranges(
     store: &Store,
     unit: &Unit,

@@ -87,7 +87,7 @@ pub(super) struct Place<'s> {
 pub(super) struct EntryValues(pub Vec<(u16, Vec<Op>)>);
 
 impl EntryValues {
-    /// What the register held; None: the call site does not tell.
+    /// What the register held; None: the call site does not say.
     fn of(&self, register: u16) -> Option<Vec<Op>> {
         self.0.iter().find(|(number, _)| *number == register).map(|(_, ops)| ops.clone())
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The processor's registers and calling convention: x86_64. A port to another one changes this file, and `MACHINE` in
+//! The architecture's registers and calling convention: x86_64. A port to another one changes this file, and `MACHINE` in
 //! [`crate::object`].
 //!
 //! Source: System V ABI, AMD64 supplement, 3.6.2 (numbers of registers) and 3.2 (stack at a function's entry).

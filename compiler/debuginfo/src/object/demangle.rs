@@ -58,7 +58,7 @@ pub(crate) fn fits(pattern: &str, qualified: &str) -> bool {
     std::iter::once(qualified).chain(tails).any(|tail| glob::matches(pattern, tail))
 }
 
-/// Where the parts of a qualified name begin behind the first one; those of template arguments are none.
+/// Where the parts of a qualified name begin behind the first one; those of template arguments do not count.
 fn parts(qualified: &str) -> impl Iterator<Item = usize> {
     let mut depth = 0usize;
     qualified.bytes().enumerate().filter_map(move |(at, byte)| {

@@ -4,7 +4,7 @@
 //!
 //! Elf64_Ehdr, Elf64_Shdr and Elf64_Sym are those of the System V ABI (gABI 4.1, chapter 4). They are written here, not with
 //! the `object` crate: its writer of relocatable files sets no section addresses, and the low-level one
-//! (`write::elf::Writer`) wants every part reserved and then written in the same order, which takes more
+//! (`write::elf::Writer`) requires every part to be reserved, and then written in the same order, which takes more
 //! lines than the 45 of [`laid_out`].
 
 use object::elf::{

@@ -28,7 +28,7 @@ impl dyn Source {
         let Ok(_level) = budget.deeper() else {
             return join("...", &declarator);
         };
-        // A text longer than the limit is not extended further.
+        // A string longer than the limit is not extended further.
         if let Err(Exceeded { .. }) = budget.work(1).and_then(|()| budget.bytes(declarator.len())) {
             return "...".into();
         }

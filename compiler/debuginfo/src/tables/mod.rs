@@ -4,7 +4,7 @@
 //! from the cache.
 //!
 //!     "spile tables 1\n\0"  CRC-32 of the rest  count of tables (u32)
-//!     of each table: columns (u32), rows (u32);  then the tables, row by row;  then the texts, to the end
+//!     of each table: columns (u32), rows (u32);  then the tables, row by row;  then the strings, to the end
 //!
 //! All numbers are little-endian. A string is referred to by its offset among the strings, and begins with its length.
 //! Reads out of range give 0 or an empty string: numbers from a file are never trusted.
@@ -37,7 +37,7 @@ impl Deref for TableBytes {
     }
 }
 
-/// Tables of 32-bit numbers and a heap of texts, checked when they are opened.
+/// Tables of 32-bit numbers and a heap of strings, checked when they are opened.
 #[derive(Debug)]
 pub(crate) struct Tables {
     bytes: TableBytes,
@@ -174,7 +174,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Stores a text, once; returns its offset.
+    /// Stores a string, once; returns its offset.
     pub fn text(&mut self, text: &'t [u8]) -> u32 {
         let texts = &mut self.texts;
         *self.known.entry(text).or_insert_with(|| {

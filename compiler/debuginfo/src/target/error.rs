@@ -175,7 +175,7 @@ fn searched(paths: &[PathBuf]) -> Option<String> {
     (!paths.is_empty()).then(|| format!("looked at {}", paths.join(", ")))
 }
 
-/// The build-id in hex digits, or a text that there is none.
+/// The build-id in hex digits, or `(none)`.
 fn id_text(build_id: &[u8]) -> String {
     if build_id.is_empty() { "(none)".into() } else { hex::encode(build_id) }
 }

@@ -58,7 +58,7 @@ pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root) -> Vec<PathBuf> {
     found
 }
 
-/// What the file needs, each with the directories that it wants searched first.
+/// What the file needs, each with the directories that are searched first.
 fn wanted(path: &Path, elf: &Elf) -> Vec<(String, Vec<PathBuf>)> {
     let origin = path.parent().unwrap_or(Path::new("/")).display().to_string();
     let own: Vec<PathBuf> = elf

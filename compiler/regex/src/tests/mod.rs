@@ -99,7 +99,7 @@ fn agrees_with_the_crate() {
     }
 }
 
-/// Processor time of this thread, in seconds.
+/// CPU time of this thread, in seconds.
 fn processor_seconds() -> i64 {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;

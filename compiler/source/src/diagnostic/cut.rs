@@ -2,7 +2,7 @@
 
 //! Shortens lines that are too long for a message.
 //!
-//! Takes a text and the ranges that are to be underlined in it. Lines longer than [`MAX_LINE`] are replaced by the part
+//! Takes source text and the ranges that are to be underlined in it. Lines longer than [`MAX_LINE`] are replaced by the part
 //! around those ranges, with `...` for the text left out; an underline that does not fit ends there.
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ const BEFORE: usize = 40;
 
 const MARK: &str = "...";
 
-/// A text with its long lines cut.
+/// Source text with its long lines cut.
 pub(super) struct Cut {
     /// As it is shown.
     pub text: String,

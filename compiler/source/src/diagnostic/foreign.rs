@@ -31,7 +31,7 @@ const CALLS: &[(&str, &str)] = &[
     ("get_current", "task_current()"),
     ("hist", "an aggregate: `s <<< value`, then print(@hist_log(s))"),
     ("int", "strtol(text, 10) for text; all numbers are integers"),
-    ("join", "a loop, or `.` between the texts"),
+    ("join", "a loop, or `.` between the strings"),
     ("kaddr", "&@var(\"name\")"),
     ("kstack", "backtrace(), or print_backtrace()"),
     ("ksym", "symname(address), or symdata(address) with the offset"),

@@ -2,7 +2,7 @@
 
 //! Renders diagnostics with codespan-reporting.
 //!
-//! Takes a [`Diagnostic`] and the texts that its spans refer to; returns text for a terminal:
+//! Takes a [`Diagnostic`] and the source files that its spans refer to; returns text for a terminal:
 //!
 //!     error[E0033]: expected an expression after `+`
 //!       ┌─ trace.stp:1:20
@@ -117,7 +117,7 @@ fn calls_to(sources: &SourceMap, span: Span) -> Vec<codespan::Label<FileId>> {
     expansions.take(MAX_CALLS).map(label).collect()
 }
 
-/// The texts in the form that codespan needs, without parts that are too long to be shown.
+/// The source files in the form that codespan needs, without parts that are too long to be shown.
 struct Texts<'a> {
     sources: &'a SourceMap,
     cuts: HashMap<FileId, Cut>,

@@ -115,6 +115,6 @@ pub enum Script {
     File(PathBuf),
     /// Standard input.
     Stdin,
-    /// The texts of `-e`.
+    /// The arguments of `-e`.
     Text(String),
 }

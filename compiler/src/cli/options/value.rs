@@ -9,7 +9,7 @@ pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a `=` and a value are missing")?;
     let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     if !starts || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return Err(format!("{name:?} is not a valid name: letters, digits and _, and no digit first"));
+        return Err(format!("{name:?} is not a valid name: letters, digits and _, not beginning with a digit"));
     }
     Ok((name.to_string(), value.to_string()))
 }
@@ -25,7 +25,7 @@ pub(super) fn make_word(text: &str) -> Result<String, String> {
 /// At most five digits.
 pub(super) fn pass_digits(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
-    fits.then(|| text.to_string()).ok_or("a digit for each pass, five at the most: --vp 02".to_string())
+    fits.then(|| text.to_string()).ok_or("at most five digits, one for each pass: --vp 02".to_string())
 }
 
 /// A version up to the one implemented here.
@@ -49,6 +49,6 @@ pub fn module_name(name: &str) -> Result<String, String> {
     if fits && starts {
         Ok(name.to_string())
     } else {
-        Err(format!("-m {name}: a module's name has letters, digits and _, 55 at the most, and no digit first"))
+        Err(format!("-m {name}: a module's name has at most 55 letters, digits and _, and does not begin with a digit"))
     }
 }

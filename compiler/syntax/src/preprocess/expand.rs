@@ -3,6 +3,7 @@
 //! The lower layer: replaces macro calls and script arguments.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::environment::Environment;
@@ -71,7 +72,7 @@ pub(super) struct Expander<'a> {
     calls: usize,
     /// Number of tokens that may still be emitted.
     left: usize,
-    /// Texts of script arguments, by number and adjacent suffix.
+    /// Tokens of script arguments, by number and adjacent suffix.
     pasted: HashMap<(u32, String), Arc<[Token]>>,
     pub(super) problems: Vec<SyntaxError>,
     pub(super) arguments: BTreeSet<u32>,
@@ -305,28 +306,7 @@ impl<'a> Expander<'a> {
         }
         let Some(frame) = self.frames.last_mut() else { return Err(()) };
         let first = frame.at + 1;
-        let mut ranges = Vec::new();
-        let mut start = first;
-        let mut depth = 0usize;
-        let mut closed = None;
-        for at in first..frame.end {
-            match frame.tokens[at].kind {
-                Kind::Op(Op::ParenClose) if depth == 0 => {
-                    closed = Some(at);
-                    break;
-                }
-                Kind::Op(Op::Comma) if depth == 0 => {
-                    ranges.push((start, at));
-                    start = at + 1;
-                }
-                Kind::Op(Op::ParenOpen | Op::BracketOpen | Op::BraceOpen | Op::IfOpen) => depth += 1,
-                Kind::Op(Op::ParenClose | Op::BracketClose | Op::BraceClose | Op::IfClose) => {
-                    depth = depth.saturating_sub(1);
-                }
-                _ => {}
-            }
-        }
-        let Some(closed) = closed else {
+        let Some((mut ranges, closed)) = argument_ranges(&frame.tokens, first..frame.end) else {
             let name = definition.name.clone();
             self.problems.push(SyntaxError::MacroArgumentsUnclosed { name, span });
             // Everything that follows belongs to the call.
@@ -334,8 +314,8 @@ impl<'a> Expander<'a> {
             return Err(());
         };
         frame.at = closed + 1;
-        if !(ranges.is_empty() && start == closed && parameters.is_empty()) {
-            ranges.push((start, closed));
+        if parameters.is_empty() && ranges == [(first, first)] {
+            ranges.clear();
         }
         if ranges.len() != parameters.len() {
             // `@m()` with one parameter passes one empty argument; with more, none.
@@ -522,4 +502,30 @@ impl<'a> Expander<'a> {
         }
         Err((span, DefinitionProblem::Unclosed(name.to_string())))
     }
+}
+
+/// The arguments of a macro call in the tokens of `range`, which begins behind its parenthesis: their ranges, one if it is
+/// empty, and the index of the closing parenthesis. None: it is not closed.
+fn argument_ranges(tokens: &[Token], range: Range<usize>) -> Option<(Vec<(usize, usize)>, usize)> {
+    let mut ranges = Vec::new();
+    let mut start = range.start;
+    let mut depth = 0usize;
+    for at in range {
+        match tokens[at].kind {
+            Kind::Op(Op::ParenClose) if depth == 0 => {
+                ranges.push((start, at));
+                return Some((ranges, at));
+            }
+            Kind::Op(Op::Comma) if depth == 0 => {
+                ranges.push((start, at));
+                start = at + 1;
+            }
+            Kind::Op(Op::ParenOpen | Op::BracketOpen | Op::BraceOpen | Op::IfOpen) => depth += 1,
+            Kind::Op(Op::ParenClose | Op::BracketClose | Op::BraceClose | Op::IfClose) => {
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+    None
 }

@@ -93,8 +93,8 @@ impl Run {
 pub fn conditions(bench: &str, options: &Options, release: &str) -> String {
     let (load, cpus) = (load(), processors());
     format!(
-        "Written by `cargo xtask bench {bench}`: {} rounds, kernel {release}, {cpus} processors, load average {load} (above the
-number of processors the medians are larger than usual; compare the best run and the CPU time).",
+        "Written by `cargo xtask bench {bench}`: {} rounds, kernel {release}, {cpus} CPUs, load average {load} (above the
+number of CPUs the medians are larger than usual; compare the best run and the CPU time).",
         options.rounds
     )
 }
@@ -110,7 +110,7 @@ pub fn publish(bench: &str, options: &Options, page: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether more wants to run than there are processors.
+/// Whether more tasks are runnable than there are CPUs.
 pub fn busy() -> bool {
     load().parse::<f64>().is_ok_and(|load| load > processors() as f64)
 }

@@ -171,7 +171,7 @@ fn page(compiler: &Compiler, options: &Options, rows: &[String]) -> String {
 
 {} Times are of the
 whole command, a release build, or of pass 2 where the case says so; CPU time is that of the whole command. \"New kernel\": with an empty
-cache. \"Met\": the best run (above a load of one per processor, the CPU time) is within the limit, and no run takes more than 800 MiB.
+cache. \"Met\": the best run (above a load of one per CPU, the CPU time) is within the limit, and no run takes more than 800 MiB.
 
 | case | median | best | CPU time | limit | memory | met | SystemTap |
 |---|---|---|---|---|---|---|---|

@@ -19,10 +19,10 @@ const PAGE: &str = "docs/bench-edit.md";
 const HEAD: &str = "# Edit-to-test times
 
 Written by `cargo xtask bench edit`: after a build, one file is touched and the unit tests of its crate are run. \"Build\" is
-`cargo test --no-run`, \"tests\" the run of the test programs. Processor times include all programs that cargo starts; on a busy
+`cargo test --no-run`, \"tests\" the run of the test programs. CPU times include all programs that cargo starts; on a busy
 machine they are larger than usual, and elapsed times much larger. \"Load\" is the load average before the row was measured.
 
-| tree | edited | crate | build | processor | tests | processor | load |
+| tree | edited | crate | build | CPU | tests | CPU | load |
 |---|---|---|---|---|---|---|---|
 ";
 
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let tree = options.tree.clone().unwrap_or_else(|| root.clone());
     let edits = if options.edits.is_empty() { usual() } else { options.edits.clone() };
     if busy() {
-        println!("the machine is busy: compare processor times only");
+        println!("the machine is busy: compare CPU times only");
     }
     let mut rows = Vec::new();
     for edit in &edits {
@@ -108,7 +108,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Elapsed and processor time of `cargo test` of one crate.
+/// Elapsed and CPU time of `cargo test` of one crate.
 fn test(tree: &Path, package: &str, arguments: &[&str]) -> Result<(Duration, Duration)> {
     let mut command = Command::new(cargo());
     command.args(["test", "--quiet", "--package", package]).args(arguments).current_dir(tree);

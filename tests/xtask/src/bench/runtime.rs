@@ -232,34 +232,40 @@ report_clock() { echo "$1:" $(cat /root/clock); rm -f /root/clock; }
 /root/measure; report_clock loop
 "#;
 
+/// A guest that measures the cases, with bpftrace too if it is installed and asked for. Modules are made in `directory`, from
+/// which the guest's start copies them.
+fn guest_with(place: &Place, directory: &Path, cases: &[&Case], bpftrace: bool) -> Result<Guest> {
+    let root = crate::root();
+    let mut guest = Guest::new(place.kernel.clone());
+    guest.acceleration(Acceleration::Counting).cpus(1).time_limit(Duration::from_secs(1500));
+    guest.program(fast_loader(&root)?, "/usr/bin/spilerun")?;
+    guest.copy(BARE.build(&root, place)?, "/root/bare.ko")?;
+    let program = Path::new("/usr/bin/bpftrace");
+    let with_bpftrace = program.is_file() && bpftrace;
+    if with_bpftrace {
+        guest.program(program, program)?;
+    }
+    let mut script = PRELUDE.replace("FEW", &FEW.to_string()).replace("MANY", &(FEW + TURNS).to_string());
+    for (number, case) in cases.iter().enumerate() {
+        let module = compile(place, directory, &format!("bench_{number}"), case.script)?;
+        guest.copy(&module, format!("/root/bench_{number}.ko"))?;
+        script += &commands(number, case, with_bpftrace);
+    }
+    guest.script(&script);
+    Ok(guest)
+}
+
 /// Measures the cost of a hit in a guest, and writes the page in docs/.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
     let root = crate::root();
     crate::programs::build_programs(&root)?;
-    let spilerun = fast_loader(&root)?;
-    let directory = tempfile::tempdir()?;
     let cases: Vec<&Case> = CASES
         .iter()
         .filter(|case| options.only.as_ref().is_none_or(|only| case.name.contains(only.as_str())))
         .collect();
-
-    let mut guest = Guest::new(place.kernel.clone());
-    guest.acceleration(Acceleration::Counting).cpus(1).time_limit(Duration::from_secs(1500));
-    guest.program(spilerun, "/usr/bin/spilerun")?;
-    guest.copy(BARE.build(&root, &place)?, "/root/bare.ko")?;
-    let bpftrace = Path::new("/usr/bin/bpftrace");
-    let with_bpftrace = bpftrace.is_file() && !options.check;
-    if with_bpftrace {
-        guest.program(bpftrace, bpftrace)?;
-    }
-    let mut script = PRELUDE.replace("FEW", &FEW.to_string()).replace("MANY", &(FEW + TURNS).to_string());
-    for (number, case) in cases.iter().enumerate() {
-        let module = compile(&place, directory.path(), &format!("bench_{number}"), case.script)?;
-        guest.copy(&module, format!("/root/bench_{number}.ko"))?;
-        script += &commands(number, case, with_bpftrace);
-    }
-    guest.script(&script);
+    let directory = tempfile::tempdir()?;
+    let guest = guest_with(&place, directory.path(), &cases, !options.check)?;
 
     let output = Output::default();
     let complaints = Output::default();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Measures how hits scale on several CPUs: scripts are compiled to C, linked in user space with the runtime
-//! (runtime-c/tests/threads), and hit by 1, 2 and 4 threads on two processors. The cost of a hit for other CPUs is
+//! (runtime-c/tests/threads), and hit by 1, 2 and 4 threads on two CPUs. The cost of a hit for other CPUs is
 //! counted.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct Options {
     /// How often each figure is measured; the best counts
     #[arg(long, default_value_t = 7)]
     repeat: u32,
-    /// Fails if a row has less than 1.8 times the hits with two threads, or other work took the processors; leaves the page as it is
+    /// Fails if a row has less than 1.8 times the hits with two threads, or other work took the CPUs; leaves the page as it is
     #[arg(long)]
     check: bool,
 }
@@ -33,7 +33,7 @@ const FEW: u64 = 200_000;
 /// A measurement takes so long at least, ns: much longer than the kernel lets one thread run before another.
 const LEAST: f64 = 3e8;
 const GOAL: f64 = 1.8;
-/// Processors that two threads must have had for their hits to say something.
+/// CPUs that two threads must have had for their hits to say something.
 const ENOUGH: f64 = 1.9;
 
 struct Row {
@@ -79,9 +79,9 @@ const ROWS: [Row; 6] = [
 struct Speed {
     /// Millions of hits of all threads per second.
     hits: f64,
-    /// Processor time of a hit, ns.
+    /// CPU time of a hit, ns.
     processor: f64,
-    /// How many processors the threads had on average.
+    /// How many CPUs the threads had on average.
     processors: f64,
 }
 
@@ -105,7 +105,7 @@ impl Measured {
         self.of(2).hits / self.of(1).hits
     }
 
-    /// The same by processor time, which other work on the machine does not change much.
+    /// The same by CPU time, which other work on the machine does not change much.
     fn processor_ratio(&self) -> f64 {
         2.0 * self.of(1).processor / self.of(2).processor
     }
@@ -137,7 +137,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         results.iter().partition(|result| result.of(2).processors >= ENOUGH);
     for result in &busy {
         let had = result.of(2).processors;
-        println!("other work took the processors, two threads had {had:.1} of them: not judged: {}", result.row.name);
+        println!("other work took the CPUs, two threads had {had:.1} of them: not judged: {}", result.row.name);
     }
     let slow: Vec<&Measured> = judged.into_iter().filter(|result| result.ratio() < GOAL).collect();
     for result in &slow {
@@ -242,19 +242,19 @@ fn page(results: &[Measured]) -> String {
 
 Written by `cargo xtask bench scale`. Scripts are compiled to C and linked in user space with the part of the runtime that a hit runs through:
 the same code, locks and rings as in the kernel, without the kernel's part of a hit and with threads in place of CPUs
-(`runtime-c/tests/threads`). A turn is one hit of each probe of the row; a thread has turns for 0.3 s of processor time; the best of several
+(`runtime-c/tests/threads`). A turn is one hit of each probe of the row; a thread has turns for 0.3 s of CPU time; the best of several
 measurements counts.
 
 - Millions of turns per second by the clock, of all threads together. On a busy machine these are too low: here two threads had
-  {processors:.1} processors at the same time at least. Four threads share two processors.
-- 2 : 1 by the clock, and by processor time: twice the processor time of a turn with one thread, divided by that with two. The goal is {GOAL}.
-  Waiting for a lock and for a cache line of another CPU is processor time, so the second one shows both even when other
-  work takes the processors away at times; but not when the two threads never run at the same time.
+  {processors:.1} CPUs at the same time at least. Four threads share two CPUs.
+- 2 : 1 by the clock, and by CPU time: twice the CPU time of a turn with one thread, divided by that with two. The goal is {GOAL}.
+  Waiting for a lock and for a cache line of another CPU is CPU time, so the second one shows both even when other
+  work takes CPUs away at times; but not when the two threads never run at the same time.
 - Counted with two CPUs that take turns, for one turn of each, from all memory accesses of the compiled code: atomic instructions and full barriers; cache
   lines that had to come from the other CPU, or be taken from it; and how many different lines these are.
   These do not depend on the machine.
 
-| a turn | 1 thread, M/s | 2 | 4 | 2 : 1 | ns of processor, 1 thread | 2 | 4 | 2 : 1 | atomic | moved | lines |
+| a turn | 1 thread, M/s | 2 | 4 | 2 : 1 | ns of CPU, 1 thread | 2 | 4 | 2 : 1 | atomic | moved | lines |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 {rows}"
     )

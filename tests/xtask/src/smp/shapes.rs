@@ -173,7 +173,7 @@ probe end {
     }),
     plain(Script {
         name: "strings",
-        tries: "arrays with stripes by texts that handlers make; left early by some runs",
+        tries: "arrays with stripes by strings that handlers make; left early by some runs",
         text: r#"
 global a, b, skipped, skipped_sum, torn
 probe kernel.function("__x64_sys_getsid") {

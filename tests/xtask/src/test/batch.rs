@@ -24,7 +24,7 @@ const LIBRARY: &str = include_str!("library.sh");
 /// A guest that has not handed over a result for this long after the test's own limit is stuck.
 const STUCK: Duration = Duration::from_secs(90);
 
-/// Results of the tests in this order, each with its time and the processor time of qemu until then. Tests that were
+/// Results of the tests in this order, each with its time and the CPU time of qemu until then. Tests that were
 /// not run are missing.
 type Results = Vec<(usize, Observed, Instant, Duration)>;
 
@@ -60,13 +60,8 @@ struct Finished {
     died: Option<String>,
 }
 
-fn one_guest(
-    context: &BuildContext,
-    tests: &[(usize, &Test)],
-    timings: &Timings,
-    done: &(dyn Fn(usize, Observed) + Sync),
-) -> Result<Finished> {
-    let began = Instant::now();
+/// A guest that runs the tests one after the other.
+fn guest_with(context: &BuildContext, tests: &[(usize, &Test)]) -> Result<Guest> {
     let mut guest = crate::guest::equipped(&context.root, &context.place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
     let mut script = String::from(". /root/driver.sh\nbegin_tests\n");
@@ -82,6 +77,17 @@ fn one_guest(
     // Those on the generated family have tens of thousands of probes.
     let more = if has_family { 1024 } else { 0 };
     guest.memory_mib(3072 + more + 4 * asked(VOLUME).unwrap_or(0)).script(&script);
+    Ok(guest)
+}
+
+fn one_guest(
+    context: &BuildContext,
+    tests: &[(usize, &Test)],
+    timings: &Timings,
+    done: &(dyn Fn(usize, Observed) + Sync),
+) -> Result<Finished> {
+    let began = Instant::now();
+    let guest = guest_with(context, tests)?;
     let busy = measure::busy();
 
     let progress = Arc::new(Mutex::new(Progress::new()));
@@ -220,7 +226,7 @@ struct Progress {
     parts: BTreeMap<String, String>,
     results: Results,
     last: Instant,
-    /// When the first test began, and the processor time that the boot took.
+    /// When the first test began, and the CPU time that the boot took.
     first: Option<(Instant, Duration)>,
     /// The guest's process; 0 before it is known.
     qemu: u32,

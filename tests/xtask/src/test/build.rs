@@ -102,7 +102,7 @@ impl BuildContext {
     }
 
     /// The kernel's debug information as `--export-index` writes it, with that of nfs and of the test modules: exporting
-    /// reads all of it. The processor time is that of this call.
+    /// reads all of it. The CPU time is that of this call.
     fn kernel_index(&self) -> Result<(&Path, Duration)> {
         let mut spent = Duration::ZERO;
         let mut export = || -> Result<PathBuf> {
@@ -162,7 +162,7 @@ impl BuildContext {
     }
 
     /// Everything of a test that is done on the host: for a test in the guest its modules, as an error if that fails;
-    /// for another the whole of it. With the processor time that it took.
+    /// for another the whole of it. With the CPU time that it took.
     fn run(&self, test: &Test) -> Result<(Observed, Duration)> {
         match test.kind {
             Kind::Script => {

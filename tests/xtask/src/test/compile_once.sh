@@ -1,5 +1,5 @@
 #!/bin/sh
-# The C compiler for tests that build the runtime in caches of their own: compiling its one unit is most of the processor
+# The C compiler for tests that build the runtime in caches of their own: compiling its one unit is most of the CPU
 # time of such a build, and in one run of the tests the result is the same each time (gcc gets -ffile-prefix-map). It is
 # compiled once, and copied where the command, the sources and the generated header are the same. Everything else is
 # passed on: feature tests, links, the script's own units.

@@ -103,24 +103,11 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
         let units = if whole { units::build(&root, &timings)? } else { build_programs(&root).map(|()| Vec::new())? };
         (units, place)
     };
-    let (mut tests, others): (Vec<Test>, Vec<Test>) =
-        find::find(&root, &options.names)?.into_iter().partition(|test| suits(test, &place));
-    if whole && !options.all {
-        tests.retain(|test| !test.header.all);
-    }
-    ensure!(
-        !tests.is_empty() || options.names.is_empty(),
-        "there is no test with {} in its name",
-        options.names.join(" or ")
-    );
-    let not_applicable = others.iter().map(|test| (test.name.clone(), only_for(test))).collect::<Vec<_>>();
+    let (tests, not_applicable) = select_tests(options, &place)?;
     if !not_applicable.is_empty() {
-        println!("{} tests are not for {}", others.len(), place.kernel.release);
+        println!("{} tests are not for {}", not_applicable.len(), place.kernel.release);
         let list = not_applicable.iter().map(|(name, only)| format!("    {name} (only for {only})\n"));
         report.print(list.collect::<String>().trim_end());
-    }
-    if options.quick {
-        tests = find::one_of_each_area(tests);
     }
     let began = Instant::now();
     let context = BuildContext::open(&root, place, options.kbuild, options.all)?;
@@ -129,23 +116,7 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     if whole && !options.quick {
         measure::expect_load(LOAD_OF_A_WHOLE_RUN);
     }
-    let is_usual = whole && options.kernel.is_none() && context.place.is_here();
-    let mut jobs = Jobs::default();
-    if is_usual && !options.quick {
-        jobs.on_host.push(whole::threads(&report, &timings));
-        jobs.on_host.push(whole::parallel_model(&report, &timings));
-        jobs.guests.push(whole::attack(&report, &timings));
-        jobs.guests.push(whole::demo(&report, &timings));
-        jobs.guests.push(whole::smp(&report, &timings));
-    }
-    if whole && !options.quick {
-        jobs.guests.push(whole::model(&context.place, options.kernel.as_deref(), &report, &timings));
-    }
-    if is_usual && !options.quick && parallel::cpus() > 1 {
-        jobs.beside_alone = units::jobs(&units, 1, &report, &timings);
-    } else if is_usual {
-        jobs.on_host.extend(units::jobs(&units, parallel::cpus(), &report, &timings));
-    }
+    let jobs = if whole { Jobs::of_a_whole_run(options, &run, &units) } else { Jobs::default() };
     let failed = script_tests(&run, tests, jobs)?;
     let by_chance = run_again(&run, failed)?;
     if let Err(error) = timings.write(&root.join("target/test-timings.json")) {
@@ -178,6 +149,28 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     }
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Names of tests that are for another place, each with that place.
+type NotApplicable = Vec<(String, String)>;
+
+/// The tests of the options, and those that are not for this place.
+fn select_tests(options: &Options, place: &Place) -> Result<(Vec<Test>, NotApplicable)> {
+    let (mut tests, others): (Vec<Test>, Vec<Test>) =
+        find::find(&crate::root(), &options.names)?.into_iter().partition(|test| suits(test, place));
+    if options.names.is_empty() && !options.all {
+        tests.retain(|test| !test.header.all);
+    }
+    ensure!(
+        !tests.is_empty() || options.names.is_empty(),
+        "there is no test with {} in its name",
+        options.names.join(" or ")
+    );
+    if options.quick {
+        tests = find::one_of_each_area(tests);
+    }
+    let not_applicable = others.iter().map(|test| (test.name.clone(), only_for(test))).collect();
+    Ok((tests, not_applicable))
 }
 
 /// Builds everything while packages are downloaded and unpacked: compiling does not need them.
@@ -243,6 +236,31 @@ struct Jobs<'a> {
     on_host: Vec<Job<'a>>,
     /// Jobs of one thread, which run one after the other while the tests that are alone run in a guest.
     beside_alone: Vec<Job<'a>>,
+}
+
+impl<'a> Jobs<'a> {
+    /// What a run of all tests has besides scripts: unit tests and, unless it is a quick one, random programs and the like.
+    fn of_a_whole_run(options: &'a Options, run: &Run<'a>, units: &'a [units::Unit]) -> Jobs<'a> {
+        let Run { context, report, timings, .. } = *run;
+        let is_usual = options.kernel.is_none() && context.place.is_here();
+        let mut jobs = Jobs::default();
+        if is_usual && !options.quick {
+            jobs.on_host.push(whole::threads(report, timings));
+            jobs.on_host.push(whole::parallel_model(report, timings));
+            jobs.guests.push(whole::attack(report, timings));
+            jobs.guests.push(whole::demo(report, timings));
+            jobs.guests.push(whole::smp(report, timings));
+        }
+        if !options.quick {
+            jobs.guests.push(whole::model(&context.place, options.kernel.as_deref(), report, timings));
+        }
+        if is_usual && !options.quick && parallel::cpus() > 1 {
+            jobs.beside_alone = units::jobs(units, 1, report, timings);
+        } else if is_usual {
+            jobs.on_host.extend(units::jobs(units, parallel::cpus(), report, timings));
+        }
+        jobs
+    }
 }
 
 /// Runs the tests. Returns the failed ones.

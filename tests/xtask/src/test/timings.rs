@@ -123,7 +123,7 @@ impl Timings {
             let part = parts.entry(entry.part).or_default();
             *part = (part.0 + 1, part.1 + entry.wall, part.2 + entry.processor);
         }
-        let mut text = format!("{:38} {:>6} {:>9} {:>11}\n", "", "count", "wall", "processor");
+        let mut text = format!("{:38} {:>6} {:>9} {:>11}\n", "", "count", "wall", "CPU");
         for (part, (count, wall, processor)) in &parts {
             text.push_str(&line(part.title(), &count.to_string(), *wall, *processor));
         }
@@ -141,17 +141,17 @@ impl Timings {
         format!(
             "# Test times\n\n\
              Written by `cargo xtask test --timings`: {cpus} CPUs, kernel {kernel}, load at\n\
-             the end {} (1, 5 and 15 minutes). Parts run in parallel, so their wall times add up to more than the run's. Processor\n\
+             the end {} (1, 5 and 15 minutes). Parts run in parallel, so their wall times add up to more than the run's. CPU\n\
              time includes child processes; on a busy machine only it is comparable.\n\n\
              {BEFORE}\n\n\
-             ## By part\n\n```\n{}```\n\n## The most processor time\n\n```\n{}```\n",
+             ## By part\n\n```\n{}```\n\n## The most CPU time\n\n```\n{}```\n",
             load.join(", "),
             self.summary(),
             self.slowest(40)
         )
     }
 
-    /// The entries with the most processor time.
+    /// The entries with the most CPU time.
     pub fn slowest(&self, count: usize) -> String {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sorted: Vec<&Entry> = entries.iter().collect();

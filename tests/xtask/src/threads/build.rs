@@ -18,7 +18,7 @@ pub enum Sanitizer {
     Unlocked,
 }
 
-/// The script's C, in `directory`, as NAME.c. A lock is waited for as long as it takes: threads share processors.
+/// The script's C, in `directory`, as NAME.c. A lock is waited for as long as it takes: threads share CPUs.
 pub fn translate(root: &Path, directory: &Path, name: &str, text: &str) -> Result<PathBuf> {
     translate_with(root, directory, name, text, &[])
 }

@@ -134,7 +134,7 @@ probe end {
         ..SCRIPT
     },
     Script {
-        name: "texts made by handlers, ten arrays",
+        name: "strings made by handlers, ten arrays",
         text: r#"
 global a, b, c, d, e, f, g, h, i, j, torn, total
 probe timer.profile {

@@ -70,7 +70,7 @@ impl AggregateError {
                 let diagnostic = error("E0151", "invalid linear histogram".into()).at(*span, "");
                 match buckets {
                     None => diagnostic.note(format!("from {low} to {high} by {width}: the width must be above 0, and the second number not below the first")),
-                    Some(buckets) => diagnostic.note(format!("{buckets} buckets; there can be {}", crate::program::MAX_BUCKETS)),
+                    Some(buckets) => diagnostic.note(format!("{buckets} buckets; the limit is {}", crate::program::MAX_BUCKETS)),
                 }
             }
             Self::Shift { given, span } => {

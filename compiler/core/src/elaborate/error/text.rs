@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the texts of several errors share.
+//! Wording that several errors share.
 
 use spile_source::diagnostic::{Code, Diagnostic};
 

@@ -84,7 +84,7 @@ impl TypeError {
             }
             Self::NoPointee { text, span } => {
                 let otherwise = || format!("give its type: @cast({text}, \"struct ...\", \"kernel\")");
-                error("E0156", format!("it is not known what `{text}` points to"))
+                error("E0156", format!("the type that `{text}` points to is unknown"))
                     .at(*span, "")
                     .note(foreign::instead(text, Use::Value).unwrap_or_else(otherwise))
             }

@@ -17,46 +17,37 @@ const GONE: &[(&str, &str)] = &[
     ("generic.fop.sendfile", "kernels since 2.6.23 send through generic.fop.splice_read"),
     ("generic.fop.write", "kernels since 4.1 write through generic.fop.write_iter"),
     ("generic.fop.writev", "kernels since 4.1 write through generic.fop.write_iter"),
-    (
-        "generic.aop.writepages",
-        "kernels since 6.3 have no such function: kernel.trace(\"writeback:*\") shows what is written",
-    ),
-    (
-        "ioscheduler.elv_add_request.kp",
-        "kernels since 5.0 have no such function: ioscheduler.elv_add_request sees the same",
-    ),
+    ("generic.aop.writepages", "kernels since 6.3 have no such function: use kernel.trace(\"writeback:*\")"),
+    ("ioscheduler.elv_add_request.kp", "kernels since 5.0 have no such function: use ioscheduler.elv_add_request"),
     (
         "ioscheduler.elv_next_request",
-        "kernels since 5.0 have no such function: ioscheduler_trace.elv_issue_request sees what goes to the driver",
+        "kernels since 5.0 have no such function: use ioscheduler_trace.elv_issue_request, for requests that go to the driver",
     ),
     (
         "ioscheduler_trace.elv_abort_request",
-        "kernels since 2.6.39 have no such tracepoint: ioscheduler_trace.elv_requeue_request sees what comes back",
+        "kernels since 2.6.39 have no such tracepoint: use ioscheduler_trace.elv_requeue_request, for requests that come back",
     ),
     (
         "ioscheduler_trace.unplug_timer",
-        "kernels since 2.6.39 have no such tracepoint: ioscheduler_trace.unplug_io sees all of them",
+        "kernels since 2.6.39 have no such tracepoint: use ioscheduler_trace.unplug_io, which is hit for all of them",
     ),
     ("nfs.fop.sendfile", "kernels since 2.6.23 send through generic.fop.splice_read"),
     (
         "nfs.proc3.commit",
-        "kernels since 2.6.21 have no such function: nfs.proc3.commit_setup and nfs.proc3.commit_done see a commit's two ends",
+        "kernels since 2.6.21 have no such function: use nfs.proc3.commit_setup and nfs.proc3.commit_done",
     ),
-    ("nfsd.proc2.", "this kernel's server has no version 2 (CONFIG_NFSD_V2): nfsd.proc3 and nfsd.proc4 are there"),
-    (
-        "nfsd.close",
-        "kernels since 4.2 have no such function: nfsd.commit and kernel.function(\"filp_close\") see files that end",
-    ),
+    ("nfsd.proc2.", "this kernel's server has no version 2 (CONFIG_NFSD_V2): use nfsd.proc3 and nfsd.proc4"),
+    ("nfsd.close", "kernels since 4.2 have no such function: use nfsd.commit and kernel.function(\"filp_close\")"),
     ("scsi.ioentry.prepare", "kernels since 5.0 prepare every request in scsi.ioentry.mq_prep"),
     ("scsi.ioentry.scsilib", "kernels since 5.0 prepare every request in scsi.ioentry.mq_prep"),
     (
         "vfs.block_sync_page",
-        "kernels since 2.6.39 have no such function: ioscheduler_trace.unplug_io sees when requests are let go",
+        "kernels since 2.6.39 have no such function: use ioscheduler_trace.unplug_io, which is hit when requests are released",
     ),
-    ("stap.", "the translator has no such markers: --time-report says what each pass took"),
+    ("stap.", "the translator has no such markers: --time-report shows how long each pass took"),
     (
         "staprun.",
-        "the loader has no such markers: syscall.init_module, syscall.finit_module and syscall.delete_module see what it does",
+        "the loader has no such markers: use syscall.init_module, syscall.finit_module and syscall.delete_module",
     ),
     ("stapio.", "the loader has no such markers: syscall.read and syscall.write see what it does"),
     (

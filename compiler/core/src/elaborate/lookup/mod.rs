@@ -15,7 +15,7 @@ use super::error::{Error, TypeError, VariableError};
 use super::names::Names;
 use super::typed::Typed;
 use super::unit::Unit;
-use crate::probe::{ContextError, Location, TypedLocation, is_shared_library};
+use crate::probe::{Context, ContextError, Location, TypedLocation, is_shared_library};
 use crate::program::{LongExpr, LongKind};
 use pointee::{is_pointed, only_index};
 use spile_debuginfo::Type as CType;
@@ -139,7 +139,6 @@ impl<'l, 'a> Lookup<'l, 'a> {
         let Some(context) = &unit.at.context else {
             return Err(VariableError::NoContext { name: name.into(), point: None, span }.into());
         };
-        let asked = self.only_asked;
         // A variable requested by name has a value, or reading it is a run-time error.
         let settled = |mut found: TypedLocation| {
             if let Location::KnownCallers(location) = found.location {
@@ -156,47 +155,40 @@ impl<'l, 'a> Lookup<'l, 'a> {
         };
         let context =
             unit.at.context.as_ref().ok_or(VariableError::NoContext { name: name.into(), point: None, span })?;
-        found.map(settled).map_err(|error| {
-            let names = || -> Vec<String> {
-                // A variable that is optimised out there as well would not help.
-                if asked {
-                    return Vec::new();
-                }
-                let returned = std::iter::once("return".to_string());
-                let mut names: Vec<String> = returned.chain(context.parameters()).chain(context.locals()).collect();
-                names.retain(|name| context.variable(name).is_ok());
-                names.into_iter().map(|name| format!("${name}")).collect()
-            };
-            let (name, place) = (name.to_string(), context.place());
-            match error {
-                ContextError::None => {
-                    VariableError::NoContext { name, point: Some(unit.at.point.clone()), span }.into()
-                }
-                ContextError::Unknown => {
-                    VariableError::UnknownVariable { name, place, available: names(), span }.into()
-                }
-                ContextError::OptimizedOut => {
-                    let out = (!asked)
-                        .then(|| context.other_lines(plain))
-                        .flatten()
-                        .map(|lines| format!("optimised out at {lines}"));
-                    let why = vec![out.unwrap_or_else(|| "the compiler has optimised it out".into())];
-                    VariableError::NoValueThere { name, place, why, available: names(), span }.into()
-                }
-                ContextError::NoValue(mut why) => {
-                    why.extend(
-                        (!asked)
-                            .then(|| context.other_lines(plain))
-                            .flatten()
-                            .map(|lines| format!("no value at {lines}")),
-                    );
-                    VariableError::NoValueThere { name, place, why, available: names(), span }.into()
-                }
-                ContextError::NotReturn => VariableError::NotReturnProbe { span }.into(),
-                ContextError::Void => VariableError::VoidReturn { function: place, span }.into(),
-                ContextError::DebugInfo(message) => Error::DebugInfo { message, span },
+        found.map(settled).map_err(|error| self.unavailable(error, unit, context.as_ref(), name, span))
+    }
+
+    /// Why the variable `name` has no value in the context. The details are left out where only that is asked.
+    fn unavailable(&self, error: ContextError, unit: &Unit, context: &dyn Context, name: &str, span: Span) -> Error {
+        let plain = name.trim_start_matches('$');
+        let names = || -> Vec<String> {
+            // A variable that is optimised out there as well would not help.
+            if self.only_asked {
+                return Vec::new();
             }
-        })
+            let returned = std::iter::once("return".to_string());
+            let mut names: Vec<String> = returned.chain(context.parameters()).chain(context.locals()).collect();
+            names.retain(|name| context.variable(name).is_ok());
+            names.into_iter().map(|name| format!("${name}")).collect()
+        };
+        let other_lines = || if self.only_asked { None } else { context.other_lines(plain) };
+        let (name, place) = (name.to_string(), context.place());
+        match error {
+            ContextError::None => VariableError::NoContext { name, point: Some(unit.at.point.clone()), span }.into(),
+            ContextError::Unknown => VariableError::UnknownVariable { name, place, available: names(), span }.into(),
+            ContextError::OptimizedOut => {
+                let out = other_lines().map(|lines| format!("optimised out at {lines}"));
+                let why = vec![out.unwrap_or_else(|| "the compiler has optimised it out".into())];
+                VariableError::NoValueThere { name, place, why, available: names(), span }.into()
+            }
+            ContextError::NoValue(mut why) => {
+                why.extend(other_lines().map(|lines| format!("no value at {lines}")));
+                VariableError::NoValueThere { name, place, why, available: names(), span }.into()
+            }
+            ContextError::NotReturn => VariableError::NotReturnProbe { span }.into(),
+            ContextError::Void => VariableError::VoidReturn { function: place, span }.into(),
+            ContextError::DebugInfo(message) => Error::DebugInfo { message, span },
+        }
     }
 
     /// The variable of the whole kernel or module that a name refers to in the probed code, `$jiffies`; also in assembler

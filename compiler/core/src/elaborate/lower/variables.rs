@@ -37,6 +37,20 @@ fn readable(value: &LongExpr) -> Option<LongExpr> {
     }
 }
 
+/// A number as `%#x`, or `?` where it cannot be read.
+fn in_hex(value: LongExpr, span: Span) -> PrintPiece {
+    let is_readable = readable(&value);
+    let mut directive = directive(b'x');
+    directive.flags.sharp = true;
+    let piece = PrintPiece::Directive { directive, width: None, precision: None, argument: value.into() };
+    match is_readable {
+        Some(condition) => {
+            plain(or_question(condition, StringExpr::format(Print { pieces: vec![piece] }, span)).into())
+        }
+        None => piece,
+    }
+}
+
 fn both(left: Option<LongExpr>, right: Option<LongExpr>) -> Option<LongExpr> {
     match (left, right) {
         (Some(left), Some(right)) => Some(binary(BinaryOp::And, left, right)),
@@ -272,41 +286,34 @@ impl Lowering<'_, '_> {
         };
         let mut pieces = Vec::with_capacity(2 * names.len());
         for (index, variable) in names.iter().enumerate() {
+            let found = context.variable(variable).ok();
+            if found.is_none() && name == "$$return" {
+                pieces.clear();
+                break;
+            }
             let space = if index > 0 { " " } else { "" };
             pieces.push(PrintPiece::Literal(format!("{space}{variable}=").into_bytes()));
-            let value = match context.variable(variable) {
-                // One unreadable variable in a list must not make the handler fail.
-                Ok(TypedLocation { location: Location::KnownCallers(_), .. }) => Ok(PrintPiece::Literal(b"?".to_vec())),
-                Ok(found) if dollars > 0 => self
-                    .pretty(&found, dollars, span)
-                    .map(|text| plain(where_readable(text, load(&found, span).ok()).into())),
-                Ok(found) => load(&found, span).map(|value| {
-                    let is_readable = readable(&value);
-                    let argument = value.into();
-                    let mut directive = directive(b'x');
-                    directive.flags.sharp = true;
-                    let piece = PrintPiece::Directive { directive, width: None, precision: None, argument };
-                    match is_readable {
-                        Some(condition) => plain(
-                            or_question(condition, StringExpr::format(Print { pieces: vec![piece] }, span)).into(),
-                        ),
-                        None => piece,
-                    }
-                }),
-                Err(_) if name == "$$return" => {
-                    pieces.clear();
-                    break;
-                }
-                Err(_) => Ok(PrintPiece::Literal(b"?".to_vec())),
-            };
-            pieces.push(match value {
-                Ok(piece) => piece,
-                Err(Error::Type(TypeError::WholeStruct { .. }) | Error::Variable(VariableError::NoAddress { .. })) => {
-                    PrintPiece::Literal(b"{...}".to_vec())
-                }
-                Err(_) => PrintPiece::Literal(b"?".to_vec()),
-            });
+            pieces.push(self.listed_value(found.as_ref(), dollars, span));
         }
         Ok(StringExpr::format(Print { pieces }, span).into())
+    }
+
+    /// The value of a variable in a list; None: it has none there. One that cannot be read must not make the handler fail.
+    fn listed_value(&mut self, found: Option<&TypedLocation>, dollars: u8, span: Span) -> PrintPiece {
+        let unknown = || PrintPiece::Literal(b"?".to_vec());
+        let value = match found {
+            None | Some(TypedLocation { location: Location::KnownCallers(_), .. }) => return unknown(),
+            Some(found) if dollars > 0 => {
+                self.pretty(found, dollars, span).map(|text| plain(where_readable(text, load(found, span).ok()).into()))
+            }
+            Some(found) => load(found, span).map(|value| in_hex(value, span)),
+        };
+        match value {
+            Ok(piece) => piece,
+            Err(Error::Type(TypeError::WholeStruct { .. }) | Error::Variable(VariableError::NoAddress { .. })) => {
+                PrintPiece::Literal(b"{...}".to_vec())
+            }
+            Err(_) => unknown(),
+        }
     }
 }

@@ -111,7 +111,7 @@ fn warn_of_idle(env: &mut Environment, names: &Names, block: &Block) {
     }
 }
 
-/// The texts of C among the statements.
+/// The C code among the statements.
 fn codes_in(block: &Block) -> Vec<&str> {
     let mut codes = Vec::new();
     for statement in &block.statements {

@@ -169,7 +169,7 @@ pub enum Part {
         /// Most frames; below 0: all.
         most: Value,
     },
-    /// Those in a text of them, each with its time.
+    /// The addresses in a string of them, each with its time.
     StoredStack(Text),
     /// Frames of the current process's stack.
     UserStack,

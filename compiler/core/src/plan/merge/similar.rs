@@ -51,7 +51,7 @@ impl SimilarHandlers {
             self.groups.push(Group { members: Vec::new(), routines: Vec::new() });
         }
         if let Some(group) = self.groups.get_mut(index) {
-            // More of them are not looked at: of ten thousands of handlers each would be compared with all before it.
+            // No more than these are compared: with tens of thousands of handlers each would be compared with all before it.
             if group.routines.len() < FEWEST && group.members.iter().all(|(_, known)| *known != constants) {
                 group.routines.push(routine);
             }

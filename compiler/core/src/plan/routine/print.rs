@@ -127,20 +127,24 @@ impl Builder<'_, '_> {
                         parts.push(value_part(directive, next()?, dynamic, span)?);
                         continue;
                     };
-                    let in_user = !matches!(
-                        names.of,
-                        NamedAddress::Address | NamedAddress::KernelText | NamedAddress::Stack { user: false, .. }
-                    );
-                    self.tables.user_stacks |= in_user;
-                    self.tables.defers_names |= !in_user;
-                    let flags = Flags { sharp: names.is_stored(), ..directive.flags };
-                    let conversion = names.conversion as u8;
-                    pieces.push(Piece::Directive(Directive { conversion, flags, ..directive.clone() }));
+                    pieces.push(Piece::Directive(self.naming_directive(directive, &names)));
                     parts.push(named_part(&names.of, &mut next, span)?);
                 }
             }
         }
         Ok(Pieces { pieces, parts, objects })
+    }
+
+    /// The directive by which the loader prints the names of addresses; notes which symbols the loader needs.
+    fn naming_directive(&mut self, directive: &Directive, names: &Names) -> Directive {
+        let in_user = !matches!(
+            names.of,
+            NamedAddress::Address | NamedAddress::KernelText | NamedAddress::Stack { user: false, .. }
+        );
+        self.tables.user_stacks |= in_user;
+        self.tables.defers_names |= !in_user;
+        let flags = Flags { sharp: names.is_stored(), ..directive.flags };
+        Directive { conversion: names.conversion as u8, flags, ..directive.clone() }
     }
 }
 

@@ -82,7 +82,7 @@ fn context(object: &Rc<Object>, marker: &Marker) -> NamedValues {
     for (number, argument) in (1..).zip(&marker.arguments) {
         let value = match argument {
             Ok(argument) => value(argument).ok_or_else(|| "it is in a register that a probe does not see".to_string()),
-            Err(text) => Err(format!("its place is not understood: {text}")),
+            Err(text) => Err(format!("the location of an argument is not supported: {text}")),
         };
         values.values.push((format!("arg{number}"), value));
     }

@@ -133,7 +133,7 @@ fn objects(point: &Point, resolver: &Resolver) -> Result<Vec<Rc<Object>>, PointE
 fn programs<'k>(point: &Point, resolver: &Resolver<'k>) -> Result<&'k Programs, PointError> {
     resolver.programs().ok_or_else(|| PointError::Unsupported {
         component: point.span(),
-        what: "probes in programs, where there are none to look at".into(),
+        what: "probes in programs, which cannot be examined here".into(),
     })
 }
 

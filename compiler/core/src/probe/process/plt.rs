@@ -22,7 +22,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         let near = suggest::suggest(&wanted, stubs.iter().map(|(name, _)| name.as_str()));
         let why = match (stubs.is_empty(), near.is_empty()) {
             (true, _) => format!("{} has no import stubs", described(object)),
-            (_, true) => format!("{} calls no function of that name in other files by a stub", described(object)),
+            (_, true) => format!("{} has no import stub for a function of that name", described(object)),
             _ => format!("the import stubs of {} are {}", described(object), near.join(", ")),
         };
         return Err(PointError::NotProbeable { component, name: wanted, why });

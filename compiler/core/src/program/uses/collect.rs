@@ -66,7 +66,7 @@ impl Collector {
         summary
     }
 
-    /// How often the code at hand runs at most.
+    /// How often the code being visited runs at most.
     fn times(&self) -> u8 {
         if self.in_loop { OFTEN } else { 1 }
     }

@@ -71,7 +71,7 @@ impl Generator {
             form @ Form::Plain if !self.random.one_in(3) => *form = Form::Line,
             _ => {}
         }
-        // The same by way of a text.
+        // The same by way of string conversion.
         if self.random.one_in(4) {
             return Statement::Print(Print { form: Form::Plain, arguments: vec![Expression::Sprint(Box::new(print))] });
         }

@@ -4,7 +4,7 @@
 
 use crate::model::tree::{Directive, Value};
 
-/// `width` and `precision` are settled. Nothing is done for a number with a text's directive: the generator has none.
+/// `width` and `precision` are settled. Nothing is done for a number with a directive for strings: the generator has none.
 pub fn directive(directive: &Directive, width: usize, precision: Option<usize>, value: &Value) -> Vec<u8> {
     let (sign, digits) = match value {
         Value::Text(text) => (Vec::new(), text[..precision.unwrap_or(usize::MAX).min(text.len())].to_vec()),

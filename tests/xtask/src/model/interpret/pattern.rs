@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether a regular expression is found in a text: all ways are tried.
+//! Whether a regular expression is found in a string: all ways are tried.
 
 use crate::model::tree::{Atom, Pattern, Repeat};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The library's functions on texts.
+//! The library's functions on strings.
 
 use super::{Evaluated, error};
 
