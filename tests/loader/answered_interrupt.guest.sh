@@ -1,6 +1,6 @@
 # Shows: ^C is answered by a line when the session does not end at once: here another process holds the loaders' lock while the
 # module is to be loaded, and then a begin probe is busy.
-# script: busy_begin -g busy_begin.stp
+# script: busy_begin -g --suppress-time-limits busy_begin.stp
 # stdout: ^answered while it waits to be loaded$
 # stdout: ^status 0$
 # stdout: ^answered while the session starts$
