@@ -39,9 +39,10 @@ pub(super) struct Die(pub u32);
 const MAX_TEXT: usize = 4096;
 /// Elements of a list that are always read: few lists are longer.
 const FREE_STEPS: usize = 64;
-/// Steps to all others, of a file: a second or two.
+/// Steps to all others, of a small file: a second or two.
 const MOST_STEPS: u64 = 1 << 25;
-
+/// And for each byte of entries and strings: a script may ask for all variables at thousands of statements.
+const STEPS_RATIO: u64 = 16;
 /// All names that are listed are at most this many times as long as the entries and the strings: a name may be the end of another
 /// one, which an entry for each byte of a long one would be too.
 const NAMES_RATIO: u64 = 8;
@@ -93,8 +94,9 @@ pub(super) struct Store {
     /// Bytes of names that were listed, and how many may be.
     listed: AtomicU64,
     most_listed: u64,
-    /// Steps that were made in long lists.
+    /// Steps that were made in long lists, and how many may be.
     steps_in_lists: AtomicU64,
+    most_steps: u64,
     /// What `Bytes` point into, apart from the files themselves.
     _owned: Vec<Vec<u8>>,
 }
@@ -164,12 +166,15 @@ impl Store {
             listed: AtomicU64::new(0),
             most_listed: 0,
             steps_in_lists: AtomicU64::new(0),
+            most_steps: 0,
             _owned: owned,
         };
         let all = [Some(&store.dwarf), store.shared.as_ref().map(|(sections, _)| &**sections)];
         let lengths =
             all.into_iter().flatten().map(|dwarf| dwarf.debug_info.reader().len() + dwarf.debug_str.reader().len());
-        store.most_listed = (lengths.sum::<usize>() as u64).saturating_mul(NAMES_RATIO).max(16 << 20);
+        let length = lengths.sum::<usize>() as u64;
+        store.most_listed = length.saturating_mul(NAMES_RATIO).max(16 << 20);
+        store.most_steps = length.saturating_mul(STEPS_RATIO).max(MOST_STEPS);
         // What is shared may be in another file the next time.
         let cache = cache.filter(|_| store.shared.is_none());
         store.slots = match stored::find(elf, cache, WHAT).and_then(|bytes| Tables::open(bytes, &UNITS)) {
@@ -332,10 +337,11 @@ impl Store {
     /// Charges the step to an element, counted from 0, of a list of ranges or locations: any number of entries can have the same
     /// long list.
     pub fn step_in_list(&self, number: usize) -> Result<(), EntryError> {
-        if number < FREE_STEPS || self.steps_in_lists.fetch_add(1, Ordering::Relaxed) < MOST_STEPS {
+        if number < FREE_STEPS || self.steps_in_lists.fetch_add(1, Ordering::Relaxed) < self.most_steps {
             return Ok(());
         }
-        let message = format!("lists of ranges and locations: more than the {MOST_STEPS} steps that are allowed");
+        let message =
+            format!("lists of ranges and locations: more than the {} steps that are allowed", self.most_steps);
         Err(EntryError { die: None, message })
     }
 
