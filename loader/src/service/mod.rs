@@ -33,7 +33,7 @@ pub use unit::order;
 #[command(name = "spilerun service", bin_name = "spilerun service", about = "Prebuilt modules as services")]
 pub struct Service {
     /// Root directory of another system
-    #[arg(long, value_name = "DIR", default_value = "/")]
+    #[arg(long, value_name = "DIR", default_value = "/", global = true)]
     root: PathBuf,
     /// The action
     #[command(subcommand)]
@@ -215,6 +215,13 @@ mod tests {
             sealed(&[(meta::SECTION, &meta.encode()), (".gnu.linkonce.this_module", &this_module(&meta.name))]),
         )
         .unwrap();
+    }
+
+    #[test]
+    fn the_root_may_follow_the_action() {
+        let before = Service::parse(["service", "--root", "/r", "install", "fix", "any.ko"].map(OsString::from));
+        let behind = Service::parse(["service", "install", "fix", "any.ko", "--root", "/r"].map(OsString::from));
+        assert_eq!(before.unwrap(), behind.unwrap());
     }
 
     #[test]
