@@ -246,24 +246,38 @@ fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
     joined
 }
 
-/// Where BUG()s are: by the layout with which most entries are of such an instruction. Not all are in newer kernels
-/// (7.3): a WARN() that prints is entered with the address of a call, or of code before it.
+/// Where BUG()s are: by the layout with which the most entries are of such an instruction.
 fn bugs(reader: &Reader<'_, '_>) -> Vec<u64> {
     let Some(contents) = reader.contents(BUG_TABLE) else { return Vec::new() };
-    let read = |stride: u64| {
+    let is_bug = |at: u64| reader.bytes(at, 2).is_some_and(|code| code == BUG);
+    let read = |stride: u64| -> Option<Vec<u64>> {
         let places = reader.places(&contents, &relative(BUG_TABLE, stride, Extent::Bytes(1)));
         let fits = contents.length() % stride == 0 && places.len() as u64 == contents.length() / stride;
-        let is_bug = |(at, _): &(u64, u32)| reader.bytes(*at, 2).is_some_and(|code| code == BUG);
-        let known = places.iter().filter(|place| is_bug(place)).count();
-        (fits && 2 * known >= places.len()).then(|| places.into_iter().map(|(at, _)| at).collect())
+        fits.then(|| places.into_iter().map(|(at, _)| at).collect())
     };
-    BUG_STRIDES.into_iter().find_map(read).unwrap_or_default()
+    likeliest(BUG_STRIDES.into_iter().filter_map(read), is_bug)
+}
+
+/// The reading with the most BUG()s; none if less than half of it are. Not all are in newer kernels (7.3): a WARN() that prints
+/// is entered with the address of a call, or of code before it. A layout of twice the length finds every second entry.
+fn likeliest(readings: impl Iterator<Item = Vec<u64>>, is_bug: impl Fn(u64) -> bool) -> Vec<u64> {
+    let counted = readings.map(|places| (places.iter().filter(|at| is_bug(**at)).count(), places));
+    let likely = counted.filter(|(known, places)| 2 * known >= places.len());
+    likely.max_by_key(|(known, _)| *known).map(|(_, places)| places).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tests::vmlinux::installed;
+
+    #[test]
+    fn the_layout_with_the_most_bugs_is_taken() {
+        let of = |readings: &[&[u64]]| likeliest(readings.iter().map(|places| places.to_vec()), |at| at < 10);
+        assert_eq!(of(&[&[1, 3], &[1, 2, 3, 4]]), [1, 2, 3, 4], "every second entry");
+        assert_eq!(of(&[&[1, 2, 3, 40], &[1, 20, 30, 40, 50]]), [1, 2, 3, 40], "one that is none");
+        assert!(of(&[&[1, 20, 30]]).is_empty() && of(&[]).is_empty());
+    }
 
     #[test]
     fn what_the_kernel_refuses_is_known_from_its_file() {
