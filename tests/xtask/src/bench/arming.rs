@@ -12,29 +12,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use spile_guest::{Acceleration, Streams};
 
+use super::cases::{Options, TOLERANCE};
 use super::output::Output;
 use crate::family::Family;
 use crate::guest;
 use crate::measure;
 use crate::place::Place;
 
-/// The arguments of `cargo xtask bench arming`.
-#[derive(clap::Args)]
-pub struct Options {
-    /// Measures only cases whose name contains this, and leaves docs/bench-arming.md as it is
-    #[arg(value_name = "PART")]
-    only: Option<String>,
-    /// Fails if a figure is more than 5 % above the one in docs/bench-arming.md, and leaves that as it is
-    #[arg(long)]
-    check: bool,
-    /// Kernel release or line, as for `test`
-    #[arg(long, value_name = "RELEASE")]
-    kernel: Option<String>,
-}
-
 const PAGE: &str = "docs/bench-arming.md";
-/// A figure this much above the last one is a regression.
-const TOLERANCE: f64 = 1.05;
 const NS_PER_S: f64 = 1e9;
 const MILLION: f64 = 1e6;
 
@@ -154,7 +139,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let directory = tempfile::tempdir()?;
     let mut modules = Vec::new();
     for (number, case) in CASES.iter().enumerate() {
-        if options.only.as_ref().is_none_or(|only| case.name.contains(only.as_str())) {
+        if options.takes(case.name) {
             modules.push((case, compile(&root, &place, &family, directory.path(), number)?));
         }
     }
@@ -172,14 +157,14 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     results.iter().for_each(|result| println!("{}", row(result, super::compiler::busy())));
     let worse: Vec<String> = results.iter().filter_map(|result| regression(result, &before)).collect();
     worse.iter().for_each(|line| println!("{line}"));
-    if options.only.is_none() && !options.check {
+    if options.writes() {
         let file = root.join(PAGE);
         let text = page(&place.kernel.release, &super::compiler::load(), super::compiler::busy(), &results)
             + super::runtime::sections(&before);
         std::fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
         println!("wrote {}", file.display());
     }
-    Ok(if options.check && !worse.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(options.outcome(!worse.is_empty()))
 }
 
 fn module_name(file: &Path) -> String {

@@ -4,6 +4,7 @@
 
 mod arming;
 mod build;
+mod cases;
 mod compiler;
 mod debuginfo;
 mod edit;
@@ -28,7 +29,7 @@ pub struct Options {
 #[derive(Subcommand)]
 enum Benchmark {
     /// What arming tens of thousands of probes takes, in guests: docs/bench-arming.md
-    Arming(arming::Options),
+    Arming(cases::Options),
     /// From script to module: docs/bench-build.md
     Build(compiler::Options),
     /// How long debug information takes to answer: docs/bench-debuginfo.md
@@ -36,7 +37,7 @@ enum Benchmark {
     /// How long unit tests take after an edit of one file: docs/bench-edit.md
     Edit(edit::Options),
     /// What a hit of a probe costs, in a guest that counts instructions: docs/bench-runtime.md
-    Runtime(runtime::Options),
+    Runtime(cases::Options),
     /// How hits on several CPUs affect each other, in user space: docs/bench-scale.md
     Scale(scale::Options),
 }

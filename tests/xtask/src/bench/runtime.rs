@@ -14,29 +14,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use spile_guest::{Acceleration, Guest, Streams};
 
+use super::cases::{Options, TOLERANCE};
 use super::output::Output;
 use crate::fixtures::BARE;
 use crate::place::Place;
 
-/// The arguments of `cargo xtask bench runtime`.
-#[derive(clap::Args)]
-pub struct Options {
-    /// Measures only cases whose name contains this, and leaves docs/bench-runtime.md as it is
-    #[arg(value_name = "PART")]
-    only: Option<String>,
-    /// Fails if a figure is more than 5 % above the one in docs/bench-runtime.md, and leaves that as it is
-    #[arg(long)]
-    check: bool,
-    /// Kernel release or line, as for `test`
-    #[arg(long, value_name = "RELEASE")]
-    kernel: Option<String>,
-}
-
 /// Turns of the short run; the long one has as many more as [`TURNS`].
 const FEW: u32 = 20_000;
 const TURNS: u32 = 100_000;
-/// A figure this much above the last one is a regression.
-const TOLERANCE: f64 = 1.05;
 const PAGE: &str = "docs/bench-runtime.md";
 /// Columns of its table, after the case.
 const SPILE: usize = 0;
@@ -260,10 +245,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
     let root = crate::root();
     crate::programs::build_programs(&root)?;
-    let cases: Vec<&Case> = CASES
-        .iter()
-        .filter(|case| options.only.as_ref().is_none_or(|only| case.name.contains(only.as_str())))
-        .collect();
+    let cases: Vec<&Case> = CASES.iter().filter(|case| options.takes(case.name)).collect();
     let directory = tempfile::tempdir()?;
     let guest = guest_with(&place, directory.path(), &cases, !options.check)?;
 
@@ -294,13 +276,13 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let worse: Vec<String> = results.iter().filter_map(|result| regression(result, &before)).collect();
     worse.iter().for_each(|line| println!("{line}"));
     ensure!(results.iter().all(|result| result.ours.is_some()), "not every case could be measured");
-    if options.only.is_none() && !options.check {
+    if options.writes() {
         let file = root.join(PAGE);
         let page = page(&place.kernel.release, looped, &results) + sections(&before);
         std::fs::write(&file, page).with_context(|| format!("writing {}", file.display()))?;
         println!("wrote {}", file.display());
     }
-    Ok(if options.check && !worse.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(options.outcome(!worse.is_empty()))
 }
 
 /// The loader's share of a printf is part of its cost, so it is measured as it ships.
