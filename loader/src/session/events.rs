@@ -11,7 +11,8 @@ use crate::output::Sinks;
 use crate::session::calls::Calls;
 use crate::session::signals::Signals;
 
-const NS_PER_MS: u64 = 1_000_000;
+/// Nanoseconds of a millisecond.
+pub const NS_PER_MS: u64 = 1_000_000;
 
 /// Descriptors that a session always waits for.
 pub struct Events<'s> {

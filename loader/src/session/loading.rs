@@ -12,9 +12,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::host::stderr::say;
 use crate::session::calls::{SignalOnDrop, event};
 use crate::session::ending::ANSWER;
+use crate::session::events::NS_PER_MS;
 use crate::session::signals::{BlockedSignals, Signals};
-
-const NS_PER_MS: u64 = 1_000_000;
 
 /// The result of `load`, during which another thread waits for signals.
 pub fn answering<T>(signals: &Signals, load: impl FnOnce() -> T) -> T {
