@@ -47,11 +47,12 @@ echo "observed: $(failure)"
 spilerun status lu_5642
 spilerun status lu_5642 --json
 spilerun status lu_5642 --prometheus
+# -M reports again and again.
+until [ "$(grep -c 'rewrites: mode' lu_5642.err)" -gt 1 ]; do sleep 0.1; done
 stop INT
 gone lu_5642
 grep -q 'spile_rewrites_total.*verdict="observed"} 2$' metrics.prom
 [ ! -e metrics.prom.new ]
-[ "$(grep -c 'rewrites: mode' lu_5642.err)" -gt 1 ]
 [ ! -e metrics.sock ]
 
 begin_with --only uid=54321
