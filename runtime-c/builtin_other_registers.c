@@ -78,6 +78,7 @@ void spile_fn___set_syscall_pt_regs(struct spile_context *c, spile_long from)
 		return;
 	}
 	syscall_get_arguments(current, &regs, other->arguments);
+	other->syscall_number = syscall_get_nr(current, &regs);
 	other->have_arguments = true;
 	c->stale |= SPILE_STALE_RUN;
 }

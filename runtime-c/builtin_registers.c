@@ -35,7 +35,7 @@ spile_long spile_fn_addr(struct spile_context *c)
 {
 	struct pt_regs *regs = spile_registers(c);
 
-	return regs ? instruction_pointer(regs) : 0;
+	return regs ? spile_hit_address(c, regs) : 0;
 }
 
 spile_long spile_fn_uaddr(struct spile_context *c)
@@ -110,7 +110,7 @@ const char *spile_register_name(unsigned int offset)
 /* The register's value, zero-extended, and its width; 0 bytes and an error if there is none. */
 static u64 read_register(struct spile_context *c, struct spile_string name, unsigned int *bytes)
 {
-	const struct pt_regs *regs = spile_registers(c);
+	struct pt_regs *regs = spile_registers(c);
 	unsigned int i;
 
 	*bytes = 0;
@@ -125,6 +125,8 @@ static u64 read_register(struct spile_context *c, struct spile_string name, unsi
 		    !memcmp(known->name, name.text, name.length)) {
 			u64 value = *(const unsigned long *)((const char *)regs + known->offset);
 
+			if (known->offset == offsetof(struct pt_regs, ip))
+				value = spile_hit_address(c, regs);
 			*bytes = known->bytes;
 			return known->bytes == 4 ? (u32)value : value;
 		}
@@ -217,7 +219,7 @@ void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_l
 
 void spile_fn_print_regs(struct spile_context *c)
 {
-	const struct pt_regs *regs = spile_registers(c);
+	struct pt_regs *regs = spile_registers(c);
 	char text[640];		/* 24 registers of 22 bytes, and text between them */
 	int length;
 
@@ -229,9 +231,9 @@ void spile_fn_print_regs(struct spile_context *c)
 		"RAX: %016lx RBX: %016lx RCX: %016lx\nRDX: %016lx RSI: %016lx RDI: %016lx\n"
 		"RBP: %016lx R08: %016lx R09: %016lx\nR10: %016lx R11: %016lx R12: %016lx\n"
 		"R13: %016lx R14: %016lx R15: %016lx\nCS: %04x SS: %04x ORIG_RAX: %016lx\n",
-		regs->ip, regs->sp, regs->flags, regs->ax, regs->bx, regs->cx, regs->dx, regs->si,
-		regs->di, regs->bp, regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13,
-		regs->r14, regs->r15,
+		spile_hit_address(c, regs), regs->sp, regs->flags, regs->ax, regs->bx, regs->cx,
+		regs->dx, regs->si, regs->di, regs->bp, regs->r8, regs->r9, regs->r10, regs->r11,
+		regs->r12, regs->r13, regs->r14, regs->r15,
 		/* 16 bits wide since 6.9. */
 		(u16)regs->cs, (u16)regs->ss, regs->orig_ax);
 	spile_ring_text(spile_cpu_of(c), SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, text, length);

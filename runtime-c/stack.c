@@ -19,9 +19,6 @@
 #include "memory.h"
 #include "stack.h"
 
-/* At a kprobe the instruction pointer is after the breakpoint on x86. */
-enum { BREAKPOINT_BYTES = IS_ENABLED(CONFIG_X86) ? 1 : 0 };
-
 /* Frames of the handler itself: the runtime is part of the module. */
 static bool is_own(unsigned long address)
 {
@@ -43,13 +40,9 @@ static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsign
 	unsigned int count = 0, known;
 	unsigned long address;
 
-	/*
-	 * The unwinder starts with the caller. The instruction pointer of a kprobe is
-	 * one byte past the probed address; that of a return is the return address.
-	 */
+	/* The unwinder starts with the caller. */
 	if (regs) {
-		frames[count++] = instruction_pointer(regs) -
-				  (c->probe->kind == SPILE_PROBE_KPROBE ? BREAKPOINT_BYTES : 0);
+		frames[count++] = spile_hit_address(c, regs);
 		known = spile_steps_walk(regs, frames + count, spile_script.stack_frames - count);
 		if (likely(known))
 			return count + known;

@@ -10,6 +10,7 @@
 #include <linux/err.h>
 #include <linux/irqflags.h>
 #include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 #include <asm/syscall.h>
@@ -301,7 +302,19 @@ static spile_long word(struct spile_context *c, unsigned int index)
 	return 0;
 }
 
+/* Elsewhere: that of the registers set by __set_syscall_pt_regs(), or of the call that the current task is in. */
 spile_long spile_fn___syscall_number(struct spile_context *c)
 {
-	return word(c, SPILE_SYSCALL_NUMBER);
+	const struct spile_other_registers *other = &spile_cpu_of(c)->other;
+	long number = -1;
+
+	if (c->probe->kind == SPILE_PROBE_SYSCALL)
+		return (long)c->regs[SPILE_SYSCALL_NUMBER];
+	if (other->have_arguments)
+		number = other->syscall_number;
+	else if (current->mm)
+		number = syscall_get_nr(current, task_pt_regs(current));
+	if (number < 0)
+		spile_fail_text(c, "not in a system call");
+	return number;
 }

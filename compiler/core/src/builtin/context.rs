@@ -42,7 +42,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("__syscall_narrow" "__syscall_narrow" () -> Long [pure] "0 in the system call of a 64-bit program; else 1, or 3 where times in its memory have 32 bits each"),
     builtin!("__in_compat_task" "__in_compat_task" () -> Long [pure] "1 in a system call of a 32-bit program, in whatever kind of probe"),
     builtin!("__user_words" "__user_words" ("address": Long, "width": Long) -> Long [pure] "numbers of 4 or 8 bytes in user space up to the first 0 or what cannot be read; at most 65536"),
-    builtin!("__syscall_number" "__syscall_number" () -> Long [fails pure] "number of the probed system call"),
+    builtin!("__syscall_number" "__syscall_number" () -> Long [fails pure] "number of the probed system call, or of the one that the current task is in"),
     builtin!("__perf_counter" "__perf_counter" ("probe": Long) -> Long [pure] "events that this CPU has counted for @perf"),
     builtin!("__procfs_value" "__procfs_value" () -> String [pure] "$value of a procfs probe"),
     builtin!("__procfs_set" "__procfs_set" ("text": String) -> String [] "$value = text"),

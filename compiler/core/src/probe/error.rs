@@ -266,6 +266,10 @@ impl PointError {
     }
 }
 
+/// The note about a string with braces as the name of a function, a module or the like.
+pub const BRACES_IN_STRING: &str =
+    "braces have no meaning inside a string: `kernel.{function(\"a\"), function(\"b\")}` is two points";
+
 fn error(code: &'static str, message: String) -> Diagnostic {
     Diagnostic::error(Code(code), message)
 }
@@ -294,10 +298,6 @@ fn no_function(component: Span, name: &str, object: &str, near: &[String], other
         diagnostic = diagnostic.note(format!(
             "{unsearched} compressed modules were not searched, because unpacking them takes long: name the module, as in module(\"NAME\").function(\"{name}\")"
         ));
-    }
-    if name.contains('{') {
-        diagnostic = diagnostic
-            .note("braces have no meaning inside a string: `kernel.{function(\"a\"), function(\"b\")}` is two points");
     }
     diagnostic
 }

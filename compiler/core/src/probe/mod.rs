@@ -38,7 +38,7 @@ mod watch;
 pub use context::{
     BitRange, CodePlace, Context, ContextError, Location, NoContext, Part, Site, TextVariable, TypedLocation,
 };
-pub use error::{OtherOwners, PointError, target_diagnostic};
+pub use error::{BRACES_IN_STRING, OtherOwners, PointError, target_diagnostic};
 pub use form::{Form, Point, spelling};
 pub use location::{locate, why_unavailable};
 pub use owner::other_owners;

@@ -199,20 +199,30 @@ impl<'a> Expansion<'_, 'a> {
                 present
             }
             Err(error) => {
+                let braces = components.iter().find(|component| has_braces(component));
                 if !quiet || matches!(error, PointError::Argument { .. } | PointError::Range { .. }) {
                     let aliases = self.names.offered.aliases.iter().cloned().chain(self.names.alias_names());
                     let owners = |name: &str| probe::other_owners(components, name, self.env.resolver);
                     let error = error.with_aliases(components, aliases).with_owners(owners);
-                    let diagnostic = error.diagnostic(span);
-                    self.env.add(match gone::instead(components) {
-                        Some(instead) => diagnostic.note(instead),
-                        None => diagnostic,
-                    });
+                    let mut diagnostic = error.diagnostic(span);
+                    diagnostic.notes.extend(gone::instead(components).map(Into::into));
+                    diagnostic.notes.extend(braces.map(|_| probe::BRACES_IN_STRING.into()));
+                    self.env.add(diagnostic);
+                } else if let Some(component) = braces {
+                    let diagnostic = Diagnostic::warning(Code("W0106"), "braces in a string are no pattern");
+                    self.env.add(diagnostic.at(component.span, "matches nothing").note(probe::BRACES_IN_STRING));
                 }
                 false
             }
         }
     }
+}
+
+/// Whether the component names functions, modules or the like by a string with braces. No such name has one.
+fn has_braces(component: &ast::Component) -> bool {
+    let named = ["function", "module", "statement", "trace", "tracepoint", "callee", "label", "data"];
+    let braces = matches!(&component.argument, Some(ast::Literal::String(name)) if name.contains(&b'{'));
+    braces && named.contains(&component.name.as_str())
 }
 
 /// The aliases whose names are prefixes of the components, each with that name and the remaining components. Not those
