@@ -75,11 +75,12 @@ impl Class {
         if output.contains("Pass 4: compilation failed") {
             return Class::CompileC;
         }
-        let first = output.lines().find_map(|line| code(line).map(by_code).or_else(|| by_words(line)));
-        match first.unwrap_or(Class::Other) {
-            Class::ProbePoint if shows_a_process(output) => Class::UserSpace,
-            class => class,
+        // Nothing to probe there, or the program or its debug information is missing.
+        let first = output.lines().find_map(code);
+        if first.is_some_and(|code| (200..400).contains(&code)) && shows_a_process(output) {
+            return Class::UserSpace;
         }
+        output.lines().find_map(|line| code(line).map(by_code).or_else(|| by_words(line))).unwrap_or(Class::Other)
     }
 }
 
@@ -126,7 +127,8 @@ fn by_words(line: &str) -> Option<Class> {
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
     let is_option =
         has(&["unexpected argument", "unrecognized option", "invalid option", "Try '--help'", "try '--help'"])
-            || line.starts_with("error: invalid value");
+            || line.starts_with("error: invalid value")
+            || line.starts_with("error: -");
     if is_option || line.starts_with("error: ") {
         return Some(if is_option || has(&["cannot be used with", "-- "]) { Class::Option } else { Class::Other });
     }
@@ -169,7 +171,11 @@ mod tests {
             ("error[E0201]: x\n  |\n3 │ probe process {}\n", Class::UserSpace),
             ("error[E0201]: x\n  |\n3 │ probe kprocess.foo {}\n", Class::ProbePoint),
             ("error[E0201]: x\n  |\n3 │ probe foo.process(1) {}\n", Class::ProbePoint),
+            ("error[E0204]: x\n  |\n3 │ probe process(\"a\").function(\"f\") {}\n", Class::UserSpace),
+            ("error[E0303]: x\n  |\n3 │ probe process(\"a\").function(\"f\") {}\n", Class::UserSpace),
+            ("error[E0103]: x\n  |\n3 │ probe process(\"a\").begin { f() }\n", Class::Unresolved),
             ("error[E0401]: guru", Class::Guru),
+            ("error: --use-server: there is no compile server", Class::Option),
             ("error[E0500]: x\nPass 4: compilation failed.", Class::CompileC),
             ("error: unexpected argument '--x' found", Class::Option),
             ("stap: unrecognized option '--x'\nTry '--help' for more information.", Class::Option),
