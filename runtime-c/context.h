@@ -169,7 +169,10 @@ static inline struct pt_regs *spile_registers(const struct spile_context *c)
 	return SPILE_REGS_ARE_WORDS(c->probe->kind) ? NULL : (struct pt_regs *)c->regs;
 }
 
-/* The instruction pointer of a kprobe is that after the breakpoint, at entries served by ftrace too. */
+/*
+ * The instruction pointer of a kprobe is that after the breakpoint, at entries served by
+ * ftrace too.
+ */
 enum { SPILE_BREAKPOINT_BYTES = IS_ENABLED(CONFIG_X86) ? 1 : 0 };
 
 /*

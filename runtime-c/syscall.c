@@ -293,16 +293,10 @@ spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string nam
 	return -1;
 }
 
-/* A word of the registers of a system call's probe. */
-static spile_long word(struct spile_context *c, unsigned int index)
-{
-	if (c->probe->kind == SPILE_PROBE_SYSCALL)
-		return (long)c->regs[index];
-	spile_fail_text(c, "not in the probe of a system call");
-	return 0;
-}
-
-/* Elsewhere: that of the registers set by __set_syscall_pt_regs(), or of the call that the current task is in. */
+/*
+ * Outside the probes of system calls: that of the registers set by
+ * __set_syscall_pt_regs(), or of the call that the current task is in.
+ */
 spile_long spile_fn___syscall_number(struct spile_context *c)
 {
 	const struct spile_other_registers *other = &spile_cpu_of(c)->other;
