@@ -12,6 +12,7 @@
 #include "context.h"
 #include "gate.h"
 #include "guard.h"
+#include "hit_address.h"
 #include "memory.h"
 #include "ring.h"
 

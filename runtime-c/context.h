@@ -14,7 +14,6 @@
 #include <linux/irq_work.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
-#include <linux/ptrace.h>
 #include <asm/local.h>
 
 #include "raise.h"
@@ -167,23 +166,6 @@ static inline struct spile_cpu *spile_cpu_of(struct spile_context *c)
 static inline struct pt_regs *spile_registers(const struct spile_context *c)
 {
 	return SPILE_REGS_ARE_WORDS(c->probe->kind) ? NULL : (struct pt_regs *)c->regs;
-}
-
-/*
- * The instruction pointer of a kprobe is that after the breakpoint, at entries served by
- * ftrace too.
- */
-enum { SPILE_BREAKPOINT_BYTES = IS_ENABLED(CONFIG_X86) ? 1 : 0 };
-
-/*
- * The address at which the probe was hit; of a return the address returned to. Registers
- * that the script has set are as they are.
- */
-static inline unsigned long spile_hit_address(struct spile_context *c, struct pt_regs *regs)
-{
-	bool hit = c->probe->kind == SPILE_PROBE_KPROBE && regs != &spile_cpu_of(c)->other.regs;
-
-	return instruction_pointer(regs) - (hit ? SPILE_BREAKPOINT_BYTES : 0);
 }
 
 static inline unsigned int spile_message_bytes(void)

@@ -15,6 +15,7 @@
 #include "script.h"
 #include "context.h"
 #include "features.h"
+#include "hit_address.h"
 #include "known_steps.h"
 #include "memory.h"
 #include "stack.h"
