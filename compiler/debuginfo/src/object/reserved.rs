@@ -75,6 +75,8 @@ const BUG_STRIDES: [u64; 3] = [12, 16, 8];
 const BUG_TABLE: &str = "__bug_table";
 /// `ud2`.
 const BUG: [u8; 2] = [0x0f, 0x0b];
+/// `endbr64`.
+const ENDBR: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 /// The longest place.
 const LONGEST: u64 = 5;
 
@@ -94,6 +96,8 @@ impl Reserved {
             places.extend(found.into_iter().map(|(at, length)| (at, length, reason)));
         }
         places.extend(bugs(&reader).into_iter().map(|at| (at, 1, Reason::Bug)));
+        let moved: Vec<_> = places.iter().filter_map(|place| entry_before(elf, &reader, *place)).collect();
+        places.extend(moved);
         places.sort_unstable();
         Some(Reserved { areas: areas(elf, &reader), places, flow: None })
     }
@@ -258,6 +262,19 @@ fn bugs(reader: &Reader<'_, '_>) -> Vec<u64> {
     likeliest(BUG_STRIDES.into_iter().filter_map(read), is_bug)
 }
 
+/// The entry of a function that begins with an `endbr64` before the place, refused for the same reason: kernels with IBT
+/// put a probe of the entry behind it (`arch_adjust_kprobe_addr()`, arch/x86/kernel/kprobes/core.c).
+fn entry_before(
+    elf: &Elf,
+    reader: &Reader<'_, '_>,
+    (place, _, reason): (u64, u32, Reason),
+) -> Option<(u64, u32, Reason)> {
+    let at = place.checked_sub(ENDBR.len() as u64)?;
+    let begins = || elf.symbols_before(at).ok()?.take_while(|symbol| symbol.at == at).find(|symbol| symbol.function);
+    let entry = reader.bytes(at, ENDBR.len() as u64)? == ENDBR && begins().is_some();
+    entry.then_some((at, ENDBR.len() as u32, reason))
+}
+
 /// The reading with the most BUG()s; none if less than half of it are. Not all are in newer kernels (7.3): a WARN() that prints
 /// is entered with the address of a call, or of code before it. A layout of twice the length finds every second entry.
 fn likeliest(readings: impl Iterator<Item = Vec<u64>>, is_bug: impl Fn(u64) -> bool) -> Vec<u64> {
@@ -277,6 +294,45 @@ mod tests {
         assert_eq!(of(&[&[1, 3], &[1, 2, 3, 4]]), [1, 2, 3, 4], "every second entry");
         assert_eq!(of(&[&[1, 2, 3, 40], &[1, 20, 30, 40, 50]]), [1, 2, 3, 40], "one that is none");
         assert!(of(&[&[1, 20, 30]]).is_empty() && of(&[]).is_empty());
+    }
+
+    /// A function without a call of ftrace that begins with a jump label, behind an endbr64 (post_alloc_hook() of 6.12);
+    /// one with such a place inside.
+    const ENTRIES: &str = r#"
+        .text
+        .type f, @function
+f:      endbr64
+g:      .byte 0x66, 0x90
+        ret
+        .size f, . - f
+        .type h, @function
+h:      nop
+i:      endbr64
+k:      .byte 0x66, 0x90
+        ret
+        .size h, . - h
+        .section __jump_table, "aw"
+        .long g - ., g - .
+        .quad 0
+        .long k - ., k - .
+        .quad 0
+        "#;
+
+    #[test]
+    fn an_entry_is_refused_if_the_kernel_moves_the_probe_to_a_jump_label() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("f.s"), ENTRIES).unwrap();
+        let built =
+            std::process::Command::new("as").current_dir(directory.path()).args(["f.s", "-o", "f.o"]).status().unwrap();
+        assert!(built.success());
+        let elf = Elf::open(&directory.path().join("f.o")).unwrap();
+        let reserved = Reserved::of(&elf).expect("tables");
+        let refused = |name: &str| {
+            let at = elf.symbols_named(name).unwrap().next().expect(name).at;
+            reserved.at(&elf, elf.address(at).unwrap())
+        };
+        assert_eq!(["f", "g", "k"].map(refused), [Some(Reason::JumpLabel); 3]);
+        assert_eq!(["h", "i"].map(refused), [None; 2]);
     }
 
     #[test]
