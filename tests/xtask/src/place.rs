@@ -95,7 +95,7 @@ impl Place {
 
     fn of_line(line: &Line) -> Result<Place> {
         let root = crate::root().join("target/roots").join(line.name);
-        if Kernel::newest_in(&root).is_err() {
+        if std::fs::read_to_string(root.join(FETCHED)).ok() != Some(line.packages()) {
             fetch(line, &root)?;
         }
         let kernel = Kernel::newest_in(&root).with_context(|| format!("the system in {}", root.display()))?;
@@ -183,6 +183,21 @@ impl Place {
     }
 }
 
+/// Of a line's root: the packages it was made of. Absent where that was interrupted.
+const FETCHED: &str = "fetched-packages";
+
+impl Line {
+    /// The Debian packages of the line's root, with commas.
+    fn packages(&self) -> String {
+        let suite = if self.name == "backports" { "/trixie-backports" } else { "" };
+        let kernel = ["linux-image-cloud-amd64", "linux-headers-cloud-amd64", "linux-image-cloud-amd64-dbg"];
+        format!(
+            "ca-certificates,gcc,make,libc6-dev,{}",
+            kernel.map(|package| format!("{package}{suite}")).join(",")
+        )
+    }
+}
+
 fn fetch(line: &Line, root: &Path) -> Result<()> {
     crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;
     println!("setup: fetching Debian {} for its kernel {} (some 500 MB) ...", line.suite, line.name);
@@ -190,11 +205,8 @@ fn fetch(line: &Line, root: &Path) -> Result<()> {
         std::fs::remove_dir_all(root).with_context(|| format!("removing {}", root.display()))?;
     }
     std::fs::create_dir_all(root)?;
-    let kernel = ["linux-image-cloud-amd64", "linux-headers-cloud-amd64", "linux-image-cloud-amd64-dbg"];
-    let suite = if line.name == "backports" { "/trixie-backports" } else { "" };
-    let packages = kernel.map(|package| format!("{package}{suite}")).join(",");
     let output = Command::new("mmdebstrap")
-        .args(["--variant=apt", &format!("--include=ca-certificates,gcc,make,libc6-dev,{packages}"), line.suite])
+        .args(["--variant=apt", &format!("--include={}", line.packages()), line.suite])
         .arg(root)
         .args(line.sources)
         .stdin(Stdio::null())
@@ -203,5 +215,6 @@ fn fetch(line: &Line, root: &Path) -> Result<()> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let end: Vec<&str> = stderr.lines().rev().take(15).collect();
     ensure!(output.status.success(), "mmdebstrap failed:\n{}", end.into_iter().rev().collect::<Vec<_>>().join("\n"));
-    Ok(())
+    let fetched = root.join(FETCHED);
+    std::fs::write(&fetched, line.packages()).with_context(|| format!("writing {}", fetched.display()))
 }
