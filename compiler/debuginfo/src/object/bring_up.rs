@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::elf::{Elf, Symbol};
 use super::patched::Reader;
@@ -149,8 +149,8 @@ impl Paths<'_, '_, '_> {
             FlowControl::Call | FlowControl::UnconditionalBranch if instruction.op0_kind() == OpKind::NearBranch64 => {
                 instruction.near_branch_target()
             }
-            FlowControl::IndirectCall | FlowControl::IndirectBranch if instruction.is_ip_rel_memory_operand() => {
-                let word = self.reader.bytes(instruction.ip_rel_memory_address(), 8)?;
+            FlowControl::IndirectCall | FlowControl::IndirectBranch if instruction.op0_kind() == OpKind::Memory => {
+                let word = self.reader.bytes(fixed_address(instruction)?, 8)?;
                 u64::from_le_bytes(word.try_into().ok()?)
             }
             _ => return None,
@@ -166,6 +166,14 @@ impl Paths<'_, '_, '_> {
         here.max_by_key(|symbol| symbol.size)
             .filter(|_| self.elf.section_at(at).is_some_and(|section| section.executable))
     }
+}
+
+/// Of an instruction whose operand in memory is at a fixed address: relative to the instruction, or absolute, as kernels
+/// up to 5.17 call by `pv_ops`. The kernel's addresses are sign-extended 32-bit numbers.
+fn fixed_address(instruction: &Instruction) -> Option<u64> {
+    let is_absolute = instruction.memory_base() == Register::None && instruction.memory_index() == Register::None;
+    let address = instruction.memory_displacement64();
+    (instruction.is_ip_rel_memory_operand() || is_absolute).then_some(address)
 }
 
 enum Step {
@@ -200,5 +208,47 @@ mod tests {
             assert!(!has(name), "{name}");
         }
         assert!(found.len() < 100, "{}", found.len());
+    }
+
+    /// The calls of kernels up to 5.17.
+    const ABSOLUTE: &str = r#"
+        .text
+        .globl start_secondary
+        .type start_secondary, @function
+start_secondary:
+        call load_current_idt
+        call after
+        ret
+        .size start_secondary, . - start_secondary
+        .type load_current_idt, @function
+load_current_idt:
+        call *pv_ops
+        ret
+        .size load_current_idt, . - load_current_idt
+        .type native_load_idt, @function
+native_load_idt:
+        lidt (%rdi)
+        ret
+        .size native_load_idt, . - native_load_idt
+        .type after, @function
+after:  ret
+        .size after, . - after
+        .data
+pv_ops: .quad native_load_idt
+        "#;
+
+    #[test]
+    fn calls_by_an_absolute_address_are_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("k.s"), ABSOLUTE).unwrap();
+        let build = "as k.s -o k.o && ld -e start_secondary -Ttext=0x100000 k.o -o k";
+        let built =
+            std::process::Command::new("sh").current_dir(directory.path()).args(["-c", build]).status().unwrap();
+        assert!(built.success());
+        let elf = Elf::open(&directory.path().join("k")).unwrap();
+        let found = functions(&elf, &Reader { elf: &elf, file: &elf.parse().unwrap() });
+        let has = |name: &str| elf.symbols_named(name).unwrap().any(|symbol| found.contains(&symbol.at));
+        let names = ["start_secondary", "load_current_idt", "native_load_idt", "after"];
+        assert_eq!(names.map(has), [true, true, true, false]);
     }
 }
