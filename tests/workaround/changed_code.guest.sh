@@ -15,10 +15,11 @@ failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/ou
 
 original=$(find /lib/modules -name lustre.ko | head -n 1)
 # neg %ebx; mov %ebx,%eax, the first of which becomes two nops: the function then fails when it is asked for -5, not for 5.
-# (mov %ebx,%eax; pop %rbx; neg %eax in the debug kernel.)
+# (mov %ebx,%eax; pop %rbx; neg %eax in the debug kernel; neg %r12d; pop %rbx; mov %r12d,%eax by gcc 10.)
 place=$(hexdump -v -e '1/1 "%02x"' "$original" | awk '{
 	place = index($0, "f7db89d8")
 	if (!place && (place = index($0, "89d85bf7d8"))) place += 6
+	if (!place && (place = index($0, "41f7dc5b4489e0"))) place += 2
 	print place
 }')
 [ $((place % 2)) = 1 ]

@@ -191,10 +191,7 @@ impl Line {
     fn packages(&self) -> String {
         let suite = if self.name == "backports" { "/trixie-backports" } else { "" };
         let kernel = ["linux-image-cloud-amd64", "linux-headers-cloud-amd64", "linux-image-cloud-amd64-dbg"];
-        format!(
-            "ca-certificates,gcc,make,libc6-dev,{}",
-            kernel.map(|package| format!("{package}{suite}")).join(",")
-        )
+        format!("ca-certificates,gcc,make,libc6-dev,{}", kernel.map(|package| format!("{package}{suite}")).join(","))
     }
 }
 
