@@ -35,6 +35,7 @@ enum {
 void spile_arming_cancel(void)
 {
 	WRITE_ONCE(spile_session.cancelled, true);
+	spile_session_start_returns();
 }
 
 bool spile_arming_ended(void)
@@ -43,13 +44,8 @@ bool spile_arming_ended(void)
 
 	if (READ_ONCE(spile_session.cancelled) || state > SPILE_STATE_RUNNING)
 		return true;
-	/*
-	 * While hits are counted (budget.c) any signal ends it. In a running session
-	 * the caller may be modprobe.
-	 */
-	if (state == SPILE_STATE_READY)
-		return signal_pending(current);
-	return state == SPILE_STATE_STARTING && fatal_signal_pending(current);
+	/* While hits are counted (budget.c) any signal ends it. */
+	return state == SPILE_STATE_READY && signal_pending(current);
 }
 
 unsigned int spile_step_begins(struct spile_steps *steps, unsigned int rest)
@@ -157,7 +153,7 @@ void spile_arming_judge(void)
 		cond_resched();
 	}
 	kfree(before);
-	if (is_too_much(most, elapsed))
+	if (is_too_much(most, elapsed) && !spile_arming_ended())
 		spile_guard_end(
 			"probe overhead: the hits of %u probes were counted for %llu ms before any handler ran, and would take a CPU %llu ms; most of it probe %s",
 			spile_session.armed, div_u64(elapsed, NSEC_PER_MSEC),

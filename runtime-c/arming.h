@@ -11,14 +11,12 @@
 #include "abi/abi.h"
 
 /*
- * Ends arming permanently, whichever task does it. Any process context, without
- * spile_session.lock.
+ * Ends arming permanently, whichever task does it, after the step that is under way; does
+ * not wait for that. Any process context, without spile_session.lock.
  */
 void spile_arming_cancel(void);
 
-/*
- * Whether arming is to end: it was cancelled, its caller is being killed, or the session has ended.
- */
+/* Whether arming is to end: it was cancelled, or the session has ended. */
 bool spile_arming_ended(void);
 
 /*

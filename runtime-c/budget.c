@@ -63,6 +63,7 @@ static int begin_measuring(void)
 	if (error)
 		return error;
 	spile_session.measuring = true;
+	spile_sites_prepare();
 	spile_sites_arm(SPILE_ALL_TARGETS);
 	/* Hits while others were being armed do not count: the time starts now. */
 	measured = true;

@@ -171,6 +171,9 @@ struct inode *spile_program_inode(unsigned int program)
 	if (!files)
 		return ERR_PTR(-ENOMEM);
 	file = &files[program];
+	/* Not as a kernel thread sees it: without memory, spile_programs_open() has left it out. */
+	if (!file->looked && current->flags & PF_KTHREAD)
+		return ERR_PTR(-ENOMEM);
 	if (!file->looked)
 		file->error = open_program(file, &spile_script.programs[program]);
 	file->looked = true;

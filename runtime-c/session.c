@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * States and the transitions between them. Everything here except ask_stop() runs in process
- * context under spile_session.lock, so one at a time.
+ * context. Calls that begin or end the session are under spile_session.calls, so one at a time.
+ *
+ * Probes are armed by a work item, and what is left is disarmed by another. The kernel may need
+ * a second for one kprobe in a large module: whoever starts a session, or ends it, does not wait
+ * for that. So a call that ends the session does without spile_session.lock if it is held for
+ * long. Then hits are turned away, and the probes are disarmed when the device is closed.
  */
+#include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "arming.h"
@@ -30,8 +38,12 @@
 int spile_session_state __read_mostly = SPILE_STATE_LOADED;
 
 struct spile_session spile_session = {
+	.calls = __MUTEX_INITIALIZER(spile_session.calls),
 	.lock = __MUTEX_INITIALIZER(spile_session.lock),
 };
+
+/* Callers of SPILE_START, which return when the probes are armed, or are not going to be. */
+static DECLARE_WAIT_QUEUE_HEAD(starting);
 
 void spile_exit(struct spile_context *c)
 {
@@ -133,6 +145,7 @@ int spile_session_setup(const struct spile_setup *setup)
 
 	if (setup->flags & ~SPILE_SETUP_TIMED || setup->reserved)
 		return -EINVAL;
+	mutex_lock(&spile_session.calls);
 	mutex_lock(&spile_session.lock);
 	if (spile_session_state == SPILE_STATE_LOADED) {
 		error = make_memory(setup->ring_bytes);
@@ -145,6 +158,7 @@ int spile_session_setup(const struct spile_setup *setup)
 		}
 	}
 	mutex_unlock(&spile_session.lock);
+	mutex_unlock(&spile_session.calls);
 	return error;
 }
 
@@ -173,6 +187,29 @@ static void run_error(struct spile_site *site)
 	run_in_state(site, SPILE_STATE_STOPPING);
 }
 
+static void arm_all(struct work_struct *work)
+{
+	mutex_lock(&spile_session.lock);
+	if (!spile_arming_ended())
+		spile_sites_arm(SPILE_ALL_TARGETS);
+	if (!spile_arming_ended())
+		spile_arming_judge();
+	/*
+	 * From here on hits run handlers; until now they were ignored. If arming was
+	 * ended, SPILE_QUIET disarms.
+	 */
+	WRITE_ONCE(spile_session.ran, !spile_arming_ended());
+	cmpxchg(&spile_session_state, SPILE_STATE_STARTING,
+		spile_arming_ended() ? SPILE_STATE_STOPPING : SPILE_STATE_RUNNING);
+	WRITE_ONCE(spile_session.at_work, false);
+	mutex_unlock(&spile_session.lock);
+	wake_up_all(&starting);
+}
+
+/* Unloading waits for it, as for the others. */
+static DECLARE_WORK(arming, arm_all);
+
+/* Under both locks. */
 static int start(void)
 {
 	int error;
@@ -182,6 +219,7 @@ static int start(void)
 		if (spile_session.measuring)
 			return -EBUSY;
 		break;
+	case SPILE_STATE_STARTING:
 	case SPILE_STATE_RUNNING:
 	case SPILE_STATE_STOPPING:
 		return 0;
@@ -199,18 +237,35 @@ static int start(void)
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_STARTING)
 		return 0;	/* a begin probe called exit() or failed: nothing to arm */
 
-	spile_sites_arm(SPILE_ALL_TARGETS);
-	if (!spile_arming_ended())
-		spile_arming_judge();
-	/* If the session is kept, its next loader says so. */
-	if (spile_arming_ended() && fatal_signal_pending(current))
+	spile_sites_prepare();
+	WRITE_ONCE(spile_session.at_work, true);
+	queue_work(spile_unbound_queue(), &arming);
+	return 0;
+}
+
+static bool start_is_over(void)
+{
+	return READ_ONCE(spile_session_state) != SPILE_STATE_STARTING ||
+	       READ_ONCE(spile_session.cancelled);
+}
+
+/*
+ * A signal that does not kill the caller ends the call, not the arming: a debugger or the
+ * freezer may have interrupted it, and it is made again.
+ */
+static int wait_for_start(void)
+{
+	int error = wait_event_interruptible(starting, start_is_over());
+
+	if (error && fatal_signal_pending(current)) {
+		/* If the session is kept, its next loader says so. */
 		WRITE_ONCE(spile_session.unarmed, true);
-	/*
-	 * From here on hits run handlers; until now they were ignored. If arming was
-	 * ended, SPILE_QUIET disarms.
-	 */
-	cmpxchg(&spile_session_state, SPILE_STATE_STARTING,
-		spile_arming_ended() ? SPILE_STATE_STOPPING : SPILE_STATE_RUNNING);
+		spile_arming_cancel();
+	} else if (error) {
+		return error;
+	}
+	/* It was cancelled: the work item ends after its step, and is not waited for. */
+	cmpxchg(&spile_session_state, SPILE_STATE_STARTING, SPILE_STATE_STOPPING);
 	return 0;
 }
 
@@ -218,10 +273,17 @@ int spile_session_start(void)
 {
 	int error;
 
+	mutex_lock(&spile_session.calls);
 	mutex_lock(&spile_session.lock);
 	error = start();
 	mutex_unlock(&spile_session.lock);
-	return error;
+	mutex_unlock(&spile_session.calls);
+	return error ?: wait_for_start();
+}
+
+void spile_session_start_returns(void)
+{
+	wake_up_all(&starting);
 }
 
 /*
@@ -231,28 +293,52 @@ int spile_session_start(void)
  */
 enum { MOST_AT_ONCE = 200, MOST_ENTRIES_AT_ONCE = 1000 };
 
-/* False if there is nothing that could be disarmed. */
+/* Whether spile_session.lock was taken, which others usually hold for a moment only. */
+static bool lock_soon(void)
+{
+	enum { TRIES = 100 };
+	unsigned int i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (mutex_trylock(&spile_session.lock))
+			return true;
+		usleep_range(500, 1000);
+	}
+	return false;
+}
+
+/* False if there is nothing that could be disarmed. Under spile_session.calls. */
 static bool become_quiet(void)
 {
-	int state = spile_session_state;
+	int state = READ_ONCE(spile_session_state);
 
-	if (state != SPILE_STATE_RUNNING && state != SPILE_STATE_STOPPING)
+	if (state < SPILE_STATE_STARTING || state > SPILE_STATE_STOPPING)
 		return false;
-	if (!spile_session.quiet) {
-		/* A handler may have set it in the meantime: spile_session_ask_stop(). */
-		xchg(&spile_session_state, SPILE_STATE_STOPPING);
-		spile_session.disarms_later =
-			spile_sites_disarm_most(MOST_AT_ONCE, MOST_ENTRIES_AT_ONCE);
-		spile_context_wait();
-		spile_session.quiet = true;
+	if (spile_session.quiet)
+		return true;
+	/* A handler may have set it in the meantime: spile_session_ask_stop(). */
+	xchg(&spile_session_state, SPILE_STATE_STOPPING);
+	spile_session_start_returns();
+	if (lock_soon()) {
+		WRITE_ONCE(spile_session.disarms_later,
+			   spile_sites_disarm_most(MOST_AT_ONCE, MOST_ENTRIES_AT_ONCE));
+		mutex_unlock(&spile_session.lock);
+	} else {
+		WRITE_ONCE(spile_session.disarms_later, true);
 	}
+	/* While the kernel registers a kprobe, a wait for all CPUs takes as long. */
+	if (READ_ONCE(spile_session.ran))
+		spile_context_wait();
+	WRITE_ONCE(spile_session.quiet, true);
 	return true;
 }
 
 /* A step, between which others take the lock; false: nothing is left. Under spile_session.lock. */
 static bool disarm_some(void)
 {
-	if (spile_session.disarms_later && spile_sites_disarm_some())
+	if (!READ_ONCE(spile_session.disarms_later))
+		return false;
+	if (spile_sites_disarm_some())
 		return true;
 	WRITE_ONCE(spile_session.disarms_later, false);
 	return false;
@@ -267,14 +353,14 @@ static void disarm_unattended(struct work_struct *work)
 {
 	bool is_left;
 
+	mutex_lock(&spile_session.calls);
+	if (!READ_ONCE(spile_session.attended) &&
+	    READ_ONCE(spile_session_state) == SPILE_STATE_STOPPING)
+		become_quiet();
+	mutex_unlock(&spile_session.calls);
 	do {
-		is_left = false;
 		mutex_lock(&spile_session.lock);
-		if (!READ_ONCE(spile_session.attended)) {
-			if (spile_session_state == SPILE_STATE_STOPPING)
-				become_quiet();
-			is_left = disarm_some();
-		}
+		is_left = !READ_ONCE(spile_session.attended) && disarm_some();
 		mutex_unlock(&spile_session.lock);
 		cond_resched();
 	} while (is_left);
@@ -299,9 +385,18 @@ void spile_session_look_after(void)
 		request_disarming();
 }
 
+/* All work items are over then: nobody can start the session any more. */
+static void wait_for_work(void)
+{
+	spile_arming_cancel();
+	cancel_work_sync(&arming);
+	WRITE_ONCE(spile_session.at_work, false);
+	cancel_work_sync(&disarming);
+}
+
 void spile_session_disarm_rest(void)
 {
-	cancel_work_sync(&disarming);
+	wait_for_work();
 	mutex_lock(&spile_session.lock);
 	while (disarm_some())
 		cond_resched();
@@ -310,19 +405,19 @@ void spile_session_disarm_rest(void)
 
 void spile_session_exit(void)
 {
-	cancel_work_sync(&disarming);
+	wait_for_work();
 }
 
 void spile_session_quiet(void)
 {
-	mutex_lock(&spile_session.lock);
+	mutex_lock(&spile_session.calls);
 	become_quiet();
-	mutex_unlock(&spile_session.lock);
+	mutex_unlock(&spile_session.calls);
 }
 
 int spile_session_stop(void)
 {
-	mutex_lock(&spile_session.lock);
+	mutex_lock(&spile_session.calls);
 	if (become_quiet()) {
 		spile_sites_in_order(SPILE_PROBE_END, run_end);
 		if (READ_ONCE(spile_session.failed))
@@ -331,7 +426,7 @@ int spile_session_stop(void)
 	}
 	WRITE_ONCE(spile_session_state, SPILE_STATE_STOPPED);
 	spile_ring_wake_all();
-	mutex_unlock(&spile_session.lock);
+	mutex_unlock(&spile_session.calls);
 	return 0;
 }
 
@@ -339,12 +434,12 @@ int spile_session_set(const struct spile_set *set)
 {
 	int error = -EBUSY;
 
-	mutex_lock(&spile_session.lock);
+	mutex_lock(&spile_session.calls);
 	if (spile_session_state == SPILE_STATE_LOADED || spile_session_state == SPILE_STATE_READY)
 		error = spile_setting_set(set);
 	if (!error && spile_setting_in_commands(set))
 		spile_owner_has_set();
-	mutex_unlock(&spile_session.lock);
+	mutex_unlock(&spile_session.calls);
 	return error;
 }
 
@@ -352,10 +447,10 @@ int spile_session_keep(const struct spile_keep *keep)
 {
 	if (keep->keep > 1 || keep->overwrite > 1)
 		return -EINVAL;
-	mutex_lock(&spile_session.lock);
+	mutex_lock(&spile_session.calls);
 	spile_session.kept = keep->keep;
 	spile_session.overwrite = keep->overwrite;
-	mutex_unlock(&spile_session.lock);
+	mutex_unlock(&spile_session.calls);
 	return 0;
 }
 
@@ -373,18 +468,15 @@ void spile_session_detached(void)
 {
 	bool kept;
 
-	/*
-	 * This does not wait for arming: a loader that arms holds the device open, and
-	 * arming for a module that comes checks this flag between sites.
-	 */
+	/* This does not wait for arming, which checks this flag between sites. */
 	if (!READ_ONCE(spile_session.kept) && READ_ONCE(spile_session_state) != SPILE_STATE_LOADED)
 		spile_arming_cancel();
-	mutex_lock(&spile_session.lock);
+	mutex_lock(&spile_session.calls);
 	/* Opening the device for SPILE_INFO does not begin a session. */
 	kept = spile_session_state == SPILE_STATE_LOADED || spile_session.kept;
 	if (kept && spile_session_state == SPILE_STATE_RUNNING)
 		WRITE_ONCE(spile_ring_overwrite, spile_session.overwrite);
-	mutex_unlock(&spile_session.lock);
+	mutex_unlock(&spile_session.calls);
 	if (!kept)
 		spile_session_stop();
 	/* A full barrier, before the state is loaded: see spile_session_look_after(). */

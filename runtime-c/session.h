@@ -18,13 +18,16 @@
 struct spile_cpu;
 
 /*
- * Written under spile_session.lock, except for the step to STOPPING, which
- * handlers take with cmpxchg. Read by every hit.
+ * Written under spile_session.calls, except for the steps from STARTING to RUNNING, and to
+ * STOPPING, which are taken with cmpxchg. Read by every hit.
  */
 extern int spile_session_state;
 
 struct spile_session {
-	struct mutex lock;	/* all that arms, disarms and changes states */
+	/* calls that set up, begin and end the session: for a moment; before `lock` */
+	struct mutex calls;
+	/* all that arms and disarms: for as long as the kernel needs */
+	struct mutex lock;
 	atomic_t errors;
 	atomic_t skipped;	/* for MAXSKIPPED: low_stack */
 	atomic_t lock_skips;	/* for the same: lock_skipped, in the second that began at: */
@@ -33,22 +36,30 @@ struct spile_session {
 	bool arming;		/* sites are being armed or disarmed; under lock, read without */
 	u32 armed;		/* sites that are armed, for SPILE_INFO; under lock, read without */
 	u32 disarmed;		/* of these, by the call of disarm() under way; the same */
-	bool measuring;		/* SPILE_MEASURE is under way; under lock */
-	bool quiet;		/* no handler runs any more; under lock */
-	bool disarms_later;	/* quiet, not all is disarmed yet; under lock, read without */
+	bool measuring;		/* hits are counted for SPILE_MEASURE; under lock, read without */
+	bool at_work;		/* a work item is arming or about to; read without lock */
+	bool ran;		/* was RUNNING: handlers of armed probes may have run */
+	bool quiet;		/* no handler runs any more; under calls */
+	bool disarms_later;	/* quiet, not all is disarmed yet; read without lock */
 	bool attended;		/* the device is open; set without the lock */
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
 	bool unarmed;		/* its loader was killed while it armed the probes */
-	bool kept;		/* continues when the device is closed; under lock */
-	bool overwrite;		/* closed: full rings drop the oldest records; under lock */
+	bool kept;		/* continues when the device is closed; under calls */
+	bool overwrite;		/* closed: full rings drop the oldest records; under calls */
 	u64 memory_bytes;	/* allocated or reserved; written at load and by SPILE_SETUP */
 };
 extern struct spile_session spile_session;
 
 int spile_session_setup(const struct spile_setup *setup);
+/*
+ * Returns when the probes are armed or arming is cancelled; -ERESTARTSYS: a signal came
+ * before.
+ */
 int spile_session_start(void);
+/* Wakes up the callers of spile_session_start() that wait. */
+void spile_session_start_returns(void);
 void spile_session_quiet(void);
 int spile_session_stop(void);
 int spile_session_set(const struct spile_set *set);

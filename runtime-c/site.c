@@ -255,6 +255,17 @@ static void arm_each(int only, void (*arm)(int target, unsigned int *count), uns
 		arm(target, count);
 }
 
+void spile_sites_prepare(void)
+{
+	int error = spile_follow_begin();
+
+	if (error)
+		spile_session_emit(SPILE_RECORD_WARN,
+				   "descendants of the session's process cannot be followed (rc %d)",
+				   error);
+	spile_programs_open();
+}
+
 /*
  * Cheap sites first: then the number of expensive ones is known, and the filter of ftrace is
  * changed once.
@@ -264,15 +275,6 @@ void spile_sites_arm(int target)
 	unsigned int left = 0, count = 0;
 
 	WRITE_ONCE(spile_session.arming, true);
-	if (target == SPILE_ALL_TARGETS) {
-		int error = spile_follow_begin();
-
-		if (error)
-			spile_session_emit(SPILE_RECORD_WARN,
-					   "descendants of the session's process cannot be followed (rc %d)",
-					   error);
-		spile_programs_open();
-	}
 	arm_each(target, arm_cheap_ones, &left);
 	arm_each(target, gather_others, &count);
 	arm_others(count, left);
@@ -336,9 +338,11 @@ void spile_sites_disarmed(unsigned int count)
 
 u32 spile_sites_armed(void)
 {
+	bool is_over = READ_ONCE(spile_session_state) > SPILE_STATE_RUNNING;
+	u32 least = is_over && READ_ONCE(spile_session.at_work);
 	u32 armed = READ_ONCE(spile_session.armed);
 
-	return armed - min(armed, READ_ONCE(spile_session.disarmed));
+	return max(least, armed - min(armed, READ_ONCE(spile_session.disarmed)));
 }
 
 static unsigned int count_registered(const struct spile_family *family)

@@ -143,6 +143,11 @@ void spile_site_unarmed(struct spile_site *site, int error);
 
 enum { SPILE_ALL_TARGETS = -2 };	/* all targets, and -1 */
 /*
+ * What arming all targets needs of the process that starts the session: the files of
+ * programs, as that process sees them. Before spile_sites_arm(), under spile_session.lock.
+ */
+void spile_sites_prepare(void);
+/*
  * Arms every site of a target (-1: sites without one), until arming is to end (arming.h). A site
  * that cannot be armed is reported with a WARN record and left out. Under spile_session.lock.
  */
@@ -162,7 +167,10 @@ bool __must_check spile_sites_disarm_most(unsigned int most, unsigned int most_e
 bool __must_check spile_sites_disarm_some(void);
 /* A family's disarm() is done with so many sites. */
 void spile_sites_disarmed(unsigned int count);
-/* How many are armed. Without the lock: while they are being armed or disarmed, about. */
+/*
+ * How many are armed. Without the lock: while they are being armed or disarmed, about. Not 0
+ * while one is still being armed after the end of the session.
+ */
 u32 spile_sites_armed(void);
 
 /*

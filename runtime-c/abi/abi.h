@@ -187,7 +187,8 @@ enum spile_setup_flag {
  * SPILE_MEASURE: between SPILE_SETUP and SPILE_START (EBUSY later). Arms all probes for
  * this time, and disarms them; SPILE_COUNTERS then reports their hits, all as stopped. No
  * handler runs. SPILE_START resets these counts. Meanwhile SPILE_START, SPILE_SAMPLE and
- * another SPILE_MEASURE fail with EBUSY; SPILE_CANCEL and SPILE_STOP end it (EINTR).
+ * another SPILE_MEASURE fail with EBUSY; SPILE_CANCEL, SPILE_STOP and a signal end it (EINTR), and
+ * then nothing is armed any more.
  */
 struct spile_measure {
 	__u32 milliseconds;	/* in: 1 to 60000 */
@@ -386,13 +387,15 @@ enum spile_unwind_next {
 
 /*
  * ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin probes have
- * run and all probes are armed; SPILE_QUIET when all are disarmed and no handler runs any more;
- * SPILE_STOP after that and after the end probes have run. A loader can empty the rings between
- * the two, to make room for the output of end probes. SPILE_CANCEL, called by another thread,
- * cancels arming in SPILE_START, which then returns soon: the session is STOPPING, and nothing
- * is armed any more. A signal that kills the caller has the same effect. Begin and end probes
- * may print more than a ring holds: the loader has to read the rings in another thread during
- * these calls.
+ * run and all probes are armed; SPILE_QUIET when no handler runs any more: what is still armed
+ * then is disarmed when the device is closed; SPILE_STOP after that and after the end probes have
+ * run. A loader can empty the rings between the two, to make room for the output of
+ * end probes. SPILE_CANCEL, called by another thread, cancels arming: SPILE_START returns at
+ * once, the session is STOPPING, and nothing is armed after the step that is under way, which no
+ * call waits for. A signal that kills the caller, SPILE_QUIET and SPILE_STOP have the same effect
+ * while probes are being armed. Another signal ends SPILE_START (EINTR, or it is made again, by
+ * SA_RESTART), and arming goes on. Begin and end probes may print more than a ring holds: the
+ * loader has to read the rings in another thread during these calls.
  *
  * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable. poll: POLLIN when
  * a ring holds unread bytes. A loader that has set `waiting` is woken up to 10 ms after the

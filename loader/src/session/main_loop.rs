@@ -295,13 +295,13 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Says why an interrupted session has not ended yet: a call of the module ends after the step that is under way.
+    /// Says why an interrupted session has not ended yet.
     fn answer_signal(&mut self) {
         if !self.ending.takes_answer(clock::now()) {
             return;
         }
         let waits = match self.phase {
-            Phase::Starting { .. } => "waiting for a begin probe, or for what the kernel is arming at the moment",
+            Phase::Starting { .. } => "waiting for a begin probe",
             Phase::Quieting { .. } => {
                 "no handler runs any more; waiting for what the kernel is disarming at the moment"
             }

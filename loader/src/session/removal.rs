@@ -16,7 +16,7 @@ use crate::session::signals::Signals;
 
 const PAUSE: Duration = Duration::from_millis(20);
 /// Probes that are disarmed within this time are waited for, also after an interrupt.
-const MOMENT: u64 = 200_000_000;
+const MOMENT: u64 = 100_000_000;
 
 /// Removes the module, whose device is closed. While its probes are being disarmed: waits, and reports the progress; or if
 /// the session is `interrupted`, or a signal comes, leaves it to a process in the background.
