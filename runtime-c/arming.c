@@ -12,7 +12,6 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
@@ -40,12 +39,8 @@ void spile_arming_cancel(void)
 
 bool spile_arming_ended(void)
 {
-	int state = READ_ONCE(spile_session_state);
-
-	if (READ_ONCE(spile_session.cancelled) || state > SPILE_STATE_RUNNING)
-		return true;
-	/* While hits are counted (budget.c) any signal ends it. */
-	return state == SPILE_STATE_READY && signal_pending(current);
+	return READ_ONCE(spile_session.cancelled) ||
+	       READ_ONCE(spile_session_state) > SPILE_STATE_RUNNING;
 }
 
 unsigned int spile_step_begins(struct spile_steps *steps, unsigned int rest)

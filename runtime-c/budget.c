@@ -14,11 +14,14 @@
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "arming.h"
 #include "budget.h"
 #include "context.h"
 #include "family.h"
+#include "features.h"
 #include "module_notifier.h"
 #include "run.h"
 #include "session.h"
@@ -26,7 +29,8 @@
 
 enum {
 	MOST_MILLISECONDS = 60000,
-	LOOK_MILLISECONDS = 100,	/* interval of checks for the end of the session */
+	LOOK_MILLISECONDS = 20,		/* interval of checks for the end of the session */
+	PATIENCE_MILLISECONDS = 200,	/* for the work item that has been told to end */
 	REFERENCE_TURNS = 256,
 	REFERENCE_INSTRUCTIONS = 1920,	/* of a turn (6.1, counted by qemu -icount) */
 	REFERENCE_PASSES = 5,		/* the fastest counts: others were interrupted */
@@ -52,26 +56,6 @@ u32 spile_budget_instruction_time(void)
 		       U32_MAX);
 }
 
-/* Arms everything, so that hits are counted. Under spile_session.lock. */
-static int begin_measuring(void)
-{
-	int error;
-
-	if (spile_session_state != SPILE_STATE_READY || spile_session.measuring)
-		return -EBUSY;
-	error = spile_modules_check();
-	if (error)
-		return error;
-	spile_session.measuring = true;
-	spile_sites_prepare();
-	spile_sites_arm(SPILE_ALL_TARGETS);
-	/* Hits while others were being armed do not count: the time starts now. */
-	measured = true;
-	spile_budget_forget();
-	measured = true;
-	return 0;
-}
-
 /*
  * Sleeps without spile_session.lock, so that other tasks can query or stop the session and load
  * modules. Returns the time slept in ns.
@@ -82,34 +66,102 @@ static u64 wait_for_hits(unsigned int milliseconds)
 	u64 end = began + (u64)milliseconds * NSEC_PER_MSEC, now;
 
 	for (now = began; now < end && !spile_arming_ended(); now = ktime_get_mono_fast_ns())
-		msleep_interruptible(min_t(u64,
-					   div_u64(end - now + NSEC_PER_MSEC - 1, NSEC_PER_MSEC),
-					   LOOK_MILLISECONDS));
+		msleep(min_t(u64, div_u64(end - now + NSEC_PER_MSEC - 1, NSEC_PER_MSEC),
+			     LOOK_MILLISECONDS));
 	return now - began;
+}
+
+static struct {
+	unsigned int milliseconds;
+	u64 nanoseconds;
+	bool ended;		/* before the time was over */
+} measurement;
+static DECLARE_WAIT_QUEUE_HEAD(measuring_is_over);
+
+/* Arms everything, so that hits are counted, and disarms it. */
+static void measure_all(struct work_struct *work)
+{
+	mutex_lock(&spile_session.lock);
+	if (!spile_arming_ended())
+		spile_sites_arm(SPILE_ALL_TARGETS);
+	/* Hits while others were being armed do not count: the time starts now. */
+	measured = true;
+	spile_budget_forget();
+	measured = true;
+	mutex_unlock(&spile_session.lock);
+	measurement.nanoseconds = wait_for_hits(measurement.milliseconds);
+	mutex_lock(&spile_session.lock);
+	measurement.ended = spile_arming_ended();
+	spile_sites_disarm(SPILE_ALL_TARGETS);
+	spile_context_wait();
+	WRITE_ONCE(spile_session.at_work, false);
+	/* Release: the results above; pairs with the acquire in measuring_goes_on(). */
+	smp_store_release(&spile_session.measuring, false);
+	mutex_unlock(&spile_session.lock);
+	wake_up_all(&measuring_is_over);
+}
+
+static DECLARE_WORK(measuring, measure_all);
+
+void spile_budget_exit(void)
+{
+	cancel_work_sync(&measuring);
+}
+
+/* Under spile_session.lock. */
+static int begin_measuring(unsigned int milliseconds)
+{
+	int error;
+
+	if (spile_session_state != SPILE_STATE_READY || spile_session.measuring)
+		return -EBUSY;
+	error = spile_modules_check();
+	if (error)
+		return error;
+	measurement.milliseconds = milliseconds;
+	WRITE_ONCE(spile_session.measuring, true);
+	spile_sites_prepare();
+	WRITE_ONCE(spile_session.at_work, true);
+	queue_work(spile_unbound_queue(), &measuring);
+	return 0;
+}
+
+static bool measuring_goes_on(void)
+{
+	/* Acquire: pairs with the release in measure_all(). */
+	return smp_load_acquire(&spile_session.measuring);
+}
+
+/* If it is to end early, a step of the kernel that takes long is not waited for. */
+static int wait_for_measurement(void)
+{
+	while (measuring_goes_on() && !spile_arming_ended()) {
+		wait_event_interruptible_timeout(measuring_is_over, !measuring_goes_on(),
+						 msecs_to_jiffies(LOOK_MILLISECONDS));
+		if (signal_pending(current))
+			spile_arming_cancel();
+	}
+	wait_event_timeout(measuring_is_over, !measuring_goes_on(),
+			   msecs_to_jiffies(PATIENCE_MILLISECONDS));
+	return measuring_goes_on() || measurement.ended ? -EINTR : 0;
 }
 
 int spile_budget_measure(struct spile_measure *measure)
 {
-	bool ended;
 	int error;
 
 	if (!measure->milliseconds || measure->milliseconds > MOST_MILLISECONDS)
 		return -EINVAL;
 	mutex_lock(&spile_session.lock);
-	error = begin_measuring();
+	error = begin_measuring(measure->milliseconds);
 	mutex_unlock(&spile_session.lock);
+	error = error ?: wait_for_measurement();
 	if (error)
 		return error;
-	measure->nanoseconds = wait_for_hits(measure->milliseconds);
-	mutex_lock(&spile_session.lock);
-	ended = spile_arming_ended();
-	spile_sites_disarm(SPILE_ALL_TARGETS);
-	spile_context_wait();
-	spile_session.measuring = false;
-	mutex_unlock(&spile_session.lock);
+	measure->nanoseconds = measurement.nanoseconds;
 	measure->cpus = num_online_cpus();
 	measure->picoseconds = spile_budget_instruction_time();
-	return ended ? -EINTR : 0;
+	return 0;
 }
 
 int spile_budget_sample(const struct spile_sampling *sample)

@@ -13,9 +13,13 @@ struct spile_site;
 /*
  * Arms all probes for a while, and counts their hits without running a handler. Process
  * context, without spile_session.lock. -EBUSY: the session has started, or is being
- * measured; -EINTR: a signal, SPILE_CANCEL or SPILE_STOP came before the time was over.
+ * measured; -EINTR: a signal, SPILE_CANCEL or SPILE_STOP came before the time was over. After
+ * that nothing is armed any more, and what is armed is disarmed by a work item.
  */
 int spile_budget_measure(struct spile_measure *measure);
+
+/* At unload, when nobody can begin it any more: waits for that work item. */
+void spile_budget_exit(void);
 
 /*
  * Once the session has started, the handler runs for one in this many hits. Process context,

@@ -390,6 +390,7 @@ static void wait_for_work(void)
 {
 	spile_arming_cancel();
 	cancel_work_sync(&arming);
+	spile_budget_exit();
 	WRITE_ONCE(spile_session.at_work, false);
 	cancel_work_sync(&disarming);
 }
