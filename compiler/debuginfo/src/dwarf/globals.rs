@@ -2,11 +2,9 @@
 
 //! Variables outside functions, by name, and the values of enumerators.
 
-use gimli::AttributeValue;
-
 use super::Dwarf;
 use super::scope::{Declared, Scopes};
-use super::store::{Die, EntryError, flag};
+use super::store::{Die, EntryError, constant, flag};
 use crate::error::Error;
 use crate::facts::{Unavailable, path_fits};
 use crate::source::{GlobalPattern, VariableResult};
@@ -115,11 +113,7 @@ impl Dwarf {
                 if self.store.string(unit, value) != Some(name.as_bytes()) {
                     continue;
                 }
-                let number = entry.attr_value(gimli::DW_AT_const_value).and_then(|value| match value {
-                    AttributeValue::Udata(value) => Some(value as i64),
-                    value => value.sdata_value(),
-                });
-                return Ok(number);
+                return Ok(entry.attr_value(gimli::DW_AT_const_value).and_then(|value| constant(&value)));
             }
         }
         Ok(None)

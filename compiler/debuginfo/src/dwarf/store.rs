@@ -477,6 +477,12 @@ pub(super) fn number(entry: &Entry, name: DwAt) -> Option<u64> {
     entry.attr_value(name)?.udata_value()
 }
 
+/// The value of a DW_AT_const_value that is a number: forms of fixed size, as gcc writes numbers that are not negative, have
+/// no sign.
+pub(super) fn constant(value: &AttributeValue<Bytes>) -> Option<i64> {
+    value.udata_value().map(|value| value as i64).or_else(|| value.sdata_value())
+}
+
 /// Whether the entry has this attribute, and it is true.
 pub(super) fn flag(entry: &Entry, name: DwAt) -> bool {
     matches!(entry.attr_value(name), Some(AttributeValue::Flag(true)))

@@ -6,7 +6,7 @@ use gimli::AttributeValue;
 use spile_abi::budget::{Budget, USUAL};
 
 use super::Dwarf;
-use super::store::{Die, Entry, EntryError, Unit, flag, number};
+use super::store::{Die, Entry, EntryError, Unit, constant, flag, number};
 use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag};
 
 impl Dwarf {
@@ -209,9 +209,7 @@ impl Dwarf {
         let children = if extent == Extent::Whole { self.children(die)?.1 } else { Vec::new() };
         let mut values = Vec::new();
         for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_enumerator) {
-            let value = entry.attr_value(gimli::DW_AT_const_value);
-            let value =
-                value.and_then(|value| value.sdata_value().or_else(|| value.udata_value().map(|value| value as i64)));
+            let value = entry.attr_value(gimli::DW_AT_const_value).and_then(|value| constant(&value));
             values.push((self.store.name(unit, entry).unwrap_or_default(), value.unwrap_or(0)));
         }
         let underlying = match self.type_of(unit, &entry)? {

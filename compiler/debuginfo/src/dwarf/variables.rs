@@ -10,7 +10,7 @@ use spile_abi::budget::Budget;
 use super::Dwarf;
 use super::location::{self, Fault, Place};
 use super::scope::{Declared, Scopes};
-use super::store::{Bytes, Die, Entry, EntryError, Unit};
+use super::store::{Bytes, Die, Entry, EntryError, Unit, constant};
 use crate::facts::{FoundVariable, FunctionId, Location, Op, TypeId, Unavailable, Variable};
 use crate::object::Address;
 use crate::source::VariableResult;
@@ -237,10 +237,7 @@ impl Dwarf {
             Some(AttributeValue::String(text)) => {
                 Some(Stored::Bytes(text.slice().iter().copied().chain([0]).collect()))
             }
-            Some(value) => {
-                let number = value.sdata_value().or_else(|| value.udata_value().map(|value| value as i64));
-                Some(number.map_or(Stored::Nowhere, Stored::Constant))
-            }
+            Some(value) => Some(constant(&value).map_or(Stored::Nowhere, Stored::Constant)),
         })
     }
 

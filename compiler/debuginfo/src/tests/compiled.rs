@@ -463,3 +463,37 @@ fn calls_and_labels() {
     let middle = Address { offset: body.entry.offset + body.size / 2, ..body.entry };
     assert_eq!(debug.function_at(middle).expect("symbols"), Some(id));
 }
+
+/// gcc writes numbers that are not negative in as few bytes as they need, whose highest bit is no sign.
+#[test]
+fn constants_of_one_byte_are_not_negative() {
+    let text = r#"
+enum negative { MINUS = -3, PLUS = 200, MORE = 40000 };
+enum positive { HIGH = 200, HIGHEST = 0xfffffff0 };
+enum negative n; enum positive p;
+void outer(void)
+{
+    int minus = -112; unsigned long size = 144; long far = 3000000000L;
+    __asm__ volatile("nop");
+}
+"#;
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let compiled = Compiled::new(text, &[version]);
+        let debug = compiled.open();
+        let values = |name: &str| match debug.get(type_named(&debug, name)).expect("a type") {
+            Type::Enum { signed, values, .. } => {
+                (signed, values.into_iter().map(|(_, value)| value).collect::<Vec<_>>())
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(values("enum negative"), (true, vec![-3, 200, 40000]));
+        assert_eq!(values("enum positive"), (false, vec![200, 0xffff_fff0]));
+        assert_eq!(debug.enumerator("PLUS").expect("is whole"), Some(200));
+        let outer = only(&debug, "outer");
+        let entry = debug.function(outer).expect("a function").bodies[0].entry;
+        for (name, expected) in [("minus", -112), ("size", 144), ("far", 3_000_000_000)] {
+            let found = debug.variable(outer, entry, name).expect("is whole").expect("has a value");
+            assert_eq!(found.location, Location::Value(vec![Op::Const(expected)]), "{name}");
+        }
+    }
+}
