@@ -6,13 +6,13 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use spile_debuginfo::{DebugInfo, Elf, FunctionId, FunctionPattern, Location};
+use spile_debuginfo::{DebugInfo, Elf, FunctionId, FunctionPattern, Location, Op, Unavailable};
 
 /// Number of functions sampled from vmlinux, number of modules, and functions sampled from each.
 const KERNEL: usize = 2000;
@@ -326,8 +326,9 @@ fn parameters_and_declarations() {
 }
 
 /// Prints for each `FUNCTION OFFSET` a line of `FUNCTION OFFSET VARIABLE|WHERE` for each variable in scope: `none`, the register
-/// that it is in, `some` for any other place or value, `caller` for one that only callers know, `part` where only parts are there.
-/// What is in the scope of something inlined is left out.
+/// that it is in, `memory` or `value` with a register and the number that is added to it, `number` and which, `some` for any other
+/// place or value, `caller` for one that only callers know, `part` where only parts are there. What is in the scope of something
+/// inlined is left out.
 const VARIABLES: &str = r#"
 import gdb, re
 def where(text, at):
@@ -341,7 +342,16 @@ def where(text, at):
     if "optimized out" in text:
         return "none"
     register = re.search(r"a variable in \$(\w+)", text)
-    return register.group(1) if register else "some"
+    if register:
+        return register.group(1)
+    number = re.match(r"(?:a|the) constant (?:with value )?(-?\d+)", text.strip())
+    if number:
+        return "number " + number.group(1)
+    steps = re.findall(r"\d+: (DW_OP_\w+)(?: (-?\d+))?(?: \[\$(\w+)\])?", text)
+    is_value = len(steps) == 2 and steps[1][0] == "DW_OP_stack_value"
+    if steps and (len(steps) == 1 or is_value) and steps[0][0].startswith("DW_OP_breg"):
+        return "%s %s %s" % ("value" if is_value else "memory", steps[0][2], steps[0][1])
+    return "some"
 for asked in open("asked"):
     name, offset = asked.split()
     entry = re.search(r"is a function at address (0x[0-9a-f]+)", gdb.execute("info address " + name, to_string=True))
@@ -365,12 +375,49 @@ for asked in open("asked"):
 const REGISTERS: [&str; 16] =
     ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
 
-/// How many statements were sampled, how many variables are in scope there according to gdb, and for how many both agree.
-fn same_locations(path: &Path, count: usize) -> [usize; 3] {
+/// The register and the number that is added to it, if that is all.
+fn sum(ops: &[Op]) -> Option<(&'static str, i64)> {
+    let (register, added) = match *ops {
+        [Op::Register(register)] => (register, 0),
+        [Op::Register(register), Op::Const(added), Op::Add] => (register, added),
+        _ => return None,
+    };
+    Some((REGISTERS.get(usize::from(register))?, added))
+}
+
+/// Whether a variable is where gdb says.
+fn is_there(by_gdb: &str, found: Result<&Location, &Unavailable>) -> bool {
+    let words: Vec<&str> = by_gdb.split(' ').collect();
+    match (&words[..], found) {
+        (["part"], _) | (["none"], Err(_)) | (["some"], Ok(_)) => true,
+        (["caller"], location) => matches!(location, Err(_) | Ok(Location::ByCaller { .. })),
+        (["memory", register, added], Ok(Location::Memory(ops)))
+        | (["value", register, added], Ok(Location::Value(ops))) => {
+            sum(ops) == Some((register, added.parse().unwrap()))
+        }
+        // Of a type with fewer bits gdb shows those.
+        (["number", number], Ok(Location::Value(ops))) => {
+            matches!(ops[..], [Op::Const(own)] if own as u32 == number.parse::<i64>().unwrap() as u32)
+        }
+        (["number", _], Ok(Location::Bytes(_))) => true,
+        ([register], Ok(Location::Register(number))) => REGISTERS.get(usize::from(*number)) == Some(register),
+        _ => false,
+    }
+}
+
+/// What gdb says of a variable, without which register or number.
+fn kind(by_gdb: &str) -> &str {
+    let first = by_gdb.split(' ').next().unwrap();
+    if REGISTERS.contains(&first) { "register" } else { first }
+}
+
+/// Statements that were sampled, one in each of `count` functions, and by kind how many variables gdb has in scope there,
+/// and for how many both agree.
+fn locations(path: &Path, count: usize) -> (usize, BTreeMap<String, [usize; 2]>) {
     let debug = DebugInfo::open(Arc::new(Elf::open(path).unwrap()), None, None).unwrap();
     let mut random = Random::new();
     let mut asked = HashMap::new();
-    for id in drawn(&debug, count / 5, &mut random) {
+    for id in drawn(&debug, count, &mut random) {
         let function = debug.function(id).unwrap();
         let body = &function.bodies[0];
         let statements = debug.statements(id).unwrap();
@@ -385,25 +432,27 @@ fn same_locations(path: &Path, count: usize) -> [usize; 3] {
         }
     }
     let values = ask_gdb(path, VARIABLES, &asked.keys().cloned().collect::<Vec<_>>().join("\n"));
-    let mut figures = [asked.len(), 0, 0];
+    let mut kinds: BTreeMap<String, [usize; 2]> = BTreeMap::new();
     for (key, value) in values {
         let (statement, name) = key.rsplit_once(' ').unwrap();
         let (id, at) = asked[statement];
         let found = debug.variable(id, at, name).unwrap();
-        let same = match (value.as_str(), &found) {
-            ("caller" | "part", _) | ("none", Err(_)) | ("some", Ok(_)) => true,
-            (register, Ok(found)) => {
-                matches!(found.location, Location::Register(number) if REGISTERS.get(usize::from(number)) == Some(&register))
-            }
-            _ => false,
-        };
-        figures[1] += 1;
-        figures[2] += usize::from(same);
+        let same = is_there(&value, found.as_ref().map(|found| &found.location));
+        let figures = kinds.entry(kind(&value).to_string()).or_default();
+        figures[0] += 1;
+        figures[1] += usize::from(same);
         if !same {
             println!("{}: {key}: gdb has {value}, here {found:?}", path.display());
         }
     }
-    figures
+    (asked.len(), kinds)
+}
+
+/// How many statements were sampled, how many variables are in scope there according to gdb, and for how many both agree.
+fn same_locations(path: &Path, count: usize) -> [usize; 3] {
+    let (statements, kinds) = locations(path, count / 5);
+    let sum = |figure: usize| kinds.values().map(|figures| figures[figure]).sum();
+    [statements, sum(0), sum(1)]
 }
 
 #[test]
@@ -416,4 +465,23 @@ fn variables_at_statements() {
     println!("at {statements} statements gdb sees {variables} variables; {same} are where it says");
     assert!(statements >= KERNEL / 10 && variables >= statements, "{statements}, {variables}");
     assert!((variables - same) * 200 <= variables, "{same} of {variables}");
+}
+
+/// Of a large module, in detail: some hundred variables, each kind of place among them.
+#[test]
+fn variables_of_xfs() {
+    let Some(kernel) = vmlinux() else { return println!("skipped: no debug information of a kernel") };
+    if !gdb_has_python() {
+        return println!("skipped: no gdb with Python");
+    }
+    let release = kernel.file_name().unwrap().to_string_lossy().replacen("vmlinux-", "", 1);
+    let below = Path::new("/usr/lib/debug/lib/modules").join(release).join("kernel/fs/xfs");
+    let (statements, kinds) = locations(&modules(&below)[0], 400);
+    println!(
+        "xfs: at {statements} statements, by kind, variables that gdb sees, and that are where it says: {kinds:?}"
+    );
+    for (kind, least) in [("none", 50), ("register", 200), ("memory", 5), ("value", 1), ("number", 5), ("caller", 50)] {
+        let [all, same] = kinds.get(kind).copied().unwrap_or_default();
+        assert!(all >= least && same == all, "{kind}: {same} of {all}");
+    }
 }
