@@ -8,7 +8,7 @@
  *
  * In a large module A is by far the most: a loop of register_kprobe() alone takes 45 to 66
  * million instructions for a kprobe at an inlined copy in xfs, 286 million at most (6.1,
- * averages of 100, which do not grow over the first 400); unregistering takes 0.6 million.
+ * averages of 100, which do not grow over the first 400); unregistering one alone, 0.6 million.
  *
  * So the cost of the k-th is taken as A + B * k. B is seen when an eighth of them is
  * registered; before, it is a share of A.
