@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! What arming many probes takes, and disarming them: instructions of a guest whose clock counts them, and seconds of an
-//! emulated guest with two CPUs, which depend on the machine. On the generated modules (`cargo xtask family`) and on a large
+//! emulated guest with two CPUs, which depend on the machine; and how soon it ends when it is interrupted. On the generated modules (`cargo xtask family`) and on a large
 //! module of the kernel.
 
 use std::collections::BTreeMap;
@@ -31,8 +31,12 @@ struct Case {
     goal: Option<f64>,
 }
 
-enum Script {
+/// What is armed.
+#[derive(PartialEq)]
+pub(super) enum Script {
+    /// On the generated modules.
     Family(&'static str),
+    /// On modules of the kernel.
     Text(&'static str),
 }
 
@@ -140,12 +144,16 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let mut modules = Vec::new();
     for (number, case) in CASES.iter().enumerate() {
         if options.takes(case.name) {
-            modules.push((case, compile(&root, &place, &family, directory.path(), number)?));
+            let name = format!("bench_{number}");
+            modules.push((case, compile(&root, &place, &family, directory.path(), &case.script, &name)?));
         }
     }
     let files: Vec<&PathBuf> = modules.iter().map(|(_, file)| file).collect();
-    let mut counted = in_guest(&root, &place, &family, &files, true)?;
-    let emulated = in_guest(&root, &place, &family, &files, false)?;
+    let measured = |counting| match files.is_empty() {
+        true => Ok(BTreeMap::new()),
+        false => in_guest(&root, &place, &family, &files, counting),
+    };
+    let (mut counted, emulated) = (measured(true)?, measured(false)?);
     let before = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     let mut results = Vec::new();
     for (case, file) in &modules {
@@ -157,26 +165,43 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     results.iter().for_each(|result| println!("{}", row(result, super::compiler::busy())));
     let worse: Vec<String> = results.iter().filter_map(|result| regression(result, &before)).collect();
     worse.iter().for_each(|line| println!("{line}"));
+    let interrupted = match options.takes_long("interrupted") {
+        true => super::interrupting::section(&root, &place, &family, directory.path())?,
+        false => String::new(),
+    };
     if options.writes() {
         let file = root.join(PAGE);
         let text = page(&place.kernel.release, &super::compiler::load(), super::compiler::busy(), &results)
-            + super::runtime::sections(&before);
+            + &interrupted
+            + kept_sections(&before);
         std::fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
         println!("wrote {}", file.display());
     }
     Ok(options.outcome(!worse.is_empty()))
 }
 
-fn module_name(file: &Path) -> String {
+/// The name of the module in that file.
+pub(super) fn module_name(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn compile(root: &Path, place: &Place, family: &Family, directory: &Path, number: usize) -> Result<PathBuf> {
-    let case = CASES.get(number).context("a case that does not exist")?;
-    let name = format!("bench_{number}");
+/// The sections of the page that are not written here.
+fn kept_sections(page: &str) -> &str {
+    page.find("\n## Where").and_then(|at| page.get(at..)).unwrap_or_default()
+}
+
+/// Compiles the script to a module of that name.
+pub(super) fn compile(
+    root: &Path,
+    place: &Place,
+    family: &Family,
+    directory: &Path,
+    script: &Script,
+    name: &str,
+) -> Result<PathBuf> {
     let mut command = Command::new(place.spile()?);
-    command.args(["-r", &place.kernel.release, "-p4", "-m", &name]);
-    match case.script {
+    command.args(["-r", &place.kernel.release, "-p4", "-m", name]);
+    match script {
         Script::Family(file) => {
             for module in family.modules() {
                 command.arg("-d").arg(module);
@@ -186,7 +211,7 @@ fn compile(root: &Path, place: &Place, family: &Family, directory: &Path, number
         Script::Text(text) => command.args(["-e", text]),
     };
     let output = command.current_dir(directory).stdin(Stdio::null()).output().context("running spile")?;
-    ensure!(output.status.success(), "spile failed on {}:\n{}", case.name, String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "spile failed on {name}:\n{}", String::from_utf8_lossy(&output.stderr));
     Ok(directory.join(format!("{name}.ko")))
 }
 

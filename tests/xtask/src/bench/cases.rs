@@ -27,6 +27,11 @@ impl Options {
         self.only.as_ref().is_none_or(|only| name.contains(only.as_str()))
     }
 
+    /// Whether this part, which takes long, is measured: with everything, or if its name is given.
+    pub fn takes_long(&self, part: &str) -> bool {
+        self.writes() || self.only.as_deref() == Some(part)
+    }
+
     /// Whether the page is written.
     pub fn writes(&self) -> bool {
         self.only.is_none() && !self.check

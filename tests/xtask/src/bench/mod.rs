@@ -8,6 +8,7 @@ mod cases;
 mod compiler;
 mod debuginfo;
 mod edit;
+mod interrupting;
 mod output;
 mod runtime;
 mod scale;
