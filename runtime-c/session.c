@@ -16,6 +16,7 @@
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/timekeeping.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -297,14 +298,14 @@ enum { MOST_AT_ONCE = 200, MOST_ENTRIES_AT_ONCE = 1000 };
 /* Whether spile_session.lock was taken, which others usually hold for a moment only. */
 static bool lock_soon(void)
 {
-	enum { TRIES = 100 };
-	unsigned int i;
+	enum { PATIENCE_MILLISECONDS = 50 };
+	u64 end = ktime_get_mono_fast_ns() + PATIENCE_MILLISECONDS * NSEC_PER_MSEC;
 
-	for (i = 0; i < TRIES; i++) {
+	do {
 		if (mutex_trylock(&spile_session.lock))
 			return true;
 		usleep_range(500, 1000);
-	}
+	} while (ktime_get_mono_fast_ns() < end);
 	return false;
 }
 
