@@ -210,24 +210,13 @@ static void arm_all(struct work_struct *work)
 /* Unloading waits for it, as for the others. */
 static DECLARE_WORK(arming, arm_all);
 
-/* Under both locks. */
-static int start(void)
+/* Of a session that is READY. Under both locks. */
+static int begin(void)
 {
 	int error;
 
-	switch (spile_session_state) {
-	case SPILE_STATE_READY:
-		if (spile_session.measuring)
-			return -EBUSY;
-		break;
-	case SPILE_STATE_STARTING:
-	case SPILE_STATE_RUNNING:
-	case SPILE_STATE_STOPPING:
-		return 0;
-	default:
-		return -EINVAL;
-	}
-
+	if (spile_session.measuring)
+		return -EBUSY;
 	error = spile_modules_check();
 	if (error)
 		return error;
@@ -242,6 +231,28 @@ static int start(void)
 	WRITE_ONCE(spile_session.at_work, true);
 	queue_work(spile_unbound_queue(), &arming);
 	return 0;
+}
+
+/* Under spile_session.calls; the other lock is held for long while probes are armed. */
+static int start(void)
+{
+	int error;
+
+	switch (READ_ONCE(spile_session_state)) {
+	case SPILE_STATE_READY:
+		if (READ_ONCE(spile_session.measuring))
+			return -EBUSY;
+		mutex_lock(&spile_session.lock);
+		error = begin();
+		mutex_unlock(&spile_session.lock);
+		return error;
+	case SPILE_STATE_STARTING:
+	case SPILE_STATE_RUNNING:
+	case SPILE_STATE_STOPPING:
+		return 0;
+	default:
+		return -EINVAL;
+	}
 }
 
 static bool start_is_over(void)
@@ -275,9 +286,7 @@ int spile_session_start(void)
 	int error;
 
 	mutex_lock(&spile_session.calls);
-	mutex_lock(&spile_session.lock);
 	error = start();
-	mutex_unlock(&spile_session.lock);
 	mutex_unlock(&spile_session.calls);
 	return error ?: wait_for_start();
 }

@@ -1,11 +1,12 @@
 # Shows: while the kernel takes as long as it likes for one kprobe, a loader that is interrupted or killed ends, and the
 # session's end probes run. Then `status` says "disarming", another start of the module waits and can be interrupted, and
-# the module goes when the kernel is done. A signal that does not end the loader does not end arming.
+# the module goes when the kernel is done. A signal that does not end the loader does not end arming, and the machine can be
+# suspended meanwhile.
 # script: held tests/probe/many/held.stp
 # stdout: ^INT: ended 0, end probe 1, held, disarming, a start waits, removed, 0 kprobes$
 # stdout: ^TERM: ended 0, end probe 1, held, disarming, a start waits, removed, 0 kprobes$
 # stdout: ^KILL: ended 137, end probe 0, held, disarming, a start waits, removed, 0 kprobes$
-# stdout: ^stopped and continued: starting, held; armed in spite of it$
+# stdout: ^stopped and continued: starting, held; suspended; armed in spite of both$
 # limit: 120
 
 hold_step() {
@@ -59,9 +60,11 @@ kill -STOP $loader
 kill -CONT $loader
 spilerun status held | grep -q ': starting, ' && state=starting
 state="$state, $(is_held)"
+echo +3 >/sys/class/rtc/rtc0/wakealarm
+echo mem >/sys/power/state && state="$state; suspended"
 echo 1 >/sys/module/fault/parameters/released
 armed held
-echo "stopped and continued: $state; armed in spite of it"
+echo "stopped and continued: $state; armed in spite of both"
 stop INT
 removed held
 rmmod fault
