@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -14,6 +14,7 @@ use spile_guest::{Acceleration, Streams};
 
 use super::cases::{Options, TOLERANCE};
 use super::output::Output;
+use super::scripts::{Script, compile, module_name};
 use crate::family::Family;
 use crate::guest;
 use crate::measure;
@@ -29,15 +30,6 @@ struct Case {
     script: Script,
     /// Most seconds until it is armed, in the emulated guest.
     goal: Option<f64>,
-}
-
-/// What is armed.
-#[derive(PartialEq)]
-pub(super) enum Script {
-    /// On the generated modules.
-    Family(&'static str),
-    /// On modules of the kernel.
-    Text(&'static str),
 }
 
 const CASES: [Case; 4] = [
@@ -180,39 +172,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(options.outcome(!worse.is_empty()))
 }
 
-/// The name of the module in that file.
-pub(super) fn module_name(file: &Path) -> String {
-    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// The sections of the page that are not written here.
 fn kept_sections(page: &str) -> &str {
     page.find("\n## Where").and_then(|at| page.get(at..)).unwrap_or_default()
-}
-
-/// Compiles the script to a module of that name.
-pub(super) fn compile(
-    root: &Path,
-    place: &Place,
-    family: &Family,
-    directory: &Path,
-    script: &Script,
-    name: &str,
-) -> Result<PathBuf> {
-    let mut command = Command::new(place.spile()?);
-    command.args(["-r", &place.kernel.release, "-p4", "-m", name]);
-    match script {
-        Script::Family(file) => {
-            for module in family.modules() {
-                command.arg("-d").arg(module);
-            }
-            command.arg(root.join("tests/family").join(file))
-        }
-        Script::Text(text) => command.args(["-e", text]),
-    };
-    let output = command.current_dir(directory).stdin(Stdio::null()).output().context("running spile")?;
-    ensure!(output.status.success(), "spile failed on {name}:\n{}", String::from_utf8_lossy(&output.stderr));
-    Ok(directory.join(format!("{name}.ko")))
 }
 
 /// Arms the modules one after the other. `counting`: on one CPU whose clock counts instructions.

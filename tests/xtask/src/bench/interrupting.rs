@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use spile_guest::Streams;
 
-use super::arming::{Script, compile, module_name};
 use super::output::Output;
+use super::scripts::{Script, compile, module_name};
 use crate::family::Family;
 use crate::guest;
 use crate::measure;

@@ -12,6 +12,7 @@ mod interrupting;
 mod output;
 mod runtime;
 mod scale;
+mod scripts;
 
 use std::process::ExitCode;
 
