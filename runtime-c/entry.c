@@ -251,9 +251,12 @@ bool spile_entry_is_plain(struct spile_site *site)
 	static const u8 landings[][4] = {
 		{ 0xf3, 0x0f, 0x1e, 0xfa }, { 0x66, 0x0f, 0x1f, 0x00 }, { 0x0f, 0x1f, 0x40, 0xd6 },
 	};
-	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	/* Before 5.13 the second one on most CPUs (arch_init_ideal_nops()). */
+	static const u8 nops[][5] = {
+		{ 0x0f, 0x1f, 0x44, 0x00, 0x00 }, { 0x66, 0x66, 0x66, 0x66, 0x90 },
+	};
 	enum { CALL = 0xe8 };
-	u8 code[sizeof(landings[0]) + sizeof(nop)], *at = code;
+	u8 code[sizeof(landings[0]) + sizeof(nops[0])], *at = code;
 	unsigned int i;
 
 	if (!site->kprobe.addr || !spile_entry_may_be(site))
@@ -263,7 +266,8 @@ bool spile_entry_is_plain(struct spile_site *site)
 	for (i = 0; i < ARRAY_SIZE(landings) && at == code; i++)
 		if (!memcmp(code, landings[i], sizeof(landings[i])))
 			at += sizeof(landings[i]);
-	if (*at != CALL && memcmp(at, nop, sizeof(nop)))
+	if (*at != CALL && memcmp(at, nops[0], sizeof(nops[0])) &&
+	    memcmp(at, nops[1], sizeof(nops[1])))
 		return false;
 	site->kprobe.addr = (kprobe_opcode_t *)((unsigned long)site->kprobe.addr + (at - code));
 	return true;
