@@ -265,12 +265,16 @@ static void share_refused(struct spile_site *first)
 	}
 }
 
-/* Of a kprobe that could not be enabled. */
+/*
+ * Of a kprobe that could not be enabled. Sites that ftrace refused together have kprobes of
+ * their own that are registered, besides the one that they share now.
+ */
 static void leave_unarmed(struct spile_site *site, int error)
 {
-	unregister(site);
-	for (; site; site = site->beside)
+	for (; site; site = site->beside) {
+		unregister(site);
 		spile_site_unarmed(site, error);
+	}
 }
 
 /* The entries that were added get their hits from here on, or become kprobes. */
