@@ -1,5 +1,7 @@
 # Shows: thousands of functions are disarmed in steps: what needs the session's lock comes between two of them, here a module that is
 # loaded while ftrace is busy with the first step. It goes on while there are thousands left.
+# Older kernels have no ftrace_set_filter_ips().
+# guest: 6.1 6.12 7.3
 # family: yes
 # script: functions functions.stp
 # stdout: ^in the first step: disarming, thousands left$
