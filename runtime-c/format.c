@@ -10,6 +10,7 @@
 #include "histogram.h"
 #include "payload.h"
 #include "pretty.h"
+#include "script.h"
 
 struct directive {
 	unsigned char conversion;
@@ -218,14 +219,15 @@ static bool write_directive(struct spile_text *text, const struct directive *d,
 }
 
 unsigned int spile_format_render(const unsigned char *format, unsigned int format_bytes,
-				 const char *payload_start, const char *payload_end,
-				 char *out, unsigned int bytes)
+				 const struct spile_description *descriptions,
+				 unsigned int description_count, const char *payload_start,
+				 const char *payload_end, char *out, unsigned int bytes)
 {
 	struct spile_code code = { format, format + format_bytes };
 	struct spile_payload payload = { payload_start, payload_end };
 	struct spile_text text = spile_text_in(out, bytes);
 	struct directive d;
-	__u32 count;
+	__u32 count, number;
 
 	while (code.at < code.end) {
 		switch (*code.at++) {
@@ -244,16 +246,15 @@ unsigned int spile_format_render(const unsigned char *format, unsigned int forma
 			    !write_directive(&text, &d, &payload))
 				goto end;
 			break;
-		case SPILE_FORMAT_PRETTY:
+		case SPILE_FORMAT_DESCRIBED:
 			if (!spile_code_has(&code, 4))
 				goto end;
-			count = spile_get_u32(code.at);
+			number = spile_get_u32(code.at);
+			if (number >= description_count ||
+			    !spile_pretty_render(&text, descriptions[number].code,
+						 descriptions[number].bytes, &payload))
+				goto end;
 			code.at += 4;
-			if (!spile_code_has(&code, count))
-				goto end;
-			if (!spile_pretty_render(&text, code.at, count, &payload))
-				goto end;
-			code.at += count;
 			break;
 		case SPILE_FORMAT_HISTOGRAM:
 			if (!spile_code_has(&code, SPILE_HISTOGRAM_CODE) ||

@@ -9,13 +9,16 @@
 
 #include "text.h"
 
+struct spile_description;
+
 /*
  * Formats into out (bytes of room, at least 1) and returns the length without
- * the NUL. A payload or bytecode that ends early ends the text. Any context;
- * bounded by format_bytes and bytes.
+ * the NUL. The format has objects by the numbers of their descriptions. A payload or
+ * bytecode that ends early ends the text. Any context; bounded by format_bytes and bytes.
  */
 unsigned int spile_format_render(const unsigned char *format, unsigned int format_bytes,
-				 const char *payload, const char *payload_end,
-				 char *out, unsigned int bytes);
+				 const struct spile_description *descriptions,
+				 unsigned int description_count, const char *payload,
+				 const char *payload_end, char *out, unsigned int bytes);
 
 #endif

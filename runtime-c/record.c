@@ -143,7 +143,8 @@ unsigned int spile_format(struct spile_context *c, const unsigned char *format,
 		return 0;
 	}
 	spile_debit(c, (end - spile_cpu_of(c)->scratch) / 8);
-	length = spile_format_render(format, format_bytes, spile_cpu_of(c)->scratch, end,
+	length = spile_format_render(format, format_bytes, spile_script.descriptions,
+				     spile_script.description_count, spile_cpu_of(c)->scratch, end,
 				     out, spile_script.string_bytes);
 	/* A string value ends at its first NUL (%c or %b may have written one). */
 	return strnlen(out, length);

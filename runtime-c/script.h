@@ -395,6 +395,12 @@ struct spile_fingerprint {
 	unsigned int patched_count;
 };
 
+/* How an object is printed (abi.h, enum spile_pretty_op). */
+struct spile_description {
+	const unsigned char *code;
+	unsigned int bytes;
+};
+
 /* Source lines of one object's code (lines.c has the layout). */
 struct spile_lines {
 	const char *module;		/* as spile_target's name */
@@ -739,6 +745,9 @@ struct spile_script {
 	unsigned int fingerprint_count;
 	const struct spile_lines *lines;	/* 0 where line_table_count is 0 */
 	unsigned int line_table_count;
+	/* by the numbers that spile_format()'s formats have; 0 where description_count is 0 */
+	const struct spile_description *descriptions;
+	unsigned int description_count;
 	/* records hold addresses that the loader has named (SPILE_SYMBOL) */
 	unsigned int defers_names;
 	/* stacks of user space are taken, or its addresses named */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The module's side of parity.rs: formats what comes in, writes what comes out.
- * In, until the end: u32 room, u32 length of format, format, u32 length of
- * payload, payload. Out: u32 length, text.
+ * In, until the end: u32 room, u32 number of descriptions, descriptions, format,
+ * payload, each after its u32 length. Out: u32 length, text.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "format.h"
+#include "script.h"
 
 static unsigned int get_number(void)
 {
@@ -33,17 +34,25 @@ static char *get_bytes(unsigned int *count)
 int main(void)
 {
 	for (;;) {
-		unsigned int room = get_number(), format_bytes, payload_bytes, length;
-		char *format = get_bytes(&format_bytes);
-		char *payload = get_bytes(&payload_bytes);
-		char *out = malloc(room);
+		unsigned int room = get_number(), count = get_number(), i;
+		struct spile_description *descriptions = calloc(count, sizeof(*descriptions));
+		unsigned int format_bytes, payload_bytes, length;
+		char *format, *payload, *out = malloc(room);
 
-		length = spile_format_render((unsigned char *)format, format_bytes,
-					     payload, payload + payload_bytes, out, room);
+		for (i = 0; i < count; i++)
+			descriptions[i].code =
+				(unsigned char *)get_bytes(&descriptions[i].bytes);
+		format = get_bytes(&format_bytes);
+		payload = get_bytes(&payload_bytes);
+		length = spile_format_render((unsigned char *)format, format_bytes, descriptions,
+					     count, payload, payload + payload_bytes, out, room);
 		fwrite(&length, sizeof(length), 1, stdout);
 		fwrite(out, length, 1, stdout);
 		free(out);
 		free(payload);
 		free(format);
+		for (i = 0; i < count; i++)
+			free((void *)descriptions[i].code);
+		free(descriptions);
 	}
 }

@@ -200,6 +200,9 @@ impl Random {
 
 struct Case {
     pieces: Vec<Piece>,
+    /// Bytecode of the pieces, and of the objects in them.
+    format: Vec<u8>,
+    descriptions: Vec<Vec<u8>>,
     payload: Vec<u8>,
     /// Bytes, the C side's NUL included.
     room: u32,
@@ -222,9 +225,9 @@ fn compiled() -> PathBuf {
 fn rendered_in_c(cases: &[Case]) -> Vec<Vec<u8>> {
     let mut input = Vec::new();
     for case in cases {
-        let format = encode(&case.pieces);
         input.extend(case.room.to_le_bytes());
-        for bytes in [&format, &case.payload] {
+        input.extend((case.descriptions.len() as u32).to_le_bytes());
+        for bytes in case.descriptions.iter().chain([&case.format, &case.payload]) {
             input.extend((bytes.len() as u32).to_le_bytes());
             input.extend(bytes);
         }
@@ -252,9 +255,18 @@ fn loader_and_runtime_write_the_same() {
         .map(|_| {
             let pieces: Vec<Piece> = (0..1 + random.below(4)).map(|_| random.piece()).collect();
             let payload = random.payload(&pieces);
+            let mut descriptions = Vec::new();
+            let format = encode(&pieces, |object| {
+                descriptions.push(object.encode());
+                descriptions.len() as u32 - 1
+            });
             // As the loader has them: empty literals are not encoded.
-            let pieces = decode(&encode(&pieces), &[]).expect("what was encoded");
-            Case { pieces, payload, room: random.one_of(&[1, 2, 9, 64, 512, 4096]) }
+            let objects: Vec<Arc<Pretty>> = descriptions
+                .iter()
+                .map(|description| Arc::new(Pretty::decode(description).expect("what was encoded")))
+                .collect();
+            let pieces = decode(&format, &objects).expect("what was encoded");
+            Case { pieces, format, descriptions, payload, room: random.one_of(&[1, 2, 9, 64, 512, 4096]) }
         })
         .collect();
     let in_c = rendered_in_c(&cases);

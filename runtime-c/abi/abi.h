@@ -566,13 +566,8 @@ enum spile_format_op {
 	 */
 	SPILE_FORMAT_HISTOGRAM = 4,
 	/*
-	 * u32 length of description, description (below); uses a payload part of its own; width
-	 * does not apply
-	 */
-	SPILE_FORMAT_PRETTY = 3,
-	/*
-	 * u32 number of the description in the metadata: otherwise as PRETTY. Only in
-	 * formats for the loader
+	 * An object: u32 number of its description (below), in the metadata for the loader, in
+	 * the script (script.h) for the runtime; uses a payload part of its own
 	 */
 	SPILE_FORMAT_DESCRIBED = 5,
 };

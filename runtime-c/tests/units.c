@@ -13,6 +13,7 @@
 #include "../format.h"
 #include "../kernel_range.h"
 #include "../pretty.h"
+#include "../script.h"
 
 static int failures;
 
@@ -113,6 +114,9 @@ static void compile(struct bytes *code, const char *format)
 	}
 }
 
+/* What a format has as number 0. */
+static struct spile_description object;
+
 static void run(const char *name, const struct bytes *code, const struct bytes *payload,
 		unsigned int room, const char *want, unsigned int want_length)
 {
@@ -120,7 +124,8 @@ static void run(const char *name, const struct bytes *code, const struct bytes *
 	unsigned int length;
 
 	memset(out, 'Z', sizeof(out));
-	length = spile_format_render(code->at, code->count, (const char *)payload->at,
+	length = spile_format_render(code->at, code->count, &object, 1,
+				     (const char *)payload->at,
 				     (const char *)payload->at + payload->count, out, room);
 	expect(name, out, length, want, want_length);
 	if (out[length + 1] != 'Z')
@@ -238,10 +243,9 @@ static void render(const char *name, const struct bytes *description, const stru
 {
 	struct bytes code = { .count = 0 };
 
-	add(&code, SPILE_FORMAT_PRETTY, 1);
-	add(&code, description->count, 4);
-	memcpy(code.at + code.count, description->at, description->count);
-	code.count += description->count;
+	object = (struct spile_description){ description->at, description->count };
+	add(&code, SPILE_FORMAT_DESCRIBED, 1);
+	add(&code, 0, 4);
 	run(name, &code, payload, 400, want, strlen(want));
 }
 
@@ -315,7 +319,7 @@ static void pretty(void)
 		.number = -3, .letter = '\n', .fields = 0xff, .half = 0xbeef, .name = "a\"b",
 		.text = 1, .null = 0, .bad = 2, .handler = 0x1234, .pair = { { 1, 2 }, { 3, 4 } },
 	};
-	struct bytes d = { .count = 0 }, payload = { .count = 0 };
+	struct bytes d = { .count = 0 }, payload = { .count = 0 }, unknown = { .count = 0 };
 	unsigned int i;
 	char out[64];
 
@@ -340,13 +344,21 @@ static void pretty(void)
 		cut.count = i;
 		payload.count = 0;
 		add_string(&payload, (const char *)&sample, sizeof(sample));
-		add(&code, SPILE_FORMAT_PRETTY, 1);
-		add(&code, cut.count, 4);
-		memcpy(code.at + code.count, cut.at, cut.count);
-		code.count += cut.count;
-		spile_format_render(code.at, code.count, (const char *)payload.at,
+		object = (struct spile_description){ cut.at, cut.count };
+		add(&code, SPILE_FORMAT_DESCRIBED, 1);
+		add(&code, 0, 4);
+		spile_format_render(code.at, code.count, &object, 1, (const char *)payload.at,
 				    (const char *)payload.at + payload.count, out, sizeof(out));
 	}
+
+	/* A number without a description. */
+	payload.count = 0;
+	add_string(&payload, (const char *)&sample, sizeof(sample));
+	add_literal(&unknown, SPILE_FORMAT_LITERAL, "[");
+	add(&unknown, SPILE_FORMAT_DESCRIBED, 1);
+	add(&unknown, 1, 4);
+	add_literal(&unknown, SPILE_FORMAT_LITERAL, "]");
+	run("no description", &unknown, &payload, 400, "[", 1);
 
 	/* An offset outside the object. */
 	d.count = 0;

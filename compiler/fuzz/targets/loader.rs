@@ -51,7 +51,7 @@ fn description() -> Meta {
         kernel_release: "6.1.0".into(),
         targets: vec![Target { name: "ext4".into(), build_id: vec![1; 20], path: "/x".into() }],
         probes: vec![Probe { point: "begin".into(), ..Probe::default() }],
-        formats: formats().iter().map(|pieces| format::encode_numbered(pieces, |_| 0)).collect(),
+        formats: formats().iter().map(|pieces| format::encode(pieces, |_| 0)).collect(),
         descriptions: vec![Pretty::default().encode()],
         locations: vec!["operator '/' at <input>:1:53".into()],
         settings: vec![Setting { name: "g".into(), string_bytes: 0 }],

@@ -257,7 +257,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_module_has_a_description() {
-        let format = spile_abi::format::encode(&[Piece::Literal(b"x".to_vec())]);
+        let format = spile_abi::format::encode(&[Piece::Literal(b"x".to_vec())], |_| 0);
         let meta = Meta { name: "script_1".into(), formats: vec![format], ..Meta::default() };
         let formats = vec![vec![Piece::Literal(b"x".to_vec())]];
         assert_eq!(parse_meta(&meta).unwrap(), Description { meta, formats });

@@ -374,26 +374,9 @@ fn literals(op: u8, text: &[u8], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Bytecode of a format that the module interprets: with the descriptions of its objects.
-pub fn encode(pieces: &[Piece]) -> Vec<u8> {
-    encode_objects(pieces, &mut |pretty, bytes| {
-        let description = pretty.encode();
-        bytes.push(3);
-        bytes.extend((description.len() as u32).to_le_bytes());
-        bytes.extend(description);
-    })
-}
-
-/// Bytecode of a format that the loader interprets: its objects have the numbers of their descriptions, which are in
-/// [`crate::meta::Meta::descriptions`]. `number` gives them.
-pub fn encode_numbered(pieces: &[Piece], mut number: impl FnMut(&Arc<Pretty>) -> u32) -> Vec<u8> {
-    encode_objects(pieces, &mut |pretty, bytes| {
-        bytes.push(5);
-        bytes.extend(number(pretty).to_le_bytes());
-    })
-}
-
-fn encode_objects(pieces: &[Piece], object: &mut dyn FnMut(&Arc<Pretty>, &mut Vec<u8>)) -> Vec<u8> {
+/// Bytecode of a format. Its objects have the numbers of their descriptions, which `number` gives: in
+/// [`crate::meta::Meta::descriptions`] if the loader interprets it, in the script's list if the module does.
+pub fn encode(pieces: &[Piece], mut number: impl FnMut(&Arc<Pretty>) -> u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     for piece in pieces {
         match piece {
@@ -408,7 +391,10 @@ fn encode_objects(pieces: &[Piece], object: &mut dyn FnMut(&Arc<Pretty>, &mut Ve
                 bytes.extend(width.to_le_bytes());
                 bytes.extend(precision.to_le_bytes());
             }
-            Piece::Pretty(pretty) => object(pretty, &mut bytes),
+            Piece::Pretty(pretty) => {
+                bytes.push(5);
+                bytes.extend(number(pretty).to_le_bytes());
+            }
             Piece::Histogram(histogram) => {
                 let (kind, numbers) = match *histogram {
                     Histogram::Linear { low, high, width } => (1, [low, high, width]),
@@ -512,10 +498,6 @@ pub fn decode(bytes: &[u8], descriptions: &[Arc<Pretty>]) -> Result<Vec<Piece>, 
                 let flags = Flags { zero: flag(0), plus: flag(1), minus: flag(2), space: flag(3), sharp: flag(4) };
                 let (width, precision) = (Size::decode(width_kind, width)?, Size::decode(precision_kind, precision)?);
                 Piece::Directive(Directive { conversion, flags, width, precision })
-            }
-            3 => {
-                let length = reader.u32()? as usize;
-                Piece::Pretty(Arc::new(Pretty::decode(reader.take(length)?)?))
             }
             5 => {
                 let number = reader.u32()?;
@@ -672,9 +654,16 @@ mod tests {
         ]
     }
 
+    /// The description of the sample's object, as the module's file has it.
+    fn described() -> [Arc<Pretty>; 1] {
+        let object =
+            sample().into_iter().find_map(|piece| if let Piece::Pretty(object) = piece { Some(object) } else { None });
+        [Arc::new(Pretty::decode(&object.unwrap().encode()).unwrap())]
+    }
+
     #[test]
     fn what_is_encoded_is_decoded() {
-        assert_eq!(decode(&encode(&sample()), &[]), Ok(sample()));
+        assert_eq!(decode(&encode(&sample(), |_| 0), &described()), Ok(sample()));
     }
 
     #[test]
@@ -700,7 +689,7 @@ mod tests {
     fn objects_have_the_description_of_their_number() {
         let descriptions = [8, 16].map(|size| Arc::new(Pretty { size, ..Pretty::default() }));
         let pieces = vec![Piece::Pretty(Arc::clone(&descriptions[1])); 2];
-        let bytes = encode_numbered(&pieces, |pretty| u32::from(pretty.size == 16));
+        let bytes = encode(&pieces, |pretty| u32::from(pretty.size == 16));
         assert_eq!(bytes.len(), 2 * 5 + 1);
         assert_eq!(decode(&bytes, &descriptions), Ok(pieces));
         assert_eq!(decode(&bytes, &descriptions[..1]), Err(FormatError::NoDescription(1)));
@@ -708,7 +697,7 @@ mod tests {
 
     #[test]
     fn long_literals_are_split() {
-        let pieces = decode(&encode(&[Piece::Literal(vec![b'x'; 70_000])]), &[]).unwrap();
+        let pieces = decode(&encode(&[Piece::Literal(vec![b'x'; 70_000])], |_| 0), &[]).unwrap();
         let lengths: Vec<usize> =
             pieces.iter().map(|piece| if let Piece::Literal(text) = piece { text.len() } else { 0 }).collect();
         assert_eq!(lengths, [65_535, 4_465]);
@@ -722,17 +711,23 @@ mod tests {
 
     #[test]
     fn damaged_bytes_are_errors() {
-        let bytes = encode(&sample());
+        let (bytes, description) = (encode(&sample(), |_| 0), described()[0].encode());
         for end in 0..bytes.len() {
-            assert!(decode(&bytes[..end], &[]).is_err(), "{end}");
+            assert!(decode(&bytes[..end], &described()).is_err(), "{end}");
+        }
+        for end in 0..description.len() {
+            assert!(Pretty::decode(&description[..end]).is_err(), "{end}");
         }
         let mut seed = 1u64;
         for _ in 0..20_000 {
-            let mut damaged = bytes.clone();
+            let (mut damaged, mut damaged_description) = (bytes.clone(), description.clone());
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let at = (seed >> 33) as usize % damaged.len();
             damaged[at] ^= 1 << (seed >> 60 & 7);
-            let _ = decode(&damaged, &[]);
+            let _ = decode(&damaged, &described());
+            let at = (seed >> 33) as usize % damaged_description.len();
+            damaged_description[at] ^= 1 << (seed >> 60 & 7);
+            let _ = Pretty::decode(&damaged_description);
         }
     }
 }

@@ -35,6 +35,7 @@ struct Unit<'p> {
     maps: Vec<&'p str>,
     settings: Vec<Setting<'p>>,
     tables: Vec<Table<'p>>,
+    descriptions: Vec<Description<'p>>,
     regexes: Vec<String>,
     prototypes: Vec<String>,
     routines: Vec<String>,
@@ -112,6 +113,12 @@ struct Setting<'p> {
 #[derive(Serialize)]
 struct Table<'p> {
     id: u32,
+    bytes: Bytes<'p>,
+    length: usize,
+}
+
+#[derive(Serialize)]
+struct Description<'p> {
     bytes: Bytes<'p>,
     length: usize,
 }
@@ -292,6 +299,11 @@ fn unit(plan: &Plan) -> Unit<'_> {
             .tables
             .iter()
             .map(|(id, bytes)| Table { id: id.0, bytes: Bytes::from(&bytes[..]), length: bytes.len() })
+            .collect(),
+        descriptions: plan
+            .descriptions
+            .iter()
+            .map(|bytes| Description { bytes: Bytes::from(&bytes[..]), length: bytes.len() })
             .collect(),
         regexes: plan.regexes.iter().enumerate().map(|(index, item)| regex::emit(index, item)).collect(),
         prototypes: plan.routines.iter().map(routine::prototype).collect(),

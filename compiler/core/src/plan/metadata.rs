@@ -52,7 +52,7 @@ pub(super) fn plan(
             })
             .collect(),
         formats: std::mem::take(&mut tables.formats),
-        descriptions: std::mem::take(&mut tables.descriptions),
+        descriptions: tables.take_loader_descriptions(),
         locations: std::mem::take(&mut tables.locations),
         settings: storage::settable(globals).map(|global| storage::setting(global, info.limits.string_bytes)).collect(),
         ungated: embedded::ungated(program, sources, &tables.expressions),

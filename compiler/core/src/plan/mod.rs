@@ -107,6 +107,8 @@ pub struct Plan {
     pub probes: Vec<Probe>,
     /// Bytecode that the module interprets, in order.
     pub tables: Vec<(TableId, Vec<u8>)>,
+    /// Of the objects in formats that the module interprets, by the numbers in the formats.
+    pub descriptions: Vec<Vec<u8>>,
     /// Indexed by [`crate::program::RegexId`].
     pub regexes: Vec<crate::program::Regex>,
     /// Most registers of a pattern whose groups are used; 0: no script uses groups.
@@ -211,6 +213,7 @@ pub fn plan(program: &Program, sources: &SourceMap, info: ModuleInfo) -> Result<
         defers_names: tables.defers_names,
         user_stacks: tables.user_stacks,
         tables: interpreted(&routines, &probes, &mut tables),
+        descriptions: tables.take_module_descriptions(),
         routines,
         probes,
         regexes: program.regexes.clone(),

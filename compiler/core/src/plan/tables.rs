@@ -56,6 +56,32 @@ pub(super) struct Described {
     pub(super) most: u32,
 }
 
+/// Descriptions of whole objects, to which formats refer by number: each once.
+#[derive(Default)]
+struct Descriptions {
+    /// By their numbers.
+    bytes: Vec<Vec<u8>>,
+    by_content: HashMap<Vec<u8>, u32>,
+    /// By the address of the description, which is kept for that.
+    by_address: HashMap<*const Pretty, (Arc<Pretty>, u32)>,
+}
+
+impl Descriptions {
+    fn number(&mut self, description: &Arc<Pretty>) -> u32 {
+        if let Some((_, number)) = self.by_address.get(&Arc::as_ptr(description)) {
+            return *number;
+        }
+        let bytes = description.encode();
+        let next = self.bytes.len() as u32;
+        let number = *self.by_content.entry(bytes.clone()).or_insert(next);
+        if number == next {
+            self.bytes.push(bytes);
+        }
+        self.by_address.insert(Arc::as_ptr(description), (Arc::clone(description), number));
+        number
+    }
+}
+
 pub(super) struct Tables<'s> {
     sources: &'s SourceMap,
     /// For each file used so far: where its lines begin.
@@ -63,13 +89,12 @@ pub(super) struct Tables<'s> {
     pub(super) module_symbols: Vec<ModuleSymbol>,
     pub(super) formats: Vec<Vec<u8>>,
     format_ids: HashMap<Vec<u8>, FormatId>,
-    pub(super) descriptions: Vec<Vec<u8>>,
-    /// Of those that the loader needs: index into `descriptions`.
-    description_numbers: HashMap<Vec<u8>, u32>,
+    /// Of objects that the loader prints.
+    loader_descriptions: Descriptions,
+    /// Of objects that the module formats.
+    module_descriptions: Descriptions,
     /// Objects that were described before, by the address of their description, which is kept for that.
     described: HashMap<*const Pretty, (Arc<Pretty>, Described)>,
-    /// The same for their numbers in the metadata.
-    numbered: HashMap<*const Pretty, (Arc<Pretty>, u32)>,
     pub(super) tables: Vec<Vec<u8>>,
     table_ids: HashMap<Vec<u8>, TableId>,
     pub(super) locations: Vec<String>,
@@ -92,10 +117,9 @@ impl<'s> Tables<'s> {
             module_symbols: Vec::new(),
             formats: Vec::new(),
             format_ids: HashMap::new(),
-            descriptions: Vec::new(),
-            description_numbers: HashMap::new(),
+            loader_descriptions: Descriptions::default(),
+            module_descriptions: Descriptions::default(),
             described: HashMap::new(),
-            numbered: HashMap::new(),
             tables: Vec::new(),
             table_ids: HashMap::new(),
             locations: Vec::new(),
@@ -110,7 +134,7 @@ impl<'s> Tables<'s> {
 
     /// The number of a format that the loader interprets.
     pub(super) fn format(&mut self, pieces: &[Piece]) -> FormatId {
-        let bytes = format::encode_numbered(pieces, |description| self.description_number(description));
+        let bytes = format::encode(pieces, |description| self.loader_descriptions.number(description));
         let next = FormatId(self.formats.len() as u32);
         let id = *self.format_ids.entry(bytes.clone()).or_insert(next);
         if id == next {
@@ -122,7 +146,18 @@ impl<'s> Tables<'s> {
     /// The number of a format that the module interprets itself.
     pub(super) fn format_table(&mut self, pieces: &[Piece]) -> TableId {
         self.scratch_bytes = self.scratch_bytes.max(format::max_payload(pieces, self.string_bytes));
-        self.table(format::encode(pieces))
+        let bytes = format::encode(pieces, |description| self.module_descriptions.number(description));
+        self.table(bytes)
+    }
+
+    /// For the metadata.
+    pub(super) fn take_loader_descriptions(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.loader_descriptions).bytes
+    }
+
+    /// For the module.
+    pub(super) fn take_module_descriptions(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.module_descriptions).bytes
     }
 
     /// Where the description of an object is. It is encoded once, however many records have such an object.
@@ -134,21 +169,6 @@ impl<'s> Tables<'s> {
         let described = Described { table: self.table(description.copied().encode()), most };
         self.described.insert(Arc::as_ptr(description), (Arc::clone(description), described));
         described
-    }
-
-    /// Index into the metadata's descriptions.
-    fn description_number(&mut self, description: &Arc<Pretty>) -> u32 {
-        if let Some((_, number)) = self.numbered.get(&Arc::as_ptr(description)) {
-            return *number;
-        }
-        let bytes = description.encode();
-        let next = self.descriptions.len() as u32;
-        let number = *self.description_numbers.entry(bytes.clone()).or_insert(next);
-        if number == next {
-            self.descriptions.push(bytes);
-        }
-        self.numbered.insert(Arc::as_ptr(description), (Arc::clone(description), number));
-        number
     }
 
     /// The number of a module's symbol.
@@ -230,5 +250,27 @@ impl<'s> Tables<'s> {
         let symbol = format!("embedded_expression_{}", self.expressions.len());
         self.expressions.push(EmbeddedExpression { symbol: symbol.clone(), code: code.clone(), parameters, ty });
         symbol
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spile_abi::format::PrettyOp;
+
+    /// A script that keeps `$$vars$$` of all functions of a module until they return: 27 MB of descriptions.
+    #[test]
+    fn formats_of_the_module_share_descriptions() {
+        let sources = SourceMap::new();
+        let mut tables = Tables::new(&sources, 512);
+        let object = || Pretty { size: 8, ops: vec![PrettyOp::Literal(vec![b'x'; 10_000])], ..Pretty::default() };
+        for function in 0..1000 {
+            let name = format!("argument_{function}=").into_bytes();
+            tables.format_table(&[Piece::Literal(name), Piece::Pretty(Arc::new(object()))]);
+        }
+        assert_eq!(tables.tables.len(), 1000);
+        assert!(tables.tables.iter().all(|table| table.len() < 32));
+        assert_eq!(tables.take_module_descriptions(), [object().encode()]);
+        assert!(tables.take_loader_descriptions().is_empty());
     }
 }
