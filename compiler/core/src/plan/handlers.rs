@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::ahead;
 use super::analysis::Analysis;
-use super::code::{self, Frame, Routine};
+use super::code::{self, Frame, OwnConstant, Routine};
 use super::condition;
 use super::cost::CostEstimator;
 use super::error::Planned;
@@ -32,6 +32,7 @@ pub(super) fn plan(
         routines,
         identical: IdenticalHandlers::default(),
         similar: SimilarHandlers::default(),
+        similar_at_entry: SimilarHandlers::default(),
     };
     let mut probes = analysis
         .program
@@ -65,10 +66,12 @@ struct Planner<'a, 'p, 's> {
     identical: IdenticalHandlers,
     /// Handlers.
     similar: SimilarHandlers,
+    /// Entry handlers.
+    similar_at_entry: SimilarHandlers,
 }
 
 impl Planner<'_, '_, '_> {
-    /// The probe; [`Planner::merge`] fills in its handler.
+    /// The probe; [`Planner::merge`] fills in its handlers.
     fn probe(&mut self, index: usize, probe: &program::Probe) -> Planned<Probe> {
         let name = names::handler(index, probe);
         let comment = format!("probe {} ({})", probe.point, self.sources.place(probe.span));
@@ -111,7 +114,7 @@ impl Planner<'_, '_, '_> {
         })
     }
 
-    /// Saves values at the probed function's entry.
+    /// Saves values at the probed function's entry. The name of the first routine is filled in later.
     fn entry_handler(
         &mut self,
         index: usize,
@@ -133,7 +136,8 @@ impl Planner<'_, '_, '_> {
         let comment = format!("{comment}: values at the function's entry");
         let routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
         let ahead = self.ahead(probe, &routine);
-        Ok((Some(self.identical.add(self.routines, routine)), ahead))
+        self.similar_at_entry.add(index, routine);
+        Ok((Some(String::new()), ahead))
     }
 
     /// Of a probe whose task may wait for memory: the memory that the routine is going to read.
@@ -183,9 +187,18 @@ impl Planner<'_, '_, '_> {
     /// Adds the handlers that remain, and records what each probe runs.
     fn merge(self, probes: &mut [Probe]) {
         self.identical.comment(self.routines);
-        for (index, Run { symbol, constants }) in self.similar.finish(self.routines) {
+        for (index, Run { symbol, constants, .. }) in self.similar.finish(self.routines, |_| 0) {
             probes[index].handler = symbol;
             probes[index].constants = constants;
+        }
+        let entries = self.similar_at_entry.finish(self.routines, |index| probes[index].constants.len());
+        for (index, Run { symbol, first, constants }) in entries {
+            probes[index].entry_handler = Some(symbol);
+            if !constants.is_empty() {
+                // Those of the handler are fewer than those of another probe's.
+                probes[index].constants.resize(first, OwnConstant::Long(0));
+                probes[index].constants.extend(constants);
+            }
         }
     }
 }

@@ -21,6 +21,8 @@ const FEWEST: usize = 4;
 pub(in crate::plan) struct Run {
     /// Name in C of the routine.
     pub symbol: String,
+    /// The number that its first own constant has among all of the probe.
+    pub first: usize,
     /// Values of its constants for this probe.
     pub constants: Vec<OwnConstant>,
 }
@@ -60,17 +62,20 @@ impl SimilarHandlers {
     }
 
     /// Adds the routines that remain, in the order of their first probes, and the handler of each probe, by its number.
-    pub fn finish(self, routines: &mut Vec<Routine>) -> HashMap<usize, Run> {
+    /// `taken`: how many constants a probe has already.
+    pub fn finish(self, routines: &mut Vec<Routine>, taken: impl Fn(usize) -> usize) -> HashMap<usize, Run> {
         let mut runs = HashMap::new();
         for group in self.groups {
-            group.finish(routines, &mut runs);
+            let first = group.members.iter().map(|(probe, _)| taken(*probe)).max().unwrap_or(0);
+            group.finish(routines, first, &mut runs);
         }
         runs
     }
 }
 
 impl Group {
-    fn finish(self, routines: &mut Vec<Routine>, runs: &mut HashMap<usize, Run>) {
+    /// `first_constant`: the number of the first constant that differs between the probes.
+    fn finish(self, routines: &mut Vec<Routine>, first_constant: usize, runs: &mut HashMap<usize, Run>) {
         let first = routines.len();
         if self.routines.len() < FEWEST {
             let mut sets: Vec<&Vec<OwnConstant>> = Vec::new();
@@ -83,7 +88,7 @@ impl Group {
                 });
                 counts[index] += 1;
                 let symbol = routines.get(first + index).map_or_else(String::new, |routine| routine.symbol.clone());
-                runs.insert(*probe, Run { symbol, constants: Vec::new() });
+                runs.insert(*probe, Run { symbol, first: 0, constants: Vec::new() });
             }
             for (routine, count) in routines[first..].iter_mut().zip(counts) {
                 count_other_sites(routine, count.saturating_sub(1));
@@ -95,14 +100,14 @@ impl Group {
         let mut number = 0;
         visit(&mut routine.code, &mut |place| {
             if let Some(slot) = slots.of_hole.get(number).copied().flatten() {
-                place.put(slot);
+                place.put(first_constant as u32 + slot);
             }
             number += 1;
         });
         count_other_sites(&mut routine, self.members.len().saturating_sub(1));
         for (probe, constants) in self.members {
             let own = slots.holes.iter().filter_map(|&place| constants.get(place).cloned()).collect();
-            runs.insert(probe, Run { symbol: routine.symbol.clone(), constants: own });
+            runs.insert(probe, Run { symbol: routine.symbol.clone(), first: first_constant, constants: own });
         }
         routines.push(routine);
     }
@@ -178,7 +183,7 @@ mod tests {
             similar.add(probe, handler(&format!("h{probe}"), 10 + probe as i64, 20 + probe as u32));
         }
         let mut routines = Vec::new();
-        let runs = similar.finish(&mut routines);
+        let runs = similar.finish(&mut routines, |_| 0);
         assert_eq!(routines.len(), 1);
         assert_eq!(routines[0].comment, "h0, and 4 more");
         // The number is used twice and stored once; 7 is the same for all.
@@ -191,6 +196,18 @@ mod tests {
         );
     }
 
+    /// A probe's handler and its entry handler have different constants of their own.
+    #[test]
+    fn constants_come_after_those_that_a_probe_has() {
+        let mut similar = SimilarHandlers::default();
+        (0..5).for_each(|probe| similar.add(probe, handler("h", probe as i64, 5)));
+        let mut routines = Vec::new();
+        let runs = similar.finish(&mut routines, |probe| if probe == 2 { 3 } else { 1 });
+        let sum = Value::binary(Operator::ADD, Value::Const(7), Value::Own(3));
+        assert_eq!(routines[0].code[0], Instr::SetLong(LongId(0), sum));
+        assert!(runs.values().all(|run| run.first == 3 && run.constants.len() == 1));
+    }
+
     /// 60,000 probes took half a minute: each was compared with all others.
     #[test]
     fn a_great_many_are_no_more_than_that() {
@@ -198,7 +215,7 @@ mod tests {
         (0..200_000).for_each(|probe| similar.add(probe, handler("h", probe as i64, 5)));
         assert_eq!(similar.groups.iter().map(|group| group.routines.len()).sum::<usize>(), FEWEST);
         let mut routines = Vec::new();
-        assert_eq!(similar.finish(&mut routines)[&199_999].constants, [OwnConstant::Long(199_999)]);
+        assert_eq!(similar.finish(&mut routines, |_| 0)[&199_999].constants, [OwnConstant::Long(199_999)]);
         assert_eq!(routines.len(), 1);
     }
 
@@ -209,7 +226,7 @@ mod tests {
             similar.add(probe, handler(&format!("h{probe}"), number, 5));
         }
         let mut routines = Vec::new();
-        let runs = similar.finish(&mut routines);
+        let runs = similar.finish(&mut routines, |_| 0);
         assert_eq!(
             routines.iter().map(|routine| routine.comment.as_str()).collect::<Vec<_>>(),
             ["h0, and 1 more", "h1"]
