@@ -53,6 +53,7 @@ enum spile_error {
 	SPILE_E_TIME,
 };
 
+struct spile_item;
 struct spile_probe;
 struct spile_context;
 
@@ -165,6 +166,7 @@ static inline spile_long spile_took_next(struct spile_context *c)
 union spile_constant {
 	spile_long number;
 	struct spile_string text;
+	const struct spile_item *items;
 };
 #define SPILE_OWN(n) (c->probe->constants[n])
 

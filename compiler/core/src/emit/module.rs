@@ -11,7 +11,7 @@ use spile_abi::escape;
 use super::attachment::{self, Field};
 use super::text::{Bytes, Comment, Hex, Literal, Long};
 use super::{embedded, regex, routine};
-use crate::plan::code::OwnConstant;
+use crate::plan::code::{Item, OwnConstant};
 use crate::plan::{self, LockMode, Plan, Storage};
 use crate::program::{self, Constant, Contents, Histogram, Place, Registers, Type};
 
@@ -36,6 +36,7 @@ struct Unit<'p> {
     settings: Vec<Setting<'p>>,
     tables: Vec<Table<'p>>,
     descriptions: Vec<Description<'p>>,
+    items: Vec<Items>,
     regexes: Vec<String>,
     prototypes: Vec<String>,
     routines: Vec<String>,
@@ -123,6 +124,14 @@ struct Description<'p> {
     length: usize,
 }
 
+/// Parts of records.
+#[derive(Serialize)]
+struct Items {
+    id: u32,
+    /// Initializers.
+    items: Vec<String>,
+}
+
 #[derive(Serialize)]
 struct Probe<'p> {
     index: usize,
@@ -185,6 +194,7 @@ enum ProbeConstant<'p> {
     Number { value: String },
     Text { bytes: Literal<'p>, length: usize },
     Table { id: u32 },
+    Items { id: u32 },
 }
 
 #[derive(Serialize)]
@@ -305,6 +315,11 @@ fn unit(plan: &Plan) -> Unit<'_> {
             .iter()
             .map(|bytes| Description { bytes: Bytes::from(&bytes[..]), length: bytes.len() })
             .collect(),
+        items: plan
+            .items
+            .iter()
+            .map(|(id, items)| Items { id: id.0, items: items.iter().map(item).collect() })
+            .collect(),
         regexes: plan.regexes.iter().enumerate().map(|(index, item)| regex::emit(index, item)).collect(),
         prototypes: plan.routines.iter().map(routine::prototype).collect(),
         routines: plan.routines.iter().map(|item| routine::emit(plan, item)).collect(),
@@ -421,6 +436,19 @@ fn probe(index: usize, probe: &plan::Probe) -> Probe<'_> {
     }
 }
 
+/// The initializer of one part (`struct spile_item`).
+fn item(item: &Item) -> String {
+    let description = match item.description {
+        Some(table) => format!("table_{0}, sizeof(table_{0})", table.0),
+        None => "SPILE_NONE, 0".into(),
+    };
+    let register = item.register.map_or(0, |offset| offset / 8 + 1);
+    let first = if item.first > 0 { format!(", .first = {}", item.first) } else { String::new() };
+    let signed = if item.signed { ", .is_signed = 1" } else { "" };
+    let add = if item.add == 0 { String::new() } else { format!(", .add = {}", routine::number(item.add)) };
+    format!("{{ {description}, .registers = {register}{first}, .bits = {}{signed}{add} }}", item.bits)
+}
+
 fn place(place: &Place) -> ProbePlace<'_> {
     ProbePlace { target: place.target.0, symbol: place.symbol.as_deref().map(literal), address: Hex(place.address) }
 }
@@ -440,6 +468,7 @@ fn constant(constant: &OwnConstant) -> ProbeConstant<'_> {
     match constant {
         OwnConstant::Long(value) => ProbeConstant::Number { value: routine::number(*value) },
         OwnConstant::Table(table) => ProbeConstant::Table { id: table.0 },
+        OwnConstant::Items(items) => ProbeConstant::Items { id: items.0 },
         OwnConstant::Text(bytes) => ProbeConstant::Text { bytes: Literal::from(&bytes[..]), length: bytes.len() },
     }
 }

@@ -119,6 +119,7 @@ fn part(part: &Part) -> u64 {
         Part::Text(_) => STRING,
         Part::Stack { .. } | Part::StoredStack(_) | Part::UserStack => STACK,
         Part::UserFrame(_) => OBJECT,
+        Part::Items { objects, longs, .. } => u64::from(*objects) * OBJECT + u64::from(*longs) * PART,
         Part::Memory { .. } | Part::Pretty { .. } | Part::Histogram { .. } => OBJECT,
     }
 }

@@ -6,6 +6,7 @@ use super::analysis::Analysis;
 use super::code::{Frame, Routine};
 use super::embedded::{EmbeddedFunction, located};
 use super::error::Planned;
+use super::items;
 use super::routine::Builder;
 use super::tables::Tables;
 use crate::program::FunctionBody;
@@ -48,6 +49,7 @@ pub(super) fn plan(analysis: &Analysis, tables: &mut Tables, sources: &SourceMap
                 if !routine.has_frame() && !analysis.counts_nesting() {
                     routine.frame = Frame::None;
                 }
+                items::gather(&mut routine.code, tables);
                 functions.routines.push(routine);
             }
         }

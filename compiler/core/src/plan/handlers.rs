@@ -10,6 +10,7 @@ use super::code::{self, Frame, OwnConstant, Routine};
 use super::condition;
 use super::cost::CostEstimator;
 use super::error::Planned;
+use super::items;
 use super::merge::{IdenticalHandlers, Run, SimilarHandlers};
 use super::names;
 use super::routine::Builder;
@@ -77,13 +78,14 @@ impl Planner<'_, '_, '_> {
         let comment = format!("probe {} ({})", probe.point, self.sources.place(probe.span));
         let (condition, body) = probe.body.split_at(condition::filters(&probe.body));
         let (entry_handler, entry_ahead) = self.entry_handler(index, probe, &name, &comment)?;
-        let routine = self.handler(index, probe, condition, body, name.clone(), comment)?;
+        let mut routine = self.handler(index, probe, condition, body, name.clone(), comment)?;
         let ahead = self.ahead(probe, &routine);
         let only_counts = code::only_counts(&routine.code);
         // A handler that only counts is called without its probe.
         let handler = if only_counts {
             self.identical.add(self.routines, routine)
         } else {
+            items::gather(&mut routine.code, self.tables);
             self.similar.add(index, routine);
             String::new()
         };
@@ -134,8 +136,9 @@ impl Planner<'_, '_, '_> {
             builder.save(offset, expr)?;
         }
         let comment = format!("{comment}: values at the function's entry");
-        let routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
+        let mut routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
         let ahead = self.ahead(probe, &routine);
+        items::gather(&mut routine.code, self.tables);
         self.similar_at_entry.add(index, routine);
         Ok((Some(String::new()), ahead))
     }

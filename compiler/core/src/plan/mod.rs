@@ -16,6 +16,7 @@ pub mod frame;
 mod functions;
 mod globals;
 mod handlers;
+mod items;
 mod limits;
 pub mod locking;
 pub mod memory;
@@ -29,7 +30,7 @@ pub mod stored_stacks;
 mod tables;
 
 use analysis::Analysis;
-use code::{OwnConstant, Routine, TableId};
+use code::{Item, ItemsId, OwnConstant, Routine, TableId};
 pub use embedded::{Embedded, EmbeddedFunction, SourceText};
 pub use error::InternalError;
 use functions::Functions;
@@ -107,6 +108,8 @@ pub struct Plan {
     pub probes: Vec<Probe>,
     /// Bytecode that the module interprets, in order.
     pub tables: Vec<(TableId, Vec<u8>)>,
+    /// Parts of records, in order.
+    pub items: Vec<(ItemsId, Vec<Item>)>,
     /// Of the objects in formats that the module interprets, by the numbers in the formats.
     pub descriptions: Vec<Vec<u8>>,
     /// Indexed by [`crate::program::RegexId`].
@@ -195,6 +198,7 @@ pub fn plan(program: &Program, sources: &SourceMap, info: ModuleInfo) -> Result<
     let embedded = Embedded::of(program, sources, embedded, std::mem::take(&mut tables.expressions));
     let ends = code::asked_for_ends(&routines);
     let keeps_ends = |id: GlobalId| ends.contains(&id) || embedded.globals.contains(&id);
+    let items = used_items(&routines, &probes, &mut tables);
     Ok(Plan {
         max_nesting: analysis.max_nesting,
         frame_bytes,
@@ -212,7 +216,8 @@ pub fn plan(program: &Program, sources: &SourceMap, info: ModuleInfo) -> Result<
         lines: program.lines.clone(),
         defers_names: tables.defers_names,
         user_stacks: tables.user_stacks,
-        tables: interpreted(&routines, &probes, &mut tables),
+        tables: interpreted(&routines, &probes, &items, &mut tables),
+        items,
         descriptions: tables.take_module_descriptions(),
         routines,
         probes,
@@ -253,13 +258,31 @@ fn roots(probes: &[Probe]) -> HashSet<String> {
     probes.iter().flat_map(of).flatten().collect()
 }
 
+/// The tables of parts for routines, and for probes that share one.
+fn used_items(routines: &[Routine], probes: &[Probe], tables: &mut Tables) -> Vec<(ItemsId, Vec<Item>)> {
+    let mut used = code::items(routines);
+    let constants = probes.iter().flat_map(|probe| &probe.constants);
+    used.extend(constants.filter_map(|constant| match constant {
+        OwnConstant::Items(items) => Some(*items),
+        OwnConstant::Long(_) | OwnConstant::Text(_) | OwnConstant::Table(_) => None,
+    }));
+    let all = (0..).map(ItemsId).zip(std::mem::take(&mut tables.items));
+    all.filter(|(id, _)| used.contains(id)).collect()
+}
+
 /// The bytecode that the module interprets for routines, and for probes that share one.
-fn interpreted(routines: &[Routine], probes: &[Probe], tables: &mut Tables) -> Vec<(TableId, Vec<u8>)> {
+fn interpreted(
+    routines: &[Routine],
+    probes: &[Probe],
+    items: &[(ItemsId, Vec<Item>)],
+    tables: &mut Tables,
+) -> Vec<(TableId, Vec<u8>)> {
     let mut interpreted = code::interpreted(routines);
+    interpreted.extend(items.iter().flat_map(|(_, items)| items).filter_map(|item| item.description));
     let constants = probes.iter().flat_map(|probe| &probe.constants);
     interpreted.extend(constants.filter_map(|constant| match constant {
         OwnConstant::Table(table) => Some(*table),
-        OwnConstant::Long(_) | OwnConstant::Text(_) => None,
+        OwnConstant::Long(_) | OwnConstant::Text(_) | OwnConstant::Items(_) => None,
     }));
     let all = (0..).map(TableId).zip(std::mem::take(&mut tables.tables));
     all.filter(|(id, _)| interpreted.contains(id)).collect()

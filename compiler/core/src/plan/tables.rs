@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::code::{FormatId, LocationId, TableId};
+use super::code::{FormatId, Item, ItemsId, LocationId, TableId};
 use crate::program::{EmbeddedC, TargetId, Type};
 use spile_abi::format::{self, Directive, Flags, Piece, Pretty, Size};
 use spile_source::{FileId, SourceMap, Span};
@@ -97,6 +97,8 @@ pub(super) struct Tables<'s> {
     described: HashMap<*const Pretty, (Arc<Pretty>, Described)>,
     pub(super) tables: Vec<Vec<u8>>,
     table_ids: HashMap<Vec<u8>, TableId>,
+    pub(super) items: Vec<Vec<Item>>,
+    items_ids: HashMap<Vec<Item>, ItemsId>,
     pub(super) locations: Vec<String>,
     location_ids: HashMap<Span, LocationId>,
     pub(super) expressions: Vec<EmbeddedExpression>,
@@ -122,6 +124,8 @@ impl<'s> Tables<'s> {
             described: HashMap::new(),
             tables: Vec::new(),
             table_ids: HashMap::new(),
+            items: Vec::new(),
+            items_ids: HashMap::new(),
             locations: Vec::new(),
             location_ids: HashMap::new(),
             expressions: Vec::new(),
@@ -180,6 +184,16 @@ impl<'s> Tables<'s> {
             self.module_symbols.len() - 1
         });
         index as u32
+    }
+
+    /// The number of a table of parts.
+    pub(super) fn items(&mut self, items: Vec<Item>) -> ItemsId {
+        let next = ItemsId(self.items.len() as u32);
+        let id = *self.items_ids.entry(items.clone()).or_insert(next);
+        if id == next {
+            self.items.push(items);
+        }
+        id
     }
 
     fn table(&mut self, bytes: Vec<u8>) -> TableId {

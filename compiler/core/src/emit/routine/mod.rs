@@ -5,7 +5,6 @@
 mod expression;
 mod frame;
 mod instruction;
-mod items;
 mod map;
 mod print;
 

@@ -3,7 +3,7 @@
 //! Records for the loader, and text that is formatted in the module.
 
 use super::{Writer, memory};
-use crate::plan::code::{BufferId, FormatId, LocationId, Part, TableId, TextId, Value};
+use crate::plan::code::{BufferId, FormatId, ItemsId, LocationId, Part, TableId, TextId, Value};
 use spile_abi::format::string_part;
 
 /// No ring has room for a record of this size: the runtime, which adds lengths in 32 bits, will not find any.
@@ -25,6 +25,7 @@ impl Writer<'_> {
                 Part::StoredStack(text) => terms.push(format!("spile_stored_part({})", self.text(text))),
                 Part::Memory { most, .. } => fixed += u64::from(string_part(*most)),
                 Part::Pretty { .. } => {}
+                Part::Items { longs, .. } => fixed += u64::from(*longs) * 8,
                 Part::UserStack => fixed += u64::from(string_part(spile_abi::format::STACK_FRAMES * 16)),
                 Part::UserFrame(_) => fixed += u64::from(string_part(16)),
                 Part::Stack { .. } => fixed += u64::from(string_part(spile_abi::format::STACK_FRAMES * 8)),
@@ -37,17 +38,8 @@ impl Writer<'_> {
         terms.join(" + ")
     }
 
-    /// Objects take much longer to print than numbers: with them, a table costs a hit next to nothing.
     fn put(&mut self, parts: &[Part]) {
-        let by_table = parts.iter().any(|part| matches!(part, Part::Pretty { .. }));
-        let mut rest = parts;
-        while let [part, others @ ..] = rest {
-            let written = if by_table { self.put_items(rest) } else { 0 };
-            if written > 0 {
-                rest = rest.get(written..).unwrap_or_default();
-                continue;
-            }
-            rest = others;
+        for part in parts {
             let call = match part {
                 Part::Long(value) => format!("spile_put_long(at, {})", self.value(value)),
                 Part::Text(text) => format!("spile_put_string(at, {})", self.text(text)),
@@ -67,6 +59,9 @@ impl Writer<'_> {
                 }
                 Part::Pretty { table, address } => {
                     format!("spile_put_pretty(c, at, {}, {})", bytecode(*table), self.value(address))
+                }
+                Part::Items { items, objects, longs } => {
+                    format!("spile_put_items(c, at, {}, {})", table_of(*items), objects + longs)
                 }
             };
             self.line(&format!("at = {call};"));
@@ -148,8 +143,16 @@ fn number_of(format: FormatId) -> String {
     }
 }
 
+/// A table of parts.
+fn table_of(items: ItemsId) -> String {
+    match items.as_own() {
+        Some(constant) => format!("SPILE_OWN({constant}).items"),
+        None => format!("items_{}", items.0),
+    }
+}
+
 /// Bytecode, as two arguments: where it is and how many bytes it has.
-pub(super) fn bytecode(table: TableId) -> String {
+fn bytecode(table: TableId) -> String {
     match table.as_own() {
         Some(constant) => {
             format!("(const unsigned char *)SPILE_OWN({constant}).text.text, SPILE_OWN({constant}).text.length")

@@ -3,8 +3,8 @@
 //! Instructions and their operands.
 
 use super::{
-    BufferId, FormatId, IteratorId, LabelId, LocationId, LongId, MapRef, NumberRef, TableId, Text, TextId, TextRef,
-    Value,
+    BufferId, FormatId, ItemsId, IteratorId, LabelId, LocationId, LongId, MapRef, NumberRef, TableId, Text, TextId,
+    TextRef, Value,
 };
 use crate::program::{Extractor, Order, RegexId, SortBy};
 
@@ -135,6 +135,23 @@ pub struct Loop {
     pub body: Vec<Instr>,
 }
 
+/// A number or object of a record, as tables describe it: some bits of a register plus a number, or of a number alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Item {
+    /// Of the object at that address; None: the number itself.
+    pub description: Option<TableId>,
+    /// Offset of the register, if there is one.
+    pub register: Option<u32>,
+    /// What is added to it.
+    pub add: i64,
+    /// First bit of a field.
+    pub first: u8,
+    /// Number of bits; 64: all.
+    pub bits: u8,
+    /// Sign-extended from that number of bits.
+    pub signed: bool,
+}
+
 /// A part of a record's payload.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
@@ -159,6 +176,15 @@ pub enum Part {
         table: TableId,
         /// Address of the object at run time.
         address: Value,
+    },
+    /// Several numbers and objects, by a table.
+    Items {
+        /// The table.
+        items: ItemsId,
+        /// How many of them are objects.
+        objects: u32,
+        /// How many are numbers.
+        longs: u32,
     },
     /// Return addresses of a stack.
     Stack {

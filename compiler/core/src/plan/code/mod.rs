@@ -25,6 +25,7 @@ id!(/** A jump target of the routine. */ LabelId);
 id!(/** A place that a run-time error names: index into the metadata's locations. */ LocationId);
 id!(/** How the loader prints a record: index into the metadata's formats. */ FormatId);
 id!(/** Bytecode that the module itself interprets: index into [`super::Plan::tables`]. */ TableId);
+id!(/** Parts of a record as a table: in [`super::Plan::items`]. */ ItemsId);
 
 impl BufferId {
     /// The caller's memory for the string that the routine returns.
@@ -50,7 +51,7 @@ macro_rules! own_ids {
     )*};
 }
 
-own_ids! { LocationId FormatId TableId }
+own_ids! { LocationId FormatId TableId ItemsId }
 
 /// Leaves the routine: releases its frame and returns.
 pub const OUT: LabelId = LabelId(0);

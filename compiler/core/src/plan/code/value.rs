@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::{LongId, TableId, TextId};
+use super::{ItemsId, LongId, TableId, TextId};
 use crate::program::{BinaryOp, BitField, Comparison, GlobalId};
 
 /// What a routine of several probes finds with the one that was hit.
@@ -16,6 +16,8 @@ pub enum OwnConstant {
     Text(Vec<u8>),
     /// Bytecode that the module interprets.
     Table(TableId),
+    /// Parts of a record.
+    Items(ItemsId),
 }
 
 /// A global that holds a number.

@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Argument, Callee, Instr, Key, LongId, Loop, MapOp, MapRef, Outcome, Part, Routine, Set, TableId, Text, TextId,
-    Value,
+    Argument, Callee, Instr, ItemsId, Key, LongId, Loop, MapOp, MapRef, Outcome, Part, Routine, Set, TableId, Text,
+    TextId, Value,
 };
 use crate::program::{Extractor, GlobalId};
 
@@ -242,7 +242,7 @@ pub(in crate::plan) fn asked_for_ends(routines: &[Routine]) -> HashSet<GlobalId>
     found
 }
 
-/// The bytecode that the module interprets for the routines.
+/// The bytecode that the module interprets for the routines, apart from that of their tables of parts.
 pub(in crate::plan) fn interpreted(routines: &[Routine]) -> HashSet<TableId> {
     let mut found = HashSet::new();
     for routine in routines {
@@ -254,6 +254,20 @@ pub(in crate::plan) fn interpreted(routines: &[Routine]) -> HashSet<TableId> {
             if let Instr::Format { table, .. } = instr {
                 found.insert(*table);
             }
+        });
+    }
+    found
+}
+
+/// The tables of parts that the routines print by.
+pub(in crate::plan) fn items(routines: &[Routine]) -> HashSet<ItemsId> {
+    let mut found = HashSet::new();
+    for routine in routines {
+        each(&routine.code, &mut |instr| {
+            let (Instr::Record { parts, .. } | Instr::Format { parts, .. }) = instr else { return };
+            found.extend(
+                parts.iter().filter_map(|part| if let Part::Items { items, .. } = part { Some(*items) } else { None }),
+            );
         });
     }
     found

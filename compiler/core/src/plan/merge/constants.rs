@@ -2,7 +2,9 @@
 
 //! The constants in a routine's code: every number, string, error location, format and description, in a fixed order.
 
-use crate::plan::code::{Argument, FormatId, Instr, Key, LocationId, MapOp, OwnConstant, Part, TableId, Text, Value};
+use crate::plan::code::{
+    Argument, FormatId, Instr, ItemsId, Key, LocationId, MapOp, OwnConstant, Part, TableId, Text, Value,
+};
 
 /// A place in the code that has a constant; of a value, which could be another one, with the constant.
 pub(super) enum ConstantPlace<'c> {
@@ -11,6 +13,7 @@ pub(super) enum ConstantPlace<'c> {
     Location(&'c mut LocationId),
     Format(&'c mut FormatId),
     Table(&'c mut TableId),
+    Items(&'c mut ItemsId),
 }
 
 impl ConstantPlace<'_> {
@@ -28,6 +31,7 @@ impl ConstantPlace<'_> {
             ConstantPlace::Location(location) => OwnConstant::Long(std::mem::replace(location, LocationId(0)).0.into()),
             ConstantPlace::Format(format) => OwnConstant::Long(std::mem::replace(format, FormatId(0)).0.into()),
             ConstantPlace::Table(table) => OwnConstant::Table(std::mem::replace(table, TableId(0))),
+            ConstantPlace::Items(items) => OwnConstant::Items(std::mem::replace(items, ItemsId(0))),
         }
     }
 
@@ -39,6 +43,7 @@ impl ConstantPlace<'_> {
             ConstantPlace::Location(location) => *location = LocationId::own(slot),
             ConstantPlace::Format(format) => *format = FormatId::own(slot),
             ConstantPlace::Table(table) => *table = TableId::own(slot),
+            ConstantPlace::Items(items) => *items = ItemsId::own(slot),
         }
     }
 }
@@ -172,6 +177,7 @@ fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
                 see(ConstantPlace::Table(table));
                 visit_value(address, see);
             }
+            Part::Items { items, .. } => see(ConstantPlace::Items(items)),
             Part::Text(text) | Part::StoredStack(text) => visit_text(text, see),
             Part::Memory { address, bytes, .. } => {
                 visit_value(address, see);

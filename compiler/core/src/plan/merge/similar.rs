@@ -4,9 +4,9 @@
 //! the call's name. They are compiled as one routine that gets the name from its probe.
 //!
 //! Takes the handlers one by one as they are planned. Gives the routines that remain and, for each probe, its routine and
-//! its constants. A constant is a number, a string, the location that an error names, the format of a record, or the
-//! description of an object: `probe module("nfs").function("*") { println($$vars$$) }` has a routine for functions whose
-//! arguments are of the same kinds, whatever they point to.
+//! its constants. A constant is a number, a string, the location that an error names, the format of a record, the
+//! description of an object, or a table of what a record has in it: `probe module("nfs").function("*") { println($$vars$$)
+//! }` has a routine for functions with as many objects and numbers, whatever they are and in which registers.
 
 use std::collections::HashMap;
 
