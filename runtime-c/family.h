@@ -52,6 +52,12 @@ struct spile_family {
 	void (*exit)(void);
 
 	/*
+	 * Before all targets are armed, by the process that starts the session: what a kernel
+	 * thread, which arms them, could not do; or NULL.
+	 */
+	void (*prepare)(void);
+
+	/*
 	 * Arms a site if that costs the kernel next to nothing, as one of many; false:
 	 * arm() is called for it, after this for all sites. Or NULL: arm() is cheap.
 	 */

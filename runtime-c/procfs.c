@@ -342,6 +342,14 @@ static int make_own_directory(void)
 	return own_directory ? 0 : -ENOMEM;
 }
 
+static int directory_error;
+
+/* Kernel threads, which arm the probes, may have another root than the machine's (7.0). */
+static void prepare_directory(void)
+{
+	directory_error = make_own_directory();
+}
+
 /* A directory below /proc/systemtap/MODULE whose parent exists. */
 static int make_directory(const char *path)
 {
@@ -393,9 +401,8 @@ static int arm_file(struct spile_site *site)
 	}
 	if (strscpy(path, site->probe->procfs.path, sizeof(path)) < 0)
 		return -ENAMETOOLONG;
-	error = make_own_directory();
-	if (error)
-		return error;
+	if (!own_directory)
+		return directory_error ?: -ENOENT;
 	spin_lock(&copies_lock);
 	copies_end = false;
 	spin_unlock(&copies_lock);
@@ -458,6 +465,7 @@ const struct spile_family spile_procfs_family = {
 	/* The directory is removed even if no file could be created. */
 	.exit = remove_files,
 	.by = SPILE_BY_FILE,
+	.prepare = prepare_directory,
 	.arm = arm_file,
 	.disarm = disarm_files,
 };

@@ -258,12 +258,16 @@ static void arm_each(int only, void (*arm)(int target, unsigned int *count), uns
 void spile_sites_prepare(void)
 {
 	int error = spile_follow_begin();
+	unsigned int i;
 
 	if (error)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "descendants of the session's process cannot be followed (rc %d)",
 				   error);
 	spile_programs_open();
+	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
+		if (spile_families[i] && spile_families[i]->prepare)
+			spile_families[i]->prepare();
 }
 
 /*
