@@ -45,14 +45,7 @@ disarms() {
 	stop $1
 	took=$(within_a_second $(($(now) - begin)))
 	state=$(spilerun status copies | sed -n 's/.*: \(disarming\), .*/\1/p')
-	spilerun copies.ko 2>waits &
-	second=$!
-	# Before it has its handlers, the signal ends it without a message.
-	wait_for waits 'NOTICE: waiting until the kernel has disarmed'
-	kill -INT $second
-	wait $second || true
-	again=
-	! grep -q 'NOTICE: waiting until the kernel has disarmed' waits || ! grep -q 'still being disarmed: try again' waits || again='a start waits'
+	again=$(second_start copies)
 	[ $1 != KILL ] || spilerun -d copies
 	removed copies
 	[ $1 = KILL ] || grep -q 'NOTICE: the kernel is still disarming [0-9]* probes in the background' copies.err

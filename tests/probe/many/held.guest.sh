@@ -35,13 +35,7 @@ interrupt() {
 	stop $1
 	after=$(is_held)
 	state=$(spilerun status held | sed -n 's/.*: \(disarming\), .*/\1/p')
-	spilerun held.ko 2>waits &
-	second=$!
-	wait_for waits 'NOTICE: waiting until the kernel has disarmed'
-	kill -INT $second
-	wait $second || true
-	again=
-	! grep -q 'still being disarmed: try again' waits || again='a start waits'
+	again=$(second_start held)
 	[ $1 != KILL ] || spilerun -d held &
 	after="$after, $state, $again"
 	[ "$(is_held)" = held ] || after="$after, released early"

@@ -113,6 +113,17 @@ gone() {
 	return 1
 }
 
+# second_start NAME: starts module NAME, which is being disarmed, once more, and interrupts that. Says that it waited and what to do.
+second_start() {
+	spilerun "$1.ko" 2>waits &
+	second=$!
+	# Before it has its handlers, the signal ends it without a message.
+	wait_for waits 'NOTICE: waiting until the kernel has disarmed' >&2
+	kill -INT $second
+	wait $second || true
+	! grep -q 'still being disarmed: try again' waits || echo 'a start waits'
+}
+
 # removed NAME: waits until the module is removed, by a process in the background.
 removed() {
 	end=$(($(date +%s) + 60 * PATIENCE))
