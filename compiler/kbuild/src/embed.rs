@@ -2,7 +2,7 @@
 
 //! The kernel half of spile, embedded in the program: a single file is a complete installation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, DirEntry, include_dir};
@@ -82,13 +82,26 @@ impl Runtime {
         self.files.get(Path::new(path)).map(Vec::as_slice)
     }
 
-    /// Writes the headers that generated units include, and the linker's script, into `runtime-c/` of a directory.
-    pub(super) fn unpack_headers(&self, directory: &Path) -> Result<(), BuildError> {
-        let headers = self
-            .files
-            .iter()
-            .filter(|(path, _)| path.extension().is_some_and(|extension| extension == "h" || extension == "lds"));
-        for (path, bytes) in headers {
+    /// Writes what compiling `units`, the text of C files, and linking them takes into `runtime-c/` of a directory: the
+    /// headers that they include by `#include "NAME"`, directly or not, and the linker's script. Names that are no
+    /// files of the runtime are left to the C compiler.
+    pub(super) fn unpack_for(&self, units: &[&[u8]], directory: &Path) -> Result<(), BuildError> {
+        let scripts = self.files.keys().filter(|path| path.extension().is_some_and(|extension| extension == "lds"));
+        let mut needed: BTreeSet<&Path> = scripts.map(PathBuf::as_path).collect();
+        let mut open: Vec<(&Path, &[u8])> = units.iter().map(|unit| (Path::new(""), *unit)).collect();
+        while let Some((beside, text)) = open.pop() {
+            for name in included(text) {
+                let found =
+                    self.files.get_key_value(&beside.join(name)).or_else(|| self.files.get_key_value(Path::new(name)));
+                if let Some((path, bytes)) = found
+                    && needed.insert(path)
+                {
+                    open.push((path.parent().unwrap_or(Path::new("")), bytes));
+                }
+            }
+        }
+        for path in needed {
+            let bytes = self.files.get(path).map_or(&[][..], Vec::as_slice);
             write(&directory.join("runtime-c").join(path), bytes)?;
         }
         Ok(())
@@ -104,8 +117,59 @@ impl Runtime {
     }
 }
 
+/// The names of `#include "NAME"`. Conditions are not evaluated: these are all that may be included.
+fn included(text: &[u8]) -> impl Iterator<Item = &str> {
+    text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let line = std::str::from_utf8(line).ok()?.trim_start().strip_prefix('#')?;
+        let name = line.trim_start().strip_prefix("include")?.trim_start().strip_prefix('"')?;
+        name.split_once('"').map(|(name, _)| name)
+    })
+}
+
 /// C text and the linker's script, without the Rust half of the ABI and tests.
 fn is_source(path: &Path) -> bool {
     let c = path.extension().is_some_and(|extension| extension == "c" || extension == "h" || extension == "lds");
     c && !path.starts_with("tests") && !path.starts_with("abi/tests")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unpacked(unit: &str) -> Vec<String> {
+        let files = [
+            ("a.h", "# include \"sub/b.h\"\n"),
+            ("sub/b.h", "#include \"c.h\"\n#include \"d.h\"\n#include <linux/list.h>\n"),
+            ("sub/c.h", "#include \"b.h\"\n#include \"a.h\"\n"),
+            ("d.h", ""),
+            ("other.h", ""),
+            ("runtime.c", "#include \"other.h\"\n"),
+            ("text.lds", ""),
+        ];
+        let files = files.map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())).into();
+        let runtime = Runtime { files, makefile: Vec::new() };
+        let directory = tempfile::tempdir().unwrap();
+        runtime.unpack_for(&[unit.as_bytes()], directory.path()).unwrap();
+        let top = directory.path().join("runtime-c");
+        let mut found = Vec::new();
+        let mut open = vec![top.clone()];
+        while let Some(next) = open.pop() {
+            for entry in std::fs::read_dir(next).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => open.push(path),
+                    false => found.push(path.strip_prefix(&top).unwrap().display().to_string()),
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn only_the_headers_that_a_unit_includes_are_unpacked() {
+        assert_eq!(unpacked("#include \"a.h\"\n"), ["a.h", "d.h", "sub/b.h", "sub/c.h", "text.lds"]);
+        assert_eq!(unpacked("\t#include\t\"d.h\" /* d */\n#include \"none.h\"\n"), ["d.h", "text.lds"]);
+        assert_eq!(unpacked("int a;\n"), ["text.lds"]);
+    }
 }

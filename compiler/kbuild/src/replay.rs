@@ -61,7 +61,8 @@ pub(super) fn follow_with(
     work: &Path,
     objects_cache: Option<&ObjectCache>,
 ) -> Result<ReplayedModule, Failure> {
-    runtime.unpack_headers(work)?;
+    let units = [Some(source.script), source.embedded];
+    runtime.unpack_for(&units.map(Option::unwrap_or_default), work)?;
     for (file, bytes) in &steps.files {
         make::write(&work.join(file), bytes)?;
     }
