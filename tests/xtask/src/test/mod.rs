@@ -17,6 +17,7 @@ mod build;
 pub(crate) mod find;
 mod header;
 mod judge;
+mod memory;
 mod report;
 mod results;
 mod share;
@@ -80,6 +81,7 @@ const LOAD_OF_A_WHOLE_RUN: u32 = 3;
 
 /// Runs tests; the exit code is 0 if all pass.
 pub fn run(options: &Options) -> Result<ExitCode> {
+    let _temporary = memory::enter();
     run_scripts(options, || Place::find(options.kernel.as_deref()))
 }
 
