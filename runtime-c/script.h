@@ -359,8 +359,6 @@ struct spile_probe {
 	unsigned int entry_simple;
 	unsigned int index;		/* in spile_script.probes */
 	const union spile_constant *constants;	/* of this probe, for a shared handler; 0: none */
-	/* bytes of kernel stack that its handlers use, if more than least_stack */
-	unsigned int stack;
 	/* estimated instructions of a run, without the mechanism that calls the handler */
 	unsigned int cost;
 	/*
@@ -790,6 +788,7 @@ struct spile_script {
 	unsigned int lock_wait;
 	/* MINSTACKSPACE: bytes of kernel stack that must be left for a handler */
 	unsigned int least_stack;
+	const unsigned int *stacks;		/* spile_stacks */
 	/*
 	 * KRETACTIVE: calls in flight that a KRETPROBE without maxactive follows; 0: by
 	 * the number of CPUs
@@ -801,6 +800,11 @@ struct spile_script {
 	unsigned long anchor_address;
 };
 extern const struct spile_script spile_script;
+/*
+ * By probe: bytes of kernel stack that its handlers use, if more than least_stack. Set in
+ * the compiled object (compiler/kbuild/src/stack_table.rs), so no C reads it by name.
+ */
+extern const unsigned int spile_stacks[];
 
 /* Sets the error of the running handler if none is set; detail goes into the message. */
 void spile_fail(struct spile_context *c, enum spile_error error, spile_ulong detail);

@@ -159,7 +159,8 @@ void spile_stack_exit(void)
 void spile_stack_need(struct spile_site *site)
 {
 	/* More than THREAD_SIZE means that no task's stack has enough. */
-	site->stack_needed = min_t(unsigned long, max(site->probe->stack, spile_script.least_stack),
+	site->stack_needed = min_t(unsigned long, max(spile_script.stacks[site->probe->index],
+						       spile_script.least_stack),
 				   THREAD_SIZE);
 	site->stack_spare = THREAD_SIZE - site->stack_needed;
 }

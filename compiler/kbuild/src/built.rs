@@ -19,6 +19,8 @@ pub struct Built {
     pub inputs: Vec<PathBuf>,
     /// The stack usage of the script's functions (GCC manual, -fstack-usage), if the compiler reports it.
     pub stack: Option<String>,
+    /// The module has the values of the [`StackTable`](super::StackTable).
+    pub stacks_set: bool,
     /// Steps and their times; programs that ran in parallel both count in full.
     pub stages: Vec<Stage>,
 }

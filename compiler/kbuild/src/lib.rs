@@ -26,6 +26,7 @@ mod replay;
 mod request;
 mod shell;
 mod sign;
+mod stack_table;
 mod symvers;
 mod without_headers;
 
@@ -36,7 +37,7 @@ use std::time::Instant;
 pub use built::Built;
 pub use compare::differences;
 pub use error::BuildError;
-pub use request::{ReportProgress, Request, Sources, Stage};
+pub use request::{ReportProgress, Request, Sources, StackTable, Stage};
 pub use sign::{Keys, sign};
 
 use commands::{Failure, ObjectCache};
@@ -47,10 +48,16 @@ use recipe::Recipe;
 use spile_base::cache::{Cache, Key, Kind};
 
 /// Builds in `work`, which must exist and be private.
-pub fn build(request: &Request, work: &Path, cache: &Cache, say: ReportProgress) -> Result<Built, BuildError> {
+pub fn build(
+    request: &Request,
+    stacks: StackTable,
+    work: &Path,
+    cache: &Cache,
+    say: ReportProgress,
+) -> Result<Built, BuildError> {
     let looked = request.build_dir.join("Makefile");
     if !looked.exists() {
-        let without = without_headers::build(request, work, cache, say);
+        let without = without_headers::build(request, stacks, work, cache, say);
         return without.unwrap_or_else(|| Err(BuildError::NoHeaders { release: request.release.clone(), looked }));
     }
     let compiler = compiler::choose(&request.build_dir)?;
@@ -61,6 +68,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: ReportProgress)
         warnings: compiler.warning.iter().cloned().collect(),
         inputs: Vec::new(),
         stack: None,
+        stacks_set: false,
         stages: Vec::new(),
     };
     let key = key(request, &runtime, &compiler);
@@ -76,7 +84,9 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: ReportProgress)
         built.stack = built::stack_usage(&work.join(APART));
         return Ok(built);
     };
-    if !request.kbuild && by_replay(request, &runtime, &recipe, &ObjectCache { cache, key: &key }, work, &mut built)? {
+    if !request.kbuild
+        && by_replay(request, stacks, &runtime, &recipe, &ObjectCache { cache, key: &key }, work, &mut built)?
+    {
         return Ok(built);
     }
     let started = Instant::now();
@@ -89,6 +99,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: ReportProgress)
 /// Builds as the reference module was built; false, with a note, where only Kbuild can.
 fn by_replay(
     request: &Request,
+    stacks: StackTable,
     runtime: &Runtime,
     recipe: &Recipe,
     objects: &ObjectCache,
@@ -106,6 +117,7 @@ fn by_replay(
         name: &request.module,
         script: request.sources.script.as_bytes(),
         embedded: request.sources.embedded.as_ref().map(String::as_bytes),
+        stacks,
     };
     match replay::follow_with(steps, Some(&recipe.plain), &source, runtime, request, work, Some(objects)) {
         Ok(made) => {
@@ -117,6 +129,7 @@ fn by_replay(
             built.module = made.module;
             built.stages.extend(made.stages);
             built.stack = built::stack_usage(work);
+            built.stacks_set = made.stacks_set;
             Ok(true)
         }
         Err(Failure::Refused(error)) => Err(error),

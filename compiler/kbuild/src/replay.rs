@@ -13,7 +13,7 @@ use super::commands::{FailedCommand, Failure, ObjectCache, Runner, run_all};
 use super::embed::Runtime;
 use super::embedded;
 use super::recipe::{self, Steps};
-use super::{Request, Stage, make, modpost, prune};
+use super::{Request, StackTable, Stage, built, make, modpost, prune, stack_table};
 
 /// The runtime's object in a work directory.
 pub(super) const PLAIN: &str = "spile_plain.o";
@@ -23,6 +23,7 @@ pub(super) struct Source<'a> {
     pub(super) name: &'a str,
     pub(super) script: &'a [u8],
     pub(super) embedded: Option<&'a [u8]>,
+    pub(super) stacks: StackTable<'a>,
 }
 
 /// Makes the module in `work`, which must exist, with the whole runtime. Nothing is cached.
@@ -45,6 +46,8 @@ pub(super) struct ReplayedModule {
     pub(super) embedded_cached: bool,
     /// Headers that the embedded unit includes.
     pub(super) headers: Vec<PathBuf>,
+    /// See [`Built::stacks_set`](super::Built::stacks_set).
+    pub(super) stacks_set: bool,
     /// Why it has the whole runtime, if it has.
     pub(super) whole: Option<String>,
     pub(super) stages: Vec<Stage>,
@@ -75,10 +78,10 @@ pub(super) fn follow_with(
         verbosity: request.verbosity,
         stages: Mutex::default(),
     };
+    let name = source.name;
     let (script, embedded) = std::thread::scope(|scope| {
-        let embedded = source
-            .embedded
-            .map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &runner, objects_cache)));
+        let embedded =
+            source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, name, &runner, objects_cache)));
         let script = run_all(&steps.script, source.name, &[], &runner);
         // SANITY: a panic there is a bug; resume it here.
         (script, embedded.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
@@ -87,6 +90,10 @@ pub(super) fn follow_with(
     script.map_err(|complaint| {
         Failure::Unable(format!("{} failed on the script's C: {}", complaint.program, complaint.text))
     })?;
+    let stacks = built::stack_usage(work).and_then(|usage| (source.stacks)(&usage));
+    if let Some(stacks) = &stacks {
+        set_stacks(&work.join("script.o"), stacks)?;
+    }
     let object = |name: &str| work.join(name).display().to_string();
     let mut objects = vec![object("script.o")];
     objects.extend(embedded.is_some().then(|| object("embedded.o")));
@@ -119,7 +126,14 @@ pub(super) fn follow_with(
     }
     let (embedded_cached, headers) = embedded.map_or((false, Vec::new()), |made| (made.cached, made.headers));
     let stages = runner.stages.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(ReplayedModule { module, embedded_cached, headers, whole, stages })
+    Ok(ReplayedModule { module, embedded_cached, headers, stacks_set: stacks.is_some(), whole, stages })
+}
+
+/// Writes the values into the script's object.
+fn set_stacks(object: &Path, stacks: &[u32]) -> Result<(), Failure> {
+    let mut bytes = make::read(object)?;
+    stack_table::set(&mut bytes, stacks).map_err(|why| Failure::Unable(format!("{}: {why}", object.display())))?;
+    Ok(make::write(object, &bytes)?)
 }
 
 /// Writes the parts of the runtime's object that the objects in `work` use.

@@ -38,5 +38,9 @@ pub struct Request {
 /// Called with the current step, for interactive users.
 pub type ReportProgress<'a> = &'a (dyn Fn(&str) + Sync);
 
+/// Called with the stack usage of the script's functions (GCC manual, -fstack-usage) once they are compiled. Returns the
+/// values of the compiled array `spile_stacks`, in its order, if they are to be others than the C text has.
+pub type StackTable<'a> = &'a dyn Fn(&str) -> Option<Vec<u32>>;
+
 /// Called with a finished step and its time.
 pub type Stage = (String, Duration);

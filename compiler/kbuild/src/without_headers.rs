@@ -17,7 +17,7 @@ use super::built::{Built, stack_usage};
 use super::commands::Failure;
 use super::embed::Runtime;
 use super::recipe::{Argv, FORMAT, Recipe, Steps, environment};
-use super::{BuildError, ReportProgress, Request, replay};
+use super::{BuildError, ReportProgress, Request, StackTable, replay};
 
 /// Where the files are, below the work directory.
 const DIRECTORY: &str = "build-directory";
@@ -42,6 +42,7 @@ pub(super) fn store(request: &Request, runtime: &Runtime, recipe: &Recipe, cache
 /// The script has embedded C, which needs the headers; the compiler is another one; a command fails.
 pub(super) fn build(
     request: &Request,
+    stacks: StackTable,
     work: &Path,
     cache: &Cache,
     say: ReportProgress,
@@ -55,7 +56,7 @@ pub(super) fn build(
     let version = entry.text(COMPILER)?.to_string();
     let steps = recipe.steps.as_ref().ok()?;
     say("compiling the script");
-    Some(by(steps, &recipe.plain, &version, request, &runtime, work))
+    Some(by(steps, &recipe.plain, &version, request, stacks, &runtime, work))
 }
 
 fn by(
@@ -63,6 +64,7 @@ fn by(
     plain: &[u8],
     recorded: &str,
     request: &Request,
+    stacks: StackTable,
     runtime: &Runtime,
     work: &Path,
 ) -> Result<Built, BuildError> {
@@ -80,7 +82,8 @@ fn by(
     }
     unpack(steps, work)?;
     let started = Instant::now();
-    let source = replay::Source { name: &request.module, script: request.sources.script.as_bytes(), embedded: None };
+    let source =
+        replay::Source { name: &request.module, script: request.sources.script.as_bytes(), embedded: None, stacks };
     let made = replay::follow_with(steps, Some(plain), &source, runtime, request, work, None).map_err(|failure| {
         let Failure::Unable(reason) = failure else { return BuildError::Failed { log: failure.reason() } };
         BuildError::Failed { log: format!("without the headers of {}: {reason}", request.release) }
@@ -93,6 +96,7 @@ fn by(
         warnings: Vec::new(),
         inputs: Vec::new(),
         stack: stack_usage(work),
+        stacks_set: made.stacks_set,
         stages,
     })
 }

@@ -28,7 +28,7 @@ pub fn compile(
         let units = translate::emit(&session.reporter, plan)?;
         built = build(session, plan, &units, target, cache)?;
     }
-    if raise_stack(&session.reporter, plan, built.stack.as_deref())? {
+    if raise_stack(&session.reporter, plan, built.stack.as_deref())? && !built.stacks_set {
         let units = translate::emit(&session.reporter, plan)?;
         built = build(session, plan, &units, target, cache)?;
     }
@@ -56,7 +56,8 @@ fn build(
     };
     directory.share_with_programs(true);
     let progress = session.reporter.progress("compiling");
-    let built = kbuild::build(&request, &work, cache, &|text| progress.say(text));
+    let stacks = |usage: &str| stack_table(plan, usage);
+    let built = kbuild::build(&request, &stacks, &work, cache, &|text| progress.say(text));
     drop(progress);
     directory.share_with_programs(false);
     session.directory = Some(directory);
@@ -88,6 +89,21 @@ fn spill(reporter: &Reporter, plan: &mut Plan, usage: Option<&str>) -> Result<bo
     Ok(true)
 }
 
+/// What each probe's handlers need of the stack, as compiled. None: MINSTACKSPACE suffices for all, or the plan has to
+/// change ([`spill`]), or the script is refused ([`raise_stack`]).
+fn stack_table(plan: &Plan, usage: &str) -> Option<Vec<u32>> {
+    let need = plan::stack::need(&plan.routines, plan.max_nesting, usage);
+    let least = plan.info.limits.least_stack;
+    (need.most() > least && need.most() <= plan::stack::MOST)
+        .then(|| need.by_probe(plan).into_iter().map(|needed| rounded(needed, least)).collect())
+}
+
+/// The need as modules state it: 0 if it is at most `least`, else rounded up to 256 bytes, so that scripts that differ
+/// little have the same.
+fn rounded(needed: u32, least: u32) -> u32 {
+    if needed > least { needed.next_multiple_of(256) } else { 0 }
+}
+
 /// Notes what each probe's handlers need of the stack, as compiled. False: MINSTACKSPACE suffices for all.
 fn raise_stack(reporter: &Reporter, plan: &mut Plan, usage: Option<&str>) -> Result<bool, Failed> {
     let need = plan::stack::need(&plan.routines, plan.max_nesting, usage.unwrap_or_default());
@@ -107,10 +123,9 @@ fn raise_stack(reporter: &Reporter, plan: &mut Plan, usage: Option<&str>) -> Res
     if most <= plan.info.limits.least_stack {
         return Ok(false);
     }
-    // Rounded up to 256 bytes, so that scripts that differ little have the same.
     let needed = need.by_probe(plan);
     for (probe, needed) in plan.probes.iter_mut().zip(needed) {
-        probe.stack = if needed > plan.info.limits.least_stack { needed.next_multiple_of(256) } else { 0 };
+        probe.stack = rounded(needed, plan.info.limits.least_stack);
     }
     Ok(true)
 }

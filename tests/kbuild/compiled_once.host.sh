@@ -1,0 +1,41 @@
+# Shows: a script whose handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the object. A script
+# whose variables have to leave the stack is compiled again.
+# stdout: ^more stack: compiled 1, 1 need
+# stdout: ^variables moved: compiled 2$
+
+mkdir bin
+cat >counts <<'EOF'
+#!/bin/sh
+for word; do
+	case $word in */script.c) echo compiled >>"$COUNT" ;; esac
+done
+name=${0##*/} own=$(dirname "$0")
+PATH=${PATH#"$own:"} exec "$name" "$@"
+EOF
+chmod +x counts
+for compiler in /usr/bin/gcc* /usr/bin/clang*; do
+	[ ! -x "$compiler" ] || ln -s ../counts "bin/${compiler##*/}"
+done
+export COUNT=$PWD/count PATH=$PWD/bin:$PATH
+
+# The first build of a release compiles the runtime.
+"$SPILE" -r "$RELEASE" -p4 -e 'probe begin { println(1) }' >/dev/null || exit
+
+# build DEPTH VARIABLES: a recursive function of so many variables, at most as deep.
+build() {
+	set_all=$(seq "$2" | sed 's/.*/a& = n * & + r(0)/' | paste -sd ';' -)
+	sum=$(seq "$2" | sed 's/.*/a& * b/' | paste -sd + -)
+	: >count
+	"$SPILE" -r "$RELEASE" -p4 "-DMAXNESTING=$1" -m deep -e "
+function r(n) { if (n <= 0) return 1; $set_all; b = r(n - 1); return $sum }
+probe begin { println(r(3)) }
+probe end { println(2) }" >/dev/null
+}
+build 9 40
+table=$(readelf -sW deep.ko | awk '$8 == "spile_stacks" { print $2, $3, $7 }')
+set -- $table
+values=$(readelf -x "$3" deep.ko | awk '/^ +0x/ { for (word = 2; word < NF; word++) if ($word ~ /^[0-9a-f]+$/) printf "%s", $word }' |
+	cut -c "$((0x$1 * 2 + 1))-$((0x$1 * 2 + $2 * 2))")
+echo "more stack: compiled $(wc -l <count), $(printf '%s\n' "$values" | fold -w 8 | grep -vc 00000000) need"
+build 15 100
+echo "variables moved: compiled $(wc -l <count)"
