@@ -33,6 +33,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
+use nix::errno::Errno;
 use spile_abi::device::{Gate, SETUP_TIMED, Setup, State, USER_STACKS};
 
 use crate::error::{Error, Exit};
@@ -118,7 +119,14 @@ pub fn run(
         let what = format!("{sites} probes, its description has {}", description.meta.probes.len());
         return Err(Error::Strange { name: name.to_string(), what });
     }
-    configure(subject, options)?;
+    let mut sinks = sinks;
+    match configure(subject, options) {
+        Err(Error::Device { errno: Errno::EINTR, .. }) if signals.is_stopping() => {
+            sinks.message("NOTICE: interrupted before the script ran");
+            return Ok(End { exit: Exit::Success, left: false, interrupted: true });
+        }
+        configured => configured?,
+    }
     let info = device.info()?;
     let files = Files::new(device);
     let mut made = LoadedTables::default();
@@ -132,7 +140,6 @@ pub fn run(
     // After the settings: its flags say whether there were any.
     let owner = device.owner()?;
     let is_ours = !subject.attached || owner.uid == nix::unistd::geteuid().as_raw();
-    let mut sinks = sinks;
     if subject.attached {
         reading.recover(&mut sinks);
     }
