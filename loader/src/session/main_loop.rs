@@ -13,6 +13,7 @@ use crate::module::device::Device;
 use crate::options::Options;
 use crate::output::OutputError;
 use crate::records::merge;
+use crate::report::account;
 use crate::session::arming::Arming;
 use crate::session::calls::Calls;
 use crate::session::checks::Checks;
@@ -102,6 +103,7 @@ impl Session<'_> {
             }
         }
         self.summarize(info.ring_bytes);
+        self.end_recording();
         self.flush()?;
         if self.output.sinks.dropped() > 0 {
             self.warn(&format!("{} lines that the script printed could not be written", self.output.sinks.dropped()));
@@ -395,6 +397,16 @@ impl Session<'_> {
         if let Err(error) = summary::probes(self.subject, self.options, &mut self.output) {
             self.ending.fail(error);
         }
+    }
+
+    /// The counters of all probes are part of a recording.
+    fn end_recording(&mut self) {
+        let probes = &self.subject.description.meta.probes;
+        let counters = self.subject.device.counters(probes.len() as u32);
+        let stats = counters.map(|counters| account::json(probes, &counters)).unwrap_or_default();
+        let (skipped, errors) = self.subject.device.info().map_or((0, 0), |info| (info.skipped, info.errors));
+        let about = [("stats", stats), ("skipped", skipped.to_string()), ("errors", errors.to_string())];
+        self.reading.end_recording(self.ending.exit as i32, &about, &mut self.output);
     }
 
     /// Waits until everything is written, or another signal arrives.

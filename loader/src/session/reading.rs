@@ -11,6 +11,7 @@ use crate::output::progress::{self, Progress};
 use crate::output::{OutputError, Sinks};
 use crate::records::merge::{self, MergePass, Next};
 use crate::records::record::{Decoded, Reader};
+use crate::records::recording::write::Recorder;
 use crate::records::ring::Ring;
 use crate::report::Losses;
 use crate::session::dispatch::{Dispatcher, Effect};
@@ -93,6 +94,8 @@ pub struct Reading<'s> {
     losses_reported: u64,
     repeated: u64,
     payload: Vec<u8>,
+    /// The output is a recording, not text.
+    recorder: Option<Recorder<'s>>,
 }
 
 impl<'s> Reading<'s> {
@@ -102,13 +105,14 @@ impl<'s> Reading<'s> {
         info: &Info,
         reader: Reader<'s>,
         options: &Options,
+        recorder: Option<Recorder<'s>>,
     ) -> Result<Reading<'s>, crate::error::Error> {
         Ok(Reading {
             rings: device.map_rings(info)?,
             reader,
             progress: Progress::default(),
             ring_bytes: info.ring_bytes,
-            one_stream: !options.bulk && options.rotation.is_none(),
+            one_stream: !options.bulk && options.rotation.is_none() && recorder.is_none(),
             held_back: false,
             read_up_to: 0,
             closed: None,
@@ -117,6 +121,7 @@ impl<'s> Reading<'s> {
             losses_reported: 0,
             repeated: 0,
             payload: Vec::new(),
+            recorder,
         })
     }
 
@@ -220,9 +225,21 @@ impl<'s> Reading<'s> {
                     self.reader.printed(|text| dispatcher.sinks.print(text));
                     dispatcher.sinks.select_cpu(u32::from(record.cpu));
                     unchecked += self.payload.len() >> 10;
-                    let decoded = self.reader.read(&record, &self.payload);
+                    let mut decoded = self.reader.read(&record, &self.payload);
                     if let Decoded::Print { text, .. } = &decoded {
                         unchecked += text.len() >> 16;
+                    }
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.push(&record, &self.payload);
+                        // It was decoded for the names in it, and for its other effects.
+                        match &mut decoded {
+                            Decoded::Print { .. } => decoded = Decoded::Task,
+                            Decoded::Damaged { text, .. } => *text = b"",
+                            _ => {}
+                        }
+                        if recorder.is_full() {
+                            recorder.flush(|frames| dispatcher.sinks.print(frames));
+                        }
                     }
                     match dispatcher.dispatch(decoded) {
                         Effect::Nothing => {}
@@ -248,7 +265,23 @@ impl<'s> Reading<'s> {
             (taken, unchecked) = (taken + 1, unchecked + 1);
         }
         self.reader.printed(|text| dispatcher.sinks.print(text));
+        self.record(dispatcher, |_| {});
         found
+    }
+
+    /// Writes what has been recorded, with what `last` adds.
+    fn record(&mut self, dispatcher: &mut Dispatcher, last: impl FnOnce(&mut Recorder<'_>)) {
+        let losses = self.losses();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.lost(&losses.cpus);
+            last(recorder);
+            recorder.flush(|frames| dispatcher.sinks.print(frames));
+        }
+    }
+
+    /// Ends the recording, if there is one.
+    pub fn end_recording(&mut self, status: i32, about: &[(&str, String)], dispatcher: &mut Dispatcher) {
+        self.record(dispatcher, |recorder| recorder.end(status, about));
     }
 
     /// No record is held back any more.
