@@ -19,6 +19,7 @@ mod object;
 mod pcapng;
 mod perfetto;
 mod read;
+pub mod report;
 mod text;
 
 pub use command::{Format, main};

@@ -74,7 +74,7 @@ impl<'t> Parser<'t> {
         self.json.push(if is_object { '{' } else { '[' });
         let mut is_first = true;
         while !(self.accept("}") || self.accept("]")) {
-            if !is_first && !(self.accept(", ") || self.accept(",")) {
+            if !(is_first || self.accept(", ") || self.accept(",")) {
                 return None;
             }
             // The rest is left out.

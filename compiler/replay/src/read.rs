@@ -59,6 +59,10 @@ pub trait Receiver {
     fn session(&mut self, session: &Session) -> Result<(), ReadError>;
     /// Something happened.
     fn event(&mut self, session: &Session, event: &Event<'_>) -> Result<(), ReadError>;
+    /// The counters of all probes so far, as JSON.
+    fn counts(&mut self, _: &str) -> Result<(), ReadError> {
+        Ok(())
+    }
     /// Nothing more is there at the moment: a live recording may go on.
     fn pause(&mut self) -> Result<(), ReadError>;
 }
@@ -76,7 +80,7 @@ pub struct Ended {
 pub fn read(from: impl Read, receiver: &mut impl Receiver) -> Result<Ended, ReadError> {
     let mut frames = Frames::new(from);
     let mut ended = Ended::default();
-    let mut next = frames.next()?;
+    let mut next = frames.read()?;
     while let Some(Frame::Header(header)) = next {
         ended.complete = false;
         next = one(&header, &mut frames, receiver, &mut ended)?;
@@ -106,7 +110,7 @@ fn one(
     };
     let mut changes = 0;
     loop {
-        match frames.next()? {
+        match frames.read()? {
             None => return Ok(None),
             Some(header @ Frame::Header(_)) => return Ok(Some(header)),
             Some(Frame::Names(contents)) => {
@@ -131,6 +135,10 @@ fn one(
                 for (cpu, records, bytes) in cpus {
                     events.pass(cpu as u16, What::Lost { records, bytes }, receiver)?;
                 }
+                receiver.pause()?;
+            }
+            Some(Frame::Counts(json)) => {
+                receiver.counts(&json)?;
                 receiver.pause()?;
             }
             Some(Frame::End { status, about }) => {

@@ -18,6 +18,8 @@ use crate::session::dispatch::{Dispatcher, Effect};
 
 /// Nanoseconds between two reports of losses.
 const LOSS_INTERVAL: u64 = 1_000_000_000;
+/// Nanoseconds between two times when a recording gets the counters of the probes.
+const COUNTS_INTERVAL: u64 = 1_000_000_000;
 /// Records read before signals and descriptors are checked again.
 const MAX_BATCH: usize = 4096;
 /// Records, or kilobytes of them, between two checks of the amount of buffered output and of the time.
@@ -96,6 +98,8 @@ pub struct Reading<'s> {
     payload: Vec<u8>,
     /// The output is a recording, not text.
     recorder: Option<Recorder<'s>>,
+    /// When it last got the counters of the probes.
+    counted: u64,
 }
 
 impl<'s> Reading<'s> {
@@ -122,6 +126,7 @@ impl<'s> Reading<'s> {
             repeated: 0,
             payload: Vec::new(),
             recorder,
+            counted: 0,
         })
     }
 
@@ -277,6 +282,18 @@ impl<'s> Reading<'s> {
             last(recorder);
             recorder.flush(|frames| dispatcher.sinks.print(frames));
         }
+    }
+
+    /// Nanoseconds until the counters of the probes are to be recorded again; `None`: never.
+    pub fn until_counts(&self) -> Option<u64> {
+        let since = clock::now().saturating_sub(self.counted);
+        self.recorder.is_some().then(|| COUNTS_INTERVAL.saturating_sub(since))
+    }
+
+    /// Records the counters of the probes.
+    pub fn record_counts(&mut self, json: &str, dispatcher: &mut Dispatcher) {
+        self.counted = clock::now();
+        self.record(dispatcher, |recorder| recorder.counts(json));
     }
 
     /// Ends the recording, if there is one.

@@ -11,6 +11,7 @@
 //!     records  records of the rings, header and payload, oldest first (`abi.h`, struct spile_record)
 //!     names    what the module or the files of programs answered for addresses in the records that follow
 //!     losses   by CPU: u32 number, u64 records, u64 bytes lost so far
+//!     counts   the counters of all probes so far, as JSON (`--stats=json`): every second
 //!     end      i32 exit status, list of pairs of strings
 //!
 //! Numbers are little endian; strings and lists are preceded by a u32 count.
@@ -42,12 +43,14 @@ pub enum FrameKind {
     Losses = 4,
     /// The session has ended.
     End = 5,
+    /// The counters of all probes so far.
+    Counts = 6,
 }
 
 impl FrameKind {
     fn from_number(number: u8) -> Option<FrameKind> {
-        use FrameKind::{End, Header, Losses, Names, Records};
-        [Header, Records, Names, Losses, End].into_iter().find(|kind| *kind as u8 == number)
+        use FrameKind::{Counts, End, Header, Losses, Names, Records};
+        [Header, Records, Names, Losses, End, Counts].into_iter().find(|kind| *kind as u8 == number)
     }
 }
 
@@ -64,6 +67,7 @@ fn crc32(parts: &[&[u8]]) -> u32 {
     !parts.iter().copied().flatten().fold(!0, step)
 }
 
+#[allow(clippy::indexing_slicing, reason = "computed when this is compiled, with an index below 256")]
 const fn table() -> [u32; 256] {
     let mut table = [0; 256];
     let mut index = 0;

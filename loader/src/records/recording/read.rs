@@ -54,6 +54,8 @@ pub enum Frame {
     Names(Vec<u8>),
     /// Lost so far: CPU, records, bytes.
     Losses(Vec<(u32, u64, u64)>),
+    /// The counters of all probes so far: JSON.
+    Counts(String),
     /// The session has ended.
     End {
         /// Exit status of the loader.
@@ -87,7 +89,7 @@ impl<R: Read> Frames<R> {
     }
 
     /// The next frame; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Frame>, RecordingError> {
+    pub fn read(&mut self) -> Result<Option<Frame>, RecordingError> {
         let start = self.at;
         let mut head = [0; FRAME_HEAD];
         match self.fill(&mut head)? {
@@ -159,6 +161,7 @@ fn decode(kind: FrameKind, contents: Vec<u8>) -> Result<Frame, Option<u32>> {
     let frame = match kind {
         FrameKind::Records => return Ok(Frame::Records(contents)),
         FrameKind::Names => return Ok(Frame::Names(contents)),
+        FrameKind::Counts => return String::from_utf8(contents).map(Frame::Counts).map_err(|_| None),
         FrameKind::Header => {
             let version = cursor.u32().ok_or(None)?;
             if version != VERSION {
@@ -259,7 +262,7 @@ mod tests {
         let mut frames = Frames::new(bytes);
         let mut read = Vec::new();
         loop {
-            match frames.next() {
+            match frames.read() {
                 Ok(Some(frame)) => read.push(frame),
                 Ok(None) => return (read, None),
                 Err(error) => return (read, Some(error)),

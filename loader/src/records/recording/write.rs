@@ -77,6 +77,12 @@ impl<'k> Recorder<'k> {
         self.frame(FrameKind::Losses, &contents);
     }
 
+    /// Notes the counters of all probes.
+    pub fn counts(&mut self, json: &str) {
+        self.records();
+        self.frame(FrameKind::Counts, json.as_bytes());
+    }
+
     /// Notes the end of the session.
     pub fn end(&mut self, status: i32, about: &[(&str, String)]) {
         self.records();

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `spile report`: what a recording holds as pictures and tables, on a page for browsers ([`page`]) or in a terminal
+//! ([`terminal`]).
+
+mod chart;
+mod collect;
+mod command;
+mod flame;
+mod page;
+mod terminal;
+
+pub use command::main;
