@@ -21,6 +21,7 @@ mod perfetto;
 mod read;
 pub mod report;
 mod text;
+pub mod top;
 
 pub use command::{Format, main};
 pub use live::Live;

@@ -10,4 +10,7 @@ mod flame;
 mod page;
 mod terminal;
 
+pub(crate) use chart::short;
+pub(crate) use collect::{Cell, Collected, cell};
 pub use command::main;
+pub(crate) use page::page;
