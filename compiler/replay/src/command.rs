@@ -193,7 +193,8 @@ fn create(path: &Path, recording: &Path) -> Result<File, String> {
     File::create(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn write(
+/// Writes a recording in a format, up to where it is damaged.
+pub fn write(
     format: Format,
     from: impl Read,
     to: impl Write,
@@ -235,7 +236,8 @@ fn write(
 }
 
 /// The events that are wanted.
-struct Chosen {
+#[derive(Default)]
+pub struct Chosen {
     condition: Option<Condition>,
     from: Option<u64>,
     to: Option<u64>,

@@ -36,7 +36,7 @@ impl Session {
 
     /// Nanoseconds since 1970.
     pub fn real(&self, time: u64) -> u64 {
-        u64::try_from(self.realtime + i128::from(time)).unwrap_or(time)
+        u64::try_from(self.realtime.saturating_add(time.into())).unwrap_or(time)
     }
 }
 

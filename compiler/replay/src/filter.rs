@@ -72,9 +72,12 @@ const MOST_DEPTH: usize = 100;
 pub fn parse(text: &str) -> Result<Condition, String> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let condition = parser.any()?;
-    match parser.rest().is_empty() {
-        true => Ok(condition),
-        false => Err(parser.wrong("an operator")),
+    match parser.rest().chars().next() {
+        None => Ok(condition),
+        Some('(' | '[' | '-' | '+' | '*' | '/' | '%') => {
+            Err(format!("{}; a name that is not a word is put into backquotes: `by[n]`", parser.wrong("an operator")))
+        }
+        Some(_) => Err(parser.wrong("an operator")),
     }
 }
 
@@ -363,6 +366,7 @@ mod tests {
             ("fd ==", "a name, a number or a text in quotes is missing before the end"),
             ("(fd == 3", "`)` is missing"),
             ("fd == 3 comm", "an operator is missing before `comm`"),
+            ("by[n] > 3", "before `[n] > 3`; a name that is not a word is put into backquotes"),
             ("comm =~ cat", "a pattern in quotes"),
             ("comm =~ '('", "unclosed group"),
             ("fd == 3x", "3x is no number"),

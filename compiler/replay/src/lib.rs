@@ -13,6 +13,8 @@ mod csv;
 mod event;
 mod filter;
 mod folded;
+#[cfg(test)]
+mod hostile;
 mod json;
 mod live;
 mod object;

@@ -27,7 +27,7 @@ impl<W: Write> Text<W> {
     }
 
     fn report_losses(&mut self) {
-        let lost: u64 = std::mem::take(&mut self.lost).iter().map(|(_, records)| records).sum();
+        let lost: u64 = std::mem::take(&mut self.lost).iter().fold(0, |sum, (_, records)| sum.saturating_add(*records));
         if lost > 0 {
             say(&format!("WARNING: {lost} records were lost when this was recorded: a larger buffer is -s MB\n"));
         }

@@ -123,7 +123,7 @@ impl Collected {
 
     /// Records lost on all CPUs.
     pub fn lost_records(&self) -> u64 {
-        self.lost.values().map(|(records, _)| records).sum()
+        self.lost.values().fold(0, |sum, (records, _)| sum.saturating_add(*records))
     }
 
     fn print(&mut self, event: &Event<'_>, print: &Print<'_>) {

@@ -89,7 +89,9 @@ fn report(arguments: &Arguments) -> Result<ExitCode, String> {
     let before = arguments.compare.as_deref().map(|path| Ok::<_, String>((path, collect(path)?))).transpose()?;
     let (collected, status) = match arguments.rest.as_slice() {
         [file] if is_recording(file) => (collect(Path::new(file))?, ExitCode::SUCCESS),
-        [file] if !Path::new(file).exists() => return Err(format!("{}: there is no such file", file.to_string_lossy())),
+        [file] if !Path::new(file).exists() => {
+            return Err(format!("{}: there is no such file", file.to_string_lossy()));
+        }
         words => run(words)?,
     };
     let name = before.as_ref().map(|(path, collected)| (path.to_string_lossy().into_owned(), collected));
@@ -129,6 +131,14 @@ fn collect(path: &Path) -> Result<Collected, String> {
         Err(error) => Some(error.to_string()),
     };
     Ok(collected)
+}
+
+/// The page and the text of a recording, for tests.
+#[cfg(test)]
+pub fn of_bytes(file: &[u8]) -> (String, String) {
+    let mut collected = Collected::default();
+    let _ = read::read(file, &mut collected);
+    (page::page(&collected, Some(("itself", &collected))), terminal::text(&collected, 60, false))
 }
 
 /// Runs a script with a recording.

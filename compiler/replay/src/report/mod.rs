@@ -13,4 +13,6 @@ mod terminal;
 pub(crate) use chart::short;
 pub(crate) use collect::{Cell, Collected, cell};
 pub use command::main;
+#[cfg(test)]
+pub(crate) use command::of_bytes;
 pub(crate) use page::page;

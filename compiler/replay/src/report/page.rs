@@ -76,7 +76,8 @@ fn with_rows(collected: &Collected, before: Option<(&str, &Collected)>, rows: us
 
 /// `2026-11-27 00:10:05 UTC`
 fn date(nanoseconds: i128) -> String {
-    let seconds = (nanoseconds / 1_000_000_000) as i64;
+    // Up to some thousands of years: a recording may say anything.
+    let seconds = (nanoseconds / 1_000_000_000).clamp(0, 1 << 38) as i64;
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // Civil from days: years begin in March, so that a leap day is the last of its year.
     let shifted = days + 719_468;
@@ -99,7 +100,7 @@ fn head(collected: &Collected, before: Option<(&str, &Collected)>, html: &mut St
     ];
     if let Some((first, last)) = collected.span {
         if collected.realtime > 0 {
-            facts.push(("first event", date(collected.realtime + i128::from(first))));
+            facts.push(("first event", date(collected.realtime.saturating_add(first.into()))));
         }
         facts.push(("duration", format!("{:.3} s", last.saturating_sub(first) as f64 / 1e9)));
     }
