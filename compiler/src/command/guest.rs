@@ -60,6 +60,11 @@ pub(super) fn run(
     let output = session.options.run.session.output.take();
     let live = live(session, output.as_deref())?;
     let recorded = session.options.run.session.record.take();
+    if recorded.as_deref().is_some_and(|path| path == "-") && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        return Err(session
+            .reporter
+            .usage("--record -: a recording is no text for a terminal: give a file, or a pipe"));
+    }
     if live.is_some() || recorded.is_some() {
         // There it goes to standard output.
         session.options.run.session.record = Some("-".into());
