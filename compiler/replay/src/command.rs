@@ -103,6 +103,12 @@ fn parse_time(text: &str) -> Result<u64, String> {
     Ok((number * unit) as u64)
 }
 
+/// What is wrong with a command line; `words` follow `replay`.
+pub fn mistake(words: impl Iterator<Item = OsString>) -> Option<String> {
+    let words = [OsString::from("spile replay")].into_iter().chain(words);
+    Arguments::try_parse_from(words).err().map(|error| error.to_string())
+}
+
 /// The whole command; `words` follow `replay`.
 pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from([OsString::from("spile replay")].into_iter().chain(words)) {

@@ -85,7 +85,7 @@ fn recording() -> Vec<u8> {
     recorder.lost(&[(0, u64::MAX, u64::MAX), (1, u64::MAX, 1)]);
     let stats = format!(
         "{{\"probes\":[{{\"point\":{},\"hits\":18446744073709551615,\"cycles\":{{\"avg\":18446744073709551615}}}}]}}",
-        crate::json::quoted(NAME.as_bytes())
+        crate::quote::quoted(NAME.as_bytes())
     );
     recorder.counts(&stats);
     recorder.end(3, &[("stats", stats.clone()), (NAME, "[1, 2".to_string())]);
@@ -139,7 +139,7 @@ fn all(file: &[u8]) {
         match format {
             Format::Json if read.is_ok() => drop(serde_json::from_str::<serde_json::Value>(&text).unwrap()),
             Format::Ndjson => {
-                text.lines().for_each(|line| drop(serde_json::from_str::<serde_json::Value>(line).unwrap()))
+                text.lines().for_each(|line| drop(serde_json::from_str::<serde_json::Value>(line).unwrap()));
             }
             _ => {}
         }

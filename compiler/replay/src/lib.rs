@@ -20,12 +20,13 @@ mod live;
 mod object;
 mod pcapng;
 mod perfetto;
+mod quote;
 mod read;
 pub mod report;
 mod text;
 pub mod top;
 
-pub use command::{Format, main};
+pub use command::{Format, main, mistake};
 pub use live::Live;
 
 /// The first bytes of a recording.

@@ -4,7 +4,7 @@
 //!
 //!     {.pid=7, .comm="cat", .list={1, 2}, .mode='c', .call=<function>:0xff, ...}
 
-use crate::json::{quoted, write_quoted};
+use crate::quote::{quoted, write_quoted};
 
 /// Maximum nesting.
 const MOST_DEPTH: usize = 64;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use spile_abi::format::Histogram;
 
-use super::page::escape;
+use super::markup::escape;
 use crate::json;
 
 const WIDTH: f64 = 720.0;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::page::escape;
+use super::markup::escape;
 
 /// Frames on a page: the largest.
 const MOST_FRAMES: usize = 2500;

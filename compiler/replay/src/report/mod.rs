@@ -7,6 +7,7 @@ mod chart;
 mod collect;
 mod command;
 mod flame;
+mod markup;
 mod page;
 mod terminal;
 

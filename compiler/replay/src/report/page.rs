@@ -7,37 +7,12 @@ use std::fmt::Write;
 use super::chart;
 use super::collect::{Cell, Collected, Percentiles, Table, percentile};
 use super::flame::{self, Node};
+use super::markup::escape;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// A page is smaller than this.
 const MOST_BYTES: usize = 1_000_000;
-
-/// HTML of a text, also for attributes in double quotes. Control characters, and those that change the direction of text,
-/// are shown as escapes.
-pub fn escape(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            '\n' | '\t' => html.push(c),
-            '\0'..='\x1f'
-            | '\x7f'..='\u{9f}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' => {
-                let _ = write!(html, "\\u{{{:x}}}", c as u32);
-            }
-            _ => html.push(c),
-        }
-    }
-    html
-}
 
 /// The page. `before`: the recording to compare with, and its name.
 pub fn page(collected: &Collected, before: Option<(&str, &Collected)>) -> String {
