@@ -8,7 +8,9 @@
 #include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 #include <linux/wait.h>
 
@@ -19,6 +21,7 @@
 
 u32 spile_ring_bytes __read_mostly;
 bool spile_ring_overwrite __read_mostly;
+bool spile_ring_tasks __read_mostly;
 
 static DECLARE_WAIT_QUEUE_HEAD(readers);
 
@@ -127,7 +130,8 @@ static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
 			tail = cpu->head;
 			break;
 		}
-		if (oldest->kind != SPILE_RECORD_PAD && oldest->kind != SPILE_RECORD_EXIT)
+		if (oldest->kind != SPILE_RECORD_PAD && oldest->kind != SPILE_RECORD_EXIT &&
+		    oldest->kind != SPILE_RECORD_TASK)
 			lost++;
 		tail += size;
 	}
@@ -159,14 +163,17 @@ static void set_limit(struct spile_cpu *cpu)
 	struct spile_context *c = &cpu->context;
 	u64 to_end = spile_ring_bytes - (c->record_at & (spile_ring_bytes - 1));
 
-	c->record_limit = min(c->record_at + to_end, cpu->tail + spile_ring_bytes / 2);
+	/* With tasks every record comes through find_place(). */
+	c->record_limit = spile_ring_tasks ?
+				  0 :
+				  min(c->record_at + to_end, cpu->tail + spile_ring_bytes / 2);
 }
 
 /*
  * Finds a place for a record that is beyond the limit; false if there is none. What it
  * leaves free at the ring's end becomes visible with the next record.
  */
-static noinline bool find_place(struct spile_cpu *cpu, unsigned int kind, u64 size)
+static noinline bool find_room(struct spile_cpu *cpu, unsigned int kind, u64 size)
 {
 	struct spile_context *c = &cpu->context;
 	u32 offset = c->record_at & (spile_ring_bytes - 1);
@@ -196,6 +203,47 @@ static noinline bool find_place(struct spile_cpu *cpu, unsigned int kind, u64 si
 	}
 	set_limit(cpu);
 	return true;
+}
+
+/* A SPILE_RECORD_TASK, if the last one of this ring was of another task or name. */
+static void put_task(struct spile_cpu *cpu)
+{
+	struct spile_context *c = &cpu->context;
+	const u32 size = sizeof(struct spile_record) + 8 + SPILE_STRING_PART(TASK_COMM_LEN - 1);
+	spile_long ids = (spile_long)task_tgid_nr(current) << 32 | (u32)task_pid_nr(current);
+	char name[TASK_COMM_LEN];
+	struct spile_record *record;
+	char *at;
+
+	/* Not get_task_comm(), which takes a lock; it always ends with a NUL. */
+	memcpy(name, current->comm, sizeof(name));
+	name[sizeof(name) - 1] = 0;
+	if (ids == cpu->told_task && !strcmp(name, cpu->told_name))
+		return;
+	if (!find_room(cpu, SPILE_RECORD_EXIT, size))
+		return;
+	record = (struct spile_record *)c->record;
+	record->kind = SPILE_RECORD_TASK;
+	record->cpu = smp_processor_id();
+	record->id = 0;
+	record->probe = SPILE_NO_PROBE;
+	record->time = ktime_get_mono_fast_ns();
+	at = spile_put_long((char *)(record + 1), ids);
+	at = spile_put_string(at, (struct spile_string){ name, strlen(name) });
+	record->bytes = at - c->record;
+	/* It becomes visible with the next record. */
+	c->record_at += record->bytes;
+	c->record = at;
+	cpu->told_task = ids;
+	strscpy(cpu->told_name, name, sizeof(cpu->told_name));
+}
+
+/* As find_room(), after the task if that is wanted. A lost task is tried again. */
+static noinline bool find_place(struct spile_cpu *cpu, unsigned int kind, u64 size)
+{
+	if (spile_ring_tasks && cpu->ring)
+		put_task(cpu);
+	return find_room(cpu, kind, size);
 }
 
 char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id,

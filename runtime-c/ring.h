@@ -28,6 +28,8 @@ enum {
  * when there is no room.
  */
 extern bool spile_ring_overwrite;
+/* Before records of another task, a SPILE_RECORD_TASK. Set before the first handler runs. */
+extern bool spile_ring_tasks;
 extern u32 spile_ring_bytes;		/* of each ring's data; 0 before SPILE_SETUP */
 
 /* Allocates the rings; bytes as in struct spile_setup. Process context. */

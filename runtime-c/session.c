@@ -144,7 +144,7 @@ int spile_session_setup(const struct spile_setup *setup)
 {
 	int error = -EBUSY;
 
-	if (setup->flags & ~SPILE_SETUP_TIMED || setup->reserved)
+	if (setup->flags & ~(SPILE_SETUP_TIMED | SPILE_SETUP_TASKS) || setup->reserved)
 		return -EINVAL;
 	mutex_lock(&spile_session.calls);
 	mutex_lock(&spile_session.lock);
@@ -153,6 +153,7 @@ int spile_session_setup(const struct spile_setup *setup)
 		if (!error) {
 			spile_untimed =
 				setup->flags & SPILE_SETUP_TIMED ? 0 : SPILE_OVERLOAD_SAMPLE - 1;
+			spile_ring_tasks = setup->flags & SPILE_SETUP_TASKS;
 			spile_session.target = setup->target;
 			spile_session.loader = task_tgid_nr(current);
 			WRITE_ONCE(spile_session_state, SPILE_STATE_READY);

@@ -31,5 +31,14 @@ fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|word| word == "package") {
         return spile_package::main(arguments.into_iter().skip(1));
     }
+    if arguments.get(1).is_some_and(|word| word == "replay") {
+        return spile_replay::main(arguments.into_iter().skip(2));
+    }
+    if arguments.get(1).is_some_and(|word| word == "top") {
+        return spile_replay::top::main(arguments.into_iter().skip(2));
+    }
+    if arguments.get(1).is_some_and(|word| word == "report") {
+        return spile_replay::report::main(arguments.into_iter().skip(2));
+    }
     spile::stack::with_enough(|| spile::driver::main(arguments).finish())
 }

@@ -25,7 +25,12 @@ pub enum Outcome {
 /// How a session runs.
 pub enum Run {
     /// By the loader in this process: signals and the terminal stay as they are.
-    Here(Box<spilerun::options::Options>),
+    Here {
+        /// The loader's options.
+        options: Box<spilerun::options::Options>,
+        /// Gets the recording that the loader writes, and writes it in another format.
+        live: Option<spile_replay::Live>,
+    },
     /// In a separate process, as `stap` does.
     SessionProcess {
         /// The loader's command line, its name first.
@@ -42,7 +47,12 @@ impl Outcome {
             Outcome::Done(status) => status,
             Outcome::Run { run, directory } => {
                 let status = match run {
-                    Run::Here(options) => spilerun::execute(&options),
+                    Run::Here { options, live } => {
+                        let status = spilerun::execute(&options);
+                        // Waits until everything is written.
+                        drop(live);
+                        status
+                    }
                     Run::SessionProcess { words, verbose } => peer::SessionProcess { verbose }.run(words),
                 };
                 drop(directory);

@@ -257,13 +257,14 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
         Ok(waiting) => waiting,
         Err(exit) => return Ok(exit),
     };
+    let stdout = options.keeps_stdout.then(output::take_stdout).transpose()?;
     let starter = starter(options, rights)?;
     let rename = options.rename.then(std::process::id);
     if let Some(number) = rename {
         file.rename(number)?;
     }
     let signals = signals::Signals::catch()?;
-    let sinks = output::Sinks::open(options, cpus())?;
+    let sinks = output::Sinks::open(options, cpus(), stdout)?;
     let target = target::Target::prepare(options, starter.as_ref())?;
     let start = Start { rename, service: options.service, verbose: options.verbose };
     let name = file.description.meta.name.as_str();
@@ -298,9 +299,10 @@ fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error>
         Err(exit) => return Ok(exit),
     };
     let name = name.strip_suffix(".ko").unwrap_or(name);
+    let stdout = options.keeps_stdout.then(output::take_stdout).transpose()?;
     let starter = starter(options, rights)?;
     let signals = signals::Signals::catch()?;
-    let sinks = output::Sinks::open(options, cpus())?;
+    let sinks = output::Sinks::open(options, cpus(), stdout)?;
     let device = rights.attach(name)?;
     let run = |device: device::Device| {
         let description = file::Description::decode(Path::new(name), &device.meta(|| signals.is_stopping())?)?;

@@ -73,6 +73,10 @@ pub struct Options {
     pub escape: Escape,
     /// When to switch to the next output file; `None`: only on SIGUSR2.
     pub rotation: Option<Rotation>,
+    /// The output is a recording ([`crate::records::recording`]), not text.
+    pub record: bool,
+    /// Nothing but the output may go to standard output: that of commands goes to standard error.
+    pub keeps_stdout: bool,
     /// Append to existing output files.
     pub append: bool,
     /// Write each CPU's output to its own file, unmerged.
@@ -127,6 +131,11 @@ pub struct SessionOptions {
     /// Write the script's output to FILE, whose name is expanded by strftime(3) (messages still go to standard error)
     #[arg(short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Write a recording to FILE instead of text (- for standard output): the values of all prints with time, CPU, process
+    /// and probe. spile replay FILE prints it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "bulk"])]
+    pub record: Option<PathBuf>,
 
     /// With -o: start a new file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N. SIGUSR2 starts a new file at once
     #[arg(short = 'S', value_name = "SIZE[,N]", value_parser = parse_rotation, requires = "output")]
@@ -183,6 +192,7 @@ impl SessionOptions {
         let budget =
             self.budget.map(|budget| format!("{}{}", budget.percent, if budget.sample { ",sample" } else { "" }));
         pair("-o", self.output.clone().map(Into::into));
+        pair("--record", self.record.clone().map(Into::into));
         pair("-S", rotation.map(Into::into));
         pair("-c", self.command.clone().map(Into::into));
         pair("-x", self.pid.map(|pid| pid.to_string().into()));
@@ -222,7 +232,7 @@ struct Arguments {
     staprun_megabytes: Option<u32>,
 
     /// Escape control characters (\x1b, \r, \u{202e}) in the output of the script; without WHEN: if it is a terminal
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "auto", value_parser = ["auto", "always", "never"], conflicts_with = "remove")]
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "auto", value_parser = ["auto", "always", "never"], conflicts_with_all = ["remove", "record"])]
     escape: Option<String>,
 
     /// With -o: append to an existing file (with -S: continue with the next number)
@@ -230,7 +240,7 @@ struct Arguments {
     append: bool,
 
     /// Load, start and detach: the session continues, spilerun -A NAME reads its output. SIGQUIT detaches later
-    #[arg(short = 'L', conflicts_with_all = ["timeout", "daemon", "command", "pid", "output", "bulk"])]
+    #[arg(short = 'L', conflicts_with_all = ["timeout", "daemon", "command", "pid", "output", "record", "bulk"])]
     detach: bool,
 
     /// Attach to the detached session of module NAME
@@ -242,7 +252,7 @@ struct Arguments {
     keep: bool,
 
     /// While no loader is attached, a full buffer drops its oldest records instead of new ones
-    #[arg(long, conflicts_with = "remove")]
+    #[arg(long, conflicts_with_all = ["remove", "record"])]
     overwrite: bool,
 
     /// Run in the background, and print the PID when the probes are armed; messages go to the file of -o too
@@ -303,7 +313,7 @@ struct Arguments {
     _namespaces: Option<u64>,
 
     /// End the detached session NAME and remove its module; '*': remove all modules left by killed loaders
-    #[arg(short = 'd', value_name = "NAME", conflicts_with_all = ["output", "command", "pid", "megabytes", "timeout", "detach", "daemon", "bulk", "budget", "rename"])]
+    #[arg(short = 'd', value_name = "NAME", conflicts_with_all = ["output", "record", "command", "pid", "megabytes", "timeout", "detach", "daemon", "bulk", "budget", "rename"])]
     remove: Option<String>,
 }
 
@@ -427,6 +437,8 @@ impl Options {
             output: None,
             escape: Escape::Never,
             rotation: None,
+            record: false,
+            keeps_stdout: false,
             append: false,
             bulk: false,
             command: None,
@@ -456,7 +468,9 @@ impl Options {
     /// Including the options shared with `spile`.
     pub fn for_session(task: Task, session: SessionOptions) -> Options {
         Options {
-            output: session.output,
+            record: session.record.is_some(),
+            keeps_stdout: session.record.as_deref().is_some_and(|file| file.as_os_str() == "-"),
+            output: session.output.or(session.record.filter(|file| file.as_os_str() != "-")),
             rotation: session.rotation,
             bulk: session.bulk,
             command: session.command,

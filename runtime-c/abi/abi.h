@@ -181,6 +181,8 @@ struct spile_setup {
 enum spile_setup_flag {
 	/* time every run, not only some; costs two reads of the cycle counter */
 	SPILE_SETUP_TIMED = 1,
+	/* SPILE_RECORD_TASK before the records of another task: for recordings */
+	SPILE_SETUP_TASKS = 2,
 };
 
 /*
@@ -488,6 +490,11 @@ enum spile_record_kind {
 	SPILE_RECORD_REWRITE = 7,/* payload: one string, what was written or observed -> stderr */
 	/* payload: one string, a newly loaded live patch -> stderr, with what it replaces */
 	SPILE_RECORD_LIVEPATCH = 8,
+	/*
+	 * The task of the records after it in this ring, with SPILE_SETUP_TASKS. Payload: a long,
+	 * process id << 32 | thread id; one string, its name
+	 */
+	SPILE_RECORD_TASK = 9,
 };
 
 /* Records begin at multiples of 8 bytes. */

@@ -27,6 +27,9 @@ before=$(begun)
 load futex 10
 load fault 500
 load tcp 10
+nc -l -p 8081 >/dev/null </dev/null &
+for tenth in $(seq 100); do grep -q ':1F91 .* 0A ' /proc/net/tcp /proc/net/tcp6 && break; sleep 0.1; done
+nc 127.0.0.2 8081 </dev/null >/dev/null 2>&1 || true
 load sleep 10
 load burn 500
 cat /no/such/file 2>/dev/null || true
@@ -52,6 +55,8 @@ shows syscall_times '^clock_nanosleep +[1-9][0-9]+ +[0-9]{6,}'
 shows socktop '^ *[0-9]+ load +INET +[1-9][0-9]* +[1-9][0-9]* '
 shows tcpstates ' TCP_ESTABLISHED +TCP_(FIN_WAIT1|CLOSE_WAIT) '
 shows tcpstates ' 127\.0\.0\.1:[1-9][0-9]* +127\.0\.0\.1:8080 +TCP_SYN_SENT +TCP_ESTABLISHED '
+shows tcpstates ' 127\.0\.0\.1:[1-9][0-9]* +127\.0\.0\.2:8081 +TCP_SYN_SENT +TCP_ESTABLISHED '
+[ -z "$(awk '$3 ~ /:0$/' tcpstates.out)" ] || { echo 'tcpstates: a port is 0'; failed=1; }
 printed=$(grep -cE ' TCP_CLOSE +TCP_SYN_SENT ' tcpstates.out)
 [ "$printed" = $((after - before)) ] || { echo "connections: $printed printed, $((after - before)) counted"; failed=1; }
 shows kmalloc_callers '^[a-z_0-9]+ +[1-9][0-9]* +[1-9][0-9]* +[1-9][0-9]* GFP_'

@@ -22,6 +22,7 @@ all='execsnoop opensnoop killsnoop oomkill runqlat timers profile threshold cach
 start_all $all
 /bin/busybox echo text >/dev/null
 cat /etc/hostname >/dev/null
+echo through a pipe | cat >/dev/null
 cat /no/such/file 2>/dev/null || true
 sleep 100 &
 victim=$!
@@ -67,6 +68,7 @@ shows timers '^ +[1-9][0-9]*  [a-z_]+ \[kernel\]$'
 shows profile '^(dd|exe);.*;[a-z_0-9]+ [1-9][0-9]*$'
 shows profile '^(dd|exe);(entry_SYSCALL_64[a-z_]*|do_syscall_64);.*;[a-z_0-9]+ [1-9][0-9]*$'
 shows threshold ' (cat|dd|exe)\([0-9]+\) vfs_read of (hostname|zero) took [0-9]+ us, returned [0-9]+$'
+! grep ' of  took' threshold.out || { echo 'threshold: a file without a name'; failed=1; }
 shows cachestat '^ +[1-9][0-9]* +[0-9]+ +[0-9]+ +[0-9]+$'
 shows pages '^(dd|exe) +[0-9]+ +[1-9][0-9]* +[0-9]+$'
 shows offcputime '^(sleep|exe): [12][0-9]{6} us in [0-9]+ waits$'

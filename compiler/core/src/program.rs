@@ -448,6 +448,8 @@ pub enum PrintPiece {
         precision: Option<LongExpr>,
         /// The value.
         argument: Expr,
+        /// Its name in recordings: as the script spells it; empty where it does not.
+        name: String,
     },
 }
 

@@ -32,9 +32,11 @@ use super::{accepted, refused};
 #[command(
     name = "spile",
     disable_version_flag = true,
-    override_usage = "spile [OPTIONS] FILE [ARGUMENT]...\n       spile [OPTIONS] -e SCRIPT [ARGUMENT]...\n       spile [OPTIONS] -l PROBE | -L PROBE\n       spile ask [NAME [OPTIONS] | WORD...]",
+    override_usage = "spile [OPTIONS] FILE [ARGUMENT]...\n       spile [OPTIONS] -e SCRIPT [ARGUMENT]...\n       spile [OPTIONS] -l PROBE | -L PROBE\n       spile ask [NAME [OPTIONS] | WORD...]\n       spile top|report [OPTIONS] FILE [ARGUMENT]...\n       spile replay [--format FORMAT] RECORDING",
     after_help = "spile ask lists ready-made scripts, spile ask NAME runs one; NAME --help shows its options and an example of its output, NAME --print \
 prints the script. Run your own script named ask as ./ask.\n\
+spile top shows a script in the terminal while it runs, spile report makes a page of what it prints or of a recording, spile replay prints a recording \
+(--record) as text, JSON, CSV and others; each has --help.\n\
 Options are also read from the file rc in $SYSTEMTAP_DIR or ~/.systemtap; they precede those of the command line.\n\
 SYSTEMTAP_TAPSET sets the library (as --tapset), SYSTEMTAP_RUNTIME the runtime (as -R; SystemTap's own is not used), TMPDIR the \
 directory for temporary files.\n\

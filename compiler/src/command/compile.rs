@@ -191,10 +191,19 @@ fn finish(
     if session.options.run.guest {
         return guest::run(session, &module, &finished.modules, &target.release, Vec::new());
     }
+    let live = guest::live(session, session.options.run.session.output.as_deref())?;
     let options = &session.options;
-    let run = match options.as_stap {
+    let run = match options.as_stap && live.is_none() {
         true => Run::SessionProcess { words: loader_words(options, module), verbose: options.message.verbosity(5) > 0 },
-        false => Run::Here(Box::new(options.loader(module))),
+        false => {
+            let mut options = options.loader(module);
+            if let Some(live) = &live {
+                options.record = true;
+                options.keeps_stdout = options.output.is_none();
+                options.output = Some(live.path());
+            }
+            Run::Here { options: Box::new(options), live }
+        }
     };
     Ok(Outcome::Run { run, directory: session.take_directory() })
 }

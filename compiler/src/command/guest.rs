@@ -37,6 +37,13 @@ pub(super) fn test_module(session: &mut Session, module: &Path, settings: Vec<St
     run(session, &named, &targets, &meta.kernel_release, settings)
 }
 
+/// The process that writes the output in the format of `--format`, to standard output or the file of `-o`.
+pub(super) fn live(session: &Session, output: Option<&Path>) -> Result<Option<spile_replay::Live>, Failed> {
+    let format = session.options.run.format.filter(|format| *format != spile_replay::Format::Text);
+    let live = format.map(|format| spile_replay::Live::start(format, output)).transpose();
+    live.map_err(|error| session.reporter.error(format!("starting spile replay: {error}")))
+}
+
 /// Runs a module in a guest. What the loader prints there is printed here; `-o` names a file here.
 ///
 /// `targets`: the modules that it probes. `settings`: GLOBAL=VALUE, for a prebuilt module.
@@ -50,7 +57,21 @@ pub(super) fn run(
     let kernel = spile_guest::Kernel::find(release).map_err(|error| session.reporter.error(error))?;
     let loader = std::env::current_exe().map_err(|error| session.reporter.error(error))?;
     let mut streams = spile_guest::Streams::inherit();
-    if let Some(path) = session.options.run.session.output.take() {
+    let output = session.options.run.session.output.take();
+    let live = live(session, output.as_deref())?;
+    let recorded = session.options.run.session.record.take();
+    if recorded.as_deref().is_some_and(|path| path == "-") && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        return Err(session
+            .reporter
+            .usage("--record -: a recording is no text for a terminal: give a file, or a pipe"));
+    }
+    if live.is_some() || recorded.is_some() {
+        // There it goes to standard output.
+        session.options.run.session.record = Some("-".into());
+    }
+    if let Some(live) = &live {
+        streams.stdout = Box::new(live.input().map_err(|error| session.reporter.error(error))?);
+    } else if let Some(path) = output.or(recorded).filter(|path| path.as_os_str() != "-") {
         let file = spile_base::read::create(&path);
         let file = file.map_err(|error| session.reporter.error(format!("writing {}: {error}", path.display())))?;
         streams.stdout = Box::new(file);
@@ -79,6 +100,7 @@ pub(super) fn run(
         }
         error => session.reporter.error(error),
     })?;
+    drop(live);
     match ended {
         spile_guest::SessionEnd::Exited(status) => {
             drop(session.take_directory());

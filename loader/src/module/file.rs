@@ -198,11 +198,18 @@ fn check_meta(path: &Path, decoded: Result<Meta, MetaError>) -> Result<Meta, Err
 
 /// Escapes text that is printed in tables, messages and labels. Names that become parts of paths are checked instead.
 fn escape_shown(meta: &mut Meta) {
-    let Meta { title, version, targets, probes, locations, settings, ungated, .. } = meta;
+    let Meta { title, version, targets, probes, locations, settings, ungated, value_names, .. } = meta;
     let probes = probes.iter_mut().flat_map(|probe| [&mut probe.point, &mut probe.script_point, &mut probe.place]);
     let others =
         targets.iter_mut().map(|target| &mut target.path).chain(settings.iter_mut().map(|setting| &mut setting.name));
-    for text in [title, version].into_iter().chain(probes).chain(others).chain(locations).chain(ungated) {
+    for text in [title, version]
+        .into_iter()
+        .chain(probes)
+        .chain(others)
+        .chain(locations)
+        .chain(ungated)
+        .chain(value_names.iter_mut().flatten())
+    {
         if let std::borrow::Cow::Owned(escaped) = escape::line(text) {
             *text = escaped;
         }

@@ -41,9 +41,14 @@ pub struct Sinks {
 }
 
 impl Sinks {
-    /// Opens the outputs of `-o`, `-S` and `--bulk`; `cpus`: their number, for bulk mode.
-    pub fn open(options: &Options, cpus: u32) -> Result<Sinks, Error> {
-        let mut sinks = Sinks::open_all(options, cpus)?;
+    /// Opens the outputs of `-o`, `-S` and `--bulk`; `cpus`: their number, for bulk mode; `stdout`: standard output, if this
+    /// process's is another one.
+    pub fn open(options: &Options, cpus: u32, stdout: Option<OwnedFd>) -> Result<Sinks, Error> {
+        let mut sinks = Sinks::open_all(options, cpus, stdout)?;
+        if options.record && sinks.is_for_people() {
+            let error = io::Error::other("a recording is no text: write it to a file or a pipe, without the messages");
+            return Err(Error::OpenOutput { path: "-".into(), error });
+        }
         sinks.escapes = match options.escape {
             Escape::Never => false,
             Escape::Always => true,
@@ -52,13 +57,18 @@ impl Sinks {
         Ok(if options.keep { sinks.keeping() } else { sinks })
     }
 
+    /// The script's output goes to a terminal, or to the same file as messages.
+    fn is_for_people(&self) -> bool {
+        self.err.is_none() || self.outs.iter().any(|out| nix::unistd::isatty(&out.sink.descriptor).unwrap_or(false))
+    }
+
     /// Retains script output that cannot be written.
     pub fn keeping(mut self) -> Sinks {
         self.outs.iter_mut().for_each(|out| out.sink.keeps = true);
         self
     }
 
-    fn open_all(options: &Options, cpus: u32) -> Result<Sinks, Error> {
+    fn open_all(options: &Options, cpus: u32, stdout: Option<OwnedFd>) -> Result<Sinks, Error> {
         let err = Some(Sink::new(duplicate(io::stderr().as_fd())?));
         if options.bulk {
             let name = options.output.as_deref().unwrap_or(Path::new("stpd"));
@@ -74,7 +84,10 @@ impl Sinks {
                 escapes: false,
             }
             .merged()),
-            None => Ok(Sinks::new(duplicate(io::stdout().as_fd())?, duplicate(io::stderr().as_fd())?)),
+            None => {
+                let stdout = stdout.map_or_else(|| duplicate(io::stdout().as_fd()), Ok)?;
+                Ok(Sinks::new(stdout, duplicate(io::stderr().as_fd())?))
+            }
         }
     }
 
@@ -236,6 +249,14 @@ impl Sinks {
 }
 
 /// A private duplicate, so that closing it has no side effect.
+/// Standard output, whose place standard error takes: commands of the script, and that of `-c`, write there.
+pub fn take_stdout() -> Result<OwnedFd, Error> {
+    let stdout = duplicate(io::stdout().as_fd())?;
+    let failed = |error| Error::System { doing: "redirecting the output of commands", error };
+    nix::unistd::dup2_stdout(io::stderr().as_fd()).map_err(|errno| failed(errno.into()))?;
+    Ok(stdout)
+}
+
 fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     descriptor.try_clone_to_owned().map_err(|error| Error::System { doing: "duplicating standard output", error })
 }
@@ -373,7 +394,7 @@ mod tests {
         let name = directory.path().join("log");
         let mut options = options(&format!("spilerun a.ko -o {} -S 1", name.display()));
         options.rotation = Some(crate::options::Rotation { bytes: 4, files: None });
-        let mut sinks = Sinks::open(&options, 2).unwrap();
+        let mut sinks = Sinks::open(&options, 2, None).unwrap();
         for text in ["one\n", "t", "wo and more", "\n", "three\n"] {
             sinks.print(text.as_bytes());
         }
@@ -388,7 +409,7 @@ mod tests {
     fn in_bulk_mode_each_cpu_has_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("log");
-        let mut sinks = Sinks::open(&options(&format!("spilerun a.ko --bulk -o {}", name.display())), 2).unwrap();
+        let mut sinks = Sinks::open(&options(&format!("spilerun a.ko --bulk -o {}", name.display())), 2, None).unwrap();
         for (cpu, text) in [(0, "a"), (1, "b"), (0, "c"), (7, "d")] {
             sinks.select_cpu(cpu);
             sinks.print(text.as_bytes());
@@ -396,6 +417,6 @@ mod tests {
         sinks.write();
         let read = |cpu: u32| fs::read_to_string(directory.path().join(format!("log_cpu{cpu}"))).unwrap();
         assert_eq!([read(0), read(1)], ["ac", "bd"]);
-        assert!(Sinks::open(&options("spilerun a.ko -o /no/such/place"), 1).is_err());
+        assert!(Sinks::open(&options("spilerun a.ko -o /no/such/place"), 1, None).is_err());
     }
 }

@@ -213,7 +213,7 @@ mod tests {
         )
         .unwrap();
         options.append = true;
-        let mut second = Sinks::open(&options, 1).unwrap();
+        let mut second = Sinks::open(&options, 1, None).unwrap();
         assert_eq!(recover(&mut rings, &mut second), 0);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nand\n");
         // Killed after that, before the rings know it.

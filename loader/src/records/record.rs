@@ -14,6 +14,7 @@ use crate::records::ring::Ring;
 use crate::records::symbol::{Kernel, Symbols};
 use crate::records::text::{MAX_TEXT, Text};
 use crate::records::user::Users;
+use crate::records::values::{self, Part, Value};
 use spile_abi::escape;
 
 /// Text is passed on in pieces of this size.
@@ -41,6 +42,8 @@ pub enum Decoded<'t> {
     System(Vec<u8>),
     /// The session is stopping.
     Exit,
+    /// Which task wrote the records after it.
+    Task,
     /// The record is invalid; `text` is the part that could be decoded.
     Damaged {
         /// Text for standard output.
@@ -132,6 +135,7 @@ impl<'m> Reader<'m> {
                 self.print(record.id, &mut payload)
             }
             Kind::Exit | Kind::Pad => Decoded::Exit,
+            Kind::Task => Decoded::Task,
             _ => match payload.bytes() {
                 Ok(Some(bytes)) => {
                     let calls = payload.bytes().ok().flatten().unwrap_or_default();
@@ -140,6 +144,31 @@ impl<'m> Reader<'m> {
                 _ => self.damaged(format!("no text in a record of kind {}", record.kind)),
             },
         }
+    }
+
+    /// The values of a [`Kind::Print`], with the text between them. A damaged record has those before the damage.
+    pub fn parts(&mut self, record: &Record, payload: &[u8]) -> Vec<Part> {
+        self.symbols.at(record.time);
+        let mut payload = Payload::new(payload);
+        let text = match record.id {
+            FORMAT_TEXT => return vec![Part::Literal(payload.bytes().ok().flatten().unwrap_or_default().to_vec())],
+            FORMAT_STACK => {
+                let mut text = Text::new(MAX_TEXT);
+                match self.symbols.stack(&mut payload, &mut text) {
+                    Ok(()) => text,
+                    Err(ShortPayload) => return Vec::new(),
+                }
+            }
+            id => {
+                let pieces = self.formats.get(id as usize).map(Vec::as_slice).unwrap_or_default();
+                return values::parts(pieces, &mut payload, &mut self.symbols).0;
+            }
+        };
+        let name = |line: &[u8]| {
+            let after = line.windows(3).position(|part| part == b" : ").filter(|_| line.starts_with(b" 0x"));
+            after.and_then(|at| line.get(at + 3..)).unwrap_or(line).to_vec()
+        };
+        vec![Part::Value(Value::Stack(values::lines(text.as_bytes()).iter().map(|line| name(line)).collect()))]
     }
 
     fn print(&mut self, id: u32, payload: &mut Payload<'_>) -> Decoded<'_> {

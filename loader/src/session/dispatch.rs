@@ -133,6 +133,7 @@ impl Dispatcher {
                     self.warn(&text);
                 }
             }
+            Decoded::Task => {}
             Decoded::Exit => return Effect::Stop,
             Decoded::Error(line) => {
                 self.sinks.message(&format!("ERROR: {line}"));

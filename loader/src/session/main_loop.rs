@@ -13,6 +13,7 @@ use crate::module::device::Device;
 use crate::options::Options;
 use crate::output::OutputError;
 use crate::records::merge;
+use crate::report::account;
 use crate::session::arming::Arming;
 use crate::session::calls::Calls;
 use crate::session::checks::Checks;
@@ -25,6 +26,9 @@ use crate::session::reading::Reading;
 use crate::session::summary;
 use crate::session::target::Target;
 use crate::session::{End, Subject};
+
+/// Probes whose counters are recorded while the session runs.
+const MOST_COUNTED: usize = 1000;
 
 /// A running session.
 pub struct Session<'s> {
@@ -102,6 +106,7 @@ impl Session<'_> {
             }
         }
         self.summarize(info.ring_bytes);
+        self.end_recording();
         self.flush()?;
         if self.output.sinks.dropped() > 0 {
             self.warn(&format!("{} lines that the script printed could not be written", self.output.sinks.dropped()));
@@ -288,6 +293,7 @@ impl Session<'_> {
         self.ending.check_deadline(clock::now());
         self.checks.run(self.phase.is_running(), &mut self.output);
         self.report_progress();
+        self.record_counts();
         self.output.sinks.found(&ready.sinks);
         self.calls.look();
         self.handle_signals();
@@ -337,7 +343,9 @@ impl Session<'_> {
         let checks = self.checks.until_next(now, self.phase.is_running());
         let progress = self.phase.progress(self.ending.stop).map(|progress| progress.call.until_next(now));
         let answer = self.ending.until_answer(now);
-        [deadline, records, command, checks, progress, answer].into_iter().flatten().min()
+        let is_counted = self.phase.is_running() && self.subject.description.meta.probes.len() <= MOST_COUNTED;
+        let counts = self.reading.until_counts().filter(|_| is_counted);
+        [deadline, records, command, checks, progress, answer, counts].into_iter().flatten().min()
     }
 
     fn handle_signals(&mut self) {
@@ -395,6 +403,29 @@ impl Session<'_> {
         if let Err(error) = summary::probes(self.subject, self.options, &mut self.output) {
             self.ending.fail(error);
         }
+    }
+
+    /// Records the counters of the probes, if that is due. Of thousands of probes they are recorded only at the end.
+    fn record_counts(&mut self) {
+        let is_due = self.phase.is_running() && self.reading.until_counts() == Some(0);
+        if is_due && self.subject.description.meta.probes.len() <= MOST_COUNTED {
+            let json = self.counters_as_json();
+            self.reading.record_counts(&json, &mut self.output);
+        }
+    }
+
+    fn counters_as_json(&self) -> String {
+        let probes = &self.subject.description.meta.probes;
+        let counters = self.subject.device.counters(probes.len() as u32);
+        counters.map(|counters| account::json(probes, &counters)).unwrap_or_default()
+    }
+
+    /// The counters of all probes are part of a recording.
+    fn end_recording(&mut self) {
+        let stats = self.counters_as_json();
+        let (skipped, errors) = self.subject.device.info().map_or((0, 0), |info| (info.skipped, info.errors));
+        let about = [("stats", stats), ("skipped", skipped.to_string()), ("errors", errors.to_string())];
+        self.reading.end_recording(self.ending.exit as i32, &about, &mut self.output);
     }
 
     /// Waits until everything is written, or another signal arrives.

@@ -34,15 +34,19 @@ use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
 use nix::errno::Errno;
-use spile_abi::device::{Gate, SETUP_TIMED, Setup, State, USER_STACKS};
+use spile_abi::device::{Gate, SETUP_TASKS, SETUP_TIMED, Setup, State, USER_STACKS};
 
 use crate::error::{Error, Exit};
+use crate::host::stderr::say;
 use crate::module::device::Device;
 use crate::module::file::Description;
 use crate::module::setting::{self, Value};
 use crate::options::Options;
 use crate::output::Sinks;
 use crate::records::record::Reader;
+use crate::records::recording::names::{Kept, KeptKernel, KeptNames};
+use crate::records::recording::write::Recorder;
+use crate::records::symbol::Kernel;
 use crate::records::user::{Names, Users};
 use crate::report::budget;
 use crate::report::exporter::Exporter;
@@ -98,7 +102,8 @@ pub struct End {
 /// Creates the rings of a module that has just been loaded.
 pub fn set_up(device: &Device, options: &Options, target: &Target) -> Result<(), Error> {
     let ring_bytes = options.ring_bytes.unwrap_or(default_ring_bytes(device.info()?.cpus));
-    let flags = if options.stats.is_some() { SETUP_TIMED } else { 0 };
+    let timed = if options.stats.is_some() || options.record { SETUP_TIMED } else { 0 };
+    let flags = timed | if options.record { SETUP_TASKS } else { 0 };
     device.set_up(Setup { ring_bytes, target: target.pid(), flags, ..Setup::default() })
 }
 
@@ -108,7 +113,7 @@ pub fn run(
     subject: &Subject<'_>,
     options: &Options,
     target: Target,
-    sinks: Sinks,
+    mut sinks: Sinks,
     signals: &Signals,
     waiting: Option<Waiting>,
 ) -> Result<End, Error> {
@@ -119,10 +124,9 @@ pub fn run(
         let what = format!("{sites} probes, its description has {}", description.meta.probes.len());
         return Err(Error::Strange { name: name.to_string(), what });
     }
-    let mut sinks = sinks;
     match configure(subject, options) {
         Err(Error::Device { errno: Errno::EINTR, .. }) if signals.is_stopping() => {
-            sinks.message("NOTICE: interrupted before the script ran");
+            say("NOTICE: interrupted before the script ran");
             return Ok(End { exit: Exit::Success, left: false, interrupted: true });
         }
         configured => configured?,
@@ -135,8 +139,15 @@ pub fn run(
         tables::prepare(device, ahead(options), &mut made);
     }
     let names = has_user_stacks.then(|| Box::new(Programs::new(&files)) as Box<dyn Names + '_>);
-    let reader = Reader::new(&description.meta, &description.formats, Some(device), Users::new(names));
-    let mut reading = Reading::new(device, &info, reader, options)?;
+    let kept = Kept::default();
+    let kernel = KeptKernel::new(device, &kept);
+    let (kernel, names): (&dyn Kernel, _) = match options.record {
+        true => (&kernel, names.map(|names| Box::new(KeptNames::new(names, &kept)) as Box<dyn Names + '_>)),
+        false => (device, names),
+    };
+    let reader = Reader::new(&description.meta, &description.formats, Some(kernel), Users::new(names));
+    let recorder = options.record.then(|| Recorder::new(&kept, &about(subject), &description.meta.encode()));
+    let mut reading = Reading::new(device, &info, reader, options, recorder)?;
     // After the settings: its flags say whether there were any.
     let owner = device.owner()?;
     let is_ours = !subject.attached || owner.uid == nix::unistd::geteuid().as_raw();
@@ -191,6 +202,27 @@ pub fn run(
         drop(SignalOnDrop(&over));
         end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// What a recording says about its session.
+fn about(subject: &Subject<'_>) -> [(&'static str, String); 5] {
+    let clock = |id| {
+        let time = nix::time::clock_gettime(id).unwrap_or(nix::sys::time::TimeSpec::new(0, 0));
+        i128::from(time.tv_sec()) * 1_000_000_000 + i128::from(time.tv_nsec())
+    };
+    let (monotonic, real) = (clock(nix::time::ClockId::CLOCK_MONOTONIC), clock(nix::time::ClockId::CLOCK_REALTIME));
+    let utsname = nix::sys::utsname::uname().ok();
+    let host = |part: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {
+        utsname.as_ref().map(|name| part(name).to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    [
+        // Added to the time of a record, nanoseconds since 1970.
+        ("realtime", (real - monotonic).to_string()),
+        ("host", host(nix::sys::utsname::UtsName::nodename)),
+        ("kernel", host(nix::sys::utsname::UtsName::version)),
+        ("module", subject.name.to_string()),
+        ("loader", env!("CARGO_PKG_VERSION").to_string()),
+    ]
 }
 
 /// Passes the settings of the command line to the module: values of globals, the budget, the gate, and whether it

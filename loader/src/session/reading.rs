@@ -11,12 +11,15 @@ use crate::output::progress::{self, Progress};
 use crate::output::{OutputError, Sinks};
 use crate::records::merge::{self, MergePass, Next};
 use crate::records::record::{Decoded, Reader};
+use crate::records::recording::write::Recorder;
 use crate::records::ring::Ring;
 use crate::report::Losses;
 use crate::session::dispatch::{Dispatcher, Effect};
 
 /// Nanoseconds between two reports of losses.
 const LOSS_INTERVAL: u64 = 1_000_000_000;
+/// Nanoseconds between two times when a recording gets the counters of the probes.
+const COUNTS_INTERVAL: u64 = 1_000_000_000;
 /// Records read before signals and descriptors are checked again.
 const MAX_BATCH: usize = 4096;
 /// Records, or kilobytes of them, between two checks of the amount of buffered output and of the time.
@@ -93,6 +96,10 @@ pub struct Reading<'s> {
     losses_reported: u64,
     repeated: u64,
     payload: Vec<u8>,
+    /// The output is a recording, not text.
+    recorder: Option<Recorder<'s>>,
+    /// When it last got the counters of the probes.
+    counted: u64,
 }
 
 impl<'s> Reading<'s> {
@@ -102,13 +109,14 @@ impl<'s> Reading<'s> {
         info: &Info,
         reader: Reader<'s>,
         options: &Options,
+        recorder: Option<Recorder<'s>>,
     ) -> Result<Reading<'s>, crate::error::Error> {
         Ok(Reading {
             rings: device.map_rings(info)?,
             reader,
             progress: Progress::default(),
             ring_bytes: info.ring_bytes,
-            one_stream: !options.bulk && options.rotation.is_none(),
+            one_stream: !options.bulk && options.rotation.is_none() && recorder.is_none(),
             held_back: false,
             read_up_to: 0,
             closed: None,
@@ -117,6 +125,8 @@ impl<'s> Reading<'s> {
             losses_reported: 0,
             repeated: 0,
             payload: Vec::new(),
+            recorder,
+            counted: 0,
         })
     }
 
@@ -220,9 +230,21 @@ impl<'s> Reading<'s> {
                     self.reader.printed(|text| dispatcher.sinks.print(text));
                     dispatcher.sinks.select_cpu(u32::from(record.cpu));
                     unchecked += self.payload.len() >> 10;
-                    let decoded = self.reader.read(&record, &self.payload);
+                    let mut decoded = self.reader.read(&record, &self.payload);
                     if let Decoded::Print { text, .. } = &decoded {
                         unchecked += text.len() >> 16;
+                    }
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.push(&record, &self.payload);
+                        // It was decoded for the names in it, and for its other effects.
+                        match &mut decoded {
+                            Decoded::Print { .. } => decoded = Decoded::Task,
+                            Decoded::Damaged { text, .. } => *text = b"",
+                            _ => {}
+                        }
+                        if recorder.is_full() {
+                            recorder.flush(|frames| dispatcher.sinks.print(frames));
+                        }
                     }
                     match dispatcher.dispatch(decoded) {
                         Effect::Nothing => {}
@@ -248,7 +270,35 @@ impl<'s> Reading<'s> {
             (taken, unchecked) = (taken + 1, unchecked + 1);
         }
         self.reader.printed(|text| dispatcher.sinks.print(text));
+        self.record(dispatcher, |_| {});
         found
+    }
+
+    /// Writes what has been recorded, with what `last` adds.
+    fn record(&mut self, dispatcher: &mut Dispatcher, last: impl FnOnce(&mut Recorder<'_>)) {
+        let losses = self.losses();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.lost(&losses.cpus);
+            last(recorder);
+            recorder.flush(|frames| dispatcher.sinks.print(frames));
+        }
+    }
+
+    /// Nanoseconds until the counters of the probes are to be recorded again; `None`: never.
+    pub fn until_counts(&self) -> Option<u64> {
+        let since = clock::now().saturating_sub(self.counted);
+        self.recorder.is_some().then(|| COUNTS_INTERVAL.saturating_sub(since))
+    }
+
+    /// Records the counters of the probes.
+    pub fn record_counts(&mut self, json: &str, dispatcher: &mut Dispatcher) {
+        self.counted = clock::now();
+        self.record(dispatcher, |recorder| recorder.counts(json));
+    }
+
+    /// Ends the recording, if there is one.
+    pub fn end_recording(&mut self, status: i32, about: &[(&str, String)], dispatcher: &mut Dispatcher) {
+        self.record(dispatcher, |recorder| recorder.end(status, about));
     }
 
     /// No record is held back any more.

@@ -304,6 +304,8 @@ pub const MECHANISMS: [&str; 13] = [
 
 /// [`Setup::flags`]: time every run, not only some.
 pub const SETUP_TIMED: u32 = 1;
+/// [`Setup::flags`]: [`crate::record::Kind::Task`] before the records of another task.
+pub const SETUP_TASKS: u32 = 2;
 
 /// [`Gate::mode`]: writes that pass are done.
 pub const ENFORCE: u32 = 0;

@@ -43,6 +43,9 @@ pub struct Meta {
     /// Embedded C that may write past the gate: names of functions, and `C at FILE:LINE:COLUMN` of blocks in handlers;
     /// all that are not marked `/* pure */`.
     pub ungated: Vec<String>,
+    /// By format id: the names of its values, as the script spells them, in order; empty ones have none. A list may be
+    /// shorter than the format.
+    pub value_names: Vec<Vec<String>>,
 }
 
 /// A global that is neither an array nor an aggregate.
@@ -110,7 +113,7 @@ pub fn parse_number(text: &str) -> Option<i64> {
 const MAGIC: &[u8; 8] = b"SPILEMET";
 
 /// Version of the encoding.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Why bytes are not a valid [`Meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +182,11 @@ impl Meta {
         }
         put_count(&mut bytes, self.ungated.len());
         self.ungated.iter().for_each(|name| put_bytes(&mut bytes, name.as_bytes()));
+        put_count(&mut bytes, self.value_names.len());
+        for names in &self.value_names {
+            put_count(&mut bytes, names.len());
+            names.iter().for_each(|name| put_bytes(&mut bytes, name.as_bytes()));
+        }
         bytes
     }
 
@@ -207,6 +215,7 @@ impl Meta {
             locations: reader.list(Reader::text)?,
             settings: reader.list(Reader::setting)?,
             ungated: reader.list(Reader::text)?,
+            value_names: reader.list(|reader| reader.list(Reader::text))?,
             ..head
         };
         match reader.bytes.len() {
@@ -344,6 +353,7 @@ mod tests {
                 locations: self.list(Random::text),
                 settings: self.list(|r| Setting { name: r.text(), string_bytes: r.below(1 << 16) as u32 }),
                 ungated: self.list(Random::text),
+                value_names: self.list(|r| r.list(Random::text)),
             }
         }
     }
@@ -364,9 +374,9 @@ mod tests {
             let whole = random.meta();
             let Meta { name, title, version, kernel_release, guru, targets, programs, .. } = whole.clone();
             let head = Meta { name, title, version, kernel_release, guru, targets, programs, ..Meta::default() };
-            // Six empty lists follow it.
+            // Seven empty lists follow it.
             let bytes = head.encode();
-            let end = bytes.len() - 24;
+            let end = bytes.len() - 28;
             assert_eq!(Meta::decode_head(&whole.encode()), Ok(head.clone()));
             assert_eq!(Meta::decode_head(&bytes[..end]), Ok(head));
             assert_eq!(Meta::decode_head(&bytes[..end - 1]), Err(MetaError::Truncated));
@@ -385,11 +395,12 @@ mod tests {
                 locations: nothing.locations,
                 settings: nothing.settings,
                 ungated: nothing.ungated,
+                value_names: nothing.value_names,
                 ..whole.clone()
             };
-            // Five empty lists follow them.
+            // Six empty lists follow them.
             let bytes = expected.encode();
-            let end = bytes.len() - 20;
+            let end = bytes.len() - 24;
             assert_eq!(Meta::decode_probes(&whole.encode()), Ok(expected.clone()));
             assert_eq!(Meta::decode_probes(&bytes[..end]), Ok(expected));
             assert_eq!(Meta::decode_probes(&bytes[..end - 1]), Err(MetaError::Truncated));
@@ -423,8 +434,8 @@ mod tests {
     #[test]
     fn counts_beyond_the_bytes_take_no_memory() {
         let mut bytes = Meta::default().encode();
-        // The last six lists' counts are the last 24 bytes.
-        let lists = bytes.len() - 24;
+        // The last seven lists' counts are the last 28 bytes.
+        let lists = bytes.len() - 28;
         for list in (lists..bytes.len()).step_by(4) {
             let before = bytes[list..list + 4].to_vec();
             bytes[list..list + 4].fill(0xff);

@@ -72,13 +72,16 @@ pub enum Kind {
     /// Payload: one string, the name of a live patch loaded while the script is armed. Its functions are in
     /// /sys/kernel/livepatch.
     Livepatch = 8,
+    /// The task of the records after it in this ring, with [`crate::device::SETUP_TASKS`]. Payload: a long, process id
+    /// << 32 | thread id; one string, its name.
+    Task = 9,
 }
 
 impl Kind {
     /// `None`: unknown in this version.
     pub fn from_number(number: u16) -> Option<Kind> {
-        use Kind::{Error, Exit, Livepatch, Notice, Pad, Print, Rewrite, System, Warn};
-        [Pad, Print, Warn, Error, Exit, System, Notice, Rewrite, Livepatch]
+        use Kind::{Error, Exit, Livepatch, Notice, Pad, Print, Rewrite, System, Task, Warn};
+        [Pad, Print, Warn, Error, Exit, System, Notice, Rewrite, Livepatch, Task]
             .into_iter()
             .find(|kind| *kind as u16 == number)
     }

@@ -154,8 +154,10 @@ fn numbers() -> Pairs {
         ("SPILE_GATE_COUNTS", device::VERDICTS as u64),
         kind("SPILE_RECORD_REWRITE", Kind::Rewrite),
         kind("SPILE_RECORD_LIVEPATCH", Kind::Livepatch),
+        kind("SPILE_RECORD_TASK", Kind::Task),
         ("SPILE_SET_BYTES", device::SET_BYTES as u64),
         ("SPILE_SETUP_TIMED", u64::from(device::SETUP_TIMED)),
+        ("SPILE_SETUP_TASKS", u64::from(device::SETUP_TASKS)),
         ("SPILE_BY_NOTHING", 0),
         ("SPILE_BY_FTRACE", mechanism("ftrace")),
         ("SPILE_BY_FTRACE_WHOLE", mechanism("ftrace, all registers")),
@@ -292,5 +294,5 @@ fn numbers_that_mean_nothing_are_no_state_and_no_kind() {
     assert_eq!(State::from_number(State::Stopped as u32), Some(State::Stopped));
     assert_eq!(State::from_number(6), None);
     assert_eq!(Kind::from_number(Kind::Notice as u16), Some(Kind::Notice));
-    assert_eq!(Kind::from_number(9), None);
+    assert_eq!(Kind::from_number(10), None);
 }

@@ -144,6 +144,16 @@ static inline void cpu_relax(void)
 }
 #endif
 
+/* The running task, for recordings. */
+#define TASK_COMM_LEN 16
+static struct {
+	char comm[TASK_COMM_LEN];
+} the_task __maybe_unused;
+#define current (&the_task)
+#define task_tgid_nr(task) 1
+#define task_pid_nr(task) 1
+#define strscpy(to, from, bytes) snprintf(to, bytes, "%s", from)
+
 #define data_race(value) (value)
 #define __no_kcsan __attribute__((no_sanitize("thread"), __noinline__))
 #define READ_ONCE(place) shim_load(&(place), __ATOMIC_RELAXED)

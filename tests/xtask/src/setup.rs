@@ -52,6 +52,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("/usr/bin/rpm", "rpm"),
     // An editor for the language server, with the library that runs tree-sitter grammars: 7 MB to download, 27 MB installed.
     ("/usr/bin/nvim", "neovim"),
+    ("/usr/bin/tmux", "tmux"),
     // Tests parse, build and run its example scripts.
     ("/usr/share/doc/systemtap-doc/copyright", "systemtap-doc"),
     // SystemTap's tapset, which tests parse.

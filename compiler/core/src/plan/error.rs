@@ -142,7 +142,8 @@ mod tests {
         let print = |conversion, argument, span| {
             let (flags, width, precision) = (Flags::default(), Size::None, Size::None);
             let directive = Directive { conversion, flags, width, precision };
-            let pieces = vec![PrintPiece::Directive { directive, width: None, precision: None, argument }];
+            let pieces =
+                vec![PrintPiece::Directive { directive, width: None, precision: None, argument, name: String::new() }];
             LongExpr { kind: LongKind::Print(Box::new(Print { pieces })), span }.into()
         };
         assert_eq!(planned(|span| print(b'd', long(span), span)), Ok(()));

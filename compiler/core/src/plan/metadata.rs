@@ -56,5 +56,6 @@ pub(super) fn plan(
         locations: std::mem::take(&mut tables.locations),
         settings: storage::settable(globals).map(|global| storage::setting(global, info.limits.string_bytes)).collect(),
         ungated: embedded::ungated(program, sources, &tables.expressions),
+        value_names: std::mem::take(&mut tables.value_names),
     }
 }

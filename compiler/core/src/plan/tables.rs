@@ -88,7 +88,9 @@ pub(super) struct Tables<'s> {
     line_starts: HashMap<FileId, Vec<usize>>,
     pub(super) module_symbols: Vec<ModuleSymbol>,
     pub(super) formats: Vec<Vec<u8>>,
-    format_ids: HashMap<Vec<u8>, FormatId>,
+    /// By format: the names of its values.
+    pub(super) value_names: Vec<Vec<String>>,
+    format_ids: HashMap<(Vec<u8>, Vec<String>), FormatId>,
     /// Of objects that the loader prints.
     loader_descriptions: Descriptions,
     /// Of objects that the module formats.
@@ -118,6 +120,7 @@ impl<'s> Tables<'s> {
             line_starts: HashMap::new(),
             module_symbols: Vec::new(),
             formats: Vec::new(),
+            value_names: Vec::new(),
             format_ids: HashMap::new(),
             loader_descriptions: Descriptions::default(),
             module_descriptions: Descriptions::default(),
@@ -136,13 +139,16 @@ impl<'s> Tables<'s> {
         }
     }
 
-    /// The number of a format that the loader interprets.
-    pub(super) fn format(&mut self, pieces: &[Piece]) -> FormatId {
+    /// The number of a format that the loader interprets; `names`: of its values.
+    pub(super) fn format(&mut self, pieces: &[Piece], mut names: Vec<String>) -> FormatId {
         let bytes = format::encode(pieces, |description| self.loader_descriptions.number(description));
+        let named = names.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
+        names.truncate(named);
         let next = FormatId(self.formats.len() as u32);
-        let id = *self.format_ids.entry(bytes.clone()).or_insert(next);
+        let id = *self.format_ids.entry((bytes.clone(), names.clone())).or_insert(next);
         if id == next {
             self.formats.push(bytes);
+            self.value_names.push(names);
         }
         id
     }

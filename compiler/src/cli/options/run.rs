@@ -19,6 +19,10 @@ pub struct RunOptions {
     #[command(flatten)]
     pub session: SessionOptions,
 
+    /// Write the output in this format, with time, CPU, process and probe of each print: as spile replay does
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with_all = ["record", "rotation", "bulk", "detach", "last_pass"])]
+    pub format: Option<spile_replay::Format>,
+
     /// Print statistics of every probe when the script ends
     #[arg(short = 't')]
     pub timing: bool,
@@ -36,7 +40,7 @@ pub struct RunOptions {
     pub guest: bool,
 
     /// Run the script on HOST, [USER@]HOST or ssh://[USER@]HOST[:PORT], by ssh(1) and spilerun there; may be repeated
-    #[arg(long, value_name = "HOST", conflicts_with_all = ["last_pass", "release", "guest", "rotation", "bulk", "detach", "index"])]
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["last_pass", "release", "guest", "rotation", "bulk", "detach", "index", "record", "format"])]
     pub remote: Vec<String>,
 
     /// With --remote: print the host's number before each line
@@ -55,6 +59,7 @@ impl RunOptions {
             (left && session.pid.is_some(), "-x"),
             (left && session.timeout.is_some(), "-T"),
             (left && session.bulk, "-b"),
+            (self.detach && session.record.is_some(), "--record"),
         ]
         .into_iter()
         .find_map(|(given, option)| given.then_some(option))

@@ -115,6 +115,16 @@ mod tests {
         match words.get(1).and_then(|word| word.to_str()) {
             // Its arguments are files that do not exist here.
             Some("package") => None,
+            Some("replay") => spile_replay::mistake(words.into_iter().skip(2)),
+            // With options of their own before a script or a recording.
+            Some("report" | "top") => {
+                let mut rest: Vec<OsString> =
+                    words.into_iter().filter(|word| word != "report" && word != "top").collect();
+                if let Some(own) = rest.iter().position(|word| word == "--compare") {
+                    rest.drain(own..=own + 1);
+                }
+                spile::cli::options::Options::parse_words(rest).err().map(|error| error.to_string())
+            }
             Some("ask") => line::read(&words[2..], &Known(spile::cli::options::command())).err(),
             _ => spile::cli::options::Options::parse_words(words).err().map(|error| error.to_string()),
         }

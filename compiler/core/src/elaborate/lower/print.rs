@@ -8,6 +8,7 @@ use crate::elaborate::format::{self, Piece};
 use crate::elaborate::unit::Unit;
 use crate::program::{Directive, Expr, Print, PrintPiece, StringExpr, StringKind};
 use spile_abi::format::{Flags, Size};
+use spile_syntax as syntax;
 use spile_syntax::ast::{self, PrintForm};
 
 impl Lowering<'_, '_> {
@@ -16,17 +17,18 @@ impl Lowering<'_, '_> {
         match &print.form {
             PrintForm::Plain => {
                 for argument in &print.arguments {
-                    pieces.push(plain(self.lower(unit, argument)?));
+                    pieces.push(named(plain(self.lower(unit, argument)?), argument));
                 }
             }
             PrintForm::Char => {
                 for argument in &print.arguments {
-                    let argument = self.lower(unit, argument)?;
+                    let value = self.lower(unit, argument)?;
                     pieces.push(PrintPiece::Directive {
                         directive: directive(b'c'),
                         width: None,
                         precision: None,
-                        argument,
+                        argument: value,
+                        name: name(argument),
                     });
                 }
             }
@@ -35,7 +37,7 @@ impl Lowering<'_, '_> {
                     if index > 0 {
                         pieces.push(PrintPiece::Literal(delimiter.clone()));
                     }
-                    pieces.push(plain(self.lower(unit, argument)?));
+                    pieces.push(named(plain(self.lower(unit, argument)?), argument));
                 }
             }
             PrintForm::Format(text, span) => {
@@ -53,7 +55,10 @@ impl Lowering<'_, '_> {
                             let argument = next()?;
                             let width = width.map(|width| self.lower_long(unit, width)).transpose()?;
                             let precision = precision.map(|precision| self.lower_long(unit, precision)).transpose()?;
-                            PrintPiece::Directive { directive, width, precision, argument: self.lower(unit, argument)? }
+                            {
+                                let (value, name) = (self.lower(unit, argument)?, name(argument));
+                                PrintPiece::Directive { directive, width, precision, argument: value, name }
+                            }
                         }
                     });
                 }
@@ -71,6 +76,25 @@ pub(super) fn directive(conversion: u8) -> Directive {
     Directive { conversion, flags: Flags::default(), width: Size::None, precision: Size::None }
 }
 
+/// Longer expressions are no names.
+const LONGEST_NAME: usize = 64;
+
+/// The name of a value in recordings: the expression, without what marks `$variables` and calls of functions without
+/// arguments.
+fn name(argument: &ast::Expr) -> String {
+    let text = syntax::print::expr(argument);
+    let name = text.trim_matches('$');
+    let name = name.strip_suffix("()").unwrap_or(name);
+    if name.len() > LONGEST_NAME || name.contains('\n') { String::new() } else { name.to_string() }
+}
+
+fn named(mut piece: PrintPiece, argument: &ast::Expr) -> PrintPiece {
+    if let PrintPiece::Directive { name: unnamed, .. } = &mut piece {
+        *unnamed = name(argument);
+    }
+    piece
+}
+
 /// A value as print shows it.
 pub(super) fn plain(argument: Expr) -> PrintPiece {
     let conversion = match argument {
@@ -78,5 +102,11 @@ pub(super) fn plain(argument: Expr) -> PrintPiece {
         Expr::String(_) => b's',
         Expr::Long(_) => b'd',
     };
-    PrintPiece::Directive { directive: directive(conversion), width: None, precision: None, argument }
+    PrintPiece::Directive {
+        directive: directive(conversion),
+        width: None,
+        precision: None,
+        argument,
+        name: String::new(),
+    }
 }

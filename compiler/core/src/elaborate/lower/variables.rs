@@ -42,7 +42,8 @@ fn in_hex(value: LongExpr, span: Span) -> PrintPiece {
     let is_readable = readable(&value);
     let mut directive = directive(b'x');
     directive.flags.sharp = true;
-    let piece = PrintPiece::Directive { directive, width: None, precision: None, argument: value.into() };
+    let piece =
+        PrintPiece::Directive { directive, width: None, precision: None, argument: value.into(), name: String::new() };
     match is_readable {
         Some(condition) => {
             plain(or_question(condition, StringExpr::format(Print { pieces: vec![piece] }, span)).into())
@@ -252,6 +253,7 @@ impl Lowering<'_, '_> {
             width: None,
             precision: None,
             argument: value.into(),
+            name: String::new(),
         }];
         Ok(StringExpr::format(Print { pieces }, span))
     }

@@ -246,6 +246,7 @@ impl Builder<'_, '_> {
                     width: None,
                     precision: None,
                     argument: expr.clone().into(),
+                    name: String::new(),
                 };
                 self.format(&program::Print { pieces: vec![piece] }, span)?
             }

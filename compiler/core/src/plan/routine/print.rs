@@ -33,17 +33,19 @@ struct Pieces {
     pieces: Vec<Piece>,
     /// Of its payload.
     parts: Vec<Part>,
+    /// Of the values among the pieces.
+    names: Vec<String>,
     /// Bytes that the objects among the parts take at most.
     objects: u32,
 }
 
 impl Builder<'_, '_> {
     pub(super) fn print(&mut self, print: &program::Print, span: Span) -> Planned<()> {
-        let Pieces { pieces, parts, objects } = self.pieces(print, Reader::Loader, span)?;
+        let Pieces { pieces, parts, names, objects } = self.pieces(print, Reader::Loader, span)?;
         if pieces.is_empty() {
             return Ok(());
         }
-        let format = self.tables.format(&pieces);
+        let format = self.tables.format(&pieces, names);
         // May fail: memory that cannot be read, an aggregate without values.
         let may_fail = parts.iter().any(|part| matches!(part, Part::Memory { .. } | Part::Histogram { .. }));
         let location = may_fail.then(|| self.location(span));
@@ -86,9 +88,12 @@ impl Builder<'_, '_> {
         let mut results = self.in_order(&exprs)?.into_iter();
         let mut next = move || results.next().ok_or(InternalError::new("a print without an argument", span));
         let mut pieces: Vec<Piece> = Vec::new();
-        let mut parts = Vec::new();
+        let (mut parts, mut names) = (Vec::new(), Vec::new());
         let mut objects: u32 = 0;
         for piece in &flat {
+            if let PrintPiece::Directive { name, .. } = piece {
+                names.push(name.clone());
+            }
             match piece {
                 PrintPiece::Literal(bytes) => match pieces.last_mut() {
                     Some(Piece::Literal(before)) => before.extend_from_slice(bytes),
@@ -122,17 +127,17 @@ impl Builder<'_, '_> {
                     }
                     let dynamic = precision.is_some().then(|| next()?.long(span)).transpose()?;
                     parts.extend(dynamic.clone().map(Part::Long));
-                    let Some(names) = named(piece) else {
+                    let Some(address) = named(piece) else {
                         pieces.push(Piece::Directive(directive.clone()));
                         parts.push(value_part(directive, next()?, dynamic, span)?);
                         continue;
                     };
-                    pieces.push(Piece::Directive(self.naming_directive(directive, &names)));
-                    parts.push(named_part(&names.of, &mut next, span)?);
+                    pieces.push(Piece::Directive(self.naming_directive(directive, &address)));
+                    parts.push(named_part(&address.of, &mut next, span)?);
                 }
             }
         }
-        Ok(Pieces { pieces, parts, objects })
+        Ok(Pieces { pieces, parts, names, objects })
     }
 
     /// The directive by which the loader prints the names of addresses; notes which symbols the loader needs.

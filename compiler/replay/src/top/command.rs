@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `spile top`: the loop, and the keys.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event as TerminalEvent, KeyCode, KeyEventKind, KeyModifiers};
+use spile_abi::escape;
+use spile_abi::say::say;
+
+use super::state::{Sort, State};
+use super::view::{View, draw};
+use crate::read;
+use crate::report;
+
+const HELP: &str = "\
+Shows a session in the terminal while it runs: hits, rates and cost of its probes, the greatest values that it prints, its output
+
+Usage: spile top [OPTIONS] SCRIPT [ARGUMENT]...
+
+OPTIONS are those of spile (-c, -x, -T, --guest, ...). Keys: s sort, r reverse, f filter, space freeze, w write a report, c clear,
+q or x end the session, h help.
+";
+
+/// Between two drawings without events.
+const STEP: Duration = Duration::from_millis(250);
+
+/// The whole command; `words` follow `top`.
+pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.collect();
+    if words.is_empty() || words.first().is_some_and(|word| word == "-h" || word == "--help") {
+        let _ = io::stdout().write_all(HELP.as_bytes());
+        return ExitCode::from(u8::from(words.is_empty()));
+    }
+    match run(&words) {
+        Ok(status) => status,
+        Err(message) => {
+            say(&format!("spile: top: {}\n", escape::line(&message)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[OsString]) -> Result<ExitCode, String> {
+    if !io::stdout().is_terminal() {
+        return Err("it needs a terminal; spile --format or --record write to files and pipes".to_string());
+    }
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.args(["--record", "-"]).args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // ^C is a key here: it is passed on.
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn().map_err(|error| format!("running the script: {error}"))?;
+    let state = Arc::new(Mutex::new(State::new()));
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    let said: Arc<Mutex<Vec<String>>> = Arc::default();
+    let readers = [
+        {
+            let state = Arc::clone(&state);
+            std::thread::spawn(move || {
+                let result = output.map(|output| read::read(output, &mut Shared(&state)));
+                let mut state = lock(&state);
+                state.over = true;
+                if let Some(Err(error)) = result.filter(|_| !state.collected.about.is_empty()) {
+                    state.line(&format!("ERROR: {error}"));
+                }
+            })
+        },
+        {
+            let (state, said) = (Arc::clone(&state), Arc::clone(&said));
+            std::thread::spawn(move || {
+                for line in errors.map(BufReader::new).into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+                    lock(&state).line(&line);
+                    lock(&said).push(line);
+                }
+            })
+        },
+    ];
+    let mut terminal = ratatui::try_init().map_err(|error| error.to_string())?;
+    let drawn = show(&mut terminal, &state);
+    ratatui::restore();
+    let status = end(&mut child);
+    for reader in readers {
+        let _ = reader.join();
+    }
+    // What would have been printed by the session itself, where it has not begun.
+    if lock(&state).collected.about.is_empty() {
+        for line in lock(&said).iter() {
+            say(&format!("{}\n", escape::line(line)));
+        }
+    }
+    // A session that a key has ended is not a failed one, whatever its command makes of the signal.
+    let by_key = drawn.map_err(|error| error.to_string())?;
+    Ok(ExitCode::from(if by_key { 0 } else { status }))
+}
+
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Events go to the state that the terminal shows.
+struct Shared<'s>(&'s Mutex<State>);
+
+impl read::Receiver for Shared<'_> {
+    fn session(&mut self, session: &crate::event::Session) -> Result<(), read::ReadError> {
+        lock(self.0).session(session)
+    }
+
+    fn event(
+        &mut self,
+        session: &crate::event::Session,
+        event: &crate::event::Event<'_>,
+    ) -> Result<(), read::ReadError> {
+        lock(self.0).event(session, event)
+    }
+
+    fn counts(&mut self, json: &str) -> Result<(), read::ReadError> {
+        lock(self.0).counts(json)
+    }
+
+    fn pause(&mut self) -> Result<(), read::ReadError> {
+        Ok(())
+    }
+}
+
+/// Asks the session to end, and waits for it.
+fn end(child: &mut Child) -> u8 {
+    interrupt(child);
+    let status = child.wait().ok().and_then(|status| status.code()).unwrap_or(1);
+    u8::try_from(status).unwrap_or(1)
+}
+
+fn interrupt(child: &mut Child) {
+    if matches!(child.try_wait(), Ok(None)) {
+        let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+        // If it has ended meanwhile, it is not reaped yet: its number is not another process's.
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT);
+    }
+}
+
+/// Until the session cannot begin, or a key ends it: true.
+fn show(terminal: &mut ratatui::DefaultTerminal, state: &Mutex<State>) -> io::Result<bool> {
+    let mut view = View {
+        sort: Sort::Rate,
+        reverse: false,
+        filter: String::new(),
+        typing: false,
+        help: false,
+        frozen: false,
+        scroll: 0,
+        plain: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+        note: String::new(),
+    };
+    let mut reports = 0;
+    loop {
+        let (over, begun) = {
+            let state = lock(state);
+            if !view.frozen {
+                terminal.draw(|frame| draw(frame, &state, &view))?;
+            }
+            (state.over, !state.collected.about.is_empty())
+        };
+        // A script with a mistake: its messages are printed where they stay.
+        if over && !begun {
+            return Ok(false);
+        }
+        if !event::poll(STEP)? {
+            continue;
+        }
+        let TerminalEvent::Key(key) = event::read()? else { continue };
+        if key.kind == KeyEventKind::Release {
+            continue;
+        }
+        let was_frozen = view.frozen;
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return Ok(true);
+        }
+        view.note.clear();
+        if view.typing {
+            match key.code {
+                KeyCode::Enter => view.typing = false,
+                KeyCode::Esc => {
+                    view.typing = false;
+                    view.filter.clear();
+                }
+                KeyCode::Backspace => drop(view.filter.pop()),
+                KeyCode::Char(typed) => view.filter.push(typed),
+                _ => {}
+            }
+        } else if view.help {
+            view.help = false;
+        } else {
+            match key.code {
+                KeyCode::Char('q' | 'x') => return Ok(true),
+                KeyCode::Char('s') => view.sort = view.sort.next(),
+                KeyCode::Char('r') => view.reverse = !view.reverse,
+                KeyCode::Char('f' | '/') => view.typing = true,
+                KeyCode::Char(' ') => view.frozen = !view.frozen,
+                KeyCode::Char('h' | '?') => view.help = true,
+                KeyCode::Char('c') => lock(state).lines.clear(),
+                KeyCode::Char('w') => {
+                    reports += 1;
+                    let name = format!("spile-{}-{reports}.html", std::process::id());
+                    let page = report::page(&lock(state).collected, None);
+                    view.note = match std::fs::write(&name, page) {
+                        Ok(()) => format!("written: {name}"),
+                        Err(error) => format!("{name}: {error}"),
+                    };
+                }
+                KeyCode::Down => view.scroll = view.scroll.saturating_add(1),
+                KeyCode::Up => view.scroll = view.scroll.saturating_sub(1),
+                KeyCode::PageDown => view.scroll = view.scroll.saturating_add(10),
+                KeyCode::PageUp => view.scroll = view.scroll.saturating_sub(10),
+                KeyCode::Esc => view.filter.clear(),
+                _ => {}
+            }
+        }
+        // That it is frozen is still to be said.
+        if view.frozen {
+            let state = lock(state);
+            if !was_frozen || key.code != KeyCode::Char(' ') {
+                terminal.draw(|frame| draw(frame, &state, &view))?;
+            }
+        }
+    }
+}

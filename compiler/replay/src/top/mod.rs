@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `spile top`: a session in the terminal while it runs. Another process runs it and writes a recording into a pipe; [`state`] is what
+//! is known of it, [`view`] draws that.
+
+mod command;
+mod state;
+mod view;
+
+pub use command::main;

@@ -1,0 +1,87 @@
+# Shows: `spile top` in terminals of 80x24 and 20x5 (tmux): hits, rates and printed values of a running session; sorting, freezing, filtering,
+# a report, the end by q, after which the session is over and the terminal as before. Names cannot send escape sequences. A script with
+# a mistake prints its message; without a terminal it says what to use.
+# stdout: ^shown: probe, value, output, keys$
+# stdout: ^sorted by hits$
+# stdout: ^only vfs_write: 1 0$
+# stdout: ^frozen: the same$
+# stdout: ^help: shown$
+# stdout: ^small: 5 lines of at most 20$
+# stdout: ^report: written, 1 of vfs_read$
+# stdout: ^after q: status 0$
+# stdout: ^mistake: did you mean println, status 1$
+# stdout: ^no terminal: .*it needs a terminal.*status 1$
+# absent: panicked
+# limit: 180
+
+export TMUX_TMPDIR=$PWD
+unset TMUX
+cat >script.stp <<'END'
+global reads
+probe kernel.function("vfs_read") { reads[execname()]++ }
+probe kernel.function("vfs_write") { if (execname() == "nobody") next }
+probe timer.ms(100) { foreach (n in reads- limit 3) printf("%s %d\n", n, reads[n]) println("\x1b[31mred") }
+END
+tmux() {
+	command tmux -f /dev/null -L top "$@"
+}
+trap 'tmux kill-server 2>/dev/null' EXIT
+start() {
+	tmux new-session -d -x 80 -y 24 "$1; echo \"status \$?\"; sleep 1000"
+}
+screen() {
+	tmux capture-pane -p >screen
+}
+# until_shows PATTERN [NOT]: waits until the screen has it.
+until_shows() {
+	for tenth in $(seq 1200); do
+		screen
+		grep -q -- "$1" screen && { [ -z "$2" ] || ! grep -q -- "$2" screen; } && return 0
+		sleep 0.1
+	done
+	echo "never shown: $1"
+	cat screen
+	return 1
+}
+start "TERM=xterm $SPILE top -r $RELEASE --guest script.stp -c 'sh -c \"while :; do ls / >/dev/null; done\"'"
+until_shows '^reads\[n\] ' || exit 1
+until_shows 'vfs_wri.* [1-9][0-9.k]* ' || exit 1
+until_shows 'red$' || exit 1
+grep -q '^probe .*hits/s' screen && grep -q '\\x1b\[31mred' screen && grep -q '^q quit' screen && echo 'shown: probe, value, output, keys'
+tmux send-keys s
+until_shows 'sorted by hits' && echo 'sorted by hits'
+tmux send-keys f
+until_shows '^filter: _' || exit 1
+tmux send-keys -l vfs_wri
+tmux send-keys Enter
+until_shows '^only vfs_wri' 'vfs_rea' && echo "only vfs_write: $(grep -c '^kernel.*vfs_wri' screen) $(grep -c '^kernel.*vfs_rea' screen)"
+tmux send-keys Escape
+until_shows 'vfs_rea' || exit 1
+tmux send-keys Space
+until_shows frozen || exit 1
+cp screen before
+sleep 2
+screen
+cmp -s before screen && echo 'frozen: the same'
+tmux send-keys Space
+until_shows running || exit 1
+tmux send-keys h
+until_shows 'any key closes this' && echo 'help: shown'
+tmux send-keys h
+until_shows '^q quit' 'any key closes this' || exit 1
+tmux resize-window -x 20 -y 5
+until_shows '^script.stp' 'reads\[' || exit 1
+echo "small: $(wc -l <screen) lines of at most $(LC_ALL=C.UTF-8 wc -L <screen | sed 's/^1*[0-9]$/20/')"
+tmux resize-window -x 80 -y 24
+tmux send-keys w
+until_shows '^written: spile-' && echo "report: written, $(cat spile-*.html | grep -o '<td>kernel.function(&quot;vfs_read' | wc -l) of vfs_read"
+tmux send-keys q
+until_shows '^status' && echo "after q: $(grep -v '^$' screen)"
+tmux kill-server
+sleep 0.2
+start "$SPILE top -r $RELEASE -e 'probe begin { prntln(1) }'"
+until_shows '^status' && echo "mistake: $(grep -o 'did you mean println' screen | head -n 1), $(grep '^status' screen)"
+status=0
+said=$("$SPILE" top script.stp 2>&1 | cat) || status=$?
+"$SPILE" top script.stp >out 2>&1 || status=$?
+echo "no terminal: $said status $status"
