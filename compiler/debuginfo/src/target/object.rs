@@ -338,7 +338,7 @@ impl Object {
         let base = self.base.as_ref().map(|base| &*base.elf);
         self.debug
             .get_or_init(|| match self.kind {
-                Kind::Program => DebugInfo::of_program(self.elf.clone(), self.cache.clone()),
+                Kind::Program => DebugInfo::of_program(self.elf.clone(), self.mapped.clone(), self.cache.clone()),
                 _ => DebugInfo::open(self.elf.clone(), self.cache.clone(), base),
             })
             .as_ref()
