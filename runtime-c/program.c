@@ -214,7 +214,14 @@ static bool runs_program(spile_long program)
 }
 
 /* The event of a probe of a process; probe/process/event.rs has the same numbers. */
-enum { ASKED_PROCESS, ASKED_FORKED, ASKED_THREAD, ASKED_LAST, ASKED_OTHER_THREAD };
+enum {
+	ASKED_PROCESS,
+	ASKED_FORKED,
+	ASKED_THREAD,
+	ASKED_LAST,
+	ASKED_OTHER_THREAD,
+	ASKED_BEGUN,
+};
 
 spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long program,
 				    spile_long process)
@@ -224,7 +231,8 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 
 	switch (asked) {
 	case ASKED_FORKED:
-		happened = first && !(long)c->regs[SPILE_SYSCALL_RESULT];
+		happened = first && !(long)c->regs[SPILE_SYSCALL_RESULT] &&
+			   !spile_began_before();
 		break;
 	case ASKED_THREAD:
 		happened = !first && !(long)c->regs[SPILE_SYSCALL_RESULT];
@@ -234,6 +242,9 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 		break;
 	case ASKED_OTHER_THREAD:
 		happened = !first;
+		break;
+	case ASKED_BEGUN:
+		happened = spile_begun_is_new();
 		break;
 	}
 	return happened && spile_follows_current(process) && runs_program(program);

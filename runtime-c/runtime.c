@@ -46,6 +46,7 @@
 #include "watch.c"
 #include "program.c"
 #include "follow.c"
+#include "begun.c"
 #include "fault_in.c"
 #include "uprobe.c"
 #include "uprobe_entry.c"

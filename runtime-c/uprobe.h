@@ -52,6 +52,17 @@ void spile_follow_exit(void);
 int __must_check spile_follow_begin(void);
 
 /*
+ * begun.c: whether the current process is older than the session, and whether it is the first
+ * time that this is asked of it; not the session's loader. The tracepoints are registered before
+ * probes are armed, under spile_session.lock; handlers run from spile_begun_runs() on.
+ */
+bool spile_began_before(void);
+bool spile_begun_is_new(void);
+int __must_check spile_begun_prepare(void);
+void spile_begun_runs(void);
+void spile_begun_exit(void);
+
+/*
  * fault_in.c: pages in the memory of the process that the handler is going to read, by the
  * probe's `ahead`. In the probed task, which may sleep.
  */

@@ -3,8 +3,8 @@
 //! What happens to whole processes: `.begin`, `.end`, `.thread.begin`, `.thread.end`, `.syscall`, `.syscall.return`.
 //!
 //! They are attached by mechanisms that exist: a process begins where exec has succeeded, and, like a thread, where the system
-//! call that made it returns in it; it ends where the kernel gives up its memory; its system calls are those of all processes.
-//! Which process it is for is the guard of the handler.
+//! call that made it returns in it, or, if it runs already, where it next leaves a CPU; it ends where the kernel gives up its
+//! memory; its system calls are those of all processes. Which process it is for is the guard of the handler.
 
 use std::rc::Rc;
 
@@ -21,7 +21,10 @@ use spile_source::Span;
 macro_rules! events {
     ($($owner:literal),*) => {
         [$(
-            Form { spelling: concat!($owner, ".begin"), doc: "a process begins to run: after exec, or as a copy of another one" },
+            Form {
+                spelling: concat!($owner, ".begin"),
+                doc: "a process begins to run: after exec, or as a copy of another one; of one that runs already, when it is next seen to run",
+            },
             Form { spelling: concat!($owner, ".end"), doc: "a process ends" },
             Form { spelling: concat!($owner, ".thread.begin"), doc: "a thread begins to run, other than the first of its process" },
             Form { spelling: concat!($owner, ".thread.end"), doc: "a thread ends, other than the first of its process" },
@@ -49,6 +52,8 @@ enum EventQuery {
     Last = 3,
     /// And the current thread is not its first.
     OtherThread = 4,
+    /// Whether it is meant, is older than the session, and is asked about for the first time.
+    Begun = 5,
 }
 
 /// The system calls that make processes and threads: numbers for 64-bit and 32-bit programs.
@@ -109,6 +114,9 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     if scope.is_of_session() {
         resolver.follows();
     }
+    if point.has("begin") && !point.has("thread") {
+        resolver.begins();
+    }
     let kernel = resolver.open_kernel();
     let mut sites = Vec::new();
     for program in programs {
@@ -144,6 +152,7 @@ fn events(point: &Point, kernel: Option<&Object>) -> Vec<Event> {
         (false, true, _) => {
             let mut all = vec![of(tracepoint::of_kernel("sched_process_exec", 3), EventQuery::Process)];
             all.extend(returns(&[CLONE, FORK, VFORK, CLONE3], EventQuery::Forked));
+            all.push(of(tracepoint::of_kernel("sched_switch", 1), EventQuery::Begun));
             all
         }
         (true, true, _) => returns(&[CLONE, CLONE3], EventQuery::Thread),
