@@ -12,7 +12,7 @@ use super::named_values::NamedValues;
 use super::paths;
 use crate::builtin;
 use crate::probe::code::{self, Scope};
-use crate::probe::{Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
+use crate::probe::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
 use crate::program::{Attachment, BinaryOp, LongExpr, LongKind};
 use spile_debuginfo::FunctionPattern;
 use spile_debuginfo::target::Object;
@@ -102,18 +102,7 @@ const RESULT: u32 = 6;
 const NUMBER: u32 = 7;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let scope = Scope::of(point);
-    let mut programs: Vec<i64> = Vec::new();
-    if scope == Scope::Session {
-        for path in paths(point, resolver)? {
-            programs.push(resolver.program_at(&path).0.into());
-        }
-    } else {
-        programs.push(-1);
-    }
-    if scope.is_of_session() {
-        resolver.follows();
-    }
+    let (programs, scope) = programs(point, resolver)?;
     if point.has("begin") && !point.has("thread") {
         resolver.begins();
     }
@@ -133,6 +122,42 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         }
     }
     Ok(sites)
+}
+
+/// The programs that a point names by path, else any (-1), and the processes that it is for.
+fn programs(point: &Point, resolver: &mut Resolver) -> Result<(Vec<i64>, Scope), PointError> {
+    let scope = Scope::of(point);
+    let mut programs: Vec<i64> = Vec::new();
+    if scope == Scope::Session {
+        for path in paths(point, resolver)? {
+            programs.push(resolver.program_at(&path).0.into());
+        }
+    } else {
+        programs.push(-1);
+    }
+    if scope.is_of_session() {
+        resolver.follows();
+    }
+    Ok((programs, scope))
+}
+
+/// For a point with `.process("PATH")` or `.process` that is hit in any process: a context for each of the programs, whose guard
+/// leaves out other processes.
+pub(in crate::probe) fn contexts_in_processes(
+    point: &Point,
+    resolver: &mut Resolver,
+) -> Result<Vec<Rc<dyn Context>>, PointError> {
+    let (programs, scope) = programs(point, resolver)?;
+    if scope == Scope::Target && resolver.command().is_none() {
+        return Err(PointError::NoCommand { component: point.span() });
+    }
+    let in_program = |program| -> Rc<dyn Context> {
+        let mut values = NamedValues::new(point.spelling());
+        values.guard = process_guard(program, scope);
+        values.has_registers = true;
+        Rc::new(values)
+    };
+    Ok(programs.into_iter().map(in_program).collect())
 }
 
 /// What a probe is attached to.
@@ -174,6 +199,11 @@ fn with_flag(flag: Option<u32>, guard: LongExpr) -> LongExpr {
         |op, left, right| LongExpr { kind: LongKind::Binary(op, Box::new(left), Box::new(right)), span: Span::none() };
     let word = LongExpr::register(offset, Span::none());
     binary(BinaryOp::And, binary(BinaryOp::BitAnd, word, LongExpr::constant(LOWEST_BYTE, Span::none())), guard)
+}
+
+/// The current process is meant and runs the program.
+pub(super) fn process_guard(program: i64, scope: Scope) -> Option<LongExpr> {
+    guard(EventQuery::Process, program, scope)
 }
 
 fn guard(asked: EventQuery, program: i64, scope: Scope) -> Option<LongExpr> {
