@@ -209,6 +209,12 @@ static __always_inline void spile_event_ends(void)
 #endif
 
 /*
+ * SPILE_HAVE_PERF_REMOVE_ON_EXEC: an event can end at an exec: "perf: Add support for event
+ * removal on exec", first in 5.13. Can go when 5.10 has; there a process that runs another program
+ * keeps the event, and the handler's guard leaves its hits out.
+ */
+
+/*
  * SPILE_HAVE_UPROBE_FILTER_MM: the filter of a uprobe does not get the operation: "uprobes:
  * get rid of enum uprobe_filter_ctx in uprobe filter callbacks", first in 6.12. Can go when
  * 6.1 has.

@@ -193,19 +193,18 @@ void spile_programs_open(void)
 	}
 }
 
-/* The program that the current process runs. */
-static bool runs_program(spile_long program)
+bool spile_program_of_mm(spile_long program, const struct mm_struct *mm)
 {
 	struct file *exe;
 	bool same = false;
 
 	if (program < 0)
 		return true;
-	if (!files || program >= spile_script.program_count || !current->mm ||
+	if (!files || program >= spile_script.program_count || !mm ||
 	    !files[program].looked || files[program].error)
 		return false;
 	rcu_read_lock();
-	exe = rcu_dereference(current->mm->exe_file);
+	exe = rcu_dereference(mm->exe_file);
 	if (exe)
 		same = file_inode(exe) == files[program].inode ||
 		       file_inode(exe) == d_inode(files[program].path.dentry);
@@ -247,7 +246,7 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 		happened = spile_begun_is_new();
 		break;
 	}
-	return happened && spile_follows_current(process) && runs_program(program);
+	return happened && spile_follows_current(process) && spile_program_of_mm(program, current->mm);
 }
 
 void spile_programs_exit(void)
@@ -263,9 +262,18 @@ void spile_programs_exit(void)
 
 bool spile_program_is_refused(const struct spile_site *site)
 {
-	unsigned int program = site->probe->uprobe.program;
+	unsigned int program;
 
-	if (site->probe->kind != SPILE_PROBE_UPROBE && site->probe->kind != SPILE_PROBE_URETPROBE)
+	switch (site->probe->kind) {
+	case SPILE_PROBE_UPROBE:
+	case SPILE_PROBE_URETPROBE:
+		program = site->probe->uprobe.program;
+		break;
+	case SPILE_PROBE_USER_WATCH:
+		program = site->probe->user_watch.program;
+		break;
+	default:
 		return false;
+	}
 	return files && program < spile_script.program_count && files[program].error;
 }

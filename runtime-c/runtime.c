@@ -44,6 +44,7 @@
 #include "procfs.c"
 #include "netfilter.c"
 #include "watch.c"
+#include "user_watch.c"
 #include "program.c"
 #include "follow.c"
 #include "begun.c"

@@ -92,6 +92,7 @@ static FAMILIES: &[&ProbeFamily] = &[
     &netfilter::FAMILY,
     &watch::FAMILY,
     &process::event::FAMILY,
+    &process::data::FAMILY,
     &process::CODE[0],
     &process::CODE[1],
     &process::CODE[2],

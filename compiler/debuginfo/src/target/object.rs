@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::object::{Edges, EntryPoints, Flow};
+use crate::object::{DataSymbol, Edges, EntryPoints, Flow};
 use crate::{
     self as debuginfo, Address, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, SymbolOffset, ThreadBlock,
 };
@@ -302,6 +302,17 @@ impl Object {
     /// Whether the locations of variables are known at that place of the code: [`DebugInfo::has_place`].
     pub fn has_place(&self, address: Address) -> bool {
         self.debug().is_ok_and(|debug| debug.has_place(address))
+    }
+
+    /// A variable of a program by its symbol tables; not one that each thread has its own of.
+    pub fn data_symbol(&self, name: &str) -> Option<DataSymbol> {
+        self.elf.data_symbol(name).or_else(|| self.mapped().data_symbol(name))
+    }
+
+    /// The names of all.
+    pub fn data_symbols(&self) -> Vec<String> {
+        let own = self.elf.data_symbols();
+        if own.is_empty() { self.mapped().data_symbols() } else { own }
     }
 
     /// Functions of a program by its symbol tables only, whose names match a shell pattern: name and place.
