@@ -209,6 +209,22 @@ static __always_inline void spile_event_ends(void)
 #endif
 
 /*
+ * SPILE_HAVE_FPU_OF_TASK: a function, x86_task_fpu(), says where the kernel keeps a task's vector
+ * registers; struct thread_struct has them no more. Not in 6.12; can go when that has.
+ * SPILE_HAVE_FPU_FPSTATE: there is a pointer to them. Not in 5.10; can go when that has.
+ */
+#ifdef SPILE_HAVE_FPU_OF_TASK
+#define SPILE_FPU_OF(task) x86_task_fpu(task)
+#else
+#define SPILE_FPU_OF(task) (&(task)->thread.fpu)
+#endif
+#ifdef SPILE_HAVE_FPU_FPSTATE
+#define SPILE_FPU_REGISTERS(fpu) (&(fpu)->fpstate->regs)
+#else
+#define SPILE_FPU_REGISTERS(fpu) (&(fpu)->state)
+#endif
+
+/*
  * SPILE_HAVE_PERF_REMOVE_ON_EXEC: an event can end at an exec: "perf: Add support for event
  * removal on exec", first in 5.13. Can go when 5.10 has; there a process that runs another program
  * keeps the event, and the handler's guard leaves its hits out.

@@ -89,6 +89,7 @@
 #include "builtin_context.c"
 #include "builtin_errno.c"
 #include "builtin_floating.c"
+#include "builtin_vector.c"
 #include "builtin_log.c"
 #include "raise.c"
 #include "builtin_memory.c"

@@ -73,7 +73,9 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
     match location {
         debuginfo::Location::Register(number) => match registers::pt_regs_offset(*number) {
             Some(offset) => Ok(Location::Register { offset }),
-            None => Err(format!("it is in {}, which a probe does not see", registers::unseen(*number))),
+            None => vector(*number)
+                .filter(|_| object.is_program())
+                .ok_or_else(|| format!("it is in {}, which a probe does not see", registers::unseen(*number))),
         },
         debuginfo::Location::Memory(ops) => Ok(Location::Memory { address: evaluate(ops, object)?, bits: None }),
         debuginfo::Location::Value(ops) => Ok(Location::Value(evaluate(ops, object)?)),
@@ -106,6 +108,13 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
         }
         debuginfo::Location::ByCaller { return_address, cases } => by_caller(return_address, cases, object),
     }
+}
+
+/// The low eight bytes of a vector register of a program, by DWARF's number.
+pub(super) fn vector(register: u16) -> Option<Location> {
+    let number = register.checked_sub(registers::FIRST_VECTOR).filter(|number| *number < registers::VECTORS)?;
+    let read = builtin::find("__vector_register", 1)?;
+    Some(Location::Value(expr(LongKind::Builtin(read, vec![long(number.into()).into()]))))
 }
 
 /// The location for the caller that the return address shows; a run-time error for an unknown caller.
