@@ -7,6 +7,7 @@
 #include <linux/elf.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/kdev_t.h>
 #include <linux/namei.h>
 #include <linux/path.h>
 #include <linux/rcupdate.h>
@@ -18,6 +19,7 @@
 #include "context.h"
 #include "session.h"
 #include "uprobe.h"
+#include "user_maps.h"
 
 enum {
 	MOST_SEGMENTS = 64,		/* program headers that are looked at */
@@ -29,6 +31,7 @@ struct program_file {
 	struct inode *inode;		/* that its pages belong to */
 	int error;
 	bool looked;
+	unsigned long beginning;	/* where some process has mapped it; a hint, any context */
 };
 
 /* Indexed by program; written under spile_session.lock, before probes are armed. */
@@ -210,6 +213,57 @@ bool spile_program_of_mm(spile_long program, const struct mm_struct *mm)
 		       file_inode(exe) == d_inode(files[program].path.dentry);
 	rcu_read_unlock();
 	return same;
+}
+
+/* Mappings of a process that are looked at. */
+enum { MOST_MAPPINGS = 4096 };
+
+static bool inode_has_key(const struct inode *inode, const struct spile_file_key *key)
+{
+	return inode->i_ino == key->inode && inode->i_generation == key->generation &&
+	       new_encode_dev(inode->i_sb->s_dev) == key->device;
+}
+
+/* Whether the beginning of the program's file is mapped there. */
+static bool is_beginning(const struct program_file *file, const struct spile_mapping *mapping)
+{
+	return mapping->kind == SPILE_MAPPING_FILE && !mapping->offset &&
+	       (inode_has_key(file->inode, &mapping->key) ||
+		inode_has_key(d_inode(file->path.dentry), &mapping->key));
+}
+
+/* Where the current process has mapped the beginning of the file; 0: nowhere. */
+static unsigned long find_beginning(struct program_file *file)
+{
+	unsigned long at = READ_ONCE(file->beginning);
+	struct spile_mapping mapping;
+	unsigned int i;
+
+	/* Most processes of a program have it at one place, or one process is probed. */
+	if (at && spile_mapping_find(at, &mapping) && is_beginning(file, &mapping))
+		return mapping.start;
+	at = 0;
+	for (i = 0; i < MOST_MAPPINGS && spile_mapping_next(at, &mapping); i++) {
+		if (is_beginning(file, &mapping)) {
+			WRITE_ONCE(file->beginning, mapping.start);
+			return mapping.start;
+		}
+		at = mapping.end;
+	}
+	return 0;
+}
+
+/* Where it is not mapped, the result cannot be read. */
+spile_long spile_fn___loaded_address(struct spile_context *c, spile_long program, spile_long base,
+				     spile_long address)
+{
+	unsigned long at;
+
+	if (!files || (u64)program >= spile_script.program_count || !files[program].looked ||
+	    files[program].error || !current->mm)
+		return 0;
+	at = find_beginning(&files[program]);
+	return at ? address - base + at : 0;
 }
 
 /* The event of a probe of a process; probe/process/event.rs has the same numbers. */

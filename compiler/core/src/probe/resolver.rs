@@ -103,7 +103,7 @@ impl<'k> Resolver<'k> {
     }
 
     /// The program's number; it is added when first used.
-    pub(in crate::probe) fn program(&mut self, object: &Object) -> ProgramId {
+    pub(crate) fn program(&mut self, object: &Object) -> ProgramId {
         let path = self.installed(object.path());
         if let Some(index) =
             self.used_programs.iter().position(|program| program.path == path && program.build_id == object.build_id())

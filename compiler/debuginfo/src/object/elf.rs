@@ -248,6 +248,13 @@ impl Elf {
         self.parse().map_or(0, |elf| elf.entry())
     }
 
+    /// Link-time address of the file's first byte; None: it is not mapped.
+    pub fn base_address(&self) -> Option<u64> {
+        let elf = self.parse().ok()?;
+        let first = elf.segments().min_by_key(|segment| segment.file_range().0)?;
+        (first.file_range().0 == 0).then(|| first.address())
+    }
+
     /// The variable of that name; not one that each thread has its own of.
     pub fn data_symbol(&self, name: &str) -> Option<DataSymbol> {
         let elf = self.parse().ok()?;
