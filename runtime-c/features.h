@@ -209,15 +209,19 @@ static __always_inline void spile_event_ends(void)
 #endif
 
 /*
- * SPILE_HAVE_FPU_OF_TASK: a function, x86_task_fpu(), says where the kernel keeps a task's vector
- * registers; struct thread_struct has them no more. Not in 6.12; can go when that has.
- * SPILE_HAVE_FPU_FPSTATE: there is a pointer to them. Not in 5.10; can go when that has.
+ * SPILE_HAVE_FPU_OF_TASK: a function says where the kernel keeps a task's vector registers, which
+ * struct thread_struct has no more then: "x86/fpu: Introduce the x86_task_fpu() helper method",
+ * first in 6.16. Can go when 6.12 has.
  */
 #ifdef SPILE_HAVE_FPU_OF_TASK
 #define SPILE_FPU_OF(task) x86_task_fpu(task)
 #else
 #define SPILE_FPU_OF(task) (&(task)->thread.fpu)
 #endif
+/*
+ * SPILE_HAVE_FPU_FPSTATE: there is a pointer to them: "x86/fpu: Provide struct fpstate", first in
+ * 5.16. Can go when 5.10 has.
+ */
 #ifdef SPILE_HAVE_FPU_FPSTATE
 #define SPILE_FPU_REGISTERS(fpu) (&(fpu)->fpstate->regs)
 #else

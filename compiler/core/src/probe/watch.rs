@@ -93,9 +93,9 @@ pub(super) fn fitting_length(
     address: u64,
     size: Option<u64>,
 ) -> Result<u32, PointError> {
-    let fits = |length: &u64| address % length == 0 && size.is_none_or(|size| *length <= size);
+    let fits = |length: &u64| address.is_multiple_of(*length) && size.is_none_or(|size| *length <= size);
     let length = match asked {
-        Some(length) if address % length == 0 => length,
+        Some(length) if address.is_multiple_of(length) => length,
         Some(length) => {
             let component = point.number("length").map_or(point.span(), |(_, span)| span);
             let expected = format!("a length that divides the address 0x{address:x}, as {length} does not");
