@@ -24,6 +24,7 @@ struct perf_event;
 	family(procfs) \
 	family(netfilter) \
 	family(watch) \
+	family(user_watch) \
 	family(syscall) \
 	family(tracepoint) \
 	family(uprobe) \

@@ -209,6 +209,32 @@ static __always_inline void spile_event_ends(void)
 #endif
 
 /*
+ * SPILE_HAVE_FPU_OF_TASK: a function says where the kernel keeps a task's vector registers, which
+ * struct thread_struct has no more then: "x86/fpu: Introduce the x86_task_fpu() helper method",
+ * first in 6.16. Can go when 6.12 has.
+ */
+#ifdef SPILE_HAVE_FPU_OF_TASK
+#define SPILE_FPU_OF(task) x86_task_fpu(task)
+#else
+#define SPILE_FPU_OF(task) (&(task)->thread.fpu)
+#endif
+/*
+ * SPILE_HAVE_FPU_FPSTATE: there is a pointer to them: "x86/fpu: Provide struct fpstate", first in
+ * 5.16. Can go when 5.10 has.
+ */
+#ifdef SPILE_HAVE_FPU_FPSTATE
+#define SPILE_FPU_REGISTERS(fpu) (&(fpu)->fpstate->regs)
+#else
+#define SPILE_FPU_REGISTERS(fpu) (&(fpu)->state)
+#endif
+
+/*
+ * SPILE_HAVE_PERF_REMOVE_ON_EXEC: an event can end at an exec: "perf: Add support for event
+ * removal on exec", first in 5.13. Can go when 5.10 has; there a process that runs another program
+ * keeps the event, and the handler's guard leaves its hits out.
+ */
+
+/*
  * SPILE_HAVE_UPROBE_FILTER_MM: the filter of a uprobe does not get the operation: "uprobes:
  * get rid of enum uprobe_filter_ctx in uprobe filter callbacks", first in 6.12. Can go when
  * 6.1 has.

@@ -30,11 +30,16 @@ static unsigned long *followed;		/* by tgid: PID_MAX_LIMIT bits; NULL: no target
 static struct tracepoint *fork_event, *exit_event;
 static bool following;		/* the tracepoints are registered; under spile_session.lock */
 
-bool spile_follows_current(spile_long pid)
+bool spile_follows_task(spile_long pid, const struct task_struct *task)
 {
 	if (unlikely(pid))
-		return task_tgid_nr(current) == pid;
-	return !spile_session.target || (followed && test_bit(task_tgid_nr(current), followed));
+		return task->tgid == pid;
+	return !spile_session.target || (followed && test_bit(task->tgid, followed));
+}
+
+bool spile_follows_current(spile_long pid)
+{
+	return spile_follows_task(pid, current);
 }
 
 bool spile_follows_some(spile_long pid)

@@ -76,6 +76,7 @@ static const struct {
 	{ .init = spile_sites_init, .exit = spile_sites_exit },
 	{ .exit = spile_programs_exit },
 	{ .exit = spile_follow_exit },
+	{ .exit = spile_begun_exit },
 	{ .init = spile_families_init, .exit = spile_families_exit },
 	{ .exit = spile_cpu_events_exit },
 	{ .init = spile_entry_init, .exit = spile_entry_exit },

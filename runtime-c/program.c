@@ -7,6 +7,7 @@
 #include <linux/elf.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/kdev_t.h>
 #include <linux/namei.h>
 #include <linux/path.h>
 #include <linux/rcupdate.h>
@@ -18,6 +19,7 @@
 #include "context.h"
 #include "session.h"
 #include "uprobe.h"
+#include "user_maps.h"
 
 enum {
 	MOST_SEGMENTS = 64,		/* program headers that are looked at */
@@ -29,6 +31,7 @@ struct program_file {
 	struct inode *inode;		/* that its pages belong to */
 	int error;
 	bool looked;
+	unsigned long beginning;	/* where some process has mapped it; a hint, any context */
 };
 
 /* Indexed by program; written under spile_session.lock, before probes are armed. */
@@ -193,19 +196,18 @@ void spile_programs_open(void)
 	}
 }
 
-/* The program that the current process runs. */
-static bool runs_program(spile_long program)
+bool spile_program_of_mm(spile_long program, const struct mm_struct *mm)
 {
 	struct file *exe;
 	bool same = false;
 
 	if (program < 0)
 		return true;
-	if (!files || program >= spile_script.program_count || !current->mm ||
+	if (!files || program >= spile_script.program_count || !mm ||
 	    !files[program].looked || files[program].error)
 		return false;
 	rcu_read_lock();
-	exe = rcu_dereference(current->mm->exe_file);
+	exe = rcu_dereference(mm->exe_file);
 	if (exe)
 		same = file_inode(exe) == files[program].inode ||
 		       file_inode(exe) == d_inode(files[program].path.dentry);
@@ -213,8 +215,66 @@ static bool runs_program(spile_long program)
 	return same;
 }
 
+/* Mappings of a process that are looked at. */
+enum { MOST_MAPPINGS = 4096 };
+
+static bool inode_has_key(const struct inode *inode, const struct spile_file_key *key)
+{
+	return inode->i_ino == key->inode && inode->i_generation == key->generation &&
+	       new_encode_dev(inode->i_sb->s_dev) == key->device;
+}
+
+/* Whether the beginning of the program's file is mapped there. */
+static bool is_beginning(const struct program_file *file, const struct spile_mapping *mapping)
+{
+	return mapping->kind == SPILE_MAPPING_FILE && !mapping->offset &&
+	       (inode_has_key(file->inode, &mapping->key) ||
+		inode_has_key(d_inode(file->path.dentry), &mapping->key));
+}
+
+/* Where the current process has mapped the beginning of the file; 0: nowhere. */
+static unsigned long find_beginning(struct program_file *file)
+{
+	unsigned long at = READ_ONCE(file->beginning);
+	struct spile_mapping mapping;
+	unsigned int i;
+
+	/* Most processes of a program have it at one place, or one process is probed. */
+	if (at && spile_mapping_find(at, &mapping) && is_beginning(file, &mapping))
+		return mapping.start;
+	at = 0;
+	for (i = 0; i < MOST_MAPPINGS && spile_mapping_next(at, &mapping); i++) {
+		if (is_beginning(file, &mapping)) {
+			WRITE_ONCE(file->beginning, mapping.start);
+			return mapping.start;
+		}
+		at = mapping.end;
+	}
+	return 0;
+}
+
+/* Where it is not mapped, the result cannot be read. */
+spile_long spile_fn___loaded_address(struct spile_context *c, spile_long program, spile_long base,
+				     spile_long address)
+{
+	unsigned long at;
+
+	if (!files || (u64)program >= spile_script.program_count || !files[program].looked ||
+	    files[program].error || !current->mm)
+		return 0;
+	at = find_beginning(&files[program]);
+	return at ? address - base + at : 0;
+}
+
 /* The event of a probe of a process; probe/process/event.rs has the same numbers. */
-enum { ASKED_PROCESS, ASKED_FORKED, ASKED_THREAD, ASKED_LAST, ASKED_OTHER_THREAD };
+enum {
+	ASKED_PROCESS,
+	ASKED_FORKED,
+	ASKED_THREAD,
+	ASKED_LAST,
+	ASKED_OTHER_THREAD,
+	ASKED_BEGUN,
+};
 
 spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long program,
 				    spile_long process)
@@ -224,7 +284,8 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 
 	switch (asked) {
 	case ASKED_FORKED:
-		happened = first && !(long)c->regs[SPILE_SYSCALL_RESULT];
+		happened = first && !(long)c->regs[SPILE_SYSCALL_RESULT] &&
+			   !spile_began_before();
 		break;
 	case ASKED_THREAD:
 		happened = !first && !(long)c->regs[SPILE_SYSCALL_RESULT];
@@ -235,8 +296,11 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 	case ASKED_OTHER_THREAD:
 		happened = !first;
 		break;
+	case ASKED_BEGUN:
+		happened = spile_begun_is_new();
+		break;
 	}
-	return happened && spile_follows_current(process) && runs_program(program);
+	return happened && spile_follows_current(process) && spile_program_of_mm(program, current->mm);
 }
 
 void spile_programs_exit(void)
@@ -252,9 +316,18 @@ void spile_programs_exit(void)
 
 bool spile_program_is_refused(const struct spile_site *site)
 {
-	unsigned int program = site->probe->uprobe.program;
+	unsigned int program;
 
-	if (site->probe->kind != SPILE_PROBE_UPROBE && site->probe->kind != SPILE_PROBE_URETPROBE)
+	switch (site->probe->kind) {
+	case SPILE_PROBE_UPROBE:
+	case SPILE_PROBE_URETPROBE:
+		program = site->probe->uprobe.program;
+		break;
+	case SPILE_PROBE_USER_WATCH:
+		program = site->probe->user_watch.program;
+		break;
+	default:
 		return false;
+	}
 	return files && program < spile_script.program_count && files[program].error;
 }

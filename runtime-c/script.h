@@ -179,6 +179,7 @@ enum spile_probe_kind {
 	SPILE_PROBE_PERF,		/* a perf event on each CPU */
 	SPILE_PROBE_PROCFS,
 	SPILE_PROBE_WATCH,		/* data at target + address */
+	SPILE_PROBE_USER_WATCH,		/* data of a program, at address */
 	SPILE_PROBE_UPROBE,		/* at an instruction of a program */
 	SPILE_PROBE_URETPROBE,
 	/* From here on the context's regs are not a struct pt_regs but words of the kind's own. */
@@ -204,6 +205,7 @@ enum spile_probe_kind {
 #define SPILE_FAMILY_SPILE_PROBE_PERF &spile_perf_family
 #define SPILE_FAMILY_SPILE_PROBE_PROCFS &spile_procfs_family
 #define SPILE_FAMILY_SPILE_PROBE_WATCH &spile_watch_family
+#define SPILE_FAMILY_SPILE_PROBE_USER_WATCH &spile_user_watch_family
 #define SPILE_FAMILY_SPILE_PROBE_UPROBE &spile_uprobe_family
 #define SPILE_FAMILY_SPILE_PROBE_URETPROBE &spile_uretprobe_family
 #define SPILE_FAMILY_SPILE_PROBE_TRACEPOINT &spile_tracepoint_family
@@ -212,7 +214,7 @@ enum spile_probe_kind {
 extern const struct spile_family spile_kprobe_family, spile_kretprobe_family, spile_timer_family,
 	spile_jiffies_family, spile_perf_family, spile_procfs_family, spile_watch_family,
 	spile_uprobe_family, spile_uretprobe_family, spile_tracepoint_family,
-	spile_syscall_family, spile_netfilter_family;
+	spile_syscall_family, spile_netfilter_family, spile_user_watch_family;
 
 /* Whether a probe's regs are words of its own kind and no struct pt_regs. */
 #define SPILE_REGS_ARE_WORDS(kind) ((kind) >= SPILE_PROBE_TRACEPOINT)
@@ -262,6 +264,16 @@ struct spile_netfilter {
 struct spile_watch {
 	unsigned int length;		/* 1, 2, 4 or 8 bytes */
 	int reads;			/* reading counts too */
+};
+
+struct spile_user_watch {
+	unsigned int length;
+	int reads;
+	unsigned int program;		/* index into programs */
+	spile_ulong entry;		/* link-time address at which the program begins */
+	spile_ulong entry_offset;	/* in the file, of the same byte */
+	int linked;			/* the probe's address is a link-time one */
+	spile_long pid;			/* as in spile_uprobe */
 };
 
 struct spile_uprobe {
@@ -325,6 +337,7 @@ struct spile_probe {
 		struct spile_procfs_file procfs;
 		struct spile_netfilter netfilter;
 		struct spile_watch watch;
+		struct spile_user_watch user_watch;
 		struct spile_uprobe uprobe;	/* UPROBE, URETPROBE */
 	};
 	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
@@ -738,6 +751,7 @@ struct spile_script {
 	const struct spile_program *programs;	/* 0 where program_count is 0 */
 	unsigned int program_count;
 	int follows;		/* a probe is for the session's process and its descendants */
+	int begins;		/* a probe is for processes that begin */
 	struct spile_module_symbol *module_symbols;	/* 0 where module_symbol_count is 0 */
 	unsigned int module_symbol_count;
 	/* guru mode; 0 where fingerprint_count is 0 */

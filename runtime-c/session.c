@@ -35,6 +35,7 @@
 #include "setting.h"
 #include "site.h"
 #include "stack_report.h"
+#include "uprobe.h"
 
 int spile_session_state __read_mostly = SPILE_STATE_LOADED;
 
@@ -203,6 +204,7 @@ static void arm_all(struct work_struct *work)
 	WRITE_ONCE(spile_session.ran, !spile_arming_ended());
 	cmpxchg(&spile_session_state, SPILE_STATE_STARTING,
 		spile_arming_ended() ? SPILE_STATE_STOPPING : SPILE_STATE_RUNNING);
+	spile_begun_runs();
 	WRITE_ONCE(spile_session.at_work, false);
 	mutex_unlock(&spile_session.lock);
 	wake_up_all(&starting);

@@ -264,6 +264,10 @@ void spile_sites_prepare(void)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "descendants of the session's process cannot be followed (rc %d)",
 				   error);
+	error = spile_begun_prepare();
+	if (error)
+		spile_session_emit(SPILE_RECORD_WARN,
+				   "processes that run already are not seen (rc %d)", error);
 	spile_programs_open();
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
 		if (spile_families[i] && spile_families[i]->prepare)

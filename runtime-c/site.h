@@ -87,6 +87,14 @@ struct spile_site {
 			/* times that memory was faulted in for a hit (fault_in.c) */
 			atomic_long_t faulted_in;
 		} uprobe;			/* UPROBE, URETPROBE */
+		struct {
+			struct uprobe_consumer consumer;	/* where the program begins */
+			struct uprobe *handle;
+			struct inode *inode;
+			struct list_head threads;	/* user_watch.c */
+			unsigned int count;		/* of these */
+			bool reported;
+		} user_watch;			/* USER_WATCH */
 		struct nf_hook_ops *hook;	/* NETFILTER */
 		/* PERF, WATCH: by CPU, 0 where there is none (cpu_events.c) */
 		struct perf_event **events;

@@ -32,6 +32,8 @@ void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *c
  * fails; a WARN record gives the reason once. Under spile_session.lock.
  */
 struct inode *spile_program_inode(unsigned int program);
+/* Whether the memory is that of a process which runs the program; negative: any program. */
+bool spile_program_of_mm(spile_long program, const struct mm_struct *mm);
 void spile_programs_exit(void);
 /* Opens all files, before probes are armed. Under spile_session.lock. */
 void spile_programs_open(void);
@@ -43,6 +45,7 @@ bool spile_program_is_refused(const struct spile_site *site);
  * which are target() and its descendants, or all without a target().
  */
 bool spile_follows_current(spile_long pid);
+bool spile_follows_task(spile_long pid, const struct task_struct *task);
 /* Whether this excludes any process. */
 bool spile_follows_some(spile_long pid);
 /* Whether one of these processes uses that memory. */
@@ -50,6 +53,17 @@ bool spile_follows_mm(spile_long pid, struct mm_struct *mm);
 void spile_follow_exit(void);
 /* Starts to follow the session's process, before probes are armed. Under spile_session.lock. */
 int __must_check spile_follow_begin(void);
+
+/*
+ * begun.c: whether the current process is older than the session, and whether it is the first
+ * time that this is asked of it; not the session's loader. The tracepoints are registered before
+ * probes are armed, under spile_session.lock; handlers run from spile_begun_runs() on.
+ */
+bool spile_began_before(void);
+bool spile_begun_is_new(void);
+int __must_check spile_begun_prepare(void);
+void spile_begun_runs(void);
+void spile_begun_exit(void);
 
 /*
  * fault_in.c: pages in the memory of the process that the handler is going to read, by the

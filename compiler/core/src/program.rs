@@ -59,6 +59,8 @@ pub struct Program {
     pub programs: Vec<UserProgram>,
     /// Probes are for the session's own process and its descendants.
     pub follows: bool,
+    /// Probes are for processes that begin.
+    pub begins: bool,
     /// One for each site, in the order of the script and, within a probe, of its points.
     pub probes: Vec<Probe>,
     /// Top-level `%{ %}` of the scripts, in order.

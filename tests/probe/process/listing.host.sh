@@ -25,6 +25,8 @@
 # stdout: ^static .*other files cannot call it: it is static$
 # stdout: ^untold error\[E0122\]: `\$return` has no value at inner
 # stdout: ^untold   = without debug information nothing tells its type: returnval\(\) is the register
+# stdout: ^variable .* no symbol of a global variable of that name; did you mean all\?$
+# stdout: ^of a library .* it is a library: name the program that is to be watched$
 # limit: 60
 
 cat >prog.c <<'EOF'
@@ -143,3 +145,5 @@ gcc -g -O1 -o static static.c
 { list -l 'process("./static").function("own").exported' 2>&1 || true; } | sed 's/^/static /'
 gcc -O2 -o untold prog.c
 { "$SPILE" -r "$RELEASE" -p2 -e 'probe process("./untold").function("inner").return { println($return) }' 2>&1 || true; } | sed 's/^/untold /'
+{ list -l 'process("./prog").data("al").write' 2>&1 || true; } | sed 's/^/variable /'
+{ list -l 'process("libc.so.6").data("environ").write' 2>&1 || true; } | sed 's/^/of a library /'

@@ -92,6 +92,8 @@ pub struct Plan {
     pub programs: Vec<crate::program::UserProgram>,
     /// Probes are for the session's own process and its descendants.
     pub follows: bool,
+    /// Probes are for processes that begin.
+    pub begins: bool,
     /// Symbols that module addresses are relative to.
     pub module_symbols: Vec<ModuleSymbol>,
     /// Guru mode: the code of the probed functions, each once.
@@ -211,6 +213,7 @@ pub fn plan(program: &Program, sources: &SourceMap, info: ModuleInfo) -> Result<
         targets: program.targets.clone(),
         programs: program.programs.clone(),
         follows: program.follows,
+        begins: program.begins,
         module_symbols: std::mem::take(&mut tables.module_symbols),
         fingerprints: program.fingerprints.clone(),
         lines: program.lines.clone(),

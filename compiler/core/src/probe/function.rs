@@ -379,7 +379,8 @@ impl FunctionContext {
             self.debug()?.function(self.function).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let untold = if self.object.is_symbols() { ContextError::returns_untold() } else { ContextError::Void };
         let type_id = function.return_type.ok_or(untold)?;
-        let location = returned(self.debug()?, type_id).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
+        let location = returned(self.debug()?, type_id, self.object.is_program())
+            .map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let location = location.map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(TypedLocation { object: self.object.clone(), type_id, location })
     }

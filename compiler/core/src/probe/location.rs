@@ -6,7 +6,7 @@ use spile_abi::budget::{Budget, Limits, USUAL};
 
 use super::{ContextError, Location, Part, beyond, registers};
 use crate::builtin;
-use crate::program::{BinaryOp, Comparison, LongExpr, LongKind};
+use crate::program::{BinaryOp, Comparison, LongExpr, LongKind, ProgramId};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{self as debuginfo, Address, Op, ThreadBlock, Unavailable};
 use spile_source::Span;
@@ -73,7 +73,9 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
     match location {
         debuginfo::Location::Register(number) => match registers::pt_regs_offset(*number) {
             Some(offset) => Ok(Location::Register { offset }),
-            None => Err(format!("it is in {}, which a probe does not see", registers::unseen(*number))),
+            None => vector(*number)
+                .filter(|_| object.is_program())
+                .ok_or_else(|| format!("it is in {}, which a probe does not see", registers::unseen(*number))),
         },
         debuginfo::Location::Memory(ops) => Ok(Location::Memory { address: evaluate(ops, object)?, bits: None }),
         debuginfo::Location::Value(ops) => Ok(Location::Value(evaluate(ops, object)?)),
@@ -106,6 +108,35 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
         }
         debuginfo::Location::ByCaller { return_address, cases } => by_caller(return_address, cases, object),
     }
+}
+
+/// Where a variable of a program or library is in the current process, whatever it was that hit the probe. `program`: the object's.
+pub fn locate_in_process(
+    location: &debuginfo::Location,
+    object: &Object,
+    program: ProgramId,
+) -> Result<Location, String> {
+    const NOWHERE: &str = "only probes in a program know where it is";
+    let moved = builtin::find("__loaded_address", 3).ok_or(NOWHERE)?;
+    let base = object.mapped().base_address().ok_or(NOWHERE)?;
+    let loaded = |address: Address| {
+        let arguments = [program.0.into(), base as i64, address.offset as i64];
+        Some(expr(LongKind::Builtin(moved, arguments.map(|value| long(value).into()).to_vec())))
+    };
+    match location {
+        debuginfo::Location::Memory(ops) => {
+            Ok(Location::Memory { address: evaluate_in(ops, object, &loaded)?, bits: None })
+        }
+        debuginfo::Location::Value(ops) => Ok(Location::Value(evaluate_in(ops, object, &loaded)?)),
+        _ => Err(NOWHERE.into()),
+    }
+}
+
+/// The low eight bytes of a vector register of a program, by DWARF's number.
+pub(super) fn vector(register: u16) -> Option<Location> {
+    let number = register.checked_sub(registers::FIRST_VECTOR).filter(|number| *number < registers::VECTORS)?;
+    let read = builtin::find("__vector_register", 1)?;
+    Some(Location::Value(expr(LongKind::Builtin(read, vec![long(number.into()).into()]))))
 }
 
 /// The location for the caller that the return address shows; a run-time error for an unknown caller.
@@ -235,8 +266,15 @@ const LIMITS: Limits = Limits { depth: 256, work: 1 << 14, ..USUAL };
 
 /// Evaluates the operations symbolically, on a stack of expressions.
 fn evaluate(ops: &[Op], object: &Object) -> Result<LongExpr, String> {
+    evaluate_in(ops, object, &program_address)
+}
+
+/// Where a link-time address of a program is at run time.
+type Loaded<'l> = &'l dyn Fn(Address) -> Option<LongExpr>;
+
+fn evaluate_in(ops: &[Op], object: &Object, loaded: Loaded) -> Result<LongExpr, String> {
     let mut stack = Stack { entries: Vec::new(), budget: Budget::new("its location as an expression", LIMITS) };
-    let run = ops.iter().try_for_each(|op| step(op, &mut stack, object));
+    let run = ops.iter().try_for_each(|op| step(op, &mut stack, object, loaded));
     run.map_err(|why| format!("{why} (debug information of {})", object.debug_path().display()))?;
     stack.entries.pop().map(|entry| entry.expr).ok_or_else(|| "its location has no value".to_string())
 }
@@ -288,7 +326,7 @@ fn underflow() -> String {
     "its location uses more values than there are".to_string()
 }
 
-fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
+fn step(op: &Op, stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(), String> {
     let leaf = match op {
         Op::Const(value) => LongKind::Const(*value),
         Op::Register(number) => match registers::pt_regs_offset(*number) {
@@ -301,7 +339,7 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
             LongKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) }
         }
         Op::Address(address) if object.is_program() => {
-            program_address(*address).ok_or("the load address of the program is not known there")?.kind
+            loaded(*address).ok_or("the load address of the program is not known there")?.kind
         }
         Op::Address(address) => match object.data_anchor(*address) {
             Some(anchor) => LongKind::ModuleAddress {
@@ -320,7 +358,7 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
             let user = object.is_program();
             return stack.unary(|address| LongKind::Read { address, size: *size, user });
         }
-        Op::InThread => return in_thread(stack, object),
+        Op::InThread => return in_thread(stack, object, loaded),
         Op::Neg => return stack.unary(LongKind::Negate),
         Op::Not => return stack.unary(LongKind::Complement),
         Op::Dup => return stack.copy(0),
@@ -348,12 +386,12 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
 }
 
 /// The top, an offset in the program's block of variables of each thread, becomes the address of the current one's.
-fn in_thread(stack: &mut Stack, object: &Object) -> Result<(), String> {
+fn in_thread(stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(), String> {
     const NOWHERE: &str = "it is a variable of each thread, and nothing tells where a thread has it";
     let block = object.thread_block().filter(|_| object.is_program()).ok_or(NOWHERE)?;
     let pointer = builtin::find("__thread_pointer", 0).ok_or(NOWHERE)?;
     let pointer = || expr(LongKind::Builtin(pointer, Vec::new()));
-    let word = |at| program_address(at).map(|at| read(at, 8, object)).ok_or(NOWHERE);
+    let word = |at| loaded(at).map(|at| read(at, 8, object)).ok_or(NOWHERE);
     let start = match block {
         ThreadBlock::Below(bytes) => binary(BinaryOp::Subtract, pointer(), long(bytes as i64)),
         ThreadBlock::Linked { word: at, variable } => {

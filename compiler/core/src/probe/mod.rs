@@ -40,7 +40,7 @@ pub use context::{
 };
 pub use error::{BRACES_IN_STRING, OtherOwners, PointError, target_diagnostic};
 pub use form::{Form, Point, spelling};
-pub use location::{locate, why_unavailable};
+pub use location::{locate, locate_in_process, why_unavailable};
 pub use owner::other_owners;
 pub use parts::{beyond, joined};
 pub use resolver::{Resolver, is_shared_library};
@@ -92,6 +92,7 @@ static FAMILIES: &[&ProbeFamily] = &[
     &netfilter::FAMILY,
     &watch::FAMILY,
     &process::event::FAMILY,
+    &process::data::FAMILY,
     &process::CODE[0],
     &process::CODE[1],
     &process::CODE[2],

@@ -2,6 +2,7 @@
 
 //! Where the calling convention puts arguments and return values (System V ABI, AMD64 supplement, 3.2.3).
 
+use super::location::vector;
 use super::{Location, Part, registers};
 use crate::program::LongExpr;
 use spile_debuginfo::{
@@ -27,16 +28,21 @@ const STACK_POINTER: u16 = 7;
 const MOST_LEVELS: usize = 16;
 const MOST_MEMBERS: usize = 256;
 
-/// Where a value of the type is returned; or why a probe cannot read it there.
-pub(super) fn returned(debug: &DebugInfo, type_id: TypeId) -> Result<Result<Location, String>, Error> {
+/// Where a value of the type is returned; or why a probe cannot read it there. `is_program`: its vector registers can be read.
+pub(super) fn returned(
+    debug: &DebugInfo,
+    type_id: TypeId,
+    is_program: bool,
+) -> Result<Result<Location, String>, Error> {
     let Some(classes) = classes(debug, type_id)? else {
         let address = LongExpr::register(registers::RETURN_VALUE, Span::none());
         return Ok(Ok(Location::Memory { address, bits: None }));
     };
     let mut left = [registers::RETURN_VALUE, registers::RETURN_VALUE_HIGH].into_iter();
+    let mut vectors = registers::FIRST_VECTOR..;
     let mut part = |class: &Class| match class {
         Class::Integer => left.next().map(|offset| Location::Register { offset }),
-        Class::Float => None,
+        Class::Float => vectors.next().filter(|_| is_program).and_then(vector),
     };
     let mut parts: Vec<Option<Location>> = classes.iter().map(&mut part).collect();
     if parts.iter().all(Option::is_none) && !parts.is_empty() {

@@ -4,7 +4,8 @@
 
 use std::rc::Rc;
 
-use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
+use super::process::event::contexts_in_processes;
+use super::{Context, Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, Mechanism, Value};
 
 /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK of include/uapi/linux/perf_event.h.
@@ -74,11 +75,35 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
             spelling: "perf.type(number).config(number).counter(string)",
             doc: "counts the events of each CPU for @perf(\"NAME\") in other probes; its own handler never runs",
         },
+        Form {
+            spelling: "perf.type(number).config(number).process(string)",
+            doc: "the same, where a process runs that program",
+        },
+        Form {
+            spelling: "perf.type(number).config(number).process",
+            doc: "the same, where the session's process runs, or one that descends from it",
+        },
+        Form {
+            spelling: "perf.type(number).config(number).sample(number).process(string)",
+            doc: "once in N events on a CPU, where a process runs that program",
+        },
+        Form {
+            spelling: "perf.type(number).config(number).sample(number).process",
+            doc: "the same, where the session's process runs, or one that descends from it",
+        },
+        Form {
+            spelling: "perf.type(number).config(number).hz(number).process(string)",
+            doc: "N times a second on each CPU, where a process runs that program",
+        },
+        Form {
+            spelling: "perf.type(number).config(number).hz(number).process",
+            doc: "the same, where the session's process runs, or one that descends from it",
+        },
     ],
     resolve,
 );
 
-fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let in_range = |name: &str, low: i64, high: i64| match point.number(name) {
         Some((value, component)) if !(low..=high).contains(&value) => Err(PointError::Range { component, low, high }),
         found => Ok(found.map(|(value, _)| value)),
@@ -87,22 +112,21 @@ fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
     // All 64 bits of a config have a meaning.
     let config = point.number("config").map_or(0, |(value, _)| value as u64);
     if let Some((name, _)) = point.string("counter") {
-        return Ok(vec![site(point, counter(event_type as u32, config, name))]);
+        return Ok(vec![site(point, counter(event_type as u32, config, name), Rc::new(NoContext))]);
     }
     let sample = match (in_range("sample", 1, i64::MAX)?, in_range("hz", 1, HIGHEST_FREQUENCY)?) {
         (Some(period), _) => Sample::Period(period as u64),
         (None, Some(frequency)) => Sample::Frequency(frequency as u64),
         (None, None) => Sample::Period(DEFAULT_PERIOD),
     };
-    Ok(vec![site(point, event(event_type as u32, config, sample))])
+    let contexts = match point.has("process") {
+        false => vec![Rc::new(NoContext) as Rc<dyn Context>],
+        true => contexts_in_processes(point, resolver)?,
+    };
+    let of = |context| site(point, event(event_type as u32, config, sample), context);
+    Ok(contexts.into_iter().map(of).collect())
 }
 
-fn site(point: &Point, attachment: Attachment) -> Site {
-    Site {
-        point: point.spelling(),
-        function: String::new(),
-        module: String::new(),
-        attachment,
-        context: Rc::new(NoContext),
-    }
+fn site(point: &Point, attachment: Attachment, context: Rc<dyn Context>) -> Site {
+    Site { point: point.spelling(), function: String::new(), module: String::new(), attachment, context }
 }

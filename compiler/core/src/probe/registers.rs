@@ -15,6 +15,9 @@ pub fn pt_regs_offset(register: u16) -> Option<u32> {
 /// DWARF's number of xmm0; the others follow.
 pub const FIRST_VECTOR: u16 = 17;
 
+/// How many follow each other.
+pub const VECTORS: u16 = 16;
+
 /// A register that is not in the struct, for messages.
 pub fn unseen(register: u16) -> String {
     match register.checked_sub(FIRST_VECTOR) {

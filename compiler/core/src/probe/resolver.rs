@@ -30,6 +30,7 @@ pub struct Resolver<'k> {
     programs: Option<&'k Programs>,
     used_programs: Vec<UserProgram>,
     follows: bool,
+    begins: bool,
     /// What the session's own process runs: of `-c` or `-x`.
     command: Option<PathBuf>,
     anchor_address: Option<u64>,
@@ -57,6 +58,7 @@ impl<'k> Resolver<'k> {
             programs: None,
             used_programs: Vec::new(),
             follows: false,
+            begins: false,
             command: None,
             anchor_address: None,
             guru: true,
@@ -101,7 +103,7 @@ impl<'k> Resolver<'k> {
     }
 
     /// The program's number; it is added when first used.
-    pub(in crate::probe) fn program(&mut self, object: &Object) -> ProgramId {
+    pub(crate) fn program(&mut self, object: &Object) -> ProgramId {
         let path = self.installed(object.path());
         if let Some(index) =
             self.used_programs.iter().position(|program| program.path == path && program.build_id == object.build_id())
@@ -131,6 +133,16 @@ impl<'k> Resolver<'k> {
     /// Whether one is.
     pub fn is_following(&self) -> bool {
         self.follows
+    }
+
+    /// A probe is for processes that begin: the runtime tells those that ran before the session.
+    pub(in crate::probe) fn begins(&mut self) {
+        self.begins = true;
+    }
+
+    /// Whether one is.
+    pub fn has_beginnings(&self) -> bool {
+        self.begins
     }
 
     /// Expressions use addresses of the object: the runtime has to know it.

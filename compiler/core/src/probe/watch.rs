@@ -37,13 +37,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
 const LENGTHS: [u64; 4] = [8, 4, 2, 1];
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let asked = match point.number("length") {
-        None => None,
-        Some((length, _)) if LENGTHS.iter().any(|known| *known as i64 == length) => Some(length as u64),
-        Some((_, component)) => {
-            return Err(PointError::Argument { component, expected: "a length of 1, 2, 4 or 8 bytes".into() });
-        }
-    };
+    let asked = requested_length(point)?;
     let reads = point.has("rw");
     let (place, address, size) = match point.string("data") {
         None => {
@@ -70,10 +64,38 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
             (Some(Place { target, symbol: None, address }), address, size_of(&kernel, &name))
         }
     };
-    // A debug register watches naturally aligned bytes.
-    let fits = |length: &u64| address % length == 0 && size.is_none_or(|size| *length <= size);
+    let length = fitting_length(point, asked, address, size)?;
+    Ok(vec![Site {
+        point: point.spelling(),
+        function: String::new(),
+        module: "kernel".into(),
+        attachment: attachment(place, address, length, reads),
+        context: Rc::new(WatchContext),
+    }])
+}
+
+/// The argument of `.length`.
+pub(super) fn requested_length(point: &Point) -> Result<Option<u64>, PointError> {
+    match point.number("length") {
+        None => Ok(None),
+        Some((length, _)) if LENGTHS.iter().any(|known| *known as i64 == length) => Ok(Some(length as u64)),
+        Some((_, component)) => {
+            Err(PointError::Argument { component, expected: "a length of 1, 2, 4 or 8 bytes".into() })
+        }
+    }
+}
+
+/// How many bytes are watched: as many as asked for, else as fit into the variable. A debug register watches naturally aligned
+/// bytes.
+pub(super) fn fitting_length(
+    point: &Point,
+    asked: Option<u64>,
+    address: u64,
+    size: Option<u64>,
+) -> Result<u32, PointError> {
+    let fits = |length: &u64| address.is_multiple_of(*length) && size.is_none_or(|size| *length <= size);
     let length = match asked {
-        Some(length) if address % length == 0 => length,
+        Some(length) if address.is_multiple_of(length) => length,
         Some(length) => {
             let component = point.number("length").map_or(point.span(), |(_, span)| span);
             let expected = format!("a length that divides the address 0x{address:x}, as {length} does not");
@@ -81,13 +103,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         }
         None => LENGTHS.into_iter().find(fits).unwrap_or(1),
     };
-    Ok(vec![Site {
-        point: point.spelling(),
-        function: String::new(),
-        module: "kernel".into(),
-        attachment: attachment(place, address, length as u32, reads),
-        context: Rc::new(WatchContext),
-    }])
+    Ok(length as u32)
 }
 
 static MECHANISM: Mechanism = Mechanism::new("SPILE_PROBE_WATCH", Label::Word("watch"));

@@ -12,7 +12,7 @@ use gimli::{AttributeValue, Expression, Operation};
 use spile_abi::budget::Budget;
 
 use super::Dwarf;
-use super::location::{EntryValues, Fault, Place};
+use super::location::{EntryValues, Fault, Passed, Place};
 use super::scope::Scopes;
 use super::store::{Bytes, Die, EntryError, Store, Unit, die_at, flag};
 use crate::facts::{Location, Op};
@@ -130,8 +130,9 @@ impl Dwarf {
         Ok(Some(callers))
     }
 
-    /// The registers in which a call site passes known values, and those values in terms of the caller's registers.
-    fn passed(&self, site: Die, after: u64, budget: &Budget) -> Result<Vec<(u16, Vec<Op>)>, EntryError> {
+    /// The registers in which a call site passes known values, or the removed parameters whose values it knows, and those values
+    /// in terms of the caller's registers.
+    fn passed(&self, site: Die, after: u64, budget: &Budget) -> Result<Vec<(Passed, Vec<Op>)>, EntryError> {
         let subprogram = self.subprogram_around(site)?;
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram, is_entry: false };
         let (unit, children) = self.children(site)?;
@@ -139,21 +140,23 @@ impl Dwarf {
         let place = self.place(unit, &scopes, after.saturating_sub(1), budget)?;
         let mut values = Vec::new();
         for entry in &children {
-            let value = match entry.tag() {
-                gimli::DW_TAG_call_site_parameter => gimli::DW_AT_call_value,
-                gimli::DW_TAG_GNU_call_site_parameter => gimli::DW_AT_GNU_call_site_value,
+            let (value, parameter) = match entry.tag() {
+                gimli::DW_TAG_call_site_parameter => (gimli::DW_AT_call_value, gimli::DW_AT_call_parameter),
+                gimli::DW_TAG_GNU_call_site_parameter => {
+                    (gimli::DW_AT_GNU_call_site_value, gimli::DW_AT_abstract_origin)
+                }
                 _ => continue,
             };
-            let (Some(AttributeValue::Exprloc(location)), Some(AttributeValue::Exprloc(value))) =
-                (entry.attr_value(gimli::DW_AT_location), entry.attr_value(value))
-            else {
-                continue;
+            let Some(AttributeValue::Exprloc(value)) = entry.attr_value(value) else { continue };
+            let passed = match entry.attr_value(gimli::DW_AT_location) {
+                Some(AttributeValue::Exprloc(location)) => only_register(unit, location)?.map(Passed::In),
+                _ => self.store.reference_attr(unit, entry, parameter)?.map(Passed::As),
             };
-            let Some(register) = only_register(unit, location)? else { continue };
+            let Some(passed) = passed else { continue };
             // The top of the stack at the end of the expression is the value, with or without DW_OP_stack_value.
             match (Place { unit, ..place }).translate(value) {
-                Ok(Location::Memory(ops) | Location::Value(ops)) => values.push((register, ops)),
-                Ok(Location::Register(other)) => values.push((register, vec![Op::Register(other)])),
+                Ok(Location::Memory(ops) | Location::Value(ops)) => values.push((passed, ops)),
+                Ok(Location::Register(other)) => values.push((passed, vec![Op::Register(other)])),
                 Err(Fault::EntryError(damage)) => return Err(damage),
                 _ => {}
             }

@@ -13,7 +13,7 @@ use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use super::Dwarf;
 use super::frame::FrameAddress;
 use super::scope::Scopes;
-use super::store::{Bytes, EntryError, Unit, number};
+use super::store::{Bytes, Die, EntryError, Unit, die_at, number};
 use crate::facts::{Location, Op, Piece};
 
 /// Why there is no location.
@@ -83,13 +83,22 @@ pub(super) struct Place<'s> {
     pub budget: &'s Budget,
 }
 
-/// What registers held at a function's entry by one call site, in terms of the registers at an address in the function.
-pub(super) struct EntryValues(pub Vec<(u16, Vec<Op>)>);
+/// Where a call site says that a value goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passed {
+    /// Into this register, by DWARF's number.
+    In(u16),
+    /// Nowhere: it is the value of a parameter that the compiler has removed.
+    As(Die),
+}
+
+/// What was passed to a function by one call site, in terms of the registers at an address in the function.
+pub(super) struct EntryValues(pub Vec<(Passed, Vec<Op>)>);
 
 impl EntryValues {
-    /// What the register held; None: the call site does not say.
-    fn of(&self, register: u16) -> Option<Vec<Op>> {
-        self.0.iter().find(|(number, _)| *number == register).map(|(_, ops)| ops.clone())
+    /// The value; None: the call site does not say.
+    fn of(&self, wanted: Passed) -> Option<Vec<Op>> {
+        self.0.iter().find(|(passed, _)| *passed == wanted).map(|(_, ops)| ops.clone())
     }
 }
 
@@ -310,7 +319,7 @@ impl Translator<'_, '_> {
             }
             // Between integers of one size both give the same bits.
             Operation::Convert { base_type } | Operation::Reinterpret { base_type } => self.convert(base_type)?,
-            Operation::ParameterRef { .. } => return Err(Fault::OptimizedOut),
+            Operation::ParameterRef { offset } => self.push_passed(Passed::As(die_at(self.place.unit, offset)?))?,
             Operation::Uninitialized => {}
             Operation::ImplicitPointer { value, byte_offset } => {
                 let value = gimli::AttributeValue::DebugInfoRef(value);
@@ -402,16 +411,17 @@ impl Translator<'_, '_> {
                 self.push(Op::Register(register.0), Kind::Generic);
                 Ok(())
             }
-            (Some(Operation::Register { register }), None) => {
-                let values = self.place.entry_values.ok_or(Fault::OfCaller)?;
-                let unknown =
-                    || missing("its value is only known at the function's entry, and what a caller passed no more");
-                self.ops.extend(values.of(register.0).ok_or_else(unknown)?);
-                self.kinds.push(Kind::Generic);
-                Ok(())
-            }
+            (Some(Operation::Register { register }), None) => self.push_passed(Passed::In(register.0)),
             _ => Err(missing("its value is only known at the function's entry")),
         }
+    }
+
+    fn push_passed(&mut self, passed: Passed) -> Result<(), Fault> {
+        let values = self.place.entry_values.ok_or(Fault::OfCaller)?;
+        let unknown = || missing("its value is only known at the function's entry, and what a caller passed no more");
+        self.ops.extend(values.of(passed).ok_or_else(unknown)?);
+        self.kinds.push(Kind::Generic);
+        Ok(())
     }
 
     /// The integer type of a base type entry of the unit.

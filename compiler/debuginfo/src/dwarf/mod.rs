@@ -63,7 +63,12 @@ pub(crate) struct Dwarf {
 impl Dwarf {
     /// Fails with [`Error::NoDwarf`] where the object has none. `cache`: where tables are stored between runs.
     pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>) -> Result<Dwarf, Error> {
-        let store = Store::new(&elf, cache.as_deref())?;
+        Dwarf::with_code(elf, None, cache)
+    }
+
+    /// The same, of an object whose code is in another file.
+    pub fn with_code(elf: Arc<Elf>, code: Option<Arc<Elf>>, cache: Option<Arc<Cache>>) -> Result<Dwarf, Error> {
+        let store = Store::new(&elf, code, cache.as_deref())?;
         stored::symbols(&elf, cache.as_deref());
         let units = store.slots.len();
         Ok(Dwarf {

@@ -97,8 +97,9 @@ pub(super) struct Store {
     /// Steps that were made in long lists, and how many may be.
     steps_in_lists: AtomicU64,
     most_steps: u64,
-    /// What `Bytes` point into, apart from the files themselves.
+    /// What `Bytes` point into, apart from the file itself.
     _owned: Vec<Vec<u8>>,
+    _code: Option<Arc<Elf>>,
 }
 
 /// Why an entry could not be read, before it is known which file it is of.
@@ -130,8 +131,9 @@ impl EntryError {
 }
 
 impl Store {
-    /// The caller keeps `elf` for as long as the store. `cache`: where the places of the units are stored between runs.
-    pub fn new(elf: &Arc<Elf>, cache: Option<&Cache>) -> Result<Store, Error> {
+    /// The caller keeps `elf` for as long as the store. `code`: the file with the code, of a program whose debug information is
+    /// in another one. `cache`: where the places of the units are stored between runs.
+    pub fn new(elf: &Arc<Elf>, code: Option<Arc<Elf>>, cache: Option<&Cache>) -> Result<Store, Error> {
         if !elf.has_section(".debug_info") {
             return Err(Error::NoDwarf { path: elf.path().into() });
         }
@@ -139,10 +141,16 @@ impl Store {
         let mut load = |section: SectionId| load(elf, section, 0, &mut owned);
         let mut dwarf = gimli::Dwarf::load(&mut load)?;
         let mut debug_frame = gimli::DebugFrame::from(load(SectionId::DebugFrame)?);
-        let mut eh_frame = gimli::EhFrame::from(load(SectionId::EhFrame)?);
+        let mut frames = load(SectionId::EhFrame)?;
+        let mut eh_frame_start = elf.section_start(".eh_frame");
+        // The section is loaded with the code, so a file with debug information alone has it without its contents.
+        if let Some(code) = code.as_ref().filter(|_| frames.is_empty()) {
+            frames = self::load(code, SectionId::EhFrame, 0, &mut owned)?;
+            eh_frame_start = code.section_start(".eh_frame");
+        }
+        let mut eh_frame = gimli::EhFrame::from(frames);
         debug_frame.set_address_size(8);
         eh_frame.set_address_size(8);
-        let eh_frame_start = elf.section_start(".eh_frame");
         let shared_start = dwarf.debug_info.reader().len();
         let shared = match shared::open(elf)? {
             Some(file) => {
@@ -168,6 +176,7 @@ impl Store {
             steps_in_lists: AtomicU64::new(0),
             most_steps: 0,
             _owned: owned,
+            _code: code,
         };
         let all = [Some(&store.dwarf), store.shared.as_ref().map(|(sections, _)| &**sections)];
         let lengths =

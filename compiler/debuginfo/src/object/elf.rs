@@ -111,6 +111,19 @@ pub struct Symbol<'e> {
     pub function: bool,
 }
 
+/// A variable in a program's symbol table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataSymbol {
+    /// Link-time address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+fn is_variable<'d>(symbol: &impl object::ObjectSymbol<'d>) -> bool {
+    symbol.kind() == object::SymbolKind::Data && !symbol.is_undefined()
+}
+
 /// One object file: ELF, or only BTF as in `/sys/kernel/btf`.
 #[derive(Debug)]
 pub struct Elf {
@@ -228,6 +241,34 @@ impl Elf {
     /// Whether it has types and prototypes in BTF.
     pub fn has_btf(&self) -> bool {
         is_raw_btf(&self.bytes) || self.has_section(".BTF")
+    }
+
+    /// Link-time address at which a program begins to run; 0 of a library.
+    pub fn entry_point(&self) -> u64 {
+        self.parse().map_or(0, |elf| elf.entry())
+    }
+
+    /// Link-time address of the file's first byte; None: it is not mapped.
+    pub fn base_address(&self) -> Option<u64> {
+        let elf = self.parse().ok()?;
+        let first = elf.segments().min_by_key(|segment| segment.file_range().0)?;
+        (first.file_range().0 == 0).then(|| first.address())
+    }
+
+    /// The variable of that name; not one that each thread has its own of.
+    pub fn data_symbol(&self, name: &str) -> Option<DataSymbol> {
+        let elf = self.parse().ok()?;
+        elf.symbols().chain(elf.dynamic_symbols()).find_map(|symbol| {
+            let found = is_variable(&symbol) && symbol.name_bytes() == Ok(name.as_bytes());
+            found.then(|| DataSymbol { address: symbol.address(), size: symbol.size() })
+        })
+    }
+
+    /// The names of all.
+    pub fn data_symbols(&self) -> Vec<String> {
+        let Ok(elf) = self.parse() else { return Vec::new() };
+        let all = elf.symbols().chain(elf.dynamic_symbols()).filter(is_variable);
+        all.filter_map(|symbol| symbol.name().ok().map(str::to_string)).collect()
     }
 
     /// Whether it has symbols of functions. After objcopy only symbols of sections may be left.

@@ -25,7 +25,7 @@ mod symbol_table;
 mod thread_local;
 
 pub use demangle::{demangled, last_part};
-pub use elf::{Address, Elf, Section, SectionId, Symbol, SymbolOffset};
+pub use elf::{Address, DataSymbol, Elf, Section, SectionId, Symbol, SymbolOffset};
 pub(crate) use elf::{Contents, is_raw_btf};
 pub(crate) use flow::{Edges, EntryPoints, Flow};
 pub use markers::{Marker, MarkerArgument, Operand};

@@ -42,8 +42,7 @@ impl Elf {
             align = align.max(section.align());
         }
         let (start, end) = block?;
-        let is_program = elf.kind() == ObjectKind::Executable || self.flags_1() & DF_1_PIE != 0;
-        if is_program {
+        if self.is_program() {
             return end.checked_sub(start)?.checked_next_multiple_of(align).map(ThreadBlock::Below);
         }
         let symbols = elf.dynamic_symbol_table();
@@ -67,6 +66,11 @@ impl Elf {
             }
         }
         None
+    }
+
+    /// Whether processes can run it, as programs and not as libraries only.
+    pub fn is_program(&self) -> bool {
+        self.parse().is_ok_and(|elf| elf.kind() == ObjectKind::Executable) || self.flags_1() & DF_1_PIE != 0
     }
 
     fn flags_1(&self) -> u64 {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::object::{Edges, EntryPoints, Flow};
+use crate::object::{DataSymbol, Edges, EntryPoints, Flow};
 use crate::{
     self as debuginfo, Address, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, SymbolOffset, ThreadBlock,
 };
@@ -304,6 +304,17 @@ impl Object {
         self.debug().is_ok_and(|debug| debug.has_place(address))
     }
 
+    /// A variable of a program by its symbol tables; not one that each thread has its own of.
+    pub fn data_symbol(&self, name: &str) -> Option<DataSymbol> {
+        self.elf.data_symbol(name).or_else(|| self.mapped().data_symbol(name))
+    }
+
+    /// The names of all.
+    pub fn data_symbols(&self) -> Vec<String> {
+        let own = self.elf.data_symbols();
+        if own.is_empty() { self.mapped().data_symbols() } else { own }
+    }
+
     /// Functions of a program by its symbol tables only, whose names match a shell pattern: name and place.
     pub fn functions_by_symbol(&self, pattern: &str) -> Vec<(String, Address)> {
         let own = self.elf.functions_like(pattern);
@@ -338,7 +349,7 @@ impl Object {
         let base = self.base.as_ref().map(|base| &*base.elf);
         self.debug
             .get_or_init(|| match self.kind {
-                Kind::Program => DebugInfo::of_program(self.elf.clone(), self.cache.clone()),
+                Kind::Program => DebugInfo::of_program(self.elf.clone(), self.mapped.clone(), self.cache.clone()),
                 _ => DebugInfo::open(self.elf.clone(), self.cache.clone(), base),
             })
             .as_ref()

@@ -364,6 +364,28 @@ fn what_callers_passed() {
     }
 }
 
+/// A parameter that gcc has removed has the value that the call site says it had (DW_OP_GNU_parameter_ref).
+#[test]
+fn what_callers_would_have_passed() {
+    let text = "extern void sink(long);\n\
+        static __attribute__((noinline)) long unused(long first, long second)\n{\n\
+        sink(first);\nsink(1);\nreturn first;\n}\n\
+        long caller(long a, long b) { long one = unused(a, 77); return one + unused(b, 78); }\n";
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let compiled = Compiled::new(text, &[version]);
+        let debug = compiled.open();
+        let id = only(&debug, "unused");
+        let statements = debug.statements(id).expect("lines");
+        let last = statements.iter().rfind(|statement| statement.line == 5).expect("a line");
+        let found = debug.variable(id, last.address, "second").expect("is whole").expect("is known");
+        let Location::ByCaller { cases, .. } = &found.location else { panic!("{version}: {found:?}") };
+        let mut values: Vec<&Location> = cases.iter().map(|(_, location)| location).collect();
+        values.sort_by_key(|location| format!("{location:?}"));
+        let wanted = [77, 78].map(|value| Location::Value(vec![Op::Const(value)]));
+        assert_eq!(values, wanted.iter().collect::<Vec<_>>(), "{version}");
+    }
+}
+
 /// Code inlined at the very start of a unit: gcc writes ranges there whose first pair ends a list in DWARF 4.
 #[test]
 fn inlined_at_the_start_of_a_unit() {

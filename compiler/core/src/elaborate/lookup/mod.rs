@@ -252,7 +252,10 @@ impl<'l, 'a> Lookup<'l, 'a> {
             let own = unit.at.context.as_ref().and_then(|context| context.object());
             let elsewhere = object.is_program() && own.is_none_or(|own| own.path() != object.path());
             let location = match elsewhere {
-                true => Err("only probes in a program know where its variables are".to_string()),
+                true => {
+                    let program = self.env.resolver.program(object);
+                    crate::probe::locate_in_process(&found.location, object, program)
+                }
                 false => crate::probe::locate(&found.location, object),
             };
             let location = location.map_err(|why| {

@@ -3,8 +3,8 @@
 //! What happens to whole processes: `.begin`, `.end`, `.thread.begin`, `.thread.end`, `.syscall`, `.syscall.return`.
 //!
 //! They are attached by mechanisms that exist: a process begins where exec has succeeded, and, like a thread, where the system
-//! call that made it returns in it; it ends where the kernel gives up its memory; its system calls are those of all processes.
-//! Which process it is for is the guard of the handler.
+//! call that made it returns in it, or, if it runs already, where it next leaves a CPU; it ends where the kernel gives up its
+//! memory; its system calls are those of all processes. Which process it is for is the guard of the handler.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use super::named_values::NamedValues;
 use super::paths;
 use crate::builtin;
 use crate::probe::code::{self, Scope};
-use crate::probe::{Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
+use crate::probe::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
 use crate::program::{Attachment, BinaryOp, LongExpr, LongKind};
 use spile_debuginfo::FunctionPattern;
 use spile_debuginfo::target::Object;
@@ -21,7 +21,10 @@ use spile_source::Span;
 macro_rules! events {
     ($($owner:literal),*) => {
         [$(
-            Form { spelling: concat!($owner, ".begin"), doc: "a process begins to run: after exec, or as a copy of another one" },
+            Form {
+                spelling: concat!($owner, ".begin"),
+                doc: "a process begins to run: after exec, or as a copy of another one; of one that runs already, when it is next seen to run",
+            },
             Form { spelling: concat!($owner, ".end"), doc: "a process ends" },
             Form { spelling: concat!($owner, ".thread.begin"), doc: "a thread begins to run, other than the first of its process" },
             Form { spelling: concat!($owner, ".thread.end"), doc: "a thread ends, other than the first of its process" },
@@ -49,6 +52,8 @@ enum EventQuery {
     Last = 3,
     /// And the current thread is not its first.
     OtherThread = 4,
+    /// Whether it is meant, is older than the session, and is asked about for the first time.
+    Begun = 5,
 }
 
 /// The system calls that make processes and threads: numbers for 64-bit and 32-bit programs.
@@ -97,17 +102,9 @@ const RESULT: u32 = 6;
 const NUMBER: u32 = 7;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let scope = Scope::of(point);
-    let mut programs: Vec<i64> = Vec::new();
-    if scope == Scope::Session {
-        for path in paths(point, resolver)? {
-            programs.push(resolver.program_at(&path).0.into());
-        }
-    } else {
-        programs.push(-1);
-    }
-    if scope.is_of_session() {
-        resolver.follows();
+    let (programs, scope) = programs(point, resolver)?;
+    if point.has("begin") && !point.has("thread") {
+        resolver.begins();
     }
     let kernel = resolver.open_kernel();
     let mut sites = Vec::new();
@@ -127,6 +124,42 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
+/// The programs that a point names by path, else any (-1), and the processes that it is for.
+fn programs(point: &Point, resolver: &mut Resolver) -> Result<(Vec<i64>, Scope), PointError> {
+    let scope = Scope::of(point);
+    let mut programs: Vec<i64> = Vec::new();
+    if scope == Scope::Session {
+        for path in paths(point, resolver)? {
+            programs.push(resolver.program_at(&path).0.into());
+        }
+    } else {
+        programs.push(-1);
+    }
+    if scope.is_of_session() {
+        resolver.follows();
+    }
+    Ok((programs, scope))
+}
+
+/// For a point with `.process("PATH")` or `.process` that is hit in any process: a context for each of the programs, whose guard
+/// leaves out other processes.
+pub(in crate::probe) fn contexts_in_processes(
+    point: &Point,
+    resolver: &mut Resolver,
+) -> Result<Vec<Rc<dyn Context>>, PointError> {
+    let (programs, scope) = programs(point, resolver)?;
+    if scope == Scope::Target && resolver.command().is_none() {
+        return Err(PointError::NoCommand { component: point.span() });
+    }
+    let in_program = |program| -> Rc<dyn Context> {
+        let mut values = NamedValues::new(point.spelling());
+        values.guard = process_guard(program, scope);
+        values.has_registers = true;
+        Rc::new(values)
+    };
+    Ok(programs.into_iter().map(in_program).collect())
+}
+
 /// What a probe is attached to.
 struct Event {
     attachment: Attachment,
@@ -144,6 +177,7 @@ fn events(point: &Point, kernel: Option<&Object>) -> Vec<Event> {
         (false, true, _) => {
             let mut all = vec![of(tracepoint::of_kernel("sched_process_exec", 3), EventQuery::Process)];
             all.extend(returns(&[CLONE, FORK, VFORK, CLONE3], EventQuery::Forked));
+            all.push(of(tracepoint::of_kernel("sched_switch", 1), EventQuery::Begun));
             all
         }
         (true, true, _) => returns(&[CLONE, CLONE3], EventQuery::Thread),
@@ -165,6 +199,11 @@ fn with_flag(flag: Option<u32>, guard: LongExpr) -> LongExpr {
         |op, left, right| LongExpr { kind: LongKind::Binary(op, Box::new(left), Box::new(right)), span: Span::none() };
     let word = LongExpr::register(offset, Span::none());
     binary(BinaryOp::And, binary(BinaryOp::BitAnd, word, LongExpr::constant(LOWEST_BYTE, Span::none())), guard)
+}
+
+/// The current process is meant and runs the program.
+pub(super) fn process_guard(program: i64, scope: Scope) -> Option<LongExpr> {
+    guard(EventQuery::Process, program, scope)
 }
 
 fn guard(asked: EventQuery, program: i64, scope: Scope) -> Option<LongExpr> {

@@ -6,6 +6,7 @@
 //! instead. What only programs have is in files of its own here: symbols without debug information, markers, import stubs, and
 //! what happens to whole processes.
 
+pub(super) mod data;
 pub(super) mod event;
 mod mark;
 mod named_values;

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Watchpoints on data of programs: a debug register, of which x86 has four, while a thread runs.
+ * The threads and processes that one makes inherit it; exec ends it. It is made where the program
+ * begins, by a breakpoint at its entry point: there the task may sleep, and the address at which
+ * the program has been loaded is known. For processes that run already it is made when the
+ * probe is armed.
+ */
+#include <linux/elf.h>
+#include <linux/err.h>
+#include <linux/kconfig.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/uprobes.h>
+
+#include "context.h"
+#include "family.h"
+#include "features.h"
+#include "session.h"
+#include "site.h"
+#include "uprobe.h"
+
+#if IS_ENABLED(CONFIG_HAVE_HW_BREAKPOINT)
+#include <linux/hw_breakpoint.h>
+#include <linux/irqflags.h>
+#include <linux/perf_event.h>
+
+enum { MOST_WATCHED = 1024 };	/* threads for which one site has events of its own */
+
+/* A thread that has an event which it has not inherited. */
+struct watched {
+	struct list_head list;
+	struct task_struct *task;	/* with a reference */
+	struct perf_event *event;
+};
+
+/* The lists of all sites: they change when programs begin. */
+static DEFINE_MUTEX(watched_mutex);
+
+/* In the debug exception, after the instruction that touched the data. */
+static void handle_user_touch(struct perf_event *event, struct perf_sample_data *data,
+			      struct pt_regs *regs)
+{
+	struct spile_site *site = event->overflow_handler_context;
+	unsigned long flags;
+
+	raw_local_irq_save(flags);
+	spile_context_run(site, SPILE_STATE_RUNNING, (unsigned long *)regs);
+	raw_local_irq_restore(flags);
+}
+
+/* How far from its link-time addresses the process has its program; by the auxiliary vector. */
+static unsigned long program_slide(const struct mm_struct *mm, const struct spile_user_watch *watch)
+{
+	unsigned int i;
+
+	if (!watch->linked)
+		return 0;
+	for (i = 0; i + 1 < AT_VECTOR_SIZE; i += 2)
+		if (mm->saved_auxv[i] == AT_ENTRY)
+			return mm->saved_auxv[i + 1] - watch->entry;
+	return 0;
+}
+
+static void forget(struct spile_site *site, struct watched *watched)
+{
+	perf_event_release_kernel(watched->event);
+	list_del(&watched->list);
+	put_task_struct(watched->task);
+	kfree(watched);
+	site->user_watch.count--;
+}
+
+/* Under watched_mutex. */
+static bool is_watched(const struct spile_site *site, const struct task_struct *task)
+{
+	struct watched *watched;
+
+	list_for_each_entry(watched, &site->user_watch.threads, list)
+		if (watched->task == task)
+			return true;
+	return false;
+}
+
+/*
+ * Gives back the events of threads that have ended, and that of the current one, which runs
+ * another program now. Under watched_mutex.
+ */
+static void forget_ended(struct spile_site *site)
+{
+	struct watched *watched, *next;
+
+	list_for_each_entry_safe(watched, next, &site->user_watch.threads, list)
+		if (watched->task == current || READ_ONCE(watched->task->flags) & PF_EXITING)
+			forget(site, watched);
+}
+
+static int watch_task(struct spile_site *site, struct task_struct *task)
+{
+	const struct spile_user_watch *watch = &site->probe->user_watch;
+	struct mm_struct *mm = get_task_mm(task);
+	struct perf_event_attr attr;
+	struct watched *watched;
+
+	if (!mm)
+		return 0;
+	if (site->user_watch.count >= MOST_WATCHED) {
+		mmput(mm);
+		return -EMFILE;
+	}
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = site->probe->address + program_slide(mm, watch);
+	attr.bp_len = watch->length;	/* HW_BREAKPOINT_LEN_n is n */
+	attr.bp_type = watch->reads ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+	attr.inherit = 1;
+#ifdef SPILE_HAVE_PERF_REMOVE_ON_EXEC
+	attr.remove_on_exec = 1;
+#endif
+	mmput(mm);
+	watched = kzalloc(sizeof(*watched), GFP_KERNEL);
+	if (!watched)
+		return -ENOMEM;
+	watched->event = perf_event_create_kernel_counter(&attr, -1, task, handle_user_touch, site);
+	if (IS_ERR(watched->event)) {
+		int error = PTR_ERR(watched->event);
+
+		kfree(watched);
+		return error;
+	}
+	get_task_struct(task);
+	watched->task = task;
+	list_add(&watched->list, &site->user_watch.threads);
+	site->user_watch.count++;
+	return 0;
+}
+
+static void report_unwatched(struct spile_site *site, struct task_struct *task, int error)
+{
+	if (site->user_watch.reported || error == -ESRCH)
+		return;
+	site->user_watch.reported = true;
+	spile_session_emit(
+		SPILE_RECORD_WARN,
+		"probe %s cannot watch the data in process %d (rc %d): there are four debug registers, which debuggers use too",
+		site->probe->point, task_tgid_nr(task), error);
+}
+
+/* Where a program begins; in its process. */
+static int handle_program_start(struct uprobe_consumer *self, struct pt_regs *regs
+				SPILE_UPROBE_DATA)
+{
+	struct spile_site *site = container_of(self, struct spile_site, user_watch.consumer);
+	int error;
+
+	if (!spile_follows_current(site->probe->user_watch.pid))
+		return 0;
+	mutex_lock(&watched_mutex);
+	forget_ended(site);
+	error = watch_task(site, current);
+	if (error)
+		report_unwatched(site, current, error);
+	mutex_unlock(&watched_mutex);
+	return 0;
+}
+
+static bool is_meant(const struct spile_user_watch *watch, struct task_struct *thread)
+{
+	bool meant;
+
+	if (thread->flags & (PF_EXITING | PF_KTHREAD))
+		return false;
+	task_lock(thread);
+	meant = thread->mm && spile_follows_task(watch->pid, thread) &&
+		spile_program_of_mm(watch->program, thread->mm);
+	task_unlock(thread);
+	return meant;
+}
+
+/* Threads that run the program already and have no event, each with a reference. */
+static unsigned int find_unwatched(struct spile_site *site, struct task_struct **found)
+{
+	struct task_struct *process, *thread;
+	unsigned int count = 0;
+
+	rcu_read_lock();
+	for_each_process_thread(process, thread)
+		if (count < MOST_WATCHED && is_meant(&site->probe->user_watch, thread) &&
+		    !is_watched(site, thread))
+			found[count++] = get_task_struct(thread);
+	rcu_read_unlock();
+	return count;
+}
+
+static int watch_running(struct spile_site *site)
+{
+	struct task_struct **found = kvcalloc(MOST_WATCHED, sizeof(*found), GFP_KERNEL);
+	unsigned int count, i;
+
+	if (!found)
+		return -ENOMEM;
+	mutex_lock(&watched_mutex);
+	count = find_unwatched(site, found);
+	for (i = 0; i < count; i++) {
+		int error = watch_task(site, found[i]);
+
+		if (error)
+			report_unwatched(site, found[i], error);
+		put_task_struct(found[i]);
+	}
+	mutex_unlock(&watched_mutex);
+	kvfree(found);
+	return 0;
+}
+
+static void stop_watching(struct spile_site *site)
+{
+	const struct spile_user_watch *watch = &site->probe->user_watch;
+	struct watched *watched, *next;
+
+	spile_uprobe_remove(site->user_watch.inode, watch->entry_offset, &site->user_watch.consumer,
+			    site->user_watch.handle);
+	spile_uprobe_wait();
+	mutex_lock(&watched_mutex);
+	list_for_each_entry_safe(watched, next, &site->user_watch.threads, list)
+		forget(site, watched);
+	mutex_unlock(&watched_mutex);
+}
+
+static int arm_user_watch(struct spile_site *site)
+{
+	const struct spile_user_watch *watch = &site->probe->user_watch;
+	struct inode *inode = spile_program_inode(watch->program);
+	int error;
+
+	if (IS_ERR(inode))
+		return PTR_ERR(inode);
+	memset(&site->user_watch, 0, sizeof(site->user_watch));
+	INIT_LIST_HEAD(&site->user_watch.threads);
+	site->user_watch.inode = inode;
+	site->user_watch.consumer.handler = handle_program_start;
+	error = spile_uprobe_add(inode, watch->entry_offset, 0, &site->user_watch.consumer,
+				 &site->user_watch.handle);
+	if (error)
+		return error;
+	error = watch_running(site);
+	if (error)
+		stop_watching(site);
+	return error;
+}
+
+static void disarm_user_watches(struct spile_site *const *sites, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		stop_watching(sites[i]);
+	synchronize_rcu();
+}
+#else
+static int arm_user_watch(struct spile_site *site)
+{
+	return -EOPNOTSUPP;
+}
+
+static void disarm_user_watches(struct spile_site *const *sites, unsigned int count)
+{
+}
+#endif
+
+const struct spile_family spile_user_watch_family = {
+	.kind = SPILE_PROBE_USER_WATCH,
+	.with = &spile_uprobe_family,
+	.type = "hwbkpt",
+	.may_be_sampled = true,
+	.arm = arm_user_watch,
+	.disarm = disarm_user_watches,
+};
