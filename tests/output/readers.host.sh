@@ -1,6 +1,6 @@
 # Shows: other programs read what is written: tshark the packets with their times and comments, Perfetto's own classes (pip install perfetto
 # protobuf) the trace with threads and values, Chromium the report, light and dark, 360 to 1920 pixels wide, with the keyboard alone.
-# Needs the packages tshark, chromium, nodejs, python3 and Perfetto's from PyPI.
+# Needs the packages tshark, chromium, nodejs, python3 and python3-pip; Perfetto's classes come from PyPI where they are not installed.
 # all: yes
 # stdout: ^tshark: 127.0.0.1 127.0.0.1 UDP 28 dd [0-9]+ kernel.function\("vfs_read.* pid=[0-9]+$
 # stdout: ^perfetto: 7 instants of vfs_read, thread dd, count 5, name dd$
@@ -41,6 +41,10 @@ echo "tshark: $(tshark -r packets -T fields -E separator=' ' -e ip.src -e ip.dst
 sed '/Running as user/d' tshark.err >&2
 
 "$SPILE" replay it --format perfetto -o trace || exit 1
+python3 -c 'import perfetto' 2>/dev/null || {
+	python3 -m pip install --quiet --target "$PWD/pip" perfetto protobuf >pip.out 2>&1 || { cat pip.out; exit 1; }
+	export PYTHONPATH=$PWD/pip
+}
 python3 - <<'END'
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 trace = Trace()

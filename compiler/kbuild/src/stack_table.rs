@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     fn with_table(name: &str, values: &[u32]) -> Vec<u8> {
-        let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little.into());
+        let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
         let section = object.add_section(Vec::new(), b".rodata".to_vec(), SectionKind::ReadOnlyData);
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         object.append_section_data(section, &[0xee; 8], 8);
