@@ -8,7 +8,7 @@
 # stdout: ^full disk: 53504c52, [0-9]{5} bytes$
 # stdout: ^killed: 53504c52, [1-9][0-9]* frames$
 # stdout: ^attached: 53504c52, no task$
-# stdout: ^same file: status 8, ERROR: .*a recording is no text
+# stdout: ^same file: status 8, ERROR: .*a recording is not text
 # stdout: ^commands: 0 in the recording, 1 elsewhere$
 
 hex() {
@@ -37,6 +37,6 @@ echo "attached: $(hex attached), $(grep -aq swapper attached && echo tasks || ec
 
 status=0
 spilerun ticks.ko --record - -T 0.2 >both 2>&1 || status=$?
-echo "same file: status $status, $(grep -a 'a recording is no text' both)"
+echo "same file: status $status, $(grep -a 'a recording is not text' both)"
 spilerun ticks.ko --record - -c 'echo from the command' >rec 2>err || { cat err; exit 1; }
 echo "commands: $(grep -ac 'from the command' rec) in the recording, $(grep -c '^from the command$' err) elsewhere"

@@ -63,7 +63,7 @@ pub(super) fn run(
     if recorded.as_deref().is_some_and(|path| path == "-") && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
         return Err(session
             .reporter
-            .usage("--record -: a recording is no text for a terminal: give a file, or a pipe"));
+            .usage("--record -: a recording is not text for a terminal: give a file, or a pipe"));
     }
     if live.is_some() || recorded.is_some() {
         // There it goes to standard output.

@@ -46,7 +46,7 @@ impl Sinks {
     pub fn open(options: &Options, cpus: u32, stdout: Option<OwnedFd>) -> Result<Sinks, Error> {
         let mut sinks = Sinks::open_all(options, cpus, stdout)?;
         if options.record && sinks.is_for_people() {
-            let error = io::Error::other("a recording is no text: write it to a file or a pipe, without the messages");
+            let error = io::Error::other("a recording is not text: write it to a file or a pipe, without the messages");
             return Err(Error::OpenOutput { path: "-".into(), error });
         }
         sinks.escapes = match options.escape {
@@ -248,7 +248,6 @@ impl Sinks {
     }
 }
 
-/// A private duplicate, so that closing it has no side effect.
 /// Standard output, whose place standard error takes: commands of the script, and that of `-c`, write there.
 pub fn take_stdout() -> Result<OwnedFd, Error> {
     let stdout = duplicate(io::stdout().as_fd())?;
@@ -257,6 +256,7 @@ pub fn take_stdout() -> Result<OwnedFd, Error> {
     Ok(stdout)
 }
 
+/// A private duplicate, so that closing it has no side effect.
 fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     descriptor.try_clone_to_owned().map_err(|error| Error::System { doing: "duplicating standard output", error })
 }
