@@ -376,6 +376,7 @@ struct inode;
 struct file;
 struct page;
 struct poll_table_struct;
+struct list_head { struct list_head *next, *prev; };
 struct wait_queue_head { int unused; };
 struct vm_area_struct { unsigned long vm_start, vm_end, vm_pgoff, vm_flags; };
 #define DECLARE_WAIT_QUEUE_HEAD(name) struct wait_queue_head name
