@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <linux/sched.h>
 #include <asm/fpu/api.h>
 #include <asm/processor.h>
 
