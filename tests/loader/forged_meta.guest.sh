@@ -68,7 +68,8 @@ forge sound.ko - >fields
 # The first count is that of the targets.
 first=$(sed -n 's/^\([0-9]*\) = .*/\1/p' fields | sed -n 2p)
 last=$(sed -n 's/^\([0-9]*\) = .*/\1/p' fields | tail -n 1)
-global=$(sed -n 's/^\([0-9]*\) line$/\1/p' fields)
+# The first of that name is the global; the others are names of printed values.
+global=$(sed -n 's/^\([0-9]*\) line$/\1/p' fields | head -n 1)
 each text:0=other
 echo "another's name: $all"
 echo "names: $(these text:0= text:0=../ticks 'text:0=ticks\n' 'text:0=a b')"
