@@ -4,8 +4,8 @@
  * so that is when it next leaves a CPU: at the tracepoint sched_switch, in the process still. A
  * process that sleeps all the time is not seen, and none is woken for it.
  *
- * Which process that is for the first time tells a bit for each process id, set after all
- * handlers have run; which processes are that old, the time at which they were made.
+ * There is a bit for each process id, set when the process has been seen, after all handlers have
+ * run. A process is older than the session if its start time is.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>

@@ -116,8 +116,8 @@ struct spile_cpu {
 	u64 tail;			/* the last tail seen in the header, checked */
 	u64 lost_records;
 	u64 lost_bytes;
-	spile_long told_task;		/* of the last SPILE_RECORD_TASK */
-	char told_name[TASK_COMM_LEN];
+	spile_long task;		/* of the last SPILE_RECORD_TASK, and its name */
+	char task_name[TASK_COMM_LEN];
 	u64 gate_counts[SPILE_GATE_COUNTS];	/* gate.c */
 
 	/* Waking the reader (ring.c); read and written in interrupts and by poll() too. */

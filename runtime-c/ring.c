@@ -188,7 +188,7 @@ static noinline bool find_room(struct spile_cpu *cpu, unsigned int kind, u64 siz
 	    !(READ_ONCE(spile_ring_overwrite) && make_room(cpu, size + to_end))) {
 		/*
 		 * An EXIT record that finds no room is not counted as lost: the reader
-		 * is woken anyway.
+		 * is woken anyway. Nor is a TASK record (put_task()).
 		 */
 		if (kind != SPILE_RECORD_EXIT)
 			count_lost(cpu, size);
@@ -218,8 +218,9 @@ static void put_task(struct spile_cpu *cpu)
 	/* Not get_task_comm(), which takes a lock; it always ends with a NUL. */
 	memcpy(name, current->comm, sizeof(name));
 	name[sizeof(name) - 1] = 0;
-	if (ids == cpu->told_task && !strcmp(name, cpu->told_name))
+	if (ids == cpu->task && !strcmp(name, cpu->task_name))
 		return;
+	/* As an EXIT record it is not counted where there is no room: the next one tries again. */
 	if (!find_room(cpu, SPILE_RECORD_EXIT, size))
 		return;
 	record = (struct spile_record *)c->record;
@@ -234,8 +235,8 @@ static void put_task(struct spile_cpu *cpu)
 	/* It becomes visible with the next record. */
 	c->record_at += record->bytes;
 	c->record = at;
-	cpu->told_task = ids;
-	strscpy(cpu->told_name, name, sizeof(cpu->told_name));
+	cpu->task = ids;
+	strscpy(cpu->task_name, name, sizeof(cpu->task_name));
 }
 
 /* As find_room(), after the task if that is wanted. A lost task is tried again. */

@@ -26,10 +26,10 @@
 #include "session.h"
 #include "site.h"
 #include "uprobe.h"
+#include "watch.h"
 
 #if IS_ENABLED(CONFIG_HAVE_HW_BREAKPOINT)
 #include <linux/hw_breakpoint.h>
-#include <linux/irqflags.h>
 #include <linux/perf_event.h>
 
 enum { MOST_WATCHED = 1024 };	/* threads for which one site has events of its own */
@@ -43,18 +43,6 @@ struct watched {
 
 /* The lists of all sites: they change when programs begin. */
 static DEFINE_MUTEX(watched_mutex);
-
-/* In the debug exception, after the instruction that touched the data. */
-static void handle_user_touch(struct perf_event *event, struct perf_sample_data *data,
-			      struct pt_regs *regs)
-{
-	struct spile_site *site = event->overflow_handler_context;
-	unsigned long flags;
-
-	raw_local_irq_save(flags);
-	spile_context_run(site, SPILE_STATE_RUNNING, (unsigned long *)regs);
-	raw_local_irq_restore(flags);
-}
 
 /* How far from its link-time addresses the process has its program; by the auxiliary vector. */
 static unsigned long program_slide(const struct mm_struct *mm, const struct spile_user_watch *watch)
@@ -115,10 +103,8 @@ static int watch_task(struct spile_site *site, struct task_struct *task)
 		mmput(mm);
 		return -EMFILE;
 	}
-	hw_breakpoint_init(&attr);
-	attr.bp_addr = site->probe->address + program_slide(mm, watch);
-	attr.bp_len = watch->length;	/* HW_BREAKPOINT_LEN_n is n */
-	attr.bp_type = watch->reads ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+	spile_watch_describe(&attr, site->probe->address + program_slide(mm, watch), watch->length,
+			     watch->reads);
 	attr.inherit = 1;
 #ifdef SPILE_HAVE_PERF_REMOVE_ON_EXEC
 	attr.remove_on_exec = 1;
@@ -127,7 +113,7 @@ static int watch_task(struct spile_site *site, struct task_struct *task)
 	watched = kzalloc(sizeof(*watched), GFP_KERNEL);
 	if (!watched)
 		return -ENOMEM;
-	watched->event = perf_event_create_kernel_counter(&attr, -1, task, handle_user_touch, site);
+	watched->event = perf_event_create_kernel_counter(&attr, -1, task, spile_watch_hit, site);
 	if (IS_ERR(watched->event)) {
 		int error = PTR_ERR(watched->event);
 

@@ -12,15 +12,15 @@
 #include "cpu_events.h"
 #include "family.h"
 #include "site.h"
+#include "watch.h"
 
 #if IS_ENABLED(CONFIG_HAVE_HW_BREAKPOINT)
 #include <linux/hw_breakpoint.h>
 #include <linux/irqflags.h>
 #include <linux/perf_event.h>
 
-/* In the debug exception, after the instruction that touched the data. */
-static void handle_touch(struct perf_event *event, struct perf_sample_data *data,
-			 struct pt_regs *regs)
+void spile_watch_hit(struct perf_event *event, struct perf_sample_data *data,
+		     struct pt_regs *regs)
 {
 	struct spile_site *site = event->overflow_handler_context;
 	unsigned long flags;
@@ -30,16 +30,23 @@ static void handle_touch(struct perf_event *event, struct perf_sample_data *data
 	raw_local_irq_restore(flags);
 }
 
+void spile_watch_describe(struct perf_event_attr *attr, unsigned long address, unsigned int length,
+			  bool reads)
+{
+	hw_breakpoint_init(attr);
+	attr->bp_addr = address;
+	attr->bp_len = length;		/* HW_BREAKPOINT_LEN_n is n */
+	attr->bp_type = reads ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+}
+
 static struct perf_event *create_watch_event(struct spile_site *site, int cpu)
 {
 	const struct spile_probe *probe = site->probe;
 	struct perf_event_attr attr;
 
-	hw_breakpoint_init(&attr);
-	attr.bp_addr = probe->address + (probe->target < 0 ? 0 : spile_attach_slide());
-	attr.bp_len = probe->watch.length;	/* HW_BREAKPOINT_LEN_n is n */
-	attr.bp_type = probe->watch.reads ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
-	return perf_event_create_kernel_counter(&attr, cpu, NULL, handle_touch, site);
+	spile_watch_describe(&attr, probe->address + (probe->target < 0 ? 0 : spile_attach_slide()),
+			     probe->watch.length, probe->watch.reads);
+	return perf_event_create_kernel_counter(&attr, cpu, NULL, spile_watch_hit, site);
 }
 #else
 static struct perf_event *create_watch_event(struct spile_site *site, int cpu)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! A row for each print and message (RFC 4180). The columns of values are known from the script; values without a column, as
-//! those of `$$vars`, are in the text of their row.
+//! those of `$$vars`, are in the text of their row. Quoting is two lines; the csv crate would not defuse formulas.
 
 use std::io::Write;
 
@@ -45,7 +45,7 @@ impl<W: Write> Receiver for Csv<W> {
         if std::mem::replace(&mut self.begun, true) {
             return Ok(());
         }
-        // A value that is called as a column before it is told apart.
+        // A value that is called as a column before it gets parentheses.
         let named = |name: &String| {
             if FIXED.contains(&name.as_str()) || name == "text" { format!("{name}()") } else { name.clone() }
         };

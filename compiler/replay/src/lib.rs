@@ -9,6 +9,7 @@
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod command;
+mod counters;
 mod csv;
 mod event;
 mod filter;

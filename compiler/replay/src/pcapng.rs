@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Packets for Wireshark: memory that the script printed (`%m`, `%M`), each with the text of its print as a comment.
+//! Three kinds of blocks are written; crates for the format mostly read it, and take files, not a session that goes on.
 
 use std::io::Write;
 

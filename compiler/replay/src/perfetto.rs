@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! A trace for Perfetto (ui.perfetto.dev): an instant on the track of its thread for each print and message, with the values as
-//! arguments. Field numbers are those of protos/perfetto/trace/perfetto_trace.proto.
+//! arguments. Field numbers are those of protos/perfetto/trace/perfetto_trace.proto; its few messages are written without
+//! prost, which would need that file, protoc and generated code for 40 lines of it.
 
 use std::collections::HashMap;
 use std::io::Write;

@@ -172,7 +172,7 @@ fn session(header: &Header, description: &Description) -> Session {
     Session { about, realtime: realtime.unwrap_or(0), names }
 }
 
-/// Names that are told in advance.
+/// Names of values that a session has in advance.
 const MOST_NAMES: usize = 1000;
 
 struct Events<'r> {

@@ -410,21 +410,24 @@ impl Session<'_> {
         let is_due = self.phase.is_running() && self.reading.until_counts() == Some(0);
         if is_due && self.subject.description.meta.probes.len() <= MOST_COUNTED {
             let json = self.counters_as_json();
-            self.reading.record_counts(&json, &mut self.output);
+            self.reading.record_counts(json.as_deref(), &mut self.output);
         }
     }
 
-    fn counters_as_json(&self) -> String {
+    /// None: the module does not answer. A recording then lacks them.
+    fn counters_as_json(&self) -> Option<String> {
         let probes = &self.subject.description.meta.probes;
-        let counters = self.subject.device.counters(probes.len() as u32);
-        counters.map(|counters| account::json(probes, &counters)).unwrap_or_default()
+        let counters = self.subject.device.counters(probes.len() as u32).ok()?;
+        Some(account::json(probes, &counters))
     }
 
     /// The counters of all probes are part of a recording.
     fn end_recording(&mut self) {
-        let stats = self.counters_as_json();
-        let (skipped, errors) = self.subject.device.info().map_or((0, 0), |info| (info.skipped, info.errors));
-        let about = [("stats", stats), ("skipped", skipped.to_string()), ("errors", errors.to_string())];
+        let mut about = Vec::new();
+        about.extend(self.counters_as_json().map(|stats| ("stats", stats)));
+        if let Ok(info) = self.subject.device.info() {
+            about.extend([("skipped", info.skipped.to_string()), ("errors", info.errors.to_string())]);
+        }
         self.reading.end_recording(self.ending.exit as i32, &about, &mut self.output);
     }
 

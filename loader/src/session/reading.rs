@@ -290,10 +290,12 @@ impl<'s> Reading<'s> {
         self.recorder.is_some().then(|| COUNTS_INTERVAL.saturating_sub(since))
     }
 
-    /// Records the counters of the probes.
-    pub fn record_counts(&mut self, json: &str, dispatcher: &mut Dispatcher) {
+    /// Records the counters of the probes, if they are known.
+    pub fn record_counts(&mut self, json: Option<&str>, dispatcher: &mut Dispatcher) {
         self.counted = clock::now();
-        self.record(dispatcher, |recorder| recorder.counts(json));
+        if let Some(json) = json {
+            self.record(dispatcher, |recorder| recorder.counts(json));
+        }
     }
 
     /// Ends the recording, if there is one.

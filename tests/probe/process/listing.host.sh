@@ -27,6 +27,7 @@
 # stdout: ^untold   = without debug information nothing tells its type: returnval\(\) is the register
 # stdout: ^variable .* no symbol of a global variable of that name; did you mean all\?$
 # stdout: ^of a library .* it is a library: name the program that is to be watched$
+# stdout: ^of a 32-bit program .* it is a 32-bit program, whose data cannot be watched$
 # limit: 60
 
 cat >prog.c <<'EOF'
@@ -147,3 +148,6 @@ gcc -O2 -o untold prog.c
 { "$SPILE" -r "$RELEASE" -p2 -e 'probe process("./untold").function("inner").return { println($return) }' 2>&1 || true; } | sed 's/^/untold /'
 { list -l 'process("./prog").data("al").write' 2>&1 || true; } | sed 's/^/variable /'
 { list -l 'process("libc.so.6").data("environ").write' 2>&1 || true; } | sed 's/^/of a library /'
+printf '.globl _start\n_start: hlt\n.data\n.globl counter\n.type counter, @object\n.size counter, 4\ncounter: .long 0\n' >narrow.s
+gcc -m32 -nostdlib -static-pie -o narrow narrow.s
+{ list -l 'process("./narrow").data("counter").write' 2>&1 || true; } | sed 's/^/of a 32-bit program /'

@@ -248,6 +248,11 @@ impl Elf {
         self.parse().map_or(0, |elf| elf.entry())
     }
 
+    /// Whether it stands for a 32-bit program ([`narrow`]).
+    pub fn is_narrow(&self) -> bool {
+        self.has_section(narrow::SEGMENTS)
+    }
+
     /// Link-time address of the file's first byte; None: it is not mapped.
     pub fn base_address(&self) -> Option<u64> {
         let elf = self.parse().ok()?;

@@ -241,7 +241,7 @@ impl Receiver for Collected {
             What::End { status, about } => {
                 self.status = Some(*status);
                 let stats = about.iter().find(|(name, _)| name == "stats");
-                self.stats = stats.and_then(|(_, text)| serde_json::from_str(text).ok());
+                self.stats = stats.and_then(|(_, text)| serde_json::from_str(text).ok()).or(self.stats.take());
             }
         }
         Ok(())

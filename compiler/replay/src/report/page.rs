@@ -8,6 +8,7 @@ use super::chart;
 use super::collect::{Cell, Collected, Percentiles, Table, percentile};
 use super::flame::{self, Node};
 use super::markup::escape;
+use crate::counters::{cycles, missed, number};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -260,16 +261,12 @@ fn cost(collected: &Collected, html: &mut String) {
     let probes = collected.stats.as_ref().and_then(|stats| stats.get("probes")).and_then(|probes| probes.as_array());
     let Some(probes) = probes.filter(|probes| !probes.is_empty()) else { return };
     let mut shown: Vec<&serde_json::Value> = probes.iter().collect();
-    let number =
-        |probe: &serde_json::Value, name: &str| probe.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
     shown.sort_by_key(|probe| std::cmp::Reverse(number(probe, "hits")));
     let mut rows = String::new();
     for probe in shown.iter().take(200) {
         let text = |name: &str| escape(probe.get(name).and_then(serde_json::Value::as_str).unwrap_or_default());
         let _ = write!(rows, "<tr><td>{}</td><td>{}</td>", text("point"), text("by"));
-        let missed = ["nested", "locked", "low_stack", "sampled", "returns_missed", "records_lost"];
-        let missed: u64 = missed.iter().map(|name| number(probe, name)).fold(0, u64::saturating_add);
-        let cycles = probe.get("cycles").map_or(0, |cycles| number(cycles, "avg"));
+        let (missed, cycles) = (missed(probe), cycles(probe));
         let all = u128::from(cycles) * u128::from(number(probe, "handled"));
         let cells =
             [number(probe, "hits").into(), number(probe, "handled").into(), u128::from(missed), cycles.into(), all];

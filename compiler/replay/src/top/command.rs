@@ -12,7 +12,7 @@ use ratatui::crossterm::event::{self, Event as TerminalEvent, KeyCode, KeyEventK
 use spile_abi::escape;
 use spile_abi::say::say;
 
-use super::state::{Sort, State};
+use super::state::State;
 use super::view::{View, draw};
 use crate::read;
 use crate::report;
@@ -74,15 +74,22 @@ fn run(words: &[OsString]) -> Result<ExitCode, String> {
             let (state, said) = (Arc::clone(&state), Arc::clone(&said));
             std::thread::spawn(move || {
                 for line in errors.map(BufReader::new).into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
-                    lock(&state).line(&line);
-                    lock(&said).push(line);
+                    let mut state = lock(&state);
+                    state.line(&line);
+                    // Until the session begins, for the case that it does not.
+                    if state.collected.about.is_empty() {
+                        lock(&said).push(line);
+                    }
                 }
             })
         },
     ];
-    let mut terminal = ratatui::try_init().map_err(|error| error.to_string())?;
-    let drawn = show(&mut terminal, &state);
-    ratatui::restore();
+    // Whatever happens to the terminal, the session ends.
+    let drawn = ratatui::try_init().and_then(|mut terminal| {
+        let drawn = show(&mut terminal, &state);
+        ratatui::restore();
+        drawn
+    });
     let status = end(&mut child);
     for reader in readers {
         let _ = reader.join();
@@ -144,17 +151,7 @@ fn interrupt(child: &mut Child) {
 
 /// Until the session cannot begin, or a key ends it: true.
 fn show(terminal: &mut ratatui::DefaultTerminal, state: &Mutex<State>) -> io::Result<bool> {
-    let mut view = View {
-        sort: Sort::Rate,
-        reverse: false,
-        filter: String::new(),
-        typing: false,
-        help: false,
-        frozen: false,
-        scroll: 0,
-        plain: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
-        note: String::new(),
-    };
+    let mut view = View::new(std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()));
     let mut reports = 0;
     loop {
         let (over, begun) = {

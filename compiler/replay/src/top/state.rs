@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a running session has told so far, and what the user wants to see of it.
+//! What is known of a running session, and what the user wants to see of it.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::counters;
 use crate::event::{Event, Session, What};
 use crate::read::{ReadError, Receiver};
 use crate::report::{Cell, Collected};
@@ -139,10 +140,8 @@ impl State {
         let Ok(stats) = serde_json::from_str::<serde_json::Value>(json) else { return };
         let Some(probes) = stats.get("probes").and_then(serde_json::Value::as_array) else { return };
         self.probes.resize_with(probes.len(), Probe::default);
-        let number =
-            |value: &serde_json::Value, name: &str| value.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
         for (known, probe) in self.probes.iter_mut().zip(probes) {
-            let hits = number(probe, "hits");
+            let hits = counters::number(probe, "hits");
             known.point = probe.get("point").and_then(serde_json::Value::as_str).unwrap_or_default().to_string();
             if let Some(seconds) = seconds {
                 known.rate = hits.saturating_sub(known.hits) as f64 / seconds.max(0.001);
@@ -152,9 +151,8 @@ impl State {
                 known.rates.push_back(known.rate as u64);
             }
             known.hits = hits;
-            known.cycles = probe.get("cycles").map_or(0, |cycles| number(cycles, "avg"));
-            let missed = ["nested", "locked", "low_stack", "sampled", "returns_missed", "records_lost"];
-            known.missed = missed.iter().map(|name| number(probe, name)).fold(0, u64::saturating_add);
+            known.cycles = counters::cycles(probe);
+            known.missed = counters::missed(probe);
         }
     }
 

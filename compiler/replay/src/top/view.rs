@@ -36,6 +36,23 @@ pub struct View {
     pub note: String,
 }
 
+impl View {
+    /// At the start.
+    pub fn new(plain: bool) -> View {
+        View {
+            sort: Sort::Rate,
+            reverse: false,
+            filter: String::new(),
+            typing: false,
+            help: false,
+            frozen: false,
+            scroll: 0,
+            plain,
+            note: String::new(),
+        }
+    }
+}
+
 const HELP: [&str; 10] = [
     "s      sort probes: rate, hits, cost, name",
     "r      reverse the order",
@@ -183,17 +200,8 @@ mod tests {
         state.probes = (0..5)
             .map(|number| super::super::state::Probe { point: format!("probe.number{number}"), ..Default::default() })
             .collect();
-        let mut view = View {
-            sort: Sort::Rate,
-            reverse: false,
-            filter: String::new(),
-            typing: false,
-            help: false,
-            frozen: false,
-            scroll: 99,
-            plain: true,
-            note: String::new(),
-        };
+        let mut view = View::new(true);
+        view.scroll = 99;
         for (width, height) in [(80, 24), (20, 5), (1, 1), (300, 100), (80, 2), (3, 40)] {
             for help in [false, true] {
                 view.help = help;

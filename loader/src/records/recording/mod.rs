@@ -57,7 +57,8 @@ impl FrameKind {
 /// Those of them that the checksum covers.
 const SUMMED_HEAD: usize = 16;
 
-/// CRC-32, as of zip and gzip, of the parts together.
+/// CRC-32, as of zip and gzip, of the parts together. The loader is to stay small, and some 100 MB/s are enough for it: the
+/// crate crc32fast has a table eight times as large, and code for each kind of CPU.
 fn crc32(parts: &[&[u8]]) -> u32 {
     static TABLE: [u32; 256] = table();
     let step = |crc: u32, byte: &u8| {

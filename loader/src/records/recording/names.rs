@@ -79,19 +79,19 @@ fn text(field: &[u8]) -> &[u8] {
 pub struct KeptNames<'k> {
     names: Box<dyn Names + 'k>,
     kept: &'k Kept,
-    told: HashMap<Frame, FrameName>,
+    pushed: HashMap<Frame, FrameName>,
 }
 
 impl<'k> KeptNames<'k> {
     /// Passes questions on to `names`.
     pub fn new(names: Box<dyn Names + 'k>, kept: &'k Kept) -> KeptNames<'k> {
-        KeptNames { names, kept, told: HashMap::new() }
+        KeptNames { names, kept, pushed: HashMap::new() }
     }
 }
 
 impl fmt::Debug for KeptNames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptNames").field("told", &self.told.len()).finish_non_exhaustive()
+        f.debug_struct("KeptNames").field("pushed", &self.pushed.len()).finish_non_exhaustive()
     }
 }
 
@@ -99,7 +99,7 @@ impl Names for KeptNames<'_> {
     fn find(&mut self, frame: Frame) -> FrameName {
         let found = self.names.find(frame);
         let frame = key(frame);
-        if self.told.get(&frame) == Some(&found) {
+        if self.pushed.get(&frame) == Some(&found) {
             return found;
         }
         self.kept.push(|entries| {
@@ -120,10 +120,10 @@ impl Names for KeptNames<'_> {
                 put_u32(entries, *line);
             }
         });
-        if self.told.len() >= MOST_KNOWN {
-            self.told.clear();
+        if self.pushed.len() >= MOST_KNOWN {
+            self.pushed.clear();
         }
-        self.told.insert(frame, found.clone());
+        self.pushed.insert(frame, found.clone());
         found
     }
 }

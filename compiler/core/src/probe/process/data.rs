@@ -61,6 +61,13 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
 }
 
 fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Site, PointError> {
+    let not_probeable = |why: &str| {
+        let (component, name, why) = (point.span(), object.name().into(), why.to_string());
+        PointError::NotProbeable { component, name, why }
+    };
+    if object.mapped().is_narrow() {
+        return Err(not_probeable("it is a 32-bit program, whose data cannot be watched"));
+    }
     let asked = requested_length(point)?;
     let (address, size, linked) = match point.string("data") {
         None => (point.number("data").map_or(0, |(address, _)| address as u64), None, false),
@@ -80,8 +87,7 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     let start = object.mapped().entry_point();
     let offset = object.file_offset(Address { section: None, offset: start });
     let Some(offset) = offset.filter(|_| object.mapped().is_program()) else {
-        let why = "it is a library: name the program that is to be watched".to_string();
-        return Err(PointError::NotProbeable { component: point.span(), name: object.name().into(), why });
+        return Err(not_probeable("it is a library: name the program that is to be watched"));
     };
     let scope = Scope::of(point);
     if scope.is_of_session() {
