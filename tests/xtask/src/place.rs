@@ -145,12 +145,13 @@ impl Place {
             }
             System::Root(root) => root,
         };
+        // A directory for temporary files that this machine has (test/memory.rs) is not there.
         const ENTER: &str = r#"
             workspace=$1 root=$2 directory=$3
             shift 3
             mkdir -p "$root$workspace" || exit
             mount --bind "$workspace" "$root$workspace" && mount -t proc proc "$root/proc" || exit
-            exec chroot "$root" /usr/bin/env -C "$directory" HOME=/root "$@""#;
+            exec chroot "$root" /usr/bin/env -u TMPDIR -C "$directory" HOME=/root "$@""#;
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", ENTER, "sh"]).arg(crate::root()).arg(root).arg(directory).arg(program);
         command.stdin(Stdio::null());
