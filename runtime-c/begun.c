@@ -52,8 +52,10 @@ static bool is_loader(void)
 
 bool spile_begun_is_new(void)
 {
+	/* In an exec the new program's own `.begin` follows, at sched_process_exec. */
 	return seen && current->mm && !(current->flags & (PF_KTHREAD | PF_EXITING)) &&
-	       spile_began_before() && !test_bit(task_tgid_nr(current), seen) && !is_loader();
+	       !current->in_execve && spile_began_before() &&
+	       !test_bit(task_tgid_nr(current), seen) && !is_loader();
 }
 
 static void note_current(void)
@@ -66,7 +68,8 @@ static void note_current(void)
 /* Kernels pass these events three arguments or four, which are not used. */
 static void handle_switch(void *data)
 {
-	note_current();
+	if (!current->in_execve)
+		note_current();
 }
 
 static void handle_exec(void *data)

@@ -209,12 +209,13 @@ static __always_inline void spile_event_ends(void)
 #endif
 
 /*
- * SPILE_HAVE_FPU_OF_TASK: a function says where the kernel keeps a task's vector registers, which
- * struct thread_struct has no more then: "x86/fpu: Introduce the x86_task_fpu() helper method",
- * first in 6.16. Can go when 6.12 has.
+ * SPILE_HAVE_FPU_OF_TASK: x86_task_fpu() says where the kernel keeps a task's vector registers,
+ * which struct thread_struct has no more then: "x86/fpu: Introduce the x86_task_fpu() helper
+ * method", first in 6.16. With CONFIG_X86_DEBUG_FPU, as Debian has it, that is a function which is
+ * not exported, so this is its macro without. Can go when 6.12 has.
  */
 #ifdef SPILE_HAVE_FPU_OF_TASK
-#define SPILE_FPU_OF(task) x86_task_fpu(task)
+#define SPILE_FPU_OF(task) ((struct fpu *)((void *)(task) + sizeof(*(task))))
 #else
 #define SPILE_FPU_OF(task) (&(task)->thread.fpu)
 #endif

@@ -1,5 +1,6 @@
 # Shows: the runtime, with the features that its compile probes find, compiles against the headers of the oldest kernel served, of
-# newer ones and of PREEMPT_RT, without a warning. The packages are fetched once, into target/headers.
+# newer ones and of PREEMPT_RT, without a warning, and uses nothing that the kernel does not export. The packages are fetched
+# once, into target/headers.
 # stdout: ^5\.10 cloud: compiles$
 # stdout: ^6\.1 rt: compiles$
 # stdout: ^6\.12 cloud: compiles$
@@ -48,18 +49,23 @@ compile() {
 	[ ! -f "$common/include/linux/compiler-version.h" ] || set -- "$@" -include "$common/include/linux/compiler-version.h"
 	set -- "$@" -include "$common/include/linux/kconfig.h" -include "$made/compiler.h" -include "$common/include/linux/compiler_types.h" \
 		-D__KERNEL__ -DMODULE -DCC_USING_FENTRY '-DKBUILD_MODNAME="spile"' '-DKBUILD_MODFILE="spile"' '-DKBUILD_BASENAME="probe"' \
-		-D__KBUILD_MODNAME=kmod_spile "-I$ROOT/runtime-c" "-I$made" -fsyntax-only
+		-D__KBUILD_MODNAME=kmod_spile "-I$ROOT/runtime-c" "-I$made"
 	name=$1
 	shift
-	gcc "$@" -x c /dev/null || return
+	gcc "$@" -fsyntax-only -x c /dev/null || return
 	for probe in "$ROOT"/runtime-c/features/*.c; do
 		feature=$(basename "$probe" .c)
-		gcc "$@" "$probe" 2>"$made/$feature.err" && echo "#define SPILE_HAVE_$(echo "$feature" | tr a-z A-Z) 1"
+		gcc "$@" -fsyntax-only "$probe" 2>"$made/$feature.err" && echo "#define SPILE_HAVE_$(echo "$feature" | tr a-z A-Z) 1"
 	done >"$made/spile_features.h"
 	status=0
-	gcc "$@" "$ROOT/runtime-c/runtime.c" >"$made/log" 2>&1 || status=$?
+	gcc "$@" -O1 -c -o "$made/runtime.o" "$ROOT/runtime-c/runtime.c" >"$made/log" 2>&1 || status=$?
 	# Warnings in the kernel's own headers do not count.
 	grep -E 'runtime-c/.*(error|warning): ' "$made/log" >"$made/complaints" || true
+	# What modules may not use, except for what else a module of spile has.
+	if [ $status -eq 0 ]; then
+		nm -u "$made/runtime.o" | awk '{ print $2 }' | grep -vxE '__this_module|spile_script' | sort >"$made/used"
+		awk '{ print $2 }' "$own/Module.symvers" | sort | comm -23 "$made/used" - | sed 's/$/ is not exported/' >>"$made/complaints"
+	fi
 	if [ $status -eq 0 ] && [ ! -s "$made/complaints" ]; then
 		echo "$name: compiles"
 	else
