@@ -2,7 +2,7 @@
 
 //! The kernel half of spile, embedded in the program: a single file is a complete installation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, DirEntry, include_dir};
@@ -86,22 +86,22 @@ impl Runtime {
     /// headers that they include by `#include "NAME"`, directly or not, and the linker's script. Names that are no
     /// files of the runtime are left to the C compiler.
     pub(super) fn unpack_for(&self, units: &[&[u8]], directory: &Path) -> Result<(), BuildError> {
-        let scripts = self.files.keys().filter(|path| path.extension().is_some_and(|extension| extension == "lds"));
-        let mut needed: BTreeSet<&Path> = scripts.map(PathBuf::as_path).collect();
+        let is_script = |path: &Path| path.extension().is_some_and(|extension| extension == "lds");
+        let scripts = self.files.iter().filter(|(path, _)| is_script(path));
+        let mut needed: BTreeMap<&PathBuf, &Vec<u8>> = scripts.collect();
         let mut open: Vec<(&Path, &[u8])> = units.iter().map(|unit| (Path::new(""), *unit)).collect();
         while let Some((beside, text)) = open.pop() {
             for name in included(text) {
-                let found =
-                    self.files.get_key_value(&beside.join(name)).or_else(|| self.files.get_key_value(Path::new(name)));
-                if let Some((path, bytes)) = found
-                    && needed.insert(path)
-                {
+                let beside = self.files.get_key_value(&beside.join(name));
+                let Some((path, bytes)) = beside.or_else(|| self.files.get_key_value(Path::new(name))) else {
+                    continue;
+                };
+                if needed.insert(path, bytes).is_none() {
                     open.push((path.parent().unwrap_or(Path::new("")), bytes));
                 }
             }
         }
-        for path in needed {
-            let bytes = self.files.get(path).map_or(&[][..], Vec::as_slice);
+        for (path, bytes) in needed {
             write(&directory.join("runtime-c").join(path), bytes)?;
         }
         Ok(())

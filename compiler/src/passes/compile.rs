@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Pass 4: C text to a module. How much kernel stack handlers take is known only when they are compiled; where it is too
-//! much, or more than runs check for, the plan is changed and compiled again.
+//! Pass 4: C text to a module. How much kernel stack handlers take is known only when they are compiled. Where it is more than
+//! runs check for, it is set in the compiled object ([`stack_table`]; Kbuild compiles again); where it is too much, the plan
+//! is changed and compiled again.
 
 use spile_base::cache::Cache;
 use spile_core::emit::Units;
