@@ -20,6 +20,7 @@
  * enabled when it is registered, thousands would take minutes.
  */
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/sort.h>
 #include <linux/uaccess.h>
@@ -104,7 +105,7 @@ static int arm_kprobe_site(struct spile_site *site)
 
 	prepare(site);
 	site->kprobe.flags = KPROBE_FLAG_DISABLED;
-	error = register_kprobe(&site->kprobe);
+	error = spile_attach_check(site) ?: register_kprobe(&site->kprobe);
 	if (!error && is_prefixed_call(&site->kprobe)) {
 		unregister_kprobe(&site->kprobe);
 		spile_session_emit(
@@ -168,12 +169,19 @@ static int enable(struct spile_site *site)
 }
 
 /*
- * A place for a kprobe that is never hit: in a section of its own, as no probe may be in
- * the others (text.lds).
+ * Places for a kprobe that is never hit: in a section of their own, as no probe may be in
+ * the others (text.lds). The first of them is taken, because the kernel may read past the
+ * last function of a module (spile_attach_check()).
  */
 static noinline __section(".spile.place") void never_called(void)
 {
 	asm volatile("" ::: "memory");
+}
+
+/* Not the same, or the compiler makes one of the two. */
+static noinline __section(".spile.place") void never_called_either(void)
+{
+	asm volatile("nop" ::: "memory");
 }
 
 static int compare_times(const void *a, const void *b)
@@ -195,7 +203,8 @@ u64 spile_kprobe_enabling_time(void)
 	unsigned int i;
 
 	memset(&kprobe, 0, sizeof(kprobe));
-	kprobe.addr = (kprobe_opcode_t *)never_called;
+	kprobe.addr = (kprobe_opcode_t *)min((unsigned long)never_called,
+					     (unsigned long)never_called_either);
 	kprobe.post_handler = prevent_optimization;
 	kprobe.flags = KPROBE_FLAG_DISABLED;
 	if (register_kprobe(&kprobe))

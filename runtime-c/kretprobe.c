@@ -146,7 +146,7 @@ static int register_own(struct spile_site *site, unsigned int flags)
 	kretprobe->data_size = probe->entry_bytes;
 	kretprobe->maxactive = probe->maxactive ? probe->maxactive : spile_returns_active();
 	kretprobe->kp.flags = flags;
-	error = register_kretprobe(kretprobe);
+	error = spile_attach_check(site) ?: register_kretprobe(kretprobe);
 	site->registered = !error;
 	return error;
 }

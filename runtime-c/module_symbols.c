@@ -10,10 +10,18 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include <linux/string.h>
 
 #include "module_symbols.h"
 #include "script.h"
 #include "session.h"
+
+bool spile_module_symbol_is_mark(const char *name)
+{
+	return (name[0] == '.' && name[1] == 'L') || (name[0] == 'L' && name[1] == '0') ||
+	       (name[0] == '$' && name[1] && strchr("axdt", name[1]) &&
+		(!name[2] || name[2] == '.'));
+}
 
 #ifdef CONFIG_KALLSYMS
 /* Undefined symbols have no section. */
@@ -57,6 +65,28 @@ unsigned long spile_module_symbol_address(struct module *module, const char *nam
 	rcu_read_unlock();
 	return address;
 }
+
+/* As kernel/module/kallsyms.c, find_kallsyms_symbol(), looks for the end of a function. */
+bool spile_module_symbols_between(const struct module *module, unsigned long after,
+				  unsigned long end)
+{
+	const struct mod_kallsyms *kallsyms;
+	bool found = false;
+	unsigned int i;
+
+	rcu_read_lock();
+	kallsyms = rcu_dereference_raw(module->kallsyms);
+	for (i = 0; kallsyms && i < kallsyms->num_symtab && !found; i++) {
+		const Elf_Sym *symbol = &kallsyms->symtab[i];
+
+		const char *name = kallsyms->strtab + symbol->st_name;
+
+		found = symbol->st_shndx != SHN_UNDEF && symbol->st_value > after &&
+			symbol->st_value < end && *name && !spile_module_symbol_is_mark(name);
+	}
+	rcu_read_unlock();
+	return found;
+}
 #else
 void spile_module_symbols_each(struct module *module,
 			       void (*see)(const char *name, unsigned long address))
@@ -66,6 +96,13 @@ void spile_module_symbols_each(struct module *module,
 unsigned long spile_module_symbol_address(struct module *module, const char *name)
 {
 	return 0;
+}
+
+/* The kernel knows no end of a function, and does not decode it. */
+bool spile_module_symbols_between(const struct module *module, unsigned long after,
+				  unsigned long end)
+{
+	return true;
 }
 #endif
 

@@ -2,6 +2,8 @@
 #ifndef SPILE_MODULE_SYMBOLS_H
 #define SPILE_MODULE_SYMBOLS_H
 
+#include <linux/types.h>
+
 struct module;
 
 /* Sets the addresses of the target's symbols when `module` is loaded; under spile_session.lock. */
@@ -11,6 +13,11 @@ unsigned long spile_module_symbol_address(struct module *module, const char *nam
 /* Calls see() for each symbol with its address; see() must not sleep. */
 void spile_module_symbols_each(struct module *module,
 			       void (*see)(const char *name, unsigned long address));
+/* Mapping symbols of assemblers (include/linux/module_symbol.h, is_mapping_symbol()). */
+bool spile_module_symbol_is_mark(const char *name);
+/* Whether the kernel has a symbol of the module that is above `after` and below `end`. */
+bool spile_module_symbols_between(const struct module *module, unsigned long after,
+				  unsigned long end);
 /* Clears the addresses: the target is being unloaded. */
 void spile_module_symbols_forget(unsigned int target);
 

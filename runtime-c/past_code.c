@@ -21,6 +21,7 @@
 #include <linux/string.h>
 
 #include "features.h"
+#include "module_symbols.h"
 #include "past_code.h"
 #include "ring.h"
 #include "symbol.h"
@@ -87,14 +88,6 @@ u64 spile_past_code_forgotten(void)
 	return forgotten;
 }
 
-/* Mapping symbols of assemblers (include/linux/module_symbol.h, is_mapping_symbol()). */
-static bool is_mark(const char *name)
-{
-	return (name[0] == '.' && name[1] == 'L') || (name[0] == 'L' && name[1] == '0') ||
-	       (name[0] == '$' && name[1] && strchr("axdt", name[1]) &&
-		(!name[2] || name[2] == '.'));
-}
-
 #ifdef CONFIG_KALLSYMS
 /* Name of a symbol in that code, with its offset there; NULL if it is not in the code. */
 static const char *symbol_in(const struct mod_kallsyms *table, unsigned int i,
@@ -104,7 +97,7 @@ static const char *symbol_in(const struct mod_kallsyms *table, unsigned int i,
 	const char *name = table->strtab + symbol->st_name;
 
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value - code->start >= code->bytes ||
-	    !*name || is_mark(name))
+	    !*name || spile_module_symbol_is_mark(name))
 		return NULL;
 	*offset = symbol->st_value - code->start;
 	return name;

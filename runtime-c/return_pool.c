@@ -124,7 +124,7 @@ static struct spile_return_pool *make_pool(const struct spile_site *site)
 		entry_bytes = max(entry_bytes, spile_script.probes[i].entry_bytes);
 		room++;
 	}
-	if (room <= FEW)
+	if (room <= FEW || spile_attach_reads_past(site))
 		return NULL;
 	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
 	if (!pool)

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use spile_guest::{Acceleration, End, Guest, Streams};
 
 use crate::family::Family;
-use crate::fixtures::{FAULT, HOSTILE, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, PTLRPC};
+use crate::fixtures::{EDGE, FAULT, HOSTILE, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, PTLRPC};
 use crate::measure;
 use crate::place::Place;
 use crate::trusting;
@@ -106,6 +106,7 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
         .parameter("norandmaps init_on_alloc=0")
         .extra_module(lustre)
         .extra_module(ptlrpc)
+        .extra_module(EDGE.build(root, place)?)
         .extra_module(FAULT.build(root, place)?)
         .extra_module(LIVEPATCH.build(root, place)?)
         .extra_module(HOSTILE.build(root, place)?);

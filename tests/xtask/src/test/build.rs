@@ -17,7 +17,7 @@ use super::header::Script;
 use super::judge::Observed;
 use super::timings::{Part, Timings};
 use crate::family::Family;
-use crate::fixtures::{FAULT, Fixture, LUSTRE, PTLRPC};
+use crate::fixtures::{EDGE, FAULT, Fixture, LUSTRE, PTLRPC};
 use crate::measure;
 use crate::place::Place;
 
@@ -54,7 +54,7 @@ impl BuildContext {
     /// Builds what the tests of the kernel share: fixture modules and the compiler. Fails if one does not build.
     pub fn open(root: &Path, place: Place, kbuild: bool, all: bool) -> Result<BuildContext> {
         let modules: Result<Vec<_>> =
-            [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();
+            [LUSTRE, PTLRPC, EDGE].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();
         crate::user_programs::build(root)?;
         let work = root.join("target/tests");
         if work.is_dir() {
