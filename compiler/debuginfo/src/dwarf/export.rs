@@ -155,17 +155,9 @@ impl Dwarf {
             .map(|body| body.entry)
             .chain(function.inlined.iter().map(|instance| instance.address));
         let placed = sites.map(|at| self.variables_at(id, at)).collect::<Result<Vec<_>, EntryError>>()?;
-        let statements = self.read_statements(id)?;
-        let mut own: Vec<u32> = statements
-            .iter()
-            .filter(|statement| statement.file == function.file)
-            .map(|statement| statement.line)
-            .collect();
-        own.sort_unstable();
-        own.dedup();
         let mut lines = Vec::new();
         let mut before = 0;
-        for line in own {
+        for line in self.lines_within(id, &function.file)? {
             format::write_number(u64::from(line - before), &mut lines);
             before = line;
         }

@@ -2,7 +2,7 @@
 
 //! Which source line an address is of, and where the statements of a function begin: `.debug_line`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -75,8 +75,39 @@ impl Dwarf {
         Ok(statements)
     }
 
+    /// The lines of that file on which statements of the function begin, each once, sorted.
+    pub(super) fn lines_within(&self, id: FunctionId, file: &str) -> Result<BTreeSet<u32>, EntryError> {
+        let mut lines = BTreeSet::new();
+        for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
+            let unit = self.store.entry(die)?.0;
+            let mut own: HashMap<u64, bool> = HashMap::new();
+            for row in self.rows_within(die)? {
+                let is_own = |number| self.store.file_name(unit, number).unwrap_or_default() == file;
+                let own = *own.entry(row.file).or_insert_with(|| is_own(row.file));
+                if own && self.elf.address(row.range.start).is_some() {
+                    lines.insert(row.line);
+                }
+            }
+        }
+        Ok(lines)
+    }
+
     /// The same for one body or inlined copy, in the order of its parts; the copy is not numbered.
     pub(super) fn statements_of(&self, die: Die) -> Result<Vec<Statement>, EntryError> {
+        let unit = self.store.entry(die)?.0;
+        let mut files: HashMap<u64, String> = HashMap::new();
+        let mut statements = Vec::new();
+        for row in self.rows_within(die)? {
+            let Some(address) = self.elf.address(row.range.start) else { continue };
+            let file =
+                files.entry(row.file).or_insert_with(|| self.store.file_name(unit, row.file).unwrap_or_default());
+            statements.push(Statement { address, file: file.clone(), line: row.line, copy: 0 });
+        }
+        Ok(statements)
+    }
+
+    /// The rows of one body or inlined copy at which statements begin.
+    fn rows_within(&self, die: Die) -> Result<Vec<&Row>, EntryError> {
         let (unit, entry) = self.store.entry(die)?;
         let mut found: Vec<&Row> = Vec::new();
         let rows = self.lines.rows(&self.store, self.store.slot_of(die)?)?;
@@ -89,14 +120,6 @@ impl Dwarf {
         let begun: HashSet<(u64, u32)> =
             found.iter().filter(|row| row.is_statement).map(|row| (row.file, row.line)).collect();
         found.retain(|row| row.is_statement || !begun.contains(&(row.file, row.line)));
-        let mut files: HashMap<u64, String> = HashMap::new();
-        let mut statements = Vec::new();
-        for row in found {
-            let Some(address) = self.elf.address(row.range.start) else { continue };
-            let file =
-                files.entry(row.file).or_insert_with(|| self.store.file_name(unit, row.file).unwrap_or_default());
-            statements.push(Statement { address, file: file.clone(), line: row.line, copy: 0 });
-        }
-        Ok(statements)
+        Ok(found)
     }
 }

@@ -96,7 +96,8 @@ impl<'p> Writer<'p> {
 
     /// Adds an object as [`DebugInfo::export`](crate::DebugInfo::export) gives it. `module` None: the kernel.
     pub fn with(self, module: Option<&str>, bytes: &[u8]) -> Result<Writer<'p>, TargetError> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        // The best level takes three times as long, for 1 % less.
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         let compressed = encoder.write_all(bytes).and_then(|()| encoder.finish());
         let compressed = compressed.map_err(|error| self.failed(&error.to_string()))?;
         Ok(Writer { entry: self.entry.with(&part_of(module), compressed), ..self })
