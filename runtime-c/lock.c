@@ -407,6 +407,25 @@ void spile_unlock_all(const unsigned int *locks, unsigned int count)
 		unlock(locks[count] >> 2, locks[count] & 3);
 }
 
+static unsigned int all_of(const struct spile_table *table)
+{
+	return table->map->lock << 2 | SPILE_LOCK_ALL;
+}
+
+bool spile_stripes_lock(const struct spile_table *table)
+{
+	unsigned int lock = all_of(table);
+
+	return spile_lock_all(&lock, 1);
+}
+
+void spile_stripes_unlock(const struct spile_table *table)
+{
+	unsigned int lock = all_of(table);
+
+	spile_unlock_all(&lock, 1);
+}
+
 /* Connects the locks of arrays with their stripes; the tables exist already. */
 static void lock_stripes(void)
 {
@@ -420,7 +439,7 @@ static void lock_stripes(void)
 			continue;
 		lock = &all_locks[table->map->lock];
 		lock->stripes = table->stripes;
-		lock->stripe_count = SPILE_STRIPES;
+		lock->stripe_count = table->stripe_count;
 		table->claimed = &lock->holders.counter;
 	}
 }

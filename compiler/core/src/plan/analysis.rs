@@ -12,9 +12,9 @@ use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
 use crate::program::commands;
-use crate::program::element_uses::ElementUses;
+use crate::program::element_uses::{ElementUses, UsedElement};
 use crate::program::lead_in;
-use crate::program::uses::{self, AccessCounts, CodeSummary, Uses};
+use crate::program::uses::{self, Access, AccessCounts, CodeSummary, Uses};
 use crate::program::{self, Attachment, Expr, GlobalId, Program, Registers, Stmt, Type};
 
 /// See the module's description.
@@ -39,7 +39,7 @@ pub(super) struct Analysis<'p> {
     watched: BTreeSet<GlobalId>,
     /// By global: whether each CPU has its own share of it.
     shares: Vec<PerCpu>,
-    /// By probe: arrays of which its handler uses a single element.
+    /// By probe: arrays of which its handler uses a few elements.
     element_uses: Vec<ElementUses>,
     /// By global: whether it is an array with a lock for each stripe.
     striped: Vec<bool>,
@@ -67,7 +67,7 @@ pub(super) struct SavedLayout {
     pub bytes: u32,
 }
 
-/// The one element that a handler uses of a striped array.
+/// An element that a handler uses of a striped array.
 pub(super) struct HeldElement<'a> {
     /// The array.
     pub array: GlobalId,
@@ -75,6 +75,10 @@ pub(super) struct HeldElement<'a> {
     pub keys: &'a [Expr],
     /// Functions that the handler calls use it too: they look for it by its keys.
     pub called: bool,
+    /// The handler may create it, for which an array that wraps then drops its oldest element.
+    pub drops: bool,
+    /// As in [`Instr::Hold`](super::code::Instr).
+    pub several: Option<u32>,
 }
 
 /// What functions and handlers use, before anything is decided about globals. The fields are those of [`Analysis`].
@@ -197,10 +201,15 @@ impl<'p> Analysis<'p> {
     /// Elements of striped arrays whose stripes a probe's handler holds, by array ascending.
     pub fn held(&self, probe: usize) -> impl Iterator<Item = HeldElement<'_>> {
         let frequent = globals::is_frequent(&self.program.probes[probe].attachment);
-        let striped = self.handler_uses[probe].keys().filter(move |id| frequent && self.striped[id.index()]);
-        striped.filter_map(move |&array| {
-            let (keys, called) = self.element_uses[probe].of(array)?;
-            Some(HeldElement { array, keys, called })
+        let striped = self.handler_uses[probe].iter().filter(move |(id, _)| frequent && self.striped[id.index()]);
+        striped.flat_map(move |(&array, &access)| {
+            let elements = self.element_uses[probe].of(array).unwrap_or_default();
+            let drops = self.program.globals[array.index()].wrap && access != Access::Read;
+            elements.iter().enumerate().map(move |(index, UsedElement { keys, called, .. })| {
+                let last = index + 1 == elements.len();
+                let several = (elements.len() > 1).then_some(if last { elements.len() as u32 } else { 0 });
+                HeldElement { array, keys, called: *called, drops, several }
+            })
         })
     }
 

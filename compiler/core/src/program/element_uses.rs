@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether a handler uses only one element of an array, whose keys are known when the handler takes its stripes: after its
-//! lead-in (lead_in.rs).
+//! Whether a handler uses only one element of an array, or a few, whose keys are known when the handler takes its stripes:
+//! after its lead-in (lead_in.rs).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -153,7 +153,7 @@ impl FixedKey {
     }
 }
 
-/// Why code may use more of an array than one element that is known when it takes its stripes.
+/// Why code may use more of an array than a few elements that are known when it takes its stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WholeArray {
     /// It iterates over the array, deletes it, or looks for any of several elements.
@@ -161,7 +161,7 @@ pub enum WholeArray {
     /// A key is computed from something that may change meanwhile, or that is not known before the code has done
     /// something else.
     Computed(Span),
-    /// It uses another element too.
+    /// It uses more than [`MOST_ELEMENTS`].
     Another(Span),
     /// A function that it calls there does one of these, or calls itself.
     Called(Span),
@@ -169,34 +169,36 @@ pub enum WholeArray {
     Registers,
 }
 
-/// One element of an array.
+/// Most elements of an array of which a handler holds the stripes.
+pub const MOST_ELEMENTS: usize = 4;
+
+/// One element of an array. Two of them may turn out to be the same.
 #[derive(Clone, Debug)]
-struct Element {
-    keys: Vec<Expr>,
+pub struct UsedElement {
+    /// Its keys.
+    pub keys: Vec<Expr>,
     fixed: Vec<FixedKey>,
-    /// The code itself names it.
-    named: bool,
-    /// Functions that it calls do.
-    called: bool,
+    /// Functions that the code calls use it.
+    pub called: bool,
 }
 
-/// What code uses of arrays: the keys, if it is one element of each.
+/// What code uses of arrays: the elements, if they are few.
 #[derive(Clone, Debug, Default)]
-pub struct ElementUses(BTreeMap<GlobalId, Result<Element, WholeArray>>);
+pub struct ElementUses(BTreeMap<GlobalId, Result<Vec<UsedElement>, WholeArray>>);
 
 impl ElementUses {
-    /// The code uses more of the array than one element. The first reason is kept.
+    /// The code uses more of the array than a few elements. The first reason is kept.
     pub fn uses_whole(&mut self, array: GlobalId, why: WholeArray) {
-        let element = self.0.entry(array).or_insert(Err(why));
-        if element.is_ok() {
-            *element = Err(why);
+        let elements = self.0.entry(array).or_insert(Err(why));
+        if elements.is_ok() {
+            *elements = Err(why);
         }
     }
 
     /// The code uses this element, at that place.
     pub fn element(&mut self, array: GlobalId, keys: Vec<Expr>, known: &KnownValues, span: Span) {
         match FixedKey::all(&keys, known) {
-            Some(fixed) => self.add(array, Element { keys, fixed, named: true, called: false }, span),
+            Some(fixed) => self.add(array, UsedElement { keys, fixed, called: false }, span),
             None => self.uses_whole(array, WholeArray::Computed(span)),
         }
     }
@@ -204,21 +206,18 @@ impl ElementUses {
     /// A function that the code calls uses this element. It evaluates the keys itself.
     pub fn called(&mut self, array: GlobalId, keys: Vec<Expr>, known: &KnownValues, span: Span) {
         match FixedKey::all(&keys, &known.without_memory()) {
-            Some(fixed) => self.add(array, Element { keys, fixed, named: false, called: true }, span),
+            Some(fixed) => self.add(array, UsedElement { keys, fixed, called: true }, span),
             None => self.uses_whole(array, WholeArray::Called(span)),
         }
     }
 
-    fn add(&mut self, array: GlobalId, element: Element, span: Span) {
-        match self.0.get_mut(&array) {
-            None => {
-                self.0.insert(array, Ok(element));
-            }
-            Some(Ok(before)) if before.fixed == element.fixed => {
-                before.named |= element.named;
-                before.called |= element.called;
-            }
-            Some(_) => self.uses_whole(array, WholeArray::Another(span)),
+    fn add(&mut self, array: GlobalId, element: UsedElement, span: Span) {
+        let Ok(elements) = self.0.entry(array).or_insert_with(|| Ok(Vec::new())) else { return };
+        let fits = elements.len() < MOST_ELEMENTS;
+        match elements.iter_mut().find(|before| before.fixed == element.fixed) {
+            Some(before) => before.called |= element.called,
+            None if fits => elements.push(element),
+            None => self.uses_whole(array, WholeArray::Another(span)),
         }
     }
 
@@ -232,10 +231,9 @@ impl ElementUses {
         self.0.values_mut().filter(|element| element.is_ok()).for_each(|element| *element = Err(WholeArray::Registers));
     }
 
-    /// The keys, if the code uses only one element of the array; and whether functions that it calls use it too.
-    pub fn of(&self, array: GlobalId) -> Option<(&[Expr], bool)> {
-        let element = self.0.get(&array)?.as_ref().ok()?;
-        Some((&element.keys, element.called))
+    /// The elements, if the code uses only a few of the array.
+    pub fn of(&self, array: GlobalId) -> Option<&[UsedElement]> {
+        self.0.get(&array)?.as_ref().ok().map(Vec::as_slice)
     }
 
     /// Whether the code itself uses any element of the array, without functions that it calls.
@@ -243,7 +241,7 @@ impl ElementUses {
         self.0.contains_key(&array)
     }
 
-    /// Why it is more than one element, if it is.
+    /// Why it is more than a few elements, if it is.
     pub fn why_whole(&self, array: GlobalId) -> Option<WholeArray> {
         self.0.get(&array)?.as_ref().err().copied()
     }

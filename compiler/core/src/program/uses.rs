@@ -76,7 +76,7 @@ pub struct CodeSummary {
     pub registers: u64,
     /// Globals that embedded C declares as used.
     pub embedded: Vec<GlobalId>,
-    /// Arrays of which it uses a single element.
+    /// Arrays of which it uses a few elements.
     element_uses: ElementUses,
     /// Locals that it writes.
     pub written: BTreeSet<LocalId>,
@@ -159,7 +159,7 @@ impl CodeSummary {
         accesses
     }
 
-    /// Arrays of which a run uses a single element, including what it calls; `functions`: what each does directly;
+    /// Arrays of which a run uses a few elements, including what it calls; `functions`: what each does directly;
     /// `uses`: the result of [`function_uses`].
     pub fn element_uses_with_calls(&self, functions: &[CodeSummary], uses: &[Uses]) -> ElementUses {
         let mut element_uses = self.element_uses.clone();

@@ -24,7 +24,7 @@ const fn plain(script: Script) -> Shape {
     Shape { script, option: None, meanwhile: None }
 }
 
-const SHAPES: [Shape; 11] = [
+const SHAPES: [Shape; 12] = [
     plain(Script {
         name: "functions",
         tries: "two arrays with stripes, changed by nested functions in opposite orders",
@@ -259,6 +259,44 @@ probe kernel.function("__x64_sys_getsid").return {
 }
 probe timer.ms(5) { x++; y -= 3; z -= 2 }
 probe end { printf("writers %d %d %d\n", n, sum, torn + !written + (x + y != z)) }
+"#,
+        loader_stops: true,
+    }),
+    plain(Script {
+        name: "wrapping",
+        tries: "arrays with stripes that wrap: one that is always full, one that never drops anything, one by two keys that timers read and empty",
+        text: r#"
+global last%[8], kept%[64], pair%[100], torn, listed, dropped, again
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	if (k in last) { if (last[k] != 3 * k) torn++; again++; delete last[k] } else dropped++
+	last[k] = 3 * k
+	if (k in kept && kept[k] % (k + 1)) torn++
+	kept[k] = kept[k] + k + 1
+	pair[k, tid()] = sprintf("%d by %d", k, tid())
+}
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	if (k in last && last[k] != 3 * k) torn++
+	if (kept[k] < k + 1) torn++
+	if ([k, tid()] in pair && pair[k, tid()] != sprintf("%d by %d", k, tid())) torn++
+	if (k % 8 == 3) delete pair[k, tid()]
+}
+probe timer.ms(20) {
+	count = 0
+	foreach (k in last) { if (last[k] != 3 * k) torn++; count++ }
+	if (count > 8) torn++
+	count = 0
+	foreach ([k, t] in pair) { if (pair[k, t] != sprintf("%d by %d", k, t)) torn++; count++ }
+	if (count > 100) torn++
+	if (listed++ % 4 == 0) delete pair
+}
+probe end {
+	foreach (k in last) full++
+	foreach (k+ in kept) { calls += kept[k] / (k + 1); sum += kept[k] / (k + 1) * k }
+	printf("wrapping %d %d %d\n", calls, sum, torn + !listed + (full != 8) + !dropped)
+	printf("dropped-or-not %d %d 0\n", dropped + again, sum)
+}
 "#,
         loader_stops: true,
     }),

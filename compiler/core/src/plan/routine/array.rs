@@ -177,9 +177,11 @@ impl Builder<'_, '_> {
     pub(in crate::plan) fn hold(&mut self, held: &HeldElement, span: Span) -> Planned<()> {
         let keys = self.keys(held.array, held.keys)?;
         let map = self.map_of(held.array, &keys, span)?;
-        self.push(Instr::Hold { held: self.held.len() as u32, map, keys });
-        // Changes that functions make to the element are not visible in the cached copy.
-        self.held.push((!held.called).then_some(held.array));
+        let HeldElement { drops, several, .. } = *held;
+        self.push(Instr::Hold { held: self.held.len() as u32, map, keys, drops, several });
+        // Changes that functions make to the element are not visible in the cached copy; nor are those by the keys of another
+        // element that is the same.
+        self.held.push((!held.called && several.is_none()).then_some(held.array));
         Ok(())
     }
 
