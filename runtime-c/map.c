@@ -605,9 +605,9 @@ static void delete_element(struct spile_table *table, unsigned int number)
 }
 
 static noinline bool hold_contended(struct spile_context *c, const struct spile_table *table,
-				struct spile_stripe *stripe)
+				struct spile_stripe *stripe, bool another)
 {
-	if (spile_stripe_wait(c, table, stripe))
+	if (spile_stripe_wait(c, table, stripe, another))
 		return true;
 	c->stale |= SPILE_STALE_LOCKED;
 	return false;
@@ -619,7 +619,7 @@ static __always_inline bool hold(struct spile_context *c, const struct spile_tab
 	struct spile_stripe *stripe = spile_stripe_of(table, hash);
 
 	if (spile_unlikely(!spile_stripe_try(c, &stripe->holder, table->claimed)) &&
-	    !hold_contended(c, table, stripe))
+	    !hold_contended(c, table, stripe, false))
 		return false;
 	held->holder = &stripe->holder;
 	held->hash = hash;
@@ -726,6 +726,18 @@ void spile_map_want(const struct spile_map *map, struct spile_held *held,
 	memcpy(held->keys, keys, map->keys * sizeof(*keys));
 }
 
+static bool hold_another(struct spile_context *c, const struct spile_table *table,
+			 struct spile_held *held)
+{
+	struct spile_stripe *stripe = spile_stripe_of(table, held->hash);
+
+	if (!spile_stripe_try_another(c, &stripe->holder) &&
+	    !hold_contended(c, table, stripe, true))
+		return false;
+	held->holder = &stripe->holder;
+	return true;
+}
+
 /*
  * Runs take stripes of one array in ascending order, so they never wait for each other in a
  * circle.
@@ -748,9 +760,9 @@ static bool hold_ascending(struct spile_context *c, const struct spile_table *ta
 		}
 		if (!next)
 			return true;
-		last = spile_stripe_of(table, next->hash);
-		if (!hold(c, table, next, next->hash))
+		if (last ? !hold_another(c, table, next) : !hold(c, table, next, next->hash))
 			return false;
+		last = spile_stripe_of(table, next->hash);
 	}
 }
 

@@ -244,9 +244,12 @@ static inline unsigned int spile_map_match_steps(const struct spile_table *table
  */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);
 
-/* Waits for the stripe and takes it. False if its holder does not release it in time. */
+/*
+ * Waits for the stripe and takes it. another: as spile_stripe_try_another(). False if its holder
+ * does not release it in time.
+ */
 bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
-		       struct spile_stripe *stripe);
+		       struct spile_stripe *stripe, bool another);
 
 /*
  * Takes all stripes, as SPILE_LOCK_ALL, for a run that holds none of them. False if their holders

@@ -70,9 +70,10 @@ __u64 spile_map_moment(struct spile_context *c)
 
 /* As in lock.c, without a time limit. */
 bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
-		       struct spile_stripe *stripe)
+		       struct spile_stripe *stripe, bool another)
 {
-	while (!spile_stripe_try(c, &stripe->holder, table->claimed))
+	while (another ? !spile_stripe_try_another(c, &stripe->holder) :
+			 !spile_stripe_try(c, &stripe->holder, table->claimed))
 		cpu_relax();
 	return true;
 }
@@ -1273,9 +1274,22 @@ static void on_all_cpus(void *(*run)(void *argument))
 			failures++, printf("CPU %u: %s\n", cpu, failure[cpu]);
 }
 
+static spile_long sum_of_all(struct spile_context *c)
+{
+	spile_long sum = 0;
+	unsigned int k;
+
+	for (k = 0; k < STRIPED_KEYS; k++) {
+		union spile_key key = { .number = k };
+
+		sum += spile_map_long(c, shared_map, &key);
+	}
+	return sum;
+}
+
 /*
  * Moves amounts between two elements, which may be the same; some are deleted when they are 0.
- * The sum of all stays 0.
+ * The sum of all stays 0, which one CPU checks with all stripes.
  */
 static void *move_amounts(void *argument)
 {
@@ -1287,6 +1301,11 @@ static void *move_amounts(void *argument)
 		union spile_key from, to;
 		unsigned int k;
 
+		if (!cpu && i % 64 == 0) {
+			spile_stripes_lock(spile_tables);
+			CHECK(!sum_of_all(c));
+			spile_stripes_unlock(spile_tables);
+		}
 		state ^= state << 13;
 		state ^= state >> 7;
 		state ^= state << 17;
@@ -1321,18 +1340,12 @@ static void several_at_once(bool wrap)
 				 .entries = STRIPED_KEYS,
 				 .wrap = wrap,
 				 .striped = 1 };
-	spile_long sum = 0;
 	unsigned int k;
 
 	shared_map = &map;
 	load(&map);
 	on_all_cpus(move_amounts);
-	for (k = 0; k < STRIPED_KEYS; k++) {
-		union spile_key key = { .number = k };
-
-		sum += spile_map_long(&contexts[0], &map, &key);
-	}
-	CHECK(!sum);
+	CHECK(!sum_of_all(&contexts[0]));
 	/* No element was lost. */
 	for (k = 0; k < STRIPED_KEYS; k++) {
 		union spile_key key = { .number = k };
