@@ -4,9 +4,11 @@
 //! after its lead-in (lead_in.rs).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::{
-    BinaryOp, Comparison, Expr, GlobalId, LocalId, LongExpr, LongKind, SavedId, StringExpr, StringKind, Variable,
+    BinaryOp, Comparison, Expr, FunctionId, GlobalId, LocalId, LongExpr, LongKind, SavedId, StringExpr, StringKind,
+    Variable,
 };
 use crate::builtin::Builtin;
 use spile_source::Span;
@@ -33,6 +35,9 @@ enum FixedKey {
     Complement(Box<FixedKey>),
     Binary(BinaryOp, Box<FixedKey>, Box<FixedKey>),
     Compare(Comparison, Box<FixedKey>, Box<FixedKey>),
+    Call(FunctionId, Vec<FixedKey>),
+    /// The run computes it early (early.rs).
+    Early(Box<FixedKey>),
 }
 
 /// Values that are known when a run takes its stripes, besides those that are constant throughout it.
@@ -43,12 +48,42 @@ pub struct KnownValues {
     /// What the run reads from memory next, whatever happens, before it does anything else. A run that uses such a value as
     /// a key uses the value that was read first.
     read: Vec<FixedKey>,
+    /// By function: whether it may be called early. None: nothing is computed early.
+    early: Option<Rc<[bool]>>,
+}
+
+/// A value that a run computes early, as it is recognised where the script computes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlyValue(FixedKey);
+
+impl EarlyValue {
+    /// The expression, if it may be computed early.
+    pub fn of(expr: &LongExpr, known: &KnownValues) -> Option<EarlyValue> {
+        match FixedKey::of_long(expr, known)? {
+            FixedKey::Early(value) => Some(EarlyValue(*value)),
+            _ => None,
+        }
+    }
 }
 
 impl KnownValues {
     /// Where these locals are not written any more.
     pub fn with(settled: BTreeSet<LocalId>) -> KnownValues {
-        KnownValues { settled, read: Vec::new() }
+        KnownValues { settled, read: Vec::new(), early: None }
+    }
+
+    /// Values may be computed early, also by these functions.
+    pub fn with_early(self, functions: Rc<[bool]>) -> KnownValues {
+        KnownValues { early: Some(functions), ..self }
+    }
+
+    /// Whether a local that is assigned this stands for it: it is computed early, which the assignment is not.
+    pub fn stands_for(&self, local: LocalId, expr: &Expr) -> bool {
+        self.early.is_some() && !self.settled.contains(&local) && self.has(expr)
+    }
+
+    fn early(&self, fixed: FixedKey) -> Option<FixedKey> {
+        self.early.is_some().then(|| FixedKey::Early(Box::new(fixed)))
     }
 
     /// The expression is evaluated next, and nothing that it depends on is memory that the run may write. Addresses and
@@ -67,9 +102,9 @@ impl KnownValues {
         KnownValues::with(self.settled.clone())
     }
 
-    /// What was read, not anything else that may fail.
+    /// What was read next, or may be read early; not anything else that may fail.
     fn if_read(&self, fixed: FixedKey) -> Option<FixedKey> {
-        self.read.contains(&fixed).then_some(fixed)
+        if self.read.contains(&fixed) { Some(fixed) } else { self.early(fixed) }
     }
 
     /// Whether the expression has the same value for the rest of a run, and has no effect.
@@ -115,6 +150,9 @@ impl FixedKey {
             LongKind::Register { offset } => Some(FixedKey::Register(*offset)),
             LongKind::Saved(id) => Some(FixedKey::Saved(*id)),
             LongKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments),
+            LongKind::Call(function, arguments) if known.early.as_ref()?.get(function.index())? == &true => {
+                known.early(FixedKey::Call(*function, FixedKey::all(arguments, known)?))
+            }
             LongKind::SignExtend(inner, bits) => {
                 Some(FixedKey::SignExtend(Box::new(FixedKey::of_long(inner, known)?), *bits))
             }
@@ -151,6 +189,30 @@ impl FixedKey {
     fn all(keys: &[Expr], known: &KnownValues) -> Option<Vec<FixedKey>> {
         keys.iter().map(|key| FixedKey::of(key, known)).collect()
     }
+
+    /// Adds the outermost parts of the expression that are computed early; it is the expression of this key.
+    fn early_parts<'e>(&self, expr: &'e Expr, found: &mut Vec<&'e LongExpr>) {
+        if let Expr::Long(expr) = expr {
+            self.early_parts_of(expr, found);
+        }
+    }
+
+    fn early_parts_of<'e>(&self, expr: &'e LongExpr, found: &mut Vec<&'e LongExpr>) {
+        match (self, &expr.kind) {
+            (FixedKey::Early(_), _) => found.push(expr),
+            (FixedKey::SignExtend(key, _), LongKind::SignExtend(inner, _))
+            | (FixedKey::Bits(key, ..), LongKind::Bits { value: inner, .. })
+            | (FixedKey::Negate(key), LongKind::Negate(inner))
+            | (FixedKey::Not(key), LongKind::Not(inner))
+            | (FixedKey::Complement(key), LongKind::Complement(inner))
+            | (FixedKey::Read(key, ..), LongKind::Read { address: inner, .. }) => key.early_parts_of(inner, found),
+            (FixedKey::Binary(_, left_key, right_key), LongKind::Binary(_, left, right)) => {
+                left_key.early_parts_of(left, found);
+                right_key.early_parts_of(right, found);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Why code may use more of an array than a few elements that are known when it takes its stripes.
@@ -180,6 +242,15 @@ pub struct UsedElement {
     fixed: Vec<FixedKey>,
     /// Functions that the code calls use it.
     pub called: bool,
+}
+
+impl UsedElement {
+    /// Parts of its keys that are computed early.
+    pub fn early(&self) -> Vec<&LongExpr> {
+        let mut found = Vec::new();
+        self.keys.iter().zip(&self.fixed).for_each(|(key, fixed)| fixed.early_parts(key, &mut found));
+        found
+    }
 }
 
 /// What code uses of arrays: the elements, if they are few.

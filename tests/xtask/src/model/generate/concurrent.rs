@@ -53,6 +53,7 @@ pub fn program(seed: u64) -> Concurrent {
     for index in 0..threads * hits {
         builder.handler(index);
     }
+    builder.reciprocal();
     Concurrent { program: builder.generator.program, threads, hits }
 }
 
@@ -125,6 +126,15 @@ impl Builder {
         for _ in 0..self.generator.random.below(3) {
             self.generator.function();
         }
+    }
+
+    /// `function f(x) { return 2 / x }`, whose value may be computed early for a key, and which fails for 0. Nothing else
+    /// calls it, so it comes last, when all else is made.
+    fn reciprocal(&mut self) {
+        let read = Expression::Read(Variable::Local(0));
+        let value = Expression::Binary(Binary::Divide, Box::new(Expression::Number(2, false)), Box::new(read));
+        let body = Body { locals: vec![Type::Long], statements: vec![Statement::Return(value)] };
+        self.generator.program.functions.push(Function { parameters: 1, returns: Type::Long, typed: true, body });
     }
 
     /// An error in it ends it; its effects up to then remain.
@@ -246,7 +256,11 @@ impl Builder {
         let random = &mut self.generator.random;
         let keys = draft.keys.entry(array).or_default();
         if keys.is_empty() || keys.len() < 3 && random.one_in(3) {
+            let reciprocal = self.generator.program.functions.len();
             keys.push(match kind {
+                Type::Long if random.one_in(4) => {
+                    Expression::Call(reciprocal, vec![Expression::Number(random.between(0, 2), false)])
+                }
                 Type::Long if random.one_in(2) => {
                     let local = draft.scope.new_local(Type::Long);
                     draft.scope.fixed.insert(local);
