@@ -224,7 +224,7 @@ static void begin_stripes(struct spile_iterator *it, const struct spile_table *t
 
 	_Static_assert((int)SPILE_ORDER_STRIPES == (int)SPILE_STRIPES, "room for each stripe");
 	it->heads = heads;
-	for (i = 0; i < SPILE_STRIPES; i++)
+	for (i = 0; i < table->stripe_count; i++)
 		heads[i] = table->stripes[i].oldest;
 }
 
@@ -235,7 +235,7 @@ static unsigned int next_of_stripes(const struct spile_iterator *it,
 	__u64 least = ~0ull;
 	unsigned int first = 0, i;
 
-	for (i = 0; i < SPILE_STRIPES; i++) {
+	for (i = 0; i < table->stripe_count; i++) {
 		unsigned int number = it->heads[i];
 
 		if (number && spile_element(table, number)->sequence < least) {

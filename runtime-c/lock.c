@@ -225,6 +225,7 @@ struct waited {
 struct wanted {
 	struct spile_context *context;
 	struct spile_stripe *stripe;
+	bool another;			/* the run holds a lower stripe of the array */
 };
 
 static __always_inline u32 state_of(const struct lock *lock, const struct wanted *wanted)
@@ -284,6 +285,8 @@ static bool try_again(unsigned int index, unsigned int mode, bool *claimed, stru
 	}
 	if (mode != ONE_STRIPE)
 		return try_lock(index, mode, claimed);
+	if (wanted->another)
+		return spile_stripe_try_another(wanted->context, &wanted->stripe->holder);
 	/* While the array is claimed, the stripe need not be tried. */
 	return !atomic_read(&all_locks[index].holders) &&
 	       spile_stripe_try(wanted->context, &wanted->stripe->holder,
@@ -361,9 +364,9 @@ static noinline bool lock_rest(const unsigned int *locks, unsigned int count, un
 }
 
 bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
-		       struct spile_stripe *stripe)
+		       struct spile_stripe *stripe, bool another)
 {
-	struct wanted wanted = { .context = c, .stripe = stripe };
+	struct wanted wanted = { .context = c, .stripe = stripe, .another = another };
 	struct waited waited = { };
 	bool claimed = false;
 
@@ -407,6 +410,25 @@ void spile_unlock_all(const unsigned int *locks, unsigned int count)
 		unlock(locks[count] >> 2, locks[count] & 3);
 }
 
+static unsigned int all_of(const struct spile_table *table)
+{
+	return table->map->lock << 2 | SPILE_LOCK_ALL;
+}
+
+bool spile_stripes_lock(const struct spile_table *table)
+{
+	unsigned int lock = all_of(table);
+
+	return spile_lock_all(&lock, 1);
+}
+
+void spile_stripes_unlock(const struct spile_table *table)
+{
+	unsigned int lock = all_of(table);
+
+	spile_unlock_all(&lock, 1);
+}
+
 /* Connects the locks of arrays with their stripes; the tables exist already. */
 static void lock_stripes(void)
 {
@@ -420,7 +442,7 @@ static void lock_stripes(void)
 			continue;
 		lock = &all_locks[table->map->lock];
 		lock->stripes = table->stripes;
-		lock->stripe_count = SPILE_STRIPES;
+		lock->stripe_count = table->stripe_count;
 		table->claimed = &lock->holders.counter;
 	}
 }

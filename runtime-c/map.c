@@ -185,11 +185,30 @@ static __always_inline unsigned int take_deleted(const struct spile_table *table
 	return spile_likely(number) ? number : pop_free(table, stripe);
 }
 
+static void reserve(const struct spile_table *table, struct spile_stripe *stripe,
+		    unsigned int number)
+{
+	WRITE_ONCE(spile_element(table, number)->next, stripe->reserved);
+	stripe->reserved = number;
+}
+
+static unsigned int take_reserved(const struct spile_table *table, struct spile_stripe *stripe)
+{
+	unsigned int number = stripe->reserved;
+
+	if (number)
+		stripe->reserved = spile_element(table, number)->next;
+	return number;
+}
+
 /* Frees a deleted element. The caller holds the stripe, so no other CPU adds to the list. */
 static __always_inline void give_back(const struct spile_table *table, struct spile_stripe *stripe,
 				      unsigned int number)
 {
-	if (spile_likely(!READ_ONCE(stripe->spare)))
+	if (spile_unlikely(stripe->reserves))
+		/* The run may create it again. */
+		reserve(table, stripe, number);
+	else if (spile_likely(!READ_ONCE(stripe->spare)))
 		/* Release: pairs with the xchg() in take_deleted(). */
 		smp_store_release(&stripe->spare, number);
 	else
@@ -217,9 +236,54 @@ static noinline unsigned int take_elsewhere(struct spile_table *table, struct sp
 	unsigned int number = take_unused(table);
 	unsigned int i;
 
-	for (i = 1; i < SPILE_STRIPES && !number; i++)
-		number = take_deleted(table, &table->stripes[(mine + i) % SPILE_STRIPES]);
+	for (i = 1; i < table->stripe_count && !number; i++)
+		number = take_deleted(table, &table->stripes[(mine + i) % table->stripe_count]);
 	return number;
+}
+
+/* Unlinks the oldest element of a striped table, of which the caller holds all stripes. */
+static noinline unsigned int drop_oldest(struct spile_table *table)
+{
+	struct spile_stripe *from = NULL;
+	unsigned int number = 0, i;
+	__u64 least = 0;
+
+	for (i = 0; i < table->stripe_count; i++) {
+		unsigned int oldest = table->stripes[i].oldest;
+		__u64 sequence;
+
+		if (!oldest)
+			continue;
+		sequence = spile_element(table, oldest)->sequence;
+		if (from && sequence >= least)
+			continue;
+		from = &table->stripes[i];
+		number = oldest;
+		least = sequence;
+	}
+	if (from)
+		unlink_element(table, from, spile_element(table, number), number);
+	return number;
+}
+
+/* A free element for a stripe that the caller holds; 0 if there is none. */
+static __always_inline unsigned int take_free(struct spile_table *table,
+					      struct spile_stripe *stripe)
+{
+	unsigned int number = take_deleted(table, stripe);
+
+	return spile_likely(number) ? number : take_elsewhere(table, stripe);
+}
+
+/* An element for a stripe of a table that wraps, which the caller holds with all others or not. */
+static noinline unsigned int take_wrapping(struct spile_table *table, struct spile_stripe *stripe)
+{
+	unsigned int number = take_reserved(table, stripe);
+
+	if (number || stripe->reserves)
+		return number;
+	number = take_free(table, stripe);
+	return number ? number : drop_oldest(table);
 }
 
 /* The string, truncated to the maximum string length. */
@@ -366,12 +430,10 @@ static __always_inline unsigned int make_in_stripe(struct spile_context *c,
 
 	if (!table->single_long && !keep_keys(table->map, keys, kept))
 		return NOT_KEPT;
-	number = take_deleted(table, stripe);
-	if (spile_unlikely(!number)) {
-		number = take_elsewhere(table, stripe);
-		if (!number)
-			return 0;
-	}
+	number = spile_unlikely(table->wraps) ? take_wrapping(table, stripe) :
+						take_free(table, stripe);
+	if (spile_unlikely(!number))
+		return 0;
 	element = spile_element(table, number);
 	if (table->single_long)
 		*(spile_long *)(element + 1) = keys[0].number;
@@ -543,9 +605,9 @@ static void delete_element(struct spile_table *table, unsigned int number)
 }
 
 static noinline bool hold_contended(struct spile_context *c, const struct spile_table *table,
-				struct spile_stripe *stripe)
+				struct spile_stripe *stripe, bool another)
 {
-	if (spile_stripe_wait(c, table, stripe))
+	if (spile_stripe_wait(c, table, stripe, another))
 		return true;
 	c->stale |= SPILE_STALE_LOCKED;
 	return false;
@@ -557,11 +619,21 @@ static __always_inline bool hold(struct spile_context *c, const struct spile_tab
 	struct spile_stripe *stripe = spile_stripe_of(table, hash);
 
 	if (spile_unlikely(!spile_stripe_try(c, &stripe->holder, table->claimed)) &&
-	    !hold_contended(c, table, stripe))
+	    !hold_contended(c, table, stripe, false))
 		return false;
 	held->holder = &stripe->holder;
 	held->hash = hash;
 	return true;
+}
+
+/* Finds the element in a stripe, or all, that the run has taken. */
+static __always_inline void find_held(const struct spile_table *table, struct spile_held *held,
+				      const union spile_key *keys, unsigned int hash)
+{
+	unsigned int number = find_element(table, keys, hash);
+
+	held->number = number;
+	held->value = number ? spile_element_value(table, spile_element(table, number)) : NULL;
 }
 
 int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct spile_held *held,
@@ -569,15 +641,163 @@ int spile_map_hold(struct spile_context *c, const struct spile_map *map, struct 
 {
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int hash = hash_of(table, keys);
-	unsigned int number;
 
 	if (!hold(c, table, held, hash))
 		return 0;
 	memcpy(held->keys, keys, map->keys * sizeof(*keys));
-	number = find_element(table, keys, hash);
-	held->number = number;
-	held->value = number ? spile_element_value(table, spile_element(table, number)) : NULL;
+	find_held(table, held, keys, hash);
 	return 1;
+}
+
+/* False if no element is free. */
+static __always_inline bool reserve_one(struct spile_table *table, struct spile_stripe *stripe)
+{
+	unsigned int number = take_free(table, stripe);
+
+	if (spile_unlikely(!number))
+		return false;
+	reserve(table, stripe, number);
+	return true;
+}
+
+/* Takes all stripes; spile_map_release_wrapping() releases them. */
+static noinline bool hold_all(struct spile_context *c, const struct spile_table *table,
+			      struct spile_held *held, struct spile_stripe *stripe)
+{
+	if (!spile_stripes_lock(table)) {
+		c->stale |= SPILE_STALE_LOCKED;
+		return false;
+	}
+	held->holder = &stripe->holder;
+	return true;
+}
+
+/*
+ * If the element is absent, one is reserved for it: others that find none left then take all
+ * stripes, and so wait until this run has used or returned it. So one is dropped only if all are
+ * in use.
+ */
+int spile_map_hold_wrapping(struct spile_context *c, const struct spile_map *map,
+			    struct spile_held *held, const union spile_key *keys)
+{
+	struct spile_table *table = spile_table_of(map);
+	unsigned int hash = hash_of(table, keys);
+	struct spile_stripe *stripe = spile_stripe_of(table, hash);
+
+	if (!hold(c, table, held, hash))
+		return 0;
+	memcpy(held->keys, keys, map->keys * sizeof(*keys));
+	find_held(table, held, keys, hash);
+	stripe->reserves = 1;
+	if (held->value || spile_likely(reserve_one(table, stripe)))
+		return 1;
+	spile_map_release_wrapping(map, held);
+	if (!hold_all(c, table, held, stripe))
+		return 0;
+	/* It may have been created in the meantime. */
+	find_held(table, held, keys, hash);
+	return 1;
+}
+
+void spile_map_release_wrapping(const struct spile_map *map, struct spile_held *held)
+{
+	struct spile_table *table = spile_table_of(map);
+	struct spile_stripe *stripe;
+	unsigned int reserved;
+
+	if (spile_unlikely(!held->holder))
+		return;
+	stripe = container_of(held->holder, struct spile_stripe, holder);
+	if (spile_unlikely(!stripe->reserves)) {
+		held->holder = NULL;
+		spile_stripes_unlock(table);
+		return;
+	}
+	stripe->reserves = 0;
+	while ((reserved = take_reserved(table, stripe)))
+		give_back(table, stripe, reserved);
+	spile_map_release(held);
+}
+
+void spile_map_want(const struct spile_map *map, struct spile_held *held,
+		    const union spile_key *keys)
+{
+	held->hash = hash_of(spile_table_of(map), keys);
+	memcpy(held->keys, keys, map->keys * sizeof(*keys));
+}
+
+static bool hold_another(struct spile_context *c, const struct spile_table *table,
+			 struct spile_held *held)
+{
+	struct spile_stripe *stripe = spile_stripe_of(table, held->hash);
+
+	if (!spile_stripe_try_another(c, &stripe->holder) &&
+	    !hold_contended(c, table, stripe, true))
+		return false;
+	held->holder = &stripe->holder;
+	return true;
+}
+
+/*
+ * Runs take stripes of one array in ascending order, so they never wait for each other in a
+ * circle.
+ */
+static bool hold_ascending(struct spile_context *c, const struct spile_table *table,
+			   struct spile_held *held, unsigned int count)
+{
+	const struct spile_stripe *last = NULL;
+	unsigned int i;
+
+	for (;;) {
+		struct spile_held *next = NULL;
+
+		for (i = 0; i < count; i++) {
+			const struct spile_stripe *stripe = spile_stripe_of(table, held[i].hash);
+
+			if ((!last || stripe > last) &&
+			    (!next || stripe < spile_stripe_of(table, next->hash)))
+				next = &held[i];
+		}
+		if (!next)
+			return true;
+		if (last ? !hold_another(c, table, next) : !hold(c, table, next, next->hash))
+			return false;
+		last = spile_stripe_of(table, next->hash);
+	}
+}
+
+/* The same as for one element of an array that wraps. The stripes are held. */
+static bool reserve_absent(struct spile_table *table, struct spile_held *held, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		spile_stripe_of(table, held[i].hash)->reserves = 1;
+	for (i = 0; i < count; i++)
+		if (!find_element(table, held[i].keys, held[i].hash) &&
+		    !reserve_one(table, spile_stripe_of(table, held[i].hash)))
+			return false;
+	return true;
+}
+
+int spile_map_hold_several(struct spile_context *c, const struct spile_map *map,
+			   struct spile_held *held, unsigned int count, int drops)
+{
+	struct spile_table *table = spile_table_of(map);
+	bool all = hold_ascending(c, table, held, count);
+	unsigned int i;
+
+	if (!drops)
+		return all;
+	if (all && reserve_absent(table, held, count))
+		return 1;
+	for (i = 0; i < count; i++) {
+		if (!all && held[i].holder)
+			spile_map_release(&held[i]);
+		else
+			spile_map_release_wrapping(map, &held[i]);
+	}
+	return all && hold_all(c, table, held, spile_stripe_of(table, held->hash));
 }
 
 int spile_map_hold_long(struct spile_context *c, const struct spile_map *map,
@@ -832,6 +1052,7 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	table->stripes = &table->own;
 	table->claimed = &unclaimed;
 	table->stripe_shift = 32;
+	table->stripe_count = 1;
 	if (map->value == SPILE_VALUE_STATS) {
 		table->keeps_more = map->stats.variance ||
 				    map->stats.histogram != SPILE_HISTOGRAM_NONE;
@@ -860,10 +1081,11 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	table->most = map->entries;
 
 	if (map->striped) {
-		table->stripe_shift = 32 - SPILE_STRIPE_BITS;
-		table->stripes_bytes = sizeof(*table->stripes) * SPILE_STRIPES;
 		/* At least one bucket for each stripe, so that no bucket belongs to two. */
-		bits = SPILE_STRIPE_BITS;
+		bits = map->wrap ? SPILE_WRAP_STRIPE_BITS : SPILE_STRIPE_BITS;
+		table->stripe_shift = 32 - bits;
+		table->stripe_count = 1u << bits;
+		table->stripes_bytes = sizeof(*table->stripes) * table->stripe_count;
 	}
 	while (bits < MOST_BITS && 1u << bits < map->entries)
 		bits++;

@@ -75,6 +75,8 @@ struct spile_slot {
 enum {
 	SPILE_STRIPE_BITS = 6,
 	SPILE_STRIPES = 1 << SPILE_STRIPE_BITS,
+	/* Fewer if it wraps: who drops the oldest element looks at all of them. */
+	SPILE_WRAP_STRIPE_BITS = 4,
 };
 
 /*
@@ -94,6 +96,9 @@ struct spile_stripe {
 	/* first element of the free list; upper half: number of changes, against ABA */
 	__u64 free;
 	__u64 sequence;
+	/* Of an array that wraps: set while a run holds the stripe and may create an element. */
+	unsigned int reserves;
+	unsigned int reserved;		/* the elements that it would use, linked by next; or 0 */
 };
 
 struct spile_table {
@@ -110,6 +115,7 @@ struct spile_table {
 	struct spile_stripe *stripes;	/* &own, or stripes_bytes */
 	const int *claimed;		/* striped: SPILE_LOCK_ALL is held or waited for */
 	size_t stripes_bytes;		/* 0: not striped */
+	unsigned int stripe_count;	/* 1 then */
 	unsigned int most;		/* map->entries */
 	unsigned int keeps_more;	/* of an aggregate: variance or histogram too */
 	/* offset in the element; of an aggregate: its key while sorted */
@@ -146,7 +152,7 @@ static inline struct spile_stripe *spile_stripe_of(const struct spile_table *tab
 
 static inline unsigned int spile_stripe_count(const struct spile_table *table)
 {
-	return table->stripes_bytes ? SPILE_STRIPES : 1;
+	return table->stripe_count;
 }
 
 /* Elements that there are. */
@@ -238,8 +244,18 @@ static inline unsigned int spile_map_match_steps(const struct spile_table *table
  */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);
 
-/* Waits for the stripe and takes it. False if its holder does not release it in time. */
+/*
+ * Waits for the stripe and takes it. another: as spile_stripe_try_another(). False if its holder
+ * does not release it in time.
+ */
 bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
-		       struct spile_stripe *stripe);
+		       struct spile_stripe *stripe, bool another);
+
+/*
+ * Takes all stripes, as SPILE_LOCK_ALL, for a run that holds none of them. False if their holders
+ * do not release them in time.
+ */
+bool spile_stripes_lock(const struct spile_table *table);
+void spile_stripes_unlock(const struct spile_table *table);
 
 #endif

@@ -67,9 +67,10 @@ union spile_key {
 	struct spile_string text;
 };
 
-/* The one element of a striped array that a run uses (spile_map_hold()). */
+/* An element of a striped array that a run uses (spile_map_hold()). */
 struct spile_held {
-	struct spile_context **holder;	/* of its stripe: the run's context; 0: not held */
+	/* of its stripe: the run's context; 0: not held, or by another one of several elements */
+	struct spile_context **holder;
 	char *value;			/* of the element; 0: there is none */
 	unsigned int number;		/* the element's */
 	unsigned int hash;
@@ -77,7 +78,7 @@ struct spile_held {
 };
 
 enum { SPILE_ERROR_BUFFER = 256 };	/* bytes */
-enum { SPILE_MOST_HELD = 16 };	/* stripes of arrays in one run */
+enum { SPILE_MOST_HELD = 16 };	/* elements of striped arrays in one run */
 
 /*
  * The state of a handler run, one for each CPU. The runtime's part follows these fields (struct
@@ -469,7 +470,7 @@ struct spile_map {
 	int wrap;			/* when full, the oldest element is deleted */
 	/* VALUE_LONG: armed probes only add to it, counted on each CPU (spile_map_count()) */
 	int counted;
-	/* armed handlers hold the stripe of one element, or SPILE_LOCK_ALL; does not wrap */
+	/* armed handlers hold the stripe of one element, or SPILE_LOCK_ALL */
 	int striped;
 	unsigned int lock;		/* striped: the index of its lock */
 	struct spile_stats_kind stats;	/* VALUE_STATS */
@@ -503,7 +504,7 @@ spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *ma
 			     spile_long delta);
 /*
  * striped: takes the stripe of this element until the end of the run, and finds the element,
- * which may be absent. At most one per map; those of several maps are taken in the order of
+ * which may be absent. One per map (or see spile_map_hold_several()); those of several maps are taken in the order of
  * their locks, after all other locks. Returns 0 if the holder does not release it: the handler
  * must end at once and is counted as skipped. The strings of keys must stay valid until the end of
  * the run.
@@ -527,6 +528,22 @@ static inline void spile_map_release(struct spile_held *held)
 	 */
 	__atomic_store_n(holder, (struct spile_context *)SPILE_NONE, __ATOMIC_RELEASE);
 }
+/*
+ * wrap: the same for a run that may create the element. If that would drop the oldest one, which
+ * may be in any stripe, the run gets all stripes.
+ */
+int spile_map_hold_wrapping(struct spile_context *c, const struct spile_map *map,
+			    struct spile_held *held, const union spile_key *keys);
+void spile_map_release_wrapping(const struct spile_map *map, struct spile_held *held);
+/*
+ * The same for several elements of one array, which may be the same: spile_map_want() for each,
+ * in one array of `held`, then spile_map_hold_several(). The operations on any element are used
+ * then, not those on the one that is held. drops: as spile_map_hold_wrapping().
+ */
+void spile_map_want(const struct spile_map *map, struct spile_held *held,
+		    const union spile_key *keys);
+int spile_map_hold_several(struct spile_context *c, const struct spile_map *map,
+			   struct spile_held *held, unsigned int count, int drops);
 /* Operations on the element that is held, like those below on any element. */
 char *spile_held_make(struct spile_context *c, const struct spile_map *map,
 		      struct spile_held *held);

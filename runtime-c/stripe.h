@@ -34,4 +34,16 @@ static inline bool spile_stripe_try(struct spile_context *c, struct spile_contex
 	return false;
 }
 
+/*
+ * The same for a run that holds a lower stripe of the array: it may be claimed by now, by a run
+ * that waits for that stripe, so whoever claims it must not keep this run from the others.
+ * is_held() looks at stripes in ascending order, and so sees the lower one as long as this run
+ * may take another; if it sees that one released, it sees those that were taken before. Pairs with
+ * the acquire there.
+ */
+static inline bool spile_stripe_try_another(struct spile_context *c, struct spile_context **holder)
+{
+	return !READ_ONCE(*holder) && cmpxchg(holder, NULL, c) == NULL;
+}
+
 #endif

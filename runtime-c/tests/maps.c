@@ -70,11 +70,33 @@ __u64 spile_map_moment(struct spile_context *c)
 
 /* As in lock.c, without a time limit. */
 bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
-		       struct spile_stripe *stripe)
+		       struct spile_stripe *stripe, bool another)
 {
-	while (!spile_stripe_try(c, &stripe->holder, table->claimed))
+	while (another ? !spile_stripe_try_another(c, &stripe->holder) :
+			 !spile_stripe_try(c, &stripe->holder, table->claimed))
 		cpu_relax();
 	return true;
+}
+
+/* 1: a run has all stripes, or waits for them. */
+static int all_claimed;
+
+bool spile_stripes_lock(const struct spile_table *table)
+{
+	unsigned int i;
+
+	while (cmpxchg(&all_claimed, 0, 1) != 0)
+		cpu_relax();
+	for (i = 0; i < table->stripe_count; i++)
+		while (smp_load_acquire(&table->stripes[i].holder))
+			cpu_relax();
+	return true;
+}
+
+void spile_stripes_unlock(const struct spile_table *table)
+{
+	(void)table;
+	smp_store_release(&all_claimed, 0);
 }
 
 static bool failed_with(struct spile_context *c, const char *want)
@@ -123,6 +145,7 @@ static void load(const struct spile_map *map)
 	if (map->striped) {
 		spile_tables->stripes = aligned_alloc(64, spile_tables->stripes_bytes);
 		memset(spile_tables->stripes, 0, spile_tables->stripes_bytes);
+		spile_tables->claimed = &all_claimed;
 	}
 	for (i = 0; i <= SPILE_MAX_KEYS; i++)
 		spile_tables->seeds[i] = (draw(UINT64_MAX) << 1) | 1;
@@ -387,7 +410,9 @@ static void random_run(struct model *model, const struct value *keys, union spil
 	struct spile_held *held = &c->held[draw(SPILE_MOST_HELD)];
 	unsigned int steps = draw(6);
 
-	if (map->keys == 1 && !map->string_keys && draw(2))
+	if (map->wrap)
+		CHECK(spile_map_hold_wrapping(c, map, held, their_keys));
+	else if (map->keys == 1 && !map->string_keys && draw(2))
 		CHECK(spile_map_hold_long(c, map, held, their_keys[0].number));
 	else
 		CHECK(spile_map_hold(c, map, held, their_keys));
@@ -437,8 +462,12 @@ static void random_run(struct model *model, const struct value *keys, union spil
 		}
 		CHECK(!c->error);
 	}
-	spile_map_release(held);
+	if (map->wrap)
+		spile_map_release_wrapping(map, held);
+	else
+		spile_map_release(held);
 	CHECK(!held->holder);
+	CHECK(!all_claimed);
 }
 
 static void random_operation(struct model *model)
@@ -575,6 +604,20 @@ static void arrays(void)
 		  .value = SPILE_VALUE_STRING,
 		  .striped = 1 },
 		{ .name = "r", .keys = 3, .string_keys = 2, .entries = MOST, .striped = 1 },
+		{ .name = "s", .keys = 1, .entries = 7, .wrap = 1, .striped = 1 },
+		{ .name = "t",
+		  .keys = 1,
+		  .string_keys = 1,
+		  .entries = 1,
+		  .wrap = 1,
+		  .value = SPILE_VALUE_STRING,
+		  .striped = 1 },
+		{ .name = "u",
+		  .keys = 2,
+		  .string_keys = 2,
+		  .entries = 25,
+		  .wrap = 1,
+		  .striped = 1 },
 	};
 	static struct model model;
 	unsigned int i, step;
@@ -1151,6 +1194,242 @@ static void striped_at_once(void)
 	unload();
 }
 
+/* ---- The same of an array that wraps. */
+
+enum { WRAPPING_KEYS = 10, MOST_KEPT = 4, WRAPPING_ROUNDS = ROUNDS / 4 };
+
+/*
+ * Each CPU makes and deletes its own keys, a few at the same time, for which there is just room:
+ * none may be dropped, although runs that make nothing look for absent ones too.
+ */
+static void *keep_own(void *argument)
+{
+	struct spile_context *c = argument;
+	struct spile_held *held = &c->held[0];
+	bool mine[WRAPPING_KEYS] = { false };
+	unsigned int cpu = c - contexts, kept = 0, i;
+	uint64_t state = 0x1234567 * (cpu + 1);
+
+	for (i = 0; i < WRAPPING_ROUNDS; i++) {
+		union spile_key key;
+		unsigned int k;
+
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		k = state % WRAPPING_KEYS;
+		key.number = cpu * WRAPPING_KEYS + k;
+		CHECK(spile_map_hold_wrapping(c, shared_map, held, &key));
+		CHECK(spile_held_has(held) == mine[k]);
+		if (state >> 20 & 1) {
+			spile_held_delete(shared_map, held);
+			kept -= mine[k];
+			mine[k] = false;
+		}
+		/* What a run has deleted it can make again. */
+		if (state >> 21 & 1 && (mine[k] || kept < MOST_KEPT)) {
+			spile_held_set_long(c, shared_map, held, key.number);
+			kept += !mine[k];
+			mine[k] = true;
+		}
+		spile_map_release_wrapping(shared_map, held);
+	}
+	for (i = 0; i < WRAPPING_KEYS; i++)
+		fed[cpu][i] = mine[i];
+	return NULL;
+}
+
+/* New keys only, of each CPU in ascending order. */
+static void *drop_oldest_keys(void *argument)
+{
+	struct spile_context *c = argument;
+	struct spile_held *held = &c->held[0];
+	unsigned int cpu = c - contexts, i;
+
+	for (i = 0; i < WRAPPING_ROUNDS; i++) {
+		union spile_key key = { .number = cpu * WRAPPING_ROUNDS + i };
+
+		CHECK(spile_map_hold_wrapping(c, shared_map, held, &key));
+		CHECK(!spile_held_has(held));
+		spile_held_set_long(c, shared_map, held, i);
+		CHECK(spile_held_has(held));
+		spile_map_release_wrapping(shared_map, held);
+	}
+	return NULL;
+}
+
+static void on_all_cpus(void *(*run)(void *argument))
+{
+	pthread_t threads[CPUS];
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (cpu != 1)
+			pthread_create(&threads[cpu], NULL, run, &contexts[cpu]);
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (cpu != 1)
+			pthread_join(threads[cpu], NULL);
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (contexts[cpu].error)
+			failures++, printf("CPU %u: %s\n", cpu, failure[cpu]);
+}
+
+static spile_long sum_of_all(struct spile_context *c)
+{
+	spile_long sum = 0;
+	unsigned int k;
+
+	for (k = 0; k < STRIPED_KEYS; k++) {
+		union spile_key key = { .number = k };
+
+		sum += spile_map_long(c, shared_map, &key);
+	}
+	return sum;
+}
+
+/*
+ * Moves amounts between two elements, which may be the same; some are deleted when they are 0.
+ * The sum of all stays 0, which one CPU checks with all stripes.
+ */
+static void *move_amounts(void *argument)
+{
+	struct spile_context *c = argument;
+	unsigned int cpu = c - contexts, i;
+	uint64_t state = 0x2345671 * (cpu + 1);
+
+	for (i = 0; i < WRAPPING_ROUNDS; i++) {
+		union spile_key from, to;
+		unsigned int k;
+
+		if (!cpu && i % 64 == 0) {
+			spile_stripes_lock(spile_tables);
+			CHECK(!sum_of_all(c));
+			spile_stripes_unlock(spile_tables);
+		}
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		from.number = state % STRIPED_KEYS;
+		to.number = (state >> 20) % STRIPED_KEYS;
+		spile_map_want(shared_map, &c->held[2], &from);
+		spile_map_want(shared_map, &c->held[3], &to);
+		CHECK(spile_map_hold_several(c, shared_map, &c->held[2], 2, shared_map->wrap));
+		spile_map_add(c, shared_map, &from, -1);
+		spile_map_add(c, shared_map, &to, 1);
+		if (!spile_map_long(c, shared_map, &to))
+			spile_map_delete(c, shared_map, &to, 0);
+		if (!spile_map_has(c, shared_map, &from, 0) && state >> 41 & 1) {
+			spile_map_set_long(c, shared_map, &from, 7);
+			spile_map_delete(c, shared_map, &from, 0);
+		}
+		for (k = 2; k < 4; k++) {
+			if (shared_map->wrap)
+				spile_map_release_wrapping(shared_map, &c->held[k]);
+			else
+				spile_map_release(&c->held[k]);
+			CHECK(!c->held[k].holder);
+		}
+	}
+	return NULL;
+}
+
+static void several_at_once(bool wrap)
+{
+	struct spile_map map = { .name = "v",
+				 .keys = 1,
+				 .entries = STRIPED_KEYS,
+				 .wrap = wrap,
+				 .striped = 1 };
+	unsigned int k;
+
+	shared_map = &map;
+	load(&map);
+	on_all_cpus(move_amounts);
+	CHECK(!sum_of_all(&contexts[0]));
+	/* No element was lost. */
+	for (k = 0; k < STRIPED_KEYS; k++) {
+		union spile_key key = { .number = k };
+
+		spile_map_set_long(&contexts[0], &map, &key, 1);
+	}
+	CHECK(!contexts[0].error);
+	CHECK(spile_table_count(spile_tables) == STRIPED_KEYS);
+	unload();
+}
+
+/* Two elements of a full array that wraps: those dropped are the oldest, also of the two. */
+static void several_when_full(void)
+{
+	static const struct spile_map map = {
+		.name = "x", .keys = 1, .entries = 3, .wrap = 1, .striped = 1
+	};
+	struct spile_context *c = &contexts[0];
+	union spile_key keys[40];
+	unsigned int k, i;
+
+	load(&map);
+	for (k = 0; k < 40; k++)
+		keys[k].number = k;
+	for (k = 0; k + 1 < 40; k += 2) {
+		spile_map_want(&map, &c->held[0], &keys[k]);
+		spile_map_want(&map, &c->held[1], &keys[k + 1]);
+		CHECK(spile_map_hold_several(c, &map, &c->held[0], 2, 1));
+		spile_map_set_long(c, &map, &keys[k], 1);
+		spile_map_set_long(c, &map, &keys[k + 1], 1);
+		spile_map_release_wrapping(&map, &c->held[1]);
+		spile_map_release_wrapping(&map, &c->held[0]);
+		CHECK(!all_claimed);
+		for (i = 0; i < 40; i++)
+			CHECK(spile_map_has(c, &map, &keys[i], 0) ==
+			      (i <= k + 1 && i + 3 > k + 1));
+	}
+	unload();
+}
+
+static void wrapping_at_once(void)
+{
+	static const struct spile_map map = { .name = "w",
+					      .keys = 1,
+					      .entries = (CPUS - 1) * MOST_KEPT,
+					      .wrap = 1,
+					      .striped = 1 };
+	unsigned int cpu, k, live = 0;
+
+	shared_map = &map;
+	load(&map);
+	on_all_cpus(keep_own);
+	for (cpu = 0; cpu < CPUS; cpu++) {
+		for (k = 0; cpu != 1 && k < WRAPPING_KEYS; k++) {
+			union spile_key key = { .number = cpu * WRAPPING_KEYS + k };
+
+			CHECK(spile_map_has(&contexts[0], &map, &key, 0) == fed[cpu][k]);
+			live += fed[cpu][k];
+		}
+	}
+	CHECK(live == spile_table_count(spile_tables));
+	unload();
+
+	load(&map);
+	on_all_cpus(drop_oldest_keys);
+	CHECK(spile_table_count(spile_tables) == map.entries);
+	live = 0;
+	for (cpu = 0; cpu < CPUS; cpu++) {
+		bool newer = true;
+
+		/* Those left of a CPU are its newest. */
+		for (k = WRAPPING_ROUNDS; cpu != 1 && k-- > 0;) {
+			union spile_key key = { .number = cpu * WRAPPING_ROUNDS + k };
+			bool has = spile_map_has(&contexts[0], &map, &key, 0);
+
+			CHECK(newer || !has);
+			newer = has;
+			live += has;
+		}
+	}
+	CHECK(live == map.entries);
+	unload();
+}
+
 /* Walks over elements end with an error when the run has no statements left. */
 static void out_of_statements(void)
 {
@@ -1281,6 +1560,10 @@ int main(int argc, char **argv)
 	for (i = 0; i < (argc == 1 ? 7 : 4); i++)
 		at_once(&maps[i]);
 	striped_at_once();
+	wrapping_at_once();
+	several_when_full();
+	several_at_once(false);
+	several_at_once(true);
 	free(kept_memory);
 	return failures != 0;
 }

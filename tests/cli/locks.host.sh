@@ -7,21 +7,22 @@
 # stderr: ^Array constant: no lock: nothing changes it while probes are armed\.$
 # stderr: ^Array listed: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses more than single elements at .*locks\.stp:7:22\.$
 # stderr: ^Array computed: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:13:25\.$
-# stderr: ^Array two: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a second element at .*locks\.stp:14:22\.$
+# stderr: ^Array two: a lock for each of 64 stripes\.$
 # stderr: ^Array called: a lock for each of 64 stripes\.$
-# stderr: ^Array wrapping: one lock for all of it: it wraps \(%\)\.$
+# stderr: ^Array wrapping: a lock for each of 16 stripes\.$
 # stderr: ^Array by_local: a lock for each of 64 stripes\.$
 # stderr: ^Array by_task: a lock for each of 64 stripes\.$
 # stderr: ^Array assigned_twice: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:8:19\.$
 # stderr: ^Array before: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:9:16\.$
 # stderr: ^Array perhaps: one lock for all of it: kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:10:44\.$
+# stderr: ^Array five: one lock for all of it: kernel\.function\("vfs_write@fs/read_write\.c:[0-9]+"\) uses a fifth element at .*locks\.stp:14:[0-9]+\.$
 # stderr: ^Array behind: a lock for each of 64 stripes\.$
 # stderr: ^Array again: a lock for each of 64 stripes\.$
 # stderr: ^Array noted: a lock for each of 64 stripes\.$
 # stderr: ^Array nested: a lock for each of 64 stripes\.$
 # stderr: ^Array fifth: a lock for each of 64 stripes\.$
 # stderr: ^Array direct: a lock for each of 64 stripes\.$
-# stderr: ^Array later: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:34:50\.$
+# stderr: ^Array later: a lock for each of 64 stripes\.$
 # stderr: ^Array changed: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*locks\.stp:35:3\.$
 # stderr: ^Array passed: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*locks\.stp:36:3\.$
 # stderr: ^Array recursive: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*locks\.stp:37:3\.$
@@ -29,7 +30,7 @@
 # stdout: ^1 SPILE_LOCK_WRITE$
 
 cat >locks.stp <<'END'
-global started, names, sums, counted, fed, constant, listed, computed, two, called, wrapping%[8], by_local, by_task, assigned_twice, before, perhaps
+global started, names, sums, counted, fed, constant, listed, computed, two, called, wrapping%[8], by_local, by_task, assigned_twice, before, perhaps, five
 function next_of(x) { return called[x]++ }
 probe begin { constant[1] = 2 }
 probe kernel.function("vfs_read") {
@@ -42,7 +43,7 @@ probe kernel.function("vfs_read") {
 }
 probe kernel.function("vfs_write") {
   computed[computed[1]] = 1
-  two[1] = 5; two[2] = 6
+  two[1] = 5; two[2] = 6; five[1] = 1; five[2] = 1; five[3] = 1; five[4] = 1; if (five[1]) five[5] = 1
   next_of(1)
 }
 probe kernel.function("vfs_open") {

@@ -115,7 +115,7 @@ pub fn report_locks(reporter: &Reporter, sources: &SourceMap, plan: &Plan) {
             let how = match locking {
                 Locking::None => "no lock: nothing changes it while probes are armed".into(),
                 Locking::EachCpu => "values on each CPU".into(),
-                Locking::Striped => "a lock for each of 64 stripes".into(),
+                Locking::Striped(stripes) => format!("a lock for each of {stripes} stripes"),
                 Locking::Whole(reason) => format!("one lock for all of it: {}", why(sources, plan, reason)),
             };
             format!("Array {array}: {how}.")
@@ -128,19 +128,18 @@ fn why(sources: &SourceMap, plan: &Plan, reason: &Reason) -> String {
     let probe = |index: usize| plan.probes.get(index).map_or("", |probe| probe.point.as_str());
     match reason {
         Reason::Asked => "-D WHOLE_LOCKS".into(),
-        Reason::Wraps => "it wraps (%)".into(),
         Reason::Condition => "the condition of a probe point reads it".into(),
         Reason::Embedded => "C of the script uses it".into(),
         Reason::Rare => "only timers and files in /proc use it".into(),
         Reason::Entry(index) => format!("{} uses it at its function's entry (@entry)", probe(*index)),
-        Reason::TooMany(index) => format!("{} uses more than 16 arrays with stripes", probe(*index)),
+        Reason::TooMany(index) => format!("{} uses more than 16 elements of arrays with stripes", probe(*index)),
         Reason::Handler(index, more) => {
             let (what, span) = match more {
                 WholeArray::Whole(span) => ("uses more than single elements", Some(*span)),
                 WholeArray::Computed(span) => {
                     ("uses a key that is not known before it does something else", Some(*span))
                 }
-                WholeArray::Another(span) => ("uses a second element", Some(*span)),
+                WholeArray::Another(span) => ("uses a fifth element", Some(*span)),
                 WholeArray::Called(span) => {
                     ("calls a function that uses more of it than an element with keys known then", Some(*span))
                 }

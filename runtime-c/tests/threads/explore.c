@@ -441,7 +441,7 @@ static void use_stripe(unsigned int number)
 	struct spile_context *c = &contexts[running];
 
 	if (!spile_stripe_try(c, &stripe->holder, the_table.claimed) &&
-	    !spile_stripe_wait(c, &the_table, stripe))
+	    !spile_stripe_wait(c, &the_table, stripe, false))
 		return;
 	progress++;
 	touch(&by_stripe[number]);
@@ -490,6 +490,35 @@ static void one_stripe_one_all(unsigned int thread)
 		use_stripe(1);
 	else
 		use(SPILE_LOCK_ALL);
+}
+
+/* As hold_ascending() of map.c. */
+static void use_both_stripes(void)
+{
+	struct spile_context *c = &contexts[running];
+	unsigned int i;
+
+	if (!spile_stripe_try(c, &stripes[0].holder, the_table.claimed) &&
+	    !spile_stripe_wait(c, &the_table, &stripes[0], false))
+		return;
+	if (spile_stripe_try_another(c, &stripes[1].holder) ||
+	    spile_stripe_wait(c, &the_table, &stripes[1], true)) {
+		progress++;
+		for (i = 0; i < ARRAY_SIZE(stripes); i++)
+			touch(&by_stripe[i]);
+		smp_store_release(&stripes[1].holder, NULL);
+	}
+	smp_store_release(&stripes[0].holder, NULL);
+}
+
+static void two_stripes_one_all(unsigned int thread)
+{
+	if (!thread)
+		use(SPILE_LOCK_ALL);
+	else if (thread == 1)
+		use_both_stripes();
+	else
+		use_stripe(1);
 }
 
 static void stripe_again(unsigned int thread)
@@ -702,6 +731,9 @@ int main(int argc, char **argv)
 		{ "ALL, ALL", 2, reset_locks, all_at_once, check_locks },
 		{ "stripe, the same stripe, ALL", 3, reset_stripes, one_stripe_one_all,
 		  check_locks },
+		{ "two stripes, the second one, ALL", 3, reset_stripes, two_stripes_one_all,
+		  check_locks },
+		{ "two stripes, ALL", 2, reset_stripes, two_stripes_one_all, check_locks },
 		{ "stripe again, ALL", 2, reset_stripes, stripe_again, check_locks },
 		{ "READ, READ, WRITE", 3, reset_locks, readers_and_a_writer, check_locks },
 		{ "WRITE, WRITE, READ", 3, reset_locks, two_writers, check_locks },

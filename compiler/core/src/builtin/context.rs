@@ -34,7 +34,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("module_size" "module_size" () -> String [pure] "bytes of the script's own module: total, code, read-only data, data"),
     builtin!("module_name" "module_name" () -> String [pure] "name of the script's own module"),
     builtin!("stp_pid" "stp_pid" () -> Long [pure] "process id of the script's loader"),
-    builtin!("task_current" "task_current" () -> Long [pure] "address of the current task's struct task_struct"),
+    builtin!("task_current" "task_current" () -> Long [pure plain] "address of the current task's struct task_struct"),
     builtin!("pid2task" "pid2task" ("pid": Long) -> Long [pure] "address of the struct task_struct of a thread id; 0 if there is none"),
     builtin!("syscall_name" "syscall_name" ("number": Long) -> String [pure] "name of a system call by its number in the current process's ABI; empty if there is none"),
     builtin!("syscall_num" "syscall_num" ("name": String) -> Long [pure] "number of a system call of 64-bit programs; -1 if there is none"),

@@ -12,10 +12,10 @@ use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
 use crate::program::commands;
-use crate::program::element_uses::ElementUses;
+use crate::program::element_uses::{EarlyValue, ElementUses, KnownValues, UsedElement};
 use crate::program::lead_in;
-use crate::program::uses::{self, AccessCounts, CodeSummary, Uses};
-use crate::program::{self, Attachment, Expr, GlobalId, Program, Registers, Stmt, Type};
+use crate::program::uses::{self, Access, AccessCounts, CodeSummary, Uses};
+use crate::program::{self, Attachment, Expr, GlobalId, LongExpr, Program, Registers, Stmt, Type};
 
 /// See the module's description.
 pub(super) struct Analysis<'p> {
@@ -39,7 +39,7 @@ pub(super) struct Analysis<'p> {
     watched: BTreeSet<GlobalId>,
     /// By global: whether each CPU has its own share of it.
     shares: Vec<PerCpu>,
-    /// By probe: arrays of which its handler uses a single element.
+    /// By probe: arrays of which its handler uses a few elements.
     element_uses: Vec<ElementUses>,
     /// By global: whether it is an array with a lock for each stripe.
     striped: Vec<bool>,
@@ -67,7 +67,7 @@ pub(super) struct SavedLayout {
     pub bytes: u32,
 }
 
-/// The one element that a handler uses of a striped array.
+/// An element that a handler uses of a striped array.
 pub(super) struct HeldElement<'a> {
     /// The array.
     pub array: GlobalId,
@@ -75,6 +75,12 @@ pub(super) struct HeldElement<'a> {
     pub keys: &'a [Expr],
     /// Functions that the handler calls use it too: they look for it by its keys.
     pub called: bool,
+    /// The handler may create it, for which an array that wraps then drops its oldest element.
+    pub drops: bool,
+    /// As in [`Instr::Hold`](super::code::Instr).
+    pub several: Option<u32>,
+    /// Parts of its keys that are computed early.
+    pub early: Vec<&'a LongExpr>,
 }
 
 /// What functions and handlers use, before anything is decided about globals. The fields are those of [`Analysis`].
@@ -92,9 +98,10 @@ impl Summaries {
         let function_summaries = CodeSummary::of_functions(program);
         let function_uses = uses::function_uses(&function_summaries);
         let lead_ins: Vec<usize> = program.probes.iter().map(|probe| lead_in_of(probe, &function_summaries)).collect();
+        let early = CodeSummary::early_functions(&function_summaries);
         let summary = |(probe, &lead_in): (&program::Probe, &usize)| {
             let after = condition::filters(&probe.body) + lead_in;
-            let known = lead_in::known(probe.body.split_at(after).1, probe.locals.len(), &function_summaries);
+            let known = lead_in::known(probe.body.split_at(after).1, probe.locals.len(), &function_summaries, &early);
             CodeSummary::of_handler(&probe.body, known)
         };
         let handler_summaries: Vec<CodeSummary> = program.probes.iter().zip(&lead_ins).map(summary).collect();
@@ -197,11 +204,36 @@ impl<'p> Analysis<'p> {
     /// Elements of striped arrays whose stripes a probe's handler holds, by array ascending.
     pub fn held(&self, probe: usize) -> impl Iterator<Item = HeldElement<'_>> {
         let frequent = globals::is_frequent(&self.program.probes[probe].attachment);
-        let striped = self.handler_uses[probe].keys().filter(move |id| frequent && self.striped[id.index()]);
-        striped.filter_map(move |&array| {
-            let (keys, called) = self.element_uses[probe].of(array)?;
-            Some(HeldElement { array, keys, called })
+        let striped = self.handler_uses[probe].iter().filter(move |(id, _)| frequent && self.striped[id.index()]);
+        striped.flat_map(move |(&array, &access)| {
+            let elements = self.element_uses[probe].of(array).unwrap_or_default();
+            let drops = self.program.globals[array.index()].wrap && access != Access::Read;
+            elements.iter().enumerate().map(move |(index, element)| {
+                let UsedElement { keys, called, .. } = element;
+                let last = index + 1 == elements.len();
+                let several = (elements.len() > 1).then_some(if last { elements.len() as u32 } else { 0 });
+                HeldElement { array, keys, called: *called, drops, several, early: element.early() }
+            })
         })
+    }
+
+    /// Parts of the keys of these elements that the handler computes early, each once.
+    pub fn early(&self, probe: usize) -> Vec<(EarlyValue, &LongExpr)> {
+        let known = self.known(probe);
+        let mut found: Vec<(EarlyValue, &LongExpr)> = Vec::new();
+        for expr in self.held(probe).flat_map(|held| held.early) {
+            if let Some(value) = EarlyValue::of(expr, known)
+                && found.iter().all(|(before, _)| *before != value)
+            {
+                found.push((value, expr));
+            }
+        }
+        found
+    }
+
+    /// What is known when a probe's handler takes stripes.
+    pub fn known(&self, probe: usize) -> &KnownValues {
+        self.handler_summaries[probe].known()
     }
 
     /// How many statements behind a probe's conditions its handler runs before it takes stripes.

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use super::Limits;
-use super::locking::{Locking, Reason};
+use super::locking::{self, Locking, Reason};
 use crate::program::element_uses::ElementUses;
 use crate::program::uses::{Access, AccessCounts, CodeSummary, Uses};
 use crate::program::{Attachment, Contents, Global, GlobalId, Program, Runs, Type};
@@ -163,7 +163,7 @@ pub(super) fn single_access(
 pub(super) struct Striping<'a> {
     /// By probe: the uses of its handler, and of the code at its function's entry.
     pub uses: &'a [Uses],
-    /// By probe: arrays of which its handler uses a single element.
+    /// By probe: arrays of which its handler uses a few elements.
     pub element_uses: &'a [ElementUses],
     /// By probe: what runs at its function's entry.
     pub entry_uses: &'a [Uses],
@@ -177,23 +177,20 @@ pub(super) struct Striping<'a> {
     pub whole_locks: bool,
 }
 
-/// Most arrays of which a handler holds stripes (SPILE_MOST_HELD of script.h).
+/// Most elements whose stripes a handler holds (SPILE_MOST_HELD of script.h).
 const MOST_HELD: usize = 16;
 
 /// By global: whether it is an array with a lock for each stripe; if it needs a lock and is not striped, why. A handler
-/// holds the stripe of the one element that it uses, from its beginning to its end, and needs no other lock of the array.
+/// holds the stripes of the few elements that it uses, from its beginning to its end, and needs no other lock of the array.
 /// Code that uses more of the array takes all of it, for all CPUs, so only timers and files in /proc may. That is two-phase
 /// locking, so the result is as if runs came one after the other.
 pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason>> {
     let embedded: BTreeSet<GlobalId> = embedded_globals(program).collect();
     let frequent = || of.uses.iter().enumerate().filter(|&(probe, _)| is_frequent(&program.probes[probe].attachment));
-    let striped = |index: usize, global: &Global| {
+    let striped = |index: usize| {
         let id = GlobalId(index as u32);
         if of.whole_locks {
             return Err(Reason::Asked);
-        }
-        if global.wrap {
-            return Err(Reason::Wraps);
         }
         if of.watched.contains(&id) {
             return Err(Reason::Condition);
@@ -216,15 +213,21 @@ pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason
     let fits = |(index, global): (usize, &Global)| {
         let is_array = global.is_array() && matches!(global.contents, Contents::Value(_));
         match is_array && of.contended[index] && of.shares[index] == PerCpu::None {
-            true => striped(index, global),
+            true => striped(index),
             false => Err(Reason::Rare),
         }
     };
     let mut striped: Vec<Result<(), Reason>> = program.globals.iter().enumerate().map(fits).collect();
     for (probe, uses) in of.uses.iter().enumerate() {
-        let too_many: Vec<GlobalId> =
-            uses.keys().copied().filter(|global| striped[global.index()].is_ok()).skip(MOST_HELD).collect();
-        too_many.iter().for_each(|global| striped[global.index()] = Err(Reason::TooMany(probe)));
+        let mut held = 0;
+        for &global in uses.keys().filter(|_| is_frequent(&program.probes[probe].attachment)) {
+            if striped[global.index()].is_ok() {
+                held += of.element_uses[probe].of(global).map_or(0, <[_]>::len);
+                if held > MOST_HELD {
+                    striped[global.index()] = Err(Reason::TooMany(probe));
+                }
+            }
+        }
     }
     striped
 }
@@ -234,7 +237,7 @@ pub(super) fn locking(global: &Global, shares: PerCpu, contended: bool, striped:
     match striped {
         _ if is_per_cpu(global, shares) => Locking::EachCpu,
         _ if !contended => Locking::None,
-        Ok(()) => Locking::Striped,
+        Ok(()) => Locking::Striped(locking::stripes(global.wrap)),
         Err(reason) => Locking::Whole(reason.clone()),
     }
 }

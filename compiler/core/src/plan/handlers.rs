@@ -164,9 +164,14 @@ impl Planner<'_, '_, '_> {
         builder.statements(condition)?;
         let (lead_in, body) = body.split_at(self.analysis.lead_in(index));
         builder.statements(lead_in)?;
+        let known = self.analysis.known(index);
+        for (value, expr) in self.analysis.early(index) {
+            builder.compute_early(value, expr, known)?;
+        }
         for held in self.analysis.held(index) {
             builder.hold(&held, probe.span)?;
         }
+        builder.early_values_are_checked();
         if self.analysis.rearms(index) {
             builder.rearm();
         }

@@ -12,10 +12,15 @@ pub enum Locking {
     None,
     /// Each CPU has its own values.
     EachCpu,
-    /// A handler takes the lock of the stripe that contains its element.
-    Striped,
+    /// A handler takes the lock of the stripe that contains its element; how many there are.
+    Striped(u32),
     /// A handler takes the lock of the whole array.
     Whole(Reason),
+}
+
+/// Stripes of an array (SPILE_STRIPE_BITS and SPILE_WRAP_STRIPE_BITS of runtime-c/map.h).
+pub(super) fn stripes(wrap: bool) -> u32 {
+    if wrap { 16 } else { 64 }
 }
 
 /// Why an array has one lock.
@@ -23,8 +28,6 @@ pub enum Locking {
 pub enum Reason {
     /// `-D WHOLE_LOCKS`.
     Asked,
-    /// When it is full, the oldest element is dropped, in whichever stripe it is.
-    Wraps,
     /// The condition of a probe point reads it.
     Condition,
     /// The script's embedded C uses it.

@@ -3,6 +3,7 @@
 //! Memory of the arrays and aggregates of a module: `spile_map_layout()` in runtime-c/map.c lays them out, and
 //! all of it is taken when the module is loaded.
 
+use super::locking;
 use super::{Map, Plan, Storage};
 use crate::program::{Contents, Histogram, MAX_BUCKETS, Stats, Type};
 
@@ -70,7 +71,8 @@ fn of_map(map: &Map, slot_bytes: u32) -> Bytes {
         Contents::Stats(_) => 8,
     };
     let element = ELEMENT + map.keys.iter().map(|&key| slot(key)).sum::<u64>() + value;
-    let (stripes, buckets) = if map.striped.is_some() { (64, 64) } else { (0, 4) };
+    let stripes = map.striped.map_or(0, |_| u64::from(locking::stripes(map.wrap)));
+    let buckets = stripes.max(4);
     // Element 0 is unused.
     Bytes {
         shared: 64 * stripes + element * (entries + 1) + 4 * entries.next_power_of_two().max(buckets),

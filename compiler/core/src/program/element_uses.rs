@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether a handler uses only one element of an array, whose keys are known when the handler takes its stripes: after its
-//! lead-in (lead_in.rs).
+//! Whether a handler uses only one element of an array, or a few, whose keys are known when the handler takes its stripes:
+//! after its lead-in (lead_in.rs).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::{
-    BinaryOp, Comparison, Expr, GlobalId, LocalId, LongExpr, LongKind, SavedId, StringExpr, StringKind, Variable,
+    BinaryOp, Comparison, Expr, FunctionId, GlobalId, LocalId, LongExpr, LongKind, SavedId, StringExpr, StringKind,
+    Variable,
 };
 use crate::builtin::Builtin;
 use spile_source::Span;
@@ -33,6 +35,9 @@ enum FixedKey {
     Complement(Box<FixedKey>),
     Binary(BinaryOp, Box<FixedKey>, Box<FixedKey>),
     Compare(Comparison, Box<FixedKey>, Box<FixedKey>),
+    Call(FunctionId, Vec<FixedKey>),
+    /// The run computes it early (early.rs).
+    Early(Box<FixedKey>),
 }
 
 /// Values that are known when a run takes its stripes, besides those that are constant throughout it.
@@ -43,12 +48,42 @@ pub struct KnownValues {
     /// What the run reads from memory next, whatever happens, before it does anything else. A run that uses such a value as
     /// a key uses the value that was read first.
     read: Vec<FixedKey>,
+    /// By function: whether it may be called early. None: nothing is computed early.
+    early: Option<Rc<[bool]>>,
+}
+
+/// A value that a run computes early, as it is recognised where the script computes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlyValue(FixedKey);
+
+impl EarlyValue {
+    /// The expression, if it may be computed early.
+    pub fn of(expr: &LongExpr, known: &KnownValues) -> Option<EarlyValue> {
+        match FixedKey::of_long(expr, known)? {
+            FixedKey::Early(value) => Some(EarlyValue(*value)),
+            _ => None,
+        }
+    }
 }
 
 impl KnownValues {
     /// Where these locals are not written any more.
     pub fn with(settled: BTreeSet<LocalId>) -> KnownValues {
-        KnownValues { settled, read: Vec::new() }
+        KnownValues { settled, read: Vec::new(), early: None }
+    }
+
+    /// Values may be computed early, also by these functions.
+    pub fn with_early(self, functions: Rc<[bool]>) -> KnownValues {
+        KnownValues { early: Some(functions), ..self }
+    }
+
+    /// Whether a local that is assigned this stands for it: it is computed early, which the assignment is not.
+    pub fn stands_for(&self, local: LocalId, expr: &Expr) -> bool {
+        self.early.is_some() && !self.settled.contains(&local) && self.has(expr)
+    }
+
+    fn early(&self, fixed: FixedKey) -> Option<FixedKey> {
+        self.early.is_some().then(|| FixedKey::Early(Box::new(fixed)))
     }
 
     /// The expression is evaluated next, and nothing that it depends on is memory that the run may write. Addresses and
@@ -67,9 +102,9 @@ impl KnownValues {
         KnownValues::with(self.settled.clone())
     }
 
-    /// What was read, not anything else that may fail.
+    /// What was read next, or may be read early; not anything else that may fail.
     fn if_read(&self, fixed: FixedKey) -> Option<FixedKey> {
-        self.read.contains(&fixed).then_some(fixed)
+        if self.read.contains(&fixed) { Some(fixed) } else { self.early(fixed) }
     }
 
     /// Whether the expression has the same value for the rest of a run, and has no effect.
@@ -115,6 +150,9 @@ impl FixedKey {
             LongKind::Register { offset } => Some(FixedKey::Register(*offset)),
             LongKind::Saved(id) => Some(FixedKey::Saved(*id)),
             LongKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments),
+            LongKind::Call(function, arguments) if known.early.as_ref()?.get(function.index())? == &true => {
+                known.early(FixedKey::Call(*function, FixedKey::all(arguments, known)?))
+            }
             LongKind::SignExtend(inner, bits) => {
                 Some(FixedKey::SignExtend(Box::new(FixedKey::of_long(inner, known)?), *bits))
             }
@@ -151,9 +189,33 @@ impl FixedKey {
     fn all(keys: &[Expr], known: &KnownValues) -> Option<Vec<FixedKey>> {
         keys.iter().map(|key| FixedKey::of(key, known)).collect()
     }
+
+    /// Adds the outermost parts of the expression that are computed early; it is the expression of this key.
+    fn early_parts<'e>(&self, expr: &'e Expr, found: &mut Vec<&'e LongExpr>) {
+        if let Expr::Long(expr) = expr {
+            self.early_parts_of(expr, found);
+        }
+    }
+
+    fn early_parts_of<'e>(&self, expr: &'e LongExpr, found: &mut Vec<&'e LongExpr>) {
+        match (self, &expr.kind) {
+            (FixedKey::Early(_), _) => found.push(expr),
+            (FixedKey::SignExtend(key, _), LongKind::SignExtend(inner, _))
+            | (FixedKey::Bits(key, ..), LongKind::Bits { value: inner, .. })
+            | (FixedKey::Negate(key), LongKind::Negate(inner))
+            | (FixedKey::Not(key), LongKind::Not(inner))
+            | (FixedKey::Complement(key), LongKind::Complement(inner))
+            | (FixedKey::Read(key, ..), LongKind::Read { address: inner, .. }) => key.early_parts_of(inner, found),
+            (FixedKey::Binary(_, left_key, right_key), LongKind::Binary(_, left, right)) => {
+                left_key.early_parts_of(left, found);
+                right_key.early_parts_of(right, found);
+            }
+            _ => {}
+        }
+    }
 }
 
-/// Why code may use more of an array than one element that is known when it takes its stripes.
+/// Why code may use more of an array than a few elements that are known when it takes its stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WholeArray {
     /// It iterates over the array, deletes it, or looks for any of several elements.
@@ -161,7 +223,7 @@ pub enum WholeArray {
     /// A key is computed from something that may change meanwhile, or that is not known before the code has done
     /// something else.
     Computed(Span),
-    /// It uses another element too.
+    /// It uses more than [`MOST_ELEMENTS`].
     Another(Span),
     /// A function that it calls there does one of these, or calls itself.
     Called(Span),
@@ -169,34 +231,45 @@ pub enum WholeArray {
     Registers,
 }
 
-/// One element of an array.
+/// Most elements of an array of which a handler holds the stripes.
+pub const MOST_ELEMENTS: usize = 4;
+
+/// One element of an array. Two of them may turn out to be the same.
 #[derive(Clone, Debug)]
-struct Element {
-    keys: Vec<Expr>,
+pub struct UsedElement {
+    /// Its keys.
+    pub keys: Vec<Expr>,
     fixed: Vec<FixedKey>,
-    /// The code itself names it.
-    named: bool,
-    /// Functions that it calls do.
-    called: bool,
+    /// Functions that the code calls use it.
+    pub called: bool,
 }
 
-/// What code uses of arrays: the keys, if it is one element of each.
+impl UsedElement {
+    /// Parts of its keys that are computed early.
+    pub fn early(&self) -> Vec<&LongExpr> {
+        let mut found = Vec::new();
+        self.keys.iter().zip(&self.fixed).for_each(|(key, fixed)| fixed.early_parts(key, &mut found));
+        found
+    }
+}
+
+/// What code uses of arrays: the elements, if they are few.
 #[derive(Clone, Debug, Default)]
-pub struct ElementUses(BTreeMap<GlobalId, Result<Element, WholeArray>>);
+pub struct ElementUses(BTreeMap<GlobalId, Result<Vec<UsedElement>, WholeArray>>);
 
 impl ElementUses {
-    /// The code uses more of the array than one element. The first reason is kept.
+    /// The code uses more of the array than a few elements. The first reason is kept.
     pub fn uses_whole(&mut self, array: GlobalId, why: WholeArray) {
-        let element = self.0.entry(array).or_insert(Err(why));
-        if element.is_ok() {
-            *element = Err(why);
+        let elements = self.0.entry(array).or_insert(Err(why));
+        if elements.is_ok() {
+            *elements = Err(why);
         }
     }
 
     /// The code uses this element, at that place.
     pub fn element(&mut self, array: GlobalId, keys: Vec<Expr>, known: &KnownValues, span: Span) {
         match FixedKey::all(&keys, known) {
-            Some(fixed) => self.add(array, Element { keys, fixed, named: true, called: false }, span),
+            Some(fixed) => self.add(array, UsedElement { keys, fixed, called: false }, span),
             None => self.uses_whole(array, WholeArray::Computed(span)),
         }
     }
@@ -204,21 +277,18 @@ impl ElementUses {
     /// A function that the code calls uses this element. It evaluates the keys itself.
     pub fn called(&mut self, array: GlobalId, keys: Vec<Expr>, known: &KnownValues, span: Span) {
         match FixedKey::all(&keys, &known.without_memory()) {
-            Some(fixed) => self.add(array, Element { keys, fixed, named: false, called: true }, span),
+            Some(fixed) => self.add(array, UsedElement { keys, fixed, called: true }, span),
             None => self.uses_whole(array, WholeArray::Called(span)),
         }
     }
 
-    fn add(&mut self, array: GlobalId, element: Element, span: Span) {
-        match self.0.get_mut(&array) {
-            None => {
-                self.0.insert(array, Ok(element));
-            }
-            Some(Ok(before)) if before.fixed == element.fixed => {
-                before.named |= element.named;
-                before.called |= element.called;
-            }
-            Some(_) => self.uses_whole(array, WholeArray::Another(span)),
+    fn add(&mut self, array: GlobalId, element: UsedElement, span: Span) {
+        let Ok(elements) = self.0.entry(array).or_insert_with(|| Ok(Vec::new())) else { return };
+        let fits = elements.len() < MOST_ELEMENTS;
+        match elements.iter_mut().find(|before| before.fixed == element.fixed) {
+            Some(before) => before.called |= element.called,
+            None if fits => elements.push(element),
+            None => self.uses_whole(array, WholeArray::Another(span)),
         }
     }
 
@@ -232,10 +302,9 @@ impl ElementUses {
         self.0.values_mut().filter(|element| element.is_ok()).for_each(|element| *element = Err(WholeArray::Registers));
     }
 
-    /// The keys, if the code uses only one element of the array; and whether functions that it calls use it too.
-    pub fn of(&self, array: GlobalId) -> Option<(&[Expr], bool)> {
-        let element = self.0.get(&array)?.as_ref().ok()?;
-        Some((&element.keys, element.called))
+    /// The elements, if the code uses only a few of the array.
+    pub fn of(&self, array: GlobalId) -> Option<&[UsedElement]> {
+        self.0.get(&array)?.as_ref().ok().map(Vec::as_slice)
     }
 
     /// Whether the code itself uses any element of the array, without functions that it calls.
@@ -243,7 +312,7 @@ impl ElementUses {
         self.0.contains_key(&array)
     }
 
-    /// Why it is more than one element, if it is.
+    /// Why it is more than a few elements, if it is.
     pub fn why_whole(&self, array: GlobalId) -> Option<WholeArray> {
         self.0.get(&array)?.as_ref().err().copied()
     }

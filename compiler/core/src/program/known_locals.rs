@@ -43,13 +43,13 @@ impl KnownLocals {
         *self.places.entry(local).or_insert(0) += 1;
     }
 
-    /// The statement that has been walked; what comes after it runs only after it. `fixed`: whether an expression has
-    /// the same value throughout a run.
-    pub fn statement(&mut self, expr: &Expr, fixed: impl Fn(&Expr) -> bool) {
+    /// The statement that has been walked; what comes after it runs only after it. `fixed`: whether an expression that the
+    /// local is assigned has the same value throughout a run.
+    pub fn statement(&mut self, expr: &Expr, fixed: impl Fn(LocalId, &Expr) -> bool) {
         let Some((local, value)) = assigned(expr) else { return };
         if self.once.contains(&local) {
             let value = self.resolved(&value);
-            if fixed(&value) {
+            if fixed(local, &value) {
                 self.values.insert(local, value);
             }
         }

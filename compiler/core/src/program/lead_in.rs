@@ -4,6 +4,8 @@
 //! When it runs makes no difference, so a handler takes the stripes of its arrays behind it, when it knows their keys; nothing
 //! has to be undone if it does not get them.
 
+use std::rc::Rc;
+
 use super::element_uses::KnownValues;
 use super::uses::CodeSummary;
 use super::{
@@ -23,17 +25,21 @@ fn is_quiet(summary: &CodeSummary, functions: &[CodeSummary]) -> bool {
 }
 
 /// What a handler knows behind its lead-in. `statements`: those after it; `locals`: of the handler.
-pub fn known(statements: &[Stmt], locals: usize, functions: &[CodeSummary]) -> KnownValues {
+/// `early`: functions that may be called early.
+pub fn known(statements: &[Stmt], locals: usize, functions: &[CodeSummary], early: &Rc<[bool]>) -> KnownValues {
     let summary = CodeSummary::of(statements);
     let written = summary.written.clone();
     let mut known =
         KnownValues::with((0..locals as u32).map(LocalId).filter(|local| !written.contains(local)).collect());
     let may_write = summary.stores_elsewhere
         || summary.all_calls(functions).iter().any(|callee| functions[callee.index()].stores_elsewhere);
-    if let (false, Some(first)) = (may_write, statements.first()) {
+    if may_write {
+        return known;
+    }
+    if let Some(first) = statements.first() {
         LeadIn { known: &mut known, over: false }.statement(first);
     }
-    known
+    known.with_early(early.clone())
 }
 
 /// Visits the expressions that are always evaluated, in order, up to the first effect.

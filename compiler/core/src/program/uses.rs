@@ -8,6 +8,7 @@ mod counter;
 mod follow;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::command_text::Text;
 use super::element_uses::{ElementUses, KnownValues, WholeArray};
@@ -76,7 +77,7 @@ pub struct CodeSummary {
     pub registers: u64,
     /// Globals that embedded C declares as used.
     pub embedded: Vec<GlobalId>,
-    /// Arrays of which it uses a single element.
+    /// Arrays of which it uses a few elements.
     element_uses: ElementUses,
     /// Locals that it writes.
     pub written: BTreeSet<LocalId>,
@@ -88,6 +89,10 @@ pub struct CodeSummary {
     sites: Vec<CallSite>,
     /// It prints, or uses a builtin for its effect.
     pub has_effects: bool,
+    /// It has a loop.
+    loops: bool,
+    /// It uses builtins whose values may differ from one moment to the next.
+    varies: bool,
     /// Whether it may change the probed registers.
     sets_registers: bool,
     /// The commands that it makes the loader run.
@@ -159,7 +164,7 @@ impl CodeSummary {
         accesses
     }
 
-    /// Arrays of which a run uses a single element, including what it calls; `functions`: what each does directly;
+    /// Arrays of which a run uses a few elements, including what it calls; `functions`: what each does directly;
     /// `uses`: the result of [`function_uses`].
     pub fn element_uses_with_calls(&self, functions: &[CodeSummary], uses: &[Uses]) -> ElementUses {
         let mut element_uses = self.element_uses.clone();
@@ -180,6 +185,28 @@ impl CodeSummary {
             element_uses.registers_change();
         }
         element_uses
+    }
+
+    /// What makes keys of arrays known.
+    pub fn known(&self) -> &KnownValues {
+        &self.known
+    }
+
+    /// By function: whether a handler may call it early, for a key (early.rs): it depends on its arguments, the task and
+    /// memory, has no effect, and ends.
+    pub fn early_functions(functions: &[CodeSummary]) -> Rc<[bool]> {
+        let is_plain = |function: &CodeSummary| {
+            let quiet = function.uses.is_empty() && !function.has_effects && !function.stores_elsewhere;
+            quiet && !function.loops && !function.varies
+        };
+        let may_be_early = |(index, function): (usize, &CodeSummary)| {
+            let callees = function.all_calls(functions);
+            let recurses = |callee: &FunctionId| {
+                callee.index() == index || functions[callee.index()].all_calls(functions).contains(callee)
+            };
+            is_plain(function) && callees.iter().all(|callee| is_plain(&functions[callee.index()]) && !recurses(callee))
+        };
+        functions.iter().enumerate().map(may_be_early).collect()
     }
 
     /// The registers that this reads, including everything that it calls.

@@ -112,7 +112,7 @@ probe end {
     },
     Script {
         name: "whole",
-        tries: "strings, arrays that wrap, are full, sorted, limited, deleted by slices; several elements of two keys",
+        tries: "strings, arrays that wrap and are used in any way, are full, sorted, limited, deleted by slices; several elements of two keys",
         text: r#"
 global n, sum, name, same, ring%[8], two, full[4], refused, made, torn, sorted
 probe kernel.function("__x64_sys_getsid") {

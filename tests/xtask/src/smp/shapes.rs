@@ -24,7 +24,7 @@ const fn plain(script: Script) -> Shape {
     Shape { script, option: None, meanwhile: None }
 }
 
-const SHAPES: [Shape; 11] = [
+const SHAPES: [Shape; 13] = [
     plain(Script {
         name: "functions",
         tries: "two arrays with stripes, changed by nested functions in opposite orders",
@@ -216,7 +216,7 @@ probe end {
         meanwhile: None,
     },
     plain(Script {
-        name: "stacks",
+        name: "long_stacks",
         tries: "stacks as keys, too long for an element: counted, in statistics, and as values",
         text: r#"
 global counted, fed, last, torn, at
@@ -242,7 +242,7 @@ probe end {
 		if (!(last[k] in counted) || strtol(last[k], 10) != k || strlen(text) < 1200) torn++
 	}
 	foreach (k in at) { count2 += @count(at[k]) }
-	printf("stacks %d %d %d\n", count, sum, torn + (count != count2))
+	printf("long_stacks %d %d %d\n", count, sum, torn + (count != count2))
 }
 "#,
         loader_stops: true,
@@ -259,6 +259,83 @@ probe kernel.function("__x64_sys_getsid").return {
 }
 probe timer.ms(5) { x++; y -= 3; z -= 2 }
 probe end { printf("writers %d %d %d\n", n, sum, torn + !written + (x + y != z)) }
+"#,
+        loader_stops: true,
+    }),
+    plain(Script {
+        name: "wrapping",
+        tries: "arrays with stripes that wrap: one that is always full, one that never drops anything, one by two keys that timers read and empty",
+        text: r#"
+global last%[8], kept%[64], pair%[100], torn, listed, dropped, again
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	if (k in last) { if (last[k] != 3 * k) torn++; again++; delete last[k] } else dropped++
+	last[k] = 3 * k
+	if (k in kept && kept[k] % (k + 1)) torn++
+	kept[k] = kept[k] + k + 1
+	pair[k, tid()] = sprintf("%d by %d", k, tid())
+}
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	if (k in last && last[k] != 3 * k) torn++
+	if (kept[k] < k + 1) torn++
+	if ([k, tid()] in pair && pair[k, tid()] != sprintf("%d by %d", k, tid())) torn++
+	if (k % 8 == 3) delete pair[k, tid()]
+}
+probe timer.ms(20) {
+	count = 0
+	foreach (k in last) { if (last[k] != 3 * k) torn++; count++ }
+	if (count > 8) torn++
+	count = 0
+	foreach ([k, t] in pair) { if (pair[k, t] != sprintf("%d by %d", k, t)) torn++; count++ }
+	if (count > 100) torn++
+	if (listed++ % 4 == 0) delete pair
+}
+probe end {
+	foreach (k in last) full++
+	foreach (k+ in kept) { calls += kept[k] / (k + 1); sum += kept[k] / (k + 1) * k }
+	printf("wrapping %d %d %d\n", calls, sum, torn + !listed + (full != 8) + !dropped)
+	printf("dropped-or-not %d %d 0\n", dropped + again, sum)
+}
+"#,
+        loader_stops: true,
+    }),
+    plain(Script {
+        name: "moves",
+        tries: "arrays with stripes of which handlers use two to four elements, some the same, by keys that functions compute after effects; summed up, read and emptied by timers",
+        text: r#"
+global amount, mark%[40], n, sum, torn, listed
+function other:long (k:long) { return (k * 7 + 3) % 64 }
+function reciprocal:long (k:long) { return 1000 / k }
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	n++
+	sum += k
+	amount[k] = amount[k] - 5
+	to = other(k)
+	amount[to] = amount[to] + 3
+	amount[other(other(k))] = amount[other(other(k))] + 2
+	mark[k] = k
+	mark[to] = to
+	if ((k in mark && mark[k] != k) || mark[to] != to) torn++
+}
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	try { amount[64 + reciprocal(k)] = amount[64 + reciprocal(k)] + 1; if (!k) torn++ } catch { if (k) torn++ }
+}
+probe timer.ms(10) {
+	total = 0
+	foreach (k in amount) if (k < 64) total += amount[k]
+	if (total) torn++
+	count = 0
+	foreach (k in mark) { if (mark[k] != k) torn++; count++ }
+	if (count > 40) torn++
+	if (listed++ % 8 == 0) { delete mark; delete amount }
+}
+probe end {
+	foreach (k in amount) if (k < 64) total += amount[k]
+	printf("moves %d %d %d\n", n, sum, torn + !listed + total)
+}
 "#,
         loader_stops: true,
     }),

@@ -94,9 +94,18 @@ impl Writer<'_> {
                 }
                 self.map(map, keys, op);
             }
-            Instr::Hold { held, map, keys } => {
-                let held = self.hold(*held, map, keys);
+            Instr::Hold { held, map, keys, drops, several: None } => {
+                let held = self.hold(*held, map, keys, *drops);
                 self.line(&held);
+            }
+            Instr::Hold { held, map, keys, drops, several: Some(count) } => {
+                let want = format!("spile_map_want(&{}, &c->held[{held}], {});", map.symbol, self.keys(keys));
+                self.line(&want);
+                if let Some(before) = count.checked_sub(1) {
+                    let first = held.saturating_sub(before);
+                    let what = format!("c, &{}, &c->held[{first}], {count}, {}", map.symbol, u8::from(*drops));
+                    self.line(&format!("if (spile_unlikely(!spile_map_hold_several({what}))) goto out;"));
+                }
             }
             Instr::Foreach(foreach) => self.foreach(foreach),
             Instr::IteratorLong(to, iterator, key) => {

@@ -100,9 +100,10 @@ impl Writer<'_> {
     }
 
     /// Leaves the routine if the stripe cannot be taken.
-    pub(super) fn hold(&self, held: u32, map: &MapRef, keys: &[Key]) -> String {
+    pub(super) fn hold(&self, held: u32, map: &MapRef, keys: &[Key], drops: bool) -> String {
         let what = format!("c, &{}, &c->held[{held}]", map.symbol);
         let held = match keys {
+            _ if drops => format!("spile_map_hold_wrapping({what}, {})", self.keys(keys)),
             [Key::Long(key)] => format!("spile_map_hold_long({what}, {})", self.value(key)),
             _ => format!("spile_map_hold({what}, {})", self.keys(keys)),
         };

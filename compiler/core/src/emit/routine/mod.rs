@@ -84,8 +84,12 @@ impl Writer<'_> {
         self.instructions(&routine.code);
         self.outer("out: __attribute__((unused));");
         for instr in routine.code.iter().rev() {
-            if let Instr::Hold { held, .. } = instr {
-                self.line(&format!("spile_map_release(&c->held[{held}]);"));
+            if let Instr::Hold { held, map, drops, .. } = instr {
+                let element = format!("&c->held[{held}]");
+                self.line(&match drops {
+                    true => format!("spile_map_release_wrapping(&{}, {element});", map.symbol),
+                    false => format!("spile_map_release({element});"),
+                });
             }
         }
         self.leave();

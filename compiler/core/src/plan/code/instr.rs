@@ -374,6 +374,11 @@ pub enum Instr {
         map: MapRef,
         /// Keys of the element.
         keys: Vec<Key>,
+        /// The handler may create the element, for which an array that wraps then drops its oldest one.
+        drops: bool,
+        /// None: it is taken at once. Some(0): it is one of several elements of the array, whose stripes are taken with the
+        /// last of them. Some(N): it is the last one of N.
+        several: Option<u32>,
     },
     /// Iterates over elements.
     Foreach(Box<Loop>),

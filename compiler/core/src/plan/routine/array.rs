@@ -2,7 +2,7 @@
 
 //! Arrays, aggregates and `foreach`.
 
-use super::{Builder, Evaluated, ExprRef, Scalar};
+use super::{Builder, Evaluated, ExprRef, Held, Scalar};
 use crate::plan::analysis::HeldElement;
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
@@ -60,14 +60,19 @@ impl Builder<'_, '_> {
 
     /// The element that the routine holds, if it is one of that array: then every element of the array that the routine
     /// names is that one, by keys without effect.
-    fn held_of(&self, id: GlobalId) -> Option<Vec<Key>> {
-        let held = self.held.iter().position(|&held| held == Some(id))?;
-        Some(vec![Key::Held(held as u32)])
+    fn held_of(&mut self, id: GlobalId) -> Planned<Option<Vec<Key>>> {
+        let is_it = |held: &Option<Held>| held.as_ref().is_some_and(|held| held.array == id);
+        let Some(index) = self.held.iter().position(is_it) else { return Ok(None) };
+        let early = self.held[index].as_ref().map(|held| held.early.clone()).unwrap_or_default();
+        for expr in &early {
+            self.early_value(expr)?;
+        }
+        Ok(Some(vec![Key::Held(index as u32)]))
     }
 
     /// Keys of an element of the array.
     pub(super) fn keys(&mut self, id: GlobalId, keys: &[Expr]) -> Planned<Vec<Key>> {
-        if let Some(held) = self.held_of(id) {
+        if let Some(held) = self.held_of(id)? {
             return Ok(held);
         }
         let exprs: Vec<ExprRef> = keys.iter().map(ExprRef::from).collect();
@@ -76,7 +81,7 @@ impl Builder<'_, '_> {
 
     /// Keys, and a number evaluated after them.
     pub(super) fn keys_and_long(&mut self, id: GlobalId, keys: &[Expr], last: &LongExpr) -> Planned<(Vec<Key>, Value)> {
-        if let Some(held) = self.held_of(id) {
+        if let Some(held) = self.held_of(id)? {
             return Ok((held, self.value(last)?));
         }
         let keys = self.evaluated(keys.iter().map(ExprRef::from))?;
@@ -86,7 +91,7 @@ impl Builder<'_, '_> {
 
     /// Keys, and a string evaluated after them.
     fn keys_and_text(&mut self, id: GlobalId, keys: &[Expr], last: &StringExpr) -> Planned<(Vec<Key>, Text)> {
-        if let Some(held) = self.held_of(id) {
+        if let Some(held) = self.held_of(id)? {
             return Ok((held, self.text(last)?));
         }
         let keys = self.evaluated(keys.iter().map(ExprRef::from))?;
@@ -95,7 +100,7 @@ impl Builder<'_, '_> {
     }
 
     fn slice(&mut self, id: GlobalId, slice: &Slice) -> Planned<Vec<Key>> {
-        if let Some(held) = self.held_of(id) {
+        if let Some(held) = self.held_of(id)? {
             return Ok(held);
         }
         let exprs: Vec<ExprRef> = slice.iter().flatten().map(ExprRef::from).collect();
@@ -177,9 +182,12 @@ impl Builder<'_, '_> {
     pub(in crate::plan) fn hold(&mut self, held: &HeldElement, span: Span) -> Planned<()> {
         let keys = self.keys(held.array, held.keys)?;
         let map = self.map_of(held.array, &keys, span)?;
-        self.push(Instr::Hold { held: self.held.len() as u32, map, keys });
-        // Changes that functions make to the element are not visible in the cached copy.
-        self.held.push((!held.called).then_some(held.array));
+        let HeldElement { array, called, drops, several, .. } = *held;
+        self.push(Instr::Hold { held: self.held.len() as u32, map, keys, drops, several });
+        // Changes that functions make to the element are not visible in the cached copy; nor are those by the keys of another
+        // element that is the same.
+        let early = held.early.iter().copied().cloned().collect();
+        self.held.push((!called && several.is_none()).then_some(Held { array, early }));
         Ok(())
     }
 

@@ -142,6 +142,14 @@ impl Builder<'_, '_> {
 
     /// The value of an expression that is a number.
     pub(super) fn value(&mut self, expr: &LongExpr) -> Planned<Value> {
+        match self.early_value(expr)? {
+            Some(value) => Ok(value),
+            None => self.computed(expr),
+        }
+    }
+
+    /// The value, computed here.
+    pub(super) fn computed(&mut self, expr: &LongExpr) -> Planned<Value> {
         let span = expr.span;
         Ok(match &expr.kind {
             LongKind::Const(value) => Value::Const(*value),

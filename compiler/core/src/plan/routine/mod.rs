@@ -8,6 +8,7 @@
 mod array;
 mod assignment;
 mod call;
+mod early;
 mod expression;
 mod print;
 mod statement;
@@ -34,7 +35,8 @@ pub(super) struct Builder<'p, 's> {
     /// By local: how it is stored.
     locals: Vec<Local>,
     /// Arrays whose one used element it holds, in the order of their [`Instr::Hold`].
-    held: Vec<Option<GlobalId>>,
+    held: Vec<Option<Held>>,
+    early: early::EarlyValues<'p>,
     code: Vec<Instr>,
     labels: u32,
     /// Target of errors.
@@ -43,6 +45,13 @@ pub(super) struct Builder<'p, 's> {
     loops: Vec<(LabelId, LabelId)>,
     /// The script's line that the last comment shows.
     line: Option<Line>,
+}
+
+/// The one element that it uses of an array.
+struct Held {
+    array: GlobalId,
+    /// Parts of its keys that it has computed early.
+    early: Vec<LongExpr>,
 }
 
 /// How a local variable is stored.
@@ -129,6 +138,7 @@ impl<'p, 's> Builder<'p, 's> {
             iterators: Vec::new(),
             locals: Vec::new(),
             held: Vec::new(),
+            early: early::EarlyValues::default(),
             code: Vec::new(),
             labels: 1,
             failed: OUT,

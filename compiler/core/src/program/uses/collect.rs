@@ -86,6 +86,7 @@ impl Collector {
 
     /// Code that may run repeatedly.
     fn repeated(&mut self, code: impl FnOnce(&mut Collector)) {
+        self.summary.loops = true;
         let outer = std::mem::replace(&mut self.in_loop, true);
         self.conditionally(code);
         self.in_loop = outer;
@@ -174,7 +175,8 @@ impl Collector {
             StmtKind::Expr(expr) => {
                 self.effect(expr);
                 let Collector { locals, summary, .. } = self;
-                locals.statement(expr, |expr| summary.parameters.has(expr));
+                let fixed = |local, expr: &Expr| summary.parameters.has(expr) || summary.known.stands_for(local, expr);
+                locals.statement(expr, fixed);
             }
             StmtKind::If { condition, then, otherwise } => {
                 self.long(condition);
@@ -274,6 +276,7 @@ impl Collector {
         }
         self.summary.stores_elsewhere |= builtin.guru;
         self.summary.has_effects |= !builtin.pure;
+        self.summary.varies |= !(builtin.plain && builtin.pure);
         arguments.iter().for_each(|argument| self.expr(argument));
     }
 

@@ -36,8 +36,9 @@ impl CallFollower<'_> {
         let arguments = KnownLocals::of(values);
         let summary = &self.functions[site.function.index()];
         if summary.element_uses.has(self.array) {
-            let (keys, _) = summary.element_uses.of(self.array)?;
-            elements.push(keys.iter().map(|key| arguments.resolved(key)).collect());
+            let used = summary.element_uses.of(self.array)?;
+            elements
+                .extend(used.iter().map(|element| element.keys.iter().map(|key| arguments.resolved(key)).collect()));
         }
         self.open.push(site.function);
         for inner in &summary.sites {

@@ -25,8 +25,8 @@ enum Use {
     Any,
     /// Numbers that are only added to.
     Added,
-    /// One element in each handler.
-    OneKey,
+    /// A few elements in each handler, with keys known when it begins.
+    FewKeys,
     /// A number that a handler reads or writes once, and no other one of them.
     Once,
     /// An aggregate that is only fed.
@@ -53,6 +53,7 @@ pub fn program(seed: u64) -> Concurrent {
     for index in 0..threads * hits {
         builder.handler(index);
     }
+    builder.reciprocal();
     Concurrent { program: builder.generator.program, threads, hits }
 }
 
@@ -65,8 +66,8 @@ struct Builder {
 /// A handler that is being made.
 struct HandlerDraft {
     scope: Scope,
-    /// The keys that it uses, of arrays of which it uses one element.
-    keys: BTreeMap<usize, Expression>,
+    /// The keys that it uses, of arrays of which it uses a few elements.
+    keys: BTreeMap<usize, Vec<Expression>>,
     once: bool,
 }
 
@@ -85,13 +86,19 @@ impl Builder {
                 (self.generator.random.between(0, 3), self.generator.random.pick([Use::Any, Use::Added, Use::Once]));
             self.global(scalar(Type::Long, Some(Value::Long(first))), Size::default(), by);
         }
+        let mut wrapping = false;
         for _ in 0..1 + self.generator.random.below(3) {
-            let by = self.generator.random.pick([Use::Any, Use::Added, Use::OneKey, Use::OneKey]);
+            let by = self.generator.random.pick([Use::Any, Use::Added, Use::FewKeys, Use::FewKeys]);
             let kind = if by == Use::Added { Type::Long } else { self.generator.kind() };
-            // A full array, from which other threads delete, is only determined under one lock.
+            // A full array that does not wrap, from which other threads delete, is only determined under one lock. Of two
+            // arrays with stripes the orders of creation may be those of different sequences.
             let size = match by {
                 Use::Any if self.generator.random.one_in(2) => {
                     Size { entries: Some(2 + self.generator.random.below(3)), wraps: self.generator.random.one_in(2) }
+                }
+                Use::FewKeys if !wrapping && self.generator.random.one_in(2) => {
+                    wrapping = true;
+                    Size { entries: Some(1 + self.generator.random.below(2)), wraps: true }
                 }
                 _ => Size::default(),
             };
@@ -121,6 +128,15 @@ impl Builder {
         }
     }
 
+    /// `function f(x) { return 2 / x }`, whose value may be computed early for a key, and which fails for 0. Nothing else
+    /// calls it, so it comes last, when all else is made.
+    fn reciprocal(&mut self) {
+        let read = Expression::Read(Variable::Local(0));
+        let value = Expression::Binary(Binary::Divide, Box::new(Expression::Number(2, false)), Box::new(read));
+        let body = Body { locals: vec![Type::Long], statements: vec![Statement::Return(value)] };
+        self.generator.program.functions.push(Function { parameters: 1, returns: Type::Long, typed: true, body });
+    }
+
     /// An error in it ends it; its effects up to then remain.
     fn handler(&mut self, index: usize) {
         let timer = self.generator.random.one_in(5);
@@ -147,24 +163,29 @@ impl Builder {
                 None => self.generator.statement(&mut draft.scope),
             });
         }
-        first.extend(draft.keys.values().filter_map(|key| self.local_key(key)));
+        first.extend(draft.keys.values().flatten().filter_map(|key| self.local_key(key)));
         first.push(Statement::Try(statements, None, Vec::new()));
         let body = Body { locals: draft.scope.locals, statements: first };
         let when = if timer { HandlerKind::Timer } else { HandlerKind::Event };
         self.generator.program.handlers.push(Handler { when, guarded: false, body });
     }
 
-    /// Two elements of each array with a size, so that it has one lock.
+    /// Two elements of each array with a size that events use in any way, by a key that is not known before, so that it has
+    /// one lock.
     fn second_elements(&mut self) -> Vec<Statement> {
         let globals = self.generator.program.globals.clone();
-        let sized = globals.iter().enumerate().filter(|(_, global)| global.size.entries.is_some());
+        let any = |index: usize| self.uses[index] == Use::Any;
+        let sized = globals.iter().enumerate().filter(|(index, global)| any(*index) && global.size.entries.is_some());
+        let sized: Vec<(usize, &Global)> = sized.collect();
         let mut statements = Vec::new();
         for (index, global) in sized {
             let GlobalKind::Array { keys, kind } = &global.kind else { continue };
-            let element = |number| Variable::Element(index, vec![literal_key(keys[0], number)]);
+            let literal = Variable::Element(index, vec![literal_key(keys[0], 0)]);
+            let scalar = Variable::Global(if keys[0] == Type::Long { 0 } else { 1 });
+            let computed = Variable::Element(index, vec![Expression::Read(scalar)]);
             let value = self.generator.literal(*kind);
-            statements.push(Statement::Do(Expression::Assign(element(0), Box::new(value))));
-            statements.push(Statement::Do(Expression::Assign(element(1), Box::new(Expression::Read(element(0))))));
+            statements.push(Statement::Do(Expression::Assign(literal.clone(), Box::new(value))));
+            statements.push(Statement::Do(Expression::Assign(computed, Box::new(Expression::Read(literal)))));
         }
         statements
     }
@@ -186,7 +207,7 @@ impl Builder {
         let global = *self.generator.random.choose(&special)?;
         match self.uses[global] {
             Use::Added => Some(Statement::Do(self.adding(global))),
-            Use::OneKey => Some(self.one_key(draft, global)),
+            Use::FewKeys => Some(self.few_elements(draft, global)),
             Use::Once if draft.once || timer => None,
             Use::Once => {
                 draft.once = true;
@@ -230,18 +251,32 @@ impl Builder {
         }
     }
 
-    fn one_key(&mut self, draft: &mut HandlerDraft, array: usize) -> Statement {
+    /// One of the keys that the handler uses of the array, or another one.
+    fn key_of(&mut self, draft: &mut HandlerDraft, array: usize, kind: Type) -> Expression {
+        let random = &mut self.generator.random;
+        let keys = draft.keys.entry(array).or_default();
+        if keys.is_empty() || keys.len() < 3 && random.one_in(3) {
+            let reciprocal = self.generator.program.functions.len();
+            keys.push(match kind {
+                Type::Long if random.one_in(4) => {
+                    Expression::Call(reciprocal, vec![Expression::Number(random.between(0, 2), false)])
+                }
+                Type::Long if random.one_in(2) => {
+                    let local = draft.scope.new_local(Type::Long);
+                    draft.scope.fixed.insert(local);
+                    Expression::Read(Variable::Local(local))
+                }
+                kind => literal_key(kind, random.between(0, 2)),
+            });
+        }
+        keys[random.below(keys.len())].clone()
+    }
+
+    fn few_elements(&mut self, draft: &mut HandlerDraft, array: usize) -> Statement {
         let global = self.generator.program.globals[array].clone();
         let GlobalKind::Array { keys, kind } = &global.kind else { return Statement::Block(Vec::new()) };
-        let key = draft.keys.entry(array).or_insert_with(|| match keys[0] {
-            Type::Long if self.generator.random.one_in(2) => {
-                let local = draft.scope.new_local(Type::Long);
-                draft.scope.fixed.insert(local);
-                Expression::Read(Variable::Local(local))
-            }
-            key => literal_key(key, self.generator.random.between(0, 2)),
-        });
-        let (key, place) = (key.clone(), Variable::Element(array, vec![key.clone()]));
+        let key = self.key_of(draft, array, keys[0]);
+        let place = Variable::Element(array, vec![key.clone()]);
         let local = Variable::Local(if *kind == Type::Long { 0 } else { 2 });
         let read = |place: &Variable| Box::new(Expression::Read(place.clone()));
         let scope = &mut draft.scope;
