@@ -71,6 +71,44 @@ fn diagnostics_for(script: &str) -> Vec<(&'static str, Severity)> {
     problems.iter().map(|problem| (problem.code.0, problem.severity)).collect()
 }
 
+/// Examples that are tried here: those that need a kernel are tested in tests/.
+fn is_tried(example: &str) -> bool {
+    !example.contains("kernel.function")
+}
+
+/// All of this in the tests that run the program, without their runner.
+fn texts_of_tests() -> String {
+    let mut text = String::new();
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests")];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("xtask") {
+                open.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|extension| ["stp", "sh", "cases", "err"].iter().any(|e| extension == *e))
+            {
+                text.push_str(&String::from_utf8_lossy(&std::fs::read(path).unwrap()));
+            }
+        }
+    }
+    text
+}
+
+/// Either its page's wrong script is compiled below, or a test expects its message with the code.
+#[test]
+fn every_code_has_a_test() {
+    let tests = texts_of_tests();
+    let is_tested = |code: &String| {
+        page(code).and_then(|text| script(text, "Wrong")).is_some_and(|example| is_tried(&example))
+            || tests.contains(&format!("[{code}]"))
+            || tests.contains(&format!("\\[{code}\\]"))
+    };
+    let untested: Vec<String> = codes().into_iter().filter(|code| !is_tested(code)).collect();
+    assert!(untested.is_empty(), "no test gives {untested:?}");
+}
+
 #[test]
 fn the_examples_are_true() {
     let mut tried = 0;
@@ -78,12 +116,15 @@ fn the_examples_are_true() {
     for (code, text) in pages() {
         let (wrong, right) = (script(text, "Wrong"), script(text, "Right"));
         for (example, mistaken) in [(wrong, true), (right, false)] {
-            // Those that need a kernel are tested in tests/.
-            let Some(example) = example.filter(|example| !example.contains("kernel.function")) else { continue };
+            let Some(example) = example.filter(|example| is_tried(example)) else { continue };
             let found = diagnostics_for(&example);
             tried += 1;
             let fine = match mistaken {
-                true => found.iter().any(|(other, _)| *other == code),
+                // The first message, and nothing but warnings besides.
+                true => {
+                    found.first().is_some_and(|(first, _)| *first == code)
+                        && found.iter().all(|(other, severity)| *other == code || *severity == Severity::Warning)
+                }
                 false => found.iter().all(|(other, severity)| *severity == Severity::Warning && *other != code),
             };
             if !fine {
