@@ -57,6 +57,9 @@ pub(super) fn run(
     let kernel = spile_guest::Kernel::find(release).map_err(|error| session.reporter.error(error))?;
     let loader = std::env::current_exe().map_err(|error| session.reporter.error(error))?;
     let mut streams = spile_guest::Streams::inherit();
+    if std::env::var_os(spile_replay::top::COMMANDS).is_some() {
+        streams.commands = Some(Box::new(std::io::stdin()));
+    }
     let output = session.options.run.session.output.take();
     let live = live(session, output.as_deref())?;
     let recorded = session.options.run.session.record.take();
