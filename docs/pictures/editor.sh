@@ -20,8 +20,9 @@ vim.opt.runtimepath:prepend(vim.env.ROOT .. "/editors/vim")
 vim.opt.laststatus = 0
 vim.opt.signcolumn = "yes"
 vim.diagnostic.config({ virtual_text = true, signs = true })
-vim.api.nvim_create_autocmd("FileType", { pattern = "*", callback = function()
-  vim.lsp.start({ name = "spile", cmd = { "spile", "--language-server" } })
+vim.api.nvim_create_autocmd("VimEnter", { callback = function()
+  local server = { name = "spile", cmd = { "spile", "--language-server" }, root_dir = vim.loop.cwd() }
+  vim.lsp.buf_attach_client(0, vim.lsp.start_client(server))
 end })
 END
 tmux -f /dev/null -L picture new-session -d -x 100 -y 14 "ROOT=$ROOT TERM=xterm nvim -u $directory/init.lua $directory/opens.stp"
@@ -30,7 +31,7 @@ for second in $(seq 60); do
 	tmux -L picture capture-pane -p >"$directory/screen"
 	grep -q 'unresolved' "$directory/screen" && break
 done
-tmux -L picture send-keys 4G '0fd' 'e'
+tmux -L picture send-keys 4G 0fdll
 tmux -L picture send-keys -l ':lua vim.lsp.buf.hover()'
 tmux -L picture send-keys Enter
 for second in $(seq 60); do
