@@ -86,7 +86,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, view: &View) {
     let bold = Style::default().add_modifier(Modifier::BOLD);
     let rows = usize::from(area.height);
     // The head, and then what has room.
-    let probes = (state.probes.len() + 1).min((rows / 3).max(2));
+    let probes = (state.shown(view.sort, false, "").len() + 1).min((rows / 3).max(2));
     let values = state.top(rows / 3, &view.filter);
     let parts = Layout::vertical([
         Constraint::Length(1),
