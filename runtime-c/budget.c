@@ -211,6 +211,10 @@ bool spile_budget_skips(const struct spile_site *site)
 	/* Otherwise the hit is counted as stopped, where the handler would run. */
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
 		return false;
+	if (unlikely(READ_ONCE(site->switched_off))) {
+		local_inc(&counts->stopped);
+		return true;
+	}
 	/* An interrupt between the two may use the same value; the totals stay exact. */
 	left = READ_ONCE(counts->left);
 	WRITE_ONCE(counts->left, left ? left - 1 : one_in - 1);

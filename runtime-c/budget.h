@@ -31,8 +31,8 @@ int spile_budget_sample(const struct spile_sampling *sample);
 void spile_budget_forget(void);
 
 /*
- * Whether sampling turns this hit of a sampled site away; if so, it is counted.
- * Any context, preemption off.
+ * Whether sampling turns this hit of a sampled site away, or a user has switched it off; if so, it is
+ * counted. Any context, preemption off.
  */
 bool spile_budget_skips(const struct spile_site *site);
 

@@ -5,6 +5,8 @@
  * longer calls it, so that it costs nothing. After each handler that writes a variable
  * of a condition the conditions are evaluated, and where one has changed a work item,
  * which may sleep, turns its probe on or off.
+ *
+ * And probes that a user switches off and on while the session runs (SPILE_SWITCH).
  */
 #include <linux/irq_work.h>
 #include <linux/workqueue.h>
@@ -56,7 +58,8 @@ static enum verdict evaluate(struct spile_cpu *cpu, const struct spile_probe *pr
 
 static bool may_turn(const struct spile_site *site)
 {
-	return site->probe->condition && READ_ONCE(site->armed) && site->family->turn;
+	return site->probe->condition && READ_ONCE(site->armed) && site->family->turn &&
+	       !READ_ONCE(site->switched_off);
 }
 
 void spile_conditions_look(struct spile_cpu *cpu)
@@ -108,10 +111,76 @@ static void turn(struct spile_site *site, bool off)
 	site->family->turn(site, !off);
 }
 
+/* Of several sites that one kprobe serves none can be turned off by itself. */
+static bool turns_alone(const struct spile_site *site)
+{
+	return site->family->turn && !site->served_by;
+}
+
+/* Hits take the way of sampled ones from now on, where spile_budget_skips() finds switched_off. */
+static void turn_away(struct spile_site *site)
+{
+	if (site->sampled)
+		return;
+	site->runs_sampled = site->runs;
+	/* A hit that sees the new way sees the old one, too. */
+	smp_wmb();
+	WRITE_ONCE(site->runs, SPILE_RUNS_SAMPLED);
+	WRITE_ONCE(site->sampled, true);
+}
+
+static void switch_off(struct spile_site *site)
+{
+	if (turns_alone(site))
+		turn(site, true);
+	else
+		turn_away(site);
+}
+
 void spile_condition_apply(struct spile_site *site)
 {
-	if (may_turn(site) && evaluate_in_task(site) == VERDICT_OFF)
+	if (READ_ONCE(site->switched_off))
+		switch_off(site);
+	else if (may_turn(site) && evaluate_in_task(site) == VERDICT_OFF)
 		turn(site, true);
+}
+
+static void apply_switch(struct spile_site *site)
+{
+	if (!site->armed)
+		return;
+	if (site->switched_off) {
+		switch_off(site);
+	} else if (turns_alone(site)) {
+		turn(site, false);
+		/* Its variables may have changed meanwhile. */
+		spile_condition_apply(site);
+	}
+	spile_families_commit();
+}
+
+int spile_condition_switch(const struct spile_switch *request)
+{
+	struct spile_site *site;
+	int error = 0;
+
+	if (request->off > 1)
+		return -EINVAL;
+	if (request->probe >= spile_script.probe_count)
+		return -ENOENT;
+	site = &spile_sites[request->probe];
+	if (!site->family)
+		return -EOPNOTSUPP;
+	if (mutex_lock_interruptible(&spile_session.lock))
+		return -EINTR;
+	if (spile_session_state != SPILE_STATE_RUNNING) {
+		error = -EBUSY;
+	} else {
+		WRITE_ONCE(site->switched_off, request->off);
+		apply_switch(site);
+	}
+	mutex_unlock(&spile_session.lock);
+	return error;
 }
 
 static void turn_all(struct work_struct *unused)

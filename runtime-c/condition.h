@@ -17,10 +17,13 @@ struct spile_cpu;
 void spile_conditions_look(struct spile_cpu *cpu);
 
 /*
- * Turns off a site that has just been armed, if its condition does not hold. Under
- * spile_session.lock.
+ * Turns off a site that has just been armed, if its condition does not hold or a user has switched
+ * it off. Under spile_session.lock.
  */
 void spile_condition_apply(struct spile_site *site);
+
+/* SPILE_SWITCH (abi.h). Process context, without spile_session.lock. */
+int spile_condition_switch(const struct spile_switch *request);
 
 void spile_conditions_init(void);
 void spile_conditions_exit(void);

@@ -20,6 +20,7 @@
 
 #include "arming.h"
 #include "budget.h"
+#include "condition.h"
 #include "control.h"
 #include "gate.h"
 #include "owner.h"
@@ -139,6 +140,15 @@ static long get_gate(void __user *argument)
 
 	spile_gate_state(&state);
 	return copy_to_user(argument, &state, sizeof(state)) ? -EFAULT : 0;
+}
+
+static long switch_probe(const void __user *argument)
+{
+	struct spile_switch request;
+
+	if (copy_from_user(&request, argument, sizeof(request)))
+		return -EFAULT;
+	return spile_condition_switch(&request);
 }
 
 static long measure(void __user *argument)
@@ -288,6 +298,8 @@ static long query_ioctl(struct file *file, unsigned int command, unsigned long a
 		return set_gate((const void __user *)argument);
 	case SPILE_GATE_STATE:
 		return get_gate((void __user *)argument);
+	case SPILE_SWITCH:
+		return switch_probe((const void __user *)argument);
 	default:
 		return -ENOTTY;
 	}

@@ -453,7 +453,7 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 
 	memset(counters, 0, sizeof(*counters));
 	counters->probe = site->index;
-	counters->armed = site->armed;
+	counters->armed = site->armed && !site->switched_off;
 	counters->cost = site->probe->cost;
 	for_each_possible_cpu(i) {
 		const struct spile_counts *counts = &per_cpu(spile_cpus, i)->counts[site->index];

@@ -47,8 +47,9 @@ struct spile_site {
 	bool registered;		/* of a kprobe or kretprobe: the kernel knows it as one */
 	bool to_enable;			/* of the same, registered: commit() enables it */
 	bool by_entry;			/* of a kprobe or kretprobe: ftrace serves it (entry.c) */
-	/* armed, and turned off because its condition does not hold (condition.c) */
+	/* armed, and turned off because its condition does not hold, or by a user (condition.c) */
 	bool off;
+	bool switched_off;		/* by a user, armed or not (SPILE_SWITCH) */
 	struct spile_site *same;	/* entry.c: the next at the same function */
 	/* kprobe.c, of several sites that one kprobe serves: the site with that kprobe */
 	struct spile_site *served_by;

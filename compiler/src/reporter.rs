@@ -12,11 +12,11 @@ use std::rc::Rc;
 
 use spile_abi::escape;
 use spile_abi::say::say;
+use spile_base::progress::{Progress, ProgressHandle};
 use spile_source::SourceMap;
 use spile_source::diagnostic::{Code, Diagnostic, Severity, json, render};
 
 use crate::cli::options::{Form, Options};
-use crate::cli::progress::{Progress, ProgressHandle};
 use crate::outcome::Outcome;
 
 /// The work ended early with this exit status; the reason has been printed.
@@ -197,7 +197,7 @@ impl Reporter {
 
     /// Shows `text` until the result is dropped, if the work takes long.
     pub fn progress(&self, text: &str) -> Progress {
-        let progress = Progress::start(text, self.progress);
+        let progress = Progress::start(&escape::line(text), self.progress);
         *self.handle.borrow_mut() = progress.handle();
         progress
     }
@@ -207,7 +207,7 @@ impl Reporter {
         let handle = self.handle.clone();
         Box::new(move |text| {
             if let Some(handle) = &*handle.borrow() {
-                handle.say(text);
+                handle.say(&escape::line(text));
             }
         })
     }

@@ -314,6 +314,13 @@ pub enum Error {
         /// Name of the module.
         name: String,
     },
+    /// The module has no such probe, or it is not attached to anything.
+    NoProbe {
+        /// Name of the module.
+        name: String,
+        /// Its point or number.
+        probe: String,
+    },
     /// The kernel did not load the module.
     Load {
         /// Name of the module.
@@ -464,7 +471,8 @@ impl Error {
             | Error::Setting { .. }
             | Error::RenameSigned { .. }
             | Error::Ungated { .. }
-            | Error::Expired { .. } => Exit::Usage,
+            | Error::Expired { .. }
+            | Error::NoProbe { .. } => Exit::Usage,
             Error::Command { .. } | Error::OverBudget { .. } => Exit::Failed,
             Error::OpenOutput { .. } => Exit::Output,
         }
@@ -626,6 +634,9 @@ impl fmt::Display for Error {
                     f,
                     "{name} has expired and no longer rewrites: spilerun enforce {name} --expires 1h enables it for another hour"
                 )
+            }
+            Error::NoProbe { name, probe } => {
+                write!(f, "{name} has no probe {probe} that can be switched: spilerun status {name} lists its probes")
             }
             Error::NotLoaded { name } => write!(f, "no module {name} built by spile is loaded"),
             Error::Load { name, errno } => {

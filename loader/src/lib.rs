@@ -54,6 +54,7 @@ use std::sync::Arc;
 use nix::errno::Errno;
 use nix::sys::prctl::set_no_new_privs;
 use spile_abi::device::{ENFORCE, Gate, OBSERVE, USER_STACKS};
+use spile_abi::meta::Probe;
 
 use crate::error::{Error, Exit};
 use crate::host::stderr::say;
@@ -177,7 +178,29 @@ fn perform(options: &Options, rights: &Rights) -> Result<Exit, Error> {
             rights.may_change()?;
             change_gate(&rights.look(name)?, name, *mode, *expires, *harmless_c)
         }
+        Task::Switch { name, probe, off } => {
+            rights.may_change()?;
+            switch(&rights.look(name)?, name, probe, *off)
+        }
     }
+}
+
+/// Switches a probe of a running session: one by its number, or all with this point.
+fn switch(device: &device::Device, name: &str, probe: &str, off: bool) -> Result<Exit, Error> {
+    let meta = file::decode_probes(Path::new(name), &device.meta(|| false)?)?;
+    let number = probe.parse::<usize>().ok();
+    let is_meant = |(index, known): &(usize, &Probe)| number == Some(*index) || known.point == probe;
+    let none = || Error::NoProbe { name: name.to_string(), probe: probe.to_string() };
+    let mut meant = meta.probes.iter().enumerate().filter(is_meant).peekable();
+    if meant.peek().is_none() {
+        return Err(none());
+    }
+    meant.try_for_each(|(index, _)| device.switch(index as u32, off)).map_err(|error| match error {
+        // begin, end and error probes.
+        Error::Device { errno: Errno::EOPNOTSUPP, .. } => none(),
+        error => error,
+    })?;
+    Ok(Exit::Success)
 }
 
 /// Starts the process for commands if this one is to be restricted, and restricts this one.

@@ -38,6 +38,15 @@ pub enum Task {
         /// Allow [`OBSERVE`] despite embedded C in the script.
         harmless_c: bool,
     },
+    /// Switch probes of a running session off or on.
+    Switch {
+        /// Name of the module.
+        name: String,
+        /// The number or the point of a probe, as the status shows it.
+        probe: String,
+        /// Off.
+        off: bool,
+    },
     /// Remove an unused module; `*`: all leftovers of killed loaders.
     Remove(String),
 }
@@ -406,12 +415,27 @@ enum Action {
         #[arg(long, value_name = "WHEN", value_parser = gate::parse_expiry)]
         expires: Option<u64>,
     },
+    /// Switch a probe off while the session runs: its handler is not run any more
+    Disable(ProbeOf),
+    /// Switch it on again
+    Enable(ProbeOf),
 }
+
+/// A probe of a session.
+#[derive(clap::Args)]
+struct ProbeOf {
+    /// Name of the module
+    name: String,
+    /// The probe point as the status shows it, or its number there, from 0
+    probe: String,
+}
+
+/// The names of all.
+const ACTIONS: [&str; 5] = ["status", "observe", "enforce", "disable", "enable"];
 
 /// The action given as the first argument, if any. A module of such a name can be given as a path.
 fn parse_action(arguments: &[OsString]) -> Result<Option<Task>, clap::Error> {
-    let is_action =
-        arguments.get(1).is_some_and(|word| ["status", "observe", "enforce"].iter().any(|action| word == action));
+    let is_action = arguments.get(1).is_some_and(|word| ACTIONS.iter().any(|action| word == action));
     if !is_action {
         return Ok(None);
     }
@@ -420,6 +444,8 @@ fn parse_action(arguments: &[OsString]) -> Result<Option<Task>, clap::Error> {
         Action::Status { name, prometheus: true, .. } => Task::Status(name, StatusForm::Prometheus),
         Action::Status { name, .. } => Task::Status(name, StatusForm::Table),
         Action::Observe { name, harmless_c } => Task::Gate { name, mode: OBSERVE, expires: None, harmless_c },
+        Action::Disable(ProbeOf { name, probe }) => Task::Switch { name, probe, off: true },
+        Action::Enable(ProbeOf { name, probe }) => Task::Switch { name, probe, off: false },
         Action::Enforce { name, expires } => Task::Gate { name, mode: ENFORCE, expires, harmless_c: true },
     }))
 }

@@ -23,8 +23,8 @@
  * (the rings' tails are in their headers). read(2) returns the section .spile.meta.
  *
  * /proc/spile-NAME (mode 0600) is for queries: any number of openers beside the loader,
- * for SPILE_INFO, SPILE_COUNTERS, SPILE_COUNTERS_LIST, SPILE_GATE, SPILE_GATE_STATE, SPILE_OWNER
- * and read(2). An open file does not pin the module.
+ * for SPILE_INFO, SPILE_COUNTERS, SPILE_COUNTERS_LIST, SPILE_GATE, SPILE_GATE_STATE, SPILE_OWNER,
+ * SPILE_SWITCH and read(2). An open file does not pin the module.
  */
 #define SPILE_DEVICE_PREFIX "spile-"
 
@@ -211,13 +211,26 @@ struct spile_sampling {
 };
 
 /*
+ * SPILE_SWITCH: switches one probe site off, or on again, while the session runs (EBUSY before and
+ * after). EOPNOTSUPP: it is not attached (begin, end, error, never). Where it can be turned off by
+ * itself, it is detached and its hits are not counted; otherwise its hits are counted as stopped
+ * (several sites that one kprobe serves, system calls, files, packets, perf events). A handler that
+ * runs meanwhile ends. A condition of the probe point holds besides. Lasts until the end of the
+ * session, also where the probed module is unloaded and loaded again.
+ */
+struct spile_switch {
+	__u32 probe;
+	__u32 off;		/* 1: off, 0: on */
+};
+
+/*
  * SPILE_COUNTERS: in: probe; out: the rest. Counters of one probe site: hits = handled +
  * filtered + nested + lock_skipped + low_stack + stopped + sampled + return_misses. A
  * call is one hit of its return probe, whether or not its return was probed.
  */
 struct spile_counters {
 	__u32 probe;
-	__u32 armed;		/* sites registered now (0 or 1) */
+	__u32 armed;		/* registered now, and not off by SPILE_SWITCH (0 or 1) */
 	__u64 hits;
 	__u64 handled;		/* handler ran to its end, or to an error */
 	__u64 filtered;		/* rejected by the probe point's condition */
@@ -228,7 +241,8 @@ struct spile_counters {
 	__u64 errors;		/* of handled: ended with a run-time error */
 	/* calls without a return probe: instances exhausted (struct kretprobe.nmissed) */
 	__u64 return_misses;
-	__u64 stopped;		/* before all probes were armed, or while the session stopped */
+	/* before all probes were armed, while the session stopped, or off by SPILE_SWITCH */
+	__u64 stopped;
 	__u64 lost_records;	/* records of its handler lost for lack of space */
 	__u64 timed;		/* timed runs, for the following, in CPU cycles: */
 	__u64 cycles;
@@ -426,6 +440,7 @@ enum spile_unwind_next {
 #define SPILE_UNWIND	_IOWR(SPILE_IOC_TYPE, 18, struct spile_unwind)
 #define SPILE_ARMING	_IOR(SPILE_IOC_TYPE, 19, struct spile_arming)
 #define SPILE_COUNTERS_LIST	_IOWR(SPILE_IOC_TYPE, 20, struct spile_counters_list)
+#define SPILE_SWITCH	_IOW(SPILE_IOC_TYPE, 21, struct spile_switch)
 
 /*
  * Used by the loader: records up to `tail` are written out, and then the regular file of the

@@ -2,6 +2,7 @@
 # against a kernel, incomplete scripts included; settings; the cost of a change; bad messages, and the end of a session.
 # stdout: ^steps: [0-9]+$
 # stdout: ^steps: [0-9]+$
+# stdout: ^large: checked$
 # stdout: ^an index serves$
 # stdout: ^nothing was written$
 # absent: ^the answer is
@@ -19,6 +20,29 @@ OWN=$PWD/own && export OWN
 touch before && sleep 0.1
 "$XTASK" converse "$DIR/kernel.talk" || exit 1
 "$XTASK" converse "$DIR/lifecycle.talk" || exit 1
+# A script of 202 lines: a change costs a small part of what looking at the kernel has cost (11 to 17 ms, docs/editors.md).
+{
+	echo 'start { "release": "$RELEASE" }'
+	echo 'open large.stp'
+	echo '| global count, sizes, last'
+	for number in $(seq 25); do
+		set -- vfs_read vfs_write vfs_open vfs_fsync vfs_unlink vfs_mkdir vfs_rmdir vfs_statx do_exit wake_up_process
+		shift $((number % 10))
+		printf '| %s\n' "probe kernel.function(\"$1\")" '{' '  count[execname(), pid()]++' '  if (pid() == target())' \
+			'    printf("%s %d\n", execname(), tid())' '  sizes[pid()] <<< gettimeofday_us()' "  last = \"$1 $number\"" '}'
+	done
+	echo '| probe end { foreach ([n, p] in count-) println(n, p, count[n, p]) println(@count(sizes[1])) println(last) }'
+	echo 'diagnostics ^\[\]$'
+	echo 'change large.stp println(n, p => prntln(n, p'
+	echo 'diagnostics "code":"E0103"'
+	echo 'cost 25'
+	echo 'change large.stp prntln(n, p => println(n, p'
+	echo 'diagnostics ^\[\]$'
+	echo 'cost 25'
+	echo 'exit 0'
+} >large.talk
+"$XTASK" converse large.talk >large.out || { cat large.out; exit 1; }
+echo "large: checked"
 export INDEX=$KERNEL_INDEX
 cat >index.talk <<'END'
 start { "index": "$INDEX", "release": null }

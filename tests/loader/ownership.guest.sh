@@ -12,7 +12,7 @@
 # stdout: ^refused starts: 6 6 6 6, left behind: 0$
 # stdout: ^its user ends it: 0$
 # stdout: ^a descriptor of root's: .*Operation not permitted
-# stdout: ^calls by another user: 17 of 17 refused$
+# stdout: ^calls by another user: 18 of 18 refused$
 # stdout: ^file capabilities are refused: 4 4 4: .*make it set-uid root
 
 approve asks.ko

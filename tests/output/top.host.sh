@@ -1,25 +1,37 @@
 # Shows: `spile top` in terminals of 80x24 and 20x5 (tmux): hits, rates and printed values of a running session; sorting, freezing, filtering,
-# a report, the end by q, after which the session is over and the terminal as before. Names cannot send escape sequences. A script with
-# a mistake prints its message; without a terminal it says what to use.
+# a report, the end by q, after which the session is over and the terminal as before. Globals that the script does not print. A probe that
+# is switched off has no hits until it is switched on again. Names cannot send escape sequences. A script with a mistake prints its
+# message; without a terminal it says what to use. A closed terminal ends the session.
 # stdout: ^shown: probe, value, output, keys$
 # stdout: ^sorted by hits$
 # stdout: ^only vfs_write: 1 0$
+# stdout: ^switched off: no more hits, the other one has more$
+# stdout: ^switched on: more hits$
+# stdout: ^globals: a number, an element, an average, a text; the probe that prints them: 0$
 # stdout: ^frozen: the same$
 # stdout: ^help: shown$
 # stdout: ^small: 5 lines of at most 20$
 # stdout: ^report: written, 1 of vfs_read$
 # stdout: ^after q: status 0$
+# stdout: ^closed: no session$
 # stdout: ^mistake: did you mean println, status 1$
 # stdout: ^no terminal: .*it needs a terminal.*status 1$
 # absent: panicked
-# limit: 180
+# limit: 500
 
 export TMUX_TMPDIR=$PWD
 unset TMUX
 cat >script.stp <<'END'
 global reads
+global writes, by_name, sizes, last
 probe kernel.function("vfs_read") { reads[execname()]++ }
-probe kernel.function("vfs_write") { if (execname() == "nobody") next }
+probe kernel.function("vfs_write") {
+	if (execname() == "nobody") println(writes, last)
+	writes++
+	by_name[execname(), 1]++
+	sizes[execname()] <<< 4
+	last = "text of " . execname()
+}
 probe timer.ms(100) { foreach (n in reads- limit 3) printf("%s %d\n", n, reads[n]) println("\x1b[31mred") }
 END
 tmux() {
@@ -55,14 +67,52 @@ until_shows '^filter: _' || exit 1
 tmux send-keys -l vfs_wri
 tmux send-keys Enter
 until_shows '^only vfs_wri' 'vfs_rea' && echo "only vfs_write: $(grep -c '^kernel.*vfs_wri' screen) $(grep -c '^kernel.*vfs_rea' screen)"
+# The hits of the chosen probe, the only one that is shown.
+hits() {
+	screen
+	awk '/^kernel.*vfs_wri/ { print $3 }' screen
+}
+tmux send-keys d
+until_shows '^kernel.*vfs_wri.* off ' || exit 1
+before=$(hits)
+tmux send-keys Escape
+until_shows '^kernel.*vfs_rea' || exit 1
+others=$(awk '/^kernel.*vfs_rea/ { print $3 }' screen)
+for tenth in $(seq 600); do
+	screen
+	[ "$(awk '/^kernel.*vfs_rea/ { print $3 }' screen)" != "$others" ] && break
+	sleep 0.1
+done
+[ "$(hits)" = "$before" ] && [ "$tenth" -lt 600 ] && echo 'switched off: no more hits, the other one has more'
+tmux send-keys f
+tmux send-keys -l vfs_wri
+tmux send-keys Enter
+until_shows '^only vfs_wri' || exit 1
+tmux send-keys d
+for tenth in $(seq 600); do
+	[ "$(hits)" != "$before" ] && [ -n "$(hits)" ] && break
+	sleep 0.1
+done
+[ "$tenth" -lt 600 ] && echo 'switched on: more hits'
 tmux send-keys Escape
 until_shows 'vfs_rea' || exit 1
+tmux resize-window -x 80 -y 60
+until_shows '^writes  *[1-9]' || exit 1
+until_shows '^by_name ls 1 ' || exit 1
+until_shows '^sizes @avg ls .* 4 ' || exit 1
+until_shows '^last .*text of' &&
+	echo "globals: a number, an element, an average, a text; the probe that prints them: $(grep -c 'timer.us' screen)"
+tmux resize-window -x 80 -y 24
 tmux send-keys Space
 until_shows frozen || exit 1
 cp screen before
 sleep 2
 screen
 cmp -s before screen && echo 'frozen: the same'
+tmux resize-window -x 60 -y 20
+until_shows '^script.stp .*frozen .*sorted by hits$' || exit 1
+tmux resize-window -x 80 -y 24
+until_shows '^script.stp .*frozen .*sorted by hits$' || exit 1
 tmux send-keys Space
 until_shows running || exit 1
 tmux send-keys h
@@ -79,6 +129,15 @@ tmux send-keys q
 until_shows '^status' && echo "after q: $(grep -v '^$' screen)"
 tmux kill-server
 sleep 0.2
+start "TERM=xterm $SPILE top -r $RELEASE --guest script.stp -c 'sh -c \"while :; do ls / >/dev/null; done\"'"
+until_shows '^reads\[n\] ' || exit 1
+session=$(pgrep -f -- "--record - .* --guest script.stp" | while read -r pid; do [ "$(readlink "/proc/$pid/cwd")" = "$PWD" ] && echo "$pid"; done)
+tmux kill-server
+for tenth in $(seq 600); do
+	[ -n "$session" ] && [ -d "/proc/$session" ] || break
+	sleep 0.1
+done
+[ -n "$session" ] && [ ! -d "/proc/$session" ] && echo 'closed: no session'
 start "$SPILE top -r $RELEASE -e 'probe begin { prntln(1) }'"
 until_shows '^status' && echo "mistake: $(grep -o 'did you mean println' screen | head -n 1), $(grep '^status' screen)"
 status=0

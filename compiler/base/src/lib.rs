@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Services for several layers of the compiler: the cache, the scratch directory of a run, bounded reading of files, and
-//! wildcards. Independent of scripts.
+//! Services for several layers of the compiler: the cache, the scratch directory of a run, bounded reading of files,
+//! progress lines, and wildcards. Independent of scripts.
 
 pub mod cache;
 pub mod glob;
+pub mod progress;
 pub mod read;
 pub mod scratch;

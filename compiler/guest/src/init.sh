@@ -4,7 +4,8 @@
 # Serial ports: ttyS0 the console; ttyS1 the script's standard output, ttyS2 its standard error, raw; ttyS3 control.
 # Guest to host on ttyS3: lines "ready", "exit STATUS" and "file NAME BYTES" (then that many bytes).
 # `give FILE [NAME]` sends a file at once.
-# Host to guest: lines "signal NAME", for all processes of the script, and "done" after "exit" was received.
+# Host to guest: lines "signal NAME", for all processes of the script, "run COMMAND", beside it, and "done" after "exit" was
+# received.
 
 /bin/busybox --install -s /bin 2>/dev/null
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
@@ -39,6 +40,7 @@ err=$!
 	while read -r word name <&5; do
 		# What was written to the ports has arrived: a tty is not drained by a close when others hold it.
 		[ "$word" = done ] && poweroff -f
+		[ "$word" = run ] && sh -c "$name" </dev/null
 		[ "$word" = signal ] || continue
 		while [ ! -s /spile/pid ]; do sleep 0.05; done
 		kill -s "$name" -- "-$(cat /spile/pid)" 2>/dev/null

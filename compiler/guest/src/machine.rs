@@ -270,6 +270,11 @@ impl Interrupter {
         self.0.signal(name);
     }
 
+    /// Runs a command, one line, in the guest beside its script.
+    pub fn command(&self, command: &str) {
+        super::streams::send_command(&self.0.writer, command);
+    }
+
     /// Kills the guest.
     pub fn kill(&self) {
         self.0.shared.update(|state| state.kill = true);

@@ -4,6 +4,7 @@
 //! signals to the loader, and returns the loader's exit status.
 
 use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -103,11 +104,17 @@ exit $status
 impl Session {
     /// Runs the script to its end. SIGINT, SIGTERM and SIGHUP are forwarded to the loader; the third one kills the
     /// guest.
-    pub fn run(&self, streams: Streams) -> Result<SessionEnd, Error> {
+    pub fn run(&self, mut streams: Streams) -> Result<SessionEnd, Error> {
         let guest = self.prepare()?;
         let signals = Signals::catch();
+        let commands = streams.commands.take();
         let running = guest.start(streams)?;
         let interrupter = running.interrupter();
+        if let Some(commands) = commands {
+            let (interrupter, name) = (interrupter.clone(), super::module_name(&self.module_path()));
+            // It waits for the next line for ever: nobody waits for it.
+            std::thread::spawn(move || pass_commands(commands, &name, &interrupter));
+        }
         let outcome = std::thread::scope(|scope| {
             let waiting = scope.spawn(|| running.wait());
             while !waiting.is_finished() {
@@ -176,6 +183,19 @@ impl Session {
         match self.module.file_name() {
             Some(name) => format!("/root/{}", name.to_string_lossy()),
             None => MODULE.to_string(),
+        }
+    }
+}
+
+/// `WORD ARGUMENT`, words of letters and numbers only, becomes `spilerun WORD NAME ARGUMENT` in the guest.
+fn pass_commands(commands: Box<dyn Read + Send>, name: &str, interrupter: &Interrupter) {
+    for line in BufReader::new(commands).lines().map_while(Result::ok) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let is_plain = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric());
+        if let [word, argument] = words.as_slice()
+            && words.iter().all(is_plain)
+        {
+            interrupter.command(&format!("{LOADER} {word} {} {argument}", quote(name)));
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Streams {
     pub file: FileReceiver,
     /// Called with a line about each step that takes long.
     pub notice: Box<dyn FnMut(&str) + Send>,
+    /// Commands of a session for its loader while that runs, a line each, such as `disable 3`.
+    pub commands: Option<Box<dyn Read + Send>>,
 }
 
 impl Streams {
@@ -40,6 +42,7 @@ impl Streams {
             console: Box::new(io::sink()),
             file: Box::new(|_, _| {}),
             notice: Box::new(|_| {}),
+            commands: None,
         }
     }
 
@@ -213,6 +216,11 @@ impl Control {
             send_signal(&self.writer, name);
         }
     }
+}
+
+/// Runs a command in a guest that is ready, beside its script. Its output is discarded.
+pub(super) fn send_command(mut writer: &UnixStream, command: &str) {
+    let _ = writeln!(writer, "run {command}");
 }
 
 /// A guest that has ended need not be signalled.

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use spile_abi::escape;
 use spile_abi::say::say;
+use spile_base::progress::Progress;
 
 use crate::csv::Csv;
 use crate::event::{Event, Session, What};
@@ -176,7 +177,14 @@ fn replay(arguments: &Arguments) -> Result<(), String> {
         from: arguments.from,
         to: arguments.to,
     };
+    // Between lines on a terminal there is no place for it.
+    let progress = progress(&arguments.file).filter(|_| !is_terminal);
+    let from: Box<dyn Read> = match &progress {
+        Some(progress) => Box::new(progress.read(from)),
+        None => from,
+    };
     let result = write(arguments.format, from, BufWriter::new(to), is_terminal, chosen);
+    drop(progress);
     match result {
         Ok(Ended { damaged: 1.., .. }) => Err(ReadError::Records.to_string()),
         Ok(Ended { complete: false, .. }) if !arguments.live => {
@@ -187,6 +195,12 @@ fn replay(arguments: &Arguments) -> Result<(), String> {
         Err(ReadError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// For reading a file; `None`: it is a pipe or cannot be read.
+pub fn progress(path: &Path) -> Option<Progress> {
+    let bytes = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
+    Some(Progress::of_bytes(&format!("reading {}", escape::line(&path.to_string_lossy())), bytes))
 }
 
 /// Refuses to overwrite the recording itself.

@@ -11,7 +11,6 @@ pub mod globals;
 pub mod limits;
 pub mod options;
 pub mod places;
-pub mod progress;
 pub mod rc;
 mod refused;
 pub mod relevant;

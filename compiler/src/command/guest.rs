@@ -2,8 +2,10 @@
 
 //! `--guest`: the script, or a prebuilt module, runs in a disposable guest of its kernel.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cli::options::{Options, Script};
 use crate::outcome::Outcome;
@@ -44,6 +46,48 @@ pub(super) fn live(session: &Session, output: Option<&Path>) -> Result<Option<sp
     live.map_err(|error| session.reporter.error(format!("starting spile replay: {error}")))
 }
 
+/// Why the output could not be written.
+#[derive(Clone, Default)]
+struct Failure(Arc<Mutex<Option<std::io::Error>>>);
+
+impl Failure {
+    fn take(&self) -> Option<std::io::Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Ends the session when the output cannot be written, as the loader does on a host.
+struct Watched {
+    to: Box<dyn Write + Send>,
+    failure: Failure,
+}
+
+impl Watched {
+    fn check<T>(&self, result: std::io::Result<T>) -> std::io::Result<T> {
+        result.map_err(|error| {
+            let again = std::io::Error::from(error.kind());
+            if error.kind() != std::io::ErrorKind::Interrupted {
+                *self.failure.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                // It is passed on to the loader in the guest.
+                let _ = nix::sys::signal::kill(nix::unistd::getpid(), nix::sys::signal::Signal::SIGINT);
+            }
+            again
+        })
+    }
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.to.write(bytes);
+        self.check(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let flushed = self.to.flush();
+        self.check(flushed)
+    }
+}
+
 /// Runs a module in a guest. What the loader prints there is printed here; `-o` names a file here.
 ///
 /// `targets`: the modules that it probes. `settings`: GLOBAL=VALUE, for a prebuilt module.
@@ -57,6 +101,9 @@ pub(super) fn run(
     let kernel = spile_guest::Kernel::find(release).map_err(|error| session.reporter.error(error))?;
     let loader = std::env::current_exe().map_err(|error| session.reporter.error(error))?;
     let mut streams = spile_guest::Streams::inherit();
+    if std::env::var_os(spile_replay::top::COMMANDS).is_some() {
+        streams.commands = Some(Box::new(std::io::stdin()));
+    }
     let output = session.options.run.session.output.take();
     let live = live(session, output.as_deref())?;
     let recorded = session.options.run.session.record.take();
@@ -76,6 +123,9 @@ pub(super) fn run(
         let file = file.map_err(|error| session.reporter.error(format!("writing {}: {error}", path.display())))?;
         streams.stdout = Box::new(file);
     }
+    let failure = Failure::default();
+    let to = std::mem::replace(&mut streams.stdout, Box::new(std::io::sink()));
+    streams.stdout = Box::new(Watched { to, failure: failure.clone() });
     let objects: Vec<PathBuf> = session.options.kernel.files();
     let in_object = |name: &str| objects.iter().any(|path| spile_guest::module_name(&path.to_string_lossy()) == name);
     let file = spilerun::file::File::find(module).map_err(|error| session.reporter.error(error))?;
@@ -101,6 +151,15 @@ pub(super) fn run(
         error => session.reporter.error(error),
     })?;
     drop(live);
+    match failure.take() {
+        // As in any pipeline: the reader has closed the pipe.
+        Some(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let text = format!("the output cannot be written: {error}; the script was ended");
+            session.reporter.error(text);
+            return Err(Failed(spilerun::error::Exit::Output as u8));
+        }
+        _ => {}
+    }
     match ended {
         spile_guest::SessionEnd::Exited(status) => {
             drop(session.take_directory());

@@ -58,7 +58,7 @@ fn build(
     directory.share_with_programs(true);
     let progress = session.reporter.progress("compiling");
     let stacks = |usage: &str| stack_table(plan, usage);
-    let built = kbuild::build(&request, &stacks, &work, cache, &|text| progress.say(text));
+    let built = kbuild::build(&request, &stacks, &work, cache, &|text| progress.say(&spile_abi::escape::line(text)));
     drop(progress);
     directory.share_with_programs(false);
     session.directory = Some(directory);

@@ -204,6 +204,12 @@ impl Device {
         self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
     }
 
+    /// Switches a probe site off, or on again, while the session runs.
+    pub fn switch(&self, probe: u32, off: bool) -> Result<(), Error> {
+        let mut switch = device::Switch { probe, off: off.into() };
+        self.call(device::SWITCH, &mut switch, "switching a probe of")
+    }
+
     /// The contents of the module's section `.spile.meta`. A module's section could be endless, or reading it could
     /// take forever: at most [`MAX_META`] bytes, and until `is_stopping` (EINTR).
     pub fn meta(&self, is_stopping: impl Fn() -> bool) -> Result<Vec<u8>, Error> {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{getppid, setsid};
-use spile_abi::device::{ARMING, COUNTERS, COUNTERS_LIST, GATE, GATE_STATE, INFO, OWNER};
+use spile_abi::device::{ARMING, COUNTERS, COUNTERS_LIST, GATE, GATE_STATE, INFO, OWNER, SWITCH};
 use spile_abi::{escape, seal};
 
 use crate::error::{Error, Exit};
@@ -461,7 +461,7 @@ impl Server {
     fn call(&self, kind: u32, number: u64, mut data: Vec<u8>) -> Message {
         let may = match (kind, number) {
             (ask::READ, _) | (_, INFO | ARMING | OWNER | GATE_STATE | COUNTERS | COUNTERS_LIST) => true,
-            (_, GATE) => self.require(Rank::Sys, "changing other sessions").is_ok(),
+            (_, GATE | SWITCH) => self.require(Rank::Sys, "changing other sessions").is_ok(),
             _ => false,
         };
         let result = match &self.looked {
@@ -560,7 +560,7 @@ mod tests {
         for kind in [ask::LOAD, ask::UNLOAD, 0, 13, u32::MAX] {
             assert_eq!(answered(&mut server(Rank::Dev), kind, 0, b"").0, answer::ERROR);
         }
-        for number in [INFO, OWNER, GATE, u64::MAX] {
+        for number in [INFO, OWNER, GATE, SWITCH, u64::MAX] {
             let asked = Message { kind: ask::CALL, numbers: [number, 0], ..Message::default() };
             assert_ne!(server(Rank::Dev).answer(asked, None).0.numbers[0], 0);
         }

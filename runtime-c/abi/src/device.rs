@@ -192,6 +192,16 @@ pub struct Sample {
     pub reserved: u32,
 }
 
+/// Argument of [`SWITCH`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Switch {
+    /// The probe site.
+    pub probe: u32,
+    /// 1: off, 0: on.
+    pub off: u32,
+}
+
 /// Argument and answer of [`COUNTERS`]: the counters of one probe site. `hits = handled + filtered + nested +
 /// lock_skipped + low_stack + stopped + sampled + return_misses`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -498,6 +508,8 @@ pub const GATE_STATE: u64 = ioctl(READ, 9, size_of::<GateState>());
 pub const MEASURE: u64 = ioctl(READ | WRITE, 10, size_of::<Measure>());
 /// Takes a [`Sample`], between [`SETUP`] and [`START`].
 pub const SAMPLE: u64 = ioctl(WRITE, 11, size_of::<Sample>());
+/// Takes a [`Switch`], while the session runs.
+pub const SWITCH: u64 = ioctl(WRITE, 21, size_of::<Switch>());
 /// Returns when all probes are disarmed and no handler runs any more: the first half of [`STOP`].
 pub const QUIET: u64 = ioctl(NONE, 12, 0);
 /// Cancels arming in [`START`]. Without argument, called by another thread.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use spile_abi::device::{
     self, Arming, Counters, CountersList, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State,
-    Symbol, Unwind, UnwindRule, Verdict,
+    Switch, Symbol, Unwind, UnwindRule, Verdict,
 };
 use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader, RingWritten};
@@ -49,6 +49,7 @@ fn structures() -> Pairs {
     fields!(pairs, "spile_counters_list", CountersList, first count counters);
     fields!(pairs, "spile_measure", Measure, milliseconds picoseconds nanoseconds cpus reserved);
     fields!(pairs, "spile_sampling", Sample, one_in reserved);
+    fields!(pairs, "spile_switch", Switch, probe off);
     fields!(pairs, "spile_file", File, id flags inode device generation process reserved address path);
     fields!(pairs, "spile_unwind", Unwind, mapping table rules places id build_id_bytes build_id reserved);
     fields!(pairs, "spile_unwind_rule", UnwindRule, cfa frame base next);
@@ -85,6 +86,7 @@ fn numbers() -> Pairs {
         ("SPILE_GATE_STATE", device::GATE_STATE),
         ("SPILE_MEASURE", device::MEASURE),
         ("SPILE_SAMPLE", device::SAMPLE),
+        ("SPILE_SWITCH", device::SWITCH),
         ("SPILE_QUIET", device::QUIET),
         ("SPILE_CANCEL", device::CANCEL),
         ("SPILE_SYMBOL", device::SYMBOL),

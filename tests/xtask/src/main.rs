@@ -106,7 +106,7 @@ enum Task {
     Reference,
     /// Builds the book of docs/ with mdbook, into target/book
     Docs(docs::Options),
-    /// Draws the terminal picture of the README from the session recorded in docs/session.txt
+    /// Draws the pictures of the documentation from the sessions recorded in docs/pictures
     Picture(picture::Options),
     /// Builds the static spilerun that is shipped, and prints its path
     StaticLoader,

@@ -86,7 +86,14 @@ impl Handler<'_> {
         match self.place {
             Place::Other | Place::Marker => self.wrong("this probe has no `args`", span),
             Place::Return { .. } => Value::typed(format!("@entry(${name})")),
-            Place::Entry | Place::Tracepoint => Value::typed(format!("${name}")),
+            Place::Tracepoint => match super::fields::expression(&self.point, name) {
+                Some(text) => {
+                    self.script.members = true;
+                    Value::typed(text)
+                }
+                None => Value::typed(format!("${name}")),
+            },
+            Place::Entry => Value::typed(format!("${name}")),
         }
     }
 }

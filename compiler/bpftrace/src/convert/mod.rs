@@ -8,6 +8,7 @@
 mod builtin;
 mod call;
 mod expression;
+mod fields;
 mod format;
 mod maps;
 mod statement;
@@ -127,8 +128,15 @@ impl Script {
         let optional = |text: &str| if translated.len() > 1 || text.contains('*') { "?" } else { "" };
         let points: Vec<String> =
             translated.iter().map(|point| format!("{}{}", point.text, optional(&point.text))).collect();
-        let mut handler =
-            Handler { script: self, place, locals: BTreeMap::new(), before: Vec::new(), loops: 0, blocks: 0 };
+        let mut handler = Handler {
+            script: self,
+            place,
+            point: first.text.clone(),
+            locals: BTreeMap::new(),
+            before: Vec::new(),
+            loops: 0,
+            blocks: 0,
+        };
         let mut lines = Vec::new();
         if let Some(filter) = &probe.filter {
             let condition = handler.value(filter);
@@ -201,6 +209,8 @@ struct Local {
 struct Handler<'a> {
     script: &'a mut Script,
     place: Place,
+    /// The first of the probe's points.
+    point: String,
     locals: BTreeMap<String, Local>,
     /// Statements that have to precede the current one.
     before: Vec<String>,

@@ -124,7 +124,12 @@ fn collect(path: &Path) -> Result<Collected, String> {
     let named = |error: String| format!("{}: {error}", path.display());
     let file = File::open(path).map_err(|error| named(error.to_string()))?;
     let mut collected = Collected::default();
-    collected.damage = match read::read(BufReader::new(file), &mut collected) {
+    let progress = crate::command::progress(path);
+    let from: Box<dyn Read> = match &progress {
+        Some(progress) => Box::new(progress.read(file)),
+        None => Box::new(file),
+    };
+    collected.damage = match read::read(BufReader::new(from), &mut collected) {
         Ok(Ended { damaged: 1.., .. }) => Some("some of its records are damaged, and were left out".to_string()),
         Ok(_) => None,
         Err(error) if collected.about.is_empty() => return Err(named(error.to_string())),

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use ratatui::crossterm::event::{self, Event as TerminalEvent, KeyCode, KeyEventK
 use spile_abi::escape;
 use spile_abi::say::say;
 
+use super::globals;
 use super::state::State;
 use super::view::{View, draw};
 use crate::read;
@@ -22,9 +23,12 @@ Shows a session in the terminal while it runs: hits, rates and cost of its probe
 
 Usage: spile top [OPTIONS] SCRIPT [ARGUMENT]...
 
-OPTIONS are those of spile (-c, -x, -T, --guest, ...). Keys: s sort, r reverse, f filter, space freeze, w write a report, c clear,
-q or x end the session, h help.
+OPTIONS are those of spile (-c, -x, -T, --guest, ...). Keys: s sort, r reverse, f filter, d switch a probe off or on, space freeze,
+w write a report, c clear, q or x end the session, h help.
 ";
+
+/// In the environment of the process that runs the session in a guest: commands for it come by standard input.
+pub const COMMANDS: &str = "SPILE_SESSION_COMMANDS";
 
 /// Between two drawings without events.
 const STEP: Duration = Duration::from_millis(250);
@@ -50,13 +54,27 @@ fn run(words: &[OsString]) -> Result<ExitCode, String> {
         return Err("it needs a terminal; spile --format or --record write to files and pipes".to_string());
     }
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let globals = globals::script(&program, words);
     let mut command = Command::new(program);
-    command.args(["--record", "-"]).args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(["--record", "-"]);
+    if let Some(script) = globals {
+        command.arg("-E").arg(script);
+    }
+    // A loader in a guest cannot be called from here.
+    let in_guest = words.iter().any(|word| word == "--guest");
+    if in_guest {
+        command.env(COMMANDS, "1").stdin(Stdio::piped());
+    } else {
+        command.stdin(Stdio::null());
+    }
+    command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
     // ^C is a key here: it is passed on.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    end_with_this_process(&mut command);
     let mut child = command.spawn().map_err(|error| format!("running the script: {error}"))?;
     let state = Arc::new(Mutex::new(State::new()));
     let (output, errors) = (child.stdout.take(), child.stderr.take());
+    let mut switches = Switches { guest: child.stdin.take() };
     let said: Arc<Mutex<Vec<String>>> = Arc::default();
     let readers = [
         {
@@ -86,7 +104,7 @@ fn run(words: &[OsString]) -> Result<ExitCode, String> {
     ];
     // Whatever happens to the terminal, the session ends.
     let drawn = ratatui::try_init().and_then(|mut terminal| {
-        let drawn = show(&mut terminal, &state);
+        let drawn = show(&mut terminal, &state, &mut switches);
         ratatui::restore();
         drawn
     });
@@ -103,6 +121,20 @@ fn run(words: &[OsString]) -> Result<ExitCode, String> {
     // A session that a key has ended is not a failed one, whatever its command makes of the signal.
     let by_key = drawn.map_err(|error| error.to_string())?;
     Ok(ExitCode::from(if by_key { 0 } else { status }))
+}
+
+/// The session ends if the terminal is closed, which ends this process.
+fn end_with_this_process(command: &mut Command) {
+    use nix::sys::prctl::set_pdeathsig;
+    use nix::sys::signal::Signal;
+    let own = nix::unistd::getpid();
+    let arrange = move || {
+        set_pdeathsig(Signal::SIGINT)?;
+        // It may have ended before that.
+        if nix::unistd::getppid() == own { Ok(()) } else { Err(io::Error::from(io::ErrorKind::Interrupted)) }
+    };
+    // SAFETY: between fork and exec it makes only system calls.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, arrange) };
 }
 
 fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -149,8 +181,46 @@ fn interrupt(child: &mut Child) {
     }
 }
 
+/// Switches probes of the session off and on.
+struct Switches {
+    /// Where the process that runs it in a guest reads commands; `None`: it runs here.
+    guest: Option<ChildStdin>,
+}
+
+impl Switches {
+    /// Switches the chosen probe; says what has been done.
+    fn switch(&mut self, state: &mut State, view: &View) -> Result<String, String> {
+        let shown = state.shown(view.sort, view.reverse, &view.filter);
+        let Some(number) = shown.get(view.place(&shown)).map(|probe| probe.number) else {
+            return Err("there is no probe".to_string());
+        };
+        let module = state.collected.fact("module").to_string();
+        let Some(probe) = state.probes.get_mut(number) else { return Err("there is no probe".to_string()) };
+        let off = !probe.off;
+        if off && !probe.armed {
+            return Err(format!("{} is not attached", probe.point));
+        }
+        self.call(&module, if off { "disable" } else { "enable" }, number)?;
+        probe.off = off;
+        Ok(format!("{} {}", if off { "switched off:" } else { "switched on:" }, probe.point))
+    }
+
+    fn call(&mut self, module: &str, action: &str, number: usize) -> Result<(), String> {
+        if let Some(guest) = &mut self.guest {
+            return writeln!(guest, "{action} {number}").map_err(|error| error.to_string());
+        }
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut loader = Command::new(program);
+        std::os::unix::process::CommandExt::arg0(&mut loader, "spilerun");
+        let output = loader.args([action, module, &number.to_string()]).stdin(Stdio::null()).output();
+        let output = output.map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() { Ok(()) } else { Err(said.lines().next().unwrap_or("it failed").to_string()) }
+    }
+}
+
 /// Until the session cannot begin, or a key ends it: true.
-fn show(terminal: &mut ratatui::DefaultTerminal, state: &Mutex<State>) -> io::Result<bool> {
+fn show(terminal: &mut ratatui::DefaultTerminal, state: &Mutex<State>, switches: &mut Switches) -> io::Result<bool> {
     let mut view = View::new(std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()));
     let mut reports = 0;
     loop {
@@ -168,7 +238,16 @@ fn show(terminal: &mut ratatui::DefaultTerminal, state: &Mutex<State>) -> io::Re
         if !event::poll(STEP)? {
             continue;
         }
-        let TerminalEvent::Key(key) = event::read()? else { continue };
+        let key = match event::read()? {
+            TerminalEvent::Key(key) => key,
+            // What is there was laid out for another size, also where it is frozen.
+            TerminalEvent::Resize(..) => {
+                terminal.clear()?;
+                terminal.draw(|frame| draw(frame, &lock(state), &view))?;
+                continue;
+            }
+            _ => continue,
+        };
         if key.kind == KeyEventKind::Release {
             continue;
         }
@@ -208,10 +287,13 @@ fn show(terminal: &mut ratatui::DefaultTerminal, state: &Mutex<State>) -> io::Re
                         Err(error) => format!("{name}: {error}"),
                     };
                 }
-                KeyCode::Down => view.scroll = view.scroll.saturating_add(1),
-                KeyCode::Up => view.scroll = view.scroll.saturating_sub(1),
-                KeyCode::PageDown => view.scroll = view.scroll.saturating_add(10),
-                KeyCode::PageUp => view.scroll = view.scroll.saturating_sub(10),
+                KeyCode::Char('d') => {
+                    view.note = switches.switch(&mut lock(state), &view).unwrap_or_else(|message| message);
+                }
+                KeyCode::Down => view.select(&lock(state), 1),
+                KeyCode::Up => view.select(&lock(state), -1),
+                KeyCode::PageDown => view.select(&lock(state), 10),
+                KeyCode::PageUp => view.select(&lock(state), -10),
                 KeyCode::Esc => view.filter.clear(),
                 _ => {}
             }

@@ -8,6 +8,7 @@ use crate::counters;
 use crate::event::{Event, Session, What};
 use crate::read::{ReadError, Receiver};
 use crate::report::{Cell, Collected};
+use crate::top::globals::{self, Printed};
 
 /// Rates that are remembered for the line beside a probe.
 const MOST_RATES: usize = 60;
@@ -19,6 +20,12 @@ const MOST_LINE: usize = 2000;
 /// A probe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probe {
+    /// Among all, in the order of the script.
+    pub number: usize,
+    /// A user has switched it off.
+    pub off: bool,
+    /// Attached, and not switched off.
+    pub armed: bool,
     /// Its point.
     pub point: String,
     /// Hits so far.
@@ -73,6 +80,37 @@ impl Sort {
 pub struct Entry {
     /// Its numbers, the newest last.
     pub numbers: VecDeque<i128>,
+    /// The last value, if that is a text.
+    pub text: Option<String>,
+    /// Of a global: the round in which it was printed last.
+    round: u64,
+}
+
+impl Entry {
+    fn add(&mut self, value: Cell) {
+        match value {
+            Cell::Number(number) => {
+                if self.numbers.len() >= MOST_RATES {
+                    self.numbers.pop_front();
+                }
+                self.numbers.push_back(number);
+                self.text = None;
+            }
+            Cell::Text(text) => self.text = Some(text),
+        }
+    }
+
+    fn last(&self) -> i128 {
+        self.numbers.back().copied().unwrap_or(0)
+    }
+}
+
+/// A global.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Global {
+    /// Rounds of printing its elements.
+    round: u64,
+    elements: Values,
 }
 
 /// Values of one place and name, by key.
@@ -90,6 +128,8 @@ pub struct State {
     pub probes: Vec<Probe>,
     /// Values by the place that prints them and their name.
     pub values: BTreeMap<(u32, String), Values>,
+    /// Globals by name; of an aggregate one for each extractor.
+    pub globals: BTreeMap<String, Global>,
     /// The last lines of output.
     pub lines: VecDeque<String>,
     /// The end of the output that is not a line yet.
@@ -107,6 +147,7 @@ impl State {
             collected: Collected::default(),
             probes: Vec::new(),
             values: BTreeMap::new(),
+            globals: BTreeMap::new(),
             lines: VecDeque::new(),
             partial: String::new(),
             counted: None,
@@ -140,7 +181,9 @@ impl State {
         let Ok(stats) = serde_json::from_str::<serde_json::Value>(json) else { return };
         let Some(probes) = stats.get("probes").and_then(serde_json::Value::as_array) else { return };
         self.probes.resize_with(probes.len(), Probe::default);
-        for (known, probe) in self.probes.iter_mut().zip(probes) {
+        for (number, (known, probe)) in self.probes.iter_mut().zip(probes).enumerate() {
+            known.number = number;
+            known.armed = counters::number(probe, "armed") > 0;
             let hits = counters::number(probe, "hits");
             known.point = probe.get("point").and_then(serde_json::Value::as_str).unwrap_or_default().to_string();
             if let Some(seconds) = seconds {
@@ -158,7 +201,11 @@ impl State {
 
     /// The probes as they are to be shown; `wanted`: a part of their names.
     pub fn shown(&self, sort: Sort, reverse: bool, wanted: &str) -> Vec<&Probe> {
-        let mut probes: Vec<&Probe> = self.probes.iter().filter(|probe| probe.point.contains(wanted)).collect();
+        let mut probes: Vec<&Probe> = self
+            .probes
+            .iter()
+            .filter(|probe| probe.point.contains(wanted) && !probe.point.starts_with(globals::POINT))
+            .collect();
         match sort {
             Sort::Rate => probes.sort_by(|one, other| other.rate.total_cmp(&one.rate)),
             Sort::Hits => probes.sort_by_key(|probe| std::cmp::Reverse(probe.hits)),
@@ -174,14 +221,19 @@ impl State {
         probes
     }
 
-    /// The greatest values: name and key, and their numbers.
+    /// The greatest values, those of globals first: name and key, and their numbers.
     pub fn top(&self, most: usize, wanted: &str) -> Vec<(String, &Entry)> {
         let mut all: Vec<(String, &Entry)> = Vec::new();
-        for ((_, name), values) in &self.values {
-            let mut entries: Vec<(&String, &Entry)> = values.iter().collect();
-            entries.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.numbers.back().copied().unwrap_or(0)));
+        let globals = self.globals.iter().map(|(name, global)| {
+            // Elements of the last round but one, too: that of the last may be under way.
+            let is_there = |entry: &Entry| entry.round + 1 >= global.round;
+            (name, global.elements.iter().filter(|(_, entry)| is_there(entry)).collect::<Vec<_>>())
+        });
+        let values = self.values.iter().map(|((_, name), values)| (name, values.iter().collect()));
+        for (name, mut entries) in globals.chain(values) {
+            entries.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.last()));
             // Every place gets some of the room.
-            let share = (most / self.values.len().max(1)).max(1);
+            let share = (most / (self.values.len() + self.globals.len()).max(1)).max(1);
             let named = entries.into_iter().take(share).map(|(key, entry)| {
                 let label = if key.is_empty() { name.clone() } else { format!("{name} {key}") };
                 (label, entry)
@@ -189,6 +241,27 @@ impl State {
             all.extend(named.filter(|(label, _)| label.contains(wanted)));
         }
         all
+    }
+
+    /// What an added probe prints.
+    fn global(&mut self, printed: Printed) {
+        let Some((key, value)) = printed.element else {
+            // The extractors of an aggregate have names of their own behind its.
+            let is_of = |name: &str| name.split(' ').next() == Some(&printed.name);
+            for (_, global) in self.globals.iter_mut().filter(|(name, _)| is_of(name)) {
+                global.round += 1;
+                let round = global.round;
+                global.elements.retain(|_, entry| entry.round + MOST_RATES as u64 >= round);
+            }
+            return;
+        };
+        let global = self.globals.entry(printed.name).or_default();
+        if global.elements.len() >= MOST_KEYS && !global.elements.contains_key(&key) {
+            return;
+        }
+        let entry = global.elements.entry(key).or_default();
+        entry.round = global.round;
+        entry.add(value);
     }
 
     fn print(&mut self, event: &Event<'_>) {
@@ -211,11 +284,7 @@ impl State {
             if values.len() >= MOST_KEYS && !values.contains_key(&key) {
                 continue;
             }
-            let entry = values.entry(key.clone()).or_default();
-            if entry.numbers.len() >= MOST_RATES {
-                entry.numbers.pop_front();
-            }
-            entry.numbers.push_back(number);
+            values.entry(key.clone()).or_default().add(Cell::Number(number));
         }
     }
 }
@@ -226,6 +295,12 @@ impl Receiver for State {
     }
 
     fn event(&mut self, session: &Session, event: &Event<'_>) -> Result<(), ReadError> {
+        if let What::Print(print) = &event.what
+            && let Some(printed) = globals::printed(print.parts)
+        {
+            self.global(printed);
+            return Ok(());
+        }
         self.collected.event(session, event)?;
         match &event.what {
             What::Print(_) => self.print(event),
@@ -280,6 +355,30 @@ mod tests {
         assert_eq!(names(Sort::Cost, false, ""), "ab");
         assert_eq!(names(Sort::Name, false, "b"), "b");
         state.count("not JSON", Some(1.0));
+    }
+
+    #[test]
+    fn elements_that_are_gone_are_not_shown() {
+        let mut state = State::new();
+        let printed = |name: &str, element: Option<(&str, i128)>| Printed {
+            name: name.to_string(),
+            element: element.map(|(key, number)| (key.to_string(), Cell::Number(number))),
+        };
+        let shown = |state: &State| -> Vec<String> { state.top(9, "").into_iter().map(|(label, _)| label).collect() };
+        state.global(printed("a", None));
+        state.global(printed("a @count", Some(("x", 1))));
+        state.global(printed("a @count", Some(("y", 2))));
+        state.global(printed("n", Some(("", 3))));
+        assert_eq!(shown(&state), ["a @count y", "a @count x", "n"]);
+        for _ in 0..2 {
+            state.global(printed("a", None));
+            state.global(printed("a @count", Some(("x", 1))));
+        }
+        assert_eq!(shown(&state), ["a @count x", "n"]);
+        (0..2 * MOST_RATES).for_each(|_| state.global(printed("a", None)));
+        assert!(state.globals["a @count"].elements.is_empty());
+        (0..2 * MOST_KEYS as i128).for_each(|key| state.global(printed("b", Some((&key.to_string(), key)))));
+        assert_eq!(state.globals["b"].elements.len(), MOST_KEYS);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
 use spile_abi::escape;
 
-use super::state::{Sort, State};
+use super::state::{Probe, Sort, State};
 use crate::report::short;
 
 /// What the user wants to see.
@@ -28,8 +28,8 @@ pub struct View {
     pub help: bool,
     /// What is shown does not change.
     pub frozen: bool,
-    /// Probes above the first one shown.
-    pub scroll: usize,
+    /// Number of the probe that keys act on; `None`: the first one.
+    pub selected: Option<usize>,
     /// Without colours.
     pub plain: bool,
     /// An answer to the last key.
@@ -46,21 +46,34 @@ impl View {
             typing: false,
             help: false,
             frozen: false,
-            scroll: 0,
+            selected: None,
             plain,
             note: String::new(),
         }
     }
+
+    /// Moves the selection so many probes down (up if negative).
+    pub fn select(&mut self, state: &State, by: isize) {
+        let shown = state.shown(self.sort, self.reverse, &self.filter);
+        let place = self.place(&shown).saturating_add_signed(by).min(shown.len().saturating_sub(1));
+        self.selected = shown.get(place).map(|probe| probe.number);
+    }
+
+    /// The place of the selected probe among those that are shown; 0 if it is not.
+    pub fn place(&self, shown: &[&Probe]) -> usize {
+        shown.iter().position(|probe| Some(probe.number) == self.selected).unwrap_or(0)
+    }
 }
 
-const HELP: [&str; 10] = [
+const HELP: [&str; 11] = [
     "s      sort probes: rate, hits, cost, name",
     "r      reverse the order",
     "f      filter probes and values by a part of their names",
     "space  freeze what is shown; the session goes on",
     "w      write a report of what was recorded so far",
     "c      clear the output below",
-    "PgUp PgDn, arrows: scroll the probes",
+    "PgUp PgDn, arrows: choose a probe",
+    "d      switch the chosen probe off, or on again",
     "q, x   end the session and leave",
     "^C     the same",
     "any key closes this",
@@ -73,7 +86,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, view: &View) {
     let bold = Style::default().add_modifier(Modifier::BOLD);
     let rows = usize::from(area.height);
     // The head, and then what has room.
-    let probes = (state.probes.len() + 1).min((rows / 3).max(2));
+    let probes = (state.shown(view.sort, false, "").len() + 1).min((rows / 3).max(2));
     let values = state.top(rows / 3, &view.filter);
     let parts = Layout::vertical([
         Constraint::Length(1),
@@ -97,8 +110,10 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, view: &View) {
     draw_probes(frame, probe_area, state, view, bold);
     for (row, (label, entry)) in rows_of(value_area).into_iter().zip(&values) {
         let width = usize::from(row.width);
-        let last = entry.numbers.back().copied().unwrap_or(0);
-        let number = short(last);
+        let number = match &entry.text {
+            Some(text) => text.clone(),
+            None => short(entry.numbers.back().copied().unwrap_or(0)),
+        };
         let numbers: Vec<i128> = entry.numbers.iter().copied().collect();
         let line_width = (width / 4).min(30);
         let label_width = width.saturating_sub(line_width + 12);
@@ -110,7 +125,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, view: &View) {
     for (row, line) in rows_of(output).into_iter().zip(state.lines.iter().skip(skipped)) {
         text(frame, row, line, Style::default());
     }
-    let keys = "q quit  s sort  r reverse  f filter  space freeze  w report  h help";
+    let keys = "q quit  s sort  r reverse  f filter  d off/on  space freeze  w report  h help";
     let shown = match () {
         () if view.typing => format!("filter: {}_", view.filter),
         () if !view.note.is_empty() => view.note.clone(),
@@ -142,19 +157,21 @@ fn draw_probes(frame: &mut Frame<'_>, area: Rect, state: &State, view: &View, bo
     let head = format!("{:<name$} {:>9} {:>9} {:>7} {:>8}", "probe", "hits/s", "hits", "missed", "cycles");
     text(frame, first, &head, bold);
     let shown = state.shown(view.sort, view.reverse, &view.filter);
-    let most = shown.len().saturating_sub(usize::from(area.height).saturating_sub(1));
-    for (row, probe) in rows.zip(shown.into_iter().skip(view.scroll.min(most))) {
+    let place = view.place(&shown);
+    let above = (place + 2).saturating_sub(usize::from(area.height).max(2));
+    for (row, (at, probe)) in rows.zip(shown.into_iter().enumerate().skip(above)) {
         let rates: Vec<i128> = probe.rates.iter().map(|rate| i128::from(*rate)).collect();
         let line = format!(
             "{:<name$} {:>9} {:>9} {:>7} {:>8}  {}",
             cut(&probe.point, name),
-            short(probe.rate as i128),
+            if probe.off && !probe.armed { "off".to_string() } else { short(probe.rate as i128) },
             short(probe.hits.into()),
             short(probe.missed.into()),
             short(probe.cycles.into()),
             spark(&rates, line_width)
         );
-        text(frame, row, &line, Style::default());
+        let chosen = if at == place { Style::default().add_modifier(Modifier::REVERSED) } else { Style::default() };
+        text(frame, row, &line, chosen);
     }
 }
 
@@ -198,10 +215,10 @@ mod tests {
         let mut state = State::new();
         state.line("out\x1b[31m");
         state.probes = (0..5)
-            .map(|number| super::super::state::Probe { point: format!("probe.number{number}"), ..Default::default() })
+            .map(|number| Probe { number, point: format!("probe.number{number}"), ..Default::default() })
             .collect();
         let mut view = View::new(true);
-        view.scroll = 99;
+        view.selected = Some(4);
         for (width, height) in [(80, 24), (20, 5), (1, 1), (300, 100), (80, 2), (3, 40)] {
             for help in [false, true] {
                 view.help = help;
