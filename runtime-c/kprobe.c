@@ -203,8 +203,8 @@ u64 spile_kprobe_enabling_time(void)
 	unsigned int i;
 
 	memset(&kprobe, 0, sizeof(kprobe));
-	kprobe.addr = (kprobe_opcode_t *)min((unsigned long)never_called,
-					     (unsigned long)never_called_either);
+	kprobe.addr = (kprobe_opcode_t *)min_t(unsigned long, (unsigned long)never_called,
+					       (unsigned long)never_called_either);
 	kprobe.post_handler = prevent_optimization;
 	kprobe.flags = KPROBE_FLAG_DISABLED;
 	if (register_kprobe(&kprobe))
