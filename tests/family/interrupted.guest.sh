@@ -1,5 +1,6 @@
-# Shows: a session with thousands of probes in modules ends within a second when the loader is interrupted or killed: in the fast
-# part of arming, among the kprobes, and armed. The kernel disarms them after that; status and -d work meanwhile, a second start waits,
+# Shows: a session with thousands of probes in modules ends soon when the loader is interrupted or killed: in the fast
+# part of arming, among the kprobes, and armed. Five seconds are a small part of what is left of arming then, also on a slow
+# machine; `cargo xtask bench arming interrupted` measures how soon it is. The kernel disarms them after that; status and -d work meanwhile, a second start waits,
 # and the module goes by itself, or with -d if its loader was killed. Nothing is left behind.
 # family: yes
 # script: calls calls.stp
@@ -19,8 +20,8 @@
 
 # Uptime in hundredths of a second.
 now() { cut -d' ' -f1 /proc/uptime | tr -d .; }
-within_a_second() {
-	[ $1 -lt $((100 * PATIENCE)) ] && echo in time || echo "after $(($1 * 10)) ms"
+in_time() {
+	[ $1 -lt $((500 * PATIENCE)) ] && echo in time || echo "after $(($1 * 10)) ms"
 }
 interrupt() {
 	start calls began
@@ -30,7 +31,7 @@ interrupt() {
 	! spilerun status calls | grep -q ': starting, ' || status_command=answers
 	begin=$(now)
 	stop $1
-	took=$(within_a_second $(($(now) - begin)))
+	took=$(in_time $(($(now) - begin)))
 	# The module of a killed loader stays, idle. -d waits until it is disarmed.
 	[ $1 != KILL ] || spilerun -d calls
 	removed calls
@@ -43,7 +44,7 @@ disarms() {
 	[ $1 != INT ] || for module in fam00 fam01 fam02 fam03 fam04 fam05; do echo 1 >/sys/module/$module/parameters/run; done
 	begin=$(now)
 	stop $1
-	took=$(within_a_second $(($(now) - begin)))
+	took=$(in_time $(($(now) - begin)))
 	state=$(spilerun status copies | sed -n 's/.*: \(disarming\), .*/\1/p')
 	again=$(second_start copies)
 	[ $1 != KILL ] || spilerun -d copies
@@ -56,7 +57,7 @@ for child in $(seq 11 19); do modprobe fam$child; done
 detach() {
 	begin=$(now)
 	spilerun -d calls 2>refused && exit 1
-	took=$(within_a_second $(($(now) - begin)))
+	took=$(in_time $(($(now) - begin)))
 	grep -q 'in use by another spilerun' refused && echo "-d: $took, in use"
 }
 interrupt INT 1
