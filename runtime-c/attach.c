@@ -10,13 +10,10 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/types.h>
-#include <linux/uaccess.h>
 
 #include "attach.h"
-#include "features.h"
 #include "module_notifier.h"
 #include "module_symbols.h"
-#include "session.h"
 
 unsigned long spile_slide;
 
@@ -99,68 +96,4 @@ void spile_attach_place(struct kprobe *kprobe, const struct spile_site *site)
 			(kprobe_opcode_t *)(site->probe->address +
 					    (site->probe->target < 0 ? 0 : spile_attach_slide()));
 	}
-}
-
-#ifdef SPILE_HAVE_MODULE_MEMORY
-/* Whether ftrace has the place: kprobes there are its callbacks, and nothing is decoded. */
-static bool is_traced(const struct module *module, unsigned long place)
-{
-	enum { ENDBR = 4 };
-#ifdef CONFIG_DYNAMIC_FTRACE
-	unsigned int i;
-
-	for (i = 0; i < module->num_ftrace_callsites; i++)
-		if (module->ftrace_callsites[i] == place ||
-		    module->ftrace_callsites[i] == place + ENDBR)
-			return true;
-#endif
-	return false;
-}
-
-/*
- * register_kprobe() decodes the function around a place (arch/x86/kernel/kprobes/opt.c,
- * can_optimize()), which to it ends at the next symbol, or where the module's memory for code
- * ends. The rest of the last page is zeros, instructions of two bytes, and since 6.4 no page
- * follows: if the last instruction lies across the end, the kernel faults. It stops at the
- * int3 with which newer kernels fill that memory.
- */
-bool spile_attach_reads_past(const struct spile_site *site)
-{
-	enum { INT3 = 0xcc };
-	const struct module *module;
-	bool of_init;
-
-	if (site->probe->target < 0 || !site->place)
-		return false;
-	module = spile_modules_of(site->probe->target);
-	for (of_init = false; module; of_init = true) {
-		unsigned long bytes, start = spile_module_code(module, of_init, &bytes);
-		u8 last;
-
-		if (site->place - start < bytes)
-			return !spile_module_symbols_between(module, site->place, start + bytes) &&
-			       !is_traced(module, site->place) &&
-			       (copy_from_kernel_nofault(&last, (void *)(start + bytes - 1), 1) ||
-				last != INT3);
-		if (of_init)
-			break;
-	}
-	return false;
-}
-#else
-bool spile_attach_reads_past(const struct spile_site *site)
-{
-	return false;
-}
-#endif
-
-int spile_attach_check(const struct spile_site *site)
-{
-	if (!spile_attach_reads_past(site))
-		return 0;
-	spile_session_emit(
-		SPILE_RECORD_WARN,
-		"probe %s: it is in the last function of the module's code, and the kernel would read past that code's end: a kprobe could crash it",
-		site->probe->point);
-	return -EILSEQ;
 }

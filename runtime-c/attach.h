@@ -23,13 +23,4 @@ void spile_attach_find(int target);
  */
 void spile_attach_place(struct kprobe *kprobe, const struct spile_site *site);
 
-/*
- * Whether the kernel would read past the module's code if a kprobe was registered at the site,
- * whose place is known. Process context, under spile_session.lock.
- */
-bool spile_attach_reads_past(const struct spile_site *site);
-
-/* 0, or -EILSEQ with a WARN record: no kprobe may be registered there. */
-int __must_check spile_attach_check(const struct spile_site *site);
-
 #endif

@@ -27,6 +27,7 @@
 
 #include "arming.h"
 #include "attach.h"
+#include "code_end.h"
 #include "context.h"
 #include "entry.h"
 #include "family.h"
@@ -105,7 +106,7 @@ static int arm_kprobe_site(struct spile_site *site)
 
 	prepare(site);
 	site->kprobe.flags = KPROBE_FLAG_DISABLED;
-	error = spile_attach_check(site) ?: register_kprobe(&site->kprobe);
+	error = spile_code_end_check(site) ?: register_kprobe(&site->kprobe);
 	if (!error && is_prefixed_call(&site->kprobe)) {
 		unregister_kprobe(&site->kprobe);
 		spile_session_emit(
@@ -163,7 +164,7 @@ static int enable(struct spile_site *site)
 		return enable_kprobe(&site->kprobe);
 	if (site->probe->kind == SPILE_PROBE_KRETPROBE)
 		return spile_return_register_own(site);
-	error = register_kprobe(&site->kprobe);
+	error = spile_code_end_check(site) ?: register_kprobe(&site->kprobe);
 	site->registered = !error;
 	return error;
 }
@@ -171,7 +172,7 @@ static int enable(struct spile_site *site)
 /*
  * Places for a kprobe that is never hit: in a section of their own, as no probe may be in
  * the others (text.lds). The first of them is taken, because the kernel may read past the
- * last function of a module (spile_attach_check()).
+ * last function of a module (spile_code_end_check()).
  */
 static noinline __section(".spile.place") void never_called(void)
 {

@@ -16,6 +16,7 @@
 
 #include "attach.h"
 #include "budget.h"
+#include "code_end.h"
 #include "context.h"
 #include "entry.h"
 #include "family.h"
@@ -146,7 +147,7 @@ static int register_own(struct spile_site *site, unsigned int flags)
 	kretprobe->data_size = probe->entry_bytes;
 	kretprobe->maxactive = probe->maxactive ? probe->maxactive : spile_returns_active();
 	kretprobe->kp.flags = flags;
-	error = spile_attach_check(site) ?: register_kretprobe(kretprobe);
+	error = spile_code_end_check(site) ?: register_kretprobe(kretprobe);
 	site->registered = !error;
 	return error;
 }

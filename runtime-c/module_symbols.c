@@ -8,6 +8,7 @@
  * add the offset of a CPU.
  */
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
@@ -67,25 +68,30 @@ unsigned long spile_module_symbol_address(struct module *module, const char *nam
 }
 
 /* As kernel/module/kallsyms.c, find_kallsyms_symbol(), looks for the end of a function. */
-bool spile_module_symbols_between(const struct module *module, unsigned long after,
-				  unsigned long end)
+unsigned long spile_module_symbols_last(const struct module *module, unsigned long place,
+					unsigned long end)
 {
 	const struct mod_kallsyms *kallsyms;
-	bool found = false;
+	unsigned long last = place;
 	unsigned int i;
 
 	rcu_read_lock();
 	kallsyms = rcu_dereference_raw(module->kallsyms);
-	for (i = 0; kallsyms && i < kallsyms->num_symtab && !found; i++) {
+	for (i = 0; kallsyms && i < kallsyms->num_symtab; i++) {
 		const Elf_Sym *symbol = &kallsyms->symtab[i];
-
 		const char *name = kallsyms->strtab + symbol->st_name;
 
-		found = symbol->st_shndx != SHN_UNDEF && symbol->st_value > after &&
-			symbol->st_value < end && *name && !spile_module_symbol_is_mark(name);
+		if (symbol->st_shndx == SHN_UNDEF || !*name || symbol->st_value >= end ||
+		    spile_module_symbol_is_mark(name))
+			continue;
+		if (symbol->st_value > place) {
+			last = 0;
+			break;
+		}
+		last = max_t(unsigned long, last, symbol->st_value + symbol->st_size);
 	}
 	rcu_read_unlock();
-	return found;
+	return min(last, end);
 }
 #else
 void spile_module_symbols_each(struct module *module,
@@ -99,10 +105,10 @@ unsigned long spile_module_symbol_address(struct module *module, const char *nam
 }
 
 /* The kernel knows no end of a function, and does not decode it. */
-bool spile_module_symbols_between(const struct module *module, unsigned long after,
-				  unsigned long end)
+unsigned long spile_module_symbols_last(const struct module *module, unsigned long place,
+					unsigned long end)
 {
-	return true;
+	return 0;
 }
 #endif
 

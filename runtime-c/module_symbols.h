@@ -15,9 +15,12 @@ void spile_module_symbols_each(struct module *module,
 			       void (*see)(const char *name, unsigned long address));
 /* Mapping symbols of assemblers (include/linux/module_symbol.h, is_mapping_symbol()). */
 bool spile_module_symbol_is_mark(const char *name);
-/* Whether the kernel has a symbol of the module that is above `after` and below `end`. */
-bool spile_module_symbols_between(const struct module *module, unsigned long after,
-				  unsigned long end);
+/*
+ * Where the function around a place ends, if no symbol of the module's code, which ends at `end`,
+ * follows it; otherwise 0. From the sizes of the symbols: at most `end`, at least the place.
+ */
+unsigned long spile_module_symbols_last(const struct module *module, unsigned long place,
+					unsigned long end);
 /* Clears the addresses: the target is being unloaded. */
 void spile_module_symbols_forget(unsigned int target);
 

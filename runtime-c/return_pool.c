@@ -21,6 +21,7 @@
 
 #include "attach.h"
 #include "budget.h"
+#include "code_end.h"
 #include "context.h"
 #include "features.h"
 #include "return_pool.h"
@@ -124,7 +125,7 @@ static struct spile_return_pool *make_pool(const struct spile_site *site)
 		entry_bytes = max(entry_bytes, spile_script.probes[i].entry_bytes);
 		room++;
 	}
-	if (room <= FEW || spile_attach_reads_past(site))
+	if (room <= FEW || spile_code_end_is_passed(site))
 		return NULL;
 	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
 	if (!pool)

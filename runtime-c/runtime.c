@@ -27,6 +27,7 @@
 #include "condition.c"
 #include "budget.c"
 #include "attach.c"
+#include "code_end.c"
 #include "context.c"
 #include "stack_left.c"
 #include "entry.c"

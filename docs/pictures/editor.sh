@@ -1,7 +1,5 @@
 # The text of docs/editor.svg: a screen of Neovim with the language server, in tmux.
-directory=$(mktemp -d)
-export TMUX_TMPDIR="$directory"
-unset TMUX
+. "$ROOT/docs/pictures/screen.sh"
 cat >"$directory/opens.stp" <<'END'
 global opens
 probe kernel.function("vfs_open") {
@@ -25,20 +23,11 @@ vim.api.nvim_create_autocmd("VimEnter", { callback = function()
   vim.lsp.buf_attach_client(0, vim.lsp.start_client(server))
 end })
 END
-tmux -f /dev/null -L picture new-session -d -x 100 -y 14 "ROOT=$ROOT TERM=xterm nvim -u $directory/init.lua $directory/opens.stp"
-for second in $(seq 60); do
-	sleep 1
-	tmux -L picture capture-pane -p >"$directory/screen"
-	grep -q 'unresolved' "$directory/screen" && break
-done
-tmux -L picture send-keys 4G 0fdll
-tmux -L picture send-keys -l ':lua vim.lsp.buf.hover()'
-tmux -L picture send-keys Enter
-for second in $(seq 60); do
-	sleep 1
-	tmux -L picture capture-pane -p >"$directory/screen"
-	grep -q 'bytes of' "$directory/screen" && break
-done
+open_screen 100 14 "ROOT=$ROOT TERM=xterm nvim -u $directory/init.lua $directory/opens.stp"
+wait_for 60 'unresolved'
+keys 4G 0fdll
+keys -l ':lua vim.lsp.buf.hover()'
+keys Enter
+wait_for 60 'bytes of'
 cat "$directory/screen"
-tmux -L picture kill-server
-rm -r "$directory"
+close_screen

@@ -1034,6 +1034,30 @@ static void name_key(struct value *text, unsigned int k)
 		 k % 3 ? "" : " 0xffffffff81234567 0xffffffff81234568");
 }
 
+/* Of one thread; draw() is for one thread in all. */
+static void next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+}
+
+static void on_all_cpus(void *(*run)(void *argument))
+{
+	pthread_t threads[CPUS];
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (cpu != 1)
+			pthread_create(&threads[cpu], NULL, run, &contexts[cpu]);
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (cpu != 1)
+			pthread_join(threads[cpu], NULL);
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (contexts[cpu].error)
+			failures++, printf("CPU %u: %s\n", cpu, failure[cpu]);
+}
+
 static void *feed_on(void *argument)
 {
 	struct spile_context *c = argument;
@@ -1046,9 +1070,7 @@ static void *feed_on(void *argument)
 		union spile_key key;
 		unsigned int k;
 
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
+		next_random(&state);
 		k = state % SHARED_KEYS;
 		name_key(&text, k);
 		key.number = k;
@@ -1065,19 +1087,13 @@ static void *feed_on(void *argument)
 
 static void at_once(const struct spile_map *map)
 {
-	pthread_t threads[CPUS];
 	unsigned int cpu, k, live = 0;
 	spile_long total = 0;
 
 	load(map);
 	shared_map = map;
 	memset(fed, 0, sizeof(fed));
-	for (cpu = 0; cpu < CPUS; cpu++)
-		if (cpu != 1)
-			pthread_create(&threads[cpu], NULL, feed_on, &contexts[cpu]);
-	for (cpu = 0; cpu < CPUS; cpu++)
-		if (cpu != 1)
-			pthread_join(threads[cpu], NULL);
+	on_all_cpus(feed_on);
 	for (k = 0; k < SHARED_KEYS; k++) {
 		struct value text;
 		union spile_key key = { .number = k };
@@ -1097,9 +1113,6 @@ static void at_once(const struct spile_map *map)
 		else
 			CHECK(count <= all);
 	}
-	for (cpu = 0; cpu < CPUS; cpu++)
-		if (contexts[cpu].error)
-			failures++, printf("CPU %u: %s\n", cpu, failure[cpu]);
 	CHECK(live == spile_table_count(spile_tables));
 	CHECK(live == (map->wrap ? map->entries : SHARED_KEYS));
 	CHECK(map->wrap || total == THREADS * ROUNDS);
@@ -1124,9 +1137,7 @@ static void *start_and_stop(void *argument)
 	for (i = 0; i < ROUNDS; i++) {
 		union spile_key key;
 
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
+		next_random(&state);
 		key.number = state % STRIPED_KEYS;
 		CHECK(state >> 21 & 1 ? spile_map_hold(c, shared_map, held, &key) :
 					spile_map_hold_long(c, shared_map, held, key.number));
@@ -1150,7 +1161,6 @@ static void striped_at_once(void)
 		.name = "s", .keys = 1, .entries = STRIPED_KEYS, .striped = 1
 	};
 	unsigned int heads[SPILE_ORDER_STRIPES];
-	pthread_t threads[CPUS];
 	unsigned int cpu, k, live = 0;
 	struct spile_iterator it;
 	__u64 before = 0;
@@ -1158,12 +1168,7 @@ static void striped_at_once(void)
 	load(&map);
 	shared_map = &map;
 	memset(fed, 0, sizeof(fed));
-	for (cpu = 0; cpu < CPUS; cpu++)
-		if (cpu != 1)
-			pthread_create(&threads[cpu], NULL, start_and_stop, &contexts[cpu]);
-	for (cpu = 0; cpu < CPUS; cpu++)
-		if (cpu != 1)
-			pthread_join(threads[cpu], NULL);
+	on_all_cpus(start_and_stop);
 	for (k = 0; k < STRIPED_KEYS; k++) {
 		union spile_key key = { .number = k };
 		spile_long all = 0;
@@ -1188,9 +1193,6 @@ static void striped_at_once(void)
 		spile_map_set_long(&contexts[0], &map, &key, 1);
 	}
 	CHECK(failed_with(&contexts[0], "Array overflow, check MAXMAPENTRIES"));
-	for (cpu = 0; cpu < CPUS; cpu++)
-		if (contexts[cpu].error)
-			failures++, printf("CPU %u: %s\n", cpu, failure[cpu]);
 	unload();
 }
 
@@ -1214,9 +1216,7 @@ static void *keep_own(void *argument)
 		union spile_key key;
 		unsigned int k;
 
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
+		next_random(&state);
 		k = state % WRAPPING_KEYS;
 		key.number = cpu * WRAPPING_KEYS + k;
 		CHECK(spile_map_hold_wrapping(c, shared_map, held, &key));
@@ -1258,22 +1258,6 @@ static void *drop_oldest_keys(void *argument)
 	return NULL;
 }
 
-static void on_all_cpus(void *(*run)(void *argument))
-{
-	pthread_t threads[CPUS];
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < CPUS; cpu++)
-		if (cpu != 1)
-			pthread_create(&threads[cpu], NULL, run, &contexts[cpu]);
-	for (cpu = 0; cpu < CPUS; cpu++)
-		if (cpu != 1)
-			pthread_join(threads[cpu], NULL);
-	for (cpu = 0; cpu < CPUS; cpu++)
-		if (contexts[cpu].error)
-			failures++, printf("CPU %u: %s\n", cpu, failure[cpu]);
-}
-
 static spile_long sum_of_all(struct spile_context *c)
 {
 	spile_long sum = 0;
@@ -1306,9 +1290,7 @@ static void *move_amounts(void *argument)
 			CHECK(!sum_of_all(c));
 			spile_stripes_unlock(spile_tables);
 		}
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
+		next_random(&state);
 		from.number = state % STRIPED_KEYS;
 		to.number = (state >> 20) % STRIPED_KEYS;
 		spile_map_want(shared_map, &c->held[2], &from);
