@@ -270,14 +270,18 @@ fn arrays_that_are_added_to_are_counted() {
 /// Whether the array `a` of a script has a lock for each stripe, beside a probe that sets an element of it.
 fn is_striped(rest: &str) -> bool {
     let text = both(&format!("global a{rest}\nprobe kprobe.function(\"f\") {{ a[tid()] = 3 }}"));
-    assert_eq!(text.contains(".striped = 1"), text.contains("spile_map_hold_long(c, "), "{rest}: {text}");
-    assert_eq!(text.contains(".striped = 1"), text.contains("spile_map_release(&c->held[0]);"), "{rest}: {text}");
+    let (hold, release) = match rest.starts_with('%') {
+        true => ("spile_map_hold_wrapping(c, ", "spile_map_release_wrapping(&global_a, &c->held[0]);"),
+        false => ("spile_map_hold_long(c, ", "spile_map_release(&c->held[0]);"),
+    };
+    assert_eq!(text.contains(".striped = 1"), text.contains(hold), "{rest}: {text}");
+    assert_eq!(text.contains(".striped = 1"), text.contains(release), "{rest}: {text}");
     assert_ne!(text.contains(".striped = 1"), text.contains("SPILE_LOCK_WRITE"), "{rest}: {text}");
     text.contains(".striped = 1")
 }
 
 #[test]
-fn arrays_of_which_handlers_use_one_element_are_striped() {
+fn arrays_of_which_handlers_use_a_few_elements_are_striped() {
     for rest in [
         "",
         "\nprobe kprobe.function(\"g\") { if (tid() in a) { println(a[tid()]) delete a[tid()] } }",
@@ -288,13 +292,18 @@ fn arrays_of_which_handlers_use_one_element_are_striped() {
         "\nprobe end { foreach (t in a) println(t) delete a[1] }",
         "\nprobe begin { a[1] = 2 a[2] = 3 }",
         "\nfunction get(t) { return a[t] }\nprobe kprobe.function(\"g\") { println(get(tid())) }",
+        "%",
+        "%[5]\nprobe kprobe.function(\"g\") { if (tid() in a) delete a[tid()] }",
+        "\nprobe kprobe.function(\"g\") { a[1] = a[2] }",
+        "\nprobe kprobe.function(\"g\") { if (a[1]) a[tid()] = 1 }",
+        "\nprobe kprobe.function(\"g\") { a[1] = a[2] + a[3] + a[4] }",
     ] {
         assert!(is_striped(rest), "{rest}");
     }
     for rest in [
-        "%",
-        "\nprobe kprobe.function(\"g\") { a[1] = a[2] }",
-        "\nprobe kprobe.function(\"g\") { if (a[1]) a[tid()] = 1 }",
+        "\nprobe kprobe.function(\"g\") { a[1] = a[2] + a[3] + a[4] + a[5] }",
+        "\nglobal k\nprobe kprobe.function(\"g\") { k = tid() }\nprobe kprobe.function(\"h\") { a[k] = 1 }",
+        "\nprobe kprobe.function(\"g\") { a[a[1]] = 2 }",
         "\nprobe kprobe.function(\"g\") { delete a }",
         "\nprobe kprobe.function(\"g\") { if ([*] in a) exit() }",
         "\nprobe kprobe.function(\"g\") { foreach (t in a) println(t) }",
@@ -305,6 +314,20 @@ fn arrays_of_which_handlers_use_one_element_are_striped() {
         "\nprobe kprobe.function(\"g\").return { println(@entry(a[1])) }",
     ] {
         assert!(!is_striped(rest), "{rest}");
+    }
+}
+
+#[test]
+fn stripes_of_several_elements_are_taken_together() {
+    for (wrap, drops, release) in
+        [("", 0, "spile_map_release(&c->held["), ("%", 1, "spile_map_release_wrapping(&global_a, &c->held[")]
+    {
+        let text = both(&format!("global a{wrap}\nprobe kprobe.function(\"f\") {{ a[1] = a[2] + a[3] }}"));
+        assert!(text.contains(&format!("spile_map_hold_several(c, &global_a, &c->held[0], 3, {drops})")), "{text}");
+        for element in 0..3 {
+            let wanted = format!("spile_map_want(&global_a, &c->held[{element}], ");
+            assert!(text.contains(&wanted) && text.contains(&format!("{release}{element}]);")), "{text}");
+        }
     }
 }
 
