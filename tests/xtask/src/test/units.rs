@@ -85,7 +85,7 @@ fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Resul
     report.add(counted.iter().map(|(passed, _)| passed).sum(), failed);
     report.print(&format!("{}:\n{}", unit.name, ran.stdout.trim_end()));
     if failed > 0 {
-        report.print_failure(&format!("{}:\n{}", unit.name, failures(&ran.stdout)));
+        report.print_failure(&format!("FAILED  {}:\n{}", unit.name, failures(&ran.stdout)));
         report.print(ran.stderr.trim_end());
     }
     let output = [ran.stdout, ran.stderr].concat();
