@@ -411,11 +411,16 @@ static void wait_for_work(void)
 
 void spile_session_disarm_rest(void)
 {
+	bool is_left;
+
 	wait_for_work();
-	mutex_lock(&spile_session.lock);
-	while (disarm_some())
+	/* Modules that are loaded meanwhile wait for the lock. */
+	do {
+		mutex_lock(&spile_session.lock);
+		is_left = disarm_some();
+		mutex_unlock(&spile_session.lock);
 		cond_resched();
-	mutex_unlock(&spile_session.lock);
+	} while (is_left);
 }
 
 void spile_session_exit(void)
