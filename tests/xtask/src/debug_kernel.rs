@@ -34,7 +34,7 @@ pub struct Options {
     /// Processes that build at once
     #[arg(long, default_value = "2", value_name = "N")]
     jobs: u32,
-    /// Keeps the tests' output in target/tests/
+    /// Keeps the tests' files and output in target/tests/
     #[arg(long)]
     keep: bool,
 }

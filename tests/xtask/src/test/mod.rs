@@ -37,6 +37,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use nix::sys::statvfs::statvfs;
 
 use build::BuildContext;
 use find::Test;
@@ -59,7 +60,7 @@ pub struct Options {
     /// Kernel release that is installed, or a line that is fetched (5.10, 6.12, backports); default: the newest installed
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
-    /// Keeps the tests' output in target/tests/ (that of failed tests is always kept)
+    /// Keeps the tests' files and output in target/tests/ (those of failed tests are always kept)
     #[arg(long)]
     pub keep: bool,
     /// Builds the scripts' modules with Kbuild itself (spile --kbuild)
@@ -97,6 +98,7 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     let report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
     let timings = Timings::new();
     let tree_lock = TreeLock::in_tree(&root.join("target"), || println!("{}", tree_lock::WAITING))?;
+    expect_room(&root)?;
     let (units, place) = if whole && options.kernel.is_none() {
         build_during_setup(&root, &timings, find_place)?
     } else {
@@ -151,6 +153,22 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     }
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Fails if the disk is nearly full: with it hundreds of tests would.
+fn expect_room(root: &Path) -> Result<()> {
+    /// Bytes. A whole run takes up to 1 GB beside what was built; from a fresh clone it needs about 5 GB.
+    const LEAST: u64 = 2 << 30;
+    let found = statvfs(root).with_context(|| format!("looking how much {} can hold", root.display()))?;
+    let free = found.blocks_available() * found.fragment_size();
+    ensure!(
+        free >= LEAST,
+        "{} MB are free where {} is; the tests need at least {} MB, a fresh clone needs 5000 MB",
+        free >> 20,
+        root.display(),
+        LEAST >> 20
+    );
+    Ok(())
 }
 
 /// Names of tests that are for another place, each with that place.
@@ -279,6 +297,9 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
         let faults = judge::judge(&test.header, observed);
         if keep || !faults.is_empty() {
             keep_files(&context.directory(test), observed);
+        } else {
+            // Two gigabytes in a whole run.
+            let _ = fs::remove_dir_all(context.directory(test));
         }
         report_test(test, &faults, observed);
     };
