@@ -130,8 +130,16 @@ void spile_stack_init(void)
 {
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-		init_irq_work(&per_cpu(spile_cpus, cpu)->stack_learner, learn);
+	for_each_possible_cpu(cpu) {
+		struct irq_work *learner = &per_cpu(spile_cpus, cpu)->stack_learner;
+
+		/* With PREEMPT_RT all others run in a thread. */
+#ifdef IRQ_WORK_INIT_HARD
+		*learner = IRQ_WORK_INIT_HARD(learn);
+#else
+		init_irq_work(learner, learn);
+#endif
+	}
 	/*
 	 * A CPU in user space learns it at its first hit on that stack; a work item would wait
 	 * for tasks there that never sleep.

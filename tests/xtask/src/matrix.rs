@@ -12,7 +12,7 @@ use crate::place;
 /// The arguments of `cargo xtask matrix`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Only these lines or releases [default: 5.10, the installed kernel and its full flavour, 6.12, backports]
+    /// Only these lines or releases [default: the installed kernel, its full flavour, and all that can be fetched]
     #[arg(long, value_name = "RELEASE", value_delimiter = ',')]
     kernel: Vec<String>,
     /// Only tests whose name contains one of these, on every line
@@ -61,8 +61,8 @@ mod tests {
     fn both_flavours_of_the_installed_kernel_are_tested() {
         assert_eq!(
             all_lines("6.1.0-56-cloud-amd64"),
-            ["5.10", "6.1.0-56-cloud-amd64", "6.1.0-56-amd64", "6.12", "backports"]
+            ["5.10", "6.1.0-56-cloud-amd64", "6.1.0-56-amd64", "6.12", "6.12-rt", "backports"]
         );
-        assert_eq!(all_lines("6.1.0-56-amd64"), ["5.10", "6.1.0-56-amd64", "6.12", "backports"]);
+        assert_eq!(all_lines("6.1.0-56-amd64"), ["5.10", "6.1.0-56-amd64", "6.12", "6.12-rt", "backports"]);
     }
 }

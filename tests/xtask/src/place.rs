@@ -16,20 +16,39 @@ use spile_guest::Kernel;
 /// Suffix of releases built by `cargo xtask debug-kernel` (CONFIG_LOCALVERSION).
 pub const DEBUG_SUFFIX: &str = "-spile-debug";
 
-/// A kernel line of another Debian release.
+/// A kernel line of another Debian release, or of another flavour.
 struct Line {
     name: &'static str,
     suite: &'static str,
+    /// As in the names of Debian's packages: linux-image-FLAVOUR.
+    flavour: &'static str,
     /// Lines for its sources.list, for mmdebstrap.
     sources: &'static [&'static str],
 }
 
-const LINES: [Line; 3] = [
+const LINES: [Line; 4] = [
     // Its security updates are no longer on the mirrors; the last point release is.
-    Line { name: "5.10", suite: "bullseye", sources: &["deb http://deb.debian.org/debian bullseye main"] },
+    Line {
+        name: "5.10",
+        suite: "bullseye",
+        flavour: "cloud-amd64",
+        sources: &["deb http://deb.debian.org/debian bullseye main"],
+    },
     Line {
         name: "6.12",
         suite: "trixie",
+        flavour: "cloud-amd64",
+        sources: &[
+            "deb http://deb.debian.org/debian trixie main",
+            "deb http://deb.debian.org/debian trixie-updates main",
+            "deb http://deb.debian.org/debian-security trixie-security main",
+        ],
+    },
+    // PREEMPT_RT: spinlocks sleep, interrupts are threads.
+    Line {
+        name: "6.12-rt",
+        suite: "trixie",
+        flavour: "rt-amd64",
         sources: &[
             "deb http://deb.debian.org/debian trixie main",
             "deb http://deb.debian.org/debian trixie-updates main",
@@ -39,6 +58,7 @@ const LINES: [Line; 3] = [
     Line {
         name: "backports",
         suite: "trixie",
+        flavour: "cloud-amd64",
         sources: &[
             "deb http://deb.debian.org/debian trixie main",
             "deb http://deb.debian.org/debian trixie-backports main",
@@ -191,8 +211,13 @@ impl Line {
     /// The Debian packages of the line's root, with commas.
     fn packages(&self) -> String {
         let suite = if self.name == "backports" { "/trixie-backports" } else { "" };
-        let kernel = ["linux-image-cloud-amd64", "linux-headers-cloud-amd64", "linux-image-cloud-amd64-dbg"];
-        format!("ca-certificates,gcc,make,libc6-dev,{}", kernel.map(|package| format!("{package}{suite}")).join(","))
+        let flavour = self.flavour;
+        let kernel = [
+            format!("linux-image-{flavour}{suite}"),
+            format!("linux-headers-{flavour}{suite}"),
+            format!("linux-image-{flavour}-dbg{suite}"),
+        ];
+        format!("ca-certificates,gcc,make,libc6-dev,{}", kernel.join(","))
     }
 }
 

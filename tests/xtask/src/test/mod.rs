@@ -57,7 +57,7 @@ use crate::programs::build_programs;
 pub struct Options {
     /// Only the tests whose name contains one of these; without the unit tests
     pub names: Vec<String>,
-    /// Kernel release that is installed, or a line that is fetched (5.10, 6.12, backports); default: the newest installed
+    /// Kernel release that is installed, or a line that is fetched (5.10, 6.12, 6.12-rt, backports); default: the newest installed
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
     /// Keeps the tests' files and output in target/tests/ (those of failed tests are always kept)
