@@ -6,7 +6,6 @@
  *
  * A handler's registers are words: the six arguments, the returned value, the number.
  */
-#include <linux/compat.h>
 #include <linux/err.h>
 #include <linux/irqflags.h>
 #include <linux/sched.h>
@@ -111,7 +110,7 @@ static void handle_compat_call(struct pt_regs *regs, long number, long result,
 static void handle_call(bool returning, struct pt_regs *regs, long number, long result,
 			void (*act)(struct spile_site *site, bool compat, unsigned long *words))
 {
-	bool compat = in_compat_syscall();
+	bool compat = spile_is_compat_call();
 	struct spile_site *const *by_number = heads[returning][compat];
 	struct spile_site *one =
 		number >= 0 && number < SYSCALL_NUMBERS ? READ_ONCE(by_number[number]) : NULL;
@@ -137,7 +136,7 @@ static void handle_call(bool returning, struct pt_regs *regs, long number, long 
 /* exit() and exit_group(), which do not return: the tables are the kernel's ABI. */
 static bool is_last(long number)
 {
-	if (in_compat_syscall())
+	if (spile_is_compat_call())
 		return number == 1 || number == 252;
 	return number == 60 || number == 231;
 }
@@ -158,7 +157,7 @@ static long returned_from(struct pt_regs *regs, long result)
 {
 	long number = syscall_get_nr(current, regs);
 
-	return number == -1 && result != -ENOSYS && !in_compat_syscall() ? 15 : number;
+	return number == -1 && result != -ENOSYS && !spile_is_compat_call() ? 15 : number;
 }
 
 static void handle_exit(void *data, struct pt_regs *regs, long result)
@@ -273,7 +272,7 @@ static const char *const compat_names[] = {
 /* The name in the ABI of the current task; "" for a number without a name. */
 unsigned int spile_fn_syscall_name(struct spile_context *c, spile_long number, char *out)
 {
-	bool compat = current->mm && in_compat_syscall();
+	bool compat = current->mm && spile_is_compat_call();
 	size_t count = compat ? ARRAY_SIZE(compat_names) : ARRAY_SIZE(native_names);
 	const char *name = "";
 

@@ -5,7 +5,6 @@
  * and clone has them in another order. So one description of a call's arguments is enough
  * (arch/x86/kernel/sys_ia32.c, ipc/syscall.c, net/compat.c).
  */
-#include <linux/compat.h>
 #include <linux/kernel.h>
 #include <linux/uaccess.h>
 
@@ -221,13 +220,13 @@ static bool has_narrow_times(unsigned long number)
 /* Whether the current task runs for a 32-bit program, in whatever kind of probe. */
 spile_long spile_fn___in_compat_task(struct spile_context *c)
 {
-	return current->mm && in_compat_syscall();
+	return current->mm && spile_is_compat_call();
 }
 
 /* 0 for a 64-bit program; else 1, or 3 if times in its memory have 32 bits each. */
 spile_long spile_fn___syscall_narrow(struct spile_context *c)
 {
-	if (c->probe->kind != SPILE_PROBE_SYSCALL || !in_compat_syscall())
+	if (c->probe->kind != SPILE_PROBE_SYSCALL || !spile_is_compat_call())
 		return 0;
 	return has_narrow_times(c->regs[SPILE_SYSCALL_NUMBER]) ? 3 : 1;
 }
