@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
 
-use super::kernel::{Kernel, module_name};
+use super::kernel::Kernel;
+use super::module_table::{ModuleTable, module_name};
 
 /// The dependencies of a set of external modules.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,7 +26,9 @@ impl ModuleDependencies {
         let names: BTreeSet<String> = files.iter().map(|file| module_name(&file.to_string_lossy())).collect();
         let needed: BTreeSet<String> = files.iter().flat_map(|file| direct(file)).collect();
         let others = needed.into_iter().filter(|name| !names.contains(name));
-        let (own, missing) = others.partition(|name| kernel.module_files(std::slice::from_ref(name)).is_ok());
+        let modules = kernel.module_table().ok();
+        let is_own = |name: &String| modules.as_ref().is_some_and(|all| all.files(std::slice::from_ref(name)).is_ok());
+        let (own, missing) = others.partition(is_own);
         ModuleDependencies { own, missing }
     }
 }
@@ -34,13 +37,14 @@ impl ModuleDependencies {
 /// the last to be loaded first. Missing modules are omitted.
 pub(super) fn table(kernel: &Kernel, files: &[PathBuf]) -> String {
     let place = |name: &str| format!("extra/{name}.ko");
+    let modules = if files.is_empty() { None } else { kernel.module_table().ok() };
     let needs: BTreeMap<String, Vec<String>> =
         files.iter().map(|file| (module_name(&file.to_string_lossy()), direct(file))).collect();
     let mut text = String::new();
     for name in needs.keys() {
         // Dependencies first.
         let mut order: Vec<String> = Vec::new();
-        visit(kernel, &needs, &place, name, &mut BTreeSet::new(), &mut order);
+        visit(modules.as_ref(), &needs, &place, name, &mut BTreeSet::new(), &mut order);
         let before: Vec<String> = order.into_iter().filter(|file| *file != place(name)).rev().collect();
         let blank = if before.is_empty() { "" } else { " " };
         text.push_str(&format!("{}:{blank}{}\n", place(name), before.join(" ")));
@@ -49,7 +53,7 @@ pub(super) fn table(kernel: &Kernel, files: &[PathBuf]) -> String {
 }
 
 fn visit(
-    kernel: &Kernel,
+    modules: Option<&ModuleTable>,
     needs: &BTreeMap<String, Vec<String>>,
     place: &dyn Fn(&str) -> String,
     name: &str,
@@ -61,11 +65,11 @@ fn visit(
     }
     match needs.get(name) {
         Some(needed) => {
-            needed.iter().for_each(|needed| visit(kernel, needs, place, needed, seen, order));
+            needed.iter().for_each(|needed| visit(modules, needs, place, needed, seen, order));
             order.push(place(name));
         }
         None => {
-            for file in kernel.module_files(&[name.to_string()]).unwrap_or_default() {
+            for file in modules.and_then(|all| all.files(&[name.to_string()]).ok()).unwrap_or_default() {
                 let file = file.display().to_string();
                 if !order.contains(&file) {
                     order.push(file);

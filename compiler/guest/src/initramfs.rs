@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use super::cpio::Archive;
 use super::dependencies;
 use super::error::Error;
-use super::kernel::{Kernel, module_name};
+use super::kernel::Kernel;
 use super::libraries::needed_files;
+use super::module_table::module_name;
 
 /// Init of the guest; the comment at its top describes the protocol on the serial ports.
 const INIT: &str = include_str!("init.sh");
@@ -74,15 +75,18 @@ impl Tree {
         extra: &[PathBuf],
     ) -> Result<Vec<PathBuf>, Error> {
         let directory = Path::new("/lib/modules").join(&kernel.release);
-        let files_of = |names: &[String]| if names.is_empty() { Ok(Vec::new()) } else { kernel.module_files(names) };
-        let files = files_of(names)?;
         let mut table = String::new();
-        for file in files_of(&[names, offered].concat())? {
-            self.put(directory.join(&file), Content::Copy(kernel.modules.join(&file)), 0o644);
-            let needed = kernel.module_files(&[module_name(&file.to_string_lossy())])?;
-            let needed: Vec<String> =
-                needed.iter().rev().filter(|other| **other != file).map(|file| file.display().to_string()).collect();
-            table.push_str(&format!("{}: {}\n", file.display(), needed.join(" ")));
+        let mut files = Vec::new();
+        if !names.is_empty() || !offered.is_empty() {
+            let modules = kernel.module_table()?;
+            files = modules.files(names)?;
+            for file in modules.files(&[names, offered].concat())? {
+                self.put(directory.join(&file), Content::Copy(kernel.modules.join(&file)), 0o644);
+                let needed = modules.files(&[module_name(&file.to_string_lossy())])?;
+                let others = needed.iter().rev().filter(|other| **other != file);
+                let others: Vec<String> = others.map(|file| file.display().to_string()).collect();
+                table.push_str(&format!("{}: {}\n", file.display(), others.join(" ")));
+            }
         }
         for file in extra {
             let name = format!("extra/{}.ko", module_name(&file.to_string_lossy()));

@@ -7,11 +7,11 @@
 //! host's kernel is often not installed.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
+use super::module_table::ModuleTable;
 
 /// One installed kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,33 +68,9 @@ impl Kernel {
         }
     }
 
-    /// Files of the modules `names` and all their dependencies, in loading order, relative to [`Kernel::modules`]. Each
-    /// occurs once. Built-in modules have no file and are omitted.
-    pub fn module_files(&self, names: &[String]) -> Result<Vec<PathBuf>, Error> {
-        let path = self.modules.join("modules.dep");
-        let table = fs::read_to_string(&path).map_err(Error::file("reading", &path))?;
-        let built_in = fs::read_to_string(self.modules.join("modules.builtin")).unwrap_or_default();
-        let dependencies = parse_dependencies(&table);
-        let by_name: BTreeMap<String, &str> = dependencies.keys().map(|file| (module_name(file), *file)).collect();
-        let mut order = Vec::new();
-        for name in names {
-            let name = name.replace('-', "_");
-            if built_in.lines().any(|line| module_name(line) == name) {
-                continue;
-            }
-            let file = by_name
-                .get(&name)
-                .ok_or_else(|| Error::NoModule { name: name.clone(), release: self.release.clone() })?;
-            // modules.dep lists all dependencies, direct and indirect, the last to be loaded first.
-            let needed = dependencies.get(file).into_iter().flatten().rev();
-            for file in needed.chain([file]) {
-                let file = PathBuf::from(file);
-                if !order.contains(&file) {
-                    order.push(file);
-                }
-            }
-        }
-        Ok(order)
+    /// What depmod has written of its modules.
+    pub(super) fn module_table(&self) -> Result<ModuleTable, Error> {
+        ModuleTable::read(&self.modules, &self.release)
     }
 }
 
@@ -145,22 +121,6 @@ enum Part<'a> {
 
 fn parts(release: &str) -> Vec<Part<'_>> {
     release.split(['.', '-', '+', '~']).map(|part| part.parse().map_or(Part::Text(part), Part::Number)).collect()
-}
-
-/// Splits `kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko ...` into file and dependencies.
-fn parse_dependencies(table: &str) -> BTreeMap<&str, Vec<&str>> {
-    table
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .map(|(file, needed)| (file.trim(), needed.split_whitespace().collect()))
-        .collect()
-}
-
-/// The name of a module in the kernel: its file name without directory and suffixes, `-` as `_`.
-pub fn module_name(file: &str) -> String {
-    let base = file.rsplit('/').next().unwrap_or(file);
-    let stem = base.split(".ko").next().unwrap_or(base);
-    stem.replace('-', "_")
 }
 
 #[cfg(test)]
@@ -218,19 +178,5 @@ mod tests {
         assert_eq!(compare_releases("6.9.0-1-amd64", "6.12.0-1-amd64"), Ordering::Less);
         assert_eq!(compare_releases("6.1.0-9-amd64", "6.1.0-10-amd64"), Ordering::Less);
         assert_eq!(compare_releases("6.1-rc1", "6.1.0"), Ordering::Less);
-    }
-
-    #[test]
-    fn dependencies_come_first_and_once() {
-        let root = root_with(&[("6.1.0", &["image"])]);
-        let modules = root.path().join("lib/modules/6.1.0");
-        let table = "a/x.ko: a/y-z.ko a/w.ko\na/y-z.ko: a/w.ko\na/w.ko:\n";
-        fs::write(modules.join("modules.dep"), table).expect("a file");
-        fs::write(modules.join("modules.builtin"), "kernel/fs/ext2.ko\n").expect("a file");
-        let kernel = Kernel::find_in(root.path(), "6.1.0").expect("a kernel");
-        let names = ["y_z".to_string(), "x".to_string(), "ext2".to_string()];
-        let files = kernel.module_files(&names).expect("all there");
-        assert_eq!(files, ["a/w.ko", "a/y-z.ko", "a/x.ko"].map(PathBuf::from));
-        assert!(matches!(kernel.module_files(&["q".to_string()]), Err(Error::NoModule { .. })));
     }
 }

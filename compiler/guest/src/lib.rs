@@ -24,13 +24,15 @@ mod initramfs;
 mod kernel;
 mod libraries;
 mod machine;
+mod module_table;
 mod qemu;
 mod session;
 mod streams;
 
 pub use acceleration::Acceleration;
 pub use error::Error;
-pub use kernel::{Kernel, compare_releases, module_name};
+pub use kernel::{Kernel, compare_releases};
 pub use machine::{BOOT, End, Guest, Interrupter, Outcome, Running};
+pub use module_table::module_name;
 pub use session::{Session, SessionEnd, TARGET_NOT_LOADED};
 pub use streams::Streams;

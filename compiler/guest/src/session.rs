@@ -138,7 +138,7 @@ impl Session {
         for module in &self.modules {
             guest.offer_module(module);
             // A built-in module has no file and needs none.
-            if !self.kernel.module_files(std::slice::from_ref(module))?.is_empty() {
+            if !self.kernel.module_table()?.files(std::slice::from_ref(module))?.is_empty() {
                 let _ = writeln!(script, "load {} {TARGET_NOT_LOADED} ''", quote(module));
             }
         }
