@@ -23,5 +23,6 @@ stop INT
 gone lu_5642
 expect 'Input/output error' as_user getfattr -n user.job /mnt/file
 [ "$(cat lu_5642.out)" = 'LU-5642 stap started. Press ^C to exit' ]
-[ ! -s lu_5642.err ] || { cat lu_5642.err; exit 1; }
+# On a busy machine disarming takes long enough for a notice.
+if grep -v '^NOTICE: interrupted: ' lu_5642.err; then exit 1; fi
 echo all as expected
