@@ -257,8 +257,10 @@ mod tests {
         guest.shutdown(std::net::Shutdown::Write).expect("no more to say");
         let shared = Shared::default();
         let (mut seen, mut ready) = (Vec::new(), 0);
-        read_control(host, &shared, &mut || ready += 1, &mut |name, bytes| seen.push((name.to_string(), bytes.to_vec())))
-            .expect("read to the end");
+        read_control(host, &shared, &mut || ready += 1, &mut |name, bytes| {
+            seen.push((name.to_string(), bytes.to_vec()))
+        })
+        .expect("read to the end");
         assert_eq!(seen, [("a".to_string(), b"exit\n\n".to_vec()), ("b".to_string(), b"\xff".to_vec())]);
         assert!(shared.update(|state| state.ready && state.status == Some(3)) && ready == 1);
         let mut answer = String::new();
