@@ -258,7 +258,7 @@ mod tests {
         let shared = Shared::default();
         let (mut seen, mut ready) = (Vec::new(), 0);
         read_control(host, &shared, &mut || ready += 1, &mut |name, bytes| {
-            seen.push((name.to_string(), bytes.to_vec()))
+            seen.push((name.to_string(), bytes.to_vec()));
         })
         .expect("read to the end");
         assert_eq!(seen, [("a".to_string(), b"exit\n\n".to_vec()), ("b".to_string(), b"\xff".to_vec())]);

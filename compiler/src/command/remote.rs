@@ -226,7 +226,7 @@ impl Output {
             session.options.run.session.record = Some("-".into());
         }
         let live = guest::live(session, output.as_deref())?;
-        let path = recording.map(PathBuf::from).or(output).filter(|path| path.as_os_str() != "-");
+        let path = recording.or(output).filter(|path| path.as_os_str() != "-");
         let piped = recorded || path.is_some();
         let to: Box<dyn Write + Send> = match (&live, &path) {
             (Some(live), _) => Box::new(live.input().map_err(|error| session.reporter.error(error))?),
