@@ -12,9 +12,9 @@ use ratatui::crossterm::event::{self, Event as TerminalEvent, KeyCode, KeyEventK
 use spile_abi::escape;
 use spile_abi::say::say;
 
-use super::globals;
 use super::state::State;
 use super::view::{View, draw};
+use super::{COMMANDS, globals};
 use crate::read;
 use crate::report;
 
@@ -26,10 +26,6 @@ Usage: spile top [OPTIONS] SCRIPT [ARGUMENT]...
 OPTIONS are those of spile (-c, -x, -T, --guest, --remote HOST, ...). Keys: s sort, r reverse, f filter, d switch a probe off or on, space freeze,
 w write a report, c clear, q or x end the session, h help.
 ";
-
-/// In the environment of the process that runs the session in a guest or on another host: commands for it come by standard
-/// input.
-pub const COMMANDS: &str = "SPILE_SESSION_COMMANDS";
 
 /// Between two drawings without events.
 const STEP: Duration = Duration::from_millis(250);
