@@ -1,5 +1,5 @@
 # Shows: codes whose pages have no script, because they depend on the kernel, on options or on files, are given.
-# stdout: ^missing: none of 10$
+# stdout: ^missing: none of 13$
 # limit: 120
 
 missing=
@@ -21,5 +21,12 @@ gives '\[E0131\]' -e 'probe kernel.function("vfs_read").return { x = 1 println(@
 gives '\[E0205\]' -e 'probe kernel.function("zzz_no_such_*") { exit() }'
 gives '\[E0206\]' -e 'probe kernel.function("file_inode").return { exit() }'
 gives '\[E0503\]' -G nope=1 -e 'probe begin { exit() }'
+gives '\[E0106\]' -g -e 'probe kernel.function("vfs_read") { $file->f_path->dentry->d_iname = 1 }'
+gives '\[E0190\]' -e 'probe kernel.function("vfs_read@fs/read_write.c:x") { exit() }'
+# A kernel without kprobes: a program of two functions in the place of one.
+mkdir -p kernel/usr/lib/debug/boot
+echo 'int f(int n) { return n + 1; } int _start(void) { return f(3); }' >kernel.c
+gcc -g -O1 -fno-inline -static -nostdlib -o kernel/usr/lib/debug/boot/vmlinux-1.2.3 kernel.c
+RELEASE=1.2.3 gives '\[E0301\]' --sysroot kernel -e 'probe kernel.function("f") { exit() }'
 gives '"E0502"' --diagnostics json
 echo "missing: ${missing:-none of $count}"

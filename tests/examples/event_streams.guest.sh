@@ -61,6 +61,13 @@ wait $loaders || true
 loaders=
 start_all hardirqs cpudist runqlen runqslower tcplife tcpretrans tcpaccept tcprtt tcpsynbl listens kmemleak timehist
 load tcp 10
+# The addresses of its ends differ, so that one cannot be printed for the other.
+nc -l -p 8082 </dev/null >/dev/null &
+for tenth in $(seq 100); do
+	! grep -q ':1F92 0*:0000 0A' /proc/net/tcp /proc/net/tcp6 || break
+	sleep 0.1
+done
+nc -w 3 127.0.0.2 8082 </dev/null >/dev/null || true
 echo interrupts >/dev/ttyS0 || true
 load burn 300
 # No host has this address, so the first segment is retransmitted.
@@ -100,6 +107,8 @@ shows runqlen '^ +0 +[1-9][0-9]* +[1-9]'
 shows runqslower '^[0-9:]{8} +[0-9]+ [^ ]+ +[0-9]+ +[1-9][0-9]* [^ ]+'
 shows tcplife '^load +[0-9]+ 127.0.0.1:[1-9][0-9]* +127.0.0.1:8080 +100[0-9] +1001 +[0-9]+$'
 shows tcplife '^load +[0-9]+ 127.0.0.1:8080 +127.0.0.1:[1-9][0-9]* +1001 +1001 +[0-9]+$'
+shows tcplife '^nc +[0-9]+ 127.0.0.1:[1-9][0-9]* +127.0.0.2:8082 '
+! grep -E '^[0-9:]{8} 192.0.2.1:' tcpretrans.out || { echo 'tcpretrans: the remote address for the local one'; failed=1; }
 shows tcpretrans '^[0-9:]{8} [0-9.]+:[0-9]+ +192.0.2.1:9 +TCP_SYN_SENT$'
 shows tcpaccept '^[0-9:]{8} load +[0-9]+ 127.0.0.1:8080 +127.0.0.1:[1-9][0-9]* *$'
 shows tcprtt '^127.0.0.1: [1-9][0-9]* segments, [1-9][0-9]* us on average'

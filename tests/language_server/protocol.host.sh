@@ -4,6 +4,7 @@
 # stdout: ^steps: [0-9]+$
 # stdout: ^large: checked$
 # stdout: ^an index serves$
+# stdout: ^no kernel, and a large text: said$
 # stdout: ^nothing was written$
 # absent: ^the answer is
 # limit: 180
@@ -55,5 +56,16 @@ expect "label":"vfs_read"
 exit 0
 END
 "$XTASK" converse index.talk && echo "an index serves"
+{
+	echo 'start { "release": "9.9.9" }'
+	echo 'open a.stp'
+	echo '| probe kernel.function("vfs_read") { exit() }'
+	echo 'diagnostics "code":"E0501"'
+	echo 'open large.stp'
+	yes '| # a comment' | head -n 120000
+	echo 'diagnostics "code":"E0002"'
+	echo 'exit 0'
+} >without.talk
+"$XTASK" converse without.talk >without.out && echo "no kernel, and a large text: said" || tail -n 3 without.out
 # The documents of the conversations are not in a directory of this machine.
 [ ! -e /scripts ] && [ -z "$(find own -newer before -type f)" ] && echo "nothing was written"

@@ -1,9 +1,13 @@
 # Shows: other programs read what is written: tshark the packets with their times and comments, Perfetto's own classes (pip install perfetto
-# protobuf) the trace with threads and values, Chromium the report, light and dark, 360 to 1920 pixels wide, with the keyboard alone.
-# Needs the packages tshark, chromium, nodejs, python3 and python3-pip; Perfetto's classes come from PyPI where they are not installed.
+# protobuf) the trace with threads and values, Perfetto's trace processor by SQL the same as in the JSON, losses and warnings included, Chromium
+# the report, light and dark, 360 to 1920 pixels wide, with the keyboard alone.
+# Needs the packages tshark, chromium, chromium-shell (which has the trace processor), nodejs, python3 and python3-pip; Perfetto's classes come
+# from PyPI where they are not installed.
 # all: yes
 # stdout: ^tshark: 127.0.0.1 127.0.0.1 UDP 28 dd [0-9]+ kernel.function\("vfs_read.* pid=[0-9]+$
 # stdout: ^perfetto: 7 instants of vfs_read, thread dd, count 5, name dd$
+# stdout: ^trace processor: 1 end, [0-9]+ print as in the JSON, 0 errors$
+# stdout: ^trace processor: 1 end, [1-9][0-9]* lost, [1-9][0-9]* print, [1-9][0-9]* warning as in the JSON, 0 errors$
 # stdout: ^light 360: fits, bright, has colours$
 # stdout: ^light 768: fits, bright, has colours$
 # stdout: ^light 1920: fits, bright, has colours$
@@ -57,6 +61,19 @@ assert all(e.type == TrackEvent.TYPE_INSTANT for e, _ in reads)
 event, values = reads[0]
 print(f"perfetto: {len(reads)} instants of vfs_read, thread {threads[event.track_uuid]}, count {values['count']}, name {values['execname']}")
 END
+
+cat >losses.stp <<'END'
+probe begin { x = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	for (i = 0; i < 20000; i++) printf("%s %d\n", x . execname(), -i)
+	warn("a \"warning\"")
+	exit() }
+END
+"$SPILE" -r "$RELEASE" -s 1 -D MAXACTION=1000000 --guest --record losses losses.stp 2>err || { cat err; exit 1; }
+for recording in it losses; do
+	"$SPILE" replay "$recording" --format perfetto -o trace
+	"$SPILE" replay "$recording" --format json -o "$recording.json"
+	python3 "$ROOT/tests/output/trace_processor.py" /usr/lib/chromium/libtest_trace_processor.so trace "$recording.json"
+done
 
 "$SPILE" report it -o page.html || exit 1
 mkdir -p shots

@@ -29,6 +29,8 @@ pub struct Streams {
     pub file: FileReceiver,
     /// Called with a line about each step that takes long.
     pub notice: Box<dyn FnMut(&str) + Send>,
+    /// Called when the guest has booted and starts the script.
+    pub ready: Box<dyn FnMut() + Send>,
     /// Commands of a session for its loader while that runs, a line each, such as `disable 3`.
     pub commands: Option<Box<dyn Read + Send>>,
 }
@@ -42,6 +44,7 @@ impl Streams {
             console: Box::new(io::sink()),
             file: Box::new(|_, _| {}),
             notice: Box::new(|_| {}),
+            ready: Box::new(|| {}),
             commands: None,
         }
     }
@@ -106,7 +109,7 @@ pub(super) struct Control {
 
 /// Reads all ports until qemu closes them.
 pub(super) fn spawn(ports: Ports, streams: Streams, shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
-    let Streams { stdout, stderr, mut console, mut file, .. } = streams;
+    let Streams { stdout, stderr, mut console, mut file, mut ready, .. } = streams;
     let console_shared = Arc::clone(shared);
     let control_shared = Arc::clone(shared);
     vec![
@@ -121,7 +124,7 @@ pub(super) fn spawn(ports: Ports, streams: Streams, shared: &Arc<Shared>) -> Vec
         }),
         std::thread::spawn(move || {
             // An error here means that the port is closed, as when the guest crashes in the middle of a line.
-            let _ = read_control(ports.control, &control_shared, &mut *file);
+            let _ = read_control(ports.control, &control_shared, &mut *ready, &mut *file);
         }),
     ]
 }
@@ -147,7 +150,12 @@ fn each_chunk(mut port: UnixStream, mut take: impl FnMut(&[u8])) {
 }
 
 /// The host's side of the protocol described at the top of init.sh.
-fn read_control(port: UnixStream, shared: &Shared, file: &mut dyn FnMut(&str, &[u8])) -> io::Result<()> {
+fn read_control(
+    port: UnixStream,
+    shared: &Shared,
+    ready: &mut dyn FnMut(),
+    file: &mut dyn FnMut(&str, &[u8]),
+) -> io::Result<()> {
     let writer = port.try_clone()?;
     let mut port = BufReader::new(port);
     let mut line = Vec::new();
@@ -158,6 +166,7 @@ fn read_control(port: UnixStream, shared: &Shared, file: &mut dyn FnMut(&str, &[
         }
         match parse(&String::from_utf8_lossy(&line)) {
             Some(Message::Ready) => {
+                ready();
                 let pending = shared.update(|state| {
                     state.ready = true;
                     std::mem::take(&mut state.pending)
@@ -247,11 +256,13 @@ mod tests {
         guest.write_all(b"ready\nfile a 6\nexit\n\nfile b 1\n\xffexit 3\n").expect("room for it");
         guest.shutdown(std::net::Shutdown::Write).expect("no more to say");
         let shared = Shared::default();
-        let mut seen = Vec::new();
-        read_control(host, &shared, &mut |name, bytes| seen.push((name.to_string(), bytes.to_vec())))
-            .expect("read to the end");
+        let (mut seen, mut ready) = (Vec::new(), 0);
+        read_control(host, &shared, &mut || ready += 1, &mut |name, bytes| {
+            seen.push((name.to_string(), bytes.to_vec()));
+        })
+        .expect("read to the end");
         assert_eq!(seen, [("a".to_string(), b"exit\n\n".to_vec()), ("b".to_string(), b"\xff".to_vec())]);
-        assert!(shared.update(|state| state.ready && state.status == Some(3)));
+        assert!(shared.update(|state| state.ready && state.status == Some(3)) && ready == 1);
         let mut answer = String::new();
         std::io::Read::read_to_string(&mut guest, &mut answer).expect("the answer of the host");
         assert_eq!(answer, "done\n");

@@ -140,6 +140,10 @@ fn annotation(name: &str, value: &Value) -> Message {
         Value::Signed(number) => named.number(ANNOTATION_SIGNED, *number as u64),
         Value::Unsigned(number) => named.number(ANNOTATION_UNSIGNED, *number),
         Value::Text(text) => named.text(ANNOTATION_STRING, text),
+        Value::Memory(bytes) => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            named.text(ANNOTATION_STRING, digits.as_bytes())
+        }
         other => {
             let mut json = String::new();
             json::write_value(other, &mut json);

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use spile_base::progress::Progress;
+
 use crate::cli::options::{Options, Script};
 use crate::outcome::Outcome;
-use crate::reporter::Failed;
+use crate::reporter::{Failed, Reporter};
 use crate::session::Session;
 use crate::target;
 
@@ -88,6 +90,25 @@ impl Write for Watched {
     }
 }
 
+/// The progress that is shown until the guest starts the script.
+#[derive(Clone)]
+struct Booting(Arc<Mutex<Option<Progress>>>);
+
+impl Booting {
+    fn start(reporter: &Reporter) -> Booting {
+        Booting(Arc::new(Mutex::new(Some(reporter.progress("booting a virtual machine")))))
+    }
+
+    fn show_in(&self, streams: &mut spile_guest::Streams) {
+        let ready = self.clone();
+        streams.ready = Box::new(move || ready.end());
+    }
+
+    fn end(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
 /// Runs a module in a guest. What the loader prints there is printed here; `-o` names a file here.
 ///
 /// `targets`: the modules that it probes. `settings`: GLOBAL=VALUE, for a prebuilt module.
@@ -101,6 +122,8 @@ pub(super) fn run(
     let kernel = spile_guest::Kernel::find(release).map_err(|error| session.reporter.error(error))?;
     let loader = std::env::current_exe().map_err(|error| session.reporter.error(error))?;
     let mut streams = spile_guest::Streams::inherit();
+    let booting = Booting::start(&session.reporter);
+    booting.show_in(&mut streams);
     if std::env::var_os(spile_replay::top::COMMANDS).is_some() {
         streams.commands = Some(Box::new(std::io::stdin()));
     }
@@ -142,7 +165,10 @@ pub(super) fn run(
         extra_modules: objects.clone(),
         programs,
     };
-    let ended = guest.run(streams).map_err(|error| match error {
+    let ended = guest.run(streams);
+    // If it did not boot.
+    booting.end();
+    let ended = ended.map_err(|error| match error {
         spile_guest::Error::NoModule { .. } => {
             let note = "-d FILE gives a module that was built elsewhere to the guest".to_string();
             session.reporter.fail(error, &[note]);

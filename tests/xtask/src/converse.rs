@@ -18,10 +18,10 @@
 //! `$NAME` in JSON and options is a variable of the environment.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use regex::Regex;
@@ -62,6 +62,43 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What diagnostics have cost ([`diagnostics_costs`]).
+pub struct Costs {
+    /// From the start of the server to those of the first text.
+    pub first: Duration,
+    /// From each change to its diagnostics.
+    pub changes: Vec<Duration>,
+    /// CPU time of the server for all changes.
+    pub processor: Duration,
+}
+
+/// Opens a script in the language server of `program`, and times its diagnostics after each of `rounds` changes: a word in it is replaced
+/// by another, which is a mistake, and back.
+pub fn diagnostics_costs(program: &Path, release: &str, text: &str, words: [&str; 2], rounds: usize) -> Result<Costs> {
+    let mut conversation = Conversation { program: Some(program.into()), ..Conversation::default() };
+    let begun = Instant::now();
+    conversation.start(&json!({ "release": release }).to_string())?;
+    conversation.open("large.stp", text.to_string())?;
+    conversation.diagnostics(r"^\[\]$")?;
+    let first = begun.elapsed();
+    let before = conversation.processor_time()?;
+    let [right, wrong] = words;
+    let mut changes = Vec::new();
+    for round in 0..rounds {
+        let (change, expected) = match round % 2 {
+            0 => (format!("large.stp {right} => {wrong}"), "code"),
+            _ => (format!("large.stp {wrong} => {right}"), r"^\[\]$"),
+        };
+        let begun = Instant::now();
+        conversation.change(&change)?;
+        conversation.diagnostics(expected)?;
+        changes.push(begun.elapsed());
+    }
+    let processor = Duration::from_millis(conversation.processor_time()?.saturating_sub(before));
+    conversation.step("exit 0", String::new())?;
+    Ok(Costs { first, changes, processor })
+}
+
 struct Server {
     child: Child,
     input: Option<ChildStdin>,
@@ -70,6 +107,8 @@ struct Server {
 
 #[derive(Default)]
 struct Conversation {
+    /// The compiler; `None`: $SPILE.
+    program: Option<PathBuf>,
     server: Option<Server>,
     documents: Vec<(String, String, i32)>,
     last: Value,
@@ -164,7 +203,10 @@ impl Conversation {
     fn start(&mut self, rest: &str) -> Result<()> {
         let (words, options) =
             rest.split_once('{').map_or((rest, "null".to_string()), |(words, json)| (words, format!("{{{json}")));
-        let program = std::env::var("SPILE").context("$SPILE")?;
+        let program = match &self.program {
+            Some(program) => program.clone(),
+            None => std::env::var_os("SPILE").context("$SPILE")?.into(),
+        };
         let mut command = Command::new(program);
         command.arg("--language-server").args(words.split_whitespace());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting it")?;

@@ -12,9 +12,9 @@ use ratatui::crossterm::event::{self, Event as TerminalEvent, KeyCode, KeyEventK
 use spile_abi::escape;
 use spile_abi::say::say;
 
-use super::globals;
 use super::state::State;
 use super::view::{View, draw};
+use super::{COMMANDS, globals};
 use crate::read;
 use crate::report;
 
@@ -23,12 +23,9 @@ Shows a session in the terminal while it runs: hits, rates and cost of its probe
 
 Usage: spile top [OPTIONS] SCRIPT [ARGUMENT]...
 
-OPTIONS are those of spile (-c, -x, -T, --guest, ...). Keys: s sort, r reverse, f filter, d switch a probe off or on, space freeze,
+OPTIONS are those of spile (-c, -x, -T, --guest, --remote HOST, ...). Keys: s sort, r reverse, f filter, d switch a probe off or on, space freeze,
 w write a report, c clear, q or x end the session, h help.
 ";
-
-/// In the environment of the process that runs the session in a guest: commands for it come by standard input.
-pub const COMMANDS: &str = "SPILE_SESSION_COMMANDS";
 
 /// Between two drawings without events.
 const STEP: Duration = Duration::from_millis(250);
@@ -60,9 +57,10 @@ fn run(words: &[OsString]) -> Result<ExitCode, String> {
     if let Some(script) = globals {
         command.arg("-E").arg(script);
     }
-    // A loader in a guest cannot be called from here.
-    let in_guest = words.iter().any(|word| word == "--guest");
-    if in_guest {
+    // A loader in a guest or on another host cannot be called from here.
+    let elsewhere =
+        |word: &OsString| word == "--guest" || word == "--remote" || word.to_string_lossy().starts_with("--remote=");
+    if words.iter().any(elsewhere) {
         command.env(COMMANDS, "1").stdin(Stdio::piped());
     } else {
         command.stdin(Stdio::null());
@@ -74,7 +72,7 @@ fn run(words: &[OsString]) -> Result<ExitCode, String> {
     let mut child = command.spawn().map_err(|error| format!("running the script: {error}"))?;
     let state = Arc::new(Mutex::new(State::new()));
     let (output, errors) = (child.stdout.take(), child.stderr.take());
-    let mut switches = Switches { guest: child.stdin.take() };
+    let mut switches = Switches { elsewhere: child.stdin.take() };
     let said: Arc<Mutex<Vec<String>>> = Arc::default();
     let readers = [
         {
@@ -183,8 +181,8 @@ fn interrupt(child: &mut Child) {
 
 /// Switches probes of the session off and on.
 struct Switches {
-    /// Where the process that runs it in a guest reads commands; `None`: it runs here.
-    guest: Option<ChildStdin>,
+    /// Where the process that runs it in a guest or on another host reads commands; `None`: it runs here.
+    elsewhere: Option<ChildStdin>,
 }
 
 impl Switches {
@@ -206,8 +204,8 @@ impl Switches {
     }
 
     fn call(&mut self, module: &str, action: &str, number: usize) -> Result<(), String> {
-        if let Some(guest) = &mut self.guest {
-            return writeln!(guest, "{action} {number}").map_err(|error| error.to_string());
+        if let Some(elsewhere) = &mut self.elsewhere {
+            return writeln!(elsewhere, "{action} {number}").map_err(|error| error.to_string());
         }
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut loader = Command::new(program);

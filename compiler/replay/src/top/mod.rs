@@ -8,4 +8,8 @@ mod globals;
 mod state;
 mod view;
 
-pub use command::{COMMANDS, main};
+pub use command::main;
+
+/// In the environment of the process that runs the session in a guest or on another host: commands for it come by standard
+/// input.
+pub const COMMANDS: &str = "SPILE_SESSION_COMMANDS";

@@ -40,7 +40,7 @@ pub struct RunOptions {
     pub guest: bool,
 
     /// Run the script on HOST, [USER@]HOST or ssh://[USER@]HOST[:PORT], by ssh(1) and spilerun there; may be repeated
-    #[arg(long, value_name = "HOST", conflicts_with_all = ["last_pass", "release", "guest", "rotation", "bulk", "detach", "index", "record", "format"])]
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["release", "guest", "rotation", "bulk", "detach", "index"])]
     pub remote: Vec<String>,
 
     /// With --remote: print the host's number before each line

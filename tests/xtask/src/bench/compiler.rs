@@ -34,6 +34,17 @@ pub struct Compiler {
     pub directory: tempfile::TempDir,
 }
 
+/// Builds the compiler as cargo install does.
+pub fn released() -> Result<PathBuf> {
+    let root = crate::root();
+    let status = Command::new(crate::programs::cargo())
+        .args(["build", "--release", "--quiet", "--package", "spile"])
+        .current_dir(&root)
+        .status();
+    ensure!(status.context("running cargo build")?.success(), "spile does not build");
+    Ok(root.join("target/release/spile"))
+}
+
 /// One run.
 pub struct Run {
     /// From start to end.
@@ -52,15 +63,7 @@ impl Compiler {
     pub fn new(options: &Options) -> Result<Self> {
         let file = match &options.spile {
             Some(file) => file.canonicalize().with_context(|| format!("finding {}", file.display()))?,
-            None => {
-                let root = crate::root();
-                let status = Command::new(crate::programs::cargo())
-                    .args(["build", "--release", "--quiet", "--package", "spile"])
-                    .current_dir(&root)
-                    .status();
-                ensure!(status.context("running cargo build")?.success(), "spile does not build");
-                root.join("target/release/spile")
-            }
+            None => released()?,
         };
         Ok(Self { file, release: Place::find(None)?.kernel.release, directory: tempfile::tempdir()? })
     }
