@@ -1045,6 +1045,9 @@ static inline spile_long *spile_print_begin(struct spile_context *c, unsigned in
 	head->id = id;
 	head->probe = c->probe->index;
 	head->time = spile_record_time();
+	/* There was room, so it is somewhere: saves the caller's test for 0. */
+	if (!(head + 1))
+		__builtin_unreachable();
 	return (spile_long *)(head + 1);
 }
 /* Ends such a record. */
