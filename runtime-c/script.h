@@ -1038,6 +1038,7 @@ static inline spile_long *spile_print_begin(struct spile_context *c, unsigned in
 					    unsigned int id, unsigned int bytes)
 {
 	struct spile_record_head *head = (struct spile_record_head *)c->record;
+	spile_long *to;
 
 	if (spile_unlikely(c->record_at + sizeof(*head) + bytes > c->record_limit))
 		return (spile_long *)spile_record_begin(c, kind, id, bytes);
@@ -1045,10 +1046,11 @@ static inline spile_long *spile_print_begin(struct spile_context *c, unsigned in
 	head->id = id;
 	head->probe = c->probe->index;
 	head->time = spile_record_time();
+	to = (spile_long *)(head + 1);
 	/* There was room, so it is somewhere: saves the caller's test for 0. */
-	if (!(head + 1))
+	if (!to)
 		__builtin_unreachable();
-	return (spile_long *)(head + 1);
+	return to;
 }
 /* Ends such a record. */
 static inline void spile_print_commit(struct spile_context *c, unsigned int bytes)
