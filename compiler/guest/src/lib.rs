@@ -30,6 +30,7 @@ mod streams;
 
 pub use acceleration::Acceleration;
 pub use error::Error;
+pub use examination::Monitor;
 pub use kernel::{Kernel, compare_releases, module_name};
 pub use machine::{BOOT, End, Guest, Interrupter, Outcome, Running};
 pub use session::{Session, SessionEnd, TARGET_NOT_LOADED};
