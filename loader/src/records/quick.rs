@@ -102,11 +102,13 @@ fn small_numbers(payload: &[AtomicU64], after: &[u8], room: &mut [u8]) -> Option
         let count = (entry >> 30) as usize;
         // SAFETY: there is room for MOST bytes for each number. One takes its digits, at most three, and a byte, so this
         // one's begin at most MOST bytes after the last one's.
-        unsafe {
-            let place = room.as_mut_ptr().add(used);
-            place.cast::<u32>().write_unaligned(entry.to_le());
-            place.add(count).write(byte);
-        }
+        let place = unsafe { room.as_mut_ptr().add(used) };
+        // SAFETY: as above.
+        unsafe { place.cast::<u32>().write_unaligned(entry.to_le()) };
+        // SAFETY: as above; `count` is at most three.
+        let end = unsafe { place.add(count) };
+        // SAFETY: as above.
+        unsafe { end.write(byte) };
         used += count + 1;
     }
     Some(used)
