@@ -88,6 +88,12 @@ spile_long spile_fn_target(struct spile_context *c)
 }
 
 /*
+ * Whether a task's name is read as two words. TASK_COMM_LEN is not a macro on every kernel, and
+ * the first byte must be the lowest one.
+ */
+enum { COMM_IS_WORDS = TASK_COMM_LEN == 2 * sizeof(u64) && IS_ENABLED(CONFIG_X86_64) };
+
+/*
  * comm may change at any time, but always ends with a NUL. It is read once, as two
  * words: reading byte by byte would be most of the cost of a map by execname(). A
  * string has room for MAXSTRINGLEN bytes, 16 at least.
@@ -97,11 +103,7 @@ static unsigned int copy_comm(const struct task_struct *task, char *out)
 	static const u64 ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
 	u64 first, second, end;
 
-	/*
-	 * TASK_COMM_LEN is not a macro on every kernel, and the first byte must be the lowest
-	 * one.
-	 */
-	if (TASK_COMM_LEN != 2 * sizeof(u64) || !IS_ENABLED(CONFIG_X86_64))
+	if (!COMM_IS_WORDS)
 		return spile_string_copy(out, (struct spile_string){
 			task->comm, strnlen(task->comm, TASK_COMM_LEN - 1)
 		});
@@ -121,6 +123,30 @@ static unsigned int copy_comm(const struct task_struct *task, char *out)
 unsigned int spile_fn_execname(struct spile_context *c, char *out)
 {
 	return copy_comm(current, out);
+}
+
+void spile_stats_add_execname(struct spile_context *c, const struct spile_map *map,
+			      spile_long value)
+{
+	char name[TASK_COMM_LEN];
+
+	if (COMM_IS_WORDS)
+		spile_stats_add_name(c, map, current->comm, value);
+	else
+		spile_stats_add_text(c, map,
+				     (struct spile_string){ name, copy_comm(current, name) }, value);
+}
+
+void spile_map_count_execname(struct spile_context *c, const struct spile_map *map,
+			      spile_long delta)
+{
+	char name[TASK_COMM_LEN];
+
+	if (COMM_IS_WORDS)
+		spile_map_count_name(c, map, current->comm, delta);
+	else
+		spile_map_count_text(c, map,
+				     (struct spile_string){ name, copy_comm(current, name) }, delta);
 }
 
 unsigned int spile_fn_pexecname(struct spile_context *c, char *out)

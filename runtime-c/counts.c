@@ -58,6 +58,12 @@ void spile_map_count_text(struct spile_context *c, const struct spile_map *map,
 	spile_feed_text(c, map, text, delta, add_to_share, count_new);
 }
 
+void spile_map_count_name(struct spile_context *c, const struct spile_map *map, const char *comm,
+			  spile_long delta)
+{
+	spile_feed_name(c, map, comm, delta, add_to_share, count_new);
+}
+
 /*
  * Invalidates all shares by a new generation, which stays even and grows as in make_element() of
  * map.c.

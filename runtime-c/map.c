@@ -81,7 +81,7 @@ static inline unsigned int hash_of(const struct spile_table *table, const union 
 }
 
 static inline bool has_keys(const struct spile_table *table, const struct spile_element *element,
-			    const union spile_key *keys, unsigned int hash)
+			    const void *keys, unsigned int hash)
 {
 	if (table->single_long)
 		return spile_is_long(table, element, keys, hash);
@@ -205,14 +205,21 @@ static unsigned int take_reserved(const struct spile_table *table, struct spile_
 static __always_inline void give_back(const struct spile_table *table, struct spile_stripe *stripe,
 				      unsigned int number)
 {
-	if (spile_unlikely(stripe->reserves))
-		/* The run may create it again. */
-		reserve(table, stripe, number);
-	else if (spile_likely(!READ_ONCE(stripe->spare)))
+	if (spile_likely(!READ_ONCE(stripe->spare)))
 		/* Release: pairs with the xchg() in take_deleted(). */
 		smp_store_release(&stripe->spare, number);
 	else
 		push_free(table, stripe, number);
+}
+
+/* The same for a table that may wrap, where the run may create the element again. */
+static void give_back_any(const struct spile_table *table, struct spile_stripe *stripe,
+			  unsigned int number)
+{
+	if (stripe->reserves)
+		reserve(table, stripe, number);
+	else
+		give_back(table, stripe, number);
 }
 
 /* Takes an element that was never used; 0 if there is none. */
@@ -310,6 +317,15 @@ static void write_slot(struct spile_slot *slot, struct spile_string s, unsigned 
 	WRITE_ONCE(slot->length, s.length);
 }
 
+/* Zeros after a short text, so that words of it can be compared (spile_is_short()). */
+static void pad_slot(struct spile_slot *slot, unsigned int length)
+{
+	enum { BYTES = 16 };
+
+	if (length < BYTES && spile_script.slot_bytes >= BYTES)
+		memset(slot->text + length, 0, BYTES - length);
+}
+
 /* The words at the start of a long text that fit into an element. */
 static struct spile_string first_words(struct spile_string s)
 {
@@ -379,10 +395,14 @@ static void write_keys(struct spile_table *table, struct spile_element *element,
 	for (i = 0; i < map->keys; i++) {
 		void *mine = spile_element_key(table, element, i);
 
-		if (map->string_keys >> i & 1)
-			write_slot(mine, within_limit(keys[i].text), kept[i]);
-		else
+		if (map->string_keys >> i & 1) {
+			struct spile_string text = within_limit(keys[i].text);
+
+			write_slot(mine, text, kept[i]);
+			pad_slot(mine, text.length);
+		} else {
 			*(spile_long *)mine = keys[i].number;
+		}
 	}
 }
 
@@ -414,35 +434,41 @@ static __always_inline void link_element(struct spile_table *table, struct spile
 }
 
 /*
- * Creates an element of a striped table; 0 if the table is full, or NOT_KEPT. It needs no
- * generation, because only the holder of a stripe searches it. The value is left from the last
- * use.
+ * Links an element of a striped table whose keys are written. It needs no generation, because only
+ * the holder of a stripe searches it.
  */
-static __always_inline unsigned int make_in_stripe(struct spile_context *c,
-						   struct spile_table *table,
-						   const union spile_key *keys, unsigned int hash)
+static __always_inline void link_in_stripe(struct spile_context *c, struct spile_table *table,
+					   struct spile_stripe *stripe,
+					   struct spile_element *element, unsigned int number,
+					   unsigned int hash)
+{
+	__u64 now = spile_map_moment(c);
+
+	element->hash = hash;
+	stripe->sequence = now > stripe->sequence ? now : stripe->sequence + 1;
+	link_element(table, stripe, element, number, hash);
+}
+
+/*
+ * Creates an element of a striped table; 0 if the table is full, or NOT_KEPT. The value is left
+ * from the last use.
+ */
+static noinline unsigned int make_in_stripe(struct spile_context *c, struct spile_table *table,
+					    const union spile_key *keys, unsigned int hash)
 {
 	struct spile_stripe *stripe = spile_stripe_of(table, hash);
 	unsigned int kept[SPILE_MAX_KEYS];
 	struct spile_element *element;
 	unsigned int number;
-	__u64 now;
 
-	if (!table->single_long && !keep_keys(table->map, keys, kept))
+	if (!keep_keys(table->map, keys, kept))
 		return NOT_KEPT;
-	number = spile_unlikely(table->wraps) ? take_wrapping(table, stripe) :
-						take_free(table, stripe);
+	number = table->wraps ? take_wrapping(table, stripe) : take_free(table, stripe);
 	if (spile_unlikely(!number))
 		return 0;
 	element = spile_element(table, number);
-	if (table->single_long)
-		*(spile_long *)(element + 1) = keys[0].number;
-	else
-		write_keys(table, element, keys, kept);
-	element->hash = hash;
-	now = spile_map_moment(c);
-	stripe->sequence = now > stripe->sequence ? now : stripe->sequence + 1;
-	link_element(table, stripe, element, number, hash);
+	write_keys(table, element, keys, kept);
+	link_in_stripe(c, table, stripe, element, number, hash);
 	return number;
 }
 
@@ -597,7 +623,7 @@ static void delete_element(struct spile_table *table, unsigned int number)
 
 	unlink_element(table, stripe, element, number);
 	if (table->stripes_bytes) {
-		give_back(table, stripe, number);
+		give_back_any(table, stripe, number);
 		return;
 	}
 	element->next = stripe->free;
@@ -816,12 +842,19 @@ int spile_map_hold_long(struct spile_context *c, const struct spile_map *map,
 
 		if (spile_likely(spile_long_key(element) == key)) {
 			held->number = number;
-			held->value = spile_element_value(table, element);
+			/* It follows the only key. */
+			held->value = (char *)(element + 1) + sizeof(key);
 			break;
 		}
 		number = element->next;
 	}
 	return 1;
+}
+
+/* The stripe of an element that is held. */
+static inline struct spile_stripe *held_stripe(const struct spile_held *held)
+{
+	return container_of(held->holder, struct spile_stripe, holder);
 }
 
 char *spile_held_make(struct spile_context *c, const struct spile_map *map, struct spile_held *held)
@@ -841,15 +874,51 @@ char *spile_held_make(struct spile_context *c, const struct spile_map *map, stru
 	return value;
 }
 
-void spile_held_drop(const struct spile_map *map, struct spile_held *held)
+char *spile_held_make_long(struct spile_context *c, const struct spile_map *map,
+			   struct spile_held *held)
 {
 	struct spile_table *table = spile_table_of(map);
-	struct spile_stripe *stripe = container_of(held->holder, struct spile_stripe, holder);
+	struct spile_stripe *stripe = held_stripe(held);
+	unsigned int number = take_free(table, stripe);
+	struct spile_element *element;
+	spile_long *key;
+
+	if (spile_unlikely(!number)) {
+		fail_overflow(c, map);
+		return NULL;
+	}
+	element = spile_element(table, number);
+	key = (spile_long *)(element + 1);
+	key[0] = held->keys[0].number;
+	/* The value follows the only key: a number, or both fields of a slot. */
+	key[1] = 0;
+	link_in_stripe(c, table, stripe, element, number, held->hash);
+	held->number = number;
+	return held->value = (char *)&key[1];
+}
+
+/* Unlinks the element that is held; returns its number. */
+static __always_inline unsigned int unlink_held(struct spile_table *table, struct spile_held *held)
+{
 	unsigned int number = held->number;
 
 	held->value = NULL;
-	unlink_element(table, stripe, spile_element(table, number), number);
-	give_back(table, stripe, number);
+	unlink_element(table, held_stripe(held), spile_element(table, number), number);
+	return number;
+}
+
+void spile_held_drop(const struct spile_map *map, struct spile_held *held)
+{
+	struct spile_table *table = spile_table_of(map);
+
+	give_back(table, held_stripe(held), unlink_held(table, held));
+}
+
+void spile_held_drop_wrapping(const struct spile_map *map, struct spile_held *held)
+{
+	struct spile_table *table = spile_table_of(map);
+
+	give_back_any(table, held_stripe(held), unlink_held(table, held));
 }
 
 struct spile_string spile_held_text(const struct spile_held *held)
@@ -861,7 +930,7 @@ struct spile_string spile_held_text(const struct spile_held *held)
 void spile_held_set_text(struct spile_context *c, const struct spile_map *map,
 			 struct spile_held *held, struct spile_string value)
 {
-	char *at = held->value ? held->value : spile_held_make(c, map, held);
+	char *at = held->value ? held->value : spile_held_made(c, map, held);
 
 	if (at)
 		write_value((struct spile_slot *)at, value);

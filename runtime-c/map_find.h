@@ -48,29 +48,67 @@ static noinline __u64 spile_hash_front(const char *text, unsigned int length, __
 	return hash;
 }
 
+/* A text of at most 16 bytes: its bytes, then zeros. */
+struct spile_words {
+	__u64 first;
+	__u64 second;
+	unsigned int length;
+};
+
+static __always_inline struct spile_words spile_words_of(const char *text, unsigned int length)
+{
+	struct spile_words words = { .length = length };
+
+	if (length > 8) {
+		words.first = spile_load8(text);
+		words.second = spile_load8(text + length - 8) >> (128 - 8 * length);
+	} else if (length >= 4) {
+		words.first = spile_load4(text) |
+			      spile_load4(text + length - 4) << (8 * (length - 4));
+	} else if (length) {
+		/* One to three bytes: first, middle and last are all of them. */
+		words.first = (unsigned char)text[0] |
+			      (__u64)(unsigned char)text[length >> 1] << (8 * (length >> 1)) |
+			      (__u64)(unsigned char)text[length - 1] << (8 * (length - 1));
+	}
+	return words;
+}
+
+/* The name of a task; the 16 bytes may be changing, so the last one is taken for a NUL. */
+static __always_inline struct spile_words spile_words_of_comm(const char *comm)
+{
+	static const __u64 ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
+	struct spile_words words = { .first = spile_load8(comm) };
+	__u64 end = (words.first - ones) & ~words.first & tops;
+
+	/* The lowest set bit belongs to the first NUL. What is above it is left from other names. */
+	if (spile_likely(end)) {
+		words.first &= (end - 1) & ~end;
+		words.length = (unsigned int)__builtin_ctzll(end) >> 3;
+		return words;
+	}
+	words.second = spile_load8(comm + 8) & ~0ull >> 8;
+	end = (words.second - ones) & ~words.second & tops;
+	words.second &= (end - 1) & ~end;
+	words.length = 8 + ((unsigned int)__builtin_ctzll(end) >> 3);
+	return words;
+}
+
+static __always_inline __u64 spile_hash_words(struct spile_words words, __u64 seed, __u64 other)
+{
+	return spile_fold(words.first ^ other, words.second ^ seed);
+}
+
 static __always_inline __u64 spile_hash_text(const char *text, unsigned int length, __u64 seed,
 					     __u64 other)
 {
 	__u64 hash = seed ^ ((__u64)length << 32);
-	__u64 a, b;
 
-	if (length > 16) {
-		hash = spile_hash_front(text, length, hash, other);
-		a = spile_load8(text + length - 16);
-		b = spile_load8(text + length - 8);
-	} else if (length >= 8) {
-		a = spile_load8(text);
-		b = spile_load8(text + length - 8);
-	} else if (length >= 4) {
-		a = spile_load4(text);
-		b = spile_load4(text + length - 4);
-	} else if (length) {
-		a = (unsigned char)text[0] << 8 | (unsigned char)text[length >> 1];
-		b = (unsigned char)text[length - 1];
-	} else {
-		a = b = 0;
-	}
-	return spile_fold(a ^ other, b ^ hash);
+	if (length <= 16)
+		return spile_hash_words(spile_words_of(text, length), seed, other);
+	hash = spile_hash_front(text, length, hash, other);
+	return spile_fold(spile_load8(text + length - 16) ^ other,
+			  spile_load8(text + length - 8) ^ hash);
 }
 
 /*
@@ -130,25 +168,44 @@ static inline spile_long spile_long_key(const struct spile_element *element)
 }
 
 static __always_inline bool spile_is_long(const struct spile_table *table,
-					  const struct spile_element *element,
-					  const union spile_key *keys, unsigned int hash)
+					  const struct spile_element *element, const void *keys,
+					  unsigned int hash)
 {
+	const union spile_key *key = keys;
+
 	(void)table;
 	(void)hash;
-	return spile_long_key(element) == keys[0].number;
+	return spile_long_key(element) == key->number;
 }
 
 static __always_inline bool spile_is_text(const struct spile_table *table,
-					  const struct spile_element *element,
-					  const union spile_key *keys, unsigned int hash)
+					  const struct spile_element *element, const void *keys,
+					  unsigned int hash)
 {
+	const union spile_key *key = keys;
 	const struct spile_slot *slot = (const struct spile_slot *)(element + 1);
 	/* Read once: another CPU may be replacing the element. Pairs with write_slot(). */
 	unsigned int length = READ_ONCE(slot->length);
 
 	(void)table;
-	return element->hash == hash && length == keys[0].text.length &&
-	       spile_same_text(spile_slot_text(slot, length), keys[0].text.text, length);
+	return element->hash == hash && length == key->text.length &&
+	       spile_same_text(spile_slot_text(slot, length), key->text.text, length);
+}
+
+/* The key is one string of less than 16 bytes; keys: a struct spile_words. */
+static __always_inline bool spile_is_short(const struct spile_table *table,
+					   const struct spile_element *element, const void *keys,
+					   unsigned int hash)
+{
+	const struct spile_slot *slot = (const struct spile_slot *)(element + 1);
+	const struct spile_words *words = keys;
+
+	(void)table;
+	(void)hash;
+	/* The text of a key is padded (write_keys() of map.c). */
+	return spile_load8(slot->text) == words->first &&
+	       READ_ONCE(slot->length) == words->length &&
+	       spile_load8(slot->text + 8) == words->second;
 }
 
 /*
@@ -161,9 +218,9 @@ static __always_inline bool spile_is_text(const struct spile_table *table,
 static __always_inline struct spile_found
 spile_find_concurrently(const struct spile_table *table, unsigned int hash,
 			bool (*is_it)(const struct spile_table *table,
-				      const struct spile_element *element,
-				      const union spile_key *keys, unsigned int hash),
-			const union spile_key *keys)
+				      const struct spile_element *element, const void *keys,
+				      unsigned int hash),
+			const void *keys)
 {
 	/* Acquire: pairs with the release of the bucket in make_element(), as does that of next. */
 	unsigned int number = smp_load_acquire(spile_bucket(table, hash));
@@ -236,6 +293,37 @@ static __always_inline void spile_feed_text(struct spile_context *c, const struc
 		feed(c, table, found, amount);
 	else
 		feed_new(c, table, key, hash, amount);
+}
+
+/* The task's name is new. */
+static noinline void spile_feed_new_name(struct spile_context *c, struct spile_table *table,
+					 __u64 first, __u64 second, spile_long amount,
+					 spile_feed_new_fn *feed_new)
+{
+	const __u64 name[] = { first, second };
+	struct spile_string text = { .text = (const char *)name };
+
+	while (text.text[text.length])
+		text.length++;
+	feed_new(c, table, (union spile_key){ .text = text },
+		 spile_hash_single_text(table, text), amount);
+}
+
+/* The same as spile_feed_text() for the name of a task. */
+static __always_inline void spile_feed_name(struct spile_context *c, const struct spile_map *map,
+					    const char *comm, spile_long amount,
+					    spile_feed_fn *feed, spile_feed_new_fn *feed_new)
+{
+	struct spile_table *table = spile_table_of(map);
+	const struct spile_words name = spile_words_of_comm(comm);
+	unsigned int hash = spile_hash_words(name, table->seeds[0],
+					     table->seeds[SPILE_MAX_KEYS]) >> 32;
+	struct spile_found found = spile_find_concurrently(table, hash, spile_is_short, &name);
+
+	if (spile_likely(found.number))
+		feed(c, table, found, amount);
+	else
+		spile_feed_new_name(c, table, name.first, name.second, amount, feed_new);
 }
 
 #endif

@@ -547,7 +547,19 @@ int spile_map_hold_several(struct spile_context *c, const struct spile_map *map,
 /* Operations on the element that is held, like those below on any element. */
 char *spile_held_make(struct spile_context *c, const struct spile_map *map,
 		      struct spile_held *held);
+/* The same where the only key is a long, in an array that does not wrap. */
+char *spile_held_make_long(struct spile_context *c, const struct spile_map *map,
+			   struct spile_held *held);
 void spile_held_drop(const struct spile_map *map, struct spile_held *held);
+void spile_held_drop_wrapping(const struct spile_map *map, struct spile_held *held);
+/* Constant in a script's C, where map is. */
+static inline char *spile_held_made(struct spile_context *c, const struct spile_map *map,
+				    struct spile_held *held)
+{
+	return map->keys == 1 && !map->string_keys && !map->wrap ?
+		       spile_held_make_long(c, map, held) :
+		       spile_held_make(c, map, held);
+}
 struct spile_string spile_held_text(const struct spile_held *held);
 void spile_held_set_text(struct spile_context *c, const struct spile_map *map,
 			 struct spile_held *held, struct spile_string value);
@@ -565,7 +577,7 @@ static inline void spile_held_set_long(struct spile_context *c, const struct spi
 	char *at = held->value;
 
 	if (!at)
-		at = spile_held_make(c, map, held);
+		at = spile_held_made(c, map, held);
 	if (spile_likely(at != SPILE_NONE))
 		*(spile_long *)at = value;
 }
@@ -575,14 +587,18 @@ static inline spile_long spile_held_add(struct spile_context *c, const struct sp
 	char *at = held->value;
 
 	if (!at)
-		at = spile_held_make(c, map, held);
+		at = spile_held_made(c, map, held);
 	if (spile_unlikely(!at))
 		return 0;
 	return *(spile_long *)at = (spile_long)(*(spile_ulong *)at + (spile_ulong)delta);
 }
 static inline void spile_held_delete(const struct spile_map *map, struct spile_held *held)
 {
-	if (held->value)
+	if (!held->value)
+		return;
+	if (map->wrap)
+		spile_held_drop_wrapping(map, held);
+	else
 		spile_held_drop(map, held);
 }
 /* counted: adds to it; the others are for a single long or string key */
@@ -592,6 +608,11 @@ void spile_map_count_long(struct spile_context *c, const struct spile_map *map, 
 			  spile_long delta);
 void spile_map_count_text(struct spile_context *c, const struct spile_map *map,
 			  struct spile_string key, spile_long delta);
+/* By the name in a task's comm, and by that of the current task. */
+void spile_map_count_name(struct spile_context *c, const struct spile_map *map, const char *comm,
+			  spile_long delta);
+void spile_map_count_execname(struct spile_context *c, const struct spile_map *map,
+			      spile_long delta);
 /* no effect if absent */
 void spile_map_delete(struct spile_context *c, const struct spile_map *map,
 		      const union spile_key *keys, unsigned int any);
@@ -647,6 +668,10 @@ void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, 
 			  spile_long value);
 void spile_stats_add_text(struct spile_context *c, const struct spile_map *map,
 			  struct spile_string key, spile_long value);
+void spile_stats_add_name(struct spile_context *c, const struct spile_map *map, const char *comm,
+			  spile_long value);
+void spile_stats_add_execname(struct spile_context *c, const struct spile_map *map,
+			      spile_long value);
 spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map,
 			   const union spile_key *keys, enum spile_extractor extractor);
 /*
@@ -1013,6 +1038,7 @@ static inline spile_long *spile_print_begin(struct spile_context *c, unsigned in
 					    unsigned int id, unsigned int bytes)
 {
 	struct spile_record_head *head = (struct spile_record_head *)c->record;
+	spile_long *to;
 
 	if (spile_unlikely(c->record_at + sizeof(*head) + bytes > c->record_limit))
 		return (spile_long *)spile_record_begin(c, kind, id, bytes);
@@ -1020,7 +1046,11 @@ static inline spile_long *spile_print_begin(struct spile_context *c, unsigned in
 	head->id = id;
 	head->probe = c->probe->index;
 	head->time = spile_record_time();
-	return (spile_long *)(head + 1);
+	to = (spile_long *)(head + 1);
+	/* There was room, so it is somewhere: saves the caller's test for 0. */
+	if (!to)
+		__builtin_unreachable();
+	return to;
 }
 /* Ends such a record. */
 static inline void spile_print_commit(struct spile_context *c, unsigned int bytes)

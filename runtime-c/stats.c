@@ -151,6 +151,12 @@ void spile_stats_add_text(struct spile_context *c, const struct spile_map *map,
 	spile_feed_text(c, map, text, value, feed_found, feed_new);
 }
 
+void spile_stats_add_name(struct spile_context *c, const struct spile_map *map, const char *comm,
+			  spile_long value)
+{
+	spile_feed_name(c, map, comm, value, feed_found, feed_new);
+}
+
 /*
  * Divides rest:*word, a number of 128 bits, by divisor, which is greater than rest.
  * Returns the new rest.

@@ -380,12 +380,28 @@ static const char *overflow_of(const struct spile_map *map)
 			    "Array overflow, check MAXMAPENTRIES";
 }
 
+/* Whether the text can be a task's name; writes that with the rest of an earlier, longer one. */
+static bool is_name(struct spile_string text, char *comm)
+{
+	if (text.length > 15 || memchr(text.text, 0, text.length))
+		return false;
+	memset(comm, 'x', 15);
+	comm[15] = 0;
+	memcpy(comm, text.text, text.length);
+	comm[text.length] = 0;
+	return true;
+}
+
 /* Calls the function that generated code would call. */
 static void count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
 		  spile_long delta)
 {
+	char comm[16];
+
 	if (map->keys > 1)
 		spile_map_count(c, map, keys, delta);
+	else if (map->string_keys && delta % 2 && is_name(keys[0].text, comm))
+		spile_map_count_name(c, map, comm, delta);
 	else if (map->string_keys)
 		spile_map_count_text(c, map, keys[0].text, delta);
 	else
@@ -1068,6 +1084,7 @@ static void *feed_on(void *argument)
 	for (i = 0; i < ROUNDS; i++) {
 		struct value text;
 		union spile_key key;
+		char comm[16];
 		unsigned int k;
 
 		next_random(&state);
@@ -1078,6 +1095,8 @@ static void *feed_on(void *argument)
 			key.text = string_of(&text);
 		if (shared_map->counted)
 			count(c, shared_map, &key, 1);
+		else if (shared_map->string_keys && i % 2 && is_name(key.text, comm))
+			spile_stats_add_name(c, shared_map, comm, 1);
 		else
 			spile_stats_add(c, shared_map, &key, 1);
 		fed[cpu][k]++;

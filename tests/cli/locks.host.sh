@@ -26,6 +26,9 @@
 # stderr: ^Array changed: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*locks\.stp:35:3\.$
 # stderr: ^Array passed: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*locks\.stp:36:3\.$
 # stderr: ^Array recursive: one lock for all of it: kernel\.function\("vfs_getattr@fs/stat\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*locks\.stp:37:3\.$
+# stderr: ^Array by_probe: a lock for each of 64 stripes\.$
+# stderr: ^Array by_text: a lock for each of 64 stripes\.$
+# stderr: ^Array by_time: one lock for all of it: kernel\.function\("vfs_statx@fs/stat\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:44:46\.$
 # stderr: ^Array started: one lock for all of it: -D WHOLE_LOCKS\.$
 # stdout: ^1 SPILE_LOCK_WRITE$
 
@@ -67,6 +70,13 @@ probe kernel.function("vfs_getattr") {
   change(1)
   pass(sprint(pid()))
   recurse(2)
+}
+global by_probe, by_text, by_time
+probe kernel.function("vfs_statx") {
+  name = probefunc() . ":"
+  by_probe[pp(), uid()] = 1 + by_probe[pp(), uid()]
+  by_text[name . substr(execname(), 0, 3) . "!", strlen(name)] = tid()
+  by_time[name . tz_ctime(gettimeofday_s())] = tid()
 }
 END
 "$SPILE" -r "$RELEASE" -v -p3 locks.stp >locks.c

@@ -18,9 +18,23 @@ const KEYS: [&str; 5] = ["9", "l", "w", "q", "t"];
 /// The wait after each key: the report is printed at the speed of a serial port.
 const PRINTING: Duration = Duration::from_secs(3);
 
+/// A connection to qemu's monitor.
+pub struct Monitor(UnixStream);
+
+impl Monitor {
+    pub(super) fn new(ports: &Ports) -> io::Result<Monitor> {
+        Ok(Monitor(ports.monitor.try_clone()?))
+    }
+
+    /// The answer to a command.
+    pub fn ask(&self, command: &str) -> io::Result<String> {
+        converse(&self.0, command)
+    }
+}
+
 /// The connections to qemu's monitor and to the kernel's console.
 pub(super) struct Examiner {
-    monitor: UnixStream,
+    monitor: Monitor,
     console: UnixStream,
     cpus: u32,
 }
@@ -28,7 +42,7 @@ pub(super) struct Examiner {
 impl Examiner {
     /// `cpus`: of the guest.
     pub(super) fn new(ports: &Ports, cpus: u32) -> io::Result<Examiner> {
-        Ok(Examiner { monitor: ports.monitor.try_clone()?, console: ports.console.try_clone()?, cpus })
+        Ok(Examiner { monitor: Monitor::new(ports)?, console: ports.console.try_clone()?, cpus })
     }
 
     /// The monitor's answers, each after its command. Takes about 20 s; failed commands are left out.
@@ -55,7 +69,7 @@ impl Examiner {
     }
 
     fn ask(&self, command: &str) -> String {
-        match converse(&self.monitor, command) {
+        match self.monitor.ask(command) {
             Ok(answer) => format!("{command}:\n{answer}\n"),
             Err(error) => format!("{command}: {error}\n"),
         }

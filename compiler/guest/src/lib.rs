@@ -31,6 +31,7 @@ mod streams;
 
 pub use acceleration::Acceleration;
 pub use error::Error;
+pub use examination::Monitor;
 pub use kernel::{Kernel, compare_releases};
 pub use machine::{BOOT, End, Guest, Interrupter, Outcome, Running};
 pub use module_table::module_name;

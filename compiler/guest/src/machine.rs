@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::acceleration::Acceleration;
 use super::error::Error;
-use super::examination::Examiner;
+use super::examination::{Examiner, Monitor};
 use super::initramfs::{Content, Tree, mode_of};
 use super::kernel::Kernel;
 use super::streams::{Control, Shared, Streams};
@@ -195,6 +195,7 @@ impl Guest {
             true => Some(Examiner::new(&ports, self.cpus).map_err(Error::file("sharing", "the console"))?),
             false => None,
         };
+        let monitor = Monitor::new(&ports).map_err(Error::file("sharing", "the monitor"))?;
         let shared = Arc::new(Shared::default());
         let readers = streams::spawn(ports, streams, &shared);
         let control = Control { shared, writer: Arc::new(control_writer) };
@@ -202,6 +203,7 @@ impl Guest {
             child,
             control,
             examiner,
+            monitor: Some(monitor),
             readers,
             start,
             boot_limit: self.boot_limit,
@@ -252,6 +254,7 @@ pub struct Running {
     child: Child,
     control: Control,
     examiner: Option<Examiner>,
+    monitor: Option<Monitor>,
     readers: Vec<JoinHandle<()>>,
     start: Instant,
     boot_limit: Duration,
@@ -285,6 +288,11 @@ impl Running {
     /// State shared with other threads.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(self.control.clone())
+    }
+
+    /// qemu's monitor, once: for another thread.
+    pub fn take_monitor(&mut self) -> Option<Monitor> {
+        self.monitor.take()
     }
 
     /// qemu's process.

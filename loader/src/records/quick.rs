@@ -24,9 +24,13 @@ enum Step {
 }
 
 /// Formats compiled to steps.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CompiledFormats {
-    steps: Box<[Step]>,
+    /// None: it is left to the slow path.
+    steps: Option<Box<[Step]>>,
+    /// If there is nothing but numbers, each followed by a byte: these bytes. Most of what a record of numbers costs is
+    /// to tell which step is next.
+    after_numbers: Box<[u8]>,
 }
 
 impl CompiledFormats {
@@ -39,7 +43,12 @@ impl CompiledFormats {
                 (_, step) => steps.push(step),
             }
         }
-        Some(CompiledFormats { steps: steps.into() })
+        let after = |step: &Step| match step {
+            Step::DecimalAnd(byte) => Some(*byte),
+            _ => None,
+        };
+        let after_numbers = steps.iter().map(after).collect::<Option<Box<[u8]>>>().unwrap_or_default();
+        Some(CompiledFormats { steps: Some(steps.into()), after_numbers })
     }
 
     /// Writes the text of a payload at the start of `room` and returns the unused rest. `None` if the payload is too
@@ -47,9 +56,20 @@ impl CompiledFormats {
     /// undefined.
     #[inline]
     pub fn write<'r>(&self, payload: &[AtomicU64], room: &'r mut [u8]) -> Option<&'r mut [u8]> {
+        if !self.after_numbers.is_empty()
+            && let Some(used) = small_numbers(payload, &self.after_numbers, room)
+        {
+            return room.get_mut(used..);
+        }
+        self.write_steps(payload, room)
+    }
+
+    /// Not inline: [`CompiledFormats::write`] has the registers for itself then.
+    #[inline(never)]
+    fn write_steps<'r>(&self, payload: &[AtomicU64], room: &'r mut [u8]) -> Option<&'r mut [u8]> {
         let mut words = payload.iter().map(|word| word.load(Ordering::Relaxed));
         let mut rest = room;
-        for step in &self.steps {
+        for step in self.steps.as_deref()? {
             rest = match step {
                 Step::DecimalAnd(byte) => signed(rest, words.next()?, Some(*byte))?,
                 Step::ShortPayload(word, count) => put(rest, *word, *count)?,
@@ -66,6 +86,32 @@ impl CompiledFormats {
         }
         Some(rest)
     }
+}
+
+/// Writes numbers below 1000, each followed by a byte; returns the number of bytes. `None`: others, or little room.
+#[inline]
+fn small_numbers(payload: &[AtomicU64], after: &[u8], room: &mut [u8]) -> Option<usize> {
+    const MOST: usize = size_of::<u32>();
+    let payload = payload.get(..after.len())?;
+    if room.len() < MOST * after.len() {
+        return None;
+    }
+    let mut used = 0;
+    for (word, &byte) in payload.iter().zip(after) {
+        let entry = *DIGITS.get(word.load(Ordering::Relaxed) as usize)?;
+        let count = (entry >> 30) as usize;
+        // SAFETY: there is room for MOST bytes for each number. One takes its digits, at most three, and a byte, so this
+        // one's begin at most MOST bytes after the last one's.
+        let place = unsafe { room.as_mut_ptr().add(used) };
+        // SAFETY: as above.
+        unsafe { place.cast::<u32>().write_unaligned(entry.to_le()) };
+        // SAFETY: as above; `count` is at most three.
+        let end = unsafe { place.add(count) };
+        // SAFETY: as above.
+        unsafe { end.write(byte) };
+        used += count + 1;
+    }
+    Some(used)
 }
 
 /// Bytes always left unused: numbers are written eight bytes at a time, and the excess is overwritten.
@@ -266,6 +312,19 @@ mod tests {
         for value in (-2000..12_000).chain((0..63).flat_map(|bit| [(1i64 << bit) - 1, 1 << bit, -(1 << bit)])) {
             assert_eq!(written(&quick, &[AtomicU64::new(value as u64)], 40), Some(format!("{value}\n")));
         }
+    }
+
+    #[test]
+    fn several_numbers_need_room_and_payload() {
+        let literal = |bytes: &[u8]| Piece::Literal(bytes.to_vec());
+        let quick =
+            CompiledFormats::of(&[plain(b'd'), literal(b" "), plain(b'd'), literal(b"\n")]).expect("such steps");
+        let payload = |values: [i64; 2]| values.map(|value| AtomicU64::new(value as u64));
+        assert_eq!(written(&quick, &payload([7, 999]), 8), Some("7 999\n".into()));
+        assert_eq!(written(&quick, &payload([7, 1000]), 40), Some("7 1000\n".into()));
+        assert_eq!(written(&quick, &payload([-7, 0]), 40), Some("-7 0\n".into()));
+        assert_eq!(written(&quick, &payload([7, 999]), 7), None);
+        assert_eq!(written(&quick, &payload([7, 999])[..1], 40), None);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub struct Reader<'m> {
     meta: &'m Meta,
     formats: &'m [Vec<Piece>],
     /// Fast path, by format; `None`: not supported by it.
-    quick: Vec<Option<CompiledFormats>>,
+    quick: Vec<CompiledFormats>,
     symbols: Symbols<'m>,
     text: Text,
     /// Starts with the text of plain prints since the last call of [`Reader::printed`].
@@ -76,7 +76,7 @@ impl<'m> Reader<'m> {
         kernel: Option<&'m dyn Kernel>,
         users: Users<'m>,
     ) -> Reader<'m> {
-        let quick = formats.iter().map(|pieces| CompiledFormats::of(pieces)).collect();
+        let quick = formats.iter().map(|pieces| CompiledFormats::of(pieces).unwrap_or_default()).collect();
         let symbols = Symbols::new(kernel, users);
         Reader {
             meta,
@@ -100,11 +100,13 @@ impl<'m> Reader<'m> {
         let Reader { quick, batch, .. } = self;
         let mut room = batch.get_mut(self.batched..).unwrap_or_default();
         let (whole, mut left, mut count) = (room.len(), room.len(), 0);
+        let cpu = ring.cpu;
         ring.pass_while(below, most, |record, payload| {
-            let Some(Some(quick)) = quick.get(record.id as usize) else { return false };
-            if record.kind != Kind::Print as u16 {
+            // Both in one comparison.
+            if (u32::from(record.cpu) << 16 | u32::from(record.kind)) != (cpu << 16 | Kind::Print as u32) {
                 return false;
             }
+            let Some(quick) = quick.get(record.id as usize) else { return false };
             let Some(rest) = quick.write(payload, std::mem::take(&mut room)) else { return false };
             room = rest;
             left = room.len();

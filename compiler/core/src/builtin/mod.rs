@@ -49,11 +49,18 @@ pub struct Builtin {
     pub registers: bool,
     /// Calls no kernel function and needs nothing of the context: may run where a probe only counts.
     pub plain: bool,
+    /// The same wherever a handler asks with the same arguments. What is plain is so too.
+    pub fixed: bool,
     /// One line for listings and the manual.
     pub doc: &'static str,
 }
 
 impl Builtin {
+    /// Whether it has the same value, and no effect, wherever a handler asks with the same arguments.
+    pub fn is_fixed(&self) -> bool {
+        self.pure && !self.fails && (self.plain || self.fixed)
+    }
+
     /// `substr:string (text:string, start:long, length:long)`, as listings show it.
     pub fn signature(&self) -> String {
         let typed = |(name, ty): &(&str, Type)| format!("{name}:{}", ty.name());
@@ -82,6 +89,7 @@ macro_rules! builtin {
                 user_stacks: false,
                 registers: false,
                 plain: false,
+                fixed: false,
                 doc: $doc,
             }
         }

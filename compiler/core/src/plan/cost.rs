@@ -125,7 +125,7 @@ fn part(part: &Part) -> u64 {
 }
 
 fn map(keys: &[Key], op: &MapOp) -> u64 {
-    let texts = keys.iter().filter(|key| matches!(key, Key::Text(_))).count() as u64;
+    let texts = keys.iter().filter(|key| matches!(key, Key::Text(_) | Key::TaskName)).count() as u64;
     // For a held element only creation and deletion cost more than an access.
     let found = match (keys, op) {
         ([] | [Key::Held(_)], _) if !matches!(op, MapOp::Delete | MapOp::SetLong(_) | MapOp::Add(..)) => PLAIN,

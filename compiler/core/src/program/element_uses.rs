@@ -26,8 +26,9 @@ enum FixedKey {
     /// Of this many bytes, and whether in the address space of a process.
     Read(Box<FixedKey>, u8, bool),
     Saved(SavedId),
-    /// Builtins that describe the task or the CPU.
-    Builtin(&'static str),
+    /// Builtins that describe the task, the CPU or the probe, or work on numbers and strings that are fixed.
+    Builtin(&'static str, Vec<FixedKey>),
+    Concatenate(Box<FixedKey>, Box<FixedKey>),
     SignExtend(Box<FixedKey>, u8),
     Bits(Box<FixedKey>, u8, u8),
     Negate(Box<FixedKey>),
@@ -136,7 +137,12 @@ impl FixedKey {
         match &expr.kind {
             StringKind::Literal(bytes) => Some(FixedKey::Text(bytes.clone())),
             StringKind::Variable(variable) => FixedKey::of_variable(*variable, known),
-            StringKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments),
+            StringKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments, known),
+            StringKind::Concatenate(left, right) => {
+                let known = known.without_memory();
+                let (left, right) = (FixedKey::of_text(left, &known)?, FixedKey::of_text(right, &known)?);
+                Some(FixedKey::Concatenate(Box::new(left), Box::new(right)))
+            }
             _ => None,
         }
     }
@@ -149,7 +155,7 @@ impl FixedKey {
             LongKind::KernelAddress { address, per_cpu } => known.if_read(FixedKey::Address(*address, *per_cpu)),
             LongKind::Register { offset } => Some(FixedKey::Register(*offset)),
             LongKind::Saved(id) => Some(FixedKey::Saved(*id)),
-            LongKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments),
+            LongKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments, known),
             LongKind::Call(function, arguments) if known.early.as_ref()?.get(function.index())? == &true => {
                 known.early(FixedKey::Call(*function, FixedKey::all(arguments, known)?))
             }
@@ -182,8 +188,11 @@ impl FixedKey {
         }
     }
 
-    fn of_builtin(builtin: &Builtin, arguments: &[Expr]) -> Option<FixedKey> {
-        (builtin.plain && builtin.pure && arguments.is_empty()).then_some(FixedKey::Builtin(builtin.symbol))
+    fn of_builtin(builtin: &Builtin, arguments: &[Expr], known: &KnownValues) -> Option<FixedKey> {
+        if !builtin.is_fixed() {
+            return None;
+        }
+        Some(FixedKey::Builtin(builtin.symbol, FixedKey::all(arguments, &known.without_memory())?))
     }
 
     fn all(keys: &[Expr], known: &KnownValues) -> Option<Vec<FixedKey>> {

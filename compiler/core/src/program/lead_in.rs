@@ -121,7 +121,7 @@ impl LeadIn<'_> {
                 self.over = true;
             }
             LongKind::Const(_) | LongKind::Variable(_) | LongKind::Register { .. } | LongKind::Saved(_) => {}
-            LongKind::Builtin(builtin, arguments) if builtin.plain && builtin.pure && arguments.is_empty() => {}
+            LongKind::Builtin(builtin, arguments) if builtin.is_fixed() && arguments.is_empty() => {}
             _ => self.over = true,
         }
     }
@@ -140,7 +140,7 @@ impl LeadIn<'_> {
             }
             StringKind::Element(element) => self.element(element),
             StringKind::Literal(_) | StringKind::Variable(_) | StringKind::Saved(_) => {}
-            StringKind::Builtin(builtin, arguments) if builtin.plain && builtin.pure && arguments.is_empty() => {}
+            StringKind::Builtin(builtin, arguments) if builtin.is_fixed() && arguments.is_empty() => {}
             _ => self.over = true,
         }
     }

@@ -10,6 +10,7 @@ mod debuginfo;
 mod edit;
 mod interrupting;
 mod output;
+mod parts;
 mod runtime;
 mod scale;
 mod scripts;
@@ -40,6 +41,8 @@ enum Benchmark {
     Edit(edit::Options),
     /// What a hit of a probe costs, in a guest that counts instructions: docs/bench-runtime.md
     Runtime(cases::Options),
+    /// Where the instructions of a hit go, by function: a table of docs/bench-runtime.md
+    Parts(cases::Options),
     /// How hits on several CPUs affect each other, in user space: docs/bench-scale.md
     Scale(scale::Options),
 }
@@ -52,6 +55,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         Benchmark::Debuginfo(options) => debuginfo::run(options),
         Benchmark::Edit(options) => edit::run(options),
         Benchmark::Runtime(options) => runtime::run(options),
+        Benchmark::Parts(options) => parts::run(options),
         Benchmark::Scale(options) => scale::run(options),
     }
 }

@@ -27,11 +27,11 @@ const PAGE: &str = "docs/bench-runtime.md";
 const SPILE: usize = 0;
 const BPFTRACE: usize = 4;
 
-struct Case {
-    name: &'static str,
-    script: &'static str,
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) script: &'static str,
     /// Hits of the probe in one turn of the loop.
-    hits: f64,
+    pub(super) hits: f64,
     goal: Option<f64>,
     /// The nearest equivalent for the module `bare` to arm.
     bare: Option<&'static str>,
@@ -40,7 +40,7 @@ struct Case {
     bpftrace: &'static str,
 }
 
-const CASES: [Case; 17] = [
+pub(super) const CASES: [Case; 17] = [
     Case {
         name: "count",
         script: "global n probe kernel.function(\"vfs_read\") { n++ } probe end { println(n) }",
@@ -286,7 +286,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 }
 
 /// The loader's share of a printf is part of its cost, so it is measured as it ships.
-fn fast_loader(root: &Path) -> Result<PathBuf> {
+pub(super) fn fast_loader(root: &Path) -> Result<PathBuf> {
     let status = Command::new(crate::programs::cargo())
         .args(["build", "--quiet", "--release", "--package", "spilerun"])
         .current_dir(root)
@@ -296,7 +296,7 @@ fn fast_loader(root: &Path) -> Result<PathBuf> {
     Ok(root.join("target/release/spilerun"))
 }
 
-fn compile(place: &Place, directory: &Path, name: &str, script: &str) -> Result<PathBuf> {
+pub(super) fn compile(place: &Place, directory: &Path, name: &str, script: &str) -> Result<PathBuf> {
     let mut command = Command::new(place.spile()?);
     command.args(["-r", &place.kernel.release, "-g", "-p4", "-m", name, "-e", script]);
     let output = command.current_dir(directory).stdin(Stdio::null()).output().context("running spile")?;
@@ -373,6 +373,11 @@ fn cell(page: &str, case: &str, column: usize) -> Option<f64> {
     let start = format!("| `{case}` | ");
     let cells = page.lines().find_map(|line| line.strip_prefix(&start))?;
     cells.split(" | ").nth(column)?.trim_end_matches(" |").parse().ok()
+}
+
+/// What the case takes, by the page.
+pub(super) fn spile(page: &str, case: &Case) -> Option<f64> {
+    cell(page, case.name, SPILE)
 }
 
 /// The message if a figure is worse than the page's.

@@ -111,7 +111,7 @@ impl Writer<'_> {
             .map(|key| match key {
                 Key::Long(value) => format!("{{ .number = {} }}", self.value(value)),
                 Key::Text(text) => format!("{{ .text = {} }}", self.text(text)),
-                Key::Any | Key::Held(_) => "{ .number = 0 }".into(),
+                Key::TaskName | Key::Any | Key::Held(_) => "{ .number = 0 }".into(),
             })
             .collect();
         format!("{KEYS}{{ {} }}", spelled.join(", "))

@@ -37,6 +37,7 @@ impl Writer<'_> {
                 let (map, value) = (&map.symbol, self.value(value));
                 match keys {
                     [Key::Long(key)] => format!("spile_map_count_long(c, &{map}, {}, {value});", self.value(key)),
+                    [Key::TaskName] => format!("spile_map_count_execname(c, &{map}, {value});"),
                     [Key::Text(key)] => format!("spile_map_count_text(c, &{map}, {}, {value});", self.text(key)),
                     _ => format!("spile_map_count({what}, {value});"),
                 }
@@ -52,6 +53,7 @@ impl Writer<'_> {
                     }
                     [] => format!("spile_stats_feed(c, &{map}, {value});"),
                     [Key::Long(key)] => format!("spile_stats_add_long(c, &{map}, {}, {value});", self.value(key)),
+                    [Key::TaskName] => format!("spile_stats_add_execname(c, &{map}, {value});"),
                     [Key::Text(key)] => format!("spile_stats_add_text(c, &{map}, {}, {value});", self.text(key)),
                     _ => format!("spile_stats_add({what}, {value});"),
                 }

@@ -48,6 +48,8 @@ pub enum Key {
     Long(Value),
     /// A string.
     Text(Text),
+    /// The current task's name, as the only key of an array that is fed.
+    TaskName,
     /// `*`.
     Any,
     /// Instead of all keys: the element that the handler holds, by the [`Instr::Hold`] of that number.

@@ -164,7 +164,7 @@ fn visit_keys(keys: &mut [Key], see: &mut Visitor) {
         match key {
             Key::Long(value) => visit_value(value, see),
             Key::Text(text) => visit_text(text, see),
-            Key::Any | Key::Held(_) => {}
+            Key::TaskName | Key::Any | Key::Held(_) => {}
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
 use crate::program::uses::CounterUpdate;
 use crate::program::{
-    self, BinaryOp, Contents, Element, Expr, Foreach, GlobalId, Iterated, LongExpr, Slice, SortBy, StringExpr, Type,
-    Variable,
+    self, BinaryOp, Contents, Element, Expr, Foreach, GlobalId, Iterated, LongExpr, Slice, SortBy, StringExpr,
+    StringKind, Type, Variable,
 };
 use spile_abi::format::Histogram;
 use spile_source::Span;
@@ -23,6 +23,11 @@ pub(super) fn key(result: Evaluated) -> Key {
         Evaluated::Long(value) => Key::Long(value),
         Evaluated::Text(text) => Key::Text(text),
     }
+}
+
+fn is_task_name(key: &Expr) -> bool {
+    let Expr::String(key) = key else { return false };
+    matches!(&key.kind, StringKind::Builtin(builtin, _) if builtin.symbol == "execname")
 }
 
 impl Builder<'_, '_> {
@@ -45,6 +50,7 @@ impl Builder<'_, '_> {
         let fits = |(key, ty): (&Key, &Type)| match key {
             Key::Long(_) => *ty == Type::Long,
             Key::Text(_) => *ty == Type::String,
+            Key::TaskName => *ty == Type::String,
             Key::Any => true,
             Key::Held(_) => false,
         };
@@ -87,6 +93,14 @@ impl Builder<'_, '_> {
         let keys = self.evaluated(keys.iter().map(ExprRef::from))?;
         let last = self.value(last)?;
         Ok((self.unchanged(keys).into_iter().map(key).collect(), last))
+    }
+
+    /// The same for an element that each CPU feeds separately: the runtime reads the task's name itself.
+    fn fed_keys_and_long(&mut self, id: GlobalId, keys: &[Expr], last: &LongExpr) -> Planned<(Vec<Key>, Value)> {
+        match keys {
+            [key] if is_task_name(key) => Ok((vec![Key::TaskName], self.value(last)?)),
+            _ => self.keys_and_long(id, keys, last),
+        }
     }
 
     /// Keys, and a string evaluated after them.
@@ -159,7 +173,7 @@ impl Builder<'_, '_> {
 
     /// `aggregate <<< value`: the value.
     pub(super) fn feed(&mut self, aggregate: &Element, value: &LongExpr) -> Planned<Value> {
-        let (keys, value) = self.keys_and_long(aggregate.global, &aggregate.keys, value)?;
+        let (keys, value) = self.fed_keys_and_long(aggregate.global, &aggregate.keys, value)?;
         self.map(aggregate.global, keys, MapOp::Feed(value.clone()), aggregate.span)?;
         Ok(value)
     }
@@ -193,7 +207,7 @@ impl Builder<'_, '_> {
 
     /// Adds to an element that each CPU counts separately.
     pub(super) fn count_element(&mut self, counted: &CounterUpdate) -> Planned<()> {
-        let (keys, value) = self.keys_and_long(counted.global, counted.keys, counted.value)?;
+        let (keys, value) = self.fed_keys_and_long(counted.global, counted.keys, counted.value)?;
         let value = if counted.subtract { Value::Negate(Box::new(value)) } else { value };
         self.map(counted.global, keys, MapOp::Count(value), counted.span)
     }
