@@ -303,7 +303,8 @@ static noinline void spile_feed_new_name(struct spile_context *c, struct spile_t
 	const __u64 name[] = { first, second };
 	struct spile_string text = { .text = (const char *)name };
 
-	while (text.text[text.length])
+	/* The last byte is a NUL. */
+	while (text.length < sizeof(name) - 1 && text.text[text.length])
 		text.length++;
 	feed_new(c, table, (union spile_key){ .text = text },
 		 spile_hash_single_text(table, text), amount);
