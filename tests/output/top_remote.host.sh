@@ -146,6 +146,6 @@ for tenth in $(seq 300); do
 	sleep 0.1
 done
 echo "left: $(ls far | wc -l) directories, $(pgrep -f "$FAR" >/dev/null || echo no session)"
-tmux kill-server
-tmux new-session -d -x 100 -y 24 "$SPILE top --remote nobody script.stp; echo \"status \$?\"; sleep 1000"
+tmux resize-window -x 100 -y 24
+tmux respawn-window -k "$SPILE top --remote nobody script.stp; echo \"status \$?\"; sleep 1000"
 until_shows '^status' && echo "no host: $(grep -o 'refused by .*' screen | head -n 1), $(grep '^status' screen)"
