@@ -125,28 +125,33 @@ unsigned int spile_fn_execname(struct spile_context *c, char *out)
 	return copy_comm(current, out);
 }
 
-void spile_stats_add_execname(struct spile_context *c, const struct spile_map *map,
-			      spile_long value)
+typedef void feed_name_fn(struct spile_context *c, const struct spile_map *map, const char *comm,
+			  spile_long amount);
+typedef void feed_text_fn(struct spile_context *c, const struct spile_map *map,
+			  struct spile_string key, spile_long amount);
+
+static __always_inline void feed_execname(struct spile_context *c, const struct spile_map *map,
+					  spile_long amount, feed_name_fn *by_name,
+					  feed_text_fn *by_text)
 {
 	char name[TASK_COMM_LEN];
 
 	if (COMM_IS_WORDS)
-		spile_stats_add_name(c, map, current->comm, value);
+		by_name(c, map, current->comm, amount);
 	else
-		spile_stats_add_text(c, map,
-				     (struct spile_string){ name, copy_comm(current, name) }, value);
+		by_text(c, map, (struct spile_string){ name, copy_comm(current, name) }, amount);
+}
+
+void spile_stats_add_execname(struct spile_context *c, const struct spile_map *map,
+			      spile_long value)
+{
+	feed_execname(c, map, value, spile_stats_add_name, spile_stats_add_text);
 }
 
 void spile_map_count_execname(struct spile_context *c, const struct spile_map *map,
 			      spile_long delta)
 {
-	char name[TASK_COMM_LEN];
-
-	if (COMM_IS_WORDS)
-		spile_map_count_name(c, map, current->comm, delta);
-	else
-		spile_map_count_text(c, map,
-				     (struct spile_string){ name, copy_comm(current, name) }, delta);
+	feed_execname(c, map, delta, spile_map_count_name, spile_map_count_text);
 }
 
 unsigned int spile_fn_pexecname(struct spile_context *c, char *out)

@@ -16,6 +16,9 @@ use crate::measure;
 use crate::place::Place;
 use crate::trusting;
 
+/// In the environment of a test on the host: the kernel release that it is run for.
+pub const RELEASE_OF_TEST: &str = "SPILE_TEST_RELEASE";
+
 /// The arguments of `cargo xtask guest`.
 #[derive(clap::Args)]
 pub struct Options {
@@ -53,7 +56,7 @@ pub struct Options {
 /// Runs shell commands in a guest.
 pub fn run(options: &Options) -> Result<ExitCode> {
     // A test on the host is about the kernel that it was started for.
-    let of_test = std::env::var("RELEASE").ok();
+    let of_test = std::env::var(RELEASE_OF_TEST).ok();
     let mut place = Place::find(options.kernel.as_deref().or(of_test.as_deref()))?;
     let directory = tempfile::tempdir()?;
     if let Some(certificate) = &options.trust {
