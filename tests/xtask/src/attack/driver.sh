@@ -20,28 +20,34 @@ load() {
 	done
 }
 
-# ends PROCESS TENTHS: waits so long for it to end; fails if it has not.
-ends() {
-	waited=0
-	while kill -0 $1 2>/dev/null; do
-		[ $waited -lt $2 ] || return 1
-		usleep 100000
-		waited=$((waited + 1))
+# end TENTHS PROCESS...: waits so long for them to end; fails if one has not.
+end() {
+	left=$1
+	shift
+	for process; do
+		while kill -0 $process 2>/dev/null; do
+			[ $left -gt 0 ] || return 1
+			usleep 100000
+			left=$((left - 1))
+		done
 	done
 }
 
-# interrupted PROCESS: it ends soon, even while it arms thousands of probes; if not, `end` is `hangs`.
+# interrupted PROCESS...: they end soon, even while they arm thousands of probes; if not, `hangs` names them.
 interrupted() {
-	kill -INT $1 2>/dev/null
-	ends $1 $((80 * patience)) || { end=hangs; kill -KILL $1; }
+	kill -INT $* 2>/dev/null
+	end $((80 * patience)) $* && return
+	for process; do
+		! kill -KILL $process 2>/dev/null || hangs="$hangs $process "
+	done
 }
 
-# disturb KIND MODULE: disturbs the machine, or the loader, whose process is $loader.
+# disturb KIND MODULE: disturbs the machine, or the loaders, whose processes are $loaders.
 disturb() {
 	case $1 in
-	1) sleep 1; kill -INT $loader ;;
-	2) sleep 2; kill -KILL $loader ;;
-	3) kill -STOP $loader; sleep 2; kill -CONT $loader ;;
+	1) sleep 1; kill -INT $loaders ;;
+	2) sleep 2; kill -KILL $loaders ;;
+	3) kill -STOP $loaders; sleep 2; kill -CONT $loaders ;;
 	4)
 		for turn in 1 2; do
 			echo 0 >/sys/devices/system/cpu/cpu1/online
@@ -55,7 +61,7 @@ disturb() {
 	7) modprobe lustre; mount -t lustre none /mnt; ls /mnt >/dev/null; umount /mnt; rmmod lustre ;;
 	8) echo +2 >/sys/class/rtc/rtc0/wakealarm; echo mem >/sys/power/state ;;
 	9) for key in l t w m; do echo $key >/proc/sysrq-trigger; done ;;
-	10) spilerun -R "$2" -T 1 & other=$!; ends $other $longest || interrupted $other ;;
+	10) spilerun -R "$2" -T 1 & other=$!; end $longest $other || interrupted $other ;;
 	11)
 		# Allocations fail: loading and starting may be refused, and processes that allocate memory are killed.
 		left=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
@@ -64,36 +70,47 @@ disturb() {
 		sleep 1
 		modprobe lustre
 		rmmod lustre
-		ends $other $longest || interrupted $other
+		end $longest $other || interrupted $other
 		rm /tmp/fill
 		;;
 	esac >/dev/null 2>&1
 }
 
-# attack NUMBER KIND SECONDS LONGEST PATIENCE: runs it for SECONDS, but no session longer than LONGEST with what it takes to
-# arm and to print. Returns NUMBER.messages, the loader's output; NUMBER.log, the kernel log; NUMBER.end: the loader's status, or
-# `hangs` if a session did not end when it was interrupted, and `left` if the module is still loaded.
+# attack ROUND KIND SECONDS LONGEST PATIENCE NUMBER...: runs the modules attack_NUMBER at the same time, for SECONDS, but no session
+# longer than LONGEST with what it takes to arm and to print. Returns ROUND.log, the kernel log, and of each module
+# NUMBER.messages, the loader's output, and NUMBER.end: the loader's status, or `hangs` if the session did not end when it
+# was interrupted, and `left` if the module is still loaded.
 attack() {
-	name=attack_$1 longest=$(($4 * 10)) patience=$5 end=
+	round=$1 kind=$2 seconds=$3 longest=$(($4 * 10)) patience=$5 hangs= loaders=
+	shift 5
 	dmesg -c >/dev/null
-	sh -c 'echo 500 >/proc/$$/oom_score_adj; exec "$@"' sh spilerun /root/$name.ko -T $3 >/tmp/out 2>/tmp/messages </dev/null &
-	loader=$!
-	disturb $2 /root/$name.ko
-	ends $loader $longest || interrupted $loader
-	wait $loader
-	end=${end:-$?}
-	# A killed loader's session is removed by the next start.
-	for turn in 1 2 3 4 5 6 7 8 9 10; do
-		! grep -q "^$name" /proc/modules || { spilerun -d $name >/dev/null 2>&1; sleep 1; }
+	for number; do
+		sh -c 'echo 500 >/proc/$$/oom_score_adj; exec "$@"' sh spilerun /root/attack_$number.ko -T $seconds \
+			>/tmp/out 2>/tmp/messages.$number </dev/null &
+		loaders="$loaders $!"
 	done
-	! grep -q "^$name" /proc/modules || end="$end left"
-	echo "$end" >/tmp/end
-	head -c 20000 /tmp/messages >/tmp/messages.head
+	disturb $kind /root/attack_$1.ko
+	end $longest $loaders || interrupted $loaders
+	for number; do
+		loader=${loaders# }
+		loader=${loader%% *}
+		loaders=${loaders# $loader}
+		wait $loader
+		status=$?
+		case $hangs in *" $loader "*) status=hangs ;; esac
+		# A killed loader's session is removed by the next start.
+		for turn in 1 2 3 4 5 6 7 8 9 10; do
+			! grep -q "^attack_$number " /proc/modules || { spilerun -d attack_$number >/dev/null 2>&1; sleep 1; }
+		done
+		! grep -q "^attack_$number " /proc/modules || status="$status left"
+		echo "$status" >/tmp/end
+		head -c 20000 /tmp/messages.$number >/tmp/messages.head
+		give /tmp/messages.head $number.messages
+		give /tmp/end $number.end
+		rm -f /root/attack_$number.ko /tmp/messages.$number
+	done
 	dmesg -c >/tmp/log
-	give /tmp/messages.head $1.messages
-	give /tmp/log $1.log
-	give /tmp/end $1.end
-	rm -f /root/$name.ko
+	give /tmp/log $round.log
 }
 
 load &

@@ -7,9 +7,9 @@
 //!     cargo xtask attack --seed 1 --hours 10 --seconds 3    # until then, or until --count scripts were tried
 //!     cargo xtask attack --seed 5017 --show                 # the script of that seed
 //!
-//! A script depends only on its seed and the library. A script that breaks something is reduced, and saved in
-//! target/attack; with the fix it becomes a test, beside those of the fixed code. A fixed number is part of `cargo
-//! xtask test`.
+//! Four scripts run at the same time. A script depends only on its seed and the library. Scripts that break something are
+//! reduced, and saved in target/attack; with the fix they become a test, beside those of the fixed code. A fixed number is
+//! part of `cargo xtask test`.
 
 mod generate;
 mod points;
@@ -25,8 +25,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::debug_kernel;
 use crate::place::Place;
-use run::{Outcome, Runner};
-use script::{Function, Script};
+use run::{Round, Runner};
+use script::Function;
 
 /// The arguments of `cargo xtask attack`.
 #[derive(clap::Args)]
@@ -40,6 +40,9 @@ pub struct Options {
     /// Continues for this time instead
     #[arg(long, value_name = "H")]
     hours: Option<f64>,
+    /// How many run at the same time
+    #[arg(long, value_name = "N", default_value_t = BESIDE, value_parser = clap::value_parser!(u64).range(1..=16))]
+    beside: u64,
     /// How long each session runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seconds: u32,
@@ -57,13 +60,13 @@ pub struct Options {
     debug_kernel: bool,
 }
 
-/// The number for `cargo xtask test`: each disturbance once.
-const USUAL: u64 = run::DISTURBANCES;
+/// Number of scripts that run at the same time.
+const BESIDE: u64 = 4;
+/// The number for `cargo xtask test`: some more than each disturbance with as many.
+const USUAL: u64 = run::DISTURBANCES * BESIDE + 2;
 /// Seconds after which a session is interrupted; with --hours. On emulated CPUs, thousands of kprobes take a minute to arm, and
 /// each second of it costs one of the host's.
 const LONGEST: (u32, u32) = (10, 40);
-/// Number of scripts in one guest.
-const TOGETHER: u64 = 10;
 
 /// Runs random hostile scripts and reports those that do harm.
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -87,32 +90,37 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         None => tried >= options.count,
     };
     while !over(tried) {
-        let count = if options.hours.is_some() { TOGETHER } else { TOGETHER.min(options.count - tried) };
-        let scripts: Vec<Script> =
-            (0..count).map(|at| generate::script(options.seed + tried + at, &functions)).collect();
-        for (script, outcome) in scripts.iter().zip(run::run(&runner, &scripts)?) {
-            match &outcome {
-                Outcome::Held => {}
-                Outcome::Refused(_) => refused += 1,
-                Outcome::Broken(_) => {
-                    broken += 1;
-                    let (script, outcome) =
-                        if options.no_shrink { (script.clone(), outcome) } else { smallest(&runner, script, outcome)? };
-                    report(&script, &outcome)?;
-                }
+        let left = if options.hours.is_some() { u64::MAX } else { options.count - tried };
+        let rounds = rounds(options.seed + tried, options.beside, left);
+        let rounds: Vec<Round> =
+            rounds.iter().map(|seeds| seeds.iter().map(|seed| generate::script(*seed, &functions)).collect()).collect();
+        for (round, outcome) in rounds.iter().zip(run::run(&runner, &rounds)?) {
+            refused += outcome.refused;
+            if let Some(what) = outcome.broken {
+                broken += 1;
+                let (round, what) =
+                    if options.no_shrink { (round.clone(), what) } else { smallest(&runner, round.clone(), what)? };
+                report(&round, &what)?;
             }
         }
-        tried += count;
+        tried += rounds.iter().map(|round| round.len() as u64).sum::<u64>();
         if options.hours.is_some() {
             println!("seeds {} to {}: {broken} broken, {refused} refused", options.seed, options.seed + tried - 1);
         }
     }
-    println!("{tried} scripts, {refused} refused, {broken} broke something");
+    println!("{tried} scripts, {} at a time, {refused} refused, {broken} broke something", options.beside);
     ensure!(
-        refused * 2 < tried || tried < TOGETHER,
+        refused * 2 < tried || tried < run::DISTURBANCES,
         "most scripts are refused, by the compiler or the loader: nothing is attacked"
     );
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The seeds of the scripts of each round for one guest, from the first seed on, at most `left`. All of a round have the same disturbance.
+fn rounds(first: u64, beside: u64, left: u64) -> Vec<Vec<u64>> {
+    let together = (run::DISTURBANCES * beside).min(left);
+    let seeds = |round| (first + round..first + together).step_by(run::DISTURBANCES as usize).collect();
+    (0..run::DISTURBANCES.min(together)).map(seeds).collect()
 }
 
 /// Library functions that do not require guru mode, do not end the session and do not write to the kernel log.
@@ -138,35 +146,86 @@ fn functions(place: &Place) -> Result<Vec<Function>> {
     Ok(functions)
 }
 
-/// Reduces a script to the parts that still break something, each tried in a separate guest.
-fn smallest(runner: &Runner, script: &Script, outcome: Outcome) -> Result<(Script, Outcome)> {
-    let (mut script, mut outcome) = (script.clone(), outcome);
+/// Reduces a round to the scripts, and their parts, that still break something, each tried in a separate guest.
+fn smallest(runner: &Runner, mut round: Round, mut broken: String) -> Result<(Round, String)> {
     let runner = Runner { directory: directory().join("smaller"), ..*runner };
     loop {
         let mut found = None;
-        for smaller in script.smaller() {
+        for smaller in smaller(&round) {
             let tried = run::run(&runner, std::slice::from_ref(&smaller))?;
-            if let Some(tried) = tried.into_iter().find(Outcome::is_broken) {
-                found = Some((smaller, tried));
+            if let Some(broken) = tried.into_iter().find_map(|tried| tried.broken) {
+                found = Some((smaller, broken));
                 break;
             }
         }
         match found {
-            Some(smaller) => (script, outcome) = smaller,
-            None => return Ok((script, outcome)),
+            Some(smaller) => (round, broken) = smaller,
+            None => return Ok((round, broken)),
         }
     }
 }
 
-fn report(script: &Script, outcome: &Outcome) -> Result<()> {
-    let file = directory().join(format!("{}.stp", script.seed));
-    fs::write(&file, script.text())?;
-    let Outcome::Broken(what) = outcome else { return Ok(()) };
-    fs::write(file.with_extension("fault"), what)?;
-    println!("seed {}: {}\n{what}", script.seed, file.display());
+/// The round as one of its scripts, without one of them, and without one part of a script.
+fn smaller(round: &Round) -> Vec<Round> {
+    let mut found: Vec<Round> = Vec::new();
+    if round.len() > 1 {
+        found.extend(round.iter().map(|script| vec![script.clone()]));
+    }
+    if round.len() > 2 {
+        found.extend((0..round.len()).map(|at| {
+            let mut others = round.clone();
+            others.remove(at);
+            others
+        }));
+    }
+    for (at, script) in round.iter().enumerate() {
+        found.extend(script.smaller().into_iter().map(|script| {
+            let mut with = round.clone();
+            with[at] = script;
+            with
+        }));
+    }
+    found
+}
+
+fn report(round: &Round, broken: &str) -> Result<()> {
+    fs::create_dir_all(directory())?;
+    for script in round {
+        fs::write(directory().join(format!("{}.stp", script.seed)), script.text())?;
+    }
+    let seeds: Vec<String> = round.iter().map(|script| script.seed.to_string()).collect();
+    let fault = directory().join(format!("{}.fault", seeds[0]));
+    fs::write(&fault, format!("scripts: {}\n{broken}", seeds.join(" ")))?;
+    println!("seeds {}: {}\n{broken}", seeds.join(" "), fault.display());
     Ok(())
 }
 
 fn directory() -> PathBuf {
     crate::root().join("target/attack")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_of_a_round_have_one_disturbance() {
+        let whole = rounds(5, 4, u64::MAX);
+        assert_eq!(whole.len(), 12);
+        assert_eq!(whole[0], [5, 17, 29, 41]);
+        let mut all: Vec<u64> = whole.concat();
+        all.sort_unstable();
+        assert_eq!(all, (5..53).collect::<Vec<u64>>());
+        assert_eq!(rounds(48, 4, 2), [[48], [49]]);
+        assert_eq!(rounds(0, 1, 3), [[0], [1], [2]]);
+    }
+
+    #[test]
+    fn a_smaller_round_lacks_scripts_or_a_part_of_one() {
+        let script = |seed| script::Script { seed, options: vec![], declarations: vec![], probes: vec![] };
+        let round: Round = vec![script(1), script(2), script(3)];
+        let seeds: Vec<Vec<u64>> =
+            smaller(&round).iter().map(|round| round.iter().map(|script| script.seed).collect()).collect();
+        assert_eq!(seeds, [vec![1], vec![2], vec![3], vec![2, 3], vec![1, 3], vec![1, 2]]);
+    }
 }

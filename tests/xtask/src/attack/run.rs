@@ -45,7 +45,7 @@ const CRASHES: [i32; 4] = [132, 134, 135, 139];
 /// Exit statuses of a loader that did not start the session: the module is not tested then.
 const NEVER_RAN: std::ops::RangeInclusive<i32> = 2..=7;
 
-/// The outcome of a script.
+/// The outcome of a script, or of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It ran without harm.
@@ -56,11 +56,16 @@ pub enum Outcome {
     Broken(String),
 }
 
-impl Outcome {
-    /// Whether the script did harm.
-    pub fn is_broken(&self) -> bool {
-        matches!(self, Outcome::Broken(_))
-    }
+/// Scripts whose sessions run at the same time, and have the disturbance of the first.
+pub type Round = Vec<Script>;
+
+/// What became of a round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// Scripts that the compiler or the loader rejected.
+    pub refused: u64,
+    /// What harm was done, by at least one of the scripts or by all together.
+    pub broken: Option<String>,
 }
 
 /// How scripts are run.
@@ -75,8 +80,8 @@ pub struct Runner<'a> {
     pub directory: PathBuf,
 }
 
-/// The outcomes of the scripts, in order.
-pub fn run(runner: &Runner, scripts: &[Script]) -> Result<Vec<Outcome>> {
+/// What became of the rounds, in order. All run in one guest, or, after a round that it does not survive, in another.
+pub fn run(runner: &Runner, rounds: &[Round]) -> Result<Vec<Tried>> {
     let Runner { place, directory, .. } = runner;
     if directory.is_dir() {
         fs::remove_dir_all(directory)?;
@@ -84,33 +89,67 @@ pub fn run(runner: &Runner, scripts: &[Script]) -> Result<Vec<Outcome>> {
     fs::create_dir_all(directory)?;
     let spile = place.spile()?;
     let lustre = crate::fixtures::LUSTRE.build(&crate::root(), place)?;
-    let compiled = parallel::map(scripts.len(), |index| {
+    let scripts: Vec<(usize, &Script)> = rounds
+        .iter()
+        .enumerate()
+        .flat_map(|(round, scripts)| scripts.iter().map(move |script| (round, script)))
+        .collect();
+    let compiled = parallel::map(scripts.len(), |number| {
         let mut command = place.command("timeout", directory);
         command.args([COMPILING.as_ref(), spile.as_os_str()]).arg("-d").arg(&lustre);
-        compile(command, place, &scripts[index], directory, index)
+        compile(command, place, scripts[number].1, directory, number)
     });
-    let mut outcomes: Vec<Option<Outcome>> = compiled.into_iter().collect::<Result<_>>()?;
-    // If a guest died, the first script without a result was the cause.
-    while outcomes.iter().any(Option::is_none) {
-        let open: Vec<usize> = (0..scripts.len()).filter(|index| outcomes[*index].is_none()).collect();
-        let (files, console) = one_guest(runner, scripts, &open)?;
-        for index in open {
-            let part = |part: &str| {
-                files.get(&format!("{index}.{part}")).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-            };
-            let Some(end) = part("end") else {
-                outcomes[index] = Some(Outcome::Broken(format!("the guest died or hung\n{console}")));
-                break;
-            };
-            outcomes[index] =
-                Some(judge(end.trim(), &part("messages").unwrap_or_default(), &part("log").unwrap_or_default()));
+    let mut tried = vec![Tried::default(); rounds.len()];
+    let mut open: Vec<Sessions> = (0..rounds.len()).map(|round| Sessions { round, modules: Vec::new() }).collect();
+    for (number, outcome) in compiled.into_iter().enumerate() {
+        match outcome? {
+            Some(outcome) => tried[scripts[number].0].add(outcome),
+            None => open[scripts[number].0].modules.push(number),
         }
     }
-    Ok(outcomes.into_iter().flatten().collect())
+    open.retain(|sessions| !sessions.modules.is_empty());
+    while !open.is_empty() {
+        let (files, console) = one_guest(runner, rounds, &open)?;
+        let part = |name: String| files.get(&name).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        // If a guest died, the first round without a log was the cause.
+        let ran = open.iter().take_while(|sessions| files.contains_key(&format!("{}.log", sessions.round))).count();
+        for Sessions { round, modules } in open.drain(..ran) {
+            for number in modules {
+                let end = part(format!("{number}.end")).unwrap_or_default();
+                tried[round].add(judge(end.trim(), &part(format!("{number}.messages")).unwrap_or_default()));
+            }
+            tried[round].add(judge_log(&part(format!("{round}.log")).unwrap_or_default()));
+        }
+        if !open.is_empty() {
+            let died = open.remove(0);
+            tried[died.round].add(Outcome::Broken(format!("the guest died or hung\n{console}")));
+        }
+    }
+    Ok(tried)
 }
 
-fn module(directory: &Path, index: usize) -> PathBuf {
-    directory.join(format!("attack_{index}.ko"))
+/// The modules of a round, by number.
+struct Sessions {
+    round: usize,
+    modules: Vec<usize>,
+}
+
+impl Tried {
+    fn add(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Held => {}
+            Outcome::Refused(_) => self.refused += 1,
+            Outcome::Broken(what) => {
+                let broken = self.broken.get_or_insert_default();
+                broken.push_str(&what);
+                broken.push('\n');
+            }
+        }
+    }
+}
+
+fn module(directory: &Path, number: usize) -> PathBuf {
+    directory.join(format!("attack_{number}.ko"))
 }
 
 /// Compiles a script by the common part of the compiler's command; `None` if the module was built.
@@ -119,9 +158,9 @@ fn compile(
     place: &Place,
     script: &Script,
     directory: &Path,
-    index: usize,
+    number: usize,
 ) -> Result<Option<Outcome>> {
-    let name = format!("attack_{index}");
+    let name = format!("attack_{number}");
     fs::write(directory.join(format!("{name}.stp")), script.text())?;
     command.args(["-r", &place.kernel.release, "-p4", "-w", "-m", &name]);
     let output = command.args(&script.options).arg(format!("{name}.stp")).output().context("running spile")?;
@@ -145,15 +184,9 @@ fn judge_refusal(status: Option<i32>, messages: &str) -> Outcome {
     }
 }
 
-fn judge(end: &str, messages: &str, log: &str) -> Outcome {
+/// By the loader's end, as driver.sh writes it, and its messages.
+fn judge(end: &str, messages: &str) -> Outcome {
     let mut faults = Vec::new();
-    // Stacks without a preceding report were requested by sysrq.
-    let without_stacks: Vec<&str> = log.lines().filter(|line| !line.contains("Call Trace:")).collect();
-    if let Some(line) = find_fault(&without_stacks.join("\n")) {
-        let from = log.find(line).unwrap_or(0);
-        let shown: Vec<&str> = log[from..].lines().take(60).collect();
-        faults.push(format!("kernel log: {}", shown.join("\n")));
-    }
     if end.contains("hangs") {
         faults.push("did not end in time after SIGINT".to_string());
     }
@@ -173,8 +206,19 @@ fn judge(end: &str, messages: &str, log: &str) -> Outcome {
     }
 }
 
+/// By the kernel log of a round.
+fn judge_log(log: &str) -> Outcome {
+    // Stacks without a preceding report were requested by sysrq.
+    let lines: Vec<&str> = log.lines().filter(|line| !line.contains("Call Trace:")).collect();
+    let without_stacks = lines.join("\n");
+    let Some(line) = find_fault(&without_stacks) else { return Outcome::Held };
+    let from = log.find(line).unwrap_or(0);
+    let shown: Vec<&str> = log[from..].lines().take(60).collect();
+    Outcome::Broken(format!("kernel log: {}", shown.join("\n")))
+}
+
 /// The results from a guest, and the end of its console.
-fn one_guest(runner: &Runner, scripts: &[Script], open: &[usize]) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
+fn one_guest(runner: &Runner, rounds: &[Round], open: &[Sessions]) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
     let Runner { place, seconds, longest, directory } = runner;
     let mut guest = guest::equipped(&crate::root(), place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644);
@@ -183,12 +227,14 @@ fn one_guest(runner: &Runner, scripts: &[Script], open: &[usize]) -> Result<(BTr
     }
     let patience = place.slowness() * measure::busy();
     let mut text = String::from("cd /root\n. /root/driver.sh\n");
-    for index in open {
-        guest.copy(module(directory, *index), format!("/root/attack_{index}.ko"))?;
-        text.push_str(&format!(
-            "attack {index} {} {seconds} {longest} {patience}\n",
-            Disturbance::of(scripts[*index].seed).0
-        ));
+    for Sessions { round, modules } in open {
+        let disturbance = Disturbance::of(rounds[*round][0].seed).0;
+        text.push_str(&format!("attack {round} {disturbance} {seconds} {longest} {patience}"));
+        for number in modules {
+            guest.copy(module(directory, *number), format!("/root/attack_{number}.ko"))?;
+            text.push_str(&format!(" {number}"));
+        }
+        text.push('\n');
     }
     text.push_str("touch /tmp/over\n");
     guest.memory_mib(2048).script(&text).time_limit(RUNNING * patience * u32::try_from(open.len()).unwrap_or(u32::MAX));
@@ -201,28 +247,36 @@ fn one_guest(runner: &Runner, scripts: &[Script], open: &[usize]) -> Result<(BTr
 mod tests {
     use super::*;
 
+    fn is_broken(outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::Broken(_))
+    }
+
     #[test]
     fn results_that_a_compiler_may_have() {
-        assert!(!judge_refusal(Some(1), "error[E0101]: type mismatch\n").is_broken());
-        assert!(!judge_refusal(Some(1), "error[E0500]: the probe needs 20000 bytes of stack\n").is_broken());
-        assert!(judge_refusal(Some(1), "error[E0500]: gcc failed\n").is_broken());
-        assert!(judge_refusal(Some(101), "thread 'main' panicked at\n").is_broken());
-        assert!(judge_refusal(Some(124), "").is_broken());
+        assert!(!is_broken(&judge_refusal(Some(1), "error[E0101]: type mismatch\n")));
+        assert!(!is_broken(&judge_refusal(Some(1), "error[E0500]: the probe needs 20000 bytes of stack\n")));
+        assert!(is_broken(&judge_refusal(Some(1), "error[E0500]: gcc failed\n")));
+        assert!(is_broken(&judge_refusal(Some(101), "thread 'main' panicked at\n")));
+        assert!(is_broken(&judge_refusal(Some(124), "")));
     }
 
     #[test]
     fn results_that_a_session_may_have() {
-        assert_eq!(judge("1", "ERROR: division by 0", ""), Outcome::Held);
-        assert_eq!(judge("137", "", "attack_1: loading out-of-tree module taints kernel.\nCall Trace:"), Outcome::Held);
-        assert_eq!(judge("7", "ERROR: refused", ""), Outcome::Refused("loader: 7\nERROR: refused".into()));
-        for (end, messages, log) in [
-            ("0", "", "before\nWARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1\nCall Trace:"),
-            ("0", "thread 'main' panicked at", ""),
-            ("hangs", "", ""),
-            ("1 left", "", ""),
-            ("139", "", ""),
-        ] {
-            assert!(judge(end, messages, log).is_broken(), "{end} {messages} {log}");
+        assert_eq!(judge("1", "ERROR: division by 0"), Outcome::Held);
+        assert_eq!(judge("7", "ERROR: refused"), Outcome::Refused("loader: 7\nERROR: refused".into()));
+        for (end, messages) in [("0", "thread 'main' panicked at"), ("hangs", ""), ("1 left", ""), ("139", "")] {
+            assert!(is_broken(&judge(end, messages)), "{end} {messages}");
         }
+        assert_eq!(judge_log("attack_1: loading out-of-tree module taints kernel.\nCall Trace:"), Outcome::Held);
+        assert!(is_broken(&judge_log("before\nWARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1\nCall Trace:")));
+    }
+
+    #[test]
+    fn a_round_is_broken_by_one_of_its_scripts() {
+        let mut tried = Tried::default();
+        for outcome in [Outcome::Held, Outcome::Refused("no".into()), Outcome::Broken("a warning".into())] {
+            tried.add(outcome);
+        }
+        assert_eq!(tried, Tried { refused: 1, broken: Some("a warning\n".into()) });
     }
 }
