@@ -58,11 +58,12 @@ spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s, struc
 
 spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position)
 {
-	if (position < 0 || position >= spile_script.string_bytes) {
-		spile_fail_text(c, "no position %lld in a string", position);
+	if (position < 0 || position >= s.length) {
+		spile_fail_text(c, "position %lld is out of bounds: the string has %u bytes", position,
+				s.length);
 		return 0;
 	}
-	return position < s.length ? (unsigned char)s.text[position] : 0;
+	return (unsigned char)s.text[position];
 }
 
 /* Value of a digit in base 36; 36 or more for other characters. */

@@ -112,14 +112,30 @@ static void write_character(struct spile_text *text, const struct directive *d, 
 	write_padded(text, d, buffer, spelled.at - spelled.start);
 }
 
-/* %b: the low 1, 2, 4 or 8 bytes, in the machine's (little-endian) order. */
+static bool is_word_size(__u64 bytes)
+{
+	return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
+
+/*
+ * %b: as many low bytes as the precision says, else the width, if that is 1, 2, 4 or 8, else 8; in the
+ * machine's (little-endian) order, padded with NULs to the width.
+ */
 static void write_binary(struct spile_text *text, const struct directive *d, __s64 value)
 {
-	unsigned int bytes = d->width == 1 || d->width == 2 || d->width == 4 ? d->width : 8;
-	char buffer[8];
+	unsigned int bytes = 8;
+	__u64 padding;
 
-	memcpy(buffer, &value, sizeof(buffer));
-	spile_text_bytes(text, buffer, bytes);
+	if (d->has_precision && is_word_size(d->precision))
+		bytes = d->precision;
+	else if (is_word_size(d->width))
+		bytes = d->width;
+	padding = d->width > bytes ? d->width - bytes : 0;
+	if (!(d->flags & SPILE_FLAG_MINUS))
+		spile_text_repeat(text, 0, padding);
+	spile_text_bytes(text, (const char *)&value, bytes);
+	if (d->flags & SPILE_FLAG_MINUS)
+		spile_text_repeat(text, 0, padding);
 }
 
 static void write_hex_dump(struct spile_text *text, const struct directive *d,
@@ -170,9 +186,10 @@ static bool read_directive(struct spile_code *code, struct spile_payload *payloa
 		width = (__s64)(0 - (__u64)width);
 	}
 	d->width = width_kind == SPILE_SIZE_NONE ? 0 : (__u64)width;
+	/* A negative precision is none of a number, and 0 of a string. */
 	d->has_precision = precision_kind == SPILE_SIZE_FIXED ||
-		(precision_kind == SPILE_SIZE_STAR && precision >= 0);
-	d->precision = d->has_precision ? (__u64)precision : 0;
+		(precision_kind == SPILE_SIZE_STAR && (precision >= 0 || d->conversion == 's'));
+	d->precision = d->has_precision && precision >= 0 ? (__u64)precision : 0;
 	return true;
 }
 

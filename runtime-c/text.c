@@ -38,19 +38,62 @@ void spile_text_number(struct spile_text *text, __u64 value, unsigned int base)
 		spile_text_byte(text, digits[--count]);
 }
 
+/*
+ * Bytes of the UTF-8 sequence of two to four bytes that begins at `text`, and its code point; 0: none
+ * does, or it is longer than necessary (RFC 3629).
+ */
+static unsigned int decode_utf8(const char *text, unsigned int length, __u32 *code_point)
+{
+	static const __u32 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned char first = text[0];
+	unsigned int bytes, i;
+
+	if (first < 0xc0 || first >= 0xf8)
+		return 0;
+	bytes = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	if (length < bytes)
+		return 0;
+	*code_point = first & (0x7f >> bytes);
+	for (i = 1; i < bytes; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		*code_point = *code_point << 6 | (text[i] & 0x3f);
+	}
+	return *code_point >= least[bytes] && *code_point <= 0x10ffff ? bytes : 0;
+}
+
+/* Spells the first character, of `length` bytes at least 1; returns how many bytes it has. */
+static unsigned int spell(struct spile_text *spelled, const char *text, unsigned int length)
+{
+	unsigned int bytes, digits;
+	__u32 code_point;
+
+	bytes = decode_utf8(text, length, &code_point);
+	if (!bytes) {
+		spile_text_escaped(spelled, text[0], '"');
+		return 1;
+	}
+	digits = code_point <= 0xffff ? 4 : 8;
+	spile_text_byte(spelled, '\\');
+	spile_text_byte(spelled, digits == 4 ? 'u' : 'U');
+	while (digits--)
+		spile_text_byte(spelled, "0123456789abcdef"[code_point >> (4 * digits) & 15]);
+	return bytes;
+}
+
 /* Maximum bytes of an escaped character, and the terminating NUL. */
-enum { ESCAPED_BYTES = 5 };
+enum { ESCAPED_BYTES = 11 };
 
 unsigned int spile_text_escape(char *out, unsigned int bytes, const char *text, unsigned int length)
 {
 	struct spile_text escaped = spile_text_in(out, bytes);
 	char one[ESCAPED_BYTES];
-	unsigned int i;
+	unsigned int i, spent;
 
-	for (i = 0; i < length; i++) {
+	for (i = 0; i < length; i += spent) {
 		struct spile_text spelled = spile_text_in(one, sizeof(one));
 
-		spile_text_escaped(&spelled, text[i], '"');
+		spent = spell(&spelled, text + i, length - i);
 		if (escaped.end - escaped.at < spelled.at - spelled.start)
 			break;
 		spile_text_bytes(&escaped, one, spelled.at - spelled.start);
@@ -64,14 +107,14 @@ unsigned int spile_text_quote(char *out, unsigned int bytes, const char *text, u
 	struct spile_text quoted = spile_text_in(out, bytes);
 	char one[ESCAPED_BYTES];
 	char *cut;	/* the last place that leaves room for the tail */
-	unsigned int i;
+	unsigned int i, spent;
 
 	spile_text_byte(&quoted, '"');
 	cut = quoted.at;
-	for (i = 0; i < length; i++) {
+	for (i = 0; i < length; i += spent) {
 		struct spile_text spelled = spile_text_in(one, sizeof(one));
 
-		spile_text_escaped(&spelled, text[i], '"');
+		spent = spell(&spelled, text + i, length - i);
 		if (quoted.end - quoted.at < spelled.at - spelled.start + 1) {
 			quoted.at = cut;
 			spile_text_literal(&quoted, "\"...");

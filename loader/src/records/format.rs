@@ -69,8 +69,11 @@ impl Sized {
         let precision = match directive.precision {
             Size::None => None,
             Size::Fixed(precision) => Some(u64::from(precision)),
-            // A negative precision counts as none.
-            Size::Star => u64::try_from(payload.long()?).ok(),
+            // A negative precision is none of a number, and 0 of a string.
+            Size::Star => match u64::try_from(payload.long()?) {
+                Err(_) if directive.conversion == b's' => Some(0),
+                given => given.ok(),
+            },
         };
         Ok(Sized { conversion: directive.conversion, flags, width, precision })
     }
@@ -105,9 +108,12 @@ impl Sized {
                 self.padded(text, spelled.as_bytes());
             }
             b'b' => {
-                let count = if matches!(self.width, 1 | 2 | 4) { self.width as usize } else { 8 };
+                // The precision's, else the width's, if it is the size of a number.
+                let size = |bytes: &u64| matches!(bytes, 1 | 2 | 4 | 8);
+                let count = self.precision.filter(size).or(Some(self.width).filter(size)).unwrap_or(8);
                 let bytes = payload.long()?.to_le_bytes();
-                text.push(bytes.get(..count).unwrap_or(&bytes));
+                let bytes = bytes.get(..count as usize).unwrap_or(&bytes);
+                self.between(0, text, count, |text| text.push(bytes));
             }
             _ => self.number(text, payload.long()?),
         }
@@ -137,13 +143,18 @@ impl Sized {
 
     /// Appends the output of `count` bytes, padded with blanks to the width.
     fn between_blanks(&self, text: &mut Text, count: u64, write: impl FnOnce(&mut Text)) {
-        let padding = self.width.saturating_sub(count);
+        self.between(b' ', text, count, write);
+    }
+
+    /// The same, padded with this byte.
+    fn between(&self, padding: u8, text: &mut Text, count: u64, write: impl FnOnce(&mut Text)) {
+        let missing = self.width.saturating_sub(count);
         if !self.flags.minus {
-            text.repeat(b' ', padding);
+            text.repeat(padding, missing);
         }
         write(text);
         if self.flags.minus {
-            text.repeat(b' ', padding);
+            text.repeat(padding, missing);
         }
     }
 
@@ -262,6 +273,11 @@ mod tests {
         assert_eq!(shown(directive("#", Size::None, Size::None, b'c'), &[long(10)]), "\\n");
         assert_eq!(shown(directive("", Size::Fixed(3), Size::None, b'c'), &[long(0x141)]), "  A");
         assert_eq!(shown(directive("", Size::Fixed(2), Size::None, b'b'), &[long(0x4241)]), "AB");
+        let word = || [long(0x4142_4344_4546_4748)];
+        assert_eq!(shown(directive("", Size::Fixed(4), Size::Fixed(2), b'b'), &word()), "\0\0HG");
+        assert_eq!(shown(directive("-", Size::Fixed(4), Size::Fixed(2), b'b'), &word()), "HG\0\0");
+        assert_eq!(shown(directive("", Size::Fixed(10), Size::None, b'b'), &word()), "\0\0HGFEDCBA");
+        assert_eq!(shown(directive("", Size::None, Size::Fixed(3), b'b'), &word()), "HGFEDCBA");
         assert_eq!(shown(directive("", Size::Fixed(6), Size::Fixed(2), b'M'), &[string(b"\x0a\xbc")]), "  0abc");
         let fault = vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
         assert_eq!(shown(directive("", Size::Fixed(9), Size::Fixed(2), b'm'), &[fault]), "");

@@ -199,6 +199,9 @@ impl<'a> Inference<'_, 'a> {
             }
         } else if let Some((id, [])) = self.names.array_of(&foreach.array) {
             self.touch(id, false);
+            let by_variance = ast::SortBy::Extractor(ast::Extractor::Variance);
+            self.typed.globals[id.index()].shape.sorted_by_variance |=
+                foreach.sort.is_some_and(|sort| sort.by == by_variance);
             let vars = self.key_types(id, foreach.keys.len(), foreach.array.span);
             for (number, name) in foreach.keys.iter().enumerate() {
                 let local = self.variable(unit, name, Use::Written);

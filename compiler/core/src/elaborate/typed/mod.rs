@@ -85,7 +85,9 @@ impl<'a> Typed<'a> {
     pub fn contents(&mut self, id: GlobalId) -> Contents {
         let global = &self.globals[id.index()];
         match global.shape.stats {
-            Some((stats, _)) => Contents::Stats(stats),
+            Some((stats, _)) => {
+                Contents::Stats(Stats { variance: stats.variance || global.shape.sorted_by_variance, ..stats })
+            }
             // One that is never used has no type and takes no memory.
             None => Contents::Value(self.type_of(global.ty)),
         }
@@ -108,6 +110,8 @@ pub(super) struct Shape {
     pub keys: Option<(Vec<TypeVar>, Span)>,
     /// Used with `<<<` or an extractor.
     pub stats: Option<(Stats, Span)>,
+    /// `foreach (... in array @variance-)`.
+    pub sorted_by_variance: bool,
     /// A loop variable that is to take the value of an element.
     pub looped: Option<Span>,
     /// Printed as a histogram.
