@@ -3,6 +3,7 @@
  * Files of programs that probes are in: found by path, and compared by build-id with the
  * build that the script was compiled for.
  */
+#include <linux/cred.h>
 #include <linux/dcache.h>
 #include <linux/elf.h>
 #include <linux/err.h>
@@ -12,6 +13,7 @@
 #include <linux/path.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 
 #include "builtins.h"
@@ -116,8 +118,29 @@ static unsigned int read_headers(struct file *file, Elf64_Phdr *headers)
 	return count;
 }
 
+/*
+ * A user's part of a set-uid loader is restricted to few files (Landlock), and need not be able to
+ * read a program to probe it: then it is read with the kernel's rights.
+ */
+static struct file *open_for_notes(const struct path *path)
+{
+	const struct cred *cred, *former;
+	struct file *file = dentry_open(path, O_RDONLY | O_LARGEFILE, current_cred());
+
+	if (PTR_ERR_OR_ZERO(file) != -EACCES)
+		return file;
+	cred = prepare_kernel_cred(&init_task);
+	if (!cred)
+		return ERR_PTR(-ENOMEM);
+	former = override_creds(cred);
+	file = dentry_open(path, O_RDONLY | O_LARGEFILE, cred);
+	revert_creds(former);
+	put_cred(cred);
+	return file;
+}
+
 /* The same fields as the kernel's own loader reads (fs/binfmt_elf.c). */
-static int check_program(const struct spile_program *program)
+static int check_program(const struct spile_program *program, const struct path *path)
 {
 	char expected[SPILE_BUILD_ID_TEXT], there[SPILE_BUILD_ID_TEXT];
 	unsigned char found[SPILE_BUILD_ID_MAX];
@@ -128,9 +151,12 @@ static int check_program(const struct spile_program *program)
 
 	if (!program->build_id_bytes)
 		return 0;
-	file = filp_open(program->path, O_RDONLY | O_LARGEFILE, 0);
-	if (IS_ERR(file))
+	file = open_for_notes(path);
+	if (IS_ERR(file)) {
+		tell("%s cannot be read (rc %ld): its probes are not armed", program->path,
+		     PTR_ERR(file));
 		return PTR_ERR(file);
+	}
 	headers = kcalloc(MOST_SEGMENTS, sizeof(*headers), GFP_KERNEL);
 	if (headers)
 		same = has_build_id(file, program, headers, read_headers(file, headers), found,
@@ -155,7 +181,7 @@ static int open_program(struct program_file *file, const struct spile_program *p
 		return error;
 	}
 	file->inode = d_real_inode(file->path.dentry);
-	error = S_ISREG(file->inode->i_mode) ? check_program(program) : -EINVAL;
+	error = S_ISREG(file->inode->i_mode) ? check_program(program, &file->path) : -EINVAL;
 	if (error == -EINVAL)
 		tell("%s is no regular file: its probes are not armed", program->path);
 	if (error)
