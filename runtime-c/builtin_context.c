@@ -397,6 +397,11 @@ unsigned int spile_fn_module_size(struct spile_context *c, char *out)
 			 text + rodata + data);
 }
 
+spile_long spile_fn_own_process(struct spile_context *c)
+{
+	return spile_owner_sees_current();
+}
+
 spile_long spile_fn_stp_pid(struct spile_context *c)
 {
 	return spile_session.loader;

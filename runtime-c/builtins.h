@@ -42,6 +42,7 @@ unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, sp
 				   struct spile_string delimiter, char *out);
 unsigned int spile_fn_probe_type(struct spile_context *c, char *out);
 unsigned int spile_fn_module_name(struct spile_context *c, char *out);
+spile_long spile_fn_own_process(struct spile_context *c);	/* whether it is one of the owner's */
 spile_long spile_fn_stp_pid(struct spile_context *c);	/* of the loader */
 spile_long spile_fn_task_current(struct spile_context *c);
 /* address of the struct task_struct, or 0 */

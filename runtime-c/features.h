@@ -28,6 +28,32 @@
  */
 
 /*
+ * SPILE_HAVE_EXEC_STATE: whether a process may be debugged by its user is kept with what exec
+ * has replaced, no longer with its memory: linux/sched/exec_state.h, first in 7.3. Can go when
+ * 6.12 has.
+ */
+#ifdef SPILE_HAVE_EXEC_STATE
+#include <linux/sched/exec_state.h>
+#else
+#include <linux/sched/coredump.h>
+#endif
+
+/* Whether the current process, which has memory, may be debugged by the user whom it belongs to. */
+static inline bool spile_is_dumpable(void)
+{
+#ifdef SPILE_HAVE_EXEC_STATE
+	bool is_dumpable;
+
+	rcu_read_lock();
+	is_dumpable = rcu_dereference(current->exec_state)->dumpable == TASK_DUMPABLE_OWNER;
+	rcu_read_unlock();
+	return is_dumpable;
+#else
+	return get_dumpable(current->mm) == SUID_DUMP_USER;
+#endif
+}
+
+/*
  * SPILE_HAVE_HEX_HEADER: hex_to_bin() and the like have a header of their own:
  * "kernel.h: Split the hexadecimal related helpers to hex.h", first in 6.4. kernel.h
  * no longer includes it in 7.3. Can go when 6.1 has.

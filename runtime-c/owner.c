@@ -14,6 +14,7 @@
 #include <linux/timekeeping.h>
 #include <linux/uidgid.h>
 
+#include "features.h"
 #include "owner.h"
 #include "session.h"
 
@@ -60,6 +61,18 @@ bool spile_owner_permits(void)
 	if (!uid_eq(owner_uid, GLOBAL_ROOT_UID) && uid_eq(current_euid(), owner_uid))
 		return true;
 	return capable(CAP_SYS_MODULE);
+}
+
+bool spile_owner_sees_current(void)
+{
+	const struct cred *cred = current_cred();
+
+	if (uid_eq(owner_uid, GLOBAL_ROOT_UID))
+		return true;
+	return current->mm && !(current->flags & PF_KTHREAD) && uid_eq(cred->uid, owner_uid) &&
+	       uid_eq(cred->euid, owner_uid) && uid_eq(cred->suid, owner_uid) &&
+	       gid_eq(cred->gid, owner_gid) && gid_eq(cred->egid, owner_gid) &&
+	       gid_eq(cred->sgid, owner_gid) && spile_is_dumpable();
 }
 
 static void set_opener(struct pid *pid)

@@ -17,6 +17,14 @@ void spile_owner_exit(void);
  */
 bool spile_owner_permits(void);
 
+/*
+ * Whether the owner may look into the current process: as for ptrace(2) without capabilities
+ * (__ptrace_may_access() in kernel/ptrace.c) all its user and group ids are the owner's, and
+ * it was not made undumpable, as by exec of a set-id program, by setting ids or by prctl(2). Root may
+ * look into any process. In any context.
+ */
+bool spile_owner_sees_current(void);
+
 /* The current process has opened the device for a session, or has closed it. */
 void spile_owner_opened(void);
 void spile_owner_closed(void);

@@ -14,7 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
-use spile_core::elaborate::{self, Options};
+use spile_core::elaborate::{self, Options, Privilege};
 use spile_core::probe::Resolver;
 use spile_source::diagnostic::{Severity, render::render};
 use spile_source::{Origin, SourceMap};
@@ -71,6 +71,7 @@ fn messages_for(case: &Case) -> String {
     for option in case.title.split(" | ").skip(1) {
         match option.split_once(": ").unwrap_or((option, "")) {
             ("guru", _) => (environment.guru, options.guru) = (true, true),
+            ("stapusr", _) => options.privilege = Privilege::Usr,
             ("unoptimised", _) => options.unoptimised = true,
             ("arguments", words) => environment.arguments = words.split(' ').map(str::to_string).collect(),
             ("compatible", version) => environment.compatible = version.into(),

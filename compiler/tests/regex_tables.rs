@@ -53,6 +53,7 @@ fn tables(groups: bool) -> String {
         title: "patterns.stp".into(),
         kernel_release: "6.1.0".into(),
         guru: false,
+        privilege: Default::default(),
         limits: Limits::default(),
         modinfo: Vec::new(),
         defines: Vec::new(),

@@ -543,13 +543,13 @@ impl fmt::Display for Error {
             ),
             Error::NotApproved { path } => write!(
                 f,
-                "{}: members of spileusr may only run modules in /lib/modules/{}/spile, which root puts there",
+                "{}: members of spileusr may only run modules in /lib/modules/{}/spile, which root puts there, and modules compiled with --privilege=stapusr that a signer trusted by root has signed",
                 path.display(),
                 running_release()
             ),
             Error::NoSigner { path, why } => write!(
                 f,
-                "{}: members of spilesys may run modules from elsewhere only if a signer trusted by root has signed them, and {why}, or put the module into /lib/modules/{}/spile",
+                "{}: members of spilesys and spileusr may run modules from elsewhere only if a signer trusted by root has signed them, and {why}, or put the module into /lib/modules/{}/spile",
                 path.display(),
                 running_release()
             ),

@@ -55,6 +55,7 @@ pub fn compile(bytes: &[u8]) -> bool {
         title: "<input>".into(),
         kernel_release: "6.1.0".into(),
         guru: true,
+        privilege: Default::default(),
         limits: Limits::default(),
         modinfo: Vec::new(),
         defines: Vec::new(),

@@ -25,6 +25,8 @@ pub use run::RunOptions;
 pub use script::{Script, ScriptOptions};
 pub use value::module_name;
 
+use spile_core::elaborate::Privilege;
+
 use super::{accepted, refused};
 
 /// Compiles SystemTap scripts to kernel modules and runs them.
@@ -118,8 +120,9 @@ impl Options {
         if let Some(mode) = self.build.mode.as_ref().filter(|mode| *mode != "kernel") {
             return Some(format!("--runtime={mode}: {}", refused::ONE_RUNTIME));
         }
-        if self.build.privilege.as_ref().is_some_and(|level| level != "stapdev") {
-            return Some(format!("--privilege: {}", refused::PRIVILEGE));
+        let privilege = self.build.privilege();
+        if self.script.guru && privilege != Privilege::Dev {
+            return Some(format!("-g with --privilege={}: guru mode is for stapdev only", privilege.name()));
         }
         if let Some(option) = self.run.not_detached() {
             return Some(format!("-F with {option}: nobody waits for a session that is left running"));

@@ -9,8 +9,6 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 /// What to do instead of choosing another runtime.
 pub const ONE_RUNTIME: &str = "scripts run only in the kernel; omit the option";
-/// What to do instead of asking for a lower privilege.
-pub const PRIVILEGE: &str = "modules are loaded by root; compile with -p4 -m NAME and let root run spilerun NAME.ko";
 const SERVER: &str =
     "there is no compile server: compile with -p4 -m NAME on a build host and copy NAME.ko, which spilerun runs";
 const BENCHMARK: &str = "it measured SystemTap; `cargo xtask bench` in the sources measures spile";
@@ -31,7 +29,6 @@ const REFUSED: &[(&str, OptionArgument, &str)] = &[
     ("list-servers", OptionArgument::Maybe, SERVER),
     ("trust-servers", OptionArgument::Maybe, SERVER),
     ("client-options", OptionArgument::Nothing, SERVER),
-    ("unprivileged", OptionArgument::Nothing, PRIVILEGE),
     ("build-as", OptionArgument::Maybe, "compile as that user with -p4 -m NAME, and run spilerun NAME.ko as root"),
     ("dyninst", OptionArgument::Nothing, ONE_RUNTIME),
     ("bpf", OptionArgument::Nothing, ONE_RUNTIME),

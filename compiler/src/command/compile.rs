@@ -46,6 +46,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         title,
         kernel_release: release.to_string(),
         guru: session.options.script.guru,
+        privilege: session.options.build.privilege(),
         limits,
         modinfo: session.options.build.modinfo.clone(),
         defines,

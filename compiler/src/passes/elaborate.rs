@@ -23,6 +23,7 @@ pub fn options(session: &Session) -> elaborate::Options {
     let limits = options.script.limits().map(|(limits, _)| limits).unwrap_or_default();
     elaborate::Options {
         guru: options.script.guru,
+        privilege: options.build.privilege(),
         display_globals: !options.script.no_global_var_display,
         unoptimised: options.script.unoptimised,
         skip_bad_variables: options.script.skip_badvars,

@@ -34,7 +34,7 @@ pub fn environment(options: &Options, release: &str, kernel: Option<&Kernel>, ar
         guru: options.script.guru,
         compatible: options.script.compatible.clone().unwrap_or_else(|| syntax::LANGUAGE_VERSION.into()),
         arguments,
-        privilege: "stapdev".into(),
+        privilege: options.build.privilege().name().into(),
         runtime: "kernel".into(),
     }
 }

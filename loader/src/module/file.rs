@@ -111,6 +111,12 @@ pub fn information<'i>(image: &'i [u8], key: &str) -> Option<&'i [u8]> {
     values.next().filter(|_| values.next().is_none())
 }
 
+/// Whether it was compiled with --privilege=stapusr: its handlers do nothing in processes that the session's owner may
+/// not debug. Only true of a module whose signer is trusted.
+pub fn sees_own_processes_only(image: &[u8]) -> bool {
+    information(image, "spile_privilege") == Some(b"stapusr")
+}
+
 /// Renames the module in its bytes to NAME_PID, and returns that name. `None`: there is no name that can be changed.
 pub fn rename(image: &mut [u8], pid: u32) -> Option<String> {
     let (place, old) = name_field(image)?;
@@ -236,6 +242,21 @@ pub(crate) mod tests {
         let mut image = with_sections(&[sections, &[(seal::SECTION, &empty)]].concat());
         seal::write(&mut image);
         image
+    }
+
+    #[test]
+    fn modules_that_see_own_processes_only_say_so_once() {
+        let sees = |information: &[u8]| sees_own_processes_only(&with_sections(&[(".modinfo", information)]));
+        assert!(sees(b"license=GPL\0spile_privilege=stapusr\0name=x\0"));
+        for other in [
+            &b"license=GPL\0"[..],
+            b"spile_privilege=stapdev\0",
+            b"spile_privilege=stapusr and more\0",
+            b"spile_privilege=stapusr\0spile_privilege=stapdev\0",
+            b"xspile_privilege=stapusr\0",
+        ] {
+            assert!(!sees(other), "{}", String::from_utf8_lossy(other));
+        }
     }
 
     #[test]

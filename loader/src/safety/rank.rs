@@ -6,7 +6,7 @@
 //! |---|---|
 //! | spiledev | everything that root may |
 //! | spilesys | run approved modules, and signed ones from elsewhere; look at and switch any session, end any that has no loader |
-//! | spileusr | run approved modules; look at any session; end one's own |
+//! | spileusr | run approved modules, and signed ones from elsewhere that see the caller's own processes only (`--privilege=stapusr`); look at any session; end one's own |
 
 /// Permissions of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

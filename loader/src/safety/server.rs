@@ -441,14 +441,17 @@ impl Server {
         Ok(())
     }
 
-    /// Accepts a module from elsewhere: any from spiledev; from spilesys only with a signer whom the kernel or root
-    /// trusts.
+    /// Accepts a module from elsewhere: any from spiledev; from the others only with a signer whom the kernel or root
+    /// trusts, and from spileusr only one that sees nothing but processes of the session's owner.
     fn take(&mut self, path: PathBuf, descriptor: OwnedFd) -> Result<(PathBuf, Image), Error> {
         let Some(caller) = self.caller else { return Err(strange(Errno::EPERM)) };
-        if caller.rank < Rank::Sys {
+        if caller.rank < Rank::Usr {
             return Err(Error::NotApproved { path });
         }
         let image = Image::sealed(descriptor).map_err(|error| Error::Unreadable { path: path.clone(), error })?;
+        if caller.rank < Rank::Sys && !file::sees_own_processes_only(&image) {
+            return Err(Error::NotApproved { path });
+        }
         if caller.rank < Rank::Dev {
             let notices = &mut self.notices;
             check::is_vouched_for(&path, &image, check::enforcement(), || trusted_keys(notices))?;

@@ -33,6 +33,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("probe_type" "probe_type" () -> String [pure fixed] "how the probe is attached: kprobe, kretprobe, kernel_trace, ..."),
     builtin!("module_size" "module_size" () -> String [pure] "bytes of the script's own module: total, code, read-only data, data"),
     builtin!("module_name" "module_name" () -> String [pure] "name of the script's own module"),
+    builtin!("__own_process" "own_process" () -> Long [pure] "whether the current process is one that the session's owner may debug: 1 or 0"),
     builtin!("stp_pid" "stp_pid" () -> Long [pure] "process id of the script's loader"),
     builtin!("task_current" "task_current" () -> Long [pure plain] "address of the current task's struct task_struct"),
     builtin!("pid2task" "pid2task" ("pid": Long) -> Long [pure] "address of the struct task_struct of a thread id; 0 if there is none"),

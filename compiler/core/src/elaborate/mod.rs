@@ -30,6 +30,7 @@ mod lookup;
 mod lower;
 mod mark;
 mod names;
+mod privilege;
 pub mod survey;
 mod typed;
 mod types;
@@ -38,6 +39,7 @@ mod unneeded;
 
 pub use first::check_text;
 pub use listing::{ListedSite, list, sites};
+pub use privilege::Privilege;
 
 use std::rc::Rc;
 
@@ -56,6 +58,8 @@ use spile_syntax::ast;
 pub struct Options {
     /// `-g`: embedded C, and writes to the kernel, are allowed.
     pub guru: bool,
+    /// `--privilege`: what the user who runs it may see.
+    pub privilege: Privilege,
     /// Print globals that are written and never read when the session ends.
     pub display_globals: bool,
     /// Do not warn of code without effect.
@@ -120,10 +124,11 @@ fn pass<'a>(
     let counters = Counters::find(&mut env, &handlers);
     let mut typed = infer::infer(&mut env, &names, &counters, &mut handlers);
     let globals = inferred(&names, &mut typed);
-    let program = match env.failed() {
+    let mut program = match env.failed() {
         true => Program::default(),
         false => lower::lower(&mut env, &names, &counters, typed, handlers, scripts),
     };
+    privilege::restrict(&mut env, &mut program);
     if !env.failed() && !options.unoptimised {
         unneeded::warn(&mut env, &names, scripts);
     }

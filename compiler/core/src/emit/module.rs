@@ -550,6 +550,7 @@ fn modinfo(plan: &Plan) -> Vec<Literal<'static>> {
         format!("spile_script={title}"),
         format!("spile_kernel={}", info.kernel_release),
         format!("spile_guru={}", if info.guru { "yes: may write memory or hold embedded C" } else { "no" }),
+        format!("spile_privilege={}", info.privilege.name()),
     ];
     let targets = plan.targets.iter().map(|target| {
         let id = hex::encode(&target.build_id);

@@ -82,6 +82,7 @@ mod tests {
             title: "t.stp".into(),
             kernel_release: "6.1.0".into(),
             guru: false,
+            privilege: Default::default(),
             limits: Limits::default(),
             modinfo: Vec::new(),
             defines: Vec::new(),

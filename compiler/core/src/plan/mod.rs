@@ -42,6 +42,7 @@ pub use tables::{EmbeddedExpression, ModuleSymbol};
 
 use std::collections::{HashMap, HashSet};
 
+use crate::elaborate::Privilege;
 use crate::program::{Attachment, Automaton, GlobalId, Program};
 use spile_abi::meta::Meta;
 use spile_source::SourceMap;
@@ -57,6 +58,8 @@ pub struct ModuleInfo {
     pub kernel_release: String,
     /// The script is compiled in guru mode (-g).
     pub guru: bool,
+    /// What the script may see (--privilege).
+    pub privilege: Privilege,
     /// Set by -D.
     pub limits: Limits,
     /// Further entries of the module's own information: name, value.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use spile_base::cache::Settings;
+use spile_core::elaborate::Privilege;
 use spile_kbuild::{BuildError, Keys};
 
 use super::value::{assignment, make_word};
@@ -71,9 +72,13 @@ pub struct BuildOptions {
     #[arg(long = "runtime", value_name = "MODE", value_parser = ["kernel", "dyninst", "bpf"])]
     pub mode: Option<String>,
 
-    /// Privilege that the script needs; only stapdev
+    /// Refuse what users of LEVEL must not do: stapusr sees only processes of the user who runs the module, stapsys has no guru mode
     #[arg(long, value_name = "LEVEL", value_parser = ["stapdev", "stapsys", "stapusr"], num_args = 0..=1, require_equals = true, default_missing_value = "stapdev")]
     pub privilege: Option<String>,
+
+    /// As --privilege=stapusr
+    #[arg(long, conflicts_with = "privilege")]
+    pub unprivileged: bool,
 
     /// Keep the temporary directory, and print its name
     #[arg(short = 'k')]
@@ -134,6 +139,16 @@ impl BuildOptions {
         .into_iter()
         .filter_map(|(name, resource, value)| Some((name, resource, value?)))
         .collect()
+    }
+
+    /// What the script may see.
+    pub fn privilege(&self) -> Privilege {
+        match self.privilege.as_deref() {
+            Some("stapusr") => Privilege::Usr,
+            Some("stapsys") => Privilege::Sys,
+            None if self.unprivileged => Privilege::Usr,
+            _ => Privilege::Dev,
+        }
     }
 
     /// How the cache is to be used.

@@ -116,7 +116,8 @@ fn what_is_refused() {
         (&["-a", "arm64", "x"][..], "compile on a arm64 machine"),
         (&["--bpf", "x"], "only in the kernel"),
         (&["--runtime=dyninst", "x"], "only in the kernel"),
-        (&["--unprivileged", "x"], "root"),
+        (&["--unprivileged", "-g", "x"], "guru mode is for stapdev"),
+        (&["--privilege=stapsys", "-g", "x"], "guru mode is for stapdev"),
         (&["--use-server", "x"], "-p4"),
     ] {
         let text = refusal(words);

@@ -35,6 +35,23 @@ pub enum StatementError {
         what: &'static str,
         span: Span,
     },
+    /// Something that a script for unprivileged users must not contain.
+    Unprivileged {
+        what: &'static str,
+        span: Span,
+    },
+    /// Something that it must not contain where the current process is not known to be the owner's, or where the registers
+    /// are not those of a program.
+    UnprivilegedHere {
+        what: &'static str,
+        registers: bool,
+        span: Span,
+    },
+    /// A point that it must not probe.
+    UnprivilegedPoint {
+        point: String,
+        span: Span,
+    },
     /// Something that the condition of a probe point must not contain.
     Condition {
         what: &'static str,
@@ -76,6 +93,25 @@ impl StatementError {
             Self::Guru { what, span } => error("E0401", format!("{what} needs guru mode"))
                 .at(*span, "")
                 .note("run with -g if this is intended: a mistake here can crash the machine"),
+            Self::Unprivileged { what, span } => error("E0402", format!("{what} is not for --privilege=stapusr"))
+                .at(*span, "")
+                .note("such a script sees the processes of the user who runs it, and nothing of the kernel"),
+            Self::UnprivilegedHere { what, registers, span } => {
+                error("E0402", format!("{what} is not for --privilege=stapusr in this probe"))
+                    .at(*span, "the current process may be another user's, or in the kernel")
+                    .note(match registers {
+                        true => "registers are for probes in a program: process(\"PATH\").function(\"NAME\")",
+                        false => {
+                            "ask for the process in a probe of it: process(\"PATH\").function(\"NAME\"), process.begin"
+                        }
+                    })
+            }
+            Self::UnprivilegedPoint { point, span } => error(
+                "E0402",
+                format!("{point} is not for --privilege=stapusr"),
+            )
+            .at(*span, "")
+            .note("begin, end, error, never, timers other than timer.profile, and process probes other than .data are"),
             Self::Condition { what, span } => error("E0155", format!("{what} in the condition of a probe point"))
                 .at(*span, "")
                 .note("a condition can only read global variables; test everything else in the body: if (!...) next"),

@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Scripts for users who may only see their own processes (`--privilege=stapusr`): what they may probe and read, and the test
+//! that limits each handler to processes of the session's owner.
+//!
+//! Everything that is not listed here is refused, so that a new probe family, builtin or expression is, until somebody has
+//! thought about it. The resolved program is checked, in which nothing is hidden by aliases, macros or library functions.
+
+use super::environment::Environment;
+use super::error::StatementError;
+use crate::builtin;
+use crate::program::{
+    Element, Expr, FunctionBody, FunctionId, Iterated, LongExpr, LongKind, LongPlace, Print, PrintPiece, Probe,
+    Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
+};
+use spile_source::Span;
+
+/// What the user who will run a script may see (stap(1), `--privilege`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Privilege {
+    /// Everything.
+    #[default]
+    Dev,
+    /// Everything, without guru mode.
+    Sys,
+    /// Processes of the session's owner.
+    Usr,
+}
+
+impl Privilege {
+    /// As on the command line and in `%( systemtap_privilege == "stapusr" %)`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Privilege::Dev => "stapdev",
+            Privilege::Sys => "stapsys",
+            Privilege::Usr => "stapusr",
+        }
+    }
+}
+
+/// What a handler can see, least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sight {
+    /// The session itself: it may run in any process.
+    Session,
+    /// The current process, which is the owner's.
+    Process,
+    /// And its registers of user space.
+    Registers,
+}
+
+/// Builtins that only compute, ask for the time, or say something of the session.
+const OF_SESSION: &[&str] = &[
+    "HZ",
+    "abort",
+    "big_endian2",
+    "big_endian4",
+    "big_endian8",
+    "cpu",
+    "cpu_clock_ms",
+    "cpu_clock_ns",
+    "cpu_clock_s",
+    "cpu_clock_us",
+    "ctime",
+    "errno_str",
+    "error",
+    "exit",
+    "fp32_to_fp64",
+    "fp_add",
+    "fp_div",
+    "fp_eq",
+    "fp_le",
+    "fp_lt",
+    "fp_mul",
+    "fp_rem",
+    "fp_sqrt",
+    "fp_sub",
+    "fp_to_long",
+    "fp_to_string",
+    "get_cycles",
+    "gettimeofday_ms",
+    "gettimeofday_ns",
+    "gettimeofday_s",
+    "gettimeofday_us",
+    "is_return",
+    "isdigit",
+    "isinstr",
+    "jiffies",
+    "ktime_get_ns",
+    "little_endian2",
+    "little_endian4",
+    "little_endian8",
+    "local_clock_ms",
+    "local_clock_ns",
+    "local_clock_s",
+    "local_clock_us",
+    "log",
+    "long_to_fp",
+    "matched",
+    "matched_str",
+    "module_name",
+    "module_size",
+    "ngroups",
+    "pn",
+    "pp",
+    "ppfunc",
+    "probe_type",
+    "probefunc",
+    "probemod",
+    "randint",
+    "str_replace",
+    "string_quoted",
+    "string_to_fp",
+    "stringat",
+    "strlen",
+    "strpos",
+    "strtol",
+    "substr",
+    "syscall_name",
+    "syscall_num",
+    "system",
+    "target",
+    "text_str",
+    "text_strn",
+    "tokenize",
+    "warn",
+    "__maxstringlen",
+    "__own_process",
+    "__syscall_named",
+];
+
+/// Builtins that read the current process, or say something of it. Those of user space's memory accept no address of the
+/// kernel (access_ok()).
+const OF_PROCESS: &[&str] = &[
+    "cmdline_args",
+    "cmdline_str",
+    "egid",
+    "env_var",
+    "euid",
+    "execname",
+    "fold_ustack",
+    "gid",
+    "pgrp",
+    "pid",
+    "ppid",
+    "probing_32bit_app",
+    "sid",
+    "tid",
+    "uaddr",
+    "uid",
+    "umodaddr",
+    "umodbuildid",
+    "umodname",
+    "user_buffer_quoted",
+    "user_buffer_quoted_error",
+    "user_char",
+    "user_char_error",
+    "user_char_warn",
+    "user_int",
+    "user_int_error",
+    "user_int_warn",
+    "user_long",
+    "user_long_error",
+    "user_long_warn",
+    "user_short",
+    "user_short_error",
+    "user_short_warn",
+    "user_string",
+    "user_string_n",
+    "user_string_n_quoted",
+    "user_string_n_warn",
+    "user_string_quoted",
+    "user_uint",
+    "user_uint8",
+    "user_uint8_error",
+    "user_uint8_warn",
+    "user_uint_error",
+    "user_uint_warn",
+    "user_ushort",
+    "user_ushort_error",
+    "user_ushort_warn",
+    "usymdata",
+    "usymfile",
+    "usymfileline",
+    "usymline",
+    "usymname",
+    "__in_compat_task",
+    "__loaded_address",
+    "__print_user_addresses",
+    "__print_user_stack",
+    "__process_event",
+    "__program_address",
+    "__sprint_user_addresses",
+    "__sprint_user_stack",
+    "__syscall_narrow",
+    "__syscall_number",
+    "__thread_pointer",
+    "__user_stack_addresses",
+    "__user_stack_at",
+    "__user_words",
+    "__value_unknown_at_caller",
+];
+
+/// Builtins that read the registers of the hit: in a program's code those of user space, elsewhere the kernel's.
+const OF_REGISTERS: &[&str] = &[
+    "addr",
+    "longlong_arg",
+    "print_regs",
+    "register",
+    "registers_valid",
+    "returnval",
+    "u_register",
+    "user_mode",
+    "__vector_register",
+];
+
+/// Whether the current process is the session owner's (runtime-c/owner.c).
+const OWN_PROCESS: &str = "__own_process";
+
+/// Refuses what the script must not do, and limits its handlers to processes of the session's owner.
+pub(super) fn restrict(env: &mut Environment, program: &mut Program) {
+    if env.options.privilege != Privilege::Usr {
+        return;
+    }
+    let functions: Vec<Found> = program
+        .functions
+        .iter()
+        .map(|function| match &function.body {
+            FunctionBody::Script(statements) => Found::of(statements, &[]),
+            FunctionBody::EmbeddedC(_) => Found { denied: vec![("embedded C", function.span)], ..Found::default() },
+        })
+        .collect();
+    let mut problems: Vec<StatementError> = program
+        .embedded
+        .iter()
+        .map(|code| StatementError::Unprivileged { what: "embedded C", span: code.span })
+        .collect();
+    for probe in &mut program.probes {
+        let Some(sight) = sight(probe) else {
+            problems.push(StatementError::UnprivilegedPoint { point: probe.point.clone(), span: probe.span });
+            continue;
+        };
+        let own = Found::of(&probe.body, &probe.saved);
+        for found in reached(&own, &functions) {
+            problems.extend(found.denied.iter().map(|&(what, span)| StatementError::Unprivileged { what, span }));
+            let too_far = found.needs.iter().filter(|(needed, ..)| *needed > sight);
+            problems.extend(too_far.map(|&(needed, what, span)| StatementError::UnprivilegedHere {
+                what,
+                registers: needed == Sight::Registers,
+                span,
+            }));
+        }
+        if sight > Sight::Session {
+            limit(probe);
+        }
+    }
+    problems.into_iter().for_each(|problem| env.report(problem));
+}
+
+/// What a handler at this point sees; None: the point is refused.
+fn sight(probe: &Probe) -> Option<Sight> {
+    let mut parts = probe.point.split(['.', '(']);
+    match (parts.next()?, parts.next().unwrap_or_default()) {
+        ("begin" | "end" | "error" | "never", _) => Some(Sight::Session),
+        ("timer", "profile") => None,
+        ("timer", _) => Some(Sight::Session),
+        // They are in the debug registers of other processes as well.
+        ("process", _) if probe.attachment.mechanism.kind == "SPILE_PROBE_USER_WATCH" => None,
+        ("process", _) if matches!(probe.attachment.mechanism.kind, "SPILE_PROBE_UPROBE" | "SPILE_PROBE_URETPROBE") => {
+            Some(Sight::Registers)
+        }
+        ("process", _) => Some(Sight::Process),
+        _ => None,
+    }
+}
+
+/// Puts the test of the process behind the point's own conditions, which read globals only, and before all else, also before the
+/// values that are read at the entry of a function.
+fn limit(probe: &mut Probe) {
+    let span = probe.span;
+    let own = || LongExpr { kind: LongKind::Builtin(own_process(), Vec::new()), span };
+    let filter = Box::new(Stmt { kind: StmtKind::Filter, span });
+    let condition = LongExpr::not(own(), span);
+    let test = Stmt { kind: StmtKind::If { condition, then: filter, otherwise: None }, span };
+    let is_condition = |statement: &&Stmt| matches!(&statement.kind, StmtKind::If { then, .. } if matches!(then.kind, StmtKind::Filter));
+    let at = probe.body.iter().take_while(is_condition).count();
+    // In a block: it is not a condition that can be evaluated without a hit.
+    probe.body.insert(at, Stmt { kind: StmtKind::Block(vec![test]), span });
+    for saved in &mut probe.saved {
+        let (condition, value) = (Box::new(own()), saved.clone());
+        *saved = match value {
+            Expr::Long(value) => {
+                let otherwise = Box::new(LongExpr::constant(0, span));
+                LongExpr { kind: LongKind::Conditional(condition, Box::new(value), otherwise), span }.into()
+            }
+            Expr::String(value) => {
+                let otherwise = Box::new(StringExpr::literal(Vec::new(), span));
+                StringExpr { kind: StringKind::Conditional(condition, Box::new(value), otherwise), span }.into()
+            }
+        };
+    }
+}
+
+fn own_process() -> &'static builtin::Builtin {
+    // SANITY: builtin/context.rs has it, which a unit test checks.
+    builtin::find(OWN_PROCESS, 0).unwrap_or_else(|| unreachable!("{OWN_PROCESS}"))
+}
+
+/// What code does that is of interest here.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    /// What is always refused.
+    denied: Vec<(&'static str, Span)>,
+    /// What a handler must be able to see.
+    needs: Vec<(Sight, &'static str, Span)>,
+    calls: Vec<FunctionId>,
+}
+
+/// The code itself, and the functions that it calls, each once.
+fn reached<'f>(own: &'f Found, functions: &'f [Found]) -> Vec<&'f Found> {
+    let mut seen = vec![false; functions.len()];
+    let mut all = vec![own];
+    let mut open: Vec<FunctionId> = own.calls.clone();
+    while let Some(id) = open.pop() {
+        let Some(function) = functions.get(id.index()).filter(|_| !std::mem::replace(&mut seen[id.index()], true))
+        else {
+            continue;
+        };
+        open.extend(&function.calls);
+        all.push(function);
+    }
+    all
+}
+
+impl Found {
+    fn of(statements: &[Stmt], values: &[Expr]) -> Found {
+        let mut found = Found::default();
+        statements.iter().for_each(|statement| found.statement(statement));
+        values.iter().for_each(|value| found.expr(value));
+        found
+    }
+
+    fn denied(&mut self, what: &'static str, span: Span) {
+        self.denied.push((what, span));
+    }
+
+    fn builtin(&mut self, builtin: &'static builtin::Builtin, arguments: &[Expr], span: Span) {
+        arguments.iter().for_each(|argument| self.expr(argument));
+        let name = &builtin.name;
+        let kinds = [(OF_SESSION, None), (OF_PROCESS, Some(Sight::Process)), (OF_REGISTERS, Some(Sight::Registers))];
+        match kinds.iter().find(|(names, _)| names.contains(name)) {
+            Some((_, Some(sight))) => self.needs.push((*sight, name, span)),
+            Some((_, None)) => {}
+            None => self.denied(name, span),
+        }
+    }
+
+    fn call(&mut self, function: FunctionId, arguments: &[Expr]) {
+        self.calls.push(function);
+        arguments.iter().for_each(|argument| self.expr(argument));
+    }
+
+    fn slice(&mut self, slice: &Slice) {
+        slice.iter().flatten().for_each(|key| self.expr(key));
+    }
+
+    fn element(&mut self, element: &Element) {
+        element.keys.iter().for_each(|key| self.expr(key));
+    }
+
+    fn print(&mut self, print: &Print, span: Span) {
+        for piece in &print.pieces {
+            if let PrintPiece::Directive { directive, width, precision, argument, .. } = piece {
+                width.iter().chain(precision).for_each(|expr| self.long(expr));
+                self.expr(argument);
+                if !b"diuoxXpscb".contains(&directive.conversion) {
+                    self.denied("printing memory", span);
+                }
+            }
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        match &statement.kind {
+            StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
+            StmtKind::Expr(expr) => self.expr(expr),
+            StmtKind::If { condition, then, otherwise } => {
+                self.long(condition);
+                self.statement(then);
+                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
+            }
+            StmtKind::Loop { condition, step, body } => {
+                condition.iter().for_each(|condition| self.long(condition));
+                step.iter().for_each(|step| self.expr(step));
+                self.statement(body);
+            }
+            StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
+            StmtKind::Try { body, message: _, handler } => {
+                body.iter().chain(handler).for_each(|statement| self.statement(statement));
+            }
+            StmtKind::DeleteElements { global: _, keys } => self.slice(keys),
+            StmtKind::Foreach(foreach) => {
+                if let Iterated::Histogram(element) = &foreach.over {
+                    self.element(element);
+                }
+                self.slice(&foreach.slice);
+                foreach.limit.iter().for_each(|limit| self.long(limit));
+                self.statement(&foreach.body);
+            }
+            StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Next
+            | StmtKind::Filter
+            | StmtKind::Delete(_)
+            | StmtKind::Clear(_) => {}
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Long(expr) => self.long(expr),
+            Expr::String(expr) => self.string(expr),
+        }
+    }
+
+    fn long(&mut self, expr: &LongExpr) {
+        let span = expr.span;
+        match &expr.kind {
+            LongKind::Const(_) | LongKind::Variable(_) | LongKind::Saved(_) | LongKind::TookNext => {}
+            LongKind::Binary(_, left, right) => {
+                self.long(left);
+                self.long(right);
+            }
+            LongKind::Compare(_, left, right) => {
+                self.string(left);
+                self.string(right);
+            }
+            LongKind::Negate(operand)
+            | LongKind::Not(operand)
+            | LongKind::Complement(operand)
+            | LongKind::SignExtend(operand, _)
+            | LongKind::Bits { value: operand, .. } => self.long(operand),
+            LongKind::Conditional(condition, then, otherwise) => {
+                [condition, then, otherwise].into_iter().for_each(|part| self.long(part));
+            }
+            LongKind::Matches { regex: _, text } => self.string(text),
+            LongKind::Call(function, arguments) => self.call(*function, arguments),
+            LongKind::Builtin(builtin, arguments) => self.builtin(builtin, arguments, span),
+            LongKind::Assign(left, value) | LongKind::Update { left, value, .. } => {
+                self.long_place(left, span);
+                self.long(value);
+            }
+            LongKind::Print(print) => self.print(print, span),
+            // Of a hit in a program, or, elsewhere, the arguments of a system call and what the family's own guard asks for.
+            LongKind::Register { .. } => self.needs.push((Sight::Process, "a register", span)),
+            LongKind::KernelAddress { .. } | LongKind::ModuleAddress { .. } => {
+                self.denied("an address in the kernel", span);
+            }
+            LongKind::Read { address, size: _, user } => {
+                self.long(address);
+                match user {
+                    true => self.needs.push((Sight::Process, "reading memory", span)),
+                    false => self.denied("reading the kernel's memory", span),
+                }
+            }
+            LongKind::Element(element) | LongKind::Extract { aggregate: element, .. } => self.element(element),
+            LongKind::Contains { global: _, keys } => self.slice(keys),
+            LongKind::Feed { aggregate, value } => {
+                self.element(aggregate);
+                self.long(value);
+            }
+            LongKind::Bucket { aggregate, index } | LongKind::HasBucket { aggregate, index } => {
+                self.element(aggregate);
+                self.long(index);
+            }
+            LongKind::EmbeddedC(_) => self.denied("embedded C", span),
+        }
+    }
+
+    fn string(&mut self, expr: &StringExpr) {
+        let span = expr.span;
+        match &expr.kind {
+            StringKind::Literal(_) | StringKind::Variable(_) | StringKind::Saved(_) => {}
+            StringKind::Concatenate(left, right) => {
+                self.string(left);
+                self.string(right);
+            }
+            StringKind::Conditional(condition, then, otherwise) => {
+                self.long(condition);
+                self.string(then);
+                self.string(otherwise);
+            }
+            StringKind::Call(function, arguments) => self.call(*function, arguments),
+            StringKind::Builtin(builtin, arguments) => self.builtin(builtin, arguments, span),
+            StringKind::Assign(left, value) | StringKind::Append(left, value) => {
+                match &**left {
+                    StringPlace::Variable(_) => {}
+                    StringPlace::Element(element) => self.element(element),
+                }
+                self.string(value);
+            }
+            StringKind::Format(print) => self.print(print, span),
+            StringKind::Pretty { address, description } => {
+                self.long(address);
+                match description.user {
+                    true => self.needs.push((Sight::Process, "reading memory", span)),
+                    false => self.denied("reading the kernel's memory", span),
+                }
+            }
+            StringKind::Element(element) | StringKind::Chart(element) => self.element(element),
+            StringKind::EmbeddedC(_) => self.denied("embedded C", span),
+        }
+    }
+
+    fn long_place(&mut self, place: &LongPlace, span: Span) {
+        match place {
+            LongPlace::Variable(_) => {}
+            LongPlace::Element(element) => self.element(element),
+            LongPlace::Memory { .. } => self.denied("writing memory", span),
+            LongPlace::Register { .. } => self.denied("writing a register", span),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_builtins_that_are_listed_exist_and_need_no_guru_mode() {
+        let lists = [OF_SESSION, OF_PROCESS, OF_REGISTERS];
+        for (index, name) in
+            lists.iter().enumerate().flat_map(|(index, names)| names.iter().map(move |name| (index, name)))
+        {
+            let known: Vec<_> = builtin::all().filter(|builtin| builtin.name == *name).collect();
+            assert!(!known.is_empty() && known.iter().all(|builtin| !builtin.guru), "{name}");
+            let reads_registers = known.iter().any(|builtin| builtin.registers && !builtin.user_stacks);
+            assert!(!reads_registers || index == 2, "{name} reads registers");
+            let listed = lists.iter().filter(|names| names.contains(name)).count();
+            assert_eq!(listed, 1, "{name}");
+        }
+        assert_eq!(own_process().name, OWN_PROCESS);
+    }
+}
