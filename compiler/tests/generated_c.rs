@@ -39,7 +39,7 @@ fn translated_as(title: &str, modinfo: &[(&str, &str)], text: &str) -> (String, 
         defines: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, info).unwrap();
-    let units = spile_core::emit::emit(&plan).unwrap();
+    let units = spile_core::emit::emit(&plan, spile_core::emit::Form::Whole).unwrap();
     (units.script, units.embedded)
 }
 

@@ -13,7 +13,7 @@ use super::commands::{FailedCommand, Failure, ObjectCache, Runner, run_all};
 use super::embed::Runtime;
 use super::embedded;
 use super::recipe::{self, Steps};
-use super::{Request, StackTable, Stage, built, make, modpost, prune, stack_table};
+use super::{Request, StackTable, Stage, Tables, built, make, modpost, prune, sites, stack_table};
 
 /// The runtime's object in a work directory.
 pub(super) const PLAIN: &str = "spile_plain.o";
@@ -23,6 +23,7 @@ pub(super) struct Source<'a> {
     pub(super) name: &'a str,
     pub(super) script: &'a [u8],
     pub(super) embedded: Option<&'a [u8]>,
+    pub(super) tables: Option<&'a Tables>,
     pub(super) stacks: StackTable<'a>,
 }
 
@@ -94,6 +95,11 @@ pub(super) fn follow_with(
     if let Some(stacks) = &stacks {
         set_stacks(&work.join("script.o"), stacks)?;
     }
+    if let Some(tables) = source.tables {
+        let started = Instant::now();
+        write_tables(&work.join("script.o"), tables)?;
+        runner.took("tables of the probes", started);
+    }
     let object = |name: &str| work.join(name).display().to_string();
     let mut objects = vec![object("script.o")];
     objects.extend(embedded.is_some().then(|| object("embedded.o")));
@@ -136,6 +142,13 @@ fn set_stacks(object: &Path, stacks: &[u32]) -> Result<(), Failure> {
     Ok(make::write(object, &bytes)?)
 }
 
+/// Writes the tables that the script's C lacks into its object.
+fn write_tables(object: &Path, tables: &Tables) -> Result<(), Failure> {
+    let bytes = make::read(object)?;
+    let filled = sites::fill(&bytes, tables).map_err(|why| Failure::Unable(format!("{}: {why}", object.display())))?;
+    Ok(make::write(object, &filled)?)
+}
+
 /// Writes the parts of the runtime's object that the objects in `work` use.
 pub(super) fn write_used(plain: &[u8], work: &Path, embedded: bool) -> Result<(), String> {
     let objects = ["script.o", "embedded.o"].into_iter().take(if embedded { 2 } else { 1 });
@@ -150,6 +163,9 @@ fn source_version(source: &Source) -> String {
     let mut hash = Sha256::new();
     hash.update(source.script);
     hash.update(source.embedded.unwrap_or_default());
+    for site in source.tables.iter().flat_map(|tables| &tables.sites) {
+        hash.update(format!("{site:?}\n"));
+    }
     let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
     digits[..23].to_string()
 }
