@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
@@ -80,12 +81,28 @@ pub(super) fn follow_with(
         stages: Mutex::default(),
     };
     let name = source.name;
-    let (script, embedded) = std::thread::scope(|scope| {
+    let (compile, check) = steps.script.split_at(steps.script.len().min(1));
+    let (script, embedded, used) = std::thread::scope(|scope| {
         let embedded =
             source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, name, &runner, objects_cache)));
-        let script = run_all(&steps.script, source.name, &[], &runner);
-        // SANITY: a panic there is a bug; resume it here.
-        (script, embedded.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+        let whole = plain.map(|plain| scope.spawn(|| prune::Whole::read(plain)));
+        let compiled = run_all(compile, name, &[], &runner);
+        // Read before objtool changes it, which does not change what it uses.
+        let object = make::read(&work.join("script.o"));
+        let checked = compiled.is_ok().then(|| scope.spawn(|| run_all(check, name, &[], &runner)));
+        let embedded = embedded.map(joined);
+        let used = whole.map(|whole| {
+            let started = Instant::now();
+            let object = object.map_err(|error| error.to_string());
+            let mut units = vec![object?];
+            if embedded.is_some() {
+                units.push(make::read(&work.join("embedded.o")).map_err(|error| error.to_string())?);
+            }
+            let used = joined(whole)?.prune(&units);
+            runner.took("used parts of the runtime", started);
+            used
+        });
+        (compiled.and_then(|()| checked.map_or(Ok(()), joined)), embedded, used)
     });
     let embedded = embedded.transpose()?;
     script.map_err(|complaint| {
@@ -104,13 +121,13 @@ pub(super) fn follow_with(
     let mut objects = vec![object("script.o")];
     objects.extend(embedded.is_some().then(|| object("embedded.o")));
     let mut whole = None;
-    if let Some(plain) = plain {
-        let started = Instant::now();
-        whole = write_used(plain, work, embedded.is_some()).err();
-        if whole.is_some() {
-            make::write(&work.join(PLAIN), plain)?;
+    match used {
+        Some(Ok(used)) => make::write(&work.join(PLAIN), &used)?,
+        Some(Err(why)) => {
+            make::write(&work.join(PLAIN), plain.unwrap_or_default())?;
+            whole = Some(why);
         }
-        runner.took("used parts of the runtime", started);
+        None => (),
     }
     objects.push(object(PLAIN));
     let list: String = objects.iter().map(|object| format!("{object}\n")).collect();
@@ -133,6 +150,12 @@ pub(super) fn follow_with(
     let (embedded_cached, headers) = embedded.map_or((false, Vec::new()), |made| (made.cached, made.headers));
     let stages = runner.stages.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     Ok(ReplayedModule { module, embedded_cached, headers, stacks_set: stacks.is_some(), whole, stages })
+}
+
+/// The result of a thread.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    // SANITY: a panic there is a bug; resume it here.
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Writes the values into the script's object.

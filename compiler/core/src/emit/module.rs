@@ -50,6 +50,8 @@ struct Unit<'p> {
     stacks: Vec<Stack>,
     /// Kinds of the probes.
     kinds: BTreeSet<&'static str>,
+    /// Parts of the runtime that not every module has.
+    parts: Vec<&'static str>,
     targets: Vec<Target<'p>>,
     programs: Vec<UserProgram<'p>>,
     module_symbols: Vec<ModuleSymbol<'p>>,
@@ -351,6 +353,7 @@ fn unit<'p>(plan: &'p Plan, firsts: Option<&[usize]>, meta: &'p [u8]) -> Unit<'p
         short: firsts.is_some(),
         stacks: stacks.map(|(index, probe)| Stack { index, bytes: probe.stack }).collect(),
         kinds: plan.probes.iter().map(|probe| probe.attachment.mechanism.kind).collect(),
+        parts: plan.parts(),
         targets: plan.targets.iter().map(target).collect(),
         programs: plan.programs.iter().map(user_program).collect(),
         module_symbols: plan.module_symbols.iter().map(module_symbol).collect(),

@@ -23,6 +23,7 @@ pub mod memory;
 mod merge;
 mod metadata;
 mod names;
+mod parts;
 mod routine;
 pub mod stack;
 mod storage;
