@@ -19,6 +19,7 @@ EOF
 cat >kinds.stp <<EOF
 global on = 1, last, at probe $points if (on) { last = pp(); at = gettimeofday_us() }
 probe kernel.function("vfs_*").return { println(gettimeofday_us() - @entry(gettimeofday_us())) }
+probe kprobe.function("vfs_read") { last = "kprobe" } probe kernel.data("vm_dirty_ratio").write { last = "data" }
 probe kernel.trace("sched_*") { last = "trace" } probe timer.s(1) { on = !on; println(last, at) }
 EOF
 for script in plain own parameters kinds; do

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use crate::plan::code::OwnConstant;
 use crate::plan::{Plan, Probe};
+use crate::program::{Attachment, Value};
 
 /// Scripts with fewer probes have the whole table in their C.
 const FEWEST: usize = 64;
@@ -97,7 +98,7 @@ fn have_one_shape(one: &Probe, other: &Probe) -> bool {
         && one.script_point == other.script_point
         && one.module == other.module
         && one.attachment.mechanism == other.attachment.mechanism
-        && one.attachment.members == other.attachment.members
+        && members(&one.attachment).eq(members(&other.attachment))
         && place(one) == place(other)
         && (one.constants == other.constants || constants(one).is_some() && constants(other).is_some())
         && one.entry_handler == other.entry_handler
@@ -111,6 +112,28 @@ fn have_one_shape(one: &Probe, other: &Probe) -> bool {
         && one.condition == other.condition
 }
 
+/// The members of an attachment, except for those that each site has.
+fn members(attachment: &Attachment) -> impl Iterator<Item = &(&'static str, Value)> {
+    attachment.members.iter().filter(|(name, _)| !["symbol", "address"].contains(name))
+}
+
+/// The symbol of a probe without a place in a target.
+fn symbol(attachment: &Attachment) -> Option<String> {
+    attachment.members.iter().find_map(|(name, value)| match value {
+        Value::Text(text) if *name == "symbol" => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// The address of such a probe.
+fn address(attachment: &Attachment) -> u64 {
+    let address = attachment.members.iter().find_map(|(name, value)| match value {
+        Value::Address(address) if *name == "address" => Some(*address),
+        _ => None,
+    });
+    address.unwrap_or(0)
+}
+
 /// What the C text with these shapes leaves out.
 pub(super) fn tables(plan: &Plan, shapes: &[u32], meta: Vec<u8>) -> Tables {
     let site = |(probe, shape): (&Probe, &u32)| {
@@ -119,8 +142,8 @@ pub(super) fn tables(plan: &Plan, shapes: &[u32], meta: Vec<u8>) -> Tables {
             shape: *shape,
             point: probe.point.clone(),
             function: probe.function.clone(),
-            symbol: place.and_then(|place| place.symbol.clone()),
-            address: place.map_or(0, |place| place.address),
+            symbol: place.map_or_else(|| symbol(&probe.attachment), |place| place.symbol.clone()),
+            address: place.map_or_else(|| address(&probe.attachment), |place| place.address),
             constants: constants(probe),
         }
     };
