@@ -23,6 +23,7 @@
 #include "condition.h"
 #include "control.h"
 #include "gate.h"
+#include "optional.h"
 #include "owner.h"
 #include "ring.h"
 #include "session.h"
@@ -81,9 +82,9 @@ static long get_info(void __user *argument)
 
 static long get_arming(void __user *argument)
 {
-	struct spile_arming arming;
+	struct spile_arming arming = {};
 
-	spile_arming_state(&arming);
+	spile_call_if_there(spile_arming_state, &arming);
 	return copy_to_user(argument, &arming, sizeof(arming)) ? -EFAULT : 0;
 }
 
@@ -148,7 +149,16 @@ static long switch_probe(const void __user *argument)
 
 	if (copy_from_user(&request, argument, sizeof(request)))
 		return -EFAULT;
-	return spile_condition_switch(&request);
+	return spile_call_or(-EOPNOTSUPP, spile_condition_switch, &request);
+}
+
+/* Of a module without probes that are armed. */
+static int measure_nothing(struct spile_measure *measure)
+{
+	measure->nanoseconds = (u64)measure->milliseconds * NSEC_PER_MSEC;
+	measure->cpus = num_online_cpus();
+	measure->picoseconds = 0;
+	return 0;
 }
 
 static long measure(void __user *argument)
@@ -158,7 +168,7 @@ static long measure(void __user *argument)
 
 	if (copy_from_user(&measure, argument, sizeof(measure)))
 		return -EFAULT;
-	error = spile_budget_measure(&measure);
+	error = spile_call_or(measure_nothing(&measure), spile_budget_measure, &measure);
 	if (error)
 		return error;
 	return copy_to_user(argument, &measure, sizeof(measure)) ? -EFAULT : 0;
@@ -172,7 +182,7 @@ static long set_sample(const void __user *argument)
 	if (copy_from_user(&sample, argument, sizeof(sample)))
 		return -EFAULT;
 	mutex_lock(&spile_session.lock);
-	error = spile_budget_sample(&sample);
+	error = spile_call_or(0, spile_budget_sample, &sample);
 	mutex_unlock(&spile_session.lock);
 	return error;
 }
@@ -184,7 +194,7 @@ static long name_symbol(void __user *argument)
 
 	if (IS_ERR(symbol))
 		return PTR_ERR(symbol);
-	error = spile_symbol_find(symbol);
+	error = spile_call_or(-EOPNOTSUPP, spile_symbol_find, symbol);
 	if (!error && copy_to_user(argument, symbol, sizeof(*symbol)))
 		error = -EFAULT;
 	kfree(symbol);
@@ -193,9 +203,12 @@ static long name_symbol(void __user *argument)
 
 static long find_file(void __user *argument, int (*find)(struct spile_file *file))
 {
-	struct spile_file *file = memdup_user(argument, sizeof(*file));
+	struct spile_file *file;
 	int error;
 
+	if (!find)
+		return -ENOENT;
+	file = memdup_user(argument, sizeof(*file));
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	error = find(file);
@@ -212,7 +225,7 @@ static long take_unwind(void __user *argument)
 
 	if (copy_from_user(&unwind, argument, sizeof(unwind)))
 		return -EFAULT;
-	error = spile_user_files_unwind(&unwind);
+	error = spile_call_or(-EINVAL, spile_user_files_unwind, &unwind);
 	/* The file's number is returned in any case. */
 	return copy_to_user(argument, &unwind, sizeof(unwind)) ? -EFAULT : error;
 }
@@ -334,9 +347,10 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 	case SPILE_SYMBOL:
 		return name_symbol((void __user *)argument);
 	case SPILE_FILE:
-		return find_file((void __user *)argument, spile_user_files_find);
+		return find_file((void __user *)argument, spile_optional(spile_user_files_find));
 	case SPILE_WANTED:
-		return find_file((void __user *)argument, spile_user_files_next_wanted);
+		return find_file((void __user *)argument,
+				 spile_optional(spile_user_files_next_wanted));
 	case SPILE_UNWIND:
 		return take_unwind((void __user *)argument);
 	default:
@@ -368,7 +382,7 @@ static __poll_t control_poll(struct file *file, struct poll_table_struct *table)
 {
 	__poll_t events = spile_ring_poll(file, table);
 
-	return spile_user_files_wanted() ? events | EPOLLRDBAND : events;
+	return spile_call_or(false, spile_user_files_wanted) ? events | EPOLLRDBAND : events;
 }
 
 static const struct file_operations operations = {

@@ -21,6 +21,7 @@
 #include "lock.h"
 #include "map_init.h"
 #include "module_notifier.h"
+#include "optional.h"
 #include "owner.h"
 #include "raise.h"
 #include "ring.h"
@@ -64,13 +65,13 @@ static void end_session(void)
 
 /*
  * Started in this order, ended in the reverse. A part that cannot fail has prepare() in
- * place of init().
+ * place of init(). What a script does not need is NULL (optional.c).
  */
-static const struct {
+static const struct part {
 	int (*init)(void);
 	void (*prepare)(void);
 	void (*exit)(void);
-} parts[] = {
+} parts[] SPILE_KEEPS_NOTHING = {
 	{ .prepare = spile_owner_init, .exit = spile_owner_exit },
 	{ .init = spile_kernel_id_check },
 	{ .init = spile_sites_init, .exit = spile_sites_exit },
@@ -98,12 +99,24 @@ static const struct {
 	{ .init = spile_control_init, .exit = end_session },
 };
 
+/* What every module has of them. */
+static const void *const everywhere[] __used __initconst = {
+	spile_owner_init, spile_owner_exit, spile_kernel_id_check, spile_sites_init,
+	spile_sites_exit, spile_families_init, spile_families_exit, spile_actions_init,
+	spile_context_init, spile_context_exit, spile_stack_init, spile_stack_exit,
+	spile_lock_exit, spile_session_exit, spile_ring_init, spile_ring_exit_all,
+	spile_raise_init, spile_raise_exit, spile_gate_exit, spile_control_init, end_session,
+};
+
 /* Ends the first `count` parts. */
 static void end_parts(unsigned int count)
 {
-	while (count--)
-		if (parts[count].exit)
-			parts[count].exit();
+	while (count--) {
+		void (*leave)(void) = READ_ONCE(parts[count].exit);
+
+		if (leave)
+			leave();
+	}
 }
 
 static int __init spile_init(void)
@@ -112,9 +125,12 @@ static int __init spile_init(void)
 	int error;
 
 	for (i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (parts[i].prepare)
-			parts[i].prepare();
-		error = parts[i].init ? parts[i].init() : 0;
+		int (*init)(void) = READ_ONCE(parts[i].init);
+		void (*prepare)(void) = READ_ONCE(parts[i].prepare);
+
+		if (prepare)
+			prepare();
+		error = init ? init() : 0;
 		if (error) {
 			end_parts(i);
 			return error;

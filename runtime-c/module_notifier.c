@@ -21,6 +21,7 @@
 #include "fingerprint.h"
 #include "module_notifier.h"
 #include "module_symbols.h"
+#include "optional.h"
 #include "past_code.h"
 #include "session.h"
 #include "site.h"
@@ -206,7 +207,7 @@ static int notify(struct notifier_block *block, unsigned long event, void *data)
 	unsigned int i;
 
 	if (spile_script.defers_names)
-		spile_past_code_event(event, module);
+		spile_call_if_there(spile_past_code_event, event, module);
 	if (event == MODULE_STATE_LIVE && spile_script.fingerprint_count &&
 	    is_livepatch_module(module))
 		live_patch_comes(module);
@@ -288,6 +289,6 @@ void spile_modules_exit(void)
 	 */
 	unregister_tracepoint_module_notifier(&tracepoint_notifier);
 	unregister_module_notifier(&notifier);
-	spile_past_code_exit();
+	spile_call_if_there(spile_past_code_exit);
 	kfree(states);
 }

@@ -16,6 +16,7 @@
 #include "context.h"
 #include "guard.h"
 #include "lock.h"
+#include "optional.h"
 #include "return_pool.h"
 #include "session.h"
 #include "site.h"
@@ -82,7 +83,7 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, bool entering)
 		cpu->other.have_arguments = false;
 	}
 	if (c->stale & SPILE_STALE_CONDITIONS)
-		spile_conditions_look(cpu);
+		spile_call_if_there(spile_conditions_look, cpu);
 	c->stale = 0;
 	cpu->asked = 0;
 	return fine;

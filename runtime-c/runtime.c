@@ -8,6 +8,7 @@
  * header's declarations.
  */
 #include "main.c"
+#include "optional.c"
 
 #include "control.c"
 #include "kernel_id.c"

@@ -217,6 +217,13 @@ extern const struct spile_family spile_kprobe_family, spile_kretprobe_family, sp
 	spile_uprobe_family, spile_uretprobe_family, spile_tracepoint_family,
 	spile_syscall_family, spile_netfilter_family, spile_user_watch_family;
 
+/* Likewise, parts of the runtime (optional.c). */
+#define SPILE_NEEDS(part) \
+	static const void *const spile_needs_##part __attribute__((used)) = spile_part_##part
+extern const void *const spile_part_sites[], *const spile_part_symbols[],
+	*const spile_part_arrays[], *const spile_part_programs[], *const spile_part_user_files[],
+	*const spile_part_settings[];
+
 /* Whether a probe's regs are words of its own kind and no struct pt_regs. */
 #define SPILE_REGS_ARE_WORDS(kind) ((kind) >= SPILE_PROBE_TRACEPOINT)
 

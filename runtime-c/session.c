@@ -28,6 +28,7 @@
 #include "lock.h"
 #include "map_init.h"
 #include "module_notifier.h"
+#include "optional.h"
 #include "owner.h"
 #include "ring.h"
 #include "scalar.h"
@@ -125,17 +126,17 @@ void spile_session_removed(void)
 static int make_memory(u32 ring_bytes)
 {
 	u64 before = spile_session.memory_bytes;
-	int error = spile_maps_init();
+	int error = spile_call_or(0, spile_maps_init);
 
 	if (!error) {
-		spile_scalars_init();
+		spile_call_if_there(spile_scalars_init);
 		error = spile_lock_init();
 	}
 	if (!error)
 		error = spile_ring_setup(ring_bytes);
 	if (error) {
 		spile_lock_exit();
-		spile_maps_exit();
+		spile_call_if_there(spile_maps_exit);
 		spile_session.memory_bytes = before;
 	}
 	return error;
@@ -194,9 +195,9 @@ static void arm_all(struct work_struct *work)
 {
 	mutex_lock(&spile_session.lock);
 	if (!spile_arming_ended())
-		spile_sites_arm(SPILE_ALL_TARGETS);
+		spile_call_if_there(spile_sites_arm, SPILE_ALL_TARGETS);
 	if (!spile_arming_ended())
-		spile_arming_judge();
+		spile_call_if_there(spile_arming_judge);
 	/*
 	 * From here on hits run handlers; until now they were ignored. If arming was
 	 * ended, SPILE_QUIET disarms.
@@ -204,7 +205,7 @@ static void arm_all(struct work_struct *work)
 	WRITE_ONCE(spile_session.ran, !spile_arming_ended());
 	cmpxchg(&spile_session_state, SPILE_STATE_STARTING,
 		spile_arming_ended() ? SPILE_STATE_STOPPING : SPILE_STATE_RUNNING);
-	spile_begun_runs();
+	spile_call_if_there(spile_begun_runs);
 	WRITE_ONCE(spile_session.at_work, false);
 	mutex_unlock(&spile_session.lock);
 	wake_up_all(&starting);
@@ -220,17 +221,17 @@ static int begin(void)
 
 	if (spile_session.measuring)
 		return -EBUSY;
-	error = spile_modules_check();
+	error = spile_call_or(0, spile_modules_check);
 	if (error)
 		return error;
 
-	spile_budget_forget();
+	spile_call_if_there(spile_budget_forget);
 	WRITE_ONCE(spile_session_state, SPILE_STATE_STARTING);
 	spile_sites_in_order(SPILE_PROBE_BEGIN, run_begin);
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_STARTING)
 		return 0;	/* a begin probe called exit() or failed: nothing to arm */
 
-	spile_sites_prepare();
+	spile_call_if_there(spile_sites_prepare);
 	WRITE_ONCE(spile_session.at_work, true);
 	queue_work(spile_unbound_queue(), &arming);
 	return 0;
@@ -335,7 +336,8 @@ static bool become_quiet(void)
 	spile_session_start_returns();
 	if (lock_soon()) {
 		WRITE_ONCE(spile_session.disarms_later,
-			   spile_sites_disarm_most(MOST_AT_ONCE, MOST_ENTRIES_AT_ONCE));
+			   spile_call_or(false, spile_sites_disarm_most, MOST_AT_ONCE,
+					 MOST_ENTRIES_AT_ONCE));
 		mutex_unlock(&spile_session.lock);
 	} else {
 		WRITE_ONCE(spile_session.disarms_later, true);
@@ -352,7 +354,7 @@ static bool disarm_some(void)
 {
 	if (!READ_ONCE(spile_session.disarms_later))
 		return false;
-	if (spile_sites_disarm_some())
+	if (spile_call_or(false, spile_sites_disarm_some))
 		return true;
 	WRITE_ONCE(spile_session.disarms_later, false);
 	return false;
@@ -404,7 +406,7 @@ static void wait_for_work(void)
 {
 	spile_arming_cancel();
 	cancel_work_sync(&arming);
-	spile_budget_exit();
+	spile_call_if_there(spile_budget_exit);
 	WRITE_ONCE(spile_session.at_work, false);
 	cancel_work_sync(&disarming);
 }
@@ -456,8 +458,8 @@ int spile_session_set(const struct spile_set *set)
 
 	mutex_lock(&spile_session.calls);
 	if (spile_session_state == SPILE_STATE_LOADED || spile_session_state == SPILE_STATE_READY)
-		error = spile_setting_set(set);
-	if (!error && spile_setting_in_commands(set))
+		error = spile_call_or(-ENOENT, spile_setting_set, set);
+	if (!error && spile_call_or(false, spile_setting_in_commands, set))
 		spile_owner_has_set();
 	mutex_unlock(&spile_session.calls);
 	return error;

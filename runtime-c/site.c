@@ -16,6 +16,7 @@
 #include "entry.h"
 #include "family.h"
 #include "module_notifier.h"
+#include "optional.h"
 #include "session.h"
 #include "site.h"
 #include "stack_left.h"
@@ -257,18 +258,18 @@ static void arm_each(int only, void (*arm)(int target, unsigned int *count), uns
 
 void spile_sites_prepare(void)
 {
-	int error = spile_follow_begin();
+	int error = spile_call_or(0, spile_follow_begin);
 	unsigned int i;
 
 	if (error)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "descendants of the session's process cannot be followed (rc %d)",
 				   error);
-	error = spile_begun_prepare();
+	error = spile_call_or(0, spile_begun_prepare);
 	if (error)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "processes that run already are not seen (rc %d)", error);
-	spile_programs_open();
+	spile_call_if_there(spile_programs_open);
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
 		if (spile_families[i] && spile_families[i]->prepare)
 			spile_families[i]->prepare();

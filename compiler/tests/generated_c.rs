@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use spile_core::elaborate::{self, Options};
-use spile_core::plan::{self, Limits, ModuleInfo};
+use spile_core::emit::{Form, Units};
+use spile_core::plan::{self, Limits, ModuleInfo, Plan};
 use spile_core::probe::Resolver;
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
@@ -19,6 +20,18 @@ fn translated(text: &str) -> (String, Option<String>) {
 
 /// The same of a file with this name, and with these entries of `--modinfo`.
 fn translated_as(title: &str, modinfo: &[(&str, &str)], text: &str) -> (String, Option<String>) {
+    let units = spile_core::emit::emit(&planned(title, modinfo, text), Form::Whole).unwrap();
+    (units.script, units.embedded)
+}
+
+/// Whole, and with tables of many probes apart.
+fn both_forms(text: &str) -> (Units, Units) {
+    let plan = planned("sample.stp", &[], text);
+    let emitted = |form| spile_core::emit::emit(&plan, form).unwrap();
+    (emitted(Form::Whole), emitted(Form::Short))
+}
+
+fn planned(title: &str, modinfo: &[(&str, &str)], text: &str) -> Plan {
     let mut sources = SourceMap::new();
     let file = sources.add("sample.stp", text.as_bytes().to_vec(), Origin::User);
     let environment = Environment { config: HashMap::new(), ..Environment::default() };
@@ -39,9 +52,7 @@ fn translated_as(title: &str, modinfo: &[(&str, &str)], text: &str) -> (String, 
         modinfo: modinfo.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
         defines: Vec::new(),
     };
-    let plan = plan::plan(&program, &sources, info).unwrap();
-    let units = spile_core::emit::emit(&plan).unwrap();
-    (units.script, units.embedded)
+    plan::plan(&program, &sources, info).unwrap()
 }
 
 /// The script and its C, without the tables at the end that hold no code.
@@ -422,4 +433,36 @@ fn which_settings_commands_depend_on() {
         [true]
     );
     assert_eq!(in_commands("global n = 1 probe begin { printf(\"%d\", n) }"), [false]);
+}
+
+/// A module has the parts of the runtime that its script names (runtime-c/optional.c).
+#[test]
+fn parts_of_the_runtime() {
+    let parts = |text: &str| {
+        let (script, _) = translated(text);
+        let named =
+            script.lines().filter_map(|line| Some(line.strip_prefix("SPILE_NEEDS(")?.strip_suffix(");")?.to_string()));
+        named.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(parts("probe begin { println(1) exit() } probe end, error, never { println(2) }"), "");
+    assert_eq!(parts("probe timer.s(1) { println(1) }"), "sites");
+    assert_eq!(parts("global n = 1 probe begin { println(n) }"), "settings");
+    assert_eq!(parts("global a probe begin { a[1] = 2 println(a[1]) }"), "arrays");
+    assert_eq!(parts("probe begin { __print_stack(1) }"), "symbols");
+    assert_eq!(parts("function f () %{ %} probe begin { f() }"), "sites symbols arrays programs user_files settings");
+}
+
+/// Of many probes the C for builds without make has one element for each kind, and the rest is data.
+#[test]
+fn many_probes_are_data() {
+    let probes = "probe kprobe.function(\"f\") { n++ }\n".repeat(100);
+    let (whole, short) = both_forms(&format!("global n\n{probes}probe end {{ println(n) }}"));
+    assert_eq!((whole.script.matches("\t.kind = ").count(), whole.tables), (101, None));
+    let tables = short.tables.unwrap();
+    assert!(short.script.matches("\t.kind = ").count() < 5 && short.script.contains("spile_probes[101]"));
+    assert_eq!(tables.sites.len(), 101);
+    assert_eq!((&*tables.sites[7].function, tables.sites[7].symbol.as_deref()), ("f", Some("f")));
+    assert!(tables.meta.starts_with(b"SPILEMET"));
+    let (whole, few) = both_forms("probe begin { println(1) }");
+    assert_eq!(whole, few);
 }

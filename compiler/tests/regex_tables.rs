@@ -58,7 +58,9 @@ fn tables(groups: bool) -> String {
         modinfo: Vec::new(),
         defines: Vec::new(),
     };
-    let script = spile_core::emit::emit(&plan::plan(&program, &sources, info).unwrap()).unwrap().script;
+    let script = spile_core::emit::emit(&plan::plan(&program, &sources, info).unwrap(), spile_core::emit::Form::Whole)
+        .unwrap()
+        .script;
     let begin = script.find("/* =~").unwrap();
     script[begin..].split("static void probe_").next().unwrap().to_string()
 }

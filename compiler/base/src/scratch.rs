@@ -58,11 +58,15 @@ impl Scratch {
 /// Directories without a lock file were preserved or are being created: they stay, except for empty ones that are old.
 fn remove_strays(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        // The name first: /tmp may have thousands of others' files.
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
         let own = std::os::unix::fs::MetadataExt::uid;
         let ours = entry
             .metadata()
             .is_ok_and(|metadata| metadata.is_dir() && own(&metadata) == nix::unistd::geteuid().as_raw());
-        if !ours || !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+        if !ours {
             continue;
         }
         let path = entry.path();

@@ -61,7 +61,7 @@ pub fn compile(bytes: &[u8]) -> bool {
         defines: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, info).expect("what elaboration lets through can be planned");
-    spile_core::emit::emit(&plan).is_ok()
+    spile_core::emit::emit(&plan, spile_core::emit::Form::Whole).is_ok()
 }
 
 const LIBRARY: [&str; 3] = [

@@ -5,6 +5,9 @@
 //! Compares all sections that are loaded or read by the module loader, with their types, flags, bytes and relocations,
 //! and the symbols with their places and sizes. Ignores debug information, the build-id's bytes, and the order of
 //! `.modinfo`'s strings and of the versions, which the kernel searches linearly.
+//!
+//! Where only one module's tables were written into its object (sites.rs), constant data is in another order: of that the
+//! tables of probes are compared, word by word, with what they refer to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +21,11 @@ pub fn differences(one: &[u8], other: &[u8]) -> Result<Vec<String>, String> {
     let parse = |bytes| File::parse(bytes).map_err(|error| format!("no module: {error}"));
     let (one, other) = (Described::new(&parse(one)?)?, Described::new(&parse(other)?)?);
     let mut lines = Vec::new();
+    let (mut one, mut other) = (one, other);
+    if one.has_short_form != other.has_short_form {
+        [&mut one, &mut other].into_iter().for_each(Described::leave_out_constants);
+        diff(&mut lines, "probes", &one.probes, &other.probes);
+    }
     diff(&mut lines, "section", &one.sections, &other.sections);
     diff(&mut lines, "relocations of", &one.relocations, &other.relocations);
     diff(&mut lines, "symbol", &one.symbols, &other.symbols);
@@ -29,13 +37,39 @@ struct Described {
     sections: BTreeMap<String, String>,
     relocations: BTreeMap<String, String>,
     symbols: BTreeMap<String, String>,
+    /// The words of the table of probes, by their numbers.
+    probes: BTreeMap<String, String>,
+    /// The table was written into the object.
+    has_short_form: bool,
 }
 
 impl Described {
+    /// Leaves out what differs where the table was written into one object.
+    fn leave_out_constants(&mut self) {
+        let is_constant = |name: &str| name.starts_with(".rodata");
+        self.sections.retain(|name, _| !is_constant(name));
+        self.relocations.retain(|name, text| {
+            // Their offsets in constant data differ.
+            *text = text.lines().filter(|line| !line.contains(" .rodata")).collect::<Vec<_>>().join("\n");
+            !is_constant(name)
+        });
+        self.symbols.retain(|_, text| !text.starts_with("in .rodata") && !text.starts_with("in .spile.meta"));
+        // Where nothing but constant data was referred to by name.
+        self.relocations.retain(|_, text| !text.is_empty());
+    }
+
     fn new(file: &File) -> Result<Described, String> {
         let failed = |error: object::Error| format!("damaged module: {error}");
-        let mut described =
-            Described { sections: BTreeMap::new(), relocations: BTreeMap::new(), symbols: BTreeMap::new() };
+        let written = file.symbol_by_name("spile_probes");
+        let has_short_form = written.is_some();
+        let table = written.or_else(|| file.symbol_by_name("probes"));
+        let mut described = Described {
+            sections: BTreeMap::new(),
+            relocations: BTreeMap::new(),
+            symbols: BTreeMap::new(),
+            probes: table.map(|table| words(file, &table)).transpose()?.unwrap_or_default(),
+            has_short_form,
+        };
         for section in file.sections() {
             let name = section.name().map_err(failed)?;
             // .BTF is generated if there is a vmlinux beside the headers; only tools read it.
@@ -88,6 +122,55 @@ impl Described {
         }
         Ok(described)
     }
+}
+
+/// The words of a table, each as its number or as what it refers to: a function, or constant data with its bytes.
+fn words(file: &File, table: &ElfSymbol64<Endianness>) -> Result<BTreeMap<String, String>, String> {
+    // A table of locks has one element of four bytes at least.
+    const SHOWN: usize = 4;
+    let failed = |error: object::Error| format!("damaged module: {error}");
+    let index = table.section_index().ok_or("the table of probes is undefined")?;
+    let section = file.section_by_index(index).map_err(failed)?;
+    let data = section.data().map_err(failed)?;
+    let inside = table.address()..table.address() + table.size();
+    let relocated: BTreeMap<u64, _> = section.relocations().filter(|(offset, _)| inside.contains(offset)).collect();
+    let mut words = BTreeMap::new();
+    for offset in inside.clone().step_by(8) {
+        let at = usize::try_from(offset).map_err(|error| error.to_string())?;
+        let number = data.get(at..at + 8).ok_or("the table of probes is outside of its section")?;
+        let text = match relocated.get(&offset) {
+            Some(relocation) => referred(file, relocation, SHOWN)?,
+            None => hex::encode(number),
+        };
+        words.insert(format!("word {:06}", (offset - inside.start) / 8), text);
+    }
+    Ok(words)
+}
+
+/// What a relocation refers to: a function's name, or a text up to its end, or as many bytes of other data.
+fn referred(file: &File, relocation: &object::Relocation, shown: usize) -> Result<String, String> {
+    let failed = |error: object::Error| format!("damaged module: {error}");
+    let RelocationTarget::Symbol(index) = relocation.target() else { return Ok(format!("{:?}", relocation.target())) };
+    let symbol = file.symbol_by_index(index).map_err(failed)?;
+    let Some(section) = symbol.section_index() else { return Ok(symbol.name().unwrap_or_default().to_string()) };
+    let place = symbol.address().wrapping_add_signed(relocation.addend());
+    let function = file.symbols().find(|function| {
+        function.kind() == object::SymbolKind::Text
+            && function.section_index() == Some(section)
+            && function.address() == place
+    });
+    if let Some(function) = function {
+        return Ok(function.name().unwrap_or_default().to_string());
+    }
+    let section = file.section_by_index(section).map_err(failed)?;
+    let data = section.data().map_err(failed)?;
+    let from = usize::try_from(place).ok().and_then(|place| data.get(place..)).unwrap_or_default();
+    let text = from.split(|byte| *byte == 0).next().unwrap_or_default();
+    let is_text = text.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
+    Ok(match is_text {
+        true => format!("{:?}", String::from_utf8_lossy(text)),
+        false => hex::encode(from.get(..shown.min(from.len())).unwrap_or_default()),
+    })
 }
 
 fn section_name(file: &File, symbol: &ElfSymbol64<Endianness>) -> Result<String, String> {

@@ -26,6 +26,7 @@ mod replay;
 mod request;
 mod shell;
 mod sign;
+mod sites;
 mod stack_table;
 mod symvers;
 mod without_headers;
@@ -37,7 +38,7 @@ use std::time::Instant;
 pub use built::Built;
 pub use compare::differences;
 pub use error::BuildError;
-pub use request::{ReportProgress, Request, Sources, StackTable, Stage};
+pub use request::{ReportProgress, Request, Site, SiteConstant, Sources, StackTable, Stage, Tables, WholeScript};
 pub use sign::{Keys, sign};
 
 use commands::{Failure, ObjectCache};
@@ -51,6 +52,7 @@ use spile_base::cache::{Cache, Key, Kind};
 pub fn build(
     request: &Request,
     stacks: StackTable,
+    whole: WholeScript,
     work: &Path,
     cache: &Cache,
     say: ReportProgress,
@@ -79,7 +81,7 @@ pub fn build(
     let Some(recipe) = recipe else {
         built.notes.push("without a cache, the runtime is compiled with each script".into());
         let started = Instant::now();
-        built.module = by_kbuild(request, &runtime, &compiler, None, work, &mut built.notes)?;
+        built.module = by_kbuild(request, whole, &runtime, &compiler, None, work, &mut built.notes)?;
         built.stages.push(("kbuild".into(), started.elapsed()));
         built.stack = built::stack_usage(&work.join(APART));
         return Ok(built);
@@ -90,7 +92,7 @@ pub fn build(
         return Ok(built);
     }
     let started = Instant::now();
-    built.module = by_kbuild(request, &runtime, &compiler, Some(&recipe.plain), work, &mut built.notes)?;
+    built.module = by_kbuild(request, whole, &runtime, &compiler, Some(&recipe.plain), work, &mut built.notes)?;
     built.stages.push(("kbuild".into(), started.elapsed()));
     built.stack = built::stack_usage(&work.join(APART));
     Ok(built)
@@ -117,6 +119,7 @@ fn by_replay(
         name: &request.module,
         script: request.sources.script.as_bytes(),
         embedded: request.sources.embedded.as_ref().map(String::as_bytes),
+        tables: request.sources.tables.as_ref(),
         stacks,
     };
     match replay::follow_with(steps, Some(&recipe.plain), &source, runtime, request, work, Some(objects)) {
@@ -227,8 +230,10 @@ fn recipe(
 }
 
 /// Builds by Makefile.kbuild, with the runtime's object or compiling that too.
+#[allow(clippy::too_many_arguments, reason = "steps of one build, which share nothing else")]
 fn by_kbuild(
     request: &Request,
+    whole: WholeScript,
     runtime: &Runtime,
     compiler: &Compiler,
     plain: Option<&[u8]>,
@@ -237,7 +242,11 @@ fn by_kbuild(
 ) -> Result<PathBuf, BuildError> {
     let apart = work.join(APART);
     runtime.unpack(&apart)?;
-    make::write(&apart.join("script.c"), request.sources.script.as_bytes())?;
+    let script = match &request.sources.tables {
+        Some(_) => whole().map_err(|log| BuildError::Failed { log })?,
+        None => request.sources.script.clone(),
+    };
+    make::write(&apart.join("script.c"), script.as_bytes())?;
     let mut variables = vec![format!("SPILE_MODULE={}", request.module)];
     let mut units = vec!["script.o"];
     if let Some(embedded) = &request.sources.embedded {

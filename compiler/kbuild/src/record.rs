@@ -34,7 +34,13 @@ pub(super) fn record(
             .map_err(|error| format!("reading the reference module: {error}"))?;
         let again = work.join("again");
         std::fs::create_dir(&again).map_err(|error| format!("making {}: {error}", again.display()))?;
-        let source = replay::Source { name: REFERENCE, script: &script, embedded: Some(&embedded), stacks: &|_| None };
+        let source = replay::Source {
+            name: REFERENCE,
+            script: &script,
+            embedded: Some(&embedded),
+            tables: None,
+            stacks: &|_| None,
+        };
         let replayed =
             replay::follow(&steps, &plain, &source, runtime, request, &again).map_err(|error| error.reason())?;
         let replayed = std::fs::read(&replayed).map_err(|error| format!("reading {}: {error}", replayed.display()))?;

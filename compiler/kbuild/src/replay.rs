@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
@@ -13,7 +14,7 @@ use super::commands::{FailedCommand, Failure, ObjectCache, Runner, run_all};
 use super::embed::Runtime;
 use super::embedded;
 use super::recipe::{self, Steps};
-use super::{Request, StackTable, Stage, built, make, modpost, prune, stack_table};
+use super::{Request, StackTable, Stage, Tables, built, make, modpost, prune, sites, stack_table};
 
 /// The runtime's object in a work directory.
 pub(super) const PLAIN: &str = "spile_plain.o";
@@ -23,6 +24,7 @@ pub(super) struct Source<'a> {
     pub(super) name: &'a str,
     pub(super) script: &'a [u8],
     pub(super) embedded: Option<&'a [u8]>,
+    pub(super) tables: Option<&'a Tables>,
     pub(super) stacks: StackTable<'a>,
 }
 
@@ -79,12 +81,28 @@ pub(super) fn follow_with(
         stages: Mutex::default(),
     };
     let name = source.name;
-    let (script, embedded) = std::thread::scope(|scope| {
+    let (compile, check) = steps.script.split_at(steps.script.len().min(1));
+    let (script, embedded, used) = std::thread::scope(|scope| {
         let embedded =
             source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, name, &runner, objects_cache)));
-        let script = run_all(&steps.script, source.name, &[], &runner);
-        // SANITY: a panic there is a bug; resume it here.
-        (script, embedded.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+        let whole = plain.map(|plain| scope.spawn(|| prune::Whole::read(plain)));
+        let compiled = run_all(compile, name, &[], &runner);
+        // Read before objtool changes it, which does not change what it uses.
+        let object = make::read(&work.join("script.o"));
+        let checked = compiled.is_ok().then(|| scope.spawn(|| run_all(check, name, &[], &runner)));
+        let embedded = embedded.map(joined);
+        let used = whole.map(|whole| {
+            let started = Instant::now();
+            let object = object.map_err(|error| error.to_string());
+            let mut units = vec![object?];
+            if embedded.is_some() {
+                units.push(make::read(&work.join("embedded.o")).map_err(|error| error.to_string())?);
+            }
+            let used = joined(whole)?.prune(&units);
+            runner.took("used parts of the runtime", started);
+            used
+        });
+        (compiled.and_then(|()| checked.map_or(Ok(()), joined)), embedded, used)
     });
     let embedded = embedded.transpose()?;
     script.map_err(|complaint| {
@@ -94,17 +112,22 @@ pub(super) fn follow_with(
     if let Some(stacks) = &stacks {
         set_stacks(&work.join("script.o"), stacks)?;
     }
+    if let Some(tables) = source.tables {
+        let started = Instant::now();
+        write_tables(&work.join("script.o"), tables)?;
+        runner.took("tables of the probes", started);
+    }
     let object = |name: &str| work.join(name).display().to_string();
     let mut objects = vec![object("script.o")];
     objects.extend(embedded.is_some().then(|| object("embedded.o")));
     let mut whole = None;
-    if let Some(plain) = plain {
-        let started = Instant::now();
-        whole = write_used(plain, work, embedded.is_some()).err();
-        if whole.is_some() {
-            make::write(&work.join(PLAIN), plain)?;
+    match used {
+        Some(Ok(used)) => make::write(&work.join(PLAIN), &used)?,
+        Some(Err(why)) => {
+            make::write(&work.join(PLAIN), plain.unwrap_or_default())?;
+            whole = Some(why);
         }
-        runner.took("used parts of the runtime", started);
+        None => (),
     }
     objects.push(object(PLAIN));
     let list: String = objects.iter().map(|object| format!("{object}\n")).collect();
@@ -129,11 +152,24 @@ pub(super) fn follow_with(
     Ok(ReplayedModule { module, embedded_cached, headers, stacks_set: stacks.is_some(), whole, stages })
 }
 
+/// The result of a thread.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    // SANITY: a panic there is a bug; resume it here.
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// Writes the values into the script's object.
 fn set_stacks(object: &Path, stacks: &[u32]) -> Result<(), Failure> {
     let mut bytes = make::read(object)?;
     stack_table::set(&mut bytes, stacks).map_err(|why| Failure::Unable(format!("{}: {why}", object.display())))?;
     Ok(make::write(object, &bytes)?)
+}
+
+/// Writes the tables that the script's C lacks into its object.
+fn write_tables(object: &Path, tables: &Tables) -> Result<(), Failure> {
+    let bytes = make::read(object)?;
+    let filled = sites::fill(&bytes, tables).map_err(|why| Failure::Unable(format!("{}: {why}", object.display())))?;
+    Ok(make::write(object, &filled)?)
 }
 
 /// Writes the parts of the runtime's object that the objects in `work` use.
@@ -150,6 +186,9 @@ fn source_version(source: &Source) -> String {
     let mut hash = Sha256::new();
     hash.update(source.script);
     hash.update(source.embedded.unwrap_or_default());
+    for site in source.tables.iter().flat_map(|tables| &tables.sites) {
+        hash.update(format!("{site:?}\n"));
+    }
     let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
     digits[..23].to_string()
 }

@@ -12,6 +12,43 @@ pub struct Sources {
     pub script: String,
     /// Embedded C, which includes kernel headers; None if the script has none.
     pub embedded: Option<String>,
+    /// What the script's C lacks, and what is written into its object; None: it is whole.
+    pub tables: Option<Tables>,
+}
+
+/// Tables of a script with many probes.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// One for each probe, in order.
+    pub sites: Vec<Site>,
+    /// The contents of the section `.spile.meta`.
+    pub meta: Vec<u8>,
+}
+
+/// The members of `struct spile_probe` (runtime-c/script.h) that are not those of its shape.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Index into the compiled array `shapes`.
+    pub shape: u32,
+    /// `point`
+    pub point: String,
+    /// `function`
+    pub function: String,
+    /// `symbol`; None: the null pointer.
+    pub symbol: Option<String>,
+    /// `address`
+    pub address: u64,
+    /// The elements of `constants`; None: it is that of the shape.
+    pub constants: Option<Vec<SiteConstant>>,
+}
+
+/// A constant of one probe (`union spile_constant`).
+#[derive(Clone, Debug)]
+pub enum SiteConstant {
+    /// `number`
+    Number(i64),
+    /// `text`
+    Text(Vec<u8>),
 }
 
 /// What to build.
@@ -41,6 +78,9 @@ pub type ReportProgress<'a> = &'a (dyn Fn(&str) + Sync);
 /// Called with the stack usage of the script's functions (GCC manual, -fstack-usage) once they are compiled. Returns the
 /// values of the compiled array `spile_stacks`, in its order, if they are to be others than the C text has.
 pub type StackTable<'a> = &'a dyn Fn(&str) -> Option<Vec<u32>>;
+
+/// Returns the script's C with all its tables, for compilations by Kbuild.
+pub type WholeScript<'a> = &'a dyn Fn() -> Result<String, String>;
 
 /// Called with a finished step and its time.
 pub type Stage = (String, Duration);

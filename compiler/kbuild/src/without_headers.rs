@@ -82,8 +82,13 @@ fn by(
     }
     unpack(steps, work)?;
     let started = Instant::now();
-    let source =
-        replay::Source { name: &request.module, script: request.sources.script.as_bytes(), embedded: None, stacks };
+    let source = replay::Source {
+        name: &request.module,
+        script: request.sources.script.as_bytes(),
+        embedded: None,
+        tables: request.sources.tables.as_ref(),
+        stacks,
+    };
     let made = replay::follow_with(steps, Some(plain), &source, runtime, request, work, None).map_err(|failure| {
         let Failure::Unable(reason) = failure else { return BuildError::Failed { log: failure.reason() } };
         BuildError::Failed { log: format!("without the headers of {}: {reason}", request.release) }

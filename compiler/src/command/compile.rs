@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use spile_base::cache::Cache;
-use spile_core::emit::Units;
+use spile_core::emit::{Form, Units};
 use spile_core::plan::{ModuleInfo, Plan};
 use spile_core::program::Program;
 use spile_debuginfo::target::Kernel;
@@ -70,7 +70,8 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         elaborate::refuse_unknown_places(session, &program, kernel, index)?;
     }
 
-    let (mut plan, units) = pass_3(session, &program, info)?;
+    let form = compile::form(&session.options.build, last_pass);
+    let (mut plan, units) = pass_3(session, &program, info, form)?;
     if last_pass == 3 {
         return print_text([units.script].into_iter().chain(units.embedded));
     }
@@ -113,10 +114,10 @@ fn pass_2(session: &mut Session, scripts: &[ast::Script], target: &Target) -> Re
 }
 
 /// Pass 3: the program's plan and its C text.
-fn pass_3(session: &mut Session, program: &Program, info: ModuleInfo) -> Result<(Plan, Units), Failed> {
+fn pass_3(session: &mut Session, program: &Program, info: ModuleInfo, form: Form) -> Result<(Plan, Units), Failed> {
     let clock = Clock::start();
     let plan = translate::plan(session, program, info)?;
-    let units = translate::emit(&session.reporter, &plan)?;
+    let units = translate::emit(&session.reporter, &plan, form)?;
     session.times.add("translate", clock.elapsed());
     session.reporter.pass(|| {
         format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times())

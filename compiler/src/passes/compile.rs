@@ -5,7 +5,7 @@
 //! is changed and compiled again.
 
 use spile_base::cache::Cache;
-use spile_core::emit::Units;
+use spile_core::emit::{Form, Site, SiteConstant, Units};
 use spile_core::plan::{self, Plan};
 use spile_kbuild as kbuild;
 
@@ -24,16 +24,46 @@ pub fn compile(
     target: &Target,
     cache: &Cache,
 ) -> Result<kbuild::Built, Failed> {
+    let form = form(&session.options.build, 4);
     let mut built = build(session, plan, units, target, cache)?;
     if spill(&session.reporter, plan, built.stack.as_deref())? {
-        let units = translate::emit(&session.reporter, plan)?;
+        let units = translate::emit(&session.reporter, plan, form)?;
         built = build(session, plan, &units, target, cache)?;
     }
     if raise_stack(&session.reporter, plan, built.stack.as_deref())? && !built.stacks_set {
-        let units = translate::emit(&session.reporter, plan)?;
+        let units = translate::emit(&session.reporter, plan, form)?;
         built = build(session, plan, &units, target, cache)?;
     }
     Ok(built)
+}
+
+/// The C text that a build takes: what make compiles, and what is printed, is whole.
+pub fn form(build: &BuildOptions, last_pass: u8) -> Form {
+    if last_pass < 4 || build.kbuild { Form::Whole } else { Form::Short }
+}
+
+/// As the crate that builds takes them.
+fn sources(units: &Units) -> kbuild::Sources {
+    let constant = |constant: &SiteConstant| match constant {
+        SiteConstant::Number(number) => kbuild::SiteConstant::Number(*number),
+        SiteConstant::Text(text) => kbuild::SiteConstant::Text(text.clone()),
+    };
+    let site = |site: &Site| kbuild::Site {
+        shape: site.shape,
+        point: site.point.clone(),
+        function: site.function.clone(),
+        symbol: site.symbol.clone(),
+        address: site.address,
+        constants: site.constants.as_ref().map(|constants| constants.iter().map(constant).collect()),
+    };
+    kbuild::Sources {
+        script: units.script.clone(),
+        embedded: units.embedded.clone(),
+        tables: units
+            .tables
+            .as_ref()
+            .map(|tables| kbuild::Tables { sites: tables.sites.iter().map(site).collect(), meta: tables.meta.clone() }),
+    }
 }
 
 fn build(
@@ -49,7 +79,7 @@ fn build(
         release: target.release.clone(),
         build_dir: target.build_dir(),
         module: plan.info.module.clone(),
-        sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
+        sources: sources(units),
         runtime: places::runtime(&session.options),
         kbuild: session.options.build.kbuild,
         make: make_variables(&session.options.build),
@@ -58,7 +88,12 @@ fn build(
     directory.share_with_programs(true);
     let progress = session.reporter.progress("compiling");
     let stacks = |usage: &str| stack_table(plan, usage);
-    let built = kbuild::build(&request, &stacks, &work, cache, &|text| progress.say(&spile_abi::escape::line(text)));
+    let whole = || {
+        let units = spile_core::emit::emit(plan, Form::Whole).map_err(|error| error.to_string())?;
+        Ok(units.script)
+    };
+    let say = |text: &str| progress.say(&spile_abi::escape::line(text));
+    let built = kbuild::build(&request, &stacks, &whole, &work, cache, &say);
     drop(progress);
     directory.share_with_programs(false);
     session.directory = Some(directory);

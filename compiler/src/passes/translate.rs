@@ -2,7 +2,7 @@
 
 //! Pass 3: the plan of a program, and its C text. A plan that needs more memory than a CPU can have is refused.
 
-use spile_core::emit::{self, Units};
+use spile_core::emit::{self, Form, Units};
 use spile_core::plan::locking::{Locking, Reason};
 use spile_core::plan::{self, ModuleInfo, Plan};
 use spile_core::program::Program;
@@ -49,8 +49,8 @@ fn plan_once(session: &Session, program: &Program, info: ModuleInfo) -> Result<P
 }
 
 /// The C text of a plan.
-pub fn emit(reporter: &Reporter, plan: &Plan) -> Result<Units, Failed> {
-    emit::emit(plan).map_err(|error| reporter.error(format!("translating the script: {error}")))
+pub fn emit(reporter: &Reporter, plan: &Plan, form: Form) -> Result<Units, Failed> {
+    emit::emit(plan, form).map_err(|error| reporter.error(format!("translating the script: {error}")))
 }
 
 /// Fails if the memory that handlers need on each CPU is more than a CPU can have.

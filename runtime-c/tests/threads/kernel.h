@@ -156,6 +156,7 @@ static struct {
 
 #define data_race(value) (value)
 #define __no_kcsan __attribute__((no_sanitize("thread"), __noinline__))
+#define __section(name)
 #define READ_ONCE(place) shim_load(&(place), __ATOMIC_RELAXED)
 #define WRITE_ONCE(place, value) shim_store(&(place), (__typeof__(place))(value), __ATOMIC_RELAXED)
 #define smp_load_acquire(at) shim_load(at, __ATOMIC_ACQUIRE)

@@ -10,7 +10,10 @@ mod embedded;
 mod module;
 mod regex;
 mod routine;
+mod sites;
 mod text;
+
+pub use sites::{Site, SiteConstant, Tables};
 
 use crate::plan::Plan;
 
@@ -21,9 +24,25 @@ pub struct Units {
     pub script: String,
     /// The unit with the script's own C, if it has any.
     pub embedded: Option<String>,
+    /// What the script's unit lacks, and what is to be written into the compiled object.
+    pub tables: Option<Tables>,
+}
+
+/// Whether all tables are in the C text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The text can be compiled by itself.
+    Whole,
+    /// Tables of thousands of probes may be left out ([`Units::tables`]).
+    Short,
 }
 
 /// Writes the plan as C text.
-pub fn emit(plan: &Plan) -> Result<Units, tera::Error> {
-    Ok(Units { script: module::emit(plan)?, embedded: (!plan.embedded.is_empty()).then(|| embedded::emit(plan)) })
+///
+/// # Errors
+///
+/// A mistake in the template.
+pub fn emit(plan: &Plan, form: Form) -> Result<Units, tera::Error> {
+    let (script, tables) = module::emit(plan, form)?;
+    Ok(Units { script, embedded: (!plan.embedded.is_empty()).then(|| embedded::emit(plan)), tables })
 }

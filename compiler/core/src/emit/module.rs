@@ -9,8 +9,9 @@ use serde::Serialize;
 use spile_abi::escape;
 
 use super::attachment::{self, Field};
+use super::sites::{self, Tables};
 use super::text::{Bytes, Comment, Hex, Literal, Long};
-use super::{embedded, regex, routine};
+use super::{Form, embedded, regex, routine};
 use crate::plan::code::{Item, OwnConstant};
 use crate::plan::{self, LockMode, Plan, Storage};
 use crate::program::{self, Constant, Contents, Histogram, Place, Registers, Type};
@@ -40,14 +41,23 @@ struct Unit<'p> {
     regexes: Vec<String>,
     prototypes: Vec<String>,
     routines: Vec<String>,
+    /// Of all probes, or one for each shape.
     probes: Vec<Probe<'p>>,
+    probe_count: usize,
+    /// The tables of probes and for the loader are written into the object.
+    short: bool,
+    /// What handlers need of the stack, where it is more than MINSTACKSPACE.
+    stacks: Vec<Stack>,
     /// Kinds of the probes.
     kinds: BTreeSet<&'static str>,
+    /// Parts of the runtime that not every module has.
+    parts: Vec<&'static str>,
     targets: Vec<Target<'p>>,
     programs: Vec<UserProgram<'p>>,
     module_symbols: Vec<ModuleSymbol<'p>>,
     fingerprints: Vec<Fingerprint<'p>>,
     lines: Vec<Lines<'p>>,
+    /// Empty if it is written into the object.
     meta: Bytes<'p>,
     meta_length: usize,
     script: Script<'p>,
@@ -149,8 +159,6 @@ struct Probe<'p> {
     entry_bytes: u32,
     place: Option<ProbePlace<'p>>,
     cost: u32,
-    /// 0: at most MINSTACKSPACE.
-    stack: u32,
     counts_only: bool,
     adds: Option<Adds>,
     simple: bool,
@@ -160,6 +168,12 @@ struct Probe<'p> {
     entry_locks: Vec<Lock>,
     condition: Option<Condition<'p>>,
     constants: Vec<ProbeConstant<'p>>,
+}
+
+#[derive(Serialize)]
+struct Stack {
+    index: usize,
+    bytes: u32,
 }
 
 #[derive(Serialize)]
@@ -280,19 +294,26 @@ fn template() -> Result<&'static tera::Tera, tera::Error> {
     Ok(PARSED.get_or_init(|| tera))
 }
 
-/// C text of the script's unit: tables, handlers and functions. An error is a mistake in the template.
-pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
-    template()?.render("script.c", &tera::Context::from_serialize(&unit(plan))?)
+/// C text of the script's unit: tables, handlers and functions; and the tables that it lacks. An error is a mistake in the
+/// template.
+pub(super) fn emit(plan: &Plan, form: Form) -> Result<(String, Option<Tables>), tera::Error> {
+    let shapes = if form == Form::Short { sites::shapes(plan) } else { None };
+    let meta = plan.meta.encode();
+    let firsts = shapes.as_ref().map(|(_, firsts)| firsts.as_slice());
+    let text = template()?.render("script.c", &tera::Context::from_serialize(&unit(plan, firsts, &meta))?)?;
+    Ok((text, shapes.map(|(numbers, _)| sites::tables(plan, &numbers, meta))))
 }
 
 fn literal(text: &str) -> Literal<'_> {
     Literal::from(text.as_bytes())
 }
 
-fn unit(plan: &Plan) -> Unit<'_> {
+/// `firsts`: the probes whose elements are the shapes; None: all probes are in the text.
+fn unit<'p>(plan: &'p Plan, firsts: Option<&[usize]>, meta: &'p [u8]) -> Unit<'p> {
     let info = &plan.info;
     let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_)));
-    let meta = plan.meta.encode();
+    let indexed = |index: usize| plan.probes.get(index).map(|item| probe(index, item));
+    let stacks = plan.probes.iter().enumerate().filter(|(_, probe)| probe.stack > 0);
     Unit {
         title: Comment(&info.title),
         release: Comment(&info.kernel_release),
@@ -324,8 +345,15 @@ fn unit(plan: &Plan) -> Unit<'_> {
         regexes: plan.regexes.iter().enumerate().map(|(index, item)| regex::emit(index, item)).collect(),
         prototypes: plan.routines.iter().map(routine::prototype).collect(),
         routines: plan.routines.iter().map(|item| routine::emit(plan, item)).collect(),
-        probes: plan.probes.iter().enumerate().map(|(index, item)| probe(index, item)).collect(),
+        probes: match firsts {
+            Some(firsts) => firsts.iter().copied().filter_map(indexed).map(without_constants).collect(),
+            None => (0..plan.probes.len()).filter_map(indexed).collect(),
+        },
+        probe_count: plan.probes.len(),
+        short: firsts.is_some(),
+        stacks: stacks.map(|(index, probe)| Stack { index, bytes: probe.stack }).collect(),
         kinds: plan.probes.iter().map(|probe| probe.attachment.mechanism.kind).collect(),
+        parts: plan.parts(),
         targets: plan.targets.iter().map(target).collect(),
         programs: plan.programs.iter().map(user_program).collect(),
         module_symbols: plan.module_symbols.iter().map(module_symbol).collect(),
@@ -336,7 +364,7 @@ fn unit(plan: &Plan) -> Unit<'_> {
             .map(|(target, table)| Lines { target: literal(target), bytes: Literal::from(&table[..]) })
             .collect(),
         meta_length: meta.len(),
-        meta: Bytes::from(meta),
+        meta: Bytes::from(if firsts.is_some() { &[][..] } else { meta }),
         script: script(plan),
         modinfo: modinfo(plan),
     }
@@ -421,7 +449,6 @@ fn probe(index: usize, probe: &plan::Probe) -> Probe<'_> {
         entry_bytes: probe.entry_bytes,
         place: probe.attachment.place.as_ref().map(place),
         cost: probe.cost,
-        stack: probe.stack,
         counts_only: probe.counts_only,
         adds: probe.adds.map(|(counter, value)| Adds { to: counter + 1, addend: routine::number(value) }),
         simple: probe.simple,
@@ -435,6 +462,16 @@ fn probe(index: usize, probe: &plan::Probe) -> Probe<'_> {
         }),
         constants: probe.constants.iter().map(constant).collect(),
     }
+}
+
+/// A shape: constants of single probes are in the table that the C text lacks.
+fn without_constants(mut probe: Probe) -> Probe {
+    let in_table =
+        |constant: &ProbeConstant| matches!(constant, ProbeConstant::Number { .. } | ProbeConstant::Text { .. });
+    if probe.constants.iter().all(in_table) {
+        probe.constants.clear();
+    }
+    probe
 }
 
 /// The initializer of one part (`struct spile_item`).

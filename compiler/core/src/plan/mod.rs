@@ -23,6 +23,7 @@ pub mod memory;
 mod merge;
 mod metadata;
 mod names;
+mod parts;
 mod routine;
 pub mod stack;
 mod storage;
@@ -178,7 +179,7 @@ pub struct Probe {
 }
 
 /// The probe point's condition, evaluated apart from a hit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Name in C of the routine that sets `filtered` if it does not hold.
     pub routine: String,

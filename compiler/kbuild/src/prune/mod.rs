@@ -25,17 +25,37 @@ use tables::Table;
 
 /// The object without what neither the kernel nor an object of `users` needs. Err: why it has to stay as it is.
 pub(super) fn prune(object: &[u8], users: &[Vec<u8>]) -> Result<Vec<u8>, String> {
-    let mut wanted = HashSet::new();
-    for user in users {
-        wanted.extend(undefined(user)?);
+    Whole::read(object)?.prune(users)
+}
+
+/// An object that was read: that takes longer than to leave parts of it out, and can be done before those who use it are
+/// compiled.
+pub(super) struct Whole<'o> {
+    builder: Builder<'o>,
+    graph: Graph,
+}
+
+impl<'o> Whole<'o> {
+    /// Err: it cannot be read.
+    pub(super) fn read(object: &'o [u8]) -> Result<Whole<'o>, String> {
+        let builder = Builder::read64(object).map_err(|error| format!("reading the runtime's object: {error}"))?;
+        let graph = Graph::of(&builder);
+        Ok(Whole { builder, graph })
     }
-    let mut builder = Builder::read64(object).map_err(|error| format!("reading the runtime's object: {error}"))?;
-    let graph = Graph::of(&builder);
-    let kept = graph.reached(&builder, &wanted);
-    graph.leave_out(&mut builder, &kept)?;
-    let mut out = Vec::with_capacity(object.len());
-    builder.write(&mut out).map_err(|error| format!("writing the runtime's object: {error}"))?;
-    Ok(out)
+
+    /// See [`prune`].
+    pub(super) fn prune(self, users: &[Vec<u8>]) -> Result<Vec<u8>, String> {
+        let Whole { mut builder, graph } = self;
+        let mut wanted = HashSet::new();
+        for user in users {
+            wanted.extend(undefined(user)?);
+        }
+        let kept = graph.reached(&builder, &wanted);
+        graph.leave_out(&mut builder, &kept)?;
+        let mut out = Vec::new();
+        builder.write(&mut out).map_err(|error| format!("writing the runtime's object: {error}"))?;
+        Ok(out)
+    }
 }
 
 /// Symbols that the object expects in another one.
@@ -51,7 +71,7 @@ fn undefined(object: &[u8]) -> Result<Vec<String>, String> {
 enum Role {
     /// A function or variable: kept if something that is kept refers to it.
     Unit,
-    /// Kept, but its references keep nothing: they become null if their target is left out (family.c).
+    /// Its references keep nothing: they become null if their target is left out (family.c, optional.h).
     Weak,
     /// Each entry is removed with the code or data that it describes.
     Table(Table),
@@ -82,8 +102,8 @@ fn is_unit(name: &str) -> bool {
 /// Says which entries of tables are which, for tools that make live patches (objtool's klp, 6.19): of no use here, and
 /// wrong once entries have moved.
 const ANNOTATIONS: &str = ".discard.annotate_data";
-/// The table of families in runtime-c/family.c.
-const WEAK: &str = ".rodata.spile_families";
+/// The table of families in runtime-c/family.c, and references to optional functions (runtime-c/optional.h).
+const WEAK: [&str; 2] = [".rodata.spile_families", ".rodata.spile_optional"];
 
 impl Graph {
     fn of(builder: &Builder) -> Graph {
@@ -118,7 +138,7 @@ impl Graph {
         let name = String::from_utf8_lossy(&section.name);
         let loaded = section.sh_flags.contains(elf::SHF_ALLOC);
         match &*name {
-            WEAK => Role::Weak,
+            name if WEAK.contains(&name) => Role::Weak,
             // Nothing refers to it.
             ANNOTATIONS => Role::Unit,
             name if loaded && is_unit(name) => Role::Unit,

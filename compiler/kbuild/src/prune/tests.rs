@@ -173,3 +173,16 @@ fn what_is_no_object_is_an_error() {
     assert!(prune(b"junk", &[]).is_err());
     assert!(prune(&assembled(RUNTIME), &[b"junk".to_vec()]).is_err());
 }
+
+#[test]
+fn optional_references_hold_nothing() {
+    let optional = format!(
+        "{RUNTIME}\n\t.section .rodata.spile_optional,\"a\"\n\
+         at_unused: .quad unused\nat_used: .quad used\n\
+         \t.section .text.caller,\"ax\"\n\t.globl caller\ncaller: movq at_unused, %rax\n movq at_used, %rax\n"
+    );
+    let left = contents(&prune(&assembled(&optional), &[assembled("call caller\ncall used\n")]).unwrap());
+    let references = find(&left, ".rodata.spile_optional").unwrap();
+    assert_eq!((references.1.as_slice(), references.2.as_slice()), (&[0; 16][..], &["8 used".to_string()][..]));
+    assert!(find(&left, ".text.unused").is_none());
+}

@@ -20,6 +20,9 @@ pub struct Options {
     /// Leaves the page in docs/ as it is
     #[arg(long)]
     dry: bool,
+    /// Of builds: writes nothing, and fails if a ratio is above its goal and above the page
+    #[arg(long)]
+    pub check: bool,
     /// The compiler to measure; default: that of cargo build --release, as cargo install has it
     #[arg(long, value_name = "FILE")]
     spile: Option<PathBuf>,

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The sites of scripts with many probes, apart from the C text: compilers take 0.1 ms for each element of a table, and
+//! most elements differ only in names and places.
+//!
+//! The unit then has one element of each kind, its *shape*, and the numbers of the members that differ; whoever builds
+//! the module writes the table into the compiled unit.
+
+use std::collections::HashMap;
+
+use crate::plan::code::OwnConstant;
+use crate::plan::{Plan, Probe};
+use crate::program::{Attachment, Value};
+
+/// Scripts with fewer probes have the whole table in their C.
+const FEWEST: usize = 64;
+/// A shape is for at least as many probes, on average.
+const SHARED: usize = 4;
+
+/// What is left out of the C text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// One for each probe, in order.
+    pub sites: Vec<Site>,
+    /// The contents of the section `.spile.meta`.
+    pub meta: Vec<u8>,
+}
+
+/// The members of `struct spile_probe` (runtime-c/script.h) that are not those of its shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Index into the compiled array of shapes.
+    pub shape: u32,
+    /// `point`
+    pub point: String,
+    /// `function`
+    pub function: String,
+    /// `symbol`; None: the null pointer.
+    pub symbol: Option<String>,
+    /// `address`
+    pub address: u64,
+    /// The elements of `constants`; None: it is that of the shape.
+    pub constants: Option<Vec<SiteConstant>>,
+}
+
+/// A constant of one probe (`union spile_constant`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SiteConstant {
+    /// `number`
+    Number(i64),
+    /// `text`
+    Text(Vec<u8>),
+}
+
+/// The constants, where none refers to another table.
+pub(super) fn constants(probe: &Probe) -> Option<Vec<SiteConstant>> {
+    let constant = |constant: &OwnConstant| match constant {
+        OwnConstant::Long(number) => Some(SiteConstant::Number(*number)),
+        OwnConstant::Text(text) => Some(SiteConstant::Text(text.clone())),
+        OwnConstant::Table(_) | OwnConstant::Items(_) => None,
+    };
+    if probe.constants.is_empty() { None } else { probe.constants.iter().map(constant).collect() }
+}
+
+/// For each probe the number of its shape, and of each shape its first probe. None: the table stays in the C text.
+pub(super) fn shapes(plan: &Plan) -> Option<(Vec<u32>, Vec<usize>)> {
+    let probes = &plan.probes;
+    if probes.len() < FEWEST {
+        return None;
+    }
+    let mut firsts: Vec<usize> = Vec::new();
+    let mut by_handler: HashMap<&str, Vec<u32>> = HashMap::new();
+    let mut numbers = Vec::with_capacity(probes.len());
+    for (index, probe) in probes.iter().enumerate() {
+        let known = by_handler.entry(&probe.handler).or_default();
+        let first = |number: u32| probes.get(*firsts.get(number as usize)?);
+        let like =
+            known.iter().copied().find(|number| first(*number).is_some_and(|first| have_one_shape(first, probe)));
+        if let Some(number) = like {
+            numbers.push(number);
+            continue;
+        }
+        let number = u32::try_from(firsts.len()).ok()?;
+        firsts.push(index);
+        known.push(number);
+        numbers.push(number);
+        if firsts.len() * SHARED > probes.len() {
+            return None;
+        }
+    }
+    Some((numbers, firsts))
+}
+
+/// The members that [`Site`] does not have are equal.
+fn have_one_shape(one: &Probe, other: &Probe) -> bool {
+    let place = |probe: &Probe| probe.attachment.place.as_ref().map(|place| place.target);
+    one.handler == other.handler
+        && one.script_point == other.script_point
+        && one.module == other.module
+        && one.attachment.mechanism == other.attachment.mechanism
+        && members(&one.attachment).eq(members(&other.attachment))
+        && place(one) == place(other)
+        && (one.constants == other.constants || constants(one).is_some() && constants(other).is_some())
+        && one.entry_handler == other.entry_handler
+        && one.ahead == other.ahead
+        && one.entry_ahead == other.entry_ahead
+        && (one.entry_bytes, one.counts_only, one.adds, one.simple)
+            == (other.entry_bytes, other.counts_only, other.adds, other.simple)
+        && (one.entry_simple, one.cost, one.registers) == (other.entry_simple, other.cost, other.registers)
+        && one.locks == other.locks
+        && one.entry_locks == other.entry_locks
+        && one.condition == other.condition
+}
+
+/// The members of an attachment, except for those that each site has.
+fn members(attachment: &Attachment) -> impl Iterator<Item = &(&'static str, Value)> {
+    attachment.members.iter().filter(|(name, _)| !["symbol", "address"].contains(name))
+}
+
+/// The symbol of a probe without a place in a target.
+fn symbol(attachment: &Attachment) -> Option<String> {
+    attachment.members.iter().find_map(|(name, value)| match value {
+        Value::Text(text) if *name == "symbol" => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// The address of such a probe.
+fn address(attachment: &Attachment) -> u64 {
+    let address = attachment.members.iter().find_map(|(name, value)| match value {
+        Value::Address(address) if *name == "address" => Some(*address),
+        _ => None,
+    });
+    address.unwrap_or(0)
+}
+
+/// What the C text with these shapes leaves out.
+pub(super) fn tables(plan: &Plan, shapes: &[u32], meta: Vec<u8>) -> Tables {
+    let site = |(probe, shape): (&Probe, &u32)| {
+        let place = probe.attachment.place.as_ref();
+        Site {
+            shape: *shape,
+            point: probe.point.clone(),
+            function: probe.function.clone(),
+            symbol: place.map_or_else(|| symbol(&probe.attachment), |place| place.symbol.clone()),
+            address: place.map_or_else(|| address(&probe.attachment), |place| place.address),
+            constants: constants(probe),
+        }
+    };
+    Tables { sites: plan.probes.iter().zip(shapes).map(site).collect(), meta }
+}
