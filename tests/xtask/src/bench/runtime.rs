@@ -71,8 +71,8 @@ pub(super) struct Case {
     /// Turns of the long run beyond those of the short one, which has a fifth as many.
     turns: u32,
     goal: Option<f64>,
-    /// Of the hit itself, without what the loader does for it.
-    goal_of_hit: Option<f64>,
+    /// The loader is stopped meanwhile: what it does for the records is not measured, nor how often it is woken.
+    alone: bool,
     /// The nearest equivalent for the module `bare` to arm.
     bare: Option<&'static str>,
     /// Measured before in the same way: SystemTap 5.6.
@@ -88,7 +88,7 @@ const USUAL: Case = Case {
     turn: Loop::Read,
     turns: 100_000,
     goal: None,
-    goal_of_hit: None,
+    alone: false,
     bare: None,
     systemtap: None,
     bpftrace: "",
@@ -253,20 +253,22 @@ pub(super) const CASES: [Case; 32] = [
     },
     Case {
         // Some 50 members: nested structs, arrays, bit-fields, texts and pointers to them.
-        name: "print($res$$) of ldlm_resource",
+        name: "print($res$$) of ldlm_resource, hit alone",
         script: "probe module(\"ptlrpc\").function(\"ldlm_resource_held\") { print($res$$) }",
         turn: Loop::Resource,
         turns: 20_000,
-        goal_of_hit: Some(1200.0),
+        goal: Some(1200.0),
+        alone: true,
         ..USUAL
     },
     Case {
         // Not where the loader reads: each of its reads would have it read again.
-        name: "getpgid(), print(@cast(task_current(), \"task_struct\")$$)",
+        name: "getpgid(), print(@cast(task_current(), \"task_struct\")$$), hit alone",
         script: "probe kernel.function(\"__x64_sys_getpgid\") { print(@cast(task_current(), \"task_struct\")$$) }",
         turn: Loop::Getpgid,
         turns: 500,
-        goal_of_hit: Some(6000.0),
+        goal: Some(6000.0),
+        alone: true,
         ..USUAL
     },
     Case {
@@ -363,7 +365,7 @@ pub(super) const CASES: [Case; 32] = [
     },
 ];
 
-/// What is common to all measurements. `measure LOOP FEW MANY` runs while the probes are armed; it leaves what the clock
+/// What is common to all measurements. `measure LOOP FEW MANY [alone]` runs while the probes are armed; it leaves what the clock
 /// said before, between and after the two runs, each time with the idle time and the loader's.
 const PRELUDE: &str = r#"
 cat >/root/measure <<'END'
@@ -395,7 +397,9 @@ KINDS
 }
 kind=$1
 turns $2
+[ "$4" != alone ] || kill -STOP $(pidof spilerun)
 { clock; turns $2; clock; turns $3; clock; } >/root/clock
+[ "$4" != alone ] || kill -CONT $(pidof spilerun)
 END
 chmod +x /root/measure
 report_clock() { echo "$1:" $(cat /root/clock); rm -f /root/clock; }
@@ -533,8 +537,9 @@ pub(super) fn compile(place: &Place, directory: &Path, name: &str, script: &str)
 /// The guest's part of a case: ours, the bare handler, bpftrace. `offset`: of hit() in its program.
 fn commands(number: usize, case: &Case, offset: u64, with_bpftrace: bool) -> String {
     let measure = format!("/root/measure {} {} {}", case.turn.name(), case.few(), case.few() + case.turns);
+    let alone = if case.alone { " alone" } else { "" };
     let mut text = format!(
-        "spilerun -s 64 -o /root/out -c '{measure}' /root/bench_{number}.ko && report_clock spile_{number}; rm -f /root/out\n"
+        "spilerun -s 64 -o /root/out -c '{measure}{alone}' /root/bench_{number}.ko && report_clock spile_{number}; rm -f /root/out\n"
     );
     if let Some(what) = case.bare {
         text += &format!(
@@ -608,15 +613,12 @@ fn row(result: &Measured) -> String {
         _ => "-".into(),
     };
     let case = result.case;
-    let goal = match (case.goal, case.goal_of_hit) {
-        (None, Some(goal)) => format!("{goal:.0} in the hit"),
-        (goal, _) => number(goal),
-    };
     format!(
-        "| `{}` | {} | {} | {goal} | {} | {} | {} |",
+        "| `{}` | {} | {} | {} | {} | {} | {} |",
         case.name,
         number(result.ours),
         number(result.loader.filter(|loader| *loader >= 0.5)),
+        number(case.goal),
         number(result.bare),
         number(case.systemtap),
         number(result.bpftrace)
@@ -652,7 +654,7 @@ fn page(release: &str, looped: f64, results: &[Measured]) -> String {
 Written by `cargo xtask bench runtime` (kernel {release}). Guest instructions per hit, beyond the {looped:.0} of
 a loop without a probe. The loop is `dd bs=1`, which calls `vfs_read()`, the probed function, once per turn. The guest's clock counts instructions
 (`qemu -icount`), so the figures do not depend on the machine. They include the loader's work to write a line; \"loader\" is what
-the kernel counts for its threads. \"bare\" is a handler in C that only counts, attached in the same way: a lower bound.
+the kernel counts for its threads (rows that end in \"hit alone\": it was stopped meanwhile). \"bare\" is a handler in C that only counts, attached in the same way: a lower bound.
 `cargo xtask bench runtime --check` fails if spile is more than 5 % above its figure here.
 
 Rows that begin with \"getpgid()\" or \"process\" are above a program of ten frames without frame pointers that calls getpgid(), or a
