@@ -78,28 +78,67 @@ static unsigned int place_text(u64 place, char *out, size_t size)
 	return end - at;
 }
 
+static void make_frame_text(struct spile_frame_text *text, const struct spile_user_frame *frame)
+{
+	unsigned int bytes = spile_hex_bytes(frame->address);
+
+	spile_put_hex(text->text, frame->address);
+	text->length =
+		bytes + place_text(frame->place, text->text + bytes, sizeof(text->text) - bytes);
+	text->frame = *frame;
+}
+
+static inline bool is_text_of(const struct spile_frame_text *text,
+			      const struct spile_user_frame *frame)
+{
+	return text->frame.address == frame->address && text->frame.place == frame->place &&
+	       text->length;
+}
+
+/* The frame's text, made or found. Owner of the context. */
+static const struct spile_frame_text *text_of_frame(struct spile_cpu *cpu,
+					      const struct spile_user_frame *frame)
+{
+	u64 hash = frame->address * 0x9e3779b97f4a7c15ull;
+	unsigned int at = hash >> (64 - SPILE_FRAME_TEXT_BITS);
+	struct spile_frame_text *text = &cpu->frame_texts[at], *other;
+
+	if (likely(is_text_of(text, frame)))
+		return text;
+	other = &cpu->frame_texts[at ^ 1];
+	if (is_text_of(other, frame))
+		return other;
+	/* Two frames of one stack that have the same place stay where they are. */
+	if (text->length)
+		text = other;
+	make_frame_text(text, frame);
+	return text;
+}
+
 unsigned int spile_fn___user_stack_addresses(struct spile_context *c, spile_long first,
 					     spile_long most, char *out)
 {
 	const struct spile_user_frame *frames;
 	unsigned int count = part_of_user_stack(c, first, most, &frames);
 	unsigned int length = 0, i;
-	char place[40];
 
 	/* Only whole frames are written. */
 	for (i = 0; i < count; i++) {
-		unsigned int bytes = spile_hex_bytes(frames[i].address), blank = length > 0;
-		unsigned int more = place_text(frames[i].place, place, sizeof(place));
+		const struct spile_frame_text *text = text_of_frame(spile_cpu_of(c), &frames[i]);
+		unsigned int blank = length > 0, left = spile_script.string_bytes - length;
 
-		if (length + blank + bytes + more >= spile_script.string_bytes) {
+		if (blank + text->length >= left) {
 			spile_cpu_of(c)->stacks_cut++;
 			break;
 		}
 		if (blank)
 			out[length++] = ' ';
-		spile_put_hex(out + length, frames[i].address);
-		memcpy(out + length + bytes, place, more);
-		length += bytes + more;
+		/* All of it, if there is room, because its size is a constant. */
+		if (likely(sizeof(text->text) < left))
+			memcpy(out + length, text->text, sizeof(text->text));
+		else
+			memcpy(out + length, text->text, text->length);
+		length += text->length;
 	}
 	out[length] = 0;
 	return length;

@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <linux/uaccess.h>
 #ifdef CONFIG_X86_64
+#include <asm/asm.h>
 #include <asm/page.h>
 #include <asm/pgtable.h>
 #include <asm/vsyscall.h>
@@ -43,6 +44,89 @@ bool spile_memory_is_kernel(unsigned long address, size_t bytes)
 	return is_kernel_range(address, bytes);
 }
 
+#ifdef CONFIG_X86_64
+enum { MANY_BYTES = 64 };
+
+/*
+ * For MANY_BYTES or more: by one instruction, where copy_from_kernel_nofault() has a loop of six for
+ * each word. False if a part cannot be read.
+ */
+static __always_inline bool copy_kernel(void *to, unsigned long address, size_t bytes)
+{
+	const char *from = (const char *)address;
+	size_t words = bytes / 8, rest = bytes & 7;
+
+	pagefault_disable();
+	/* A fault ends it, with the words that are left. */
+	asm volatile("1:	rep movsq\n"
+		     "2:\n" _ASM_EXTABLE(1b, 2b)
+		     : "+c"(words), "+S"(from), "+D"(to)
+		     :
+		     : "memory");
+	if (words)
+		goto fault;
+	if (rest)
+		__get_kernel_nofault((char *)to + rest - 8, from + rest - 8, u64, fault);
+	pagefault_enable();
+	return true;
+fault:
+	pagefault_enable();
+	return false;
+}
+
+/* Bytes before the first one that is zero; 8: there is none. */
+static __always_inline unsigned int bytes_before_nul(u64 word)
+{
+	const u64 ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
+	u64 ends = (word - ones) & ~word & tops;
+
+	/* The lowest set bit belongs to the first one. */
+	return ends ? __ffs64(ends) / 8 : 8;
+}
+
+/*
+ * As spile_memory_string(), word by word: as a word does not cross a page, nothing beyond the text is
+ * needed. -EAGAIN: try another way. Up to seven bytes after the text are written.
+ */
+static __always_inline int copy_words(char *out, unsigned int most, unsigned long address, bool user)
+{
+	unsigned int skip = address & 7, bytes = 8 - skip, length = 0, found;
+	unsigned long at = address - skip;
+	u64 word;
+
+	pagefault_disable();
+	if (user && !user_access_begin((const void __user *)at, most + 16)) {
+		pagefault_enable();
+		return -EAGAIN;
+	}
+	for (; length + 8 <= most; at += 8, length += bytes, bytes = 8) {
+		if (user)
+			unsafe_get_user(word, (const u64 __user *)at, fault);
+		else
+			__get_kernel_nofault(&word, (const u64 *)at, u64, fault);
+		/* What is before the text becomes bytes after it that are no end. */
+		if (bytes < 8)
+			word = word >> (8 * skip) | ~0ull << (8 * bytes);
+		found = bytes_before_nul(word);
+		*(u64 *)(out + length) = word;
+		if (found < 8) {
+			length += found;
+			goto end;
+		}
+	}
+	/* Texts that fill the room are rare. */
+	length = -EAGAIN;
+end:
+	if (user)
+		user_access_end();
+	pagefault_enable();
+	return length;
+fault:
+	length = -EAGAIN;
+	goto end;
+}
+#endif
+
 int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 {
 	long error;
@@ -53,6 +137,10 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 		/* The kernel's check depends on the features of the CPU, not on those in use. */
 		if (!is_kernel_range(address, bytes))
 			return -EFAULT;
+#ifdef CONFIG_X86_64
+		if (bytes >= MANY_BYTES)
+			return copy_kernel(to, address, bytes) ? 0 : -EFAULT;
+#endif
 		error = copy_from_kernel_nofault(to, (const void *)(unsigned long)address, bytes);
 	} else {
 		/* A kernel thread still has the previous task's user memory mapped. */
@@ -137,6 +225,19 @@ int spile_memory_string(char *out, unsigned int most, spile_ulong address, bool 
 	enum { CHUNK = 64 };
 	unsigned int length = 0;
 
+#ifdef CONFIG_X86_64
+	/*
+	 * In NMI the loaded page tables may be another process's, which copy_from_user_nofault()
+	 * checks.
+	 */
+	if (user ? current->mm && !in_nmi() : is_kernel_range(address & ~7ul, most + 16ul)) {
+		int copied = user ? copy_words(out, most, address, true) :
+				    copy_words(out, most, address, false);
+
+		if (likely(copied != -EAGAIN))
+			return copied;
+	}
+#endif
 	while (length < most) {
 		unsigned int bytes = CHUNK - (address & (CHUNK - 1));
 		const char *nul;

@@ -160,23 +160,59 @@ const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 	return table;
 }
 
-const struct spile_unwind_rule *spile_unwind_rule_at(const struct spile_unwind_table *table,
-						     u64 offset)
+/*
+ * Rules found before, because the search takes most of a step from frame to frame. An entry is one
+ * word, which is read and written at once: offset, file, and the rule's index. What it says never
+ * changes, as a file's table does not; it is only replaced by that of another offset.
+ */
+enum {
+	FOUND_BITS = 10,
+	FOUND_INDEX_BITS = 16,
+	FOUND_FILE_SHIFT = 48,
+};
+
+static u64 found_rules[1 << FOUND_BITS];
+
+static inline u64 *found_place(u64 key)
+{
+	return &found_rules[key * 0x9e3779b97f4a7c15ull >> (64 - FOUND_BITS)];
+}
+
+/* The index of the last place that is not after the offset. */
+static u16 search_table(const struct spile_unwind_table *table, u32 offset)
 {
 	const u32 *places = table->places;
 	u32 count = table->place_count, at = 0;
-	u16 index;
 
-	if (!count || offset > U32_MAX || (u32)offset < places[0])
-		return NULL;
 	/* places[at] is never after the offset. */
 	while (count > 1) {
 		u32 half = count / 2;
 
-		at += places[at + half] <= (u32)offset ? half : 0;
+		at += places[at + half] <= offset ? half : 0;
 		count -= half;
 	}
-	index = table->indices[at];
+	return table->indices[at];
+}
+
+const struct spile_unwind_rule *spile_unwind_rule_at(const struct spile_user_file *file,
+						     const struct spile_unwind_table *table,
+						     u64 offset)
+{
+	/* Never 0: files have numbers from 1 on. */
+	u64 key = (u64)spile_user_file_id(file) << FOUND_FILE_SHIFT |
+		  (offset & U32_MAX) << FOUND_INDEX_BITS;
+	u64 *place = found_place(key);
+	u64 found = READ_ONCE(*place);
+	u16 index;
+
+	if (!table->place_count || offset > U32_MAX || (u32)offset < table->places[0])
+		return NULL;
+	if (likely((found ^ key) >> FOUND_INDEX_BITS == 0)) {
+		index = found;
+	} else {
+		index = search_table(table, offset);
+		WRITE_ONCE(*place, key | index);
+	}
 	return index < table->rule_count ? &table->rules[index] : NULL;
 }
 

@@ -52,8 +52,9 @@ struct spile_user_file *spile_user_file_with(u32 id);
 const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 						       struct spile_user_file *file,
 						       unsigned long address);
-/* The rule for that offset; NULL: nothing is known about the code there. Any context. */
-const struct spile_unwind_rule *spile_unwind_rule_at(const struct spile_unwind_table *table,
+/* The rule for that offset in its table; NULL: nothing is known about the code there. Any context. */
+const struct spile_unwind_rule *spile_unwind_rule_at(const struct spile_user_file *file,
+						     const struct spile_unwind_table *table,
 						     u64 offset);
 
 /* Whether SPILE_WANTED would report a file. */

@@ -13,13 +13,29 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#ifdef CONFIG_X86_64
+#include <asm/page.h>
+#include <asm/vsyscall.h>
+#endif
 
 #include "features.h"
+#include "kernel_range.h"
 #include "memory.h"
 #include "user_maps.h"
 
 /* Nodes on a way from the root of a tree; directories above a file. */
 enum { MAPS_MOST_DEPTH = 64, PATH_MOST_DEPTH = 32 };
+
+/* As spile_memory_is_kernel(), inline. */
+static __always_inline bool is_kernel_object(unsigned long address, size_t bytes)
+{
+#ifdef CONFIG_X86_64
+	return spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, VSYSCALL_ADDR,
+				     PAGE_SIZE);
+#else
+	return spile_memory_is_kernel(address, bytes);
+#endif
+}
 
 /*
  * Reads members of structures that may have been freed, after CHECK_POINTER(). Page faults are
@@ -27,7 +43,7 @@ enum { MAPS_MOST_DEPTH = 64, PATH_MOST_DEPTH = 32 };
  */
 #define CHECK_POINTER(pointer) \
 	do { \
-		if (!spile_memory_is_kernel((unsigned long)(pointer), sizeof(*(pointer)))) \
+		if (!is_kernel_object((unsigned long)(pointer), sizeof(*(pointer)))) \
 			goto fault; \
 	} while (0)
 #define READ_MEMBER(type, to, pointer, member) \

@@ -21,6 +21,7 @@
 struct spile_walk_mapping {
 	struct spile_mapping mapping;
 	struct spile_user_file *file;
+	u64 file_place;			/* of the file's first byte */
 };
 
 unsigned int spile_walk_mapping_bytes(void)
@@ -52,6 +53,11 @@ static unsigned long code_of(const struct user_walk *walk)
 	return walk->pc - walk->returns;
 }
 
+static inline bool is_in(const struct spile_mapping *mapping, unsigned long code)
+{
+	return code - mapping->start < mapping->end - mapping->start;
+}
+
 /* Finds the mapping of the frame; false if it is not executable memory. */
 static bool locate(struct user_walk *walk)
 {
@@ -59,8 +65,11 @@ static bool locate(struct user_walk *walk)
 	struct spile_walk_mapping *known = walk->known;
 	unsigned int i, count = min_t(unsigned int, walk->known_count, SPILE_WALK_MAPPINGS);
 
+	/* Most callers are in the same file. */
+	if (walk->at && is_in(&walk->at->mapping, code))
+		return walk->at->mapping.flags & VM_EXEC;
 	for (i = 0; i < count; i++, known++)
-		if (code - known->mapping.start < known->mapping.end - known->mapping.start)
+		if (is_in(&known->mapping, code))
 			break;
 	if (i == count) {
 		known = &walk->known[walk->known_count % SPILE_WALK_MAPPINGS];
@@ -70,6 +79,9 @@ static bool locate(struct user_walk *walk)
 		if (!spile_mapping_find(code, &known->mapping))
 			return false;
 		known->file = spile_user_file(walk->cpu, &known->mapping, code);
+		known->file_place = known->file ? (u64)spile_user_file_id(known->file)
+							  << SPILE_PLACE_SHIFT :
+						  0;
 		walk->known_count++;
 	}
 	walk->at = known;
@@ -81,23 +93,24 @@ static u64 offset_of_code(const struct spile_mapping *mapping, unsigned long cod
 	return code - mapping->start + mapping->offset;
 }
 
-static u64 place_in(const struct spile_mapping *mapping, const struct spile_user_file *file,
-		    unsigned long address)
+static inline u64 place_in(const struct spile_mapping *mapping, u64 file_place,
+			   unsigned long address)
 {
-	if (file)
-		return (u64)spile_user_file_id(file) << SPILE_PLACE_SHIFT |
+	if (likely(file_place))
+		return file_place |
 		       (offset_of_code(mapping, address) & ((1ull << SPILE_PLACE_SHIFT) - 1));
 	return mapping->kind == SPILE_MAPPING_ANONYMOUS ? task_tgid_nr(current) : 0;
 }
 
-static void add_frame(struct user_walk *walk)
+static inline void add_frame(struct user_walk *walk)
 {
 	struct spile_cpu *cpu = walk->cpu;
+	const struct spile_walk_mapping *at = walk->at;
 
 	cpu->user_stack[cpu->stack_count++] = (struct spile_user_frame){
 		walk->pc,
 		/* A return address may be the end of the mapping: its offset is one more. */
-		walk->at ? place_in(&walk->at->mapping, walk->at->file, walk->pc) : 0,
+		at ? place_in(&at->mapping, at->file_place, walk->pc) : 0,
 	};
 }
 
@@ -217,14 +230,12 @@ static bool frame_address(const struct user_walk *walk, const struct spile_unwin
  * A probed return has the address of a trampoline in place of the return address, which the
  * kernel has saved.
  */
-static void pass_trampoline(struct user_walk *walk, unsigned long at)
+static noinline void pass_trampoline(struct user_walk *walk, unsigned long at)
 {
 	enum { MOST_RETURNS = 64 };
 	const struct return_instance *instance;
 	unsigned int i;
 
-	if (!current->utask)
-		return;
 	instance = READ_ONCE(current->utask->return_instances);
 	for (i = 0; instance && i < MOST_RETURNS; i++) {
 		struct return_instance copy;
@@ -238,36 +249,70 @@ static void pass_trampoline(struct user_walk *walk, unsigned long at)
 		instance = copy.next;
 	}
 }
+
+static inline bool has_returns(void)
+{
+	return current->utask;
+}
 #else
 static void pass_trampoline(struct user_walk *walk, unsigned long at)
 {
 }
+
+static inline bool has_returns(void)
+{
+	return false;
+}
 #endif
+
+enum { UNWIND_BY_STACK = 7 };	/* rsp */
+
+/* Takes the return address, which is below the CFA. */
+static __always_inline bool take_stored(struct user_walk *walk, unsigned long cfa)
+{
+	if (!read_word(cfa - 8, &walk->pc))
+		return false;
+	if (unlikely(has_returns()))
+		pass_trampoline(walk, cfa - 8);
+	return true;
+}
+
+/* Finds the CFA and the caller's rbp; false if that fails. */
+static bool find_frame(struct user_walk *walk, const struct spile_unwind_rule *rule,
+		       unsigned long *cfa)
+{
+	unsigned long fp = walk->fp;
+
+	/* A CFA below the stack pointer is invalid: the walk ends. */
+	if (!frame_address(walk, rule, cfa) || *cfa < walk->sp)
+		return false;
+	if (rule->base & SPILE_UNWIND_FRAME_BASED)
+		return read_word(fp + rule->frame, &walk->fp);
+	return !rule->frame || read_word(*cfa + rule->frame, &walk->fp);
+}
 
 static bool apply(struct user_walk *walk, const struct spile_unwind_rule *rule)
 {
-	unsigned long cfa, fp = walk->fp;
+	unsigned long cfa = walk->sp + rule->cfa;
 
-	if (rule->next == SPILE_UNWIND_END)
-		return false;
-	if (rule->next == SPILE_UNWIND_SIGNAL)
-		return leave_signal(walk);
-	/* A CFA below the stack pointer is invalid: the walk ends. */
-	if (!frame_address(walk, rule, &cfa) || cfa < walk->sp)
-		return false;
-	if (rule->base & SPILE_UNWIND_FRAME_BASED) {
-		if (!read_word(fp + rule->frame, &walk->fp))
-			return false;
-	} else if (rule->frame && !read_word(cfa + rule->frame, &walk->fp)) {
-		return false;
-	}
-	if (rule->next >= SPILE_UNWIND_IN_REGISTER) {
-		if (!register_of(walk, rule->next - SPILE_UNWIND_IN_REGISTER, &walk->pc))
+	/* Most frames: the size is a constant, and the caller's rbp is still in its register. */
+	if (likely(rule->base == UNWIND_BY_STACK && rule->next == SPILE_UNWIND_STORED &&
+		   !rule->frame)) {
+		if (cfa < walk->sp || !take_stored(walk, cfa))
 			return false;
 	} else {
-		if (!read_word(cfa - 8, &walk->pc))
+		if (rule->next == SPILE_UNWIND_END)
 			return false;
-		pass_trampoline(walk, cfa - 8);
+		if (rule->next == SPILE_UNWIND_SIGNAL)
+			return leave_signal(walk);
+		if (!find_frame(walk, rule, &cfa))
+			return false;
+		if (rule->next >= SPILE_UNWIND_IN_REGISTER) {
+			if (!register_of(walk, rule->next - SPILE_UNWIND_IN_REGISTER, &walk->pc))
+				return false;
+		} else if (!take_stored(walk, cfa)) {
+			return false;
+		}
 	}
 	walk->sp = cfa;
 	walk->returns = true;
@@ -286,7 +331,7 @@ static bool step(struct user_walk *walk)
 	if (walk->at && walk->at->file) {
 		table = spile_user_file_table(walk->cpu, walk->at->file, code);
 		if (table)
-			rule = spile_unwind_rule_at(table,
+			rule = spile_unwind_rule_at(walk->at->file, table,
 						    offset_of_code(&walk->at->mapping, code));
 	}
 	if (rule)
@@ -385,5 +430,6 @@ u64 spile_user_place(struct spile_context *c, unsigned long address)
 	if (!spile_mapping_find(address, &mapping))
 		return 0;
 	file = spile_user_file(spile_cpu_of(c), &mapping, address);
-	return place_in(&mapping, file, address);
+	return place_in(&mapping,
+			file ? (u64)spile_user_file_id(file) << SPILE_PLACE_SHIFT : 0, address);
 }

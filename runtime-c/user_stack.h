@@ -15,6 +15,15 @@ struct spile_user_frame {
 /* Mappings that a walk remembers: of the program, its libraries, the vDSO. */
 enum { SPILE_WALK_MAPPINGS = 4 };
 
+/* The text of a frame in a stack that is a value, as it was made before. */
+struct spile_frame_text {
+	struct spile_user_frame frame;
+	u32 length;			/* 0: none */
+	char text[44];
+};
+
+enum { SPILE_FRAME_TEXT_BITS = 7, SPILE_FRAME_TEXTS = 1 << SPILE_FRAME_TEXT_BITS };
+
 struct spile_walk_mapping;
 unsigned int spile_walk_mapping_bytes(void);
 

@@ -65,15 +65,20 @@ impl Text {
         if value < 0 {
             self.push_byte(b'-');
         }
-        let mut value = value.unsigned_abs();
+        self.digits::<10>(value.unsigned_abs());
+    }
+
+    /// The base is a constant, so that no division is by a variable.
+    #[inline]
+    fn digits<const BASE: u64>(&mut self, mut value: u64) {
         let mut digits = [0u8; 20];
         let mut start = digits.len();
         loop {
             start -= 1;
             if let Some(digit) = digits.get_mut(start) {
-                *digit = b'0' + (value % 10) as u8;
+                *digit = hex_digit((value % BASE) as u8);
             }
-            value /= 10;
+            value /= BASE;
             if value == 0 {
                 break;
             }
@@ -91,7 +96,11 @@ impl Text {
 
     /// In base 2 to 16, lower case.
     pub fn number(&mut self, value: u64, base: u64) {
-        self.push(Digits::of(value, base).as_bytes());
+        match base {
+            10 => self.digits::<10>(value),
+            16 => self.digits::<16>(value),
+            _ => self.push(Digits::of(value, base).as_bytes()),
+        }
     }
 
     /// Escapes as in a C string: `\a \b \t

@@ -32,6 +32,9 @@ const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
 /// One that takes calls away from their returns.
 const ABUSE: &str = "abuse";
 
+/// What the bench probes.
+pub const HITS: &str = "hits";
+
 /// One in Rust; its debug information, with that of the standard library, is in a file that guests need not have.
 const BANK: &str = "bank";
 
@@ -48,9 +51,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Builds missing programs, or all if a source has changed. Returns the directory.
 pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
+    let hits = root.join("tests/fixtures/hits/hits.c");
     let texts =
         ["user.c", "library.c", "narrow.c", "abuse.c", "shapes.cc", "bank.rs"].map(|name| fs::read(source.join(name)));
-    let mut parts = texts.into_iter().collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
+    let mut parts = texts
+        .into_iter()
+        .chain([fs::read(&hits)])
+        .collect::<Result<Vec<_>, _>>()
+        .context("reading tests/fixtures/user")?;
     parts.push(format!("{VARIANTS:?}{SHAPES:?}").into_bytes());
     let key = format!("{:016x}", fingerprint(&parts));
     let directory = directory(root);
@@ -69,6 +77,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         gcc(options, &source.join("user.c"), name, &["-L.", "-luser", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy"])?;
     }
     gcc(&["-g", "-O2"], &source.join("abuse.c"), ABUSE, &[])?;
+    gcc(&["-g", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"], &hits, HITS, &[])?;
     let options = ["-m32", "-O1", "-nostdlib", "-ffreestanding", "-fno-pic", "-no-pie", "-fno-stack-protector"];
     let mut narrow = Command::new("gcc");
     narrow.args(options).args(["-static", "-Wl,--build-id=sha1", "-o"]).arg(directory.join(NARROW));

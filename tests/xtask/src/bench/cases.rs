@@ -16,6 +16,9 @@ pub struct Options {
     /// Fails if a figure is more than 5 % above the one on the page, and leaves that as it is
     #[arg(long)]
     pub check: bool,
+    /// Keeps the figures of bpftrace, which takes half an hour to start so often
+    #[arg(long)]
+    pub keep_bpftrace: bool,
     /// Kernel release or line, as for `test`
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,

@@ -66,7 +66,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
     let root = crate::root();
     crate::programs::build_programs(&root)?;
-    let cases: Vec<&'static Case> = runtime::CASES.iter().filter(|case| options.takes(case.name)).collect();
+    let cases: Vec<&'static Case> =
+        runtime::CASES.iter().filter(|case| case.has_parts() && options.takes(case.name)).collect();
     let directory = tempfile::tempdir()?;
     let logged = log_all(&place, directory.path(), &cases)?;
     let Some((loop_turn, rest)) = logged.split_first() else { return Ok(ExitCode::FAILURE) };
