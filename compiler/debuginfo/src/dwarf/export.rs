@@ -22,7 +22,7 @@ use crate::tables::{self, Writer, halves};
 const MAX_DEPTH: usize = 48;
 
 /// Units that are read at once: the pages of the file are given back after them.
-const UNITS_AT_ONCE: usize = 64;
+const UNITS_AT_ONCE: usize = 32;
 
 /// A variable in a set: number of its name, row of its type, number of its location + 1, whether it is a parameter.
 type VariableKey = [u32; 4];
@@ -438,7 +438,10 @@ impl Made {
                 self.globals.extend(global.map(|global| (*number, global)));
             }
         }
-        self.types.finish(debug)
+        self.types.finish(debug)?;
+        // Few units refer to types of others; these are found again by name or contents.
+        self.types.by_id.clear();
+        Ok(())
     }
 
     fn key(&mut self, debug: &Dwarf, variable: &StoredVariable) -> Result<VariableKey, EntryError> {
