@@ -16,7 +16,7 @@ use crate::facts::{
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::portable::Portable;
-use crate::source::{Form, GlobalPattern, Source};
+use crate::source::{Form, GlobalPattern, Source, VariableResult};
 use crate::symbols::Symbols;
 
 /// Debug information of one object: its DWARF, otherwise its BTF; or an exported index.
@@ -133,11 +133,7 @@ impl DebugInfo {
 
     /// The parameters and then the locals in scope at an address of the function, each as [`DebugInfo::variable`] finds it: all of a
     /// place at once, which takes little longer than one.
-    pub fn variables(
-        &self,
-        id: FunctionId,
-        at: Address,
-    ) -> Result<Vec<(String, Result<FoundVariable, Unavailable>)>, Error> {
+    pub fn variables(&self, id: FunctionId, at: Address) -> Result<Vec<(String, VariableResult)>, Error> {
         self.0.variables(id, at)
     }
 

@@ -83,6 +83,9 @@ struct UnitParts<'i> {
     variables: Vec<(usize, &'i [u8], Die)>,
 }
 
+/// Units, what was read of each, and by what.
+type Read<'u, 'i> = (Dwarf, &'u [UnitParts<'i>], Vec<Vec<Facts>>);
+
 impl UnitParts<'_> {
     fn of(slot: usize) -> Self {
         UnitParts { slot, functions: Vec::new(), types: Vec::new(), variables: Vec::new() }
@@ -202,7 +205,7 @@ impl Dwarf {
         // With link-time optimisation a function's copies may be in any unit.
         let at_once = if index.crosses_units { units.len().max(1) } else { UNITS_AT_ONCE };
         let mut made = Made::default();
-        let mut before: Option<(Dwarf, &[UnitParts], Vec<Vec<Facts>>)> = None;
+        let mut before: Option<Read> = None;
         for some in units.chunks(at_once) {
             let part = self.again()?;
             let read = || some.par_iter().map(|unit| part.facts_of(unit)).collect();
