@@ -3,9 +3,9 @@
 //! Where no probe may be placed in an object, as tables in the cache: searching the code of a whole kernel takes longer than
 //! anything else about a listing.
 
-use crate::object::{Elf, Reserved};
 use crate::stored;
 use crate::tables::{Tables, Writer, halves};
+use crate::{Elf, Reserved};
 use spile_base::cache::Cache;
 
 /// Start (two columns), length, number of the reason.
