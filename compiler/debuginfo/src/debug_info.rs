@@ -16,7 +16,7 @@ use crate::facts::{
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::portable::Portable;
-use crate::source::{Form, GlobalPattern, Source};
+use crate::source::{Form, GlobalPattern, Source, VariableResult};
 use crate::symbols::Symbols;
 
 /// Debug information of one object: its DWARF, otherwise its BTF; or an exported index.
@@ -131,6 +131,12 @@ impl DebugInfo {
         self.0.variable(id, at, name)
     }
 
+    /// The parameters and then the locals in scope at an address of the function, each as [`DebugInfo::variable`] finds it: all of a
+    /// place at once, which takes little longer than one.
+    pub fn variables(&self, id: FunctionId, at: Address) -> Result<Vec<(String, VariableResult)>, Error> {
+        self.0.variables(id, at)
+    }
+
     /// Where the variable `name` has a value in the body or inlined copy that the address is in.
     pub fn other_lines(&self, id: FunctionId, at: Address, name: &str) -> Result<OtherLines, Error> {
         self.0.other_lines(id, at, name)
@@ -238,6 +244,11 @@ impl DebugInfo {
     /// C spelling of the type. `...` replaces parts that are damaged or nested too deeply.
     pub fn type_name(&self, id: TypeId) -> String {
         self.0.type_name(id)
+    }
+
+    /// Makes what the first questions would make, and stores it in the cache. True: something was made.
+    pub(crate) fn prepare(&self) -> Result<bool, Error> {
+        self.0.prepare()
     }
 
     /// The bytes of an ELF file that, opened as this object's, gives the same answers, except for places in the middle of

@@ -42,7 +42,7 @@ fn key(elf: &Elf, what: &str) -> Option<Key> {
 /// The tables called `what` of the file, mapped from the cache; `None` if they are not there.
 pub(crate) fn find(elf: &Elf, cache: Option<&Cache>, what: &str) -> Option<TableBytes> {
     let key = key(elf, what)?;
-    cache?.map(Kind::Index, &key, PART, tables::is_whole).map(TableBytes::Mapped)
+    cache?.map(Kind::Index, &key, PART, tables::is_mapped_whole).map(TableBytes::Mapped)
 }
 
 /// Stores the tables called `what` of the file in the cache.

@@ -98,6 +98,22 @@ pub fn build(
     Ok(built)
 }
 
+/// Compiles the runtime for the request's kernel, as the first script would, unless the cache has it already. True: it was
+/// compiled. Only what the request says of the kernel counts.
+pub fn prepare(request: &Request, work: &Path, cache: &Cache, say: ReportProgress) -> Result<bool, BuildError> {
+    let looked = request.build_dir.join("Makefile");
+    if !looked.exists() {
+        return Err(BuildError::NoHeaders { release: request.release.clone(), looked });
+    }
+    let compiler = compiler::choose(&request.build_dir)?;
+    let runtime = Runtime::read(request.runtime.as_deref())?;
+    let key = key(request, &runtime, &compiler);
+    if cache.get(Kind::Runtime, &key).is_some_and(|entry| Recipe::from_entry(&entry).is_some()) {
+        return Ok(false);
+    }
+    Ok(recipe(request, &runtime, &compiler, &key, work, cache, &mut Vec::new(), say)?.is_some())
+}
+
 /// Builds as the reference module was built; false, with a note, where only Kbuild can.
 fn by_replay(
     request: &Request,

@@ -14,6 +14,7 @@ mod guest;
 mod language_server;
 mod lines;
 mod list;
+mod prepare;
 mod remote;
 mod resolve;
 
@@ -203,6 +204,9 @@ pub fn perform(session: &mut Session, words: &[OsString]) -> Result<Outcome, Fai
     check_places(session)?;
     if let Some(form) = session.options.ask.check {
         return check::check(session, form);
+    }
+    if session.options.ask.prepare {
+        return prepare::prepare(session);
     }
     let command = Command::of(&session.options);
     let mut job = Job::new(session, &command)?;

@@ -75,16 +75,7 @@ fn build(
 ) -> Result<kbuild::Built, Failed> {
     let directory = session.scratch()?;
     let work = directory.path().to_path_buf();
-    let request = kbuild::Request {
-        release: target.release.clone(),
-        build_dir: target.build_dir(),
-        module: plan.info.module.clone(),
-        sources: sources(units),
-        runtime: places::runtime(&session.options),
-        kbuild: session.options.build.kbuild,
-        make: make_variables(&session.options.build),
-        verbosity: session.options.message.verbosity(4),
-    };
+    let request = request(session, target, &plan.info.module, sources(units));
     directory.share_with_programs(true);
     let progress = session.reporter.progress("compiling");
     let stacks = |usage: &str| stack_table(plan, usage);
@@ -105,6 +96,20 @@ fn build(
     })?;
     built.warnings.iter().for_each(|warning| session.reporter.warn(warning));
     Ok(built)
+}
+
+/// What to build for the target's kernel.
+pub fn request(session: &Session, target: &Target, module: &str, sources: kbuild::Sources) -> kbuild::Request {
+    kbuild::Request {
+        release: target.release.clone(),
+        build_dir: target.build_dir(),
+        module: module.to_string(),
+        sources,
+        runtime: places::runtime(&session.options),
+        kbuild: session.options.build.kbuild,
+        make: make_variables(&session.options.build),
+        verbosity: session.options.message.verbosity(4),
+    }
 }
 
 /// Variables for make: those of `-B`, and what other options mean for Makefile.kbuild.

@@ -107,12 +107,23 @@ fn compiler(root: &Path) -> Result<Package> {
         Entry::file("usr/share/man/man1/spile.1", 0o644, manual.stdout),
     ];
     entries.extend(editors(root)?);
+    entries.extend(hooks(root)?);
     let mut package = package("spile", "compiles SystemTap scripts into kernel modules", entries)?;
     package.depends = vec![LOADER.to_string(), "gcc".to_string(), "make".to_string()];
     package.description = "Wants the headers of each kernel that scripts are compiled for, and its debug information for most\n\
                            of them: linux-headers-RELEASE and linux-image-RELEASE-dbg, or kernel-devel and kernel-debuginfo."
         .to_string();
     Ok(package)
+}
+
+/// Where Debian's packages of kernels and of their headers run what other packages have left there.
+const HOOKS: [&str; 2] = ["etc/kernel/postinst.d/zz-spile-prepare", "etc/kernel/header_postinst.d/zz-spile-prepare"];
+
+/// The hook that prepares new kernels (`spile --prepare`).
+fn hooks(root: &Path) -> Result<[Entry; 2]> {
+    let path = root.join("compiler/system/kernel-postinst.sh");
+    let contents = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+    Ok(HOOKS.map(|place| Entry::file(place, 0o755, contents.clone())))
 }
 
 /// Files for editors, below /usr/share/spile/editors; VS Code's extension as it is installed.

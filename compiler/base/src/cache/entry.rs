@@ -174,6 +174,24 @@ impl std::ops::Deref for Mapped {
     }
 }
 
+impl Mapped {
+    /// Calls `see` with the bytes in order, piece by piece. The pages of a piece are given back to the system after it, which
+    /// reads them again where they are used: what is looked at once takes no memory afterwards.
+    pub fn each_piece(&self, mut see: impl FnMut(&[u8])) {
+        const PIECE: usize = 1 << 20;
+        let mut at = self.range.start;
+        while at < self.range.end {
+            // Pieces end where pages do.
+            let end = ((at / PIECE + 1) * PIECE).min(self.range.end);
+            see(self.map.get(at..end).unwrap_or_default());
+            let start = at / PIECE * PIECE;
+            // SAFETY: the map is of a file, and nothing is written to it: the same bytes are read again from that.
+            let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start) };
+            at = end;
+        }
+    }
+}
+
 /// None: there is no such part, or the entry is damaged; the digest is not checked.
 pub(super) fn map(file: &File, part: &str) -> Option<Mapped> {
     // SAFETY: the map is only read. Entries are never modified, only replaced by rename or removed, and no other user

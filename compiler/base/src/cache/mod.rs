@@ -155,7 +155,7 @@ impl Cache {
 
     /// Maps one part of an entry, if it exists and `whole` accepts it. `whole` replaces the entry's own check, because
     /// what is mapped is large and only partly read. A damaged entry is removed.
-    pub fn map(&self, kind: Kind, key: &Key, part: &str, whole: impl Fn(&[u8]) -> bool) -> Option<Mapped> {
+    pub fn map(&self, kind: Kind, key: &Key, part: &str, whole: impl Fn(&Mapped) -> bool) -> Option<Mapped> {
         let path = self.path(kind, key).filter(|_| !self.poisoned)?;
         let file = self.open_entry(&path)?;
         let _ = file.set_modified(SystemTime::now());

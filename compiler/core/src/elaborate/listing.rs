@@ -30,7 +30,7 @@ pub fn list<'a>(
     resolver: &'a mut Resolver<'a>,
 ) -> (Vec<String>, Vec<Diagnostic>) {
     let (found, problems) = sites(sources, points, library, Rc::default(), resolver);
-    (found.iter().map(|listed| line(listed, variables)).collect(), problems)
+    (found.into_iter().map(|listed| line(&listed, variables)).collect(), problems)
 }
 
 /// A site of a probe point.
@@ -89,9 +89,8 @@ fn line(listed: &ListedSite, variables: bool) -> String {
         line.push_str(&format!(" {name}:{}", if *is_text { "string" } else { "long" }));
     }
     let context = &listed.site.context;
-    let returns = if context.is_return() { vec!["return".to_string()] } else { Vec::new() };
-    for name in returns.into_iter().chain(context.parameters()).chain(context.locals()) {
-        let Ok(found) = context.variable(&name) else { continue };
+    let returned = context.is_return().then(|| Some(("return".to_string(), context.variable("return").ok()?)));
+    for (name, found) in returned.flatten().into_iter().chain(context.readable()) {
         let Ok(debug) = found.object.debug() else { continue };
         line.push_str(&format!(" ${name}:{}", debug.type_name(found.type_id)));
     }

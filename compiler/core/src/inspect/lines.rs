@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::probe::{self, PointError, Resolver, Site};
+use crate::probe::{self, PointError, Resolver, Site, TypedLocation};
 use spile_source::Span;
 use spile_syntax::ast::{Component, Literal};
 
@@ -102,14 +102,11 @@ fn noted(addresses: usize, variables: &[String]) -> String {
 }
 
 fn readable_at(site: &Site) -> Vec<String> {
-    let context = &site.context;
-    let mut readable = Vec::new();
-    for name in context.parameters().into_iter().chain(context.locals()) {
-        let Ok(found) = context.variable(&name) else { continue };
-        let Ok(debug) = found.object.debug() else { continue };
-        readable.push(format!("${name}:{}", debug.type_name(found.type_id)));
-    }
-    readable
+    let of = |(name, found): (String, TypedLocation)| {
+        let debug = found.object.debug().ok()?;
+        Some(format!("${name}:{}", debug.type_name(found.type_id)))
+    };
+    site.context.readable().into_iter().filter_map(of).collect()
 }
 
 /// `kernel.statement("f@fs/x.c:12")`

@@ -32,6 +32,12 @@ pub(super) fn event_text(word: &str, system: &str, event: &str) -> Option<String
     }
 }
 
+/// [`Context::readable`], with a search for each variable.
+pub(super) fn each_readable(context: &(impl Context + ?Sized)) -> Vec<(String, TypedLocation)> {
+    let names = context.parameters().into_iter().chain(context.locals());
+    names.filter_map(|name| Some((name.clone(), context.variable(&name).ok()?))).collect()
+}
+
 /// A value or an object in the probed program, with its C type.
 #[derive(Clone)]
 pub struct TypedLocation {
@@ -145,6 +151,11 @@ pub trait Context {
     /// Local variables in scope.
     fn locals(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The parameters and then the local variables that a handler can read, each with its location.
+    fn readable(&self) -> Vec<(String, TypedLocation)> {
+        each_readable(self)
     }
 
     /// The variable `name` (without `$`), if it is a string.

@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use super::code::{self, Code};
+use super::context;
 use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
+use spile_debuginfo::{Address, DebugInfo, FoundVariable, Function, FunctionId, FunctionPattern, Unavailable};
 use spile_source::Span;
 use spile_source::diagnostic::suggest;
 
@@ -70,15 +71,10 @@ pub(super) fn in_each(
     objects: &[Rc<Object>],
     mut resolve: impl FnMut(&Rc<Object>) -> Result<Vec<Site>, PointError>,
 ) -> Result<Vec<Site>, PointError> {
-    let mut sites = Vec::new();
-    for object in objects {
-        match resolve(object) {
-            Ok(found) => sites.extend(found),
-            Err(error) if objects.len() == 1 => return Err(error),
-            Err(_) => {}
-        }
+    if let [object] = objects {
+        return resolve(object);
     }
-    Ok(sites)
+    Ok(objects.iter().flat_map(|object| resolve(object).unwrap_or_default()).collect())
 }
 
 /// The objects selected by a point's first component.
@@ -421,6 +417,20 @@ impl Context for FunctionContext {
     fn parameters(&self) -> Vec<String> {
         let parameters = self.debug().ok().and_then(|debug| debug.parameters(self.function).ok());
         parameters.unwrap_or_default().into_iter().map(|variable| variable.name).collect()
+    }
+
+    fn readable(&self) -> Vec<(String, TypedLocation)> {
+        // Of a program's function at its return parameters are where the caller has put them.
+        if self.returning && self.object.is_program() {
+            return context::each_readable(self);
+        }
+        let found = self.debug().ok().and_then(|debug| debug.variables(self.function, self.address).ok());
+        let readable = |(name, found): (String, Result<FoundVariable, Unavailable>)| {
+            let found = found.ok()?;
+            let location = locate(&found.location, &self.object).ok()?;
+            Some((name, TypedLocation { object: self.object.clone(), type_id: found.type_id, location }))
+        };
+        found.unwrap_or_default().into_iter().filter_map(readable).collect()
     }
 
     fn locals(&self) -> Vec<String> {

@@ -139,7 +139,7 @@ impl Dwarf {
         // The call is the last one before its return address.
         let place = self.place(unit, &scopes, after.saturating_sub(1), budget)?;
         let mut values = Vec::new();
-        for entry in &children {
+        for entry in children.iter() {
             let (value, parameter) = match entry.tag() {
                 gimli::DW_TAG_call_site_parameter => (gimli::DW_AT_call_value, gimli::DW_AT_call_parameter),
                 gimli::DW_TAG_GNU_call_site_parameter => {

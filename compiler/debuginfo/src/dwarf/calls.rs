@@ -35,7 +35,7 @@ impl Dwarf {
                 return Err(EntryError::at(die, "blocks without an end"));
             }
             let (unit, children) = self.children(die)?;
-            for entry in &children {
+            for entry in children.iter() {
                 match entry.tag() {
                     gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => {
                         open.push((die_at(unit, entry.offset())?, depth + 1));
@@ -108,7 +108,7 @@ impl Dwarf {
             return Err(EntryError::at(die, "blocks without an end"));
         }
         let (unit, children) = self.children(die)?;
-        for entry in &children {
+        for entry in children.iter() {
             let is_part = self.is_part(function, unit, entry)?;
             if !is_part {
                 see(function, unit, entry)?;

@@ -3,6 +3,8 @@
 //! Exports an object's debug information in the form that [`crate::portable`] reads: tables in a file without code.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -19,26 +21,87 @@ use crate::tables::{self, Writer, halves};
 /// Nesting of unnamed types; deeper is damage.
 const MAX_DEPTH: usize = 48;
 
-/// A variable in a set: name, type, location, whether it is a parameter.
-type VariableKey = (String, u32, Option<Vec<u8>>, bool);
+/// Units that are read at once: the pages of the file are given back after them.
+const UNITS_AT_ONCE: usize = 32;
+
+/// A variable in a set: number of its name, row of its type, number of its location + 1, whether it is a parameter.
+type VariableKey = [u32; 4];
 
 /// A variable outside functions: name, unit, type, location, whether it is external.
 type Global = (String, String, u32, Option<Vec<u8>>, bool);
 
-/// Sets of variables, each with its row.
-type VariableSets = HashMap<Vec<VariableKey>, u32>;
+/// Strings, each once, by number.
+#[derive(Default)]
+struct Strings {
+    known: HashMap<Arc<[u8]>, u32>,
+    all: Vec<Arc<[u8]>>,
+}
+
+impl Strings {
+    fn number(&mut self, text: &[u8]) -> u32 {
+        if let Some(number) = self.known.get(text) {
+            return *number;
+        }
+        let (text, number): (Arc<[u8]>, u32) = (text.into(), self.all.len() as u32);
+        self.all.push(text.clone());
+        self.known.insert(text, number);
+        number
+    }
+
+    fn call_rows(&mut self, calls: Vec<Called>) -> Vec<CallRow> {
+        let row = |Called { callee, address, inside, returns }: Called| {
+            let inside = inside.map(|inside| self.call_rows(inside).into_boxed_slice());
+            CallRow { callee, returns: returns.map_or(0, |returns| self.number(&returns) + 1), address, inside }
+        };
+        calls.into_iter().map(row).collect()
+    }
+
+    fn get(&self, number: u32) -> &[u8] {
+        self.all.get(number as usize).map(|text| &**text).unwrap_or_default()
+    }
+}
+
+/// What has been made of the units read so far.
+#[derive(Default)]
+struct Made {
+    types: Interner,
+    strings: Strings,
+    /// Sets of variables, each with its row.
+    sets: HashMap<Vec<VariableKey>, u32>,
+    rows: Vec<FunctionRow>,
+    /// Numbers of types with names among those of the names' index, and their rows.
+    named: Vec<(usize, u32)>,
+    /// Variables outside functions, by their number there.
+    globals: Vec<(usize, Global)>,
+}
+
+/// What the index of names has of one unit; types and variables with their numbers in it.
+struct UnitParts<'i> {
+    slot: usize,
+    functions: Vec<FunctionId>,
+    types: Vec<(usize, Die)>,
+    variables: Vec<(usize, &'i [u8], Die)>,
+}
+
+/// Units, what was read of each, and by what.
+type Read<'u, 'i> = (Dwarf, &'u [UnitParts<'i>], Vec<Vec<Facts>>);
+
+impl UnitParts<'_> {
+    fn of(slot: usize) -> Self {
+        UnitParts { slot, functions: Vec::new(), types: Vec::new(), variables: Vec::new() }
+    }
+}
 
 /// What the index stores for one function.
 struct Facts {
     id: FunctionId,
     function: Function,
     parameters: Vec<Variable>,
-    /// The variables of each body, then of each inlined instance.
-    placed: Vec<Vec<PlacedVariable>>,
+    /// The variables of each body, then of each inlined instance, then of each label; none once they have rows.
+    placed: Vec<Vec<StoredVariable>>,
     lines: Vec<u8>,
-    /// Each with its variables.
-    labels: Vec<(Label, Vec<PlacedVariable>)>,
-    /// The calls in its bodies.
+    labels: Vec<Label>,
+    /// The calls in its bodies; none once they have been taken over into the row.
     calls: Vec<Called>,
     /// Location of the return address at the beginning of each body.
     returns: Vec<Option<Vec<u8>>>,
@@ -46,21 +109,40 @@ struct Facts {
     unknown: Vec<u8>,
 }
 
+/// A variable and its location as it is stored; None: it has none.
+struct StoredVariable {
+    name: String,
+    type_id: TypeId,
+    parameter: bool,
+    location: Option<Vec<u8>>,
+}
+
 /// A function whose types and sets of variables have rows.
-struct FunctionRow<'f> {
-    facts: &'f Facts,
+struct FunctionRow {
+    facts: Facts,
     /// Row of the type that it returns + 1; 0: it returns none.
     returns: u32,
-    /// Name and row of the type.
-    parameters: Vec<(&'f str, u32)>,
-    /// Rows of the sets of [`Facts::placed`], then of the labels.
+    /// Row of the type of each parameter.
+    parameters: Vec<u32>,
+    /// Rows of the sets of [`Facts::placed`].
     sets: Vec<u32>,
+    calls: Vec<CallRow>,
+}
+
+/// A call of [`Called`]: there are a million.
+struct CallRow {
+    callee: FunctionId,
+    /// Number of the location of the return address + 1; 0: none.
+    returns: u32,
+    address: u64,
+    inside: Option<Box<[CallRow]>>,
 }
 
 /// A call and, if it is inlined, the calls in it.
 struct Called {
     callee: FunctionId,
-    address: Address,
+    /// In the object's one address space.
+    address: u64,
     inside: Option<Vec<Called>>,
     /// Location of the return address at the call.
     returns: Option<Vec<u8>>,
@@ -75,71 +157,89 @@ impl Dwarf {
     }
 
     fn exported(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, EntryError> {
-        let index = self.try_index()?;
-        let ids: Vec<FunctionId> = index.functions().map(|function| FunctionId::of(function.die)).collect();
-        let facts: Result<Vec<Facts>, EntryError> = ids.par_iter().map(|id| self.facts(*id)).collect();
-        let mut facts = facts?;
-        facts.retain(|one| !one.function.bodies.is_empty() || !one.function.inlined.is_empty());
-        let mut types = Interner::new(self);
-        let mut sets = HashMap::new();
-        let mut rows = Vec::new();
-        for one in &facts {
-            rows.push(self.function_row(one, &mut types, &mut sets)?);
-        }
-        let named: Vec<(TypeTag, Vec<u8>, Die)> =
-            index.types().map(|(tag, name, die)| (tag, name.to_vec(), die)).collect();
-        let mut named_rows = Vec::new();
-        for (tag, name, die) in &named {
-            named_rows.push((*tag as u32, name.as_slice(), types.intern(TypeId::of(*die), 0)?));
-        }
-        let globals = self.global_facts(&mut types)?;
-        types.finish()?;
+        let order: HashMap<FunctionId, usize> =
+            self.try_index()?.functions().map(|function| FunctionId::of(function.die)).zip(0..).collect();
+        let Made { types, strings, sets, mut rows, mut named, mut globals } = self.made()?;
+        rows.sort_by_key(|row| order.get(&row.facts.id).copied());
+        named.sort_by_key(|(number, _)| *number);
+        globals.sort_by_key(|(number, _)| *number);
         let mut writer = Writer::new(&COLUMNS);
-        self.write_functions(&mut writer, &rows);
-        write_sets(&mut writer, &sets);
+        self.write_functions(&mut writer, &rows, &strings);
+        write_sets(&mut writer, &sets, &strings);
         types.write(&mut writer);
-        for (tag, name, row) in &named_rows {
+        let index = self.try_index()?;
+        let names: Vec<(TypeTag, &[u8])> = index.types().map(|(tag, name, _)| (tag, name)).collect();
+        for (number, row) in &named {
+            let Some((tag, name)) = names.get(*number) else { continue };
             let name = writer.text(name);
-            writer.row(format::NAMED, &[*tag, name, *row]);
+            writer.row(format::NAMED, &[*tag as u32, name, *row]);
         }
-        write_globals(&mut writer, &globals);
+        write_globals(&mut writer, globals.iter().map(|(_, global)| global));
         for (at, length, reason) in reserved.into_iter().flat_map(Reserved::rows) {
             let [at, high] = halves(at);
             writer.row(format::RESERVED, &[at, high, length, reason]);
         }
-        Ok(writer.finish())
+        let filled = writer.filled();
+        // Else all of it would be there twice.
+        drop((rows, sets, strings, types, globals));
+        Ok(filled.finish())
     }
 
-    /// The function with its types and sets of variables, which are added to `types` and `sets`.
-    fn function_row<'f>(
-        &self,
-        facts: &'f Facts,
-        types: &mut Interner,
-        sets: &mut VariableSets,
-    ) -> Result<FunctionRow<'f>, EntryError> {
-        let returns = match facts.function.return_type {
-            Some(id) => types.intern(id, 0)?.saturating_add(1),
-            None => 0,
-        };
-        let mut parameters = Vec::new();
-        for parameter in &facts.parameters {
-            parameters.push((parameter.name.as_str(), types.intern(parameter.type_id, 0)?));
+    /// All that the index has, some units after the other: what is read of them is freed before the next ones are read. While units
+    /// are read, those before get their rows.
+    fn made(&self) -> Result<Made, EntryError> {
+        let index = self.try_index()?;
+        let mut units: Vec<UnitParts> = (0..self.store.slots.len()).map(UnitParts::of).collect();
+        for function in index.functions() {
+            let unit = units.get_mut(self.store.slot_of(function.die)?);
+            unit.into_iter().for_each(|unit| unit.functions.push(FunctionId::of(function.die)));
         }
-        let mut own = Vec::new();
-        for placed in facts.placed.iter().chain(facts.labels.iter().map(|(_, placed)| placed)) {
-            let mut set = Vec::new();
-            for variable in placed {
-                set.push((
-                    variable.name.clone(),
-                    types.intern(variable.type_id, 0)?,
-                    self.location_bytes(variable.location.as_ref()),
-                    variable.parameter,
-                ));
-            }
-            let next = sets.len() as u32;
-            own.push(*sets.entry(set).or_insert(next));
+        for (number, (_, _, die)) in index.types().enumerate() {
+            let unit = units.get_mut(self.store.slot_of(die)?);
+            unit.into_iter().for_each(|unit| unit.types.push((number, die)));
         }
-        Ok(FunctionRow { facts, returns, parameters, sets: own })
+        for (number, (name, die)) in index.variables().enumerate() {
+            let unit = units.get_mut(self.store.slot_of(die)?);
+            unit.into_iter().for_each(|unit| unit.variables.push((number, name, die)));
+        }
+        // With link-time optimisation a function's copies may be in any unit.
+        let at_once = if index.crosses_units { units.len().max(1) } else { UNITS_AT_ONCE };
+        let mut made = Made::default();
+        let mut before: Option<Read> = None;
+        for some in units.chunks(at_once) {
+            let part = self.again()?;
+            let read = || some.par_iter().map(|unit| part.facts_of(unit)).collect();
+            let take = || match before.take() {
+                Some((part, units, facts)) => made.take(&part, units, facts),
+                None => Ok(()),
+            };
+            let (taken, facts): (_, Result<Vec<Vec<Facts>>, EntryError>) = rayon::join(take, read);
+            taken?;
+            before = Some((part, some, facts?));
+            self.elf.give_back();
+        }
+        if let Some((part, units, facts)) = before {
+            made.take(&part, units, facts)?;
+        }
+        self.elf.give_back();
+        Ok(made)
+    }
+
+    /// The same file with nothing read of it but the names.
+    fn again(&self) -> Result<Dwarf, EntryError> {
+        let failed = |error: Error| EntryError { die: None, message: error.to_string() };
+        let again = Dwarf::open(self.elf.clone(), self.cache.clone()).map_err(failed)?;
+        Ok(Dwarf { index: self.index.clone(), ..again })
+    }
+
+    /// Those of a unit that have code.
+    fn facts_of(&self, unit: &UnitParts) -> Result<Vec<Facts>, EntryError> {
+        self.children_read.begin(unit.slot);
+        let facts = unit.functions.iter().map(|id| self.facts(*id)).collect::<Result<Vec<Facts>, EntryError>>();
+        self.children_read.end(unit.slot);
+        let mut facts = facts?;
+        facts.retain(|one| !one.function.bodies.is_empty() || !one.function.inlined.is_empty());
+        Ok(facts)
     }
 
     fn facts(&self, id: FunctionId) -> Result<Facts, EntryError> {
@@ -149,28 +249,32 @@ impl Dwarf {
         function.inlined.retain(|instance| self.elf.flat(instance.address).is_some());
         let declared = self.variables_in(id.die())?;
         let parameters = self.described(declared.iter().filter(|variable| variable.parameter))?;
-        let sites = function
-            .bodies
-            .iter()
-            .map(|body| body.entry)
-            .chain(function.inlined.iter().map(|instance| instance.address));
-        let placed = sites.map(|at| self.variables_at(id, at)).collect::<Result<Vec<_>, EntryError>>()?;
+        let mut labels = self.read_labels(id)?;
+        labels.retain(|label| self.elf.flat(label.address).is_some());
+        let bodies = function.bodies.iter().map(|body| body.entry);
+        let instances = function.inlined.iter().map(|instance| instance.address);
+        let sites = bodies.chain(instances).chain(labels.iter().map(|label| label.address));
+        let stored = |at: Address| -> Result<Vec<StoredVariable>, EntryError> {
+            let found = self.variables_at(id, &parameters, at)?.into_iter();
+            Ok(found.map(|variable| self.stored_variable(variable)).collect())
+        };
+        let placed = sites.map(stored).collect::<Result<Vec<_>, EntryError>>()?;
         let mut lines = Vec::new();
         let mut before = 0;
         for line in self.lines_within(id, &function.file)? {
             format::write_number(u64::from(line - before), &mut lines);
             before = line;
         }
-        let labels = self.read_labels(id)?.into_iter().filter(|label| self.elf.flat(label.address).is_some());
-        let labels = labels
-            .map(|label| Ok((self.variables_at(id, label.address)?, label)))
-            .map(|pair| pair.map(|(placed, label)| (label, placed)));
-        let labels = labels.collect::<Result<Vec<_>, EntryError>>()?;
         let calls = self.called(self.calls_within(self.copies(id)?)?, 0)?;
         let returns =
             function.bodies.iter().map(|body| self.return_bytes(body.entry)).collect::<Result<_, EntryError>>()?;
         let unknown = place::address_bytes(&self.read_returns_of_unknown_calls(id)?, &self.elf);
         Ok(Facts { id, function, parameters, placed, lines, labels, calls, returns, unknown })
+    }
+
+    fn stored_variable(&self, variable: PlacedVariable) -> StoredVariable {
+        let PlacedVariable { name, type_id, parameter, location } = variable;
+        StoredVariable { name, type_id, parameter, location: self.location_bytes(location.as_ref()) }
     }
 
     fn return_bytes(&self, at: Address) -> Result<Option<Vec<u8>>, EntryError> {
@@ -186,25 +290,30 @@ impl Dwarf {
                 Some(_) => Some(Vec::new()),
                 None => None,
             };
-            if self.elf.flat(address).is_some() {
-                called.push(Called { callee, address, inside, returns: self.return_bytes(address)? });
+            if let Some(flat) = self.elf.flat(address) {
+                called.push(Called { callee, address: flat, inside, returns: self.return_bytes(address)? });
             }
         }
         Ok(called)
     }
 
     /// The given calls, then the calls inside each.
-    fn write_calls<'f>(&self, writer: &mut Writer<'f>, mut calls: Vec<&'f Called>, numbers: &HashMap<FunctionId, u32>) {
+    fn write_calls<'f>(
+        writer: &mut Writer<'f>,
+        mut calls: Vec<&'f CallRow>,
+        numbers: &HashMap<FunctionId, u32>,
+        strings: &'f Strings,
+    ) {
         let mut next = 0;
         while let Some(call) = calls.get(next).copied() {
             let first = calls.len() as u32;
-            let inside = call.inside.iter().flatten().filter(|call| numbers.contains_key(&call.callee));
-            calls.extend(inside);
+            let inside = call.inside.iter().flat_map(|inside| inside.iter());
+            calls.extend(inside.filter(|call| numbers.contains_key(&call.callee)));
             let count = calls.len() as u32 - first;
-            let [at, high] = halves(self.elf.flat(call.address).unwrap_or_default());
+            let [at, high] = halves(call.address);
             let callee = numbers.get(&call.callee).copied().unwrap_or(u32::MAX);
             let inside = if call.inside.is_some() { first + 1 } else { 0 };
-            let returns = text_or_none(writer, call.returns.as_deref());
+            let returns = text_or_none(writer, call.returns.checked_sub(1).map(|number| strings.get(number)));
             writer.row(format::CALLS, &[callee, at, high, inside, count, returns]);
             next += 1;
         }
@@ -222,21 +331,21 @@ impl Dwarf {
     }
 
     /// All functions and, after them, the calls in each.
-    fn write_functions<'f>(&self, writer: &mut Writer<'f>, rows: &[FunctionRow<'f>]) {
+    fn write_functions<'f>(&self, writer: &mut Writer<'f>, rows: &'f [FunctionRow], strings: &'f Strings) {
         let numbers: HashMap<FunctionId, u32> = rows.iter().map(|row| row.facts.id).zip(0..).collect();
         let mut calls = Vec::new();
         for row in rows {
             self.write_function(writer, row, calls.len() as u32);
-            calls.extend(row.facts.calls.iter().filter(|call| numbers.contains_key(&call.callee)));
+            calls.extend(row.calls.iter().filter(|call| numbers.contains_key(&call.callee)));
         }
         let ends =
             [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS].map(|table| writer.rows(table));
         writer.row(format::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32, 0]);
-        self.write_calls(writer, calls, &numbers);
+        Dwarf::write_calls(writer, calls, &numbers, strings);
     }
 
-    fn write_function<'f>(&self, writer: &mut Writer<'f>, row: &FunctionRow<'f>, first_call: u32) {
-        let FunctionRow { facts, returns, parameters, sets } = row;
+    fn write_function<'f>(&self, writer: &mut Writer<'f>, row: &'f FunctionRow, first_call: u32) {
+        let FunctionRow { facts, returns, parameters, sets, .. } = row;
         let function = &facts.function;
         let (name, file) = (writer.text(function.name.as_bytes()), writer.text(function.file.as_bytes()));
         let tables = [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS];
@@ -263,7 +372,7 @@ impl Dwarf {
         );
         let (of_bodies, sets) = sets.split_at_checked(function.bodies.len()).unwrap_or_default();
         let (of_inlined, of_labels) = sets.split_at_checked(function.inlined.len()).unwrap_or_default();
-        for ((label, _), set) in facts.labels.iter().zip(of_labels) {
+        for (label, set) in facts.labels.iter().zip(of_labels) {
             let [at, high] = halves(self.elf.flat(label.address).unwrap_or_default());
             let name = writer.text(label.name.as_bytes());
             writer.row(format::LABELS, &[name, label.line, at, high, *set]);
@@ -279,54 +388,89 @@ impl Dwarf {
             let [at, high] = halves(self.elf.flat(instance.address).unwrap_or_default());
             writer.row(format::INLINED, &[at, high, *set]);
         }
-        for (name, row) in parameters {
-            let name = writer.text(name.as_bytes());
+        for (parameter, row) in facts.parameters.iter().zip(parameters) {
+            let name = writer.text(parameter.name.as_bytes());
             writer.row(format::PARAMETERS, &[name, *row]);
         }
     }
 
-    /// All variables outside functions, by name.
-    fn global_facts(&self, types: &mut Interner) -> Result<Vec<Global>, EntryError> {
-        let mut globals = Vec::new();
-        for (name, die) in self.try_index()?.variables() {
-            let chain = self.store.origins(die)?;
-            let mut found = None;
-            for (_, unit, entry) in &chain {
-                found = found.or(self.type_of(unit, entry)?);
-            }
-            let Some(type_id) = found else { continue };
-            let external = chain.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
-            let location = self.global_location(name, die)?;
-            let location = self.location_bytes(location.as_ref());
-            let unit = chain.first().and_then(|(_, unit, _)| unit.name.as_ref());
-            let unit = unit.map(|name| String::from_utf8_lossy(name.slice()).into_owned()).unwrap_or_default();
-            globals.push((
-                String::from_utf8_lossy(name).into_owned(),
-                unit,
-                types.intern(type_id, 0)?,
-                location,
-                external,
-            ));
+    /// A variable outside functions; None: it has no type.
+    fn global_facts(&self, name: &[u8], die: Die, types: &mut Interner) -> Result<Option<Global>, EntryError> {
+        let chain = self.store.origins(die)?;
+        let mut found = None;
+        for (_, unit, entry) in &chain {
+            found = found.or(self.type_of(unit, entry)?);
         }
-        Ok(globals)
+        let Some(type_id) = found else { return Ok(None) };
+        let external = chain.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
+        let location = self.global_location(name, die)?;
+        let location = self.location_bytes(location.as_ref());
+        let unit = chain.first().and_then(|(_, unit, _)| unit.name.as_ref());
+        let unit = unit.map(|name| String::from_utf8_lossy(name.slice()).into_owned()).unwrap_or_default();
+        let row = types.intern(self, type_id, 0)?;
+        Ok(Some((String::from_utf8_lossy(name).into_owned(), unit, row, location, external)))
+    }
+}
+
+impl Made {
+    /// Adds what was read of units by `debug`: types and sets of variables get rows.
+    fn take(&mut self, debug: &Dwarf, units: &[UnitParts], facts: Vec<Vec<Facts>>) -> Result<(), EntryError> {
+        for mut facts in facts.into_iter().flatten() {
+            let returns = match facts.function.return_type {
+                Some(id) => self.types.intern(debug, id, 0)?.saturating_add(1),
+                None => 0,
+            };
+            let types = facts.parameters.iter().map(|parameter| self.types.intern(debug, parameter.type_id, 0));
+            let parameters = types.collect::<Result<Vec<u32>, EntryError>>()?;
+            let mut sets = Vec::new();
+            for placed in std::mem::take(&mut facts.placed) {
+                let keys = placed.iter().map(|variable| self.key(debug, variable));
+                let keys = keys.collect::<Result<Vec<VariableKey>, EntryError>>()?;
+                let next = self.sets.len() as u32;
+                sets.push(*self.sets.entry(keys).or_insert(next));
+            }
+            let calls = self.strings.call_rows(std::mem::take(&mut facts.calls));
+            self.rows.push(FunctionRow { facts, returns, parameters, sets, calls });
+        }
+        for unit in units {
+            for (number, die) in &unit.types {
+                self.named.push((*number, self.types.intern(debug, TypeId::of(*die), 0)?));
+            }
+            for (number, name, die) in &unit.variables {
+                let global = debug.global_facts(name, *die, &mut self.types)?;
+                self.globals.extend(global.map(|global| (*number, global)));
+            }
+        }
+        self.types.finish(debug)?;
+        // Few units refer to types of others; these are found again by name or contents.
+        self.types.by_id.clear();
+        Ok(())
+    }
+
+    fn key(&mut self, debug: &Dwarf, variable: &StoredVariable) -> Result<VariableKey, EntryError> {
+        let name = self.strings.number(variable.name.as_bytes());
+        let row = self.types.intern(debug, variable.type_id, 0)?;
+        let location = variable.location.as_ref().map_or(0, |location| self.strings.number(location) + 1);
+        Ok([name, row, location, u32::from(variable.parameter)])
     }
 }
 
 /// The sets of variables, in the order of their rows.
-fn write_sets<'w>(writer: &mut Writer<'w>, sets: &'w VariableSets) {
+fn write_sets<'w>(writer: &mut Writer<'w>, sets: &HashMap<Vec<VariableKey>, u32>, strings: &'w Strings) {
     let mut ordered: Vec<(&Vec<VariableKey>, u32)> = sets.iter().map(|(set, number)| (set, *number)).collect();
     ordered.sort_by_key(|(_, number)| *number);
     for (set, _) in ordered {
         writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
-        for (name, type_row, location, parameter) in set {
-            let (name, location) = (writer.text(name.as_bytes()), text_or_none(writer, location.as_deref()));
-            writer.row(format::VARIABLES, &[name, *type_row, location, u32::from(*parameter)]);
+        for [name, type_row, location, parameter] in set {
+            let location = location.checked_sub(1).map(|number| strings.get(number));
+            let (name, location) = (writer.text(strings.get(*name)), text_or_none(writer, location));
+            writer.row(format::VARIABLES, &[name, *type_row, location, *parameter]);
         }
     }
     writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
 }
 
-fn write_globals<'w>(writer: &mut Writer<'w>, globals: &'w [Global]) {
+fn write_globals<'w>(writer: &mut Writer<'w>, globals: impl Iterator<Item = &'w Global>) {
     for (name, unit, row, location, external) in globals {
         let (name, unit) = (writer.text(name.as_bytes()), writer.text(unit.as_bytes()));
         let location = text_or_none(writer, location.as_deref());
@@ -353,9 +497,9 @@ struct Row {
 }
 
 /// Types of all units, each once: a named type is identified by tag, name and size, all others by their contents.
-struct Interner<'d> {
-    debug: &'d Dwarf,
-    by_id: HashMap<TypeId, u32>,
+#[derive(Default)]
+struct Interner {
+    by_id: HashMap<TypeId, u32, Quick>,
     by_name: HashMap<(bool, String, u64), u32>,
     by_row: HashMap<Row, u32>,
     rows: Vec<Row>,
@@ -371,20 +515,15 @@ struct Named {
     definition: TypeId,
 }
 
-impl<'d> Interner<'d> {
-    fn new(debug: &'d Dwarf) -> Interner<'d> {
-        let (by_id, by_name, by_row) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Interner { debug, by_id, by_name, by_row, rows: Vec::new(), open: Vec::new() }
-    }
-
-    fn intern(&mut self, id: TypeId, depth: usize) -> Result<u32, EntryError> {
+impl Interner {
+    fn intern(&mut self, debug: &Dwarf, id: TypeId, depth: usize) -> Result<u32, EntryError> {
         if let Some(row) = self.by_id.get(&id) {
             return Ok(*row);
         }
         if depth > MAX_DEPTH {
             return Err(EntryError::at(id.die(), "types within types without an end"));
         }
-        let row = match self.named_struct(id)? {
+        let row = match named_struct(debug, id)? {
             Some(Named { union, name, size, definition }) => {
                 let key = (union, name.clone(), size);
                 match self.by_name.get(&key) {
@@ -405,7 +544,7 @@ impl<'d> Interner<'d> {
                 }
             }
             None => {
-                let row = self.made(id, depth)?;
+                let row = self.made(debug, id, depth)?;
                 match self.by_row.get(&row) {
                     Some(known) => *known,
                     None => {
@@ -425,45 +564,28 @@ impl<'d> Interner<'d> {
         self.rows.len() as u32 - 1
     }
 
-    /// The definition of a named struct, wherever it is; its members are not read.
-    fn named_struct(&self, id: TypeId) -> Result<Option<Named>, EntryError> {
-        let (unit, entry) = self.debug.unrestricted(id.die())?;
-        let union = entry.tag() == gimli::DW_TAG_union_type;
-        if !union && entry.tag() != gimli::DW_TAG_structure_type {
-            return Ok(None);
-        }
-        let Some(name) = self.debug.store.name(unit, &entry) else { return Ok(None) };
-        let (mut die, mut size) = (die_at(unit, entry.offset())?, number(&entry, gimli::DW_AT_byte_size));
-        if flag(&entry, gimli::DW_AT_declaration) {
-            let tag = if union { TypeTag::Union } else { TypeTag::Struct };
-            let Some(definition) = self.debug.try_index()?.type_named(tag, name.as_bytes()) else { return Ok(None) };
-            (die, size) = (definition, number(&self.debug.store.entry(definition)?.1, gimli::DW_AT_byte_size));
-        }
-        Ok(Some(Named { union, name, size: size.unwrap_or(0), definition: TypeId::of(die) }))
+    fn target(&mut self, debug: &Dwarf, target: Option<TypeId>, depth: usize) -> Result<u32, EntryError> {
+        target.map_or(Ok(0), |id| Ok(self.intern(debug, id, depth + 1)?.saturating_add(1)))
     }
 
-    fn target(&mut self, target: Option<TypeId>, depth: usize) -> Result<u32, EntryError> {
-        target.map_or(Ok(0), |id| Ok(self.intern(id, depth + 1)?.saturating_add(1)))
-    }
-
-    fn made(&mut self, id: TypeId, depth: usize) -> Result<Row, EntryError> {
+    fn made(&mut self, debug: &Dwarf, id: TypeId, depth: usize) -> Result<Row, EntryError> {
         let plain = |kind, name, number| Row { kind, name, number, children: Vec::new(), encoding: 0 };
-        Ok(match self.debug.read_type(id)? {
+        Ok(match debug.read_type(id)? {
             Type::Base { name, size, encoding } => {
                 let encoding = format::ENCODINGS.iter().position(|known| *known == encoding).unwrap_or(1) as u32;
                 Row { encoding, ..plain(Kind::Base, Some(name), size as u32) }
             }
-            Type::Pointer(target) => plain(Kind::Pointer, None, self.target(target, depth)?),
-            Type::Const(target) => plain(Kind::Const, None, self.target(target, depth)?),
-            Type::Volatile(target) => plain(Kind::Volatile, None, self.target(target, depth)?),
-            Type::Typedef { name, target } => plain(Kind::Typedef, Some(name), self.target(target, depth)?),
+            Type::Pointer(target) => plain(Kind::Pointer, None, self.target(debug, target, depth)?),
+            Type::Const(target) => plain(Kind::Const, None, self.target(debug, target, depth)?),
+            Type::Volatile(target) => plain(Kind::Volatile, None, self.target(debug, target, depth)?),
+            Type::Typedef { name, target } => plain(Kind::Typedef, Some(name), self.target(debug, target, depth)?),
             Type::Incomplete { name } => plain(Kind::Incomplete, Some(name), 0),
             // One with a name is a row of its own, or only declared.
             Type::Struct { name: Some(name), union, .. } => {
                 plain(Kind::Incomplete, Some(format!("{} {name}", if union { "union" } else { "struct" })), 0)
             }
             Type::Struct { name: None, union, size, members } => {
-                let children = self.members(members, depth)?;
+                let children = self.members(debug, members, depth)?;
                 Row { children, ..plain(if union { Kind::Union } else { Kind::Struct }, None, size as u32) }
             }
             Type::Array { element, counts } => {
@@ -472,7 +594,7 @@ impl<'d> Interner<'d> {
                     (None, [u32::from(count.is_some()), low, high])
                 };
                 let children = counts.into_iter().map(count).collect();
-                Row { children, ..plain(Kind::Array, None, self.target(Some(element), depth)?) }
+                Row { children, ..plain(Kind::Array, None, self.target(debug, Some(element), depth)?) }
             }
             Type::Enum { name, size, signed, values } => {
                 let value = |(name, value): (String, i64)| {
@@ -487,30 +609,34 @@ impl<'d> Interner<'d> {
             Type::Function { returns, parameters, variadic } => {
                 let mut children = Vec::new();
                 for parameter in parameters {
-                    children.push((None, [self.intern(parameter, depth + 1)?, 0, 0]));
+                    children.push((None, [self.intern(debug, parameter, depth + 1)?, 0, 0]));
                 }
                 Row {
                     children,
-                    ..plain(if variadic { Kind::Variadic } else { Kind::Function }, None, self.target(returns, depth)?)
+                    ..plain(
+                        if variadic { Kind::Variadic } else { Kind::Function },
+                        None,
+                        self.target(debug, returns, depth)?,
+                    )
                 }
             }
         })
     }
 
-    fn members(&mut self, members: Vec<Member>, depth: usize) -> Result<Vec<Child>, EntryError> {
+    fn members(&mut self, debug: &Dwarf, members: Vec<Member>, depth: usize) -> Result<Vec<Child>, EntryError> {
         let mut children = Vec::new();
         for member in members {
             let bits = member.bits.map_or(0, |bits| (bits.first as u32) << 8 | u32::from(bits.bits));
-            children.push((member.name, [self.intern(member.type_id, depth + 1)?, member.offset as u32, bits]));
+            children.push((member.name, [self.intern(debug, member.type_id, depth + 1)?, member.offset as u32, bits]));
         }
         Ok(children)
     }
 
     /// Reads the members of all structs and of the structs that they refer to.
-    fn finish(&mut self) -> Result<(), EntryError> {
+    fn finish(&mut self, debug: &Dwarf) -> Result<(), EntryError> {
         while let Some((row, id)) = self.open.pop() {
-            let Type::Struct { members, .. } = self.debug.read_type(id)? else { continue };
-            let children = self.members(members, 0)?;
+            let Type::Struct { members, .. } = debug.read_type(id)? else { continue };
+            let children = self.members(debug, members, 0)?;
             if let Some(row) = self.rows.get_mut(row as usize) {
                 row.children = children;
             }
@@ -529,5 +655,50 @@ impl<'d> Interner<'d> {
                 writer.row(format::CHILDREN, &[name, *first, *second, *third]);
             }
         }
+    }
+}
+
+/// The definition of a named struct, wherever it is; its members are not read.
+fn named_struct(debug: &Dwarf, id: TypeId) -> Result<Option<Named>, EntryError> {
+    let (unit, entry) = debug.unrestricted(id.die())?;
+    let union = entry.tag() == gimli::DW_TAG_union_type;
+    if !union && entry.tag() != gimli::DW_TAG_structure_type {
+        return Ok(None);
+    }
+    let Some(name) = debug.store.name(unit, &entry) else { return Ok(None) };
+    let (mut die, mut size) = (die_at(unit, entry.offset())?, number(&entry, gimli::DW_AT_byte_size));
+    if flag(&entry, gimli::DW_AT_declaration) {
+        let tag = if union { TypeTag::Union } else { TypeTag::Struct };
+        let Some(definition) = debug.try_index()?.type_named(tag, name.as_bytes()) else { return Ok(None) };
+        (die, size) = (definition, number(&debug.store.entry(definition)?.1, gimli::DW_AT_byte_size));
+    }
+    Ok(Some(Named { union, name, size: size.unwrap_or(0), definition: TypeId::of(die) }))
+}
+
+/// Hashes small numbers: most time would go into the standard hasher, which resists chosen ones. An entry's number occurs once.
+type Quick = BuildHasherDefault<QuickHasher>;
+
+#[derive(Default)]
+struct QuickHasher(u64);
+
+impl QuickHasher {
+    fn add(&mut self, number: u64) {
+        // 2^64 divided by the golden ratio: the upper half has all bits of the input.
+        let product = u128::from(self.0 ^ number) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+}
+
+impl Hasher for QuickHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.add(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.add(u64::from(number));
     }
 }

@@ -91,6 +91,9 @@ impl Dwarf {
     }
 
     fn functions_named_like(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
+        if let (Some(file), "*", Some(table)) = (&pattern.file, pattern.name.as_str(), self.function_table()) {
+            return Ok(table.in_files(|path| path_fits(file, path)).into_iter().map(FunctionId::of).collect());
+        }
         let index = self.index()?;
         let (wanted, _) = split_parameters(&pattern.name);
         let fits = |function: &NamedFunction| function.fits(wanted);
@@ -132,13 +135,13 @@ impl Dwarf {
     }
 
     /// The table of all functions, if an earlier run has stored it or this one has made it.
-    fn function_table(&self) -> Option<&FunctionTable> {
+    pub(super) fn function_table(&self) -> Option<&FunctionTable> {
         let cached = self.cached_functions.get_or_init(|| FunctionTable::find(&self.elf, self.cache.as_deref()));
         cached.as_ref().or_else(|| self.all_functions.get())
     }
 
     /// Reads all functions where that pays off; they are stored for the next run.
-    fn read_all(&self) -> Result<(), Error> {
+    pub(super) fn read_all(&self) -> Result<(), Error> {
         if self.function_table().is_some() || !stored::is_large(&self.elf) {
             return Ok(());
         }

@@ -48,7 +48,7 @@ pub(crate) struct Dwarf {
     store: Store,
     elf: Arc<Elf>,
     frames: Frames,
-    index: OnceLock<Result<Index, EntryError>>,
+    index: OnceLock<Result<Arc<Index>, EntryError>>,
     /// All functions, as an earlier run has stored them in the cache.
     cached_functions: OnceLock<Option<FunctionTable>>,
     /// All functions, as this run has read them.
@@ -58,6 +58,7 @@ pub(crate) struct Dwarf {
     starts: scope::Starts,
     callers: Callers,
     lines: Lines,
+    children_read: types::ChildrenRead,
 }
 
 impl Dwarf {
@@ -83,13 +84,15 @@ impl Dwarf {
             starts: scope::Starts::default(),
             callers: Callers::new(units),
             lines: Lines::new(units),
+            children_read: types::ChildrenRead::new(units),
         })
     }
 
     fn try_index(&self) -> Result<&Index, EntryError> {
         self.index
-            .get_or_init(|| Index::open(&self.store, &self.elf, self.cache.as_deref()))
+            .get_or_init(|| Index::open(&self.store, &self.elf, self.cache.as_deref()).map(Arc::new))
             .as_ref()
+            .map(|index| &**index)
             .map_err(Clone::clone)
     }
 

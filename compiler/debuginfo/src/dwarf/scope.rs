@@ -122,7 +122,7 @@ impl Dwarf {
                 return Ok(());
             };
             let (unit, children) = self.children(die)?;
-            for entry in &children {
+            for entry in children.iter() {
                 let call = entry.tag() == gimli::DW_TAG_inlined_subroutine;
                 if !call && entry.tag() != gimli::DW_TAG_lexical_block {
                     continue;
@@ -155,7 +155,7 @@ impl Dwarf {
     pub(super) fn variables_in(&self, scope: Die) -> Result<Vec<Declared<'_>>, EntryError> {
         let (unit, children) = self.children(scope)?;
         let mut variables = Vec::new();
-        for entry in children {
+        for entry in children.iter() {
             let parameter = entry.tag() == gimli::DW_TAG_formal_parameter;
             if !parameter && entry.tag() != gimli::DW_TAG_variable {
                 continue;

@@ -54,6 +54,10 @@ impl Source for Dwarf {
         self.read(self.find_variable(id, at, name))
     }
 
+    fn variables(&self, id: FunctionId, at: Address) -> Result<Vec<(String, VariableResult)>, Error> {
+        self.read(self.read_variables(id, at))
+    }
+
     fn read_type(&self, id: TypeId, extent: Extent) -> Result<Type, Error> {
         self.read(self.read_as(id, extent))
     }
@@ -111,6 +115,13 @@ impl Source for Dwarf {
 
     fn line_table(&self) -> Result<Option<Vec<u8>>, Error> {
         self.packed_lines().map(Some)
+    }
+
+    fn prepare(&self) -> Result<bool, Error> {
+        let known = self.function_table().is_some();
+        self.index()?;
+        self.read_all()?;
+        Ok(!known && self.function_table().is_some())
     }
 
     fn export(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Error> {

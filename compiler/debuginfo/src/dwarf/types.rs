@@ -2,12 +2,59 @@
 
 //! C types: their kind, size and members.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use gimli::AttributeValue;
 use spile_abi::budget::{Budget, USUAL};
 
 use super::Dwarf;
 use super::store::{Die, Entry, EntryError, Unit, constant, flag, number};
 use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag};
+
+type ByEntry = HashMap<Die, Arc<Vec<Entry>>>;
+
+/// Children of entries of the units that are read as a whole, where each is asked for several times.
+pub(super) struct ChildrenRead(Vec<Mutex<Option<ByEntry>>>);
+
+impl ChildrenRead {
+    /// Entries of a unit whose children are kept.
+    const MOST: usize = 4096;
+
+    /// Of none of this many units.
+    pub fn new(units: usize) -> ChildrenRead {
+        ChildrenRead((0..units).map(|_| Mutex::default()).collect())
+    }
+
+    /// Begins to keep the children of a unit's entries.
+    pub fn begin(&self, slot: usize) {
+        self.with(slot, |known| *known = Some(HashMap::new()));
+    }
+
+    /// Ends that, and frees them.
+    pub fn end(&self, slot: usize) {
+        self.with(slot, |known| *known = None);
+    }
+
+    fn find(&self, slot: usize, die: Die) -> Option<Arc<Vec<Entry>>> {
+        self.with(slot, |known| known.as_ref()?.get(&die).cloned())?
+    }
+
+    fn keep(&self, slot: usize, die: Die, children: &Arc<Vec<Entry>>) {
+        self.with(slot, |known| {
+            if let Some(known) = known {
+                if known.len() >= Self::MOST {
+                    known.clear();
+                }
+                known.insert(die, children.clone());
+            }
+        });
+    }
+
+    fn with<T>(&self, slot: usize, see: impl FnOnce(&mut Option<ByEntry>) -> T) -> Option<T> {
+        self.0.get(slot).map(|known| see(&mut known.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
 
 impl Dwarf {
     /// Target of DW_AT_type; `None` is `void`.
@@ -100,26 +147,31 @@ impl Dwarf {
     }
 
     /// The children of an entry, as many as the budget allows.
-    pub(super) fn children(&self, die: Die) -> Result<(&Unit, Vec<Entry>), EntryError> {
+    pub(super) fn children(&self, die: Die) -> Result<(&Unit, Arc<Vec<Entry>>), EntryError> {
         let slot = self.store.slot_of(die)?;
         let unit = self.store.unit(slot)?;
+        if let Some(children) = self.children_read.find(slot, die) {
+            return Ok((unit, children));
+        }
         let offset = gimli::UnitOffset((die.0 - self.store.slot(slot)?.start) as usize);
         let failed = |error: gimli::Error| EntryError::at(die, error.to_string());
         let mut tree = unit.entries_tree(Some(offset)).map_err(failed)?;
         let mut nodes = tree.root().map_err(failed)?.children();
-        let mut children = Vec::new();
+        let mut children = Vec::with_capacity(8);
         let budget = Budget::new("members, values or parameters of one type, or variables of one scope", USUAL);
         while let Some(node) = nodes.next().map_err(failed)? {
             children.push(node.entry().clone());
             budget.width(children.len()).map_err(|error| EntryError::at(die, error.to_string()))?;
         }
+        let children = Arc::new(children);
+        self.children_read.keep(slot, die, &children);
         Ok((unit, children))
     }
 
     fn members(&self, die: Die) -> Result<Vec<Member>, EntryError> {
         let (unit, children) = self.children(die)?;
         let mut members = Vec::new();
-        for entry in &children {
+        for entry in children.iter() {
             let base = entry.tag() == gimli::DW_TAG_inheritance;
             let is_member = entry.tag() == gimli::DW_TAG_member && !is_static(entry);
             // Where a virtual base is only the object says.
@@ -206,7 +258,7 @@ impl Dwarf {
 
     fn enumeration(&self, die: Die, name: Option<String>, extent: Extent) -> Result<Type, EntryError> {
         let (unit, entry) = self.store.entry(die)?;
-        let children = if extent == Extent::Whole { self.children(die)?.1 } else { Vec::new() };
+        let children = if extent == Extent::Whole { self.children(die)?.1 } else { Arc::default() };
         let mut values = Vec::new();
         for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_enumerator) {
             let value = entry.attr_value(gimli::DW_AT_const_value).and_then(|value| constant(&value));

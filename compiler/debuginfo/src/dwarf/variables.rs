@@ -2,6 +2,7 @@
 
 //! Variables: those a function has, those in scope at an address, and where one of them is there.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use gimli::{AttributeValue, Expression};
@@ -40,6 +41,11 @@ fn locals_of<'d, 's>(declared: &'d [Vec<Declared<'s>>]) -> Vec<&'d Declared<'s>>
     let mut seen = HashSet::new();
     let root = |variable: &Declared| variable.origins.last().map(|(die, ..)| *die);
     declared.iter().flatten().filter(|variable| !variable.parameter && seen.insert(root(variable))).collect()
+}
+
+/// The variable of that name in the innermost of the scopes that has one: code after the declaration refers to the last.
+fn last_named<'d, 's>(declared: &'d [Vec<Declared<'s>>], name: &str) -> Option<&'d Declared<'s>> {
+    declared.iter().rev().find_map(|scope| scope.iter().rev().find(|variable| variable.name == name))
 }
 
 impl Dwarf {
@@ -91,27 +97,57 @@ impl Dwarf {
 
     /// Parameters and then locals in scope at the address, each with where it is there, if that can be had; where else a
     /// variable is that is optimised out is not looked for.
-    pub(super) fn variables_at(&self, id: FunctionId, at: Address) -> Result<Vec<PlacedVariable>, EntryError> {
-        let parameters = self.variables_in(id.die())?;
+    /// `parameters`: those of the function.
+    pub(super) fn variables_at(
+        &self,
+        id: FunctionId,
+        parameters: &[Variable],
+        at: Address,
+    ) -> Result<Vec<PlacedVariable>, EntryError> {
         let Some((scopes, flat)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else { return Ok(Vec::new()) };
-        let mut names: Vec<(bool, Variable)> = self
-            .described(parameters.iter().filter(|variable| variable.parameter))?
-            .into_iter()
-            .map(|variable| (true, variable))
-            .collect();
+        let mut names: Vec<(bool, Variable)> = parameters.iter().map(|variable| (true, variable.clone())).collect();
         let declared = self.declared_in(&scopes.own)?;
         names.extend(self.described(locals_of(&declared).into_iter())?.into_iter().map(|variable| (false, variable)));
         let mut placed = Vec::new();
         for (parameter, Variable { name, type_id }) in names {
-            let innermost =
-                declared.iter().rev().find_map(|scope| scope.iter().rev().find(|variable| variable.name == name));
-            let location = match innermost {
+            let location = match last_named(&declared, &name) {
                 Some(variable) => self.located(variable, &scopes, flat)?.ok(),
                 None => None,
             };
             placed.push(PlacedVariable { name, type_id, parameter, location });
         }
         Ok(placed)
+    }
+
+    /// The parameters and then the locals in scope at the address, as [`Dwarf::find_variable`] finds each; without those whose
+    /// entries are damaged.
+    pub(super) fn read_variables(
+        &self,
+        id: FunctionId,
+        at: Address,
+    ) -> Result<Vec<(String, VariableResult)>, EntryError> {
+        let parameters = self.variables_in(id.die())?;
+        let names = |described: Vec<Variable>| described.into_iter().map(|variable| variable.name);
+        let first = names(self.described(parameters.iter().filter(|variable| variable.parameter))?);
+        let Some((scopes, flat)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
+            return Ok(first.map(|name| (name, Err(Unavailable::Unknown))).collect());
+        };
+        let own = self.declared_in(&scopes.own)?;
+        let all: Vec<String> = first.chain(names(self.described(locals_of(&own).into_iter())?)).collect();
+        let inner = OnceCell::new();
+        let mut found = Vec::new();
+        for name in all {
+            let mut variable = last_named(&own, &name);
+            if variable.is_none() {
+                // Mostly there is no need to read these.
+                let inner = inner.get_or_init(|| self.declared_in(&scopes.inner).unwrap_or_default());
+                variable = last_named(inner, &name);
+            }
+            // The compiler may omit a parameter from a copy that it has optimised out there.
+            let located = variable.map_or(Ok(Err(Unavailable::OptimizedOut)), |it| self.locate(it, &scopes, flat));
+            found.extend(located.ok().map(|located| (name.clone(), located)));
+        }
+        Ok(found)
     }
 
     /// The variable `name` at an address of the function: the innermost that is in scope, else one of the unit.

@@ -135,6 +135,7 @@ pub struct Elf {
     build_id: Vec<u8>,
     build_id_at: Option<u64>,
     symbols: OnceLock<Result<SymbolTable, Error>>,
+    has_symbols: OnceLock<bool>,
     /// Bytes of sections that have been unpacked or copied.
     unpacked: AtomicUsize,
 }
@@ -174,6 +175,7 @@ impl Elf {
                 build_id,
                 build_id_at: None,
                 symbols,
+                has_symbols: OnceLock::new(),
                 unpacked: AtomicUsize::new(0),
             });
         }
@@ -199,6 +201,7 @@ impl Elf {
             build_id,
             build_id_at,
             symbols: OnceLock::new(),
+            has_symbols: OnceLock::new(),
             unpacked: AtomicUsize::new(0),
             bytes,
         })
@@ -281,7 +284,13 @@ impl Elf {
         let code = |elf: File| {
             elf.symbols().any(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.section_index().is_some())
         };
-        self.has_section(".symtab") && self.parse().is_ok_and(code)
+        // Asked for each function of a listing.
+        *self.has_symbols.get_or_init(|| self.has_section(".symtab") && self.parse().is_ok_and(code))
+    }
+
+    /// Gives the file's pages back to the system, which reads again what is used again.
+    pub(crate) fn give_back(&self) {
+        self.bytes.give_back();
     }
 
     /// Where in the file the bytes at a link-time address are, by the segments that are loaded (PT_LOAD); None if they are in

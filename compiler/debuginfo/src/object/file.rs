@@ -32,6 +32,16 @@ pub enum Bytes {
     Unpacked(Vec<u8>),
 }
 
+impl Bytes {
+    /// Gives the pages of a mapped file back to the system.
+    pub(super) fn give_back(&self) {
+        if let Bytes::Mapped(map) = self {
+            // SAFETY: the map is of a file, and nothing is written to it: the same bytes are read again from that.
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+}
+
 impl Deref for Bytes {
     type Target = [u8];
 

@@ -155,9 +155,14 @@ impl Reserved {
         self
     }
 
-    /// The same with the places found in the code, for an index; without them if the file lacks the code.
-    pub(crate) fn with_flow(elf: &Elf) -> Option<Reserved> {
-        Some(Reserved { flow: ObjectFlow::of(elf), ..Reserved::of(elf)? })
+    /// Only the places found in the code; None if the file lacks it.
+    pub fn flow_of(elf: &Elf) -> Option<Reserved> {
+        Some(Reserved { flow: Some(ObjectFlow::of(elf)?), ..Reserved::default() })
+    }
+
+    /// The places with those found in the code, for an index.
+    pub fn with_flow(self, flow: Option<Reserved>) -> Reserved {
+        Reserved { flow: flow.and_then(|flow| flow.flow), ..self }
     }
 
     /// Whether code is entered in the middle of what a jump of five bytes at the place would replace; None where that is not known.
@@ -353,7 +358,7 @@ k:      .byte 0x66, 0x90
             reserved.places.iter().find(|(.., reason)| *reason == Reason::JumpLabel).expect("a jump label");
         let again = Reserved::from_rows(reserved.rows()).moved(&elf, &elf);
         assert_eq!((&again.areas, &again.places), (&reserved.areas, &reserved.places));
-        let with = Reserved::with_flow(&elf).expect("tables");
+        let with = Reserved::of(&elf).expect("tables").with_flow(Reserved::flow_of(&elf));
         let flow = with.flow.as_ref().expect("code");
         let lengths = [flow.entered.len(), flow.prefixed_calls.len(), flow.unknown.len()];
         assert!(

@@ -63,6 +63,13 @@ pub(crate) trait Source: Send + Sync {
     /// The variable of that name at an address of the function.
     fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, Error>;
 
+    /// The parameters and then the locals in scope at an address of the function, as [`Source::variable`] finds each; without those
+    /// whose entries are damaged.
+    fn variables(&self, id: FunctionId, at: Address) -> Result<Vec<(String, VariableResult)>, Error> {
+        let names = self.parameters(id)?.into_iter().chain(self.locals(id, at)?).map(|variable| variable.name);
+        Ok(names.filter_map(|name| Some((name.clone(), self.variable(id, at, &name).ok()?))).collect())
+    }
+
     fn read_type(&self, id: TypeId, extent: Extent) -> Result<Type, Error>;
 
     /// The definition of the type with that tag and name.
@@ -134,6 +141,11 @@ pub(crate) trait Source: Send + Sync {
     /// Where no probe may be placed, if the source itself has that list.
     fn reserved(&self) -> Option<Reserved> {
         None
+    }
+
+    /// Makes what the first questions would make, and stores it. True: something was made.
+    fn prepare(&self) -> Result<bool, Error> {
+        Ok(false)
     }
 
     /// The bytes of a file that gives the same answers as this source, except for what [`crate::portable`] leaves out.

@@ -76,6 +76,19 @@ pub(crate) fn is_whole(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) && number(bytes, MAGIC.len()) == crc32fast::hash(rest)
 }
 
+/// The same of an entry's part, of which few pages are used: each piece of it is given back after the check.
+pub(crate) fn is_mapped_whole(mapped: &Mapped) -> bool {
+    if !mapped.starts_with(MAGIC) {
+        return false;
+    }
+    let (written, mut found, mut skipped) = (number(mapped, MAGIC.len()), crc32fast::Hasher::new(), MAGIC.len() + 4);
+    mapped.each_piece(|piece| {
+        found.update(piece.get(skipped.min(piece.len())..).unwrap_or_default());
+        skipped = skipped.saturating_sub(piece.len());
+    });
+    skipped == 0 && written == found.finalize()
+}
+
 fn number(bytes: &[u8], at: usize) -> u32 {
     let word = bytes.get(at..at.saturating_add(4)).and_then(|word| word.try_into().ok());
     word.map_or(0, u32::from_le_bytes)
@@ -124,6 +137,14 @@ impl Tables {
     /// The number in two columns, the lower half first.
     pub fn get_wide(&self, table: usize, row: usize, column: usize) -> u64 {
         u64::from(self.get(table, row, column)) | u64::from(self.get(table, row, column + 1)) << 32
+    }
+
+    /// The numbers of each row of a table with that many columns; nothing of another one.
+    pub fn all<const COLUMNS: usize>(&self, table: usize) -> impl Iterator<Item = [u32; COLUMNS]> {
+        let found = self.tables.get(table).filter(|(_, columns, _)| *columns == COLUMNS);
+        let range = found.map_or(0..0, |(start, columns, rows)| *start..start + columns * rows * 4);
+        let bytes = self.bytes.get(range).unwrap_or_default();
+        bytes.chunks_exact(COLUMNS * 4).map(|row| std::array::from_fn(|column| number(row, column * 4)))
     }
 
     /// The text stored at that offset; empty: there is none.
@@ -193,15 +214,38 @@ impl<'t> Writer<'t> {
 
     /// The bytes, for [`Tables::open`].
     pub fn finish(self) -> Vec<u8> {
-        let mut rest = Vec::with_capacity(self.tables.iter().map(Vec::len).sum::<usize>() + self.texts.len() + 256);
-        rest.extend((self.columns.len() as u32).to_le_bytes());
+        self.filled().finish()
+    }
+
+    /// The same, before the bytes are put together: what was put in is no longer needed.
+    pub fn filled(self) -> Filled {
+        let mut head = (self.columns.len() as u32).to_le_bytes().to_vec();
         for (table, columns) in self.columns.iter().enumerate() {
-            rest.extend((*columns as u32).to_le_bytes());
-            rest.extend(self.rows(table).to_le_bytes());
+            head.extend((*columns as u32).to_le_bytes());
+            head.extend(self.rows(table).to_le_bytes());
         }
-        self.tables.iter().for_each(|table| rest.extend(table));
-        rest.extend(self.texts);
-        sealed(&rest)
+        Filled { head, tables: self.tables, texts: self.texts }
+    }
+}
+
+/// The parts of finished tables.
+pub(crate) struct Filled {
+    head: Vec<u8>,
+    tables: Vec<Vec<u8>>,
+    texts: Vec<u8>,
+}
+
+impl Filled {
+    /// The bytes, for [`Tables::open`].
+    pub fn finish(self) -> Vec<u8> {
+        let parts = || [&self.head].into_iter().chain(&self.tables).chain([&self.texts]);
+        let mut whole = crc32fast::Hasher::new();
+        parts().for_each(|part| whole.update(part));
+        let mut bytes = Vec::with_capacity(FIXED + parts().map(Vec::len).sum::<usize>());
+        bytes.extend(MAGIC);
+        bytes.extend(whole.finalize().to_le_bytes());
+        parts().for_each(|part| bytes.extend(part));
+        bytes
     }
 }
 
@@ -238,6 +282,8 @@ mod tests {
         assert!(is_whole(&bytes));
         let tables = Tables::open(TableBytes::Made(bytes.clone()), &[2, 1]).expect("of two tables");
         assert_eq!((tables.rows(0), tables.rows(1), tables.get(1, 0, 0)), (2, 1, 7));
+        assert_eq!(tables.all(0).collect::<Vec<[u32; 2]>>(), [[tables.get(0, 0, 0), 1], [tables.get(0, 1, 0), 2]]);
+        assert_eq!((tables.all::<1>(0).count(), tables.all::<1>(7).count()), (0, 0));
         assert_eq!(tables.text(tables.get(0, 1, 0)), b"beta");
         assert_eq!(tables.first(0, |row| tables.get(0, row, 1) < 2), 1);
         assert_eq!((tables.get(0, 9, 0), tables.get(5, 0, 0), tables.text(9999)), (0, 0, &b""[..]));

@@ -18,6 +18,7 @@ mod object;
 mod owner;
 mod places;
 mod program;
+mod reserved;
 
 pub use debuginfod::Servers;
 pub use error::TargetError;

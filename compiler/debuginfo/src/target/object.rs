@@ -8,11 +8,15 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::reserved::{self, Which};
 use crate::object::{DataSymbol, Edges, EntryPoints, Flow};
 use crate::{
     self as debuginfo, Address, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, SymbolOffset, ThreadBlock,
 };
 use spile_base::cache::Cache;
+
+/// From this many functions on, the code of all is searched at once, and what is found is stored.
+const MANY: usize = 500;
 
 /// What an object is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +46,9 @@ pub struct Object {
     edges: OnceCell<Option<(Arc<Elf>, Edges)>>,
     /// Of the functions asked for so far, by the addresses of their symbols.
     entrances: RefCell<BTreeMap<u64, EntryPoints>>,
+    /// The same of all functions: stored by an earlier run, or found because many were asked for. None: neither.
+    all_entrances: OnceCell<Option<Reserved>>,
+    found_entrances: OnceCell<Option<Reserved>>,
     /// Of a program, the file that is mapped, where another one has the debug information.
     mapped: Option<Arc<Elf>>,
 }
@@ -68,6 +75,8 @@ impl Object {
             reserved: OnceCell::new(),
             edges: OnceCell::new(),
             entrances: RefCell::default(),
+            all_entrances: OnceCell::new(),
+            found_entrances: OnceCell::new(),
             mapped: None,
         }
     }
@@ -206,8 +215,10 @@ impl Object {
             if let Some(exported) = self.debug().ok().and_then(DebugInfo::reserved) {
                 return Some(exported);
             }
-            let elf = self.open_code(self.elf.first_code()?)?;
-            Some(Reserved::of(&elf)?.moved(&elf, &self.elf))
+            reserved::open(&self.elf, self.cache.as_deref(), Which::Tables, || {
+                let elf = self.open_code(self.elf.first_code()?)?;
+                Some(Reserved::of(&elf)?.moved(&elf, &self.elf))
+            })
         };
         self.reserved.get_or_init(read).as_ref()
     }
@@ -227,7 +238,7 @@ impl Object {
     /// that are off, and where faults continue. None if no file here has the code, or it cannot be read.
     pub fn is_entered_under_jump(&self, address: Address) -> Option<bool> {
         let exported = || self.reserved_places()?.is_entered_under_jump(self.elf.flat(address)?);
-        self.of_function(address, EntryPoints::are_under_jump_at).or_else(exported)
+        self.of_function(address, EntryPoints::are_under_jump_at, Reserved::is_entered_under_jump).or_else(exported)
     }
 
     /// Whether the instruction at the address is a direct call with a prefix. Kernels since 5.13 that execute it for a kprobe
@@ -235,16 +246,49 @@ impl Object {
     /// as above.
     pub fn is_prefixed_call(&self, address: Address) -> Option<bool> {
         let exported = || self.reserved_places()?.is_prefixed_call(self.elf.flat(address)?);
-        self.of_function(address, EntryPoints::has_prefixed_call_at).or_else(exported)
+        self.of_function(address, EntryPoints::has_prefixed_call_at, Reserved::is_prefixed_call).or_else(exported)
     }
 
     /// [`Object::reserved_places`] for an index, with the places found in the code.
     pub fn reserved_for_export(&self) -> Option<Reserved> {
         let elf = self.open_code(self.elf.first_code()?)?;
-        Some(Reserved::with_flow(&elf)?.moved(&elf, &self.elf))
+        let places = Reserved::of(&elf)?.moved(&elf, &self.elf);
+        Some(places.with_flow(self.entrances_of_all()))
     }
 
-    fn of_function(&self, address: Address, ask: impl Fn(&EntryPoints, u64) -> bool) -> Option<bool> {
+    /// What is found in the code of all functions; from the cache, or stored there. None: no file here has the code.
+    fn entrances_of_all(&self) -> Option<Reserved> {
+        reserved::open(&self.elf, self.cache.as_deref(), Which::Flow, || {
+            let elf = self.open_code(self.elf.first_code()?)?;
+            Some(Reserved::flow_of(&elf)?.moved(&elf, &self.elf))
+        })
+    }
+
+    /// Makes what is made for the first scripts and listings, and stores it in the cache. True: something was made.
+    pub fn prepare(&self) -> Result<bool, debuginfo::Error> {
+        let made_debug = self.debug()?.prepare()?;
+        let cache = self.cache.as_deref();
+        let is_stored = |which| reserved::find(&self.elf, cache, which).is_some();
+        let made_tables = !is_stored(Which::Tables) && self.reserved_places().is_some();
+        let made_flow = !is_stored(Which::Flow) && self.entrances_of_all().is_some();
+        Ok(made_debug || made_tables || made_flow)
+    }
+
+    /// An answer about the function that has the address, of [`EntryPoints`], or of those of all functions.
+    fn of_function(
+        &self,
+        address: Address,
+        ask: impl Fn(&EntryPoints, u64) -> bool,
+        ask_all: impl Fn(&Reserved, u64) -> Option<bool>,
+    ) -> Option<bool> {
+        if self.is_program() {
+            return None;
+        }
+        let stored = || reserved::find(&self.elf, self.cache.as_deref(), Which::Flow);
+        let all = self.all_entrances.get_or_init(stored).as_ref().or_else(|| self.found_entrances.get()?.as_ref());
+        if let Some(answer) = all.and_then(|all| ask_all(all, self.elf.flat(address)?)) {
+            return Some(answer);
+        }
         let (elf, edges) = self.edges(address)?;
         let flat = elf.flat(self.same_in(elf, address)?)?;
         let mut known = self.entrances.borrow_mut();
@@ -255,6 +299,9 @@ impl Object {
         let entrances = EntryPoints::of(elf, edges, flat)?;
         let answer = ask(&entrances, flat);
         known.insert(entrances.start(), entrances);
+        if known.len() >= MANY {
+            self.found_entrances.get_or_init(|| self.entrances_of_all());
+        }
         Some(answer)
     }
 

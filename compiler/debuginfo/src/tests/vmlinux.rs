@@ -154,6 +154,10 @@ fn tables_in_the_cache() {
         Dwarf::open(Arc::new(Elf::open(&path).expect("an ELF file")), Some(cache)).expect("has DWARF")
     };
     let all = FunctionPattern { name: "*".into(), file: None };
+    // All names have a letter: their files are looked up one by one.
+    let one_by_one = FunctionPattern { name: "?*".into(), file: Some("fs/read_write.c".into()) };
+    let of_file = open().find_functions(&one_by_one).expect("an index");
+    assert!(of_file.len() > 50);
     let first = open().find_functions(&all).expect("an index");
     let stored = || -> Vec<PathBuf> {
         let entries = std::fs::read_dir(directory.path().join("index")).expect("is there");
@@ -178,6 +182,9 @@ fn tables_in_the_cache() {
         let filed = debug.find_functions(&filed).expect("an index");
         let names: Vec<Function> = filed.iter().map(|id| debug.read_entry(*id)).collect();
         assert!(names.len() > 10 && names.iter().all(|function| function.file == "fs/read_write.c"), "{names:?}");
+        let every = FunctionPattern { name: "*".into(), file: Some("fs/read_write.c".into()) };
+        let every = debug.find_functions(&every).expect("an index");
+        assert_eq!(every, of_file, "by name, then entry, as without the table");
     };
     check(&open());
     for path in stored() {
@@ -191,4 +198,27 @@ fn tables_in_the_cache() {
         std::fs::write(&path, vec![0; length as usize]).expect("written");
     }
     check(&open());
+}
+
+/// All variables of a place at once are what each is by itself.
+#[test]
+fn variables_at_once() {
+    let Some(debug) = kernel() else { return };
+    let all = FunctionPattern { name: "*".into(), file: Some("fs/read_write.c".into()) };
+    let (mut places, mut found) = (0, 0);
+    for id in debug.find_functions(&all).expect("an index") {
+        let function = debug.function(id).expect("is whole");
+        let bodies = function.bodies.iter().map(|body| body.entry);
+        for at in bodies.chain(function.inlined.iter().map(|instance| instance.address)).take(4) {
+            let parameters = debug.parameters(id).expect("are whole");
+            let named = parameters.into_iter().chain(debug.locals(id, at).expect("are whole")).map(|it| it.name);
+            let each: Vec<_> =
+                named.map(|name| (name.clone(), debug.variable(id, at, &name).expect("is whole"))).collect();
+            found += each.iter().filter(|(_, variable)| variable.is_ok()).count();
+            let of = |all: &[(String, Result<FoundVariable, Unavailable>)]| format!("{all:?}");
+            assert_eq!(of(&debug.variables(id, at).expect("are whole")), of(&each), "{}", function.name);
+            places += 1;
+        }
+    }
+    assert!(places > 100 && found > 100, "{places} {found}");
 }

@@ -42,6 +42,11 @@ pub struct AskOptions {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "list", "variables", "list_lines", "resolve", "check", "index"])]
     pub export_index: Option<PathBuf>,
 
+    /// Compile the runtime and make the tables of debug information ahead, which the first script for a kernel otherwise waits for:
+    /// for the releases named, that of -r, or the running kernel. What is ready already is left as it is
+    #[arg(long, conflicts_with_all = ["text", "list", "variables", "list_lines", "resolve", "check", "index", "export_index", "last_pass"])]
+    pub prepare: bool,
+
     /// List the kinds of probe points
     #[arg(long)]
     pub dump_probe_types: bool,
@@ -69,6 +74,7 @@ impl AskOptions {
             || self.resolve.is_some()
             || self.check.is_some()
             || self.export_index.is_some()
+            || self.prepare
             || self.dumps_library()
     }
 
