@@ -176,24 +176,18 @@ void spile_guard_lock_skipped(struct spile_cpu *cpu)
 
 unsigned long spile_untimed __read_mostly = SPILE_OVERLOAD_SAMPLE - 1;
 
-/*
- * Limits the share of this CPU's time that handlers take, as SystemTap does, from one run in
- * SPILE_OVERLOAD_SAMPLE. A sample counts for at most 1/16 of the threshold: a run during which a
- * hypervisor took the CPU away must not look like a slow handler.
- */
-void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u64 began)
+static u64 overload_threshold(void)
+{
+	return spile_script.overload_threshold ?: 500000000;
+}
+
+/* Ends the session if, in the interval that is over, handlers took more than they may. */
+static void judge_overload(struct spile_cpu *cpu, u64 now)
 {
 	u64 interval = spile_script.overload_interval ?: 1000000000;
-	u64 threshold = spile_script.overload_threshold ?: 500000000;
-	u64 now = get_cycles();
+	u64 threshold = overload_threshold();
 	u64 elapsed = now - cpu->overload_since;
-	u64 cycles = now - began;
 
-	counts->cycles += cycles;
-	counts->least_cycles = counts->timed ? min(counts->least_cycles, cycles) : cycles;
-	counts->most_cycles = max(counts->most_cycles, cycles);
-	counts->timed++;
-	cpu->overload_cycles += min(cycles * (spile_untimed + 1), threshold / 16);
 	if (elapsed < interval)
 		return;
 	/* A long interval means that hits were rare; the limit grows with it. */
@@ -204,4 +198,37 @@ void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u6
 			cpu->overload_cycles, threshold, elapsed);
 	cpu->overload_since = now;
 	cpu->overload_cycles = 0;
+}
+
+/*
+ * Limits the share of this CPU's time that handlers take, as SystemTap does, from one run in
+ * SPILE_OVERLOAD_SAMPLE. A sample counts for at most 1/16 of the threshold: a run during which a
+ * hypervisor took the CPU away must not look like a slow handler.
+ */
+void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u64 began)
+{
+	u64 now = get_cycles();
+	u64 cycles = now - began;
+
+	counts->cycles += cycles;
+	counts->least_cycles = counts->timed ? min(counts->least_cycles, cycles) : cycles;
+	counts->most_cycles = max(counts->most_cycles, cycles);
+	counts->timed++;
+	cpu->overload_cycles += min(cycles * (spile_untimed + 1), overload_threshold() / 16);
+	judge_overload(cpu, now);
+}
+
+/*
+ * Counts a run of many statements, whose own time is known (actions.c), as far as the samples
+ * count less: handlers that take nearly the whole threshold each would otherwise look as if they took a
+ * fraction of it.
+ */
+void spile_guard_long_run(struct spile_cpu *cpu)
+{
+	u64 sampled = overload_threshold() / 16 / (spile_untimed + 1);
+
+	if (cpu->run_cycles <= sampled || READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
+		return;
+	cpu->overload_cycles += cpu->run_cycles - sampled;
+	judge_overload(cpu, get_cycles());
 }

@@ -84,6 +84,8 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, bool entering)
 	}
 	if (c->stale & SPILE_STALE_CONDITIONS)
 		spile_call_if_there(spile_conditions_look, cpu);
+	if (unlikely(cpu->asked))
+		spile_guard_long_run(cpu);
 	c->stale = 0;
 	cpu->asked = 0;
 	return fine;
