@@ -29,8 +29,8 @@
 
 /*
  * SPILE_HAVE_EXEC_STATE: whether a process may be debugged by its user is kept with what exec
- * has replaced, no longer with its memory: linux/sched/exec_state.h, first in 7.3. Can go when
- * 6.12 has.
+ * has replaced, no longer with its memory: "that moved to task->exec_state" in linux/mm_types.h
+ * (not the commit's subject, which headers do not have), first in 7.3. Can go when 6.12 has.
  */
 #ifdef SPILE_HAVE_EXEC_STATE
 #include <linux/sched/exec_state.h>

@@ -39,6 +39,13 @@ static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
 }
 #endif
 
+#ifdef CONFIG_X86_64
+unsigned int spile_memory_address_bits(void)
+{
+	return __VIRTUAL_MASK_SHIFT + 1;
+}
+#endif
+
 bool spile_memory_is_kernel(unsigned long address, size_t bytes)
 {
 	return is_kernel_range(address, bytes);

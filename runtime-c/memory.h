@@ -20,6 +20,11 @@ int __must_check spile_memory_write(spile_ulong address, const void *from, size_
  */
 bool spile_memory_is_kernel(unsigned long address, size_t bytes);
 
+#ifdef CONFIG_X86_64
+/* Bits of a canonical address, by the page tables in use. */
+unsigned int spile_memory_address_bits(void);
+#endif
+
 /*
  * Up to `most` bytes of a NUL-terminated string, without the NUL, to out. Returns their
  * number or -EFAULT. Reads at most 63 bytes after the NUL, within the same aligned 64.

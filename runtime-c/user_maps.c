@@ -26,12 +26,22 @@
 /* Nodes on a way from the root of a tree; directories above a file. */
 enum { MAPS_MOST_DEPTH = 64, PATH_MOST_DEPTH = 32 };
 
-/* As spile_memory_is_kernel(), inline. */
+/*
+ * As spile_memory_is_kernel(), inline. The kernel's own test of the page tables in use is
+ * patched code, part of which is in a section that every module keeps (.altinstr_aux), with
+ * all functions that it returns to.
+ */
 static __always_inline bool is_kernel_object(unsigned long address, size_t bytes)
 {
 #ifdef CONFIG_X86_64
-	return spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, VSYSCALL_ADDR,
-				     PAGE_SIZE);
+	static unsigned int address_bits __read_mostly;
+	unsigned int bits = READ_ONCE(address_bits);
+
+	if (unlikely(!bits)) {
+		bits = spile_memory_address_bits();
+		WRITE_ONCE(address_bits, bits);
+	}
+	return spile_is_kernel_range(address, bytes, bits, VSYSCALL_ADDR, PAGE_SIZE);
 #else
 	return spile_memory_is_kernel(address, bytes);
 #endif

@@ -6,7 +6,7 @@
 # limit: 200
 # stdout: ^parts of no: suid$
 # stdout: ^parts of usr: spile-guard spile-root suid$
-# stdout: ^beyond the rank: 3 4 .*spile, which root puts there, 3 7 .*No such file.*, 3 7 .*not permitted.*, 3 4 .*ending sessions: only.*$
+# stdout: ^beyond the rank: 3 4 .*spile, which root puts there.*, 3 7 .*No such file.*, 3 7 .*not permitted.*, 3 4 .*ending sessions: only.*$
 # stdout: ^the session of another user stays: 3 4, 2, 0$
 # stdout: ^the lock is free: root 0, two 0, its own user after ten seconds: 4 .*USER_MEMORY
 # stdout: ^at random: 3000 of 3000 answered: done, refused or called$

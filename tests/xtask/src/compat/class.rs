@@ -115,7 +115,7 @@ fn by_code(code: u32) -> Class {
         204 | 205 | 209 | 210 => Class::Unresolved,
         200..=299 => Class::ProbePoint,
         300..=399 | 501 => Class::DebugInformation,
-        401 => Class::Guru,
+        401 | 402 => Class::Guru,
         502 => Class::Option,
         504 => Class::Limit,
         _ => Class::Other,

@@ -297,7 +297,7 @@ impl Machine<'_> {
                 return Ok(Value::Long(text::find(text, part).map_or(-1, |at| at as i64)));
             }
             (Builtin::Stringat, [Value::Text(text), Value::Long(at)]) => {
-                return Ok(Value::Long(text::stringat(text, *at, self.limits.string_bytes)?));
+                return Ok(Value::Long(text::stringat(text, *at)?));
             }
             (Builtin::Strtol, [Value::Text(text), Value::Long(base)]) => {
                 return Ok(Value::Long(text::strtol(text, *base)));

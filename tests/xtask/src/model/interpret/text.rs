@@ -20,11 +20,11 @@ pub fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     (0..=text.len()).find(|at| text[*at..].starts_with(wanted))
 }
 
-/// The byte at a position; `string_bytes`: no text is that long.
-pub(super) fn stringat(text: &[u8], position: i64, string_bytes: usize) -> Evaluated<i64> {
-    match usize::try_from(position) {
-        Ok(at) if at < string_bytes => Ok(text.get(at).map_or(0, |byte| i64::from(*byte))),
-        _ => error(&format!("no position {position} in a string")),
+/// The byte at a position.
+pub(super) fn stringat(text: &[u8], position: i64) -> Evaluated<i64> {
+    match usize::try_from(position).ok().and_then(|at| text.get(at)) {
+        Some(byte) => Ok(i64::from(*byte)),
+        None => error(&format!("position {position} is out of bounds: the string has {} bytes", text.len())),
     }
 }
 
