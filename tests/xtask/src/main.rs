@@ -153,3 +153,13 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_of_all_tasks_are_well_defined() {
+        <Arguments as clap::CommandFactory>::command().debug_assert();
+    }
+}

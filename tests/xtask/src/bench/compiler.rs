@@ -20,7 +20,7 @@ pub struct Options {
     /// Leaves the page in docs/ as it is
     #[arg(long)]
     dry: bool,
-    /// Of builds: writes nothing, and fails if a ratio is above its goal and above the page
+    /// Writes nothing, and fails where a goal is not met within a margin (of builds: nor the figure of the page)
     #[arg(long)]
     pub check: bool,
     /// The compiler to measure; default: that of cargo build --release, as cargo install has it

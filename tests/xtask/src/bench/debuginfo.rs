@@ -155,16 +155,6 @@ impl Scale {
     }
 }
 
-/// The options of the bench.
-#[derive(clap::Args)]
-pub struct DebuginfoOptions {
-    #[command(flatten)]
-    compiler: Options,
-    /// Fails where a limit is not met, within a margin; leaves the page as it is
-    #[arg(long)]
-    check: bool,
-}
-
 /// A measured case.
 struct Row {
     text: String,
@@ -173,8 +163,7 @@ struct Row {
 }
 
 /// Measures reading of debug information, and writes the page in docs/.
-pub fn run(options: &DebuginfoOptions) -> Result<ExitCode> {
-    let DebuginfoOptions { compiler: options, check } = options;
+pub fn run(options: &Options) -> Result<ExitCode> {
     let compiler = Compiler::new(options)?;
     let scale = Scale::measured(compiler.directory.path())?;
     let mut rows = Vec::new();
@@ -189,7 +178,7 @@ pub fn run(options: &DebuginfoOptions) -> Result<ExitCode> {
         }
         rows.push(row.text);
     }
-    if *check {
+    if options.check {
         exceeded.iter().for_each(|line| println!("{line}"));
         return Ok(if exceeded.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }

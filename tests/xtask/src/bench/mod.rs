@@ -36,7 +36,7 @@ enum Benchmark {
     /// From script to module: docs/bench-build.md
     Build(compiler::Options),
     /// How long debug information takes to answer: docs/bench-debuginfo.md
-    Debuginfo(debuginfo::DebuginfoOptions),
+    Debuginfo(compiler::Options),
     /// How long unit tests take after an edit of one file: docs/bench-edit.md
     Edit(edit::Options),
     /// What a hit of a probe costs, in a guest that counts instructions: docs/bench-runtime.md
