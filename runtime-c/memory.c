@@ -2,6 +2,7 @@
 /*
  * Reads and writes that may fault.
  */
+#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -234,10 +235,10 @@ int spile_memory_string(char *out, unsigned int most, spile_ulong address, bool 
 
 #ifdef CONFIG_X86_64
 	/*
-	 * In NMI the loaded page tables may be another process's, which copy_from_user_nofault()
-	 * checks.
+	 * In NMI, and while the scheduler goes to another task, which it does with interrupts off,
+	 * the loaded page tables may be another process's, which copy_from_user_nofault() checks.
 	 */
-	if (user ? current->mm && !in_nmi() : is_kernel_range(address & ~7ul, most + 16ul)) {
+	if (user ? current->mm && !in_nmi() && !irqs_disabled() : is_kernel_range(address & ~7ul, most + 16ul)) {
 		int copied = user ? copy_words(out, most, address, true) :
 				    copy_words(out, most, address, false);
 

@@ -171,6 +171,8 @@ enum {
 	FOUND_FILE_SHIFT = 48,
 };
 
+_Static_assert(SPILE_FILES < 1 << (64 - FOUND_FILE_SHIFT), "a file's number does not fit");
+
 static u64 found_rules[1 << FOUND_BITS];
 
 static inline u64 *found_place(u64 key)

@@ -38,7 +38,7 @@ use std::time::Instant;
 pub use built::Built;
 pub use compare::differences;
 pub use error::BuildError;
-pub use request::{ReportProgress, Request, Site, SiteConstant, Sources, StackTable, Stage, Tables, WholeScript};
+pub use request::{ReportProgress, Request, Sources, StackTable, Stage, WholeScript};
 pub use sign::{Keys, sign};
 
 use commands::{Failure, ObjectCache};

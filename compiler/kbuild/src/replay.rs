@@ -14,7 +14,9 @@ use super::commands::{FailedCommand, Failure, ObjectCache, Runner, run_all};
 use super::embed::Runtime;
 use super::embedded;
 use super::recipe::{self, Steps};
-use super::{Request, StackTable, Stage, Tables, built, make, modpost, prune, sites, stack_table};
+use spile_abi::sites::Tables;
+
+use super::{Request, StackTable, Stage, built, make, modpost, prune, sites, stack_table};
 
 /// The runtime's object in a work directory.
 pub(super) const PLAIN: &str = "spile_plain.o";

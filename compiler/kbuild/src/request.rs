@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use spile_abi::sites::Tables;
+
 /// The C of one module.
 #[derive(Clone, Debug)]
 pub struct Sources {
@@ -14,41 +16,6 @@ pub struct Sources {
     pub embedded: Option<String>,
     /// What the script's C lacks, and what is written into its object; None: it is whole.
     pub tables: Option<Tables>,
-}
-
-/// Tables of a script with many probes.
-#[derive(Clone, Debug)]
-pub struct Tables {
-    /// One for each probe, in order.
-    pub sites: Vec<Site>,
-    /// The contents of the section `.spile.meta`.
-    pub meta: Vec<u8>,
-}
-
-/// The members of `struct spile_probe` (runtime-c/script.h) that are not those of its shape.
-#[derive(Clone, Debug)]
-pub struct Site {
-    /// Index into the compiled array `shapes`.
-    pub shape: u32,
-    /// `point`
-    pub point: String,
-    /// `function`
-    pub function: String,
-    /// `symbol`; None: the null pointer.
-    pub symbol: Option<String>,
-    /// `address`
-    pub address: u64,
-    /// The elements of `constants`; None: it is that of the shape.
-    pub constants: Option<Vec<SiteConstant>>,
-}
-
-/// A constant of one probe (`union spile_constant`).
-#[derive(Clone, Debug)]
-pub enum SiteConstant {
-    /// `number`
-    Number(i64),
-    /// `text`
-    Text(Vec<u8>),
 }
 
 /// What to build.

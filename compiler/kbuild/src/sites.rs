@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use object::build::elf::{Builder, Relocation, Section, SectionData, SectionId, Symbol, SymbolId};
 use object::elf;
 
-use super::request::{Site, SiteConstant, Tables};
+use spile_abi::sites::{Site, SiteConstant, Tables};
 
 const SHAPES: &str = ".spile.shapes";
 const LAYOUT: &str = ".spile.layout";

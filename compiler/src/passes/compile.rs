@@ -5,7 +5,7 @@
 //! is changed and compiled again.
 
 use spile_base::cache::Cache;
-use spile_core::emit::{Form, Site, SiteConstant, Units};
+use spile_core::emit::{Form, Units};
 use spile_core::plan::{self, Plan};
 use spile_kbuild as kbuild;
 
@@ -42,30 +42,6 @@ pub fn form(build: &BuildOptions, last_pass: u8) -> Form {
     if last_pass < 4 || build.kbuild { Form::Whole } else { Form::Short }
 }
 
-/// As the crate that builds takes them.
-fn sources(units: &Units) -> kbuild::Sources {
-    let constant = |constant: &SiteConstant| match constant {
-        SiteConstant::Number(number) => kbuild::SiteConstant::Number(*number),
-        SiteConstant::Text(text) => kbuild::SiteConstant::Text(text.clone()),
-    };
-    let site = |site: &Site| kbuild::Site {
-        shape: site.shape,
-        point: site.point.clone(),
-        function: site.function.clone(),
-        symbol: site.symbol.clone(),
-        address: site.address,
-        constants: site.constants.as_ref().map(|constants| constants.iter().map(constant).collect()),
-    };
-    kbuild::Sources {
-        script: units.script.clone(),
-        embedded: units.embedded.clone(),
-        tables: units
-            .tables
-            .as_ref()
-            .map(|tables| kbuild::Tables { sites: tables.sites.iter().map(site).collect(), meta: tables.meta.clone() }),
-    }
-}
-
 fn build(
     session: &mut Session,
     plan: &Plan,
@@ -75,7 +51,8 @@ fn build(
 ) -> Result<kbuild::Built, Failed> {
     let directory = session.scratch()?;
     let work = directory.path().to_path_buf();
-    let request = request(session, target, &plan.info.module, sources(units));
+    let Units { script, embedded, tables } = units.clone();
+    let request = request(session, target, &plan.info.module, kbuild::Sources { script, embedded, tables });
     directory.share_with_programs(true);
     let progress = session.reporter.progress("compiling");
     let stacks = |usage: &str| stack_table(plan, usage);

@@ -13,7 +13,7 @@ mod routine;
 mod sites;
 mod text;
 
-pub use sites::{Site, SiteConstant, Tables};
+use spile_abi::sites::Tables;
 
 use crate::plan::Plan;
 

@@ -9,12 +9,13 @@ use serde::Serialize;
 use spile_abi::escape;
 
 use super::attachment::{self, Field};
-use super::sites::{self, Tables};
+use super::sites;
 use super::text::{Bytes, Comment, Hex, Literal, Long};
 use super::{Form, embedded, regex, routine};
 use crate::plan::code::{Item, OwnConstant};
 use crate::plan::{self, LockMode, Plan, Storage};
 use crate::program::{self, Constant, Contents, Histogram, Place, Registers, Type};
+use spile_abi::sites::Tables;
 
 const TEMPLATE: &str = include_str!("templates/script.c.tera");
 

@@ -11,46 +11,12 @@ use std::collections::HashMap;
 use crate::plan::code::OwnConstant;
 use crate::plan::{Plan, Probe};
 use crate::program::{Attachment, Value};
+use spile_abi::sites::{Site, SiteConstant, Tables};
 
 /// Scripts with fewer probes have the whole table in their C.
 const FEWEST: usize = 64;
 /// A shape is for at least as many probes, on average.
 const SHARED: usize = 4;
-
-/// What is left out of the C text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tables {
-    /// One for each probe, in order.
-    pub sites: Vec<Site>,
-    /// The contents of the section `.spile.meta`.
-    pub meta: Vec<u8>,
-}
-
-/// The members of `struct spile_probe` (runtime-c/script.h) that are not those of its shape.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// Index into the compiled array of shapes.
-    pub shape: u32,
-    /// `point`
-    pub point: String,
-    /// `function`
-    pub function: String,
-    /// `symbol`; None: the null pointer.
-    pub symbol: Option<String>,
-    /// `address`
-    pub address: u64,
-    /// The elements of `constants`; None: it is that of the shape.
-    pub constants: Option<Vec<SiteConstant>>,
-}
-
-/// A constant of one probe (`union spile_constant`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SiteConstant {
-    /// `number`
-    Number(i64),
-    /// `text`
-    Text(Vec<u8>),
-}
 
 /// The constants, where none refers to another table.
 pub(super) fn constants(probe: &Probe) -> Option<Vec<SiteConstant>> {
