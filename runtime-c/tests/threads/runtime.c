@@ -280,8 +280,8 @@ void shim_load_script(u32 ring_bytes)
 	spile_ring_init();
 	if (spile_ring_setup(ring_bytes))
 		exit(2);
-	/* Threads that share a CPU are not overloaded. */
-	spile_untimed = ULONG_MAX;
+	/* Time no runs but the first: the scripts are built with STP_NO_OVERLOAD. One more must not be 0. */
+	spile_untimed = LONG_MAX;
 	shim_begin_script();
 }
 
