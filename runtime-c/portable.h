@@ -49,7 +49,7 @@ static inline __u16 spile_get_u16(const unsigned char *at)
 	return value;
 }
 
-static inline __u32 spile_get_u32(const unsigned char *at)
+static inline __u32 spile_get_u32(const void *at)
 {
 	__u32 value;
 

@@ -12,8 +12,10 @@ bool spile_pretty_begin(struct spile_pretty_walk *walk, const unsigned char *des
 {
 	if (description_bytes < 4)
 		return false;
-	*object_bytes = spile_get_u32(description) & ~SPILE_PRETTY_USER;
+	*object_bytes = spile_get_u32(description) &
+			~(SPILE_PRETTY_USER | SPILE_PRETTY_NARROW);
 	walk->user = spile_get_u32(description) & SPILE_PRETTY_USER;
+	walk->pointer = spile_get_u32(description) & SPILE_PRETTY_NARROW ? 4 : 8;
 	walk->code.at = description + 4;
 	walk->code.end = description + description_bytes;
 	walk->depth = 0;
@@ -126,7 +128,7 @@ bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item 
 		item->operands = walk->code.at;
 		item->separator = walk->separator;
 		item->offset = 0;
-		item->length = 0;
+		item->length = op == SPILE_PRETTY_STRING_POINTER ? walk->pointer : 0;
 		walk->separator = false;
 		walk->code.at += operands;
 		if (op == SPILE_PRETTY_LITERAL) {
@@ -231,9 +233,8 @@ static bool integer_is_sound(const unsigned char *operands)
 static const char *item_bytes(const struct spile_pretty_item *item, const char *raw,
 			      __u32 raw_bytes)
 {
-	unsigned long size = item->op == SPILE_PRETTY_CHARS ? item->length :
-		item->op == SPILE_PRETTY_INTEGER || item->op == SPILE_PRETTY_ENUM ?
-					  item->operands[4] : 8;
+	bool is_number = item->op == SPILE_PRETTY_INTEGER || item->op == SPILE_PRETTY_ENUM;
+	unsigned long size = is_number ? item->operands[4] : item->length;
 
 	if (item->offset > raw_bytes || raw_bytes - item->offset < size)
 		return NULL;
@@ -263,10 +264,10 @@ static bool write_item(struct spile_text *text, const struct spile_pretty_item *
 			return false;
 		if (!at) {
 			spile_text_literal(text, "ERROR");
-		} else if (!spile_get_u64(at) || count == SPILE_FAULT) {
+		} else if (!spile_pretty_pointer(at, item) || count == SPILE_FAULT) {
 			/* It is no text: an empty buffer, or another member of a union. */
 			spile_text_literal(text, "0x");
-			spile_text_number(text, spile_get_u64(at), 16);
+			spile_text_number(text, spile_pretty_pointer(at, item), 16);
 		} else {
 			write_quoted(text, string, count);
 		}

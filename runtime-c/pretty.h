@@ -22,7 +22,10 @@ struct spile_pretty_item {
 	bool separator;			/* ", " precedes it: a new element of a REPEAT */
 	unsigned long offset;	/* INTEGER ENUM CHARS STRING_POINTER: from the object's start */
 	const unsigned char *operands;	/* after the op byte */
-	/* LITERAL: of the text at operands + 2; CHARS: of the array; ENUM: of names, operands + 10 */
+	/*
+	 * LITERAL: of the text at operands + 2; CHARS: of the array; ENUM: of names, operands + 10;
+	 * STRING_POINTER: of the pointer, 4 or 8
+	 */
 	__u32 length;
 };
 
@@ -39,6 +42,7 @@ struct spile_pretty_walk {
 	unsigned int elements;	/* visited so far */
 	bool separator;
 	bool user;		/* the object is in the memory of the current process */
+	unsigned char pointer;	/* bytes of a pointer: 4 or 8 */
 };
 
 /*
@@ -49,6 +53,12 @@ bool spile_pretty_begin(struct spile_pretty_walk *walk, const unsigned char *des
 			unsigned int description_bytes, __u32 *object_bytes);
 /* Next operation; false at the end and at anything malformed. */
 bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item *item);
+
+/* The pointer of a STRING_POINTER, which is at these bytes of the object. */
+static inline __u64 spile_pretty_pointer(const void *at, const struct spile_pretty_item *item)
+{
+	return item->length == 4 ? spile_get_u32(at) : spile_get_u64(at);
+}
 
 /* Text of the pretty part at the payload's front. False when there is none. */
 bool spile_pretty_render(struct spile_text *text, const unsigned char *description,

@@ -57,14 +57,15 @@ char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, s
 }
 
 /* The text that a char * of the object points to. */
-static char *put_pointed(char *at, const char *raw, u32 raw_bytes, unsigned long offset, bool user)
+static char *put_pointed(char *at, const char *raw, u32 raw_bytes,
+			 const struct spile_pretty_item *item, bool user)
 {
 	unsigned long pointer;
 	int length;
 
-	if (offset > raw_bytes || raw_bytes - offset < sizeof(pointer))
+	if (item->offset > raw_bytes || raw_bytes - item->offset < item->length)
 		return put_fault(at);
-	memcpy(&pointer, raw + offset, sizeof(pointer));
+	pointer = spile_pretty_pointer(raw + item->offset, item);
 	/* The object field shows the null pointer; its part is empty. */
 	length = pointer ? spile_memory_string(at + 4, spile_script.string_bytes - 1, pointer,
 					       user) :
@@ -95,7 +96,7 @@ char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *d
 		char *begin = at;
 
 		if (item.op == SPILE_PRETTY_STRING_POINTER)
-			at = put_pointed(at, raw, raw_bytes, item.offset, walk.user);
+			at = put_pointed(at, raw, raw_bytes, &item, walk.user);
 		spile_debit(c, 2 + (at - begin) / 16);
 	}
 	return at;

@@ -639,7 +639,11 @@ enum spile_size_kind {
  * ops. Offsets are relative to the enclosing base (0, or the current element of a
  * REPEAT).
  */
-enum { SPILE_PRETTY_USER = 1 << 30 };	/* in the size: object and strings are in user space */
+/* In the size. */
+enum {
+	SPILE_PRETTY_USER = 1 << 30,	/* object and strings are in user space */
+	SPILE_PRETTY_NARROW = 1 << 29,	/* its pointers have 4 bytes: of a 32-bit program */
+};
 enum spile_pretty_op {
 	SPILE_PRETTY_END = 0,
 	SPILE_PRETTY_LITERAL = 1,	/* u16 length, bytes */

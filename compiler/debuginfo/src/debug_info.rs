@@ -54,6 +54,11 @@ impl DebugInfo {
         self.0.form() == Form::Symbols
     }
 
+    /// Bytes of a pointer: 8, or 4 in a 32-bit program.
+    pub fn word(&self) -> u8 {
+        self.0.word()
+    }
+
     /// Whether there is only BTF: types and prototypes are known, but no inlined functions, lines and locals.
     pub fn is_btf(&self) -> bool {
         self.0.form() == Form::Btf

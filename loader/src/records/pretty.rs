@@ -33,7 +33,8 @@ pub fn render(description: &Pretty, payload: &mut Payload<'_>, text: &mut Text) 
         text.push(b"ERROR");
         return Ok(());
     };
-    let mut walk = Renderer { raw, payload, text, elements: 0, separator: false };
+    let pointer = if description.narrow { 4 } else { 8 };
+    let mut walk = Renderer { raw, payload, text, pointer, elements: 0, separator: false };
     match walk.ops(&description.ops, 0, 0) {
         Ok(()) | Err(Stop::Bound) => Ok(()),
         Err(Stop::ShortPayload) => Err(ShortPayload),
@@ -44,6 +45,8 @@ struct Renderer<'w, 'p> {
     raw: &'p [u8],
     payload: &'w mut Payload<'p>,
     text: &'w mut Text,
+    /// Bytes of a pointer.
+    pointer: u32,
     /// Elements visited so far.
     elements: u32,
     /// The next text starts a new element.
@@ -107,7 +110,7 @@ impl<'p> Renderer<'_, 'p> {
             },
             PrettyOp::StringPointer { offset } => {
                 let string = self.payload.bytes()?;
-                let pointer = self.at(base, *offset, 8);
+                let pointer = self.at(base, *offset, self.pointer);
                 let pointer = pointer.map(|bytes| field(bytes, 0, 0).1);
                 match (pointer, string) {
                     (None, _) => self.text.push(b"ERROR"),

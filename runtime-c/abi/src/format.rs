@@ -149,6 +149,8 @@ pub struct Pretty {
     pub size: u32,
     /// It is in the memory of the process that hits the probe, as is what it points to.
     pub user: bool,
+    /// Its pointers have 4 bytes: it is of a 32-bit program.
+    pub narrow: bool,
     /// The ops, in order.
     pub ops: Vec<PrettyOp>,
 }
@@ -295,6 +297,8 @@ pub fn max_payload(pieces: &[Piece], string_bytes: u32) -> u32 {
 
 /// Set in the size of an object of user space (SPILE_PRETTY_USER in abi.h).
 const PRETTY_USER: u32 = 1 << 30;
+/// The same of one with pointers of 4 bytes (SPILE_PRETTY_NARROW).
+const PRETTY_NARROW: u32 = 1 << 29;
 
 impl Pretty {
     /// Maximum payload of one object.
@@ -313,8 +317,9 @@ impl Pretty {
 
     /// Bytecode of the description.
     pub fn encode(&self) -> Vec<u8> {
-        let user = if self.user { PRETTY_USER } else { 0 };
-        let mut bytes = (self.size | user).to_le_bytes().to_vec();
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        let flags = flag(self.user, PRETTY_USER) | flag(self.narrow, PRETTY_NARROW);
+        let mut bytes = (self.size | flags).to_le_bytes().to_vec();
         encode_ops(&self.ops, &mut bytes);
         bytes
     }
@@ -323,7 +328,8 @@ impl Pretty {
     pub fn decode(bytes: &[u8]) -> Result<Pretty, FormatError> {
         let mut reader = Reader { bytes };
         let size = reader.u32()?;
-        Ok(Pretty { size: size & !PRETTY_USER, user: size & PRETTY_USER != 0, ops: reader.ops(0)? })
+        let (user, narrow) = (size & PRETTY_USER != 0, size & PRETTY_NARROW != 0);
+        Ok(Pretty { size: size & !(PRETTY_USER | PRETTY_NARROW), user, narrow, ops: reader.ops(0)? })
     }
 }
 
@@ -632,6 +638,7 @@ mod tests {
             Piece::Literal(b"a=".to_vec()),
             Piece::Directive(Directive { conversion: b'x', flags, width: Size::Fixed(16), precision: Size::Star }),
             Piece::Pretty(Arc::new(Pretty {
+                narrow: false,
                 size: 40,
                 user: true,
                 ops: vec![
@@ -671,7 +678,7 @@ mod tests {
         let text = PrettyOp::StringPointer { offset: 4 };
         let number = PrettyOp::Integer { offset: 0, size: 8, first_bit: 0, bits: 0, style: PrettyStyle::Hex };
         let repeat = |count, body| PrettyOp::Repeat { offset: 8, count, stride: 16, body };
-        let object = |ops| Pretty { size: 40, user: true, ops };
+        let object = |ops| Pretty { size: 40, user: true, narrow: true, ops };
         let whole = object(vec![
             number.clone(),
             repeat(3, vec![number.clone(), text.clone()]),

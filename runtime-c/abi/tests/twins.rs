@@ -201,6 +201,8 @@ fn bytecode() -> Pairs {
     };
     let plain = Flags::default();
     let flag = |flags| directive(flags, Size::None, Size::None)[1];
+    let flags =
+        |pretty: Pretty| pretty.encode().iter().take(4).rev().fold(0, |size, byte| size << 8 | u64::from(*byte));
     let op = |op: PrettyOp| u64::from(Pretty { ops: vec![op], ..Pretty::default() }.encode()[4]);
     let style = |style| {
         let op = PrettyOp::Integer { offset: 0, size: 8, first_bit: 0, bits: 0, style };
@@ -221,10 +223,8 @@ fn bytecode() -> Pairs {
         ("SPILE_SIZE_NONE", directive(plain, Size::None, Size::None)[2]),
         ("SPILE_SIZE_FIXED", fixed[2]),
         ("SPILE_SIZE_STAR", fixed[3]),
-        ("SPILE_PRETTY_USER", {
-            let user = Pretty { user: true, ..Pretty::default() }.encode();
-            user.iter().take(4).rev().fold(0, |size, byte| size << 8 | u64::from(*byte))
-        }),
+        ("SPILE_PRETTY_USER", flags(Pretty { user: true, ..Pretty::default() })),
+        ("SPILE_PRETTY_NARROW", flags(Pretty { narrow: true, ..Pretty::default() })),
         ("SPILE_PRETTY_END", u64::from(Pretty::default().encode()[4])),
         ("SPILE_PRETTY_LITERAL", op(PrettyOp::Literal(vec![b'x']))),
         (

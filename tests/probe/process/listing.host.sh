@@ -27,7 +27,7 @@
 # stdout: ^untold   = without debug information nothing tells its type: returnval\(\) is the register
 # stdout: ^variable .* no symbol of a global variable of that name; did you mean all\?$
 # stdout: ^of a library .* it is a library: name the program that is to be watched$
-# stdout: ^of a 32-bit program .* it is a 32-bit program, whose data cannot be watched$
+# stdout: ^of a 32-bit program process\("\./narrow"\)\.data\("counter"\)\.write$
 # limit: 60
 
 cat >prog.c <<'EOF'

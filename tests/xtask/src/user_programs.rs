@@ -23,8 +23,12 @@ const VARIANTS: [(&str, &[&str]); 6] = [
 
 const LIBRARY: &str = "libuser.so";
 
-/// A program of 32 bits, without libraries.
-const NARROW: &str = "user32";
+/// A program of 32 bits, without libraries, and gcc's options.
+const NARROW: [(&str, &[&str]); 3] = [
+    ("user32", &["-g", "-O2", "-fno-pic", "-no-pie", "-static"]),
+    ("user32_O0", &["-g", "-O0", "-fpie", "-static-pie"]),
+    ("user32_split", &["-g", "-O2", "-fpie", "-static-pie"]),
+];
 
 /// A program in C++, and gcc's options.
 const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
@@ -45,7 +49,12 @@ pub fn directory(root: &Path) -> PathBuf {
 
 /// Names of all programs.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    VARIANTS.iter().map(|(name, _)| *name).chain(SHAPES.map(|(name, _)| name)).chain([NARROW, ABUSE, BANK])
+    VARIANTS
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(SHAPES.map(|(name, _)| name))
+        .chain(NARROW.map(|(name, _)| name))
+        .chain([ABUSE, BANK])
 }
 
 /// Builds missing programs, or all if a source has changed. Returns the directory.
@@ -59,7 +68,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         .chain([fs::read(&hits)])
         .collect::<Result<Vec<_>, _>>()
         .context("reading tests/fixtures/user")?;
-    parts.push(format!("{VARIANTS:?}{SHAPES:?}").into_bytes());
+    parts.push(format!("{VARIANTS:?}{SHAPES:?}{NARROW:?}").into_bytes());
     let key = format!("{:016x}", fingerprint(&parts));
     let directory = directory(root);
     let stamp = directory.join("key");
@@ -78,10 +87,10 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     }
     gcc(&["-g", "-O2"], &source.join("abuse.c"), ABUSE, &[])?;
     gcc(&["-g", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"], &hits, HITS, &[])?;
-    let options = ["-m32", "-O1", "-nostdlib", "-ffreestanding", "-fno-pic", "-no-pie", "-fno-stack-protector"];
-    let mut narrow = Command::new("gcc");
-    narrow.args(options).args(["-static", "-Wl,--build-id=sha1", "-o"]).arg(directory.join(NARROW));
-    run(narrow.arg(source.join("narrow.c")))?;
+    for (name, options) in NARROW {
+        let alone = ["-m32", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wl,--build-id=sha1", "-o", name];
+        run(Command::new("gcc").args(alone).args(options).arg(source.join("narrow.c")).current_dir(&directory))?;
+    }
     let objcopy = |options: &[&str]| run(Command::new("objcopy").args(options).current_dir(&directory));
     for (name, level) in SHAPES {
         let mut cxx = Command::new("g++");
@@ -99,6 +108,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         objcopy(&["--strip-all", &format!("--add-gnu-debuglink={debug}"), name])
     };
     split("user_split")?;
+    split("user32_split")?;
     split(BANK)?;
     objcopy(&["--strip-all", "user_stripped"])?;
     fs::write(&stamp, key)?;

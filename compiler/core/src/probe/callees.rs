@@ -353,7 +353,8 @@ impl Context for CalleeContext {
         let FunctionContext { object, function, address, .. } = &self.at;
         let debug = object.debug().map_err(failed)?;
         let found = debug.variable(*function, *address, name).map_err(failed)?.map_err(unavailable)?;
-        let location = locate(&before_call(&found.location), object).map_err(|why| ContextError::NoValue(vec![why]))?;
+        let location = locate(&before_call(&found.location, debug.word()), object)
+            .map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location })
     }
 

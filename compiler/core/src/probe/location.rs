@@ -146,7 +146,7 @@ fn by_caller(
     object: &Object,
 ) -> Result<Location, String> {
     let at = evaluate(return_address, object)?;
-    let word = read(at, 8, object);
+    let word = read(at, object.word(), object);
     let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
     let unknown =
         builtin::find("__value_unknown_at_caller", 0).ok_or("its value is only known at the function's entry")?;
@@ -169,12 +169,12 @@ fn by_caller(
 /// DWARF's number of the stack pointer.
 const STACK_POINTER: u16 = 7;
 
-/// A location at a function's first instruction, as seen at the call instruction before it runs: the return address is not
-/// on the stack yet.
-pub(super) fn before_call(location: &debuginfo::Location) -> debuginfo::Location {
+/// A location at a function's first instruction, as seen at the call instruction before it runs: the return address, of `word`
+/// bytes, is not on the stack yet.
+pub(super) fn before_call(location: &debuginfo::Location, word: u8) -> debuginfo::Location {
     let moved = |ops: &[Op]| -> Vec<Op> {
         let each = |op: &Op| match op {
-            Op::Register(STACK_POINTER) => vec![*op, Op::Const(8), Op::Sub],
+            Op::Register(STACK_POINTER) => vec![*op, Op::Const(word.into()), Op::Sub],
             _ => vec![*op],
         };
         ops.iter().flat_map(each).collect()
@@ -388,6 +388,9 @@ fn step(op: &Op, stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(
 /// The top, an offset in the program's block of variables of each thread, becomes the address of the current one's.
 fn in_thread(stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(), String> {
     const NOWHERE: &str = "it is a variable of each thread, and nothing tells where a thread has it";
+    if object.word() != 8 {
+        return Err("it is a variable of each thread, which is not read in 32-bit programs".into());
+    }
     let block = object.thread_block().filter(|_| object.is_program()).ok_or(NOWHERE)?;
     let pointer = builtin::find("__thread_pointer", 0).ok_or(NOWHERE)?;
     let pointer = || expr(LongKind::Builtin(pointer, Vec::new()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where the calling convention puts arguments and return values (System V ABI, AMD64 supplement, 3.2.3).
+//! Where the calling convention puts arguments and return values (System V ABI, AMD64 supplement, 3.2.3; i386
+//! supplement, 2.2.3 and 2.2.4).
 
 use super::location::vector;
 use super::{Location, Part, registers};
@@ -34,6 +35,9 @@ pub(super) fn returned(
     type_id: TypeId,
     is_program: bool,
 ) -> Result<Result<Location, String>, Error> {
+    if debug.word() == 4 {
+        return returned_narrow(debug, type_id);
+    }
     let Some(classes) = classes(debug, type_id)? else {
         let address = LongExpr::register(registers::RETURN_VALUE, Span::none());
         return Ok(Ok(Location::Memory { address, bits: None }));
@@ -57,8 +61,45 @@ pub(super) fn returned(
     Ok(Ok(Location::Parts(sized.collect())))
 }
 
+/// The same in a 32-bit program: in eax, in edx and eax, or where eax points to.
+fn returned_narrow(debug: &DebugInfo, type_id: TypeId) -> Result<Result<Location, String>, Error> {
+    let low = Location::Register { offset: registers::RETURN_VALUE };
+    let location = match debug.resolve(type_id)?.1 {
+        Type::Base { encoding: BaseEncoding::Float, .. } => {
+            return Ok(Err("it is returned in a floating-point register (st0), which a probe does not see".into()));
+        }
+        Type::Struct { .. } => {
+            Location::Memory { address: LongExpr::register(registers::RETURN_VALUE, Span::none()), bits: None }
+        }
+        _ if debug.size_of(type_id)?.unwrap_or(4) > 4 => {
+            let high = Location::Register { offset: registers::RETURN_VALUE_HIGH };
+            Location::Parts([low, high].map(|location| Part { location: Some(location), bits: 32 }).into())
+        }
+        _ => low,
+    };
+    Ok(Ok(location))
+}
+
+/// Where a parameter of a 32-bit program is at a function's first instruction: on the stack.
+fn passed_narrow(debug: &DebugInfo, id: FunctionId, name: &str) -> Option<debuginfo::Location> {
+    let returns = debug.function(id).ok()?.return_type;
+    let is_struct = |id| debug.resolve(id).is_ok_and(|(_, found)| matches!(found, Type::Struct { .. }));
+    let mut stack = if returns.is_some_and(is_struct) { 8i64 } else { 4 };
+    for parameter in debug.parameters(id).ok()? {
+        if parameter.name == name {
+            return Some(debuginfo::Location::Memory(vec![Op::Register(STACK_POINTER), Op::Const(stack), Op::Add]));
+        }
+        let size = debug.size_of(parameter.type_id).ok()??;
+        stack = stack.checked_add(i64::try_from(size.max(1).next_multiple_of(4)).ok()?)?;
+    }
+    None
+}
+
 /// Where a parameter is at a function's first instruction; None where that is not known.
 pub(super) fn passed(debug: &DebugInfo, id: FunctionId, name: &str) -> Option<debuginfo::Location> {
+    if debug.word() == 4 {
+        return passed_narrow(debug, id, name);
+    }
     let returns = debug.function(id).ok()?.return_type;
     let hidden = match returns {
         Some(returns) => classes(debug, returns).ok()?.is_none(),

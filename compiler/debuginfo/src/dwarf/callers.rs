@@ -149,7 +149,9 @@ impl Dwarf {
             };
             let Some(AttributeValue::Exprloc(value)) = entry.attr_value(value) else { continue };
             let passed = match entry.attr_value(gimli::DW_AT_location) {
-                Some(AttributeValue::Exprloc(location)) => only_register(unit, location)?.map(Passed::In),
+                Some(AttributeValue::Exprloc(location)) => {
+                    only_register(unit, location)?.map(|own| Passed::In(self.store.machine.register(own)))
+                }
                 _ => self.store.reference_attr(unit, entry, parameter)?.map(Passed::As),
             };
             let Some(passed) = passed else { continue };

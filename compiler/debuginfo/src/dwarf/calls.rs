@@ -67,7 +67,7 @@ impl Dwarf {
     /// is in. Source: System V ABI, AMD64 supplement, 3.2.2. None where no frame description gives it by plain operations.
     pub(super) fn return_slot(&self, at: u64) -> Result<Option<Vec<Op>>, EntryError> {
         let FrameAddress::Ops(mut ops) = self.frames.address(&self.store, at, false)? else { return Ok(None) };
-        ops.extend([Op::Const(8), Op::Sub]);
+        ops.extend([Op::Const(self.store.machine.word().into()), Op::Sub]);
         Ok(Some(ops))
     }
 

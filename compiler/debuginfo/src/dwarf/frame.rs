@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use gimli::{BaseAddresses, CfaRule, CieOrFde, Expression, RegisterRule, UnwindContext, UnwindSection};
 
 use super::store::{Bytes, EntryError, Store};
-use crate::facts::{Op, registers};
+use crate::facts::Op;
+use crate::facts::registers::{self, Machine};
 
 /// The frame descriptions' ranges, read when first needed.
 #[derive(Default)]
@@ -39,15 +40,15 @@ impl Frames {
     /// `is_entry`: the address is the function's first.
     pub fn address(&self, store: &Store, at: u64, is_entry: bool) -> Result<FrameAddress, EntryError> {
         if is_entry {
-            return Ok(FrameAddress::Ops(registers::frame_address_at_entry()));
+            return Ok(FrameAddress::Ops(store.machine.frame_address_at_entry()));
         }
         let bases = bases(store);
         let table = self.table(store);
         if let Some(range) = find(&table.debug_frame, at) {
-            return rule(&store.debug_frame, &bases, range.offset.into(), at);
+            return rule(&store.debug_frame, store.machine, &bases, range.offset.into(), at);
         }
         match find(&table.eh_frame, at) {
-            Some(range) => rule(&store.eh_frame, &bases, range.offset.into(), at),
+            Some(range) => rule(&store.eh_frame, store.machine, &bases, range.offset.into(), at),
             None => Ok(FrameAddress::Unknown),
         }
     }
@@ -57,7 +58,7 @@ impl Frames {
 pub(super) struct CallerRegisters {
     /// The canonical frame address: the caller's stack pointer after the return.
     pub frame_address: Vec<Op>,
-    /// Values of registers that calls preserve, by DWARF number.
+    /// Values of registers that calls preserve, by x86_64's number.
     preserved: Vec<(u16, Vec<Op>)>,
 }
 
@@ -77,10 +78,10 @@ impl Frames {
         let bases = bases(store);
         let table = self.table(store);
         if let Some(range) = find(&table.debug_frame, at) {
-            return unwound(&store.debug_frame, &bases, range.offset.into(), at);
+            return unwound(&store.debug_frame, store.machine, &bases, range.offset.into(), at);
         }
         match find(&table.eh_frame, at) {
-            Some(range) => unwound(&store.eh_frame, &bases, range.offset.into(), at),
+            Some(range) => unwound(&store.eh_frame, store.machine, &bases, range.offset.into(), at),
             None => Ok(None),
         }
     }
@@ -91,10 +92,10 @@ impl Frames {
         let bases = bases(store);
         let table = self.table(store);
         if let Some(range) = find(&table.debug_frame, at) {
-            return base_in_body(&store.debug_frame, &bases, range.offset.into(), at, register);
+            return base_in_body(&store.debug_frame, store.machine, &bases, range.offset.into(), (at, register));
         }
         match find(&table.eh_frame, at) {
-            Some(range) => base_in_body(&store.eh_frame, &bases, range.offset.into(), at, register),
+            Some(range) => base_in_body(&store.eh_frame, store.machine, &bases, range.offset.into(), (at, register)),
             None => Ok(None),
         }
     }
@@ -110,10 +111,10 @@ impl Frames {
 
 fn base_in_body<S: UnwindSection<Bytes>>(
     section: &S,
+    machine: Machine,
     bases: &BaseAddresses,
     offset: S::Offset,
-    at: u64,
-    register: u16,
+    (at, register): (u64, u16),
 ) -> Result<Option<Vec<Op>>, EntryError> {
     let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
     let mut context = UnwindContext::new();
@@ -121,10 +122,11 @@ fn base_in_body<S: UnwindSection<Bytes>>(
     let (mut here, mut deepest, mut risen) = (None, 0, true);
     while let Some(row) = rows.next_row()? {
         let CfaRule::RegisterAndOffset { register: by, offset } = row.cfa() else { return Ok(None) };
+        let by = machine.register(by.0);
         if row.contains(at) {
-            here = Some((by.0, *offset));
+            here = Some((by, *offset));
         }
-        if by.0 == register {
+        if by == register {
             // The pushes and subtractions up to the first one that is undone: the prologue.
             risen &= *offset >= deepest;
             if risen {
@@ -134,7 +136,7 @@ fn base_in_body<S: UnwindSection<Bytes>>(
     }
     // A frame found by the frame pointer has the old frame pointer and the return address above it (AMD64 supplement,
     // 3.2.2).
-    let distance = if register == registers::FRAME_POINTER { 16 } else { deepest };
+    let distance = if register == registers::FRAME_POINTER { 2 * i64::from(machine.word()) } else { deepest };
     Ok(here
         .filter(|(by, _)| matches!(*by, registers::STACK_POINTER | registers::FRAME_POINTER) && distance > 0)
         .map(|(by, offset)| vec![Op::Register(by), Op::Const(offset.wrapping_sub(distance)), Op::Add]))
@@ -142,6 +144,7 @@ fn base_in_body<S: UnwindSection<Bytes>>(
 
 fn unwound<S: UnwindSection<Bytes>>(
     section: &S,
+    machine: Machine,
     bases: &BaseAddresses,
     offset: S::Offset,
     at: u64,
@@ -150,16 +153,16 @@ fn unwound<S: UnwindSection<Bytes>>(
     let mut context = UnwindContext::new();
     let row = description.unwind_info_for_address(section, bases, &mut context, at)?;
     let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return Ok(None) };
-    let frame_address = vec![Op::Register(register.0), Op::Const(*offset), Op::Add];
+    let frame_address = vec![Op::Register(machine.register(register.0)), Op::Const(*offset), Op::Add];
     let mut preserved = Vec::new();
-    for number in registers::PRESERVED {
-        let ops = match row.register(gimli::Register(number)) {
+    for &number in machine.preserved() {
+        let ops = match row.register(gimli::Register(machine.own_number(number))) {
             // A register that calls preserve and that no rule mentions is unchanged.
             None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => vec![Op::Register(number)],
             Some(RegisterRule::Offset(offset)) => {
-                [frame_address.as_slice(), &[Op::Const(offset), Op::Add, Op::Deref(8)]].concat()
+                [frame_address.as_slice(), &[Op::Const(offset), Op::Add, Op::Deref(machine.word())]].concat()
             }
-            Some(RegisterRule::Register(other)) => vec![Op::Register(other.0)],
+            Some(RegisterRule::Register(other)) => vec![Op::Register(machine.register(other.0))],
             Some(_) => continue,
         };
         preserved.push((number, ops));
@@ -199,6 +202,7 @@ fn find(ranges: &[Range], at: u64) -> Option<&Range> {
 
 fn rule<S: UnwindSection<Bytes>>(
     section: &S,
+    machine: Machine,
     bases: &BaseAddresses,
     offset: S::Offset,
     at: u64,
@@ -208,7 +212,7 @@ fn rule<S: UnwindSection<Bytes>>(
     let row = description.unwind_info_for_address(section, bases, &mut context, at)?;
     Ok(match row.cfa() {
         CfaRule::RegisterAndOffset { register, offset } => {
-            FrameAddress::Ops(vec![Op::Register(register.0), Op::Const(*offset), Op::Add])
+            FrameAddress::Ops(vec![Op::Register(machine.register(register.0)), Op::Const(*offset), Op::Add])
         }
         CfaRule::Expression(expression) => FrameAddress::Expression(expression.get(section)?),
     })

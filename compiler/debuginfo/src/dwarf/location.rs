@@ -14,6 +14,7 @@ use super::Dwarf;
 use super::frame::FrameAddress;
 use super::scope::Scopes;
 use super::store::{Bytes, Die, EntryError, Unit, die_at, number};
+use crate::facts::registers::{FRAME_POINTER, STACK_POINTER};
 use crate::facts::{Location, Op, Piece};
 
 /// Why there is no location.
@@ -86,7 +87,7 @@ pub(super) struct Place<'s> {
 /// Where a call site says that a value goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passed {
-    /// Into this register, by DWARF's number.
+    /// Into this register, by x86_64's number.
     In(u16),
     /// Nowhere: it is the value of a parameter that the compiler has removed.
     As(Die),
@@ -219,16 +220,16 @@ impl Translator<'_, '_> {
                 self.push(Op::Const(value as i64), generic);
             }
             Operation::Register { register } => {
-                return Ok(Partial::Done(Location::Register(register.0)));
+                return Ok(Partial::Done(Location::Register(self.number(register))));
             }
             // In a function that aligns its frame itself, gcc gives a local variable one location for all of the function.
-            Operation::RegisterOffset { register: gimli::X86_64::RBP | gimli::X86_64::RSP, .. }
-                if self.place.is_entry =>
+            Operation::RegisterOffset { register, .. }
+                if self.place.is_entry && matches!(self.number(register), FRAME_POINTER | STACK_POINTER) =>
             {
                 return Err(missing("it is in a frame that the function has not made at its first instruction"));
             }
             Operation::RegisterOffset { register, offset, base_type } => {
-                self.push(Op::Register(register.0), generic);
+                self.push(Op::Register(self.number(register)), generic);
                 self.add(offset);
                 if base_type.0 != 0 {
                     self.convert(base_type)?;
@@ -360,6 +361,11 @@ impl Translator<'_, '_> {
         }
     }
 
+    /// x86_64's number of the object's register.
+    fn number(&self, register: gimli::Register) -> u16 {
+        self.place.debug.store.machine.register(register.0)
+    }
+
     fn push_frame_base(&mut self) -> Result<(), Fault> {
         let Some(base) = self.place.frame_base else {
             return Err(missing("its function has no frame base"));
@@ -408,10 +414,10 @@ impl Translator<'_, '_> {
         let first = operations.next()?;
         match (first, operations.next()?) {
             (Some(Operation::Register { register }), None) if self.place.is_entry => {
-                self.push(Op::Register(register.0), Kind::Generic);
+                self.push(Op::Register(self.number(register)), Kind::Generic);
                 Ok(())
             }
-            (Some(Operation::Register { register }), None) => self.push_passed(Passed::In(register.0)),
+            (Some(Operation::Register { register }), None) => self.push_passed(Passed::In(self.number(register))),
             _ => Err(missing("its value is only known at the function's entry")),
         }
     }

@@ -13,7 +13,8 @@ use crate::object::Elf;
 pub(super) fn open(elf: &Elf) -> Result<Option<Arc<Elf>>, Error> {
     let Some((name, build_id)) = elf.shared_link() else { return Ok(None) };
     let wanted = hex::encode(&build_id);
-    let fits = |path: &PathBuf| -> Option<Elf> { Elf::open(path).ok().filter(|file| file.build_id() == build_id) };
+    let fits =
+        |path: &PathBuf| -> Option<Elf> { Elf::open_program(path).ok().filter(|file| file.build_id() == build_id) };
     let found = places(elf.path(), &name, &wanted).iter().find_map(fits);
     let missing = || Error::Dwarf {
         path: elf.path().into(),

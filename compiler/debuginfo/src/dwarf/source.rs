@@ -30,6 +30,10 @@ impl Source for Dwarf {
         &self.elf
     }
 
+    fn word(&self) -> u8 {
+        self.store.machine.word()
+    }
+
     fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
         self.functions_like(pattern)
     }

@@ -18,6 +18,7 @@ use spile_abi::budget::Exceeded;
 use super::shared;
 use crate::error::Error;
 use crate::facts::MAX_CHAIN;
+use crate::facts::registers::Machine;
 use crate::object::{Contents, Elf};
 use crate::stored;
 use crate::tables::{Tables, Writer};
@@ -82,6 +83,8 @@ pub(super) struct Store {
     pub eh_frame: gimli::EhFrame<Bytes>,
     /// Link-time address of `.eh_frame`; None if the file has none.
     pub eh_frame_start: Option<u64>,
+    /// What the object was compiled for.
+    pub machine: Machine,
     /// The units, sorted by their start.
     pub slots: Vec<Slot>,
     /// Tables of abbreviations, by whether they are the shared file's, and their offset in its section.
@@ -137,6 +140,7 @@ impl Store {
         if !elf.has_section(".debug_info") {
             return Err(Error::NoDwarf { path: elf.path().into() });
         }
+        let machine = if elf.is_narrow() { Machine::I386 } else { Machine::X86_64 };
         let mut owned = Vec::new();
         let mut load = |section: SectionId| load(elf, section, 0, &mut owned);
         let mut dwarf = gimli::Dwarf::load(&mut load)?;
@@ -149,8 +153,8 @@ impl Store {
             eh_frame_start = code.section_start(".eh_frame");
         }
         let mut eh_frame = gimli::EhFrame::from(frames);
-        debug_frame.set_address_size(8);
-        eh_frame.set_address_size(8);
+        debug_frame.set_address_size(machine.word());
+        eh_frame.set_address_size(machine.word());
         let shared_start = dwarf.debug_info.reader().len();
         let shared = match shared::open(elf)? {
             Some(file) => {
@@ -167,6 +171,7 @@ impl Store {
             debug_frame,
             eh_frame,
             eh_frame_start,
+            machine,
             slots: Vec::new(),
             shared,
             shared_start,
@@ -209,7 +214,7 @@ impl Store {
         let mut slots = Vec::new();
         let mut headers = self.dwarf.units();
         while let Some(header) = headers.next()? {
-            slots.extend(slot(header)?);
+            slots.extend(slot(header, self.machine)?);
             check_count(&slots)?;
         }
         if let Some((sections, _)) = &self.shared {
@@ -217,7 +222,7 @@ impl Store {
             while at < end {
                 let header = sections.debug_info.header_from_offset(DebugInfoOffset(at))?;
                 at = at.saturating_add(header.length_including_self()).max(at + 1);
-                slots.extend(slot(header)?);
+                slots.extend(slot(header, self.machine)?);
                 check_count(&slots)?;
             }
         }
@@ -428,7 +433,7 @@ pub(super) fn die_at(unit: &Unit, offset: UnitOffset) -> Result<Die, EntryError>
 }
 
 /// None: of another kind.
-fn slot(header: gimli::UnitHeader<Bytes>) -> Result<Option<Slot>, EntryError> {
+fn slot(header: gimli::UnitHeader<Bytes>, machine: Machine) -> Result<Option<Slot>, EntryError> {
     let Some(DebugInfoOffset(start)) = header.debug_info_offset() else {
         return Ok(None);
     };
@@ -436,7 +441,7 @@ fn slot(header: gimli::UnitHeader<Bytes>) -> Result<Option<Slot>, EntryError> {
     let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else {
         return Err(EntryError { die: None, message: "more than 4 GB of .debug_info".into() });
     };
-    if header.address_size() != 8 {
+    if header.address_size() != machine.word() {
         return Err(EntryError::at(Die(start), format!("a unit with addresses of {} bytes", header.address_size())));
     }
     Ok(Some(Slot { header: Ok(header).into(), ..Slot::at(start, end) }))

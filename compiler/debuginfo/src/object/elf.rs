@@ -43,7 +43,7 @@ pub(crate) fn is_raw_btf(bytes: &[u8]) -> bool {
 const LAYOUT_START: u64 = 0x10_0000;
 
 /// Sections that unpack to more than this are refused.
-const MAX_SECTIONS: u64 = 2 << 30;
+pub(super) const MAX_SECTIONS: u64 = 2 << 30;
 
 /// The only kind of ELF file that is read: 64 bits, little-endian.
 pub(crate) type File<'data> = ElfFile64<'data, LittleEndian>;
@@ -148,12 +148,19 @@ impl Elf {
 
     /// The same of a program or library, which may be one of 32 bits: see [`narrow`].
     pub fn open_program(path: &Path) -> Result<Elf, Error> {
-        let bytes = file::open(path)?;
+        Elf::new_program(path, file::open(path)?)
+    }
+
+    /// The program or library that these bytes are; `path` is that of the file around it, for messages.
+    pub fn of_program_bytes(path: &Path, bytes: Vec<u8>) -> Result<Elf, Error> {
+        Elf::new_program(path, Bytes::Unpacked(bytes))
+    }
+
+    fn new_program(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
         if !narrow::is_narrow(&bytes) {
             return Elf::new(path, bytes);
         }
-        let widened =
-            narrow::widened(&bytes).map_err(|error| Error::Elf { path: path.into(), message: error.to_string() })?;
+        let widened = narrow::widened(&bytes).map_err(|message| Error::Elf { path: path.into(), message })?;
         Elf::new(path, Bytes::Unpacked(widened))
     }
 
@@ -256,8 +263,21 @@ impl Elf {
         self.has_section(narrow::SEGMENTS)
     }
 
+    /// Address, place in the file and bytes there of each segment of a 32-bit program; None: it is not one.
+    fn narrow_segments(&self) -> Option<impl Iterator<Item = (u64, u64, u64)>> {
+        let words = |bytes: &[u8], at: usize| {
+            bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).map_or(0, u64::from_le_bytes)
+        };
+        let segments = self.section_bytes(narrow::SEGMENTS)?.chunks_exact(24);
+        Some(segments.map(move |segment| (words(segment, 0), words(segment, 8), words(segment, 16))))
+    }
+
     /// Link-time address of the file's first byte; None: it is not mapped.
     pub fn base_address(&self) -> Option<u64> {
+        if let Some(segments) = self.narrow_segments() {
+            let (address, start, _) = segments.min_by_key(|(_, start, _)| *start)?;
+            return (start == 0).then_some(address);
+        }
         let elf = self.parse().ok()?;
         let first = elf.segments().min_by_key(|segment| segment.file_range().0)?;
         (first.file_range().0 == 0).then(|| first.address())
@@ -296,15 +316,11 @@ impl Elf {
     /// Where in the file the bytes at a link-time address are, by the segments that are loaded (PT_LOAD); None if they are in
     /// none, or not from the file.
     pub fn file_offset(&self, at: u64) -> Option<u64> {
-        if let Some(segments) = self.section_bytes(narrow::SEGMENTS) {
-            let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or_default();
-            let mut words = segments.chunks_exact(8).map(word);
-            while let (Some(address), Some(start), Some(length)) = (words.next(), words.next(), words.next()) {
-                if let Some(inside) = at.checked_sub(address).filter(|inside| *inside < length) {
-                    return start.checked_add(inside);
-                }
-            }
-            return None;
+        if let Some(mut segments) = self.narrow_segments() {
+            return segments.find_map(|(address, start, length)| {
+                let inside = at.checked_sub(address).filter(|inside| *inside < length)?;
+                start.checked_add(inside)
+            });
         }
         let elf = self.parse().ok()?;
         elf.segments().find_map(|segment| {

@@ -15,6 +15,21 @@ const HEADER: u64 = 64;
 const SECTION_HEADER: u16 = 64;
 const SYMBOL: u64 = 24;
 
+/// What the file is (e_type).
+pub(super) enum Kind {
+    /// An object file.
+    Relocatable,
+    /// A program, of which nothing says where it begins to run.
+    Program,
+    /// As in another file: its e_type, and the address at which it begins to run.
+    As {
+        /// e_type
+        kind: u16,
+        /// e_entry
+        entry: u64,
+    },
+}
+
 /// A section to write.
 pub(super) struct Section {
     pub(super) name: String,
@@ -35,6 +50,12 @@ impl Section {
         Section { name: name.into(), kind, flags: 0, address: 0, size, contents, link: 0, info: 0, entry: 0 }
     }
 
+    /// One with its contents; with an address one that is loaded.
+    pub(super) fn with_contents(name: &str, address: Option<u64>, contents: Vec<u8>) -> Section {
+        let flags = if address.is_some() { SHF_ALLOC.0 } else { 0 };
+        Section { flags, address: address.unwrap_or(0), ..Section::plain(name, SHT_PROGBITS.0, contents) }
+    }
+
     /// One that is loaded; only a note has contents.
     pub(super) fn loaded(name: &str, executable: bool, address: u64, size: u64, note: Vec<u8>) -> Section {
         let flags = SHF_ALLOC.0 | if executable { SHF_EXECINSTR.0 } else { 0 };
@@ -45,7 +66,7 @@ impl Section {
 
 /// The bytes of a file with these sections, a table of symbols with its names, and one section more.
 pub(super) fn with_symbols(
-    relocatable: bool,
+    kind: Kind,
     mut sections: Vec<Section>,
     (symbols, names): (Vec<u8>, Vec<u8>),
     (last, contents): (&str, Vec<u8>),
@@ -60,7 +81,7 @@ pub(super) fn with_symbols(
         ..Section::plain(".symtab", SHT_SYMTAB.0, symbols)
     });
     sections.push(Section::plain(last, SHT_PROGBITS.0, contents));
-    laid_out(relocatable, sections)
+    laid_out(kind, sections)
 }
 
 /// A table of symbols that has none but the first, and its names.
@@ -86,7 +107,7 @@ pub(super) fn add_symbol(
     names.extend(name.bytes().chain([0]));
 }
 
-fn laid_out(relocatable: bool, mut sections: Vec<Section>) -> Vec<u8> {
+fn laid_out(kind: Kind, mut sections: Vec<Section>) -> Vec<u8> {
     let mut names = Vec::new();
     let names_index = sections.len() as u16;
     sections.push(Section::plain(".shstrtab", SHT_STRTAB.0, Vec::new()));
@@ -116,12 +137,16 @@ fn laid_out(relocatable: bool, mut sections: Vec<Section>) -> Vec<u8> {
         contents.extend(&section.contents);
     }
     contents.resize(contents.len().next_multiple_of(8), 0);
-    let kind = if relocatable { ET_REL.0 } else { ET_EXEC.0 };
+    let (kind, entry) = match kind {
+        Kind::Relocatable => (ET_REL.0, 0),
+        Kind::Program => (ET_EXEC.0, 0),
+        Kind::As { kind, entry } => (kind, entry),
+    };
     let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     file.extend(kind.to_le_bytes());
     file.extend(object::elf::EM_X86_64.0.to_le_bytes());
     file.extend(1u32.to_le_bytes());
-    for word in [0, 0, HEADER + contents.len() as u64] {
+    for word in [entry, 0, HEADER + contents.len() as u64] {
         file.extend(word.to_le_bytes());
     }
     file.extend(0u32.to_le_bytes());

@@ -4,7 +4,7 @@
 //! stripped, as in all of Debian's. Its layout is in Go's src/runtime/symtab.go (`pcHeader`, `functab`, `_func`).
 
 use super::elf::Elf;
-use super::elf_writer::{self, Section};
+use super::elf_writer::{self, Kind, Section};
 
 /// The table of a program at a fixed address, and of one that can be moved.
 const TABLES: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
@@ -53,7 +53,7 @@ pub(crate) fn symbols(own: &Elf) -> Option<Vec<u8>> {
         elf_writer::add_symbol(&mut symbols, &mut names, function.name, place, true, true);
         found = true;
     }
-    found.then(|| elf_writer::with_symbols(false, sections, (symbols, names), (LAST, vec![0])))
+    found.then(|| elf_writer::with_symbols(Kind::Program, sections, (symbols, names), (LAST, vec![0])))
 }
 
 /// The functions of a table; those whose names are damaged are left out.

@@ -154,16 +154,16 @@ impl Elf {
 }
 
 /// One note (elf(5)).
-struct Note<'n> {
-    kind: u32,
-    owner: &'n [u8],
-    contents: &'n [u8],
+pub(super) struct Note<'n> {
+    pub(super) kind: u32,
+    pub(super) owner: &'n [u8],
+    pub(super) contents: &'n [u8],
     /// What follows it.
-    rest: &'n [u8],
+    pub(super) rest: &'n [u8],
 }
 
 /// The first note; None if it is not whole.
-fn next_note(bytes: &[u8]) -> Option<Note<'_>> {
+pub(super) fn next_note(bytes: &[u8]) -> Option<Note<'_>> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let (name, length, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
     let padded = |length: usize| length.checked_add(3).map(|length| length & !3);

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! 32-bit programs: a 64-bit ELF file that stands for one, with its sections, functions, build-id, and where in the file its
-//! segments are. Everything else in this crate reads 64-bit files; variables of 32-bit programs are not known.
+//! 32-bit programs: a 64-bit ELF file that stands for one, with its sections, functions, debug information, markers and notes,
+//! and where in the file its segments are. Everything else in this crate reads 64-bit files. The code itself is left out,
+//! so that nobody takes it for 64-bit code.
 
 use object::read::elf::ElfFile32;
 use object::{
     LittleEndian, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SectionFlags, SymbolKind,
 };
 
-use super::elf_writer::{self, Section};
+use super::elf::MAX_SECTIONS;
+use super::elf_writer::{self, Kind, Section};
+use super::markers::next_note;
+use spile_abi::budget::Budget;
 
 /// Section with three words for each segment that is loaded: address, place in the file, bytes there.
 pub(super) const SEGMENTS: &str = ".spile.segments";
+
+/// The dynamic section. Its entries are wider here, so it has no address: it would cover what follows it.
+const DYNAMIC: &str = ".dynamic";
+
+/// Section of markers, whose notes have words of an address's size.
+const MARKERS: &str = ".note.stapsdt";
+
+/// Sections that are kept as they are.
+const KEPT: [&str; 6] = [".eh_frame", ".interp", ".dynstr", ".gnu_debuglink", ".gnu_debugaltlink", ".gnu_debugdata"];
 
 /// Whether the bytes are a 32-bit ELF file for x86 (e_ident[EI_CLASS], e_machine).
 pub(super) fn is_narrow(bytes: &[u8]) -> bool {
@@ -19,18 +32,29 @@ pub(super) fn is_narrow(bytes: &[u8]) -> bool {
 }
 
 /// The 64-bit file that represents it.
-pub(super) fn widened(bytes: &[u8]) -> Result<Vec<u8>, object::Error> {
-    let elf = ElfFile32::<LittleEndian>::parse(bytes)?;
+pub(super) fn widened(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let elf = ElfFile32::<LittleEndian>::parse(bytes).map_err(|error| error.to_string())?;
     let mut sections = vec![Section::plain("", 0, Vec::new())];
+    let budget = Budget::unpacking("sections of a 32-bit program", bytes.len() as u64, MAX_SECTIONS);
+    let mut unpacked = 0;
     // By the index in the file.
     let mut indices = std::collections::HashMap::new();
     for section in elf.sections() {
         let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+        let name = section.name().unwrap_or_default();
+        if let Some(contents) = contents_of(&section, name, |bytes| {
+            unpacked = bytes.saturating_add(unpacked);
+            budget.bytes(unpacked).map_err(|error| error.to_string())
+        })? {
+            let loaded = sh_flags.0 & object::elf::SHF_ALLOC.0 != 0 && name != DYNAMIC;
+            indices.insert(section.index(), sections.len() as u16);
+            sections.push(Section::with_contents(name, loaded.then(|| section.address()), contents));
+            continue;
+        }
         if sh_flags.0 & object::elf::SHF_ALLOC.0 == 0 {
             continue;
         }
         indices.insert(section.index(), sections.len() as u16);
-        let name = section.name().unwrap_or_default();
         let note = name.starts_with(".note").then(|| section.data().ok()).flatten().unwrap_or_default();
         let executable = sh_flags.0 & object::elf::SHF_EXECINSTR.0 != 0;
         sections.push(Section::loaded(name, executable, section.address(), section.size(), note.to_vec()));
@@ -54,7 +78,51 @@ pub(super) fn widened(bytes: &[u8]) -> Result<Vec<u8>, object::Error> {
             segments.extend(word.to_le_bytes());
         }
     }
-    Ok(elf_writer::with_symbols(false, sections, (table, names), (SEGMENTS, segments)))
+    let kind = Kind::As { kind: elf.elf_header().e_type.get(LittleEndian).0, entry: elf.entry() };
+    Ok(elf_writer::with_symbols(kind, sections, (table, names), (SEGMENTS, segments)))
+}
+
+/// What is kept of a section in the 64-bit file; None: nothing but its place. `allow`: whether so many bytes more may be kept.
+fn contents_of<'d>(
+    section: &impl object::ObjectSection<'d>,
+    name: &str,
+    mut allow: impl FnMut(usize) -> Result<(), String>,
+) -> Result<Option<Vec<u8>>, String> {
+    let failed = |error: object::Error| format!("section {name}: {error}");
+    if name == DYNAMIC {
+        // Elf32_Dyn: a tag and a value.
+        let words = section.data().map_err(failed)?.chunks_exact(4);
+        return Ok(Some(words.flat_map(|word| [word, &[0; 4]].concat()).collect()));
+    }
+    if name == MARKERS {
+        return Ok(Some(wide_markers(section.data().map_err(failed)?)));
+    }
+    if !name.starts_with(".debug_") && !KEPT.contains(&name) {
+        return Ok(None);
+    }
+    let packed = section.compressed_data().map_err(failed)?;
+    allow(usize::try_from(packed.uncompressed_size).unwrap_or(usize::MAX))?;
+    Ok(Some(packed.decompress().map_err(failed)?.into_owned()))
+}
+
+/// The notes of markers with words of 8 bytes; what follows a damaged one is left out.
+fn wide_markers(mut notes: &[u8]) -> Vec<u8> {
+    const ADDRESSES: usize = 3;
+    let mut wide = Vec::new();
+    while let Some(note) = next_note(notes) {
+        notes = note.rest;
+        let Some((words, texts)) = note.contents.split_at_checked(4 * ADDRESSES) else { break };
+        let contents: Vec<u8> =
+            words.chunks_exact(4).flat_map(|word| [word, &[0; 4]].concat()).chain(texts.iter().copied()).collect();
+        for word in [note.owner.len() as u32, contents.len() as u32, note.kind] {
+            wide.extend(word.to_le_bytes());
+        }
+        wide.extend(note.owner);
+        wide.resize(wide.len().next_multiple_of(4), 0);
+        wide.extend(contents);
+        wide.resize(wide.len().next_multiple_of(4), 0);
+    }
+    wide
 }
 
 #[cfg(test)]
@@ -81,6 +149,17 @@ mod tests {
         let bytes = std::fs::read(&program).expect("is there");
         // push %ebp, with or without an endbr32.
         assert!(bytes[at as usize] == 0x55 || bytes[at as usize..].starts_with(&[0xf3, 0x0f, 0x1e, 0xfb]));
+    }
+
+    #[test]
+    fn notes_of_markers_get_wide_words() {
+        let mut notes = vec![8, 0, 0, 0, 16, 0, 0, 0, 3, 0, 0, 0];
+        notes.extend(b"stapsdt\0\x01\0\0\0\x02\0\0\0\x03\0\0\0a\0b\0");
+        let wide = wide_markers(&notes);
+        let note = next_note(&wide).expect("is whole");
+        assert_eq!((note.kind, note.owner), (3, &b"stapsdt\0"[..]));
+        assert_eq!(note.contents, b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0a\0b\0");
+        assert!(note.rest.is_empty() && wide_markers(&notes[..20]).is_empty());
     }
 
     #[test]

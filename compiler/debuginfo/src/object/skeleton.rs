@@ -4,7 +4,7 @@
 //! symbols, its build-id, and one more section with an index of its debug information.
 
 use super::elf::Elf;
-use super::elf_writer::{Section, add_symbol, no_symbols, with_symbols};
+use super::elf_writer::{Kind, Section, add_symbol, no_symbols, with_symbols};
 use crate::error::Error;
 
 /// Name of the section that [`crate::portable`] reads.
@@ -17,7 +17,12 @@ pub(crate) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
         sections.push(Section::loaded(&loaded.name, loaded.executable, loaded.address, loaded.size, loaded.note));
     }
     let symbols = symbols(elf, &sections)?;
-    Ok(with_symbols(elf.is_relocatable(), sections, symbols, (SECTION, tables)))
+    Ok(with_symbols(
+        if elf.is_relocatable() { Kind::Relocatable } else { Kind::Program },
+        sections,
+        symbols,
+        (SECTION, tables),
+    ))
 }
 
 fn symbols(elf: &Elf, sections: &[Section]) -> Result<(Vec<u8>, Vec<u8>), Error> {

@@ -49,6 +49,11 @@ pub(crate) trait Source: Send + Sync {
     /// The file that it was read from.
     fn elf(&self) -> &Arc<Elf>;
 
+    /// Bytes of a pointer.
+    fn word(&self) -> u8 {
+        8
+    }
+
     /// Functions that match, sorted by name.
     fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error>;
 

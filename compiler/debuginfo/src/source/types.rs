@@ -48,7 +48,7 @@ impl dyn Source {
         for _ in 0..MAX_CHAIN {
             let size = match self.resolve_as(at, Extent::Outline)?.1 {
                 Type::Base { size, .. } | Type::Struct { size, .. } | Type::Enum { size, .. } => size,
-                Type::Pointer(_) => 8,
+                Type::Pointer(_) => self.word().into(),
                 Type::Array { element, counts } => {
                     for count in counts {
                         factor = factor.and_then(|factor| factor.checked_mul(count?));

@@ -280,7 +280,7 @@ fn bar(name: &str, done: u64, length: Option<u64>) -> String {
 
 /// Whether a file is the debug information for that build-id; otherwise what it is, as the end of a sentence.
 fn check(path: &Path, build_id: &[u8], own: Option<&Elf>) -> Result<(), String> {
-    let elf = Elf::open(path)
+    let elf = Elf::open_program(path)
         .map_err(|_| format!("is not of build-id {}: it is not an object file", hex::encode(build_id)))?;
     if elf.build_id() != build_id {
         let says = if elf.build_id().is_empty() { "none".to_string() } else { hex::encode(elf.build_id()) };

@@ -46,9 +46,10 @@ pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root) -> Vec<PathBuf> {
         }
         let places = own.iter().chain(&system).map(|directory| directory.join(&name));
         let places = if name.contains('/') { vec![root.at(&name)] } else { places.collect() };
-        let Some((place, library)) =
-            places.into_iter().find_map(|place| Some((place.clone(), Elf::open(&place).ok()?)))
-        else {
+        let Some((place, library)) = places.into_iter().find_map(|place| {
+            let library = Elf::open_program(&place).ok()?;
+            (library.is_narrow() == elf.is_narrow()).then_some((place, library))
+        }) else {
             continue;
         };
         waiting.extend(wanted(&place, &library));

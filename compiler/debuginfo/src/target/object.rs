@@ -381,6 +381,11 @@ impl Object {
         self.mapped().implementations(address)
     }
 
+    /// Bytes of a pointer: 8, or 4 in a 32-bit program.
+    pub fn word(&self) -> u8 {
+        self.debug().map_or(8, DebugInfo::word)
+    }
+
     /// Where the variables of a program are that each thread has its own of.
     pub fn thread_block(&self) -> Option<ThreadBlock> {
         self.mapped().thread_block()

@@ -195,7 +195,7 @@ impl Programs {
         }
         let mut symbols = None;
         for place in debug_places(path, &own, &self.debug_dirs(), self.options.sysroot.as_deref()) {
-            let Some(debug) = Elf::open(&place).ok().filter(|debug| debug.build_id() == own.build_id()) else {
+            let Some(debug) = Elf::open_program(&place).ok().filter(|debug| debug.build_id() == own.build_id()) else {
                 continue;
             };
             if debug.has_section(".debug_info") {
@@ -205,7 +205,7 @@ impl Programs {
         }
         if let Some(servers) = self.servers.as_ref().filter(|_| !own.build_id().is_empty()) {
             let found = servers.find(own.build_id(), &name, Some(&own), self.cache.as_ref());
-            if let Some(debug) = found.ok().and_then(|path| Elf::open(&path).ok()) {
+            if let Some(debug) = found.ok().and_then(|path| Elf::open_program(&path).ok()) {
                 return Ok(object(own, Some(debug)));
             }
         }
@@ -298,7 +298,7 @@ impl Programs {
         for directory in directories {
             let entries = fs::read_dir(&directory).into_iter().flatten().flatten().map(|entry| entry.path());
             for path in entries.filter(|path| is_elf(path)) {
-                if Elf::open(&path).is_ok_and(|elf| hex::encode(elf.build_id()) == hex.to_ascii_lowercase()) {
+                if Elf::open_program(&path).is_ok_and(|elf| hex::encode(elf.build_id()) == hex.to_ascii_lowercase()) {
                     return Ok(self.canonical(&path));
                 }
             }
@@ -424,7 +424,7 @@ fn mapped_by(pid: i64) -> Result<Vec<PathBuf>, TargetError> {
 /// The symbols that Fedora leaves in stripped files: an ELF file in a section of its own, packed by xz.
 fn packed_symbols(path: &Path, own: &Elf) -> Option<Elf> {
     let unpacked = unpack(own.section_bytes(".gnu_debugdata")?)?.ok()?;
-    Elf::of_bytes(path, unpacked).ok().filter(Elf::has_symbols)
+    Elf::of_program_bytes(path, unpacked).ok().filter(Elf::has_symbols)
 }
 
 /// The functions of a program in Go that has been stripped.

@@ -4,7 +4,6 @@
 //! proportion to the file.
 
 use super::*;
-use crate::object::file::Bytes;
 
 const TEXT: &str = r#"
 struct list { struct list *next, *previous; int bits:3; };
@@ -19,7 +18,8 @@ int global = 1;
 
 /// Calls every query; the results do not matter.
 fn walk(bytes: Vec<u8>) {
-    let Ok(elf) = Elf::new(Path::new("damaged.o"), Bytes::Unpacked(bytes)) else { return };
+    let Ok(elf) = Elf::of_program_bytes(Path::new("damaged.o"), bytes) else { return };
+    let _ = (elf.markers(), elf.needed(), elf.file_offset(0x1010), elf.base_address());
     let elf = Arc::new(elf);
     let _ = elf.symbol_address("first");
     let Ok(debug) = DebugInfo::open(elf, None, None) else { return };
@@ -128,5 +128,31 @@ fn every_byte_of_the_entries() {
             damaged[at] = [0xff, 0, 0x7f, 0x80][at % 4];
             walk(damaged);
         }
+    }
+}
+
+/// A program of 32 bits, of which another file is made before it is read; its dynamic section and markers are read too.
+#[test]
+fn flipped_bits_in_32_bit_programs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (source, made) = (directory.path().join("x.c"), directory.path().join("x.so"));
+    std::fs::write(&source, TEXT).expect("written");
+    let options = ["-m32", "-g", "-O2", "-shared", "-fpic", "-nostdlib", "-Wl,--hash-style=gnu", "-o"];
+    let gcc = std::process::Command::new("gcc").args(options).arg(&made).arg(&source).output();
+    assert!(gcc.is_ok_and(|gcc| gcc.status.success()));
+    let whole = std::fs::read(&made).expect("a library");
+    let debug = DebugInfo::of_program(Arc::new(Elf::of_program_bytes(&made, whole.clone()).expect("one")), None, None);
+    assert_eq!(debug.expect("DWARF").word(), 4);
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..700 {
+        let mut damaged = whole.clone();
+        for _ in 0..=random.below(4) {
+            let at = random.below(damaged.len());
+            damaged[at] ^= 1 << random.below(8);
+        }
+        walk(damaged);
+    }
+    for length in (0..whole.len()).step_by(whole.len() / 200 + 1) {
+        walk(whole[..length].to_vec());
     }
 }

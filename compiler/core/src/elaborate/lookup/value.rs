@@ -119,7 +119,7 @@ pub(super) fn scalar(debug: &spile_debuginfo::DebugInfo, id: TypeId, span: Span)
             // The bits of a float are passed unchanged, for the fp_ functions.
             (size, matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar))
         }
-        CType::Pointer(_) => (8, false),
+        CType::Pointer(_) => (debug.word().into(), false),
         CType::Enum { size, signed, .. } => (size, signed),
         CType::Array { .. } => return Ok(Scalar::Array),
         CType::Struct { members, .. } => {

@@ -52,6 +52,7 @@ impl Descriptions {
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
         let mut description = describe(debug, id, levels, span)?;
         description.user = object.is_program();
+        description.narrow = debug.word() == 4;
         let description = self.shared(description);
         self.by_type.insert(key, (Rc::clone(object), Arc::clone(&description)));
         Ok(description)
@@ -73,7 +74,7 @@ fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<
     let budget = Budget::new("members of a value that is printed", LIMITS);
     let mut describer = Describer { debug, levels, span, ops: Vec::new(), budget };
     describer.value(id, 0, None, 0)?;
-    Ok(Pretty { size: size as u32, user: false, ops: describer.ops })
+    Ok(Pretty { size: size as u32, ops: describer.ops, ..Pretty::default() })
 }
 
 /// Typedefs of `char` that are numbers.
@@ -212,7 +213,7 @@ impl Describer<'_> {
             Some(CType::Function { .. }) => PrettyStyle::Function,
             _ => PrettyStyle::Hex,
         };
-        self.ops.push(PrettyOp::Integer { offset, size: 8, first_bit: 0, bits: 0, style });
+        self.ops.push(PrettyOp::Integer { offset, size: self.debug.word(), first_bit: 0, bits: 0, style });
         Ok(())
     }
 

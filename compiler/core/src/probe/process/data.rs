@@ -65,9 +65,6 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         let (component, name, why) = (point.span(), object.name().into(), why.to_string());
         PointError::NotProbeable { component, name, why }
     };
-    if object.mapped().is_narrow() {
-        return Err(not_probeable("it is a 32-bit program, whose data cannot be watched"));
-    }
     let asked = requested_length(point)?;
     let (address, size, linked) = match point.string("data") {
         None => (point.number("data").map_or(0, |(address, _)| address as u64), None, false),
