@@ -36,7 +36,11 @@ reload() {
 		mount_lustre && getfattr -n user.job /mnt/file >/dev/null 2>&1
 		sleep 0.3
 		umount /mnt
-		rmmod lustre
+		# A session that places probes in it has a reference for a moment.
+		tries=0
+		until rmmod lustre 2>/dev/null || [ $((tries += 1)) -gt 50 ]; do
+			sleep 0.1
+		done
 	done
 }
 # Repeatedly: the first may be sent before the loader handles it (a shell's children ignore INT); the second drops output.

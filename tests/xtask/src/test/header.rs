@@ -16,7 +16,7 @@
 //! | `absent` | regular expression that no line of stdout, stderr or the kernel log may match | none |
 //! | `prints` | a line; all of them together are the whole standard output | any |
 //! | `exit` | exit status | 0; 1 with `fails` |
-//! | `skipped` | skipped probes that the loader reports | no warning |
+//! | `skipped` | skipped probes that the loader reports; `any`: as many as come | no warning |
 //! | `fails` | code of the error that compiling ends with; makes `pass` 2 if it is not given | none |
 //! | `guest` | kernel lines it is for, as `5.10 6.1`; `debian`: only Debian's kernels, not our own (`cargo xtask
 //! debug-kernel`) | all |
@@ -36,6 +36,15 @@
 
 use anyhow::{Context, Result, bail};
 use regex::Regex;
+
+/// How many skipped probes a test may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skipped {
+    /// So many.
+    Number(u64),
+    /// As many as come.
+    Any,
+}
 
 /// The header of a test; the keys are described above.
 #[derive(Clone, Debug)]
@@ -69,7 +78,7 @@ pub struct Header {
     /// Expected exit status.
     pub exit: i32,
     /// Expected number of skipped probes.
-    pub skipped: Option<u64>,
+    pub skipped: Option<Skipped>,
     /// Code of the diagnostic with which compiling must fail.
     pub fails: Option<String>,
     /// Kernel lines that it is for; empty: all.
@@ -141,7 +150,11 @@ pub fn parse(text: &str) -> Result<Header> {
             .filter(|all| !all.is_empty())
             .map(|all| all.into_iter().map(String::from).collect()),
         exit: i32::try_from(number("exit", u64::from(fails.is_some()))?)?,
-        skipped: last("skipped").map(|value| value.parse().context("skipped")).transpose()?,
+        skipped: match last("skipped") {
+            None => None,
+            Some("any") => Some(Skipped::Any),
+            Some(value) => Some(Skipped::Number(value.parse().context("skipped")?)),
+        },
         fails,
         guest: words("guest")?,
         limit: number("limit", 30)?,
