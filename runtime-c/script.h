@@ -825,6 +825,11 @@ struct spile_script {
 	unsigned int meta_bytes;
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
+	unsigned int record_bytes;		/* largest payload of a record */
+	/* bytes of records of all begin probes, and of all end and error probes; ~0: any number */
+	unsigned int begin_prints;
+	unsigned int end_prints;
+	unsigned int armed_prints;		/* the others write records too */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
 	/* bytes of a string in an element of an array; longer ones are stored separately: */
 	unsigned int slot_bytes;

@@ -29,6 +29,7 @@ pub mod stack;
 mod storage;
 pub mod stored_stacks;
 mod tables;
+pub mod writes;
 
 use analysis::Analysis;
 use code::{Item, ItemsId, OwnConstant, Routine, TableId};
@@ -80,6 +81,10 @@ pub struct Plan {
     pub frame_bytes: u64,
     /// Largest payload of an sprintf, in bytes; each CPU has a buffer of this size.
     pub scratch_bytes: u32,
+    /// Largest payload of a record, in bytes.
+    pub record_bytes: u32,
+    /// How much the probes print.
+    pub writes: writes::Writes,
     /// Arrays that probes use, and how each is locked, in the order of the script.
     pub locking: Vec<(String, locking::Locking)>,
     /// Globals that have a lock.
@@ -209,6 +214,8 @@ pub fn plan(program: &Program, sources: &SourceMap, info: ModuleInfo) -> Result<
         max_nesting: analysis.max_nesting,
         frame_bytes,
         scratch_bytes: tables.scratch_bytes,
+        record_bytes: tables.record_bytes.max(writes::of_runtime(analysis.limits.string_bytes)),
+        writes: writes::Writes::of(&probes, &routines, analysis.limits.string_bytes),
         locking: analysis.locking(),
         lock_count: analysis.lock_count(),
         counter_count: analysis.counter_count(),

@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::code::{FormatId, Item, ItemsId, LocationId, TableId};
+use super::code::{FormatId, Item, ItemsId, LocationId, Part, TableId, Value};
+use super::writes;
 use crate::program::{EmbeddedC, TargetId, Type};
 use spile_abi::format::{self, Directive, Flags, Piece, Pretty, Size};
 use spile_source::{FileId, SourceMap, Span};
@@ -110,6 +111,8 @@ pub(super) struct Tables<'s> {
     pub(super) user_stacks: bool,
     /// Largest payload that is formatted in the module.
     pub(super) scratch_bytes: u32,
+    /// Largest payload of a record.
+    pub(super) record_bytes: u32,
     string_bytes: u32,
 }
 
@@ -135,6 +138,7 @@ impl<'s> Tables<'s> {
             defers_names: false,
             user_stacks: false,
             scratch_bytes: 0,
+            record_bytes: 0,
             string_bytes,
         }
     }
@@ -158,6 +162,12 @@ impl<'s> Tables<'s> {
         self.scratch_bytes = self.scratch_bytes.max(format::max_payload(pieces, self.string_bytes));
         let bytes = format::encode(pieces, |description| self.module_descriptions.number(description));
         self.table(bytes)
+    }
+
+    /// There is a record of these parts.
+    pub(super) fn record(&mut self, parts: &[Part], objects: &Value) {
+        let bytes = writes::of_record(parts, objects, self.string_bytes);
+        self.record_bytes = self.record_bytes.max(u32::try_from(bytes).unwrap_or(u32::MAX));
     }
 
     /// For the metadata.

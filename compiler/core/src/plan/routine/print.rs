@@ -50,6 +50,7 @@ impl Builder<'_, '_> {
         let may_fail = parts.iter().any(|part| matches!(part, Part::Memory { .. } | Part::Histogram { .. }));
         let location = may_fail.then(|| self.location(span));
         let objects = Value::Const(objects.min(MOST_RECORD).into());
+        self.tables.record(&parts, &objects);
         self.push(Instr::Record { format, parts, objects, location });
         if may_fail {
             self.check();
