@@ -77,7 +77,7 @@ struct spile_cpu {
 	char *symbol;			/* SPILE_SYMBOL_TEXT bytes */
 	char *stack_text;		/* SPILE_STACK_TEXT bytes */
 	char *values;			/* of aggregates (map_init.c) */
-	char *ring_data;
+	u32 *held;	/* ring.c: chunks that the ring holds, by place; as the header's places */
 	/* shared with the loader, which may write anything into it; 0 before SPILE_SETUP */
 	struct spile_ring_header *ring;
 
@@ -115,6 +115,8 @@ struct spile_cpu {
 	/* ring.c: records before it are complete; the header's head is a copy for the loader */
 	u64 head;
 	u64 tail;			/* the last tail seen in the header, checked */
+	u64 first_held;			/* begin of the ring's first chunk */
+	u64 chunk_end;			/* end of its last one */
 	u64 lost_records;
 	u64 lost_bytes;
 	spile_long task;		/* of the last SPILE_RECORD_TASK, and its name */

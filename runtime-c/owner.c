@@ -16,6 +16,7 @@
 
 #include "features.h"
 #include "owner.h"
+#include "ring.h"
 #include "session.h"
 
 static unsigned int stated_uid;
@@ -116,7 +117,7 @@ void spile_owner_state(struct spile_owner *state)
 
 u64 spile_owner_left(void)
 {
-	u64 taken = spile_session.memory_bytes;
+	u64 taken = spile_session.memory_bytes + spile_ring_memory();
 
 	if (!stated_most)
 		return U64_MAX;

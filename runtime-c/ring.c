@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Per-CPU rings of records.
+ * Per-CPU rings of records, in memory that all of them share.
+ *
+ * The memory is in chunks. A ring holds those with its unread records, and the one that it writes
+ * to; when the reader has released all of a chunk, it goes back to the free ones. So a ring is as
+ * large as its backlog, up to spile_ring_bytes. Handlers take chunks without a lock and without
+ * allocating, whatever they have interrupted; there are always some more than are used now
+ * (keep_free). A reader that polls adds what is missing.
  */
 #include <linux/atomic.h>
+#include <linux/bitops.h>
 #include <linux/build_bug.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -25,7 +33,21 @@ bool spile_ring_tasks __read_mostly;
 
 static DECLARE_WAIT_QUEUE_HEAD(readers);
 
+/* Set by spile_ring_setup(), then constant, except for what they point to. */
+static u32 chunk_bytes __read_mostly;	/* a power of two */
+static unsigned int chunk_most;		/* as many as fill all rings */
+static char **chunks __read_mostly;	/* chunk_most of them; NULL: not allocated yet */
+static unsigned long *free_chunks __read_mostly;	/* bits of those that no ring holds */
+static unsigned int keep_free;		/* so many are to be free, for bursts */
+
+static unsigned int chunk_count;	/* allocated; written under growing */
+static atomic_t free_count;		/* bits set in free_chunks, or about to be */
+static DEFINE_MUTEX(growing);
+static u64 refused;			/* when memory was last refused; 0: never. Under growing */
+
 static_assert(sizeof(struct spile_ring_header) <= SPILE_RING_HEADER_BYTES);
+static_assert(SPILE_RING_HEADER_BYTES + sizeof(u32) * SPILE_RING_PLACES <= SPILE_RING_OWN_BYTES);
+static_assert((SPILE_RING_PLACES & (SPILE_RING_PLACES - 1)) == 0);
 static_assert(sizeof(struct spile_record) % 8 == 0);
 /* Handlers write records inline (script.h), so layouts must agree. */
 static_assert(sizeof(struct spile_record) == sizeof(struct spile_record_head));
@@ -81,28 +103,129 @@ void spile_ring_call_reader(struct spile_cpu *cpu)
 	ask_urgently(cpu);
 }
 
-/*
- * Whether `bytes` more fit in the ring. The reader's tail is trusted only if it is
- * plausible: there are never more than the ring's bytes between tail and the next record. The
- * shared tail is read only when the ring seems half full.
- */
-static bool has_room(struct spile_cpu *cpu, u64 bytes)
+/* A free chunk, which then is the caller's; -1: there is none. Any context, also NMI. */
+static int take_chunk(void)
 {
-	u64 at = cpu->context.record_at, tail;
+	/* Acquire: for the chunks' addresses; pairs with the release in add_chunk(). */
+	unsigned int words = BITS_TO_LONGS(smp_load_acquire(&chunk_count)), i;
 
-	if (at - cpu->tail + bytes <= spile_ring_bytes / 2)
-		return true;
+	if (atomic_read(&free_count) <= 0)
+		return -1;
+	for (i = 0; i < words; i++) {
+		unsigned long free = READ_ONCE(free_chunks[i]);
+
+		for (; free; free &= free - 1) {
+			unsigned int chunk = i * BITS_PER_LONG + __ffs(free);
+
+			/*
+			 * A full barrier: we write after whoever gave it away has read. Pairs with
+			 * the one in give_chunk().
+			 */
+			if (test_and_clear_bit(chunk, free_chunks)) {
+				atomic_dec(&free_count);
+				return chunk;
+			}
+		}
+	}
+	return -1;
+}
+
+static void give_chunk(unsigned int chunk)
+{
+	atomic_inc(&free_count);
+	/* The reader's loads, which came before the tail that we have acquired, come before. */
+	smp_mb__before_atomic();
+	set_bit(chunk, free_chunks);
+}
+
+static u32 *held_at(struct spile_cpu *cpu, u64 count)
+{
+	return &cpu->held[count / chunk_bytes % SPILE_RING_PLACES];
+}
+
+/* What is at that byte of the ring, which is in a chunk that the ring holds. */
+static char *data_at(struct spile_cpu *cpu, u64 count)
+{
+	return chunks[*held_at(cpu, count)] + (count & (chunk_bytes - 1));
+}
+
+/* Everything before `tail` has been read: its chunks are free. */
+static void release_up_to(struct spile_cpu *cpu, u64 tail)
+{
+	cpu->tail = tail;
+	for (; cpu->first_held < round_down(tail, chunk_bytes); cpu->first_held += chunk_bytes)
+		give_chunk(*held_at(cpu, cpu->first_held));
+}
+
+/*
+ * Takes note of what has been read. The reader's tail is trusted only if it is plausible: it
+ * only advances, and not beyond the records that the reader could see.
+ */
+static void look_at_tail(struct spile_cpu *cpu)
+{
 	/*
 	 * Acquire: the reader has loaded the records before tail before we overwrite them. Pairs
 	 * with its release store of tail.
 	 */
-	tail = smp_load_acquire(&cpu->ring->tail);
-	if (at - tail > spile_ring_bytes)
-		return false;
-	cpu->tail = tail;
-	if (at - tail + bytes > spile_ring_bytes / 2 && !READ_ONCE(cpu->ready))
+	u64 tail = smp_load_acquire(&cpu->ring->tail);
+
+	if (tail - cpu->tail <= cpu->head - cpu->tail)
+		release_up_to(cpu, tail);
+}
+
+/* Fills the rest of the chunk, so that the next record is in another one. */
+static void leave_chunk(struct spile_cpu *cpu)
+{
+	struct spile_context *c = &cpu->context;
+	struct spile_record *pad = (struct spile_record *)c->record;
+
+	if (c->record_at == cpu->chunk_end)
+		return;
+	pad->bytes = cpu->chunk_end - c->record_at;	/* at least 8: a pad has only these two fields */
+	pad->kind = SPILE_RECORD_PAD;
+	c->record_at = cpu->chunk_end;
+}
+
+/* It becomes visible with the next record, as does a pad before it. */
+static void enter_chunk(struct spile_cpu *cpu, unsigned int chunk)
+{
+	struct spile_context *c = &cpu->context;
+
+	leave_chunk(cpu);
+	*held_at(cpu, cpu->chunk_end) = chunk;
+	WRITE_ONCE(cpu->ring->places[cpu->chunk_end / chunk_bytes % SPILE_RING_PLACES], chunk);
+	c->record = chunks[chunk];
+	cpu->chunk_end += chunk_bytes;
+}
+
+/* Where a record would begin: in the next chunk if it does not fit into this one. */
+static u64 begin_of(const struct spile_cpu *cpu, u64 bytes)
+{
+	u64 at = cpu->context.record_at;
+
+	return bytes <= cpu->chunk_end - at ? at : cpu->chunk_end;
+}
+
+/*
+ * Finds a place for a record in the ring's chunks or in one more. The reader is called if the ring
+ * is half full, or few chunks are free.
+ */
+static bool has_room(struct spile_cpu *cpu, u64 bytes)
+{
+	u64 at = begin_of(cpu, bytes), filled = at + bytes - cpu->tail;
+	bool is_there = at != cpu->chunk_end, is_urgent;
+	int chunk = -1;
+
+	is_urgent = filled > spile_ring_bytes / 2;
+	if (filled <= spile_ring_bytes && !is_there) {
+		chunk = take_chunk();
+		is_urgent |= atomic_read(&free_count) < (int)keep_free / 2 || chunk < 0;
+	}
+	if (is_urgent && !READ_ONCE(cpu->ready))
 		ask_urgently(cpu);
-	return at - tail + bytes <= spile_ring_bytes;
+	if (chunk >= 0)
+		enter_chunk(cpu, chunk);
+	return filled <= spile_ring_bytes && (is_there || chunk >= 0);
 }
 
 /*
@@ -112,21 +235,30 @@ static bool has_room(struct spile_cpu *cpu, u64 bytes)
  */
 static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
 {
-	u64 tail = cpu->ring->tail;
+	u64 at = begin_of(cpu, bytes), tail = cpu->tail, least = 0;
 	u64 lost = 0;
 
 	if (bytes > spile_ring_bytes / 2)
 		return false;
-	if (cpu->head - tail > spile_ring_bytes || tail % 8)
+	if (at == cpu->chunk_end) {
+		/* The ring may have to drop even what is in this chunk, and to use it again. */
+		leave_chunk(cpu);
+		WRITE_ONCE(cpu->head, at);
+		xchg(&cpu->ring->head, at);
+		if (atomic_read(&free_count) <= 0)
+			least = min(cpu->first_held + chunk_bytes, at);
+	}
+	if (at + bytes > spile_ring_bytes)
+		least = max(least, at + bytes - spile_ring_bytes);
+	if (tail % 8)
 		tail = cpu->head;
-	while (cpu->context.record_at - tail + bytes > spile_ring_bytes) {
-		u32 offset = tail & (spile_ring_bytes - 1);
+	while (tail < least) {
+		u32 to_end = chunk_bytes - (tail & (chunk_bytes - 1));
 		const struct spile_record *oldest =
-			(const struct spile_record *)(cpu->ring_data + offset);
+			(const struct spile_record *)data_at(cpu, tail);
 		u32 size = READ_ONCE(oldest->bytes);
 
-		if (size < 8 || size % 8 || size > spile_ring_bytes - offset ||
-		    size > cpu->head - tail) {
+		if (size < 8 || size % 8 || size > to_end || size > cpu->head - tail) {
 			tail = cpu->head;
 			break;
 		}
@@ -135,11 +267,11 @@ static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
 			lost++;
 		tail += size;
 	}
-	cpu->tail = tail;
+	release_up_to(cpu, tail);
 	WRITE_ONCE(cpu->ring->tail, tail);
 	cpu->lost_records += lost;
 	WRITE_ONCE(cpu->ring->lost_records, cpu->lost_records);
-	return true;
+	return has_room(cpu, bytes);
 }
 
 /* Counts a lost record. */
@@ -156,36 +288,31 @@ static noinline void count_lost(struct spile_cpu *cpu, u64 size)
 
 /*
  * Sets the limit up to which records can be written without checking the reader's tail or the
- * ring's end.
+ * chunk's end: the reader is to be called when the ring is half full.
  */
 static void set_limit(struct spile_cpu *cpu)
 {
 	struct spile_context *c = &cpu->context;
-	u64 to_end = spile_ring_bytes - (c->record_at & (spile_ring_bytes - 1));
+	u64 half = cpu->tail + spile_ring_bytes / 2;
 
 	/* With tasks every record comes through find_place(). */
-	c->record_limit = spile_ring_tasks ?
-				  0 :
-				  min(c->record_at + to_end, cpu->tail + spile_ring_bytes / 2);
+	if (spile_ring_tasks)
+		c->record_limit = 0;
+	else
+		c->record_limit = min(cpu->chunk_end, c->record_at < half ?
+							      half :
+							      cpu->tail + spile_ring_bytes);
 }
 
-/*
- * Finds a place for a record that is beyond the limit; false if there is none. What it
- * leaves free at the ring's end becomes visible with the next record.
- */
+/* Finds a place for a record that is beyond the limit; false if there is none. */
 static noinline bool find_room(struct spile_cpu *cpu, unsigned int kind, u64 size)
 {
-	struct spile_context *c = &cpu->context;
-	u32 offset = c->record_at & (spile_ring_bytes - 1);
-	u32 to_end = spile_ring_bytes - offset;
-	struct spile_record *pad = (struct spile_record *)(cpu->ring_data + offset);
-
 	if (!cpu->ring)
 		return false;
-	if (size <= to_end)
-		to_end = 0;
-	if (!has_room(cpu, size + to_end) &&
-	    !(READ_ONCE(spile_ring_overwrite) && make_room(cpu, size + to_end))) {
+	look_at_tail(cpu);
+	if (size > chunk_bytes ||
+	    (!has_room(cpu, size) &&
+	     !(READ_ONCE(spile_ring_overwrite) && make_room(cpu, size)))) {
 		/*
 		 * An EXIT record that finds no room is not counted as lost: the reader
 		 * is woken anyway. Nor is a TASK record (put_task()).
@@ -193,13 +320,6 @@ static noinline bool find_room(struct spile_cpu *cpu, unsigned int kind, u64 siz
 		if (kind != SPILE_RECORD_EXIT)
 			count_lost(cpu, size);
 		return false;
-	}
-	c->record = (char *)pad;
-	if (to_end) {
-		pad->bytes = to_end;	/* at least 8: a pad has only these two fields */
-		pad->kind = SPILE_RECORD_PAD;
-		c->record = cpu->ring_data;
-		c->record_at += to_end;
 	}
 	set_limit(cpu);
 	return true;
@@ -390,12 +510,120 @@ static u32 affordable_size(u32 wanted)
 	u64 left = spile_owner_left() / num_possible_cpus();
 	u32 bytes = wanted ?: SPILE_RING_DEFAULT;
 
-	most = min(most, left > SPILE_RING_HEADER_BYTES ? left - SPILE_RING_HEADER_BYTES : 0);
+	most = min(most, left > SPILE_RING_OWN_BYTES ? left - SPILE_RING_OWN_BYTES : 0);
 
 	bytes = roundup_pow_of_two(clamp_t(u32, bytes, SPILE_RING_MIN, SPILE_RING_MAX));
 	while (bytes > most && bytes > SPILE_RING_MIN)
 		bytes /= 2;
 	return bytes;
+}
+
+/*
+ * The size of chunks: small, as each CPU that prints holds one, but some records fit into one, and
+ * a ring consists of several.
+ */
+static u32 size_of_chunks(u32 bytes)
+{
+	u64 record = sizeof(struct spile_record) + (u64)spile_script.record_bytes;
+	u32 size = clamp_t(u32, bytes / SPILE_RING_CHUNKS, SPILE_RING_CHUNK_MIN,
+			   SPILE_RING_CHUNK);
+
+	size = max(size, bytes / SPILE_RING_CHUNKS_MOST);
+	while (size < 4 * record && size < bytes / 4)
+		size *= 2;
+	while (size < record && size < bytes)
+		size *= 2;
+	return size;
+}
+
+/* Process context, which pays for it; under growing, or before there are rings. */
+static bool add_chunk(void)
+{
+	char *memory;
+
+	/* What is there for the first ones was checked at once. */
+	if (chunk_count == chunk_most || spile_owner_left() < chunk_bytes ||
+	    si_mem_available() / 4 < chunk_bytes >> PAGE_SHIFT)
+		return false;
+	memory = spile_session_memory(chunk_bytes);
+	if (!memory)
+		return false;
+	/* Release: its contents; pairs with the acquire in page_fault(). */
+	smp_store_release(&chunks[chunk_count], memory);
+	/* Release: its address; pairs with the acquire in take_chunk(). */
+	smp_store_release(&chunk_count, chunk_count + 1);
+	give_chunk(chunk_count - 1);
+	return true;
+}
+
+/* As many free chunks as there can be, up to that. Process context. */
+static void add_chunks(unsigned int wanted)
+{
+	mutex_lock(&growing);
+	while (atomic_read(&free_count) < (int)wanted && chunk_count < chunk_most) {
+		/* Who polls does not try again each time. */
+		if (refused && ktime_get_mono_fast_ns() - refused < NSEC_PER_SEC)
+			break;
+		refused = add_chunk() ? 0 : ktime_get_mono_fast_ns();
+	}
+	mutex_unlock(&growing);
+}
+
+void spile_ring_prepare(u32 bytes)
+{
+	if (bytes && rings_are_there())
+		add_chunks(DIV_ROUND_UP(min(bytes, spile_ring_bytes), chunk_bytes) + 1);
+}
+
+void spile_ring_prepare_alone(void)
+{
+	if (spile_script.armed_prints && rings_are_there())
+		add_chunks(chunk_most);
+}
+
+u64 spile_ring_memory(void)
+{
+	if (!rings_are_there())
+		return 0;
+	return (u64)SPILE_RING_OWN_BYTES * num_possible_cpus() +
+	       (u64)READ_ONCE(chunk_count) * chunk_bytes;
+}
+
+static void free_rings(struct spile_ring_header **rings)
+{
+	unsigned int i;
+
+	for (i = 0; rings && i < nr_cpu_ids; i++)
+		vfree(rings[i]);
+	kfree(rings);
+	for (i = 0; chunks && i < chunk_most; i++)
+		vfree(chunks[i]);
+	kvfree(chunks);
+	kvfree(free_chunks);
+	chunks = NULL;
+	free_chunks = NULL;
+	chunk_count = 0;
+	atomic_set(&free_count, 0);
+}
+
+/*
+ * The free chunks at the start. Where armed probes print, they are enough for one CPU's ring, and
+ * for a part of all others. A user whose memory is limited gets all: what other sessions of that
+ * user may take is what this one has not taken.
+ */
+static unsigned int first_chunks(u32 bytes)
+{
+	unsigned int online = num_online_cpus();
+
+	if (spile_owner_left() != U64_MAX)
+		return chunk_most;
+	if (!spile_script.armed_prints) {
+		keep_free = min_t(unsigned int, online, SPILE_RING_SPARE);
+		return min(chunk_most, keep_free);
+	}
+	keep_free = max(bytes / chunk_bytes, SPILE_RING_FREE * online);
+	/* Each CPU that prints holds one. */
+	return min(chunk_most, keep_free + online);
 }
 
 /*
@@ -405,37 +633,46 @@ static u32 affordable_size(u32 wanted)
 int spile_ring_setup(u32 wanted)
 {
 	u32 bytes = affordable_size(wanted);
-	char **rings;
+	struct spile_ring_header **rings;
+	unsigned int first, cpus = num_possible_cpus();
 	int i;
 
-	if (((u64)SPILE_RING_HEADER_BYTES + bytes) * num_possible_cpus() > spile_owner_left())
+	if (((u64)SPILE_RING_OWN_BYTES + bytes) * cpus > spile_owner_left())
 		return -EDQUOT;
-	if (!spile_session_affords("output buffers", 0, SPILE_RING_HEADER_BYTES + (size_t)bytes))
+	chunk_bytes = size_of_chunks(bytes);
+	chunk_most = bytes / chunk_bytes * cpus;
+	first = first_chunks(bytes);
+	if (!spile_session_affords("output buffers", (size_t)first * chunk_bytes,
+				   SPILE_RING_OWN_BYTES))
 		return -ENOMEM;
 	rings = kcalloc(nr_cpu_ids, sizeof(*rings), GFP_KERNEL);
-	if (!rings)
-		return -ENOMEM;
+	chunks = kvcalloc(chunk_most, sizeof(*chunks), GFP_KERNEL_ACCOUNT);
+	free_chunks = kvcalloc(BITS_TO_LONGS(chunk_most), sizeof(long), GFP_KERNEL_ACCOUNT);
+	if (!rings || !chunks || !free_chunks)
+		goto err;
 	for_each_possible_cpu(i) {
-		rings[i] = spile_session_memory(SPILE_RING_HEADER_BYTES + (unsigned long)bytes);
+		rings[i] = (struct spile_ring_header *)spile_session_memory(SPILE_RING_OWN_BYTES);
 		if (!rings[i])
 			goto err;
+		rings[i]->chunk_bytes = chunk_bytes;
+		rings[i]->chunks = chunk_most;
 	}
+	while (chunk_count < first)
+		if (!add_chunk())
+			goto err;
 	for_each_possible_cpu(i) {
 		struct spile_cpu *cpu = per_cpu(spile_cpus, i);
 
-		cpu->ring = (struct spile_ring_header *)rings[i];
-		cpu->ring_data = rings[i] + SPILE_RING_HEADER_BYTES;
-		cpu->context.record = cpu->ring_data;
+		cpu->ring = rings[i];
+		/* Behind what is mapped: the loader cannot write it. */
+		cpu->held = (u32 *)((char *)rings[i] + SPILE_RING_HEADER_BYTES);
 	}
 	kfree(rings);
 	/* Release: for the rings' addresses; pairs with the acquire in rings_are_there(). */
 	smp_store_release(&spile_ring_bytes, bytes);
-	spile_session_charge(((size_t)SPILE_RING_HEADER_BYTES + bytes) * num_possible_cpus());
 	return 0;
 err:
-	for_each_possible_cpu(i)
-		vfree(rings[i]);
-	kfree(rings);
+	free_rings(rings);
 	return -ENOMEM;
 }
 
@@ -466,35 +703,60 @@ void spile_ring_exit_all(void)
 		hrtimer_cancel(&cpu->wake_timer);
 		vfree(cpu->ring);
 		cpu->ring = NULL;
-		cpu->ring_data = NULL;
 	}
 	spile_ring_bytes = 0;
+	free_rings(NULL);
+}
+
+/* A page of a chunk. The loader reads only chunks that a ring has held. */
+static vm_fault_t page_fault(struct vm_fault *fault)
+{
+	u64 at = (u64)(fault->pgoff - nr_cpu_ids) << PAGE_SHIFT;
+	char *memory;
+
+	if (at >= (u64)chunk_most * chunk_bytes)
+		return VM_FAULT_SIGBUS;
+	memory = smp_load_acquire(&chunks[at / chunk_bytes]);
+	if (!memory)
+		return VM_FAULT_SIGBUS;
+	return vmf_insert_page(fault->vma, fault->address & PAGE_MASK,
+			       vmalloc_to_page(memory + (at & (chunk_bytes - 1))));
+}
+
+static const struct vm_operations_struct chunk_pages = {
+	.fault = page_fault,
+};
+
+/* Pages are mapped when the loader reads them. There is at least one chunk. */
+static int map_chunks(struct vm_area_struct *vma)
+{
+	if (vma->vm_end - vma->vm_start != (unsigned long)chunk_most * chunk_bytes)
+		return -EINVAL;
+	vma->vm_ops = &chunk_pages;
+	/* This also marks the area as one that may have such pages (VM_MIXEDMAP). */
+	return vm_insert_page(vma, vma->vm_start, vmalloc_to_page(chunks[0]));
 }
 
 int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	unsigned long bytes, index, at;
 	struct spile_cpu *cpu;
-	int error = 0;
 
 	if (!rings_are_there())
 		return -ENODEV;
-	bytes = SPILE_RING_HEADER_BYTES + (unsigned long)spile_ring_bytes;
-	index = vma->vm_pgoff / (bytes >> PAGE_SHIFT);
-	if (vma->vm_pgoff % (bytes >> PAGE_SHIFT) || vma->vm_end - vma->vm_start != bytes ||
-	    !(vma->vm_flags & VM_SHARED))
+	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	if (index >= nr_cpu_ids || !cpu_possible(index))
+	if (vma->vm_pgoff == nr_cpu_ids)
+		return map_chunks(vma);
+	if (vma->vm_end - vma->vm_start != SPILE_RING_HEADER_BYTES)
+		return -EINVAL;
+	if (vma->vm_pgoff > nr_cpu_ids || !cpu_possible(vma->vm_pgoff))
 		return -ENXIO;
-	cpu = per_cpu(spile_cpus, index);
+	cpu = per_cpu(spile_cpus, vma->vm_pgoff);
 	/*
 	 * Not remap_vmalloc_range(): it only takes memory of vmalloc_user(), which is
 	 * not charged to a cgroup.
 	 */
-	for (at = 0; at < bytes && !error; at += PAGE_SIZE)
-		error = vm_insert_page(vma, vma->vm_start + at,
-				       vmalloc_to_page((char *)cpu->ring + at));
-	return error;
+	return vm_insert_page(vma, vma->vm_start, vmalloc_to_page(cpu->ring));
 }
 
 /*
@@ -532,6 +794,8 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 	__poll_t events = 0;
 	int state, i;
 
+	if (there && atomic_read(&free_count) < (int)keep_free / 2)
+		add_chunks(keep_free);
 	poll_wait(file, &readers, table);
 	/*
 	 * The reader has stored waiting, and we are in the queue, before head is loaded. Pairs

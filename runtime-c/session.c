@@ -227,6 +227,7 @@ static int begin(void)
 
 	spile_call_if_there(spile_budget_forget);
 	WRITE_ONCE(spile_session_state, SPILE_STATE_STARTING);
+	spile_ring_prepare(spile_script.begin_prints);
 	spile_sites_in_order(SPILE_PROBE_BEGIN, run_begin);
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_STARTING)
 		return 0;	/* a begin probe called exit() or failed: nothing to arm */
@@ -441,6 +442,7 @@ int spile_session_stop(void)
 {
 	mutex_lock(&spile_session.calls);
 	if (become_quiet()) {
+		spile_ring_prepare(spile_script.end_prints);
 		spile_sites_in_order(SPILE_PROBE_END, run_end);
 		if (READ_ONCE(spile_session.failed))
 			spile_sites_in_order(SPILE_PROBE_ERROR, run_error);
@@ -496,8 +498,10 @@ void spile_session_detached(void)
 	mutex_lock(&spile_session.calls);
 	/* Opening the device for SPILE_INFO does not begin a session. */
 	kept = spile_session_state == SPILE_STATE_LOADED || spile_session.kept;
-	if (kept && spile_session_state == SPILE_STATE_RUNNING)
+	if (kept && spile_session_state == SPILE_STATE_RUNNING) {
+		spile_ring_prepare_alone();
 		WRITE_ONCE(spile_ring_overwrite, spile_session.overwrite);
+	}
 	mutex_unlock(&spile_session.calls);
 	if (!kept)
 		spile_session_stop();

@@ -48,7 +48,7 @@ struct spile_session {
 	bool unarmed;		/* its loader was killed while it armed the probes */
 	bool kept;		/* continues when the device is closed; under calls */
 	bool overwrite;		/* closed: full rings drop the oldest records; under calls */
-	u64 memory_bytes;	/* allocated or reserved; written at load and by SPILE_SETUP */
+	u64 memory_bytes;	/* allocated or reserved, without the rings; written at load and by SPILE_SETUP */
 };
 extern struct spile_session spile_session;
 

@@ -11,7 +11,7 @@
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
 
-#define SPILE_ABI_VERSION 5
+#define SPILE_ABI_VERSION 6
 
 /*
  * The control device of module NAME is the misc device "spile-NAME", its node
@@ -45,10 +45,11 @@ enum spile_state {
 struct spile_info {
 	__u32 abi;		/* SPILE_ABI_VERSION */
 	__u32 state;		/* enum spile_state */
-	/* rings: nr_cpu_ids; ring I at mmap offset I * (header_bytes + ring_bytes) */
+	/* rings: nr_cpu_ids; header of ring I at mmap offset I * header_bytes, then the chunks */
 	__u32 cpus;
-	__u32 header_bytes;	/* page-aligned size of a ring's header */
-	__u32 ring_bytes;	/* data bytes of each ring, a power of two, 0 before SPILE_SETUP */
+	__u32 header_bytes;	/* size of a ring's header: a page */
+	/* most data bytes of each ring, a power of two, 0 before SPILE_SETUP */
+	__u32 ring_bytes;
 	__u32 probes;		/* probe sites in the module */
 	__u32 errors;		/* run-time errors so far */
 	__u32 skipped;		/* handler runs skipped so far, all reasons */
@@ -172,7 +173,7 @@ struct spile_keep {
 
 /* SPILE_SETUP: once, before mmap and SPILE_START. */
 struct spile_setup {
-	/* data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 4 MiB */
+	/* most data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 4 MiB */
 	__u32 ring_bytes;
 	__s32 target;		/* value of target(): pid of -x or -c, 0 for none */
 	__u32 flags;		/* enum spile_setup_flag */
@@ -413,8 +414,10 @@ enum spile_unwind_next {
  * SA_RESTART), and arming goes on. Begin and end probes may print more than a ring holds: the
  * loader has to read the rings in another thread during these calls.
  *
- * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable. poll: POLLIN when
- * a ring holds unread bytes. A loader that has set `waiting` is woken up to 10 ms after the
+ * mmap: one ring's header at a time, header_bytes long, and the chunks of all rings at offset
+ * cpus * header_bytes, chunks * chunk_bytes long; shared, writable. Pages of chunks that no ring
+ * has held yet may be missing (SIGBUS). poll: POLLIN when
+ * a ring holds unread bytes; it also allocates chunks that are needed. A loader that has set `waiting` is woken up to 10 ms after the
  * first record, or when a ring is half full. POLLPRI from SPILE_STATE_STOPPING on, at once (even
  * if the record EXIT was lost), POLLHUP too in SPILE_STATE_STOPPED: another process may have
  * stopped the session.
@@ -454,10 +457,12 @@ struct spile_ring_written {
 };
 
 /*
- * Start of a ring's header page(s). head and tail are byte counts that never wrap; the
- * offset of a byte is its count modulo ring_bytes. A record never wraps: the writer fills
- * the rest of the ring with a SPILE_RECORD_PAD.
+ * Start of a ring's header page. head and tail are byte counts that never wrap. Byte N is in
+ * chunk places[N / chunk_bytes % SPILE_RING_PLACES], at N modulo chunk_bytes; the place is valid
+ * while the ring holds the chunk, from the first record in it to the release of the last. A record
+ * is in one chunk: the writer fills the rest of a chunk with a SPILE_RECORD_PAD.
  */
+#define SPILE_RING_PLACES 512
 struct spile_ring_header {
 	/* written by the module with release order, after the record's bytes */
 	__u64 head;
@@ -481,12 +486,16 @@ struct spile_ring_header {
 	__u64 lost_bytes;
 	/* written by the module: changes when code of a module is unloaded */
 	__u64 changes;
-	__u64 unused2[5];
+	__u32 chunk_bytes;	/* a power of two, at most ring_bytes; constant, like chunks */
+	__u32 chunks;		/* that all rings together can have */
+	__u64 unused2[4];
 	struct spile_ring_written written[2];
+	/* written by the module before the head that covers it */
+	__u32 places[SPILE_RING_PLACES];
 };
 
 enum spile_record_kind {
-	SPILE_RECORD_PAD = 0,	/* skip to the ring's end; only .bytes holds */
+	SPILE_RECORD_PAD = 0,	/* skip to the chunk's end; only .bytes holds */
 	/*
 	 * id: format, SPILE_FORMAT_TEXT or SPILE_FORMAT_STACK; payload: its arguments
 	 * -> stdout or -o

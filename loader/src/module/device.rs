@@ -9,6 +9,7 @@ use std::num::NonZero;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use nix::errno::Errno;
@@ -19,11 +20,11 @@ use spile_abi::device::{
     self, ABI_VERSION, Arming, Counters, CountersList, DEVICE_PREFIX, Gate, GateState, Info, KEPT, Keep, Measure,
     OPENED, Owner, Sample, Set, Setup, State, Symbol, Unwind,
 };
-use spile_abi::record::RingHeader;
+use spile_abi::record::{RING_PLACES, RingHeader};
 
 use crate::error::Error;
 use crate::host::kernel;
-use crate::records::ring::Ring;
+use crate::records::ring::{Chunks, Ring};
 use crate::records::symbol::Kernel;
 
 /// No user has this uid: it is (uid_t)-1.
@@ -362,27 +363,43 @@ impl Device {
         if header < size_of::<RingHeader>() || !data.is_power_of_two() || info.cpus > kernel::possible_cpus() {
             return Err(self.strange(format!("{} rings of {header} and {data} bytes", info.cpus)));
         }
-        let length = NonZero::new(header + data).ok_or_else(|| self.strange("no rings".into()))?;
-        let mut rings = Vec::new();
-        let descriptor = self.descriptor().ok_or_else(|| self.strange("only to be looked at".into()))?;
+        let mut headers = Vec::new();
         for cpu in 0..info.cpus {
-            let offset = u64::from(cpu) * length.get() as u64;
-            let (protection, flags) = (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED);
-            // SAFETY: a new mapping at an address that the kernel chooses.
-            match unsafe { mmap(None, length, protection, flags, descriptor, offset as i64) } {
-                Ok(address) => {
-                    // SAFETY: header and data were just mapped, writable, and stay until the MappedRing is dropped.
-                    let ring = unsafe { Ring::new(cpu, address.cast(), header, data) };
-                    rings.push(MappedRing { ring, address: address.cast(), length: length.get() });
-                }
+            match self.map(u64::from(cpu) * header as u64, header) {
+                Ok(mapping) => headers.push((cpu, mapping)),
                 // No CPU can have this number.
-                Err(Errno::ENXIO) => {}
-                Err(errno) => {
-                    return Err(Error::Device { name: self.name.clone(), doing: "mapping the buffers of", errno });
-                }
+                Err(Error::Device { errno: Errno::ENXIO, .. }) => {}
+                Err(error) => return Err(error),
             }
         }
-        Ok(rings)
+        let Some((_, first)) = headers.first() else { return Ok(Vec::new()) };
+        // SAFETY: aligned and mapped, as large as a RingHeader at least; every bit pattern is one.
+        let RingHeader { chunk_bytes, chunks, .. } = unsafe { first.address.cast::<RingHeader>().read_volatile() };
+        let most = RING_PLACES as u64 * u64::from(chunk_bytes) / 2;
+        if !chunk_bytes.is_power_of_two() || chunk_bytes as usize > data || data as u64 > most || chunks == 0 {
+            return Err(self.strange(format!("rings of {data} bytes in {chunks} chunks of {chunk_bytes} bytes")));
+        }
+        let memory = u64::from(info.cpus) * header as u64;
+        let memory = Arc::new(self.map(memory, chunk_bytes as usize * chunks as usize)?);
+        let ring = |(cpu, mapping): (u32, Mapping)| {
+            let chunks = Chunks { start: memory.address, bytes: chunk_bytes.into(), count: chunks };
+            // SAFETY: header and chunks were just mapped, writable, and stay until the MappedRing is dropped.
+            let ring = unsafe { Ring::new(cpu, mapping.address, data, chunks) };
+            MappedRing { ring, header: mapping, chunks: Arc::clone(&memory) }
+        };
+        Ok(headers.into_iter().map(ring).collect())
+    }
+
+    /// Maps memory of the module that it shares.
+    fn map(&self, offset: u64, length: usize) -> Result<Mapping, Error> {
+        let length = NonZero::new(length).ok_or_else(|| self.strange("no rings".into()))?;
+        let descriptor = self.descriptor().ok_or_else(|| self.strange("only to be looked at".into()))?;
+        let (protection, flags) = (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED);
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        match unsafe { mmap(None, length, protection, flags, descriptor, offset as i64) } {
+            Ok(address) => Ok(Mapping { address: address.cast(), length: length.get() }),
+            Err(errno) => Err(Error::Device { name: self.name.clone(), doing: "mapping the buffers of", errno }),
+        }
     }
 }
 
@@ -403,17 +420,29 @@ fn argument_bytes(request: u64) -> usize {
 pub struct MappedRing {
     /// The ring's reader.
     pub ring: Ring,
-    address: std::ptr::NonNull<libc::c_void>,
+    /// Its header, and the chunks of all rings: mapped as long as the ring is read.
+    #[expect(dead_code, reason = "dropped with the ring")]
+    header: Mapping,
+    #[expect(dead_code, reason = "dropped with the last ring")]
+    chunks: Arc<Mapping>,
+}
+
+/// Memory shared with the module, unmapped on drop.
+#[derive(Debug)]
+struct Mapping {
+    address: NonNull<u8>,
     length: usize,
 }
 
 // SAFETY: a mapping belongs to the process, and only its owner unmaps it.
-unsafe impl Send for MappedRing {}
+unsafe impl Send for Mapping {}
+// SAFETY: nothing is done with a shared one before it is dropped.
+unsafe impl Sync for Mapping {}
 
-impl Drop for MappedRing {
+impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by map_rings with this length; the Ring over it is dropped too. On failure it stays mapped.
-        let _ = unsafe { munmap(self.address, self.length) };
+        // SAFETY: mapped by map() with this length; the Ring over it is dropped too. On failure it stays mapped.
+        let _ = unsafe { munmap(self.address.cast(), self.length) };
     }
 }
 

@@ -11,7 +11,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use spile_abi::record::{ALIGNMENT, Kind, Record, RingHeader, RingWritten};
+use spile_abi::record::{ALIGNMENT, Kind, RING_PLACES, Record, RingHeader, RingWritten};
 
 const HEADER_BYTES: u64 = size_of::<Record>() as u64;
 
@@ -35,14 +35,25 @@ pub struct OutFile {
     pub bytes: u64,
 }
 
+/// The memory that the rings of a session share: chunks, of which each ring has some.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunks {
+    /// The first of them.
+    pub start: NonNull<u8>,
+    /// Size of each; a power of two.
+    pub bytes: u64,
+    /// How many there can be.
+    pub count: u32,
+}
+
 /// The reader of one CPU's ring, in memory shared with the module.
 #[derive(Debug)]
 pub struct Ring {
     /// Number of the CPU that writes into it.
     pub cpu: u32,
     header: NonNull<u8>,
-    data: NonNull<u8>,
-    /// Bytes of the data; a power of two.
+    chunks: Chunks,
+    /// Most bytes of the data; a power of two.
     size: u64,
     /// Bytes read so far.
     tail: u64,
@@ -68,14 +79,14 @@ impl AsMut<Ring> for Ring {
 }
 
 impl Ring {
+    /// A ring of at most `size` bytes.
+    ///
     /// # Safety
-    /// `start` is aligned to 8 and begins `header_bytes` of header, at least a [`RingHeader`], and then `size` bytes of
-    /// data, a power of two, which may be read and written as long as the ring is used. Others may write them meanwhile.
-    pub unsafe fn new(cpu: u32, start: NonNull<u8>, header_bytes: usize, size: usize) -> Ring {
-        // SAFETY: inside of the memory that the caller guarantees.
-        let data = unsafe { start.add(header_bytes) };
+    /// `header` is aligned to 8 and begins a [`RingHeader`], and `chunks` are aligned to 8; all of it may be read and
+    /// written as long as the ring is used. Others may write it meanwhile.
+    pub unsafe fn new(cpu: u32, header: NonNull<u8>, size: usize, chunks: Chunks) -> Ring {
         let (size, front, end) = (size as u64, None, None);
-        let mut ring = Ring { cpu, header: start, data, size, tail: 0, released: 0, head: 0, filled: 0, front, end };
+        let mut ring = Ring { cpu, header, chunks, size, tail: 0, released: 0, head: 0, filled: 0, front, end };
         ring.tail = ring.word(std::mem::offset_of!(RingHeader, tail)).load(Ordering::Relaxed);
         (ring.head, ring.released) = (ring.tail, ring.tail);
         ring
@@ -199,7 +210,7 @@ impl Ring {
         }
         let (mut at, mut count) = (self.tail, 0);
         while at != until {
-            let to_end = self.size - (at & (self.size - 1));
+            let to_end = self.chunk_left(at);
             let record = self.header_at(at, until.wrapping_sub(at).min(to_end));
             let bytes = u64::from(record.bytes);
             if bytes < ALIGNMENT as u64 || bytes > until.wrapping_sub(at).min(to_end) {
@@ -244,10 +255,10 @@ impl Ring {
             {
                 return Err(self.skip_all());
             }
-            let to_end = self.size - (self.tail & (self.size - 1));
+            let to_end = self.chunk_left(self.tail);
             let record = self.header_at(self.tail, left.min(to_end));
             let bytes = u64::from(record.bytes);
-            // A pad fills the ring up to its end: there are two at most.
+            // A pad fills the chunk up to its end: there is one in each at most.
             let least = if record.kind == Kind::Pad as u16 { to_end } else { HEADER_BYTES };
             if bytes < least || !bytes.is_multiple_of(ALIGNMENT as u64) || bytes > left.min(to_end) {
                 return Err(self.skip_all());
@@ -265,16 +276,19 @@ impl Ring {
         let record = self.front.take()?;
         let bytes = u64::from(record.bytes);
         let length = (bytes - HEADER_BYTES) as usize;
-        let at = ((self.tail + HEADER_BYTES) & (self.size - 1)) as usize;
         payload.clear();
         payload.reserve(length);
-        // SAFETY: front() has checked that the record ends before the ring's end.
-        let from = unsafe { self.data.add(at) };
-        // SAFETY: `payload` has room for it. The module does not write between tail and head; if it does, the bytes are
-        // wrong, and are checked after they have been copied.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), payload.as_mut_ptr(), length) };
-        // SAFETY: these bytes have just been written.
-        unsafe { payload.set_len(length) };
+        // A module that has changed the place since front() looked there gets an empty record.
+        if length > 0
+            && let Some(from) = self.data_at(self.tail + HEADER_BYTES)
+        {
+            // SAFETY: `payload` has room for it, and front() has checked that the record ends before the chunk's end. The
+            // module does not write between tail and head; if it does, the bytes are wrong, and are checked after they
+            // have been copied.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), payload.as_mut_ptr(), length) };
+            // SAFETY: these bytes have just been written.
+            unsafe { payload.set_len(length) };
+        }
         self.advance(bytes);
         Some(record)
     }
@@ -290,17 +304,15 @@ impl Ring {
     #[inline]
     pub fn pass_while(&mut self, below: u64, most: usize, mut look: impl FnMut(Record, &[AtomicU64]) -> bool) {
         const HEADER_WORDS: usize = HEADER_BYTES as usize / ALIGNMENT;
-        let at = (self.tail & (self.size - 1)) as usize;
         let left = self.head.wrapping_sub(self.tail);
-        let is_aligned = at.is_multiple_of(ALIGNMENT) && left.is_multiple_of(ALIGNMENT as u64);
-        if left > self.size || !is_aligned || self.front.is_some() {
+        let is_aligned = self.tail.is_multiple_of(ALIGNMENT as u64) && left.is_multiple_of(ALIGNMENT as u64);
+        if left == 0 || left > self.size || !is_aligned || self.front.is_some() {
             return;
         }
+        let Some(start) = self.data_at(self.tail) else { return };
         // The minimum size of that many records: cheaper than counting them.
-        let room = (left.min(self.size - at as u64) as usize).min(most.saturating_mul(HEADER_BYTES as usize));
-        // SAFETY: `at` is less than the size of the data.
-        let start = unsafe { self.data.add(at) };
-        // SAFETY: ends before the ring's end, and is aligned; shared with the module, so only accessed as atomics. The
+        let room = (left.min(self.chunk_left(self.tail)) as usize).min(most.saturating_mul(HEADER_BYTES as usize));
+        // SAFETY: ends before the chunk's end, and is aligned; shared with the module, so only accessed as atomics. The
         // module does not write between tail and head; if it does, the words are wrong, and are checked after they have
         // been read.
         let words = unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), room / ALIGNMENT) };
@@ -326,6 +338,27 @@ impl Ring {
         self.advance(((words.len() - rest.len()) * ALIGNMENT) as u64);
     }
 
+    /// Bytes from there to the end of the chunk.
+    #[inline]
+    fn chunk_left(&self, count: u64) -> u64 {
+        self.chunks.bytes - (count & (self.chunks.bytes - 1))
+    }
+
+    /// Where byte `count` is, which is before the module's write position; `None`: nowhere, by a module that is wrong.
+    /// [`Ring::chunk_left`] bytes are there.
+    #[inline]
+    fn data_at(&self, count: u64) -> Option<NonNull<u8>> {
+        let place = (count / self.chunks.bytes) as usize % RING_PLACES;
+        // SAFETY: a field of the header.
+        let place = unsafe { self.header.add(std::mem::offset_of!(RingHeader, places) + place * size_of::<u32>()) };
+        // SAFETY: an aligned u32; shared with the module, so only accessed as an atomic. It was written before the head
+        // that this ring has acquired.
+        let chunk = unsafe { AtomicU32::from_ptr(place.cast().as_ptr()) }.load(Ordering::Relaxed);
+        let at = u64::from(chunk) * self.chunks.bytes + (count & (self.chunks.bytes - 1));
+        // SAFETY: inside of the chunks, if there is one of that number.
+        (chunk < self.chunks.count).then(|| unsafe { self.chunks.start.add(at as usize) })
+    }
+
     /// A record's header; of a pad with less room than a header, only the first fields.
     fn header_at(&self, at: u64, room: u64) -> Record {
         let mut bytes = [0u8; HEADER_BYTES as usize];
@@ -340,14 +373,12 @@ impl Ring {
         unsafe { std::mem::transmute::<[u8; HEADER_BYTES as usize], Record>(bytes) }
     }
 
-    /// Copies from byte `count` on; must not cross the ring's end or the module's write position.
+    /// Copies from byte `count` on; must not cross the chunk's end or the module's write position.
     #[inline]
     fn copy(&self, count: u64, out: &mut [u8]) {
-        let at = (count & (self.size - 1)) as usize;
-        let length = out.len().min(self.size as usize - at);
-        // SAFETY: `at` is less than the size of the data.
-        let from = unsafe { self.data.add(at) };
-        // SAFETY: at + length <= size. The module does not write between tail and head; if it does, the bytes are
+        let length = out.len().min(self.chunk_left(count) as usize);
+        let Some(from) = self.data_at(count) else { return };
+        // SAFETY: they end before the chunk's end. The module does not write between tail and head; if it does, the bytes are
         // wrong, and are checked after they have been copied.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), out.as_mut_ptr(), length) };
     }
@@ -378,13 +409,35 @@ pub(crate) mod tests {
     const HEADER: usize = size_of::<RingHeader>();
 
     impl Fake {
-        /// An empty ring.
+        /// An empty ring that is always in the same chunk.
         pub fn new(cpu: u32, size: usize) -> Fake {
             let mut memory = vec![0u64; (HEADER + size) / 8].into_boxed_slice();
             let start = NonNull::new(memory.as_mut_ptr().cast()).unwrap();
             // SAFETY: the memory lives as long as the Fake and is only accessed through its pointer.
-            let ring = unsafe { Ring::new(cpu, start, HEADER, size) };
+            let ring = unsafe { Ring::new(cpu, start, size, Fake::chunks(start, size)) };
             Fake { memory, ring, size, head: 0 }
+        }
+
+        /// The data after the header.
+        fn chunks(start: NonNull<u8>, size: usize) -> Chunks {
+            // SAFETY: inside of `memory`.
+            Chunks { start: unsafe { start.add(HEADER) }, bytes: size as u64, count: 1 }
+        }
+
+        /// Makes a chunk half as large: there are two.
+        pub fn halve(&mut self) {
+            self.ring.chunks.bytes = self.size as u64 / 2;
+            self.ring.chunks.count = 2;
+        }
+
+        /// The chunk of the bytes from `count` on.
+        fn set_place(&mut self, count: u64, chunk: u32) {
+            let place = (count / self.ring.chunks.bytes) as usize % RING_PLACES;
+            let at = std::mem::offset_of!(RingHeader, places) + place * 4;
+            // SAFETY: inside of the header, by the remainder.
+            let place = unsafe { self.base().add(at) };
+            // SAFETY: an aligned u32 of `memory`.
+            unsafe { AtomicU32::from_ptr(place.cast()) }.store(chunk, Ordering::Relaxed);
         }
 
         fn base(&mut self) -> *mut u8 {
@@ -412,7 +465,7 @@ pub(crate) mod tests {
         pub fn another(&mut self) -> Ring {
             let start = NonNull::new(self.base()).unwrap();
             // SAFETY: as in new().
-            unsafe { Ring::new(self.ring.cpu, start, HEADER, self.size) }
+            unsafe { Ring::new(self.ring.cpu, start, self.size, self.ring.chunks) }
         }
 
         /// How far the reader has read.
@@ -503,6 +556,44 @@ pub(crate) mod tests {
             fake.write(7, b"");
             fake.ring.refresh();
             assert_eq!(fake.ring.front().unwrap().map(|record| record.time), Some(7));
+        }
+    }
+
+    #[test]
+    fn records_are_found_in_whatever_chunk_they_are() {
+        let mut fake = Fake::new(0, 256);
+        fake.halve();
+        // The first half of the ring is in the second chunk, and the other way round.
+        fake.set_place(0, 1);
+        fake.set_place(128, 0);
+        for (at, time) in [(128usize, 1), (152, 2), (0, 3)] {
+            fake.poke(at as u64, &Fake::header(24, Kind::Print as u16, time));
+        }
+        fake.poke(176, &Fake::header(80, Kind::Pad as u16, 0)[..8]);
+        fake.set_head(152);
+        fake.ring.refresh();
+        let mut times = Vec::new();
+        fake.ring.pass_while(u64::MAX, 1, |record, _| {
+            times.push(record.time);
+            true
+        });
+        while let Some(record) = fake.ring.front().unwrap() {
+            fake.ring.take(&mut Vec::new());
+            times.push(record.time);
+        }
+        assert_eq!(times, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_chunk_that_does_not_exist_is_an_error() {
+        let mut fake = Fake::new(0, 256);
+        fake.write(1, b"");
+        for chunk in [1, u32::MAX] {
+            fake.set_place(0, chunk);
+            let mut again = fake.another();
+            again.refresh();
+            again.pass_while(u64::MAX, 9, |_, _| panic!("there is no record"));
+            assert_eq!(again.front(), Err(RingError { cpu: 0, bytes: 24 }));
         }
     }
 

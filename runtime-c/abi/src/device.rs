@@ -3,7 +3,7 @@
 //! The control device of a module: arguments of its ioctls (abi.h, "The control device").
 
 /// Version of everything in `abi.h`; a loader rejects a module with another one ([`Info::abi`]).
-pub const ABI_VERSION: u32 = 5;
+pub const ABI_VERSION: u32 = 6;
 
 /// The device of module NAME is the misc device `spile-NAME`, its node `/dev/spile-NAME`.
 pub const DEVICE_PREFIX: &str = "spile-";
@@ -42,11 +42,11 @@ pub struct Info {
     pub abi: u32,
     /// See [`State::from_number`].
     pub state: u32,
-    /// Rings; ring I is mapped at offset I * ([`Self::header_bytes`] + [`Self::ring_bytes`]).
+    /// Rings; the header of ring I is mapped at offset I * [`Self::header_bytes`], and the chunks after all headers.
     pub cpus: u32,
-    /// Size of a ring's header; whole pages.
+    /// Size of a ring's header: a page.
     pub header_bytes: u32,
-    /// Data bytes of each ring, a power of two; 0 before [`SETUP`].
+    /// Most data bytes of each ring, a power of two; 0 before [`SETUP`].
     pub ring_bytes: u32,
     /// Probe sites in the module.
     pub probes: u32,
@@ -156,7 +156,7 @@ pub struct Keep {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Setup {
-    /// Requested data bytes of each ring; rounded up to a power of two; 0: 4 MiB.
+    /// Requested most data bytes of each ring; rounded up to a power of two; 0: 4 MiB.
     pub ring_bytes: u32,
     /// Value of `target()`; 0: no target.
     pub target: i32,

@@ -2,9 +2,13 @@
 
 //! Rings and the records in them (abi.h, `struct spile_ring_header` and below).
 
-/// Start of a ring's header page. `head` and `tail` are byte counts that never wrap; the offset of a byte is its count
-/// modulo the ring's size. A record never wraps: [`Kind::Pad`] fills the rest of the ring.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Number of [`RingHeader::places`].
+pub const RING_PLACES: usize = 512;
+
+/// Start of a ring's header page. `head` and `tail` are byte counts that never wrap. Byte N is in the chunk
+/// `places[N / chunk_bytes % RING_PLACES]`, at N modulo `chunk_bytes`. A record is in one chunk: [`Kind::Pad`] fills the rest
+/// of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct RingHeader {
     /// Written by the module with release order, after the record's bytes.
@@ -29,10 +33,16 @@ pub struct RingHeader {
     pub lost_bytes: u64,
     /// Written by the module: changes when code of a module is unloaded.
     pub changes: u64,
+    /// Size of a chunk, a power of two; constant.
+    pub chunk_bytes: u32,
+    /// How many chunks all rings together can have; constant.
+    pub chunks: u32,
     /// Padding of the cache line.
-    pub unused2: [u64; 5],
+    pub unused2: [u64; 4],
     /// See `turn`.
     pub written: [RingWritten; 2],
+    /// Written by the module, before the head that covers it: the number of a chunk.
+    pub places: [u32; RING_PLACES],
 }
 
 /// Used by the loader: what is written out.
@@ -53,7 +63,7 @@ pub struct RingWritten {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Kind {
-    /// Skip to the ring's end. Only `bytes` and `kind` are valid.
+    /// Skip to the chunk's end. Only `bytes` and `kind` are valid.
     Pad = 0,
     /// `id`: format, [`FORMAT_TEXT`] or [`FORMAT_STACK`]; payload: its arguments.
     Print = 1,

@@ -55,7 +55,7 @@ fn structures() -> Pairs {
     fields!(pairs, "spile_unwind_rule", UnwindRule, cfa frame base next);
     fields!(pairs, "spile_symbol", Symbol, address time until flags stays text line);
     fields!(pairs, "spile_ring_header", RingHeader,
-        head unused0 tail waiting unused1 printing turn unused3 lost_records lost_bytes changes unused2 written);
+        head unused0 tail waiting unused1 printing turn unused3 lost_records lost_bytes changes chunk_bytes chunks unused2 written places);
     fields!(pairs, "spile_ring_written", RingWritten, tail device inode bytes);
     fields!(pairs, "spile_record", Record, bytes kind cpu id probe time);
     pairs
@@ -67,6 +67,7 @@ fn numbers() -> Pairs {
     let mechanism = |name| device::MECHANISMS.iter().position(|known| *known == name).unwrap_or(99) as u64;
     let pairs = [
         ("SPILE_ABI_VERSION", u64::from(device::ABI_VERSION)),
+        ("SPILE_RING_PLACES", spile_abi::record::RING_PLACES as u64),
         state("SPILE_STATE_LOADED", State::Loaded),
         state("SPILE_STATE_READY", State::Ready),
         state("SPILE_STATE_STARTING", State::Starting),

@@ -185,11 +185,9 @@ ATOMICS(64)
 static void empty_rings(void)
 {
 	unsigned int cpu;
-	char *data;
-	u32 bytes;
 
 	for (cpu = 0; cpu < CPUS; cpu++) {
-		struct spile_ring_header *ring = shim_ring(cpu, &data, &bytes);
+		struct spile_ring_header *ring = shim_ring(cpu);
 
 		ring->tail = ring->head;
 	}

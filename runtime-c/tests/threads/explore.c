@@ -558,13 +558,19 @@ static void two_writers(unsigned int thread)
 	use(thread == 2 ? SPILE_LOCK_READ : SPILE_LOCK_WRITE);
 }
 
-/* ---- The ring: thread 0 writes records, thread 1 reads them as the loader does. */
+/*
+ * ---- The ring: thread 0 writes records, thread 1 reads them as the loader does. Each record is a
+ * chunk, and there are two: each later record is written where an earlier one has been read.
+ */
 
 enum { RECORDS = 3, RING_BYTES = 2 * FEW_BYTES };
 
 static struct spile_ring_header the_header;
-static char ring_bytes[RING_BYTES] __aligned(8);
-static char slots[2];
+static char chunk_data[RING_BYTES / FEW_BYTES][FEW_BYTES] __aligned(8);
+static char *chunk_list[ARRAY_SIZE(chunk_data)];
+static unsigned long free_bits;
+static u32 held[SPILE_RING_PLACES];
+static char touched[ARRAY_SIZE(chunk_data)];
 static unsigned int written, read_records;
 static int queue;			/* of sleepers: its lock */
 static bool registered;
@@ -631,7 +637,16 @@ static void reset_ring(void)
 	memset(&the_cpu, 0, sizeof(the_cpu));
 	memset(&the_header, 0, sizeof(the_header));
 	the_cpu.ring = &the_header;
-	the_cpu.ring_data = ring_bytes;
+	memset(held, 0, sizeof(held));
+	the_cpu.held = held;
+	for (i = 0; i < ARRAY_SIZE(chunk_data); i++)
+		chunk_list[i] = chunk_data[i];
+	chunks = chunk_list;
+	chunk_bytes = FEW_BYTES;
+	chunk_most = chunk_count = ARRAY_SIZE(chunk_data);
+	free_bits = (1ul << ARRAY_SIZE(chunk_data)) - 1;
+	free_chunks = &free_bits;
+	free_count.counter = ARRAY_SIZE(chunk_data);
 	the_cpu.ready = 1;
 	the_cpu.wake.function = wake_soon;
 	the_cpu.wake_timer.function = wake_in_time;
@@ -661,7 +676,7 @@ static void write_records(void)
 		char *at = spile_record_begin(c, SPILE_RECORD_PRINT, 0, 8);
 
 		if (at) {
-			touch(&slots[(the_cpu.context.record_at & (RING_BYTES - 1)) / FEW_BYTES]);
+			touch(&touched[*held_at(&the_cpu, the_cpu.context.record_at)]);
 			spile_record_commit(c, at + 8);
 			written++;
 		}
@@ -677,7 +692,9 @@ static void read_all(void)
 	if (tail == head)
 		return;
 	for (; tail != head; tail += FEW_BYTES) {
-		touch(&slots[(tail & (RING_BYTES - 1)) / FEW_BYTES]);
+		u32 *place = &the_header.places[tail / FEW_BYTES % SPILE_RING_PLACES];
+
+		touch(&touched[READ_ONCE(*place) % ARRAY_SIZE(touched)]);
 		read_records++;
 		progress++;
 	}
@@ -715,6 +732,12 @@ static void write_or_read(unsigned int thread)
 
 static void check_ring(void)
 {
+	unsigned int i, count = the_cpu.chunk_end / FEW_BYTES - the_cpu.first_held / FEW_BYTES;
+
+	for (i = 0; i < ARRAY_SIZE(chunk_data); i++)
+		count += free_bits >> i & 1;
+	if (count != ARRAY_SIZE(chunk_data))
+		fail("a chunk is lost, or there twice");
 	if (the_header.head != the_cpu.head)
 		fail("the header is out of date");
 	if (read_records > written)

@@ -81,6 +81,7 @@ typedef s64 ktime_t;
 #define clamp_t(type, value, low, high) clamp((type)(value), (type)(low), (type)(high))
 #define ALIGN(value, to) (((value) + (to) - 1) & ~((__typeof__(value))(to) - 1))
 #define DIV_ROUND_UP(a, b) (((a) + (b) - 1) / (b))
+#define round_down(value, to) ((value) & ~((__typeof__(value))(to) - 1))
 #define roundup_pow_of_two(n) ((n) < 2 ? 1ul : 1ul << (64 - __builtin_clzl((n) - 1ul)))
 #define rounddown_pow_of_two(n) (1ul << (63 - __builtin_clzl(n)))
 #define ilog2(n) (63 - __builtin_clzll(n))
@@ -200,6 +201,31 @@ typedef struct { s64 counter; } atomic64_t;
 #define atomic_dec_return_release(v) shim_add(&(v)->counter, -1, __ATOMIC_RELEASE)
 #define atomic_add_return(by, v) shim_add(&(v)->counter, by, __ATOMIC_SEQ_CST)
 #define atomic_sub_return_release(by, v) shim_add(&(v)->counter, -(by), __ATOMIC_RELEASE)
+/*
+ * A bit is set by whoever has cleared it. TSan does not know of barriers that are no part of an
+ * access: for it, as the kernel's callers have one before.
+ */
+#ifdef SPILE_TESTS_EXPLORE
+#define SHIM_AFTER_BARRIER __ATOMIC_RELAXED
+#else
+#define SHIM_AFTER_BARRIER __ATOMIC_RELEASE
+#endif
+#define BITS_PER_LONG 64
+#define BITS_TO_LONGS(bits) DIV_ROUND_UP(bits, BITS_PER_LONG)
+#define __ffs(word) ((unsigned int)__builtin_ctzl(word))
+#define set_bit(bit, bits) \
+	((void)shim_add(&(bits)[(bit) / 64], 1ul << (bit) % 64, SHIM_AFTER_BARRIER))
+#define test_and_clear_bit(bit, bits) ({ \
+		unsigned long *word_ = &(bits)[(bit) / 64], mask_ = 1ul << (bit) % 64; \
+		unsigned long seen_bits_ = READ_ONCE(*word_), was_bits_; \
+		while (seen_bits_ & mask_) { \
+			was_bits_ = cmpxchg(word_, seen_bits_, seen_bits_ & ~mask_); \
+			if (was_bits_ == seen_bits_) \
+				break; \
+			seen_bits_ = was_bits_; \
+		} \
+		!!(seen_bits_ & mask_); \
+	})
 #define atomic_long_read atomic_read
 #define atomic_long_set atomic_set
 #define atomic_long_inc atomic_inc
@@ -314,6 +340,7 @@ static inline void spile_hrtimer_setup(struct hrtimer *timer,
 #define __GFP_RETRY_MAYFAIL 0
 #define __GFP_NOWARN 0
 #define totalram_pages() (1ul << 20)
+#define si_mem_available() (1l << 20)
 
 static inline void *shim_memory(size_t bytes)
 {
@@ -359,7 +386,11 @@ static inline __printf(3, 4) int scnprintf(char *out, size_t bytes, const char *
 /* ---- Definitions without effect. */
 
 #define CLOCK_MONOTONIC 1
+/* One thread alone takes any. */
 struct mutex { int unused; };
+#define DEFINE_MUTEX(name) struct mutex name
+#define mutex_lock(lock) ((void)(lock))
+#define mutex_unlock(lock) ((void)(lock))
 struct pid;
 struct pt_regs {
 	unsigned long ip;
@@ -379,11 +410,21 @@ struct page;
 struct poll_table_struct;
 struct list_head { struct list_head *next, *prev; };
 struct wait_queue_head { int unused; };
-struct vm_area_struct { unsigned long vm_start, vm_end, vm_pgoff, vm_flags; };
+typedef unsigned int vm_fault_t;
+struct vm_area_struct;
+struct vm_fault { struct vm_area_struct *vma; unsigned long pgoff, address; };
+struct vm_operations_struct { vm_fault_t (*fault)(struct vm_fault *fault); };
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
+	const struct vm_operations_struct *vm_ops;
+};
+#define PAGE_MASK (~(unsigned long)(PAGE_SIZE - 1))
+#define VM_FAULT_SIGBUS 2
+#define vmf_insert_page(vma, at, page) ((void)(vma), (void)(page), 0)
 #define DECLARE_WAIT_QUEUE_HEAD(name) struct wait_queue_head name
 #define VM_SHARED 8
 #define vmalloc_to_page(address) ((struct page *)(address))
-#define vm_insert_page(vma, at, page) ((void)(page), 0)
+#define vm_insert_page(vma, at, page) ((void)(vma), (void)(page), 0)
 #define EPOLLIN 1u
 #define EPOLLRDNORM 64u
 #define EPOLLPRI 2u

@@ -57,15 +57,12 @@ static void take_record(const struct spile_record *record)
 
 static void read_text(void)
 {
-	struct spile_ring_header *ring;
-	u32 size;
-	char *data;
+	struct spile_ring_header *ring = shim_ring(this_cpu);
 	u64 tail;
 
-	ring = shim_ring(this_cpu, &data, &size);
 	text_bytes = 0;
 	for (tail = ring->tail; tail != ring->head;) {
-		const struct spile_record *record = (const void *)(data + (tail & (size - 1)));
+		const struct spile_record *record = shim_record(ring, tail);
 
 		if (record->kind != SPILE_RECORD_PAD)
 			take_record(record);

@@ -326,11 +326,16 @@ struct shim_totals shim_totals(void)
 	return totals;
 }
 
-struct spile_ring_header *shim_ring(unsigned int cpu, char **data, u32 *bytes)
+struct spile_ring_header *shim_ring(unsigned int cpu)
 {
-	*data = spile_cpus[cpu]->ring_data;
-	*bytes = spile_ring_bytes;
 	return spile_cpus[cpu]->ring;
+}
+
+const struct spile_record *shim_record(const struct spile_ring_header *ring, u64 at)
+{
+	u32 chunk = ring->places[at / ring->chunk_bytes % SPILE_RING_PLACES];
+
+	return (const struct spile_record *)(chunks[chunk] + at % ring->chunk_bytes);
 }
 
 /* ---- Builtins of the scripts: a thread is a process; pid() is what it was given. */

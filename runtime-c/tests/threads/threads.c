@@ -9,15 +9,16 @@
  * to KEYS - 1; with -s it is the number of the hit. target() is the total number of hits. Prints
  * the output of log(), errors with `ERROR:` in front, and at the end
  *
- *     hits N handled N skipped N errors N lost N printed N sum N
+ *     hits N handled N skipped N errors N lost N printed N sum N memory N
  *
- * printed: records of print(); sum: that of the longs in them. Records that are damaged, out of
+ * printed: records of print(); sum: that of the longs in them; memory: bytes of the rings. Records that are damaged, out of
  * order or of another CPU are errors. With -m there is a line before it: nanoseconds from the
  * first hit to the last of all threads, and their CPU time.
  */
 #include <pthread.h>
 
 #include "threads.h"
+#include "../../ring.h"
 #include "volatile.h"
 
 static unsigned int threads = 4, keys = 64;
@@ -88,18 +89,16 @@ static void show(const struct spile_record *record, const char *payload)
 static void read_ring(unsigned int cpu)
 {
 	static u64 last[SHIM_MOST_CPUS];
-	struct spile_ring_header *ring;
+	struct spile_ring_header *ring = shim_ring(cpu);
 	u64 head, tail;
-	char *data;
-	u32 size;
 
-	ring = shim_ring(cpu, &data, &size);
 	/* Acquire: pairs with the release in spile_record_commit(). */
 	head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	for (tail = ring->tail; tail != head;) {
-		const struct spile_record *record = (const void *)(data + (tail & (size - 1)));
+		const struct spile_record *record = shim_record(ring, tail);
 
-		if (head - tail > size || record->bytes < 8 || record->bytes % 8 ||
+		if (record->bytes < 8 || record->bytes % 8 ||
+		    record->bytes > ring->chunk_bytes - tail % ring->chunk_bytes ||
 		    record->bytes > head - tail) {
 			damaged++;
 			tail = head;
@@ -115,6 +114,8 @@ static void read_ring(unsigned int cpu)
 	/* Release: pairs with the acquire in has_room(). */
 	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
 	__atomic_store_n(&ring->waiting, 1, __ATOMIC_SEQ_CST);
+	/* Adds chunks. */
+	spile_ring_poll(NULL, NULL);
 }
 
 static void read_rings(void)
@@ -189,8 +190,8 @@ int main(int argc, char **argv)
 	shim_end_script();
 	read_rings();
 	totals = shim_totals();
-	printf("hits %lu handled %llu skipped %llu errors %llu lost %llu printed %llu sum %llu\n",
+	printf("hits %lu handled %llu skipped %llu errors %llu lost %llu printed %llu sum %llu memory %llu\n",
 	       threads * hits, totals.handled, totals.skipped, totals.errors + damaged, totals.lost,
-	       printed, sum);
+	       printed, sum, spile_ring_memory());
 	return totals.errors + damaged != 0;
 }

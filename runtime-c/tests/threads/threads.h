@@ -28,7 +28,8 @@ struct shim_totals {
 };
 struct shim_totals shim_totals(void);
 
-/* A CPU's ring, for its reader. */
-struct spile_ring_header *shim_ring(unsigned int cpu, char **data, u32 *bytes);
+/* A CPU's ring, for its reader; and the record that begins at a byte of it. */
+struct spile_ring_header *shim_ring(unsigned int cpu);
+const struct spile_record *shim_record(const struct spile_ring_header *ring, u64 at);
 
 #endif
