@@ -716,6 +716,7 @@ static vm_fault_t page_fault(struct vm_fault *fault)
 
 	if (at >= (u64)chunk_most * chunk_bytes)
 		return VM_FAULT_SIGBUS;
+	/* Acquire: the chunk's page tables; pairs with the release in add_chunk(). */
 	memory = smp_load_acquire(&chunks[at / chunk_bytes]);
 	if (!memory)
 		return VM_FAULT_SIGBUS;
