@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 #include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 
 #include "features.h"
 #include "owner.h"
@@ -64,6 +65,21 @@ bool spile_owner_permits(void)
 	return capable(CAP_SYS_MODULE);
 }
 
+/*
+ * Whether the owner, who has no capabilities in the initial user namespace, would have all of the
+ * process there: that is so in namespaces that the owner has made, and in those below them.
+ */
+static bool covers_capabilities(const struct cred *cred)
+{
+	const struct user_namespace *ns = cred->user_ns;
+
+	if (ns == &init_user_ns)
+		return cap_isclear(cred->cap_permitted);
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	return uid_eq(ns->owner, owner_uid);
+}
+
 bool spile_owner_sees_current(void)
 {
 	const struct cred *cred = current_cred();
@@ -73,7 +89,8 @@ bool spile_owner_sees_current(void)
 	return current->mm && !(current->flags & PF_KTHREAD) && uid_eq(cred->uid, owner_uid) &&
 	       uid_eq(cred->euid, owner_uid) && uid_eq(cred->suid, owner_uid) &&
 	       gid_eq(cred->gid, owner_gid) && gid_eq(cred->egid, owner_gid) &&
-	       gid_eq(cred->sgid, owner_gid) && spile_is_dumpable();
+	       gid_eq(cred->sgid, owner_gid) && covers_capabilities(cred) &&
+	       spile_is_dumpable();
 }
 
 static void set_opener(struct pid *pid)

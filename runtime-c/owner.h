@@ -19,9 +19,10 @@ bool spile_owner_permits(void);
 
 /*
  * Whether the owner may look into the current process: as for ptrace(2) without capabilities
- * (__ptrace_may_access() in kernel/ptrace.c) all its user and group ids are the owner's, and
- * it was not made undumpable, as by exec of a set-id program, by setting ids or by prctl(2). Root may
- * look into any process. In any context.
+ * (__ptrace_may_access() in kernel/ptrace.c, cap_ptrace_access_check()) all its user and group ids
+ * are the owner's, it has no capability that the owner lacks, and it was not made undumpable, as by
+ * exec of a set-id program, by setting ids or by prctl(2). Root may look into any process. In any
+ * context.
  */
 bool spile_owner_sees_current(void);
 
