@@ -38,18 +38,18 @@
 #include <linux/sched/coredump.h>
 #endif
 
-/* Whether the current process, which has memory, may be debugged by the user whom it belongs to. */
-static inline bool spile_is_dumpable(void)
+/* Whether the task, whose memory this is, may be debugged by the user whom it belongs to. */
+static inline bool spile_is_dumpable(const struct task_struct *task, struct mm_struct *mm)
 {
 #ifdef SPILE_HAVE_EXEC_STATE
 	bool is_dumpable;
 
 	rcu_read_lock();
-	is_dumpable = rcu_dereference(current->exec_state)->dumpable == TASK_DUMPABLE_OWNER;
+	is_dumpable = rcu_dereference(task->exec_state)->dumpable == TASK_DUMPABLE_OWNER;
 	rcu_read_unlock();
 	return is_dumpable;
 #else
-	return get_dumpable(current->mm) == SUID_DUMP_USER;
+	return get_dumpable(mm) == SUID_DUMP_USER;
 #endif
 }
 

@@ -2,7 +2,7 @@
 /*
  * The processes that a probe in a program is for: one, or those of the session. These are
  * target() and its descendants, with a bit for each process id; without a target() probes are
- * for all processes.
+ * for all processes. With --privilege=stapusr others than the owner's are left out (owner.c).
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -17,6 +17,7 @@
 #include <linux/tracepoint.h>
 
 #include "script.h"
+#include "owner.h"
 #include "session.h"
 #include "site.h"
 #include "uprobe.h"
@@ -39,12 +40,12 @@ bool spile_follows_task(spile_long pid, const struct task_struct *task)
 
 bool spile_follows_current(spile_long pid)
 {
-	return spile_follows_task(pid, current);
+	return !spile_owner_ignores_current() && spile_follows_task(pid, current);
 }
 
 bool spile_follows_some(spile_long pid)
 {
-	return pid || spile_session.target;
+	return pid || spile_session.target || spile_owner_is_limited;
 }
 
 /* A process may live on when its first thread has ended. */
@@ -63,7 +64,9 @@ bool spile_follows_mm(spile_long pid, struct mm_struct *mm)
 	struct task_struct *process;
 	bool found = false;
 
-	if (!spile_follows_some(pid))
+	if (spile_owner_is_limited && !spile_owner_sees_mm(mm))
+		return false;
+	if (!pid && !spile_session.target)
 		return true;
 	/* Processes that share memory have the same ancestors. */
 	if (current->mm == mm && (!pid || spile_follows_current(pid)))

@@ -10,11 +10,13 @@
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
+#include "script.h"
 #include "features.h"
 #include "owner.h"
 #include "ring.h"
@@ -36,6 +38,7 @@ static kuid_t owner_uid __read_mostly;
 static kgid_t owner_gid __read_mostly;
 static u64 owner_loaded __read_mostly;
 static bool has_set;
+bool spile_owner_is_limited __read_mostly;
 
 static DEFINE_MUTEX(opener_lock);
 static struct pid *opener;
@@ -45,6 +48,8 @@ void spile_owner_init(void)
 	owner_uid = stated_uid ? make_kuid(&init_user_ns, stated_uid) : current_uid();
 	owner_gid = stated_uid ? make_kgid(&init_user_ns, stated_gid) : current_gid();
 	owner_loaded = ktime_get_boottime_ns();
+	spile_owner_is_limited =
+		spile_script.own_processes && !uid_eq(owner_uid, GLOBAL_ROOT_UID);
 }
 
 void spile_owner_exit(void)
@@ -80,17 +85,50 @@ static bool covers_capabilities(const struct cred *cred)
 	return uid_eq(ns->owner, owner_uid);
 }
 
-bool spile_owner_sees_current(void)
+static bool is_visible(const struct task_struct *task, const struct cred *cred, struct mm_struct *mm)
 {
-	const struct cred *cred = current_cred();
-
-	if (uid_eq(owner_uid, GLOBAL_ROOT_UID))
-		return true;
-	return current->mm && !(current->flags & PF_KTHREAD) && uid_eq(cred->uid, owner_uid) &&
+	return !(task->flags & PF_KTHREAD) && uid_eq(cred->uid, owner_uid) &&
 	       uid_eq(cred->euid, owner_uid) && uid_eq(cred->suid, owner_uid) &&
 	       gid_eq(cred->gid, owner_gid) && gid_eq(cred->egid, owner_gid) &&
 	       gid_eq(cred->sgid, owner_gid) && covers_capabilities(cred) &&
-	       spile_is_dumpable();
+	       spile_is_dumpable(task, mm);
+}
+
+bool spile_owner_sees_current(void)
+{
+	if (uid_eq(owner_uid, GLOBAL_ROOT_UID))
+		return true;
+	return current->mm && is_visible(current, current_cred(), current->mm);
+}
+
+/* A task that uses the memory; NULL: it ends. Under RCU. */
+static const struct task_struct *user_of(struct mm_struct *mm)
+{
+#ifdef CONFIG_MEMCG
+	return rcu_dereference(mm->owner);
+#else
+	struct task_struct *process, *thread;
+
+	for_each_process_thread(process, thread)
+		if (READ_ONCE(thread->mm) == mm)
+			return thread;
+	return NULL;
+#endif
+}
+
+bool spile_owner_sees_mm(struct mm_struct *mm)
+{
+	const struct task_struct *task;
+	bool is_seen;
+
+	/* Not by mm->owner: that may be a process that shares it. */
+	if (mm == current->mm)
+		return spile_owner_sees_current();
+	rcu_read_lock();
+	task = user_of(mm);
+	is_seen = task && is_visible(task, __task_cred(task), mm);
+	rcu_read_unlock();
+	return is_seen;
 }
 
 static void set_opener(struct pid *pid)

@@ -3,9 +3,12 @@
 #ifndef SPILE_OWNER_H
 #define SPILE_OWNER_H
 
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 #include "abi/abi.h"
+
+struct mm_struct;
 
 /* Called first when the module is loaded, in the process that loads it. */
 void spile_owner_init(void);
@@ -25,6 +28,18 @@ bool spile_owner_permits(void);
  * context.
  */
 bool spile_owner_sees_current(void);
+/* The same for a process with that memory, which need not be the current one. Not for root's sessions. */
+bool spile_owner_sees_mm(struct mm_struct *mm);
+
+/*
+ * Probes are for processes that the owner may look into, and have no effect in others: the script
+ * says so, and the owner is not root. Set before probes are armed.
+ */
+extern bool spile_owner_is_limited;
+static inline bool spile_owner_ignores_current(void)
+{
+	return unlikely(spile_owner_is_limited) && !spile_owner_sees_current();
+}
 
 /* The current process has opened the device for a session, or has closed it. */
 void spile_owner_opened(void);

@@ -801,6 +801,7 @@ struct spile_script {
 	unsigned int program_count;
 	int follows;		/* a probe is for the session's process and its descendants */
 	int begins;		/* a probe is for processes that begin */
+	int own_processes;	/* --privilege=stapusr: probes are for the owner's processes */
 	struct spile_module_symbol *module_symbols;	/* 0 where module_symbol_count is 0 */
 	unsigned int module_symbol_count;
 	/* guru mode; 0 where fingerprint_count is 0 */

@@ -20,6 +20,7 @@
 #include "context.h"
 #include "family.h"
 #include "guard.h"
+#include "owner.h"
 #include "session.h"
 #include "site.h"
 #include "run.h"
@@ -74,6 +75,18 @@ static void save_list(struct spile_site *site, bool compat, unsigned long *words
 	for (; site; site = READ_ONCE(site->syscall.next[compat]))
 		if (site->probe->entry_handler && !(site->sampled && spile_budget_skips(site)))
 			spile_syscall_save(site, words);
+}
+
+/* Of a process that the owner may no longer see. */
+static void forget_list(struct spile_site *site, bool compat, unsigned long *words)
+{
+	for (; site; site = READ_ONCE(site->syscall.next[compat])) {
+		struct saved_call *saved =
+			site->probe->entry_handler ? spile_syscall_saved(site) : NULL;
+
+		if (saved)
+			spile_syscall_forget(saved);
+	}
 }
 
 /*
@@ -143,6 +156,8 @@ static bool is_last(long number)
 
 static void handle_enter(void *data, struct pt_regs *regs, long number)
 {
+	if (spile_owner_ignores_current())
+		return;
 	if (READ_ONCE(entries_wanted) && !is_last(number))
 		handle_call(true, regs, number, 0, save_list);
 	handle_call(false, regs, number, 0, run_list);
@@ -162,7 +177,8 @@ static long returned_from(struct pt_regs *regs, long result)
 
 static void handle_exit(void *data, struct pt_regs *regs, long result)
 {
-	handle_call(true, regs, returned_from(regs, result), result, run_list);
+	handle_call(true, regs, returned_from(regs, result), result,
+		    spile_owner_ignores_current() ? forget_list : run_list);
 }
 
 static void find_source(struct tracepoint *tracepoint, void *data)

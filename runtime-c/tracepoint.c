@@ -15,6 +15,7 @@
 #include "family.h"
 #include "features.h"
 #include "module_notifier.h"
+#include "owner.h"
 #include "run.h"
 #include "site.h"
 
@@ -26,6 +27,8 @@ enum { MOST_ARGUMENTS = 12 };	/* the same as in the compiler (probe/tracepoint.r
  */
 static __always_inline void handle_event(struct spile_site *site, unsigned long *arguments)
 {
+	if (spile_owner_ignores_current())
+		return;
 	spile_run_site(site, arguments);
 }
 

@@ -42,7 +42,8 @@ bool spile_program_is_refused(const struct spile_site *site);
 
 /*
  * follow.c: whether the current process has this id; 0: whether it is one of the session's,
- * which are target() and its descendants, or all without a target().
+ * which are target() and its descendants, or all without a target(). False for all that the
+ * owner must not see.
  */
 bool spile_follows_current(spile_long pid);
 bool spile_follows_task(spile_long pid, const struct task_struct *task);

@@ -60,8 +60,6 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 	struct spile_saved_entry *saved = NULL;
 	char *data = NULL;
 
-	if (!spile_follows_current(probe->uprobe.pid))
-		return 0;
 	if (probe->entry_handler) {
 		saved = spile_uprobe_entry_find(site, kernel_stack_pointer(regs) -
 							      return_bytes(regs));
@@ -69,6 +67,11 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 		if (!saved)
 			return 0;
 		data = spile_uprobe_entry_data(saved);
+	}
+	if (!spile_follows_current(probe->uprobe.pid)) {
+		if (saved)
+			spile_uprobe_entry_forget(saved);
+		return 0;
 	}
 	if (probe->ahead)
 		spile_fault_in(site, probe->ahead, slide, (unsigned long *)regs, data);

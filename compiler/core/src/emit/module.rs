@@ -12,6 +12,7 @@ use super::attachment::{self, Field};
 use super::sites;
 use super::text::{Bytes, Comment, Hex, Literal, Long};
 use super::{Form, embedded, regex, routine};
+use crate::elaborate::Privilege;
 use crate::plan::code::{Item, OwnConstant};
 use crate::plan::{self, LockMode, Plan, Storage};
 use crate::program::{self, Constant, Contents, Histogram, Place, Registers, Type};
@@ -262,6 +263,7 @@ struct Script<'p> {
     defers_names: u8,
     follows: bool,
     begins: bool,
+    own_processes: bool,
     user_stacks: u8,
     lock_count: u32,
     counter_count: u32,
@@ -555,6 +557,7 @@ fn script(plan: &Plan) -> Script<'_> {
         defers_names: plan.defers_names.into(),
         follows: plan.follows,
         begins: plan.begins,
+        own_processes: info.privilege == Privilege::Usr,
         user_stacks: plan.user_stacks.into(),
         lock_count: plan.lock_count,
         counter_count: plan.counter_count,
