@@ -355,6 +355,18 @@ static bool is_narrow(const struct pt_regs *regs)
 }
 #endif
 
+/*
+ * While the scheduler goes to another task, the loaded page tables may be that task's already,
+ * which spile_memory_read() checks. They stay what they are during a run: interrupts are off, and
+ * words that are read in NMI are checked one by one.
+ */
+static bool reads_own_stack(const struct user_walk *walk)
+{
+	u8 byte;
+
+	return !spile_memory_read(&byte, walk->sp, sizeof(byte), true);
+}
+
 static void walk_frames(struct user_walk *walk)
 {
 	struct spile_cpu *cpu = walk->cpu;
@@ -365,6 +377,7 @@ static void walk_frames(struct user_walk *walk)
 	executable = locate(walk);
 	/* The innermost frame is reported even if its mapping is not known. */
 	add_frame(walk);
+	executable = executable && reads_own_stack(walk);
 	while (executable && step(walk)) {
 		walk->regs = NULL;
 		executable = locate(walk);
