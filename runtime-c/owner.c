@@ -85,7 +85,8 @@ static bool covers_capabilities(const struct cred *cred)
 	return uid_eq(ns->owner, owner_uid);
 }
 
-static bool is_visible(const struct task_struct *task, const struct cred *cred, struct mm_struct *mm)
+static bool is_visible(const struct task_struct *task, const struct cred *cred,
+		       struct mm_struct *mm)
 {
 	return !(task->flags & PF_KTHREAD) && uid_eq(cred->uid, owner_uid) &&
 	       uid_eq(cred->euid, owner_uid) && uid_eq(cred->suid, owner_uid) &&

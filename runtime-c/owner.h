@@ -28,7 +28,10 @@ bool spile_owner_permits(void);
  * context.
  */
 bool spile_owner_sees_current(void);
-/* The same for a process with that memory, which need not be the current one. Not for root's sessions. */
+/*
+ * The same for a process with that memory, which need not be the current one. Not for root's
+ * sessions.
+ */
 bool spile_owner_sees_mm(struct mm_struct *mm);
 
 /*
