@@ -208,6 +208,11 @@ enum {
 	 */
 	MOST_POLL_TIME = 4096,
 	MOST_WAITS = 100,	/* times lock_wait, for a lock that changes hands all the time */
+	/*
+	 * For a run that has had effects and cannot be skipped (spile_context.late): it waits
+	 * as long as any CPU of a host may reasonably not run, ns.
+	 */
+	LATE_WAIT = 2000000000,
 };
 
 #ifndef KEEP_AWAY_PART
@@ -293,12 +298,13 @@ static bool try_again(unsigned int index, unsigned int mode, bool *claimed, stru
 				&all_locks[index].holders.counter);
 }
 
-/* The lock is busy. wanted: ONE_STRIPE. */
+/* The lock is busy. wanted: ONE_STRIPE. late: the run cannot be skipped any more. */
 static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claimed,
-			      struct waited *waited, struct wanted *wanted)
+			      struct waited *waited, struct wanted *wanted, bool late)
 {
-	const u32 least_polls = spile_script.lock_wait / MOST_POLL_TIME;
-	const u64 most = (u64)spile_script.lock_wait * MOST_WAITS;
+	const u32 least_polls = (late ? LATE_WAIT : spile_script.lock_wait) / MOST_POLL_TIME;
+	const u64 least = late ? LATE_WAIT : spile_script.lock_wait;
+	const u64 most = late ? LATE_WAIT : (u64)spile_script.lock_wait * MOST_WAITS;
 	struct lock *lock = &all_locks[index];
 	u64 now = ktime_get_mono_fast_ns(), began = now, moved_at = now, looked_at = now;
 	u64 progress = 0, before = 0;
@@ -333,7 +339,7 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 			moved_at = now;
 			polls = 0;
 		}
-		stuck = now - moved_at >= spile_script.lock_wait && polls >= least_polls;
+		stuck = now - moved_at >= least && polls >= least_polls;
 		too_long = now - waited->since >= most && now > waited->since &&
 			   waited->polls >= least_polls;
 	} while (!stuck && !too_long);
@@ -355,7 +361,7 @@ static noinline bool lock_rest(const unsigned int *locks, unsigned int count, un
 		bool claimed = false;
 
 		if (try_lock(index, mode, &claimed) ||
-		    wait_for(index, mode, &claimed, &waited, NULL))
+		    wait_for(index, mode, &claimed, &waited, NULL, false))
 			continue;
 		spile_unlock_all(locks, at);
 		return false;
@@ -370,7 +376,7 @@ bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
 	struct waited waited = { };
 	bool claimed = false;
 
-	return wait_for(table->map->lock, ONE_STRIPE, &claimed, &waited, &wanted);
+	return wait_for(table->map->lock, ONE_STRIPE, &claimed, &waited, &wanted, c->late);
 }
 
 bool spile_lock_all(const unsigned int *locks, unsigned int count)
@@ -410,23 +416,18 @@ void spile_unlock_all(const unsigned int *locks, unsigned int count)
 		unlock(locks[count] >> 2, locks[count] & 3);
 }
 
-static unsigned int all_of(const struct spile_table *table)
+bool spile_stripes_lock(struct spile_context *c, const struct spile_table *table)
 {
-	return table->map->lock << 2 | SPILE_LOCK_ALL;
-}
+	struct waited waited = { };
+	bool claimed = false;
 
-bool spile_stripes_lock(const struct spile_table *table)
-{
-	unsigned int lock = all_of(table);
-
-	return spile_lock_all(&lock, 1);
+	return try_lock(table->map->lock, SPILE_LOCK_ALL, &claimed) ||
+	       wait_for(table->map->lock, SPILE_LOCK_ALL, &claimed, &waited, NULL, c->late);
 }
 
 void spile_stripes_unlock(const struct spile_table *table)
 {
-	unsigned int lock = all_of(table);
-
-	spile_unlock_all(&lock, 1);
+	unlock(table->map->lock, SPILE_LOCK_ALL);
 }
 
 /* Connects the locks of arrays with their stripes; the tables exist already. */

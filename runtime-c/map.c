@@ -630,12 +630,21 @@ static void delete_element(struct spile_table *table, unsigned int number)
 	stripe->free = number;
 }
 
+/* The run could not take a stripe, or all: it is skipped, or fails if it has had effects. */
+static noinline void not_locked(struct spile_context *c)
+{
+	if (c->late)
+		spile_fail_text(c, "the CPU that holds the lock of this array does not run");
+	else
+		c->stale |= SPILE_STALE_LOCKED;
+}
+
 static noinline bool hold_contended(struct spile_context *c, const struct spile_table *table,
 				struct spile_stripe *stripe, bool another)
 {
 	if (spile_stripe_wait(c, table, stripe, another))
 		return true;
-	c->stale |= SPILE_STALE_LOCKED;
+	not_locked(c);
 	return false;
 }
 
@@ -690,8 +699,8 @@ static __always_inline bool reserve_one(struct spile_table *table, struct spile_
 static noinline bool hold_all(struct spile_context *c, const struct spile_table *table,
 			      struct spile_held *held, struct spile_stripe *stripe)
 {
-	if (!spile_stripes_lock(table)) {
-		c->stale |= SPILE_STALE_LOCKED;
+	if (!spile_stripes_lock(c, table)) {
+		not_locked(c);
 		return false;
 	}
 	held->holder = &stripe->holder;
@@ -743,6 +752,19 @@ void spile_map_release_wrapping(const struct spile_map *map, struct spile_held *
 	while ((reserved = take_reserved(table, stripe)))
 		give_back(table, stripe, reserved);
 	spile_map_release(held);
+}
+
+int spile_map_hold_whole(struct spile_context *c, const struct spile_map *map)
+{
+	if (spile_stripes_lock(c, spile_table_of(map)))
+		return 1;
+	not_locked(c);
+	return 0;
+}
+
+void spile_map_release_whole(const struct spile_map *map)
+{
+	spile_stripes_unlock(spile_table_of(map));
 }
 
 void spile_map_want(const struct spile_map *map, struct spile_held *held,

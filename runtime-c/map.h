@@ -255,7 +255,7 @@ bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
  * Takes all stripes, as SPILE_LOCK_ALL, for a run that holds none of them. False if their holders
  * do not release them in time.
  */
-bool spile_stripes_lock(const struct spile_table *table);
+bool spile_stripes_lock(struct spile_context *c, const struct spile_table *table);
 void spile_stripes_unlock(const struct spile_table *table);
 
 #endif

@@ -132,6 +132,11 @@ struct spile_context {
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
 	int next;			/* embedded C used STAP_NEXT */
+	/*
+	 * set while a run that has had effects takes stripes: it waits longer, and fails if it
+	 * does not get them
+	 */
+	int late;
 	/* embedded C sets this to fail: its function clears it first, and tests it at the end */
 	const char *last_error;
 	struct spile_held held[SPILE_MOST_HELD];
@@ -551,6 +556,12 @@ void spile_map_want(const struct spile_map *map, struct spile_held *held,
 		    const union spile_key *keys);
 int spile_map_hold_several(struct spile_context *c, const struct spile_map *map,
 			   struct spile_held *held, unsigned int count, int drops);
+/*
+ * striped: takes all stripes until the end of the run, which holds none of them, in the place of one
+ * of them in the order of locks. Returns 0 as spile_map_hold(); otherwise the run releases them.
+ */
+int spile_map_hold_whole(struct spile_context *c, const struct spile_map *map);
+void spile_map_release_whole(const struct spile_map *map);
 /* Operations on the element that is held, like those below on any element. */
 char *spile_held_make(struct spile_context *c, const struct spile_map *map,
 		      struct spile_held *held);

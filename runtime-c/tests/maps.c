@@ -81,10 +81,11 @@ bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
 /* 1: a run has all stripes, or waits for them. */
 static int all_claimed;
 
-bool spile_stripes_lock(const struct spile_table *table)
+bool spile_stripes_lock(struct spile_context *c, const struct spile_table *table)
 {
 	unsigned int i;
 
+	(void)c;
 	while (cmpxchg(&all_claimed, 0, 1) != 0)
 		cpu_relax();
 	for (i = 0; i < table->stripe_count; i++)
@@ -1305,7 +1306,7 @@ static void *move_amounts(void *argument)
 		unsigned int k;
 
 		if (!cpu && i % 64 == 0) {
-			spile_stripes_lock(spile_tables);
+			spile_stripes_lock(c, spile_tables);
 			CHECK(!sum_of_all(c));
 			spile_stripes_unlock(spile_tables);
 		}

@@ -29,7 +29,16 @@
 # stderr: ^Array by_probe: a lock for each of 64 stripes\.$
 # stderr: ^Array by_text: a lock for each of 64 stripes\.$
 # stderr: ^Array by_time: one lock for all of it: kernel\.function\("vfs_statx@fs/stat\.c:[0-9]+"\) uses a key that is not known before it does something else at .*locks\.stp:44:46\.$
+# stderr: ^Array first: a lock for each of 64 stripes\.$
+# stderr: ^Array known_late: a lock for each of 64 stripes\.$
+# stderr: ^Array by_element: a lock for each of 64 stripes\.$
+# stderr: ^Array by_number: a lock for each of 64 stripes\.$
+# stderr: ^Array in_branch: a lock for each of 64 stripes\.$
+# stderr: ^Array printed: one lock for all of it: kernel\.function\("vfs_rename@fs/namei\.c:[0-9]+"\) uses a key that is not known before it does something else at .*late\.stp:13:14\.$
+# stderr: ^Array (there|back): one lock for all of it: .* takes it after an array that other handlers take before it\.$
+# stderr: ^Array mixed: a lock for each of 64 stripes; all of them where kernel\.function\("vfs_unlink@fs/namei\.c:[0-9]+"\) calls a function that uses more of it than an element with keys known then at .*late\.stp:18:15\.$
 # stderr: ^Array started: one lock for all of it: -D WHOLE_LOCKS\.$
+# stdout: ^7 taken after effects, 1 as a whole$
 # stdout: ^1 SPILE_LOCK_WRITE$
 
 cat >locks.stp <<'END'
@@ -80,6 +89,31 @@ probe kernel.function("vfs_statx") {
 }
 END
 "$SPILE" -r "$RELEASE" -v -p3 locks.stp >locks.c
+
+# Stripes that handlers take where they know the keys; not after they have printed, and not in two orders.
+cat >late.stp <<'END'
+global first, known_late, by_element, by_number, number, in_branch, printed, there, back, mixed
+function part() { foreach (i in mixed) sum += mixed[i]; return sum }
+probe kernel.function("vfs_rename") {
+  first[tid()] = number
+  k = first[tid()] + 1
+  known_late[k] = known_late[k] + 1
+  by_element[first[tid()]] = 1
+  by_number[number] = by_number[number] + 1
+  if (k > 3) { j = first[tid()] * k; in_branch[j] = in_branch[j] + 1 }
+  there[tid()] = 1; i = there[tid()]; back[i] = 1
+  mixed[k] = 1
+  println(k)
+  printed[k] = 1
+}
+probe kernel.function("vfs_unlink") {
+  number++
+  back[tid()] = 1; i = back[tid()]; there[i] = 2
+  if (i == 3) part()
+}
+END
+"$SPILE" -r "$RELEASE" -v -p3 late.stp >late.c
+echo "$(grep -c 'late = 1;' late.c) taken after effects, $(grep -c 'spile_map_hold_whole' late.c) as a whole"
 
 # One exclusive lock for the whole array.
 "$SPILE" -r "$RELEASE" -v -D WHOLE_LOCKS -p3 -e 'global started probe kernel.function("vfs_read") { started[tid()] = 1 }' >whole.c

@@ -115,7 +115,13 @@ pub fn report_locks(reporter: &Reporter, sources: &SourceMap, plan: &Plan) {
             let how = match locking {
                 Locking::None => "no lock: nothing changes it while probes are armed".into(),
                 Locking::EachCpu => "values on each CPU".into(),
-                Locking::Striped(stripes) => format!("a lock for each of {stripes} stripes"),
+                Locking::Striped(stripes, None) => format!("a lock for each of {stripes} stripes"),
+                Locking::Striped(stripes, Some((probe, more))) => {
+                    format!(
+                        "a lock for each of {stripes} stripes; all of them where {}",
+                        uses(sources, plan, *probe, more)
+                    )
+                }
                 Locking::Whole(reason) => format!("one lock for all of it: {}", why(sources, plan, reason)),
             };
             format!("Array {array}: {how}.")
@@ -133,22 +139,26 @@ fn why(sources: &SourceMap, plan: &Plan, reason: &Reason) -> String {
         Reason::Rare => "only timers and files in /proc use it".into(),
         Reason::Entry(index) => format!("{} uses it at its function's entry (@entry)", probe(*index)),
         Reason::TooMany(index) => format!("{} uses more than 16 elements of arrays with stripes", probe(*index)),
-        Reason::Handler(index, more) => {
-            let (what, span) = match more {
-                WholeArray::Whole(span) => ("uses more than single elements", Some(*span)),
-                WholeArray::Computed(span) => {
-                    ("uses a key that is not known before it does something else", Some(*span))
-                }
-                WholeArray::Another(span) => ("uses a fifth element", Some(*span)),
-                WholeArray::Called(span) => {
-                    ("calls a function that uses more of it than an element with keys known then", Some(*span))
-                }
-                WholeArray::Registers => ("may change registers, of which its keys are made", None),
-            };
-            let place = span.map(|span| format!(" at {}", sources.place(span))).unwrap_or_default();
-            format!("{} {what}{place}", probe(*index))
+        Reason::Order(index) => {
+            format!("{} takes it after an array that other handlers take before it", probe(*index))
         }
+        Reason::Handler(index, more) => uses(sources, plan, *index, more),
     }
+}
+
+/// What the handler of the probe does with an array besides using single elements.
+fn uses(sources: &SourceMap, plan: &Plan, probe: usize, more: &WholeArray) -> String {
+    let (what, span) = match more {
+        WholeArray::Whole(span) => ("uses more than single elements", Some(*span)),
+        WholeArray::Computed(span) => ("uses a key that is not known before it does something else", Some(*span)),
+        WholeArray::Another(span) => ("uses a fifth element", Some(*span)),
+        WholeArray::Called(span) => {
+            ("calls a function that uses more of it than an element with keys known then", Some(*span))
+        }
+        WholeArray::Registers => ("may change registers, of which its keys are made", None),
+    };
+    let place = span.map(|span| format!(" at {}", sources.place(span))).unwrap_or_default();
+    format!("{} {what}{place}", plan.probes.get(probe).map_or("", |probe| probe.point.as_str()))
 }
 
 /// `3 MiB`, `700 bytes`.

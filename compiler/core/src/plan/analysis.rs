@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::frame::{self, Nesting};
 use super::globals::{self, LockMode, PerCpu};
+use super::holds::{self, Hold, Holds};
 use super::locking::Locking;
 use super::names::{self, FunctionName};
 use super::storage::Globals;
@@ -14,7 +15,7 @@ use super::{Limits, condition};
 use crate::program::commands;
 use crate::program::element_uses::{EarlyValue, ElementUses, KnownValues, UsedElement};
 use crate::program::lead_in;
-use crate::program::uses::{self, Access, AccessCounts, CodeSummary, Uses};
+use crate::program::uses::{self, Access, AccessCounts, CodeSummary, OFTEN, Uses};
 use crate::program::{self, Attachment, Expr, GlobalId, LongExpr, Program, Registers, Stmt, Type};
 
 /// See the module's description.
@@ -39,8 +40,8 @@ pub(super) struct Analysis<'p> {
     watched: BTreeSet<GlobalId>,
     /// By global: whether each CPU has its own share of it.
     shares: Vec<PerCpu>,
-    /// By probe: arrays of which its handler uses a few elements.
-    element_uses: Vec<ElementUses>,
+    /// By probe: how its handler takes the stripes of arrays that have them.
+    holds: Vec<Holds<'p>>,
     /// By global: whether it is an array with a lock for each stripe.
     striped: Vec<bool>,
     /// Arrays that probes use, and how each is locked.
@@ -67,10 +68,20 @@ pub(super) struct SavedLayout {
     pub bytes: u32,
 }
 
+/// Stripes that a handler takes.
+pub(super) enum Held<'a> {
+    /// That of one element.
+    Element(HeldElement<'a>),
+    /// All of an array; late: as in [`HeldElement`].
+    Whole { array: GlobalId, late: bool },
+}
+
 /// An element that a handler uses of a striped array.
 pub(super) struct HeldElement<'a> {
     /// The array.
     pub array: GlobalId,
+    /// The handler has had effects before.
+    pub late: bool,
     /// Its keys, known when the stripe is taken.
     pub keys: &'a [Expr],
     /// Functions that the handler calls use it too: they look for it by its keys.
@@ -121,24 +132,37 @@ impl<'p> Analysis<'p> {
         let both: Vec<Uses> = handler_uses.iter().zip(&entry_uses).map(|(one, other)| uses::both(one, other)).collect();
         let shares = globals::shares(program, &both, limits);
         let contended = globals::contended(program, &both, &shares);
-        let runs = runs(program, &function_summaries, &handler_summaries);
-        let single_access = globals::single_access(program, &runs, &contended, &watched);
         let element_uses: Vec<ElementUses> = handler_summaries
             .iter()
             .map(|summary| summary.element_uses_with_calls(&function_summaries, &function_uses))
             .collect();
         let striping = globals::Striping {
-            uses: &both,
-            element_uses: &element_uses,
             entry_uses: &entry_uses,
             contended: &contended,
             shares: &shares,
             watched: &watched,
             whole_locks: limits.whole_locks,
         };
-        let stripes = globals::striped(program, &striping);
-        let striped: Vec<bool> = stripes.iter().map(Result::is_ok).collect();
-        let locks = globals::locks(&contended, &single_access, &striped);
+        let functions = holds::Functions { summaries: &function_summaries, uses: &function_uses };
+        let holds_of = |(index, probe): (usize, &'p program::Probe)| {
+            let body = probe.body.split_at(condition::filters(&probe.body) + lead_ins[index]).1;
+            let arrays = handler_uses[index].keys().copied().filter(|id| program.globals[id.index()].is_array());
+            match globals::is_frequent(&probe.attachment) {
+                true => holds::of(probe, body, arrays, &element_uses[index], functions),
+                false => Holds::new(),
+            }
+        };
+        let mut holds: Vec<Holds> = program.probes.iter().enumerate().map(holds_of).collect();
+        let stripes = globals::striped(program, &striping, &mut holds);
+        let striped: Vec<bool> = stripes.arrays.iter().map(Result::is_ok).collect();
+        holds.iter_mut().for_each(|holds| holds.retain(|array, _| striped[array.index()]));
+        let mut runs = runs(program, &function_summaries, &handler_summaries);
+        for (handler, _) in holds.iter().enumerate().filter(|(_, holds)| holds.values().any(|it| it.position > 0)) {
+            // A run has all its locks only after it has taken all stripes; single accesses may come before.
+            runs[2 * handler].1.values_mut().for_each(|times| *times = OFTEN);
+        }
+        let single_access = globals::single_access(program, &runs, &contended, &watched);
+        let locks = globals::locks(&contended, &single_access, &stripes.order);
         let stripe_locks: Vec<Option<u32>> =
             striped.iter().zip(&locks).map(|(&striped, &lock)| if striped { lock } else { None }).collect();
         let nesting = frame::nesting(program);
@@ -146,7 +170,10 @@ impl<'p> Analysis<'p> {
         let used: BTreeSet<GlobalId> = both.into_iter().flat_map(Uses::into_keys).collect();
         let of = |id: GlobalId| {
             let (global, index) = (&program.globals[id.index()], id.index());
-            let how = || globals::locking(global, shares[index], contended[index], &stripes[index]);
+            let whole =
+                holds.iter().enumerate().find_map(|(probe, holds)| Some((probe, holds.get(&id)?.what.as_ref().err()?)));
+            let whole = whole.map(|(probe, why)| (probe, *why));
+            let how = || globals::locking(global, shares[index], contended[index], &stripes.arrays[index], whole);
             global.is_array().then(|| (global.name.clone(), how()))
         };
         let locking = used.iter().copied().filter_map(of).collect();
@@ -165,7 +192,7 @@ impl<'p> Analysis<'p> {
             entry_uses,
             watched,
             shares,
-            element_uses,
+            holds,
             striped,
             locking,
             locks,
@@ -195,33 +222,54 @@ impl<'p> Analysis<'p> {
 
     /// The locks of a probe's handler with their modes, ascending; without those of arrays of which it holds a stripe.
     pub fn handler_locks(&self, probe: usize) -> Vec<(u32, LockMode)> {
-        let held: BTreeSet<u32> = self.held(probe).filter_map(|held| self.locks[held.array.index()]).collect();
+        let held: BTreeSet<u32> = self.holds[probe].keys().filter_map(|array| self.locks[array.index()]).collect();
         let mut locks = self.locks_for(&self.handler_uses[probe]);
         locks.retain(|(lock, _)| !held.contains(lock));
         locks
     }
 
-    /// Elements of striped arrays whose stripes a probe's handler holds, by array ascending.
-    pub fn held(&self, probe: usize) -> impl Iterator<Item = HeldElement<'_>> {
-        let frequent = globals::is_frequent(&self.program.probes[probe].attachment);
-        let striped = self.handler_uses[probe].iter().filter(move |(id, _)| frequent && self.striped[id.index()]);
-        striped.flat_map(move |(&array, &access)| {
-            let elements = self.element_uses[probe].of(array).unwrap_or_default();
-            let drops = self.program.globals[array.index()].wrap && access != Access::Read;
-            elements.iter().enumerate().map(move |(index, element)| {
-                let UsedElement { keys, called, .. } = element;
-                let last = index + 1 == elements.len();
-                let several = (elements.len() > 1).then_some(if last { elements.len() as u32 } else { 0 });
-                HeldElement { array, keys, called: *called, drops, several, early: element.early() }
-            })
+    /// The stripes that a probe's handler takes before this statement, in their order. None: behind its lead-in.
+    pub fn held(&self, probe: usize, before: Option<&Stmt>) -> impl Iterator<Item = Held<'_>> {
+        let is_there = move |(_, hold): &(&GlobalId, &Hold)| match (hold.before, before) {
+            (None, None) => true,
+            (Some(statement), Some(before)) => std::ptr::eq(statement, before),
+            _ => false,
+        };
+        let mut holds: Vec<(&GlobalId, &Hold)> = self.holds[probe].iter().filter(is_there).collect();
+        holds.sort_by_key(|(array, _)| self.locks[array.index()]);
+        holds.into_iter().flat_map(move |(&array, hold)| match &hold.what {
+            Ok(elements) => self.held_elements(probe, array, elements, hold.late),
+            Err(_) => vec![Held::Whole { array, late: hold.late }],
         })
     }
 
-    /// Parts of the keys of these elements that the handler computes early, each once.
+    fn held_elements<'a>(
+        &'a self,
+        probe: usize,
+        array: GlobalId,
+        elements: &'a [UsedElement],
+        late: bool,
+    ) -> Vec<Held<'a>> {
+        let access = self.handler_uses[probe].get(&array).copied().unwrap_or(Access::Write);
+        let drops = self.program.globals[array.index()].wrap && access != Access::Read;
+        let of = |(index, element): (usize, &'a UsedElement)| {
+            let UsedElement { keys, called, .. } = element;
+            let last = index + 1 == elements.len();
+            let several = (elements.len() > 1).then_some(if last { elements.len() as u32 } else { 0 });
+            Held::Element(HeldElement { array, late, keys, called: *called, drops, several, early: element.early() })
+        };
+        elements.iter().enumerate().map(of).collect()
+    }
+
+    /// Parts of the keys of elements that the handler computes early, behind its lead-in, each once.
     pub fn early(&self, probe: usize) -> Vec<(EarlyValue, &LongExpr)> {
         let known = self.known(probe);
         let mut found: Vec<(EarlyValue, &LongExpr)> = Vec::new();
-        for expr in self.held(probe).flat_map(|held| held.early) {
+        let early = |held| match held {
+            Held::Element(element) => element.early,
+            Held::Whole { .. } => Vec::new(),
+        };
+        for expr in self.held(probe, None).flat_map(early) {
             if let Some(value) = EarlyValue::of(expr, known)
                 && found.iter().all(|(before, _)| *before != value)
             {

@@ -107,6 +107,7 @@ impl<'r> CostEstimator<'r> {
             Instr::If { then, otherwise, .. } => PLAIN + self.code(then, depth).max(self.code(otherwise, depth)),
             Instr::Map { keys, op, .. } => map(keys, op),
             Instr::Hold { .. } => MAP,
+            Instr::HoldWhole { .. } => 4 * MAP,
             Instr::Foreach(each) => MAP + TURNS * (STRING + self.code(&each.body, depth)),
             Instr::Loop(body) => TURNS * self.code(body, depth),
         }

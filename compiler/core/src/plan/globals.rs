@@ -11,10 +11,12 @@
 use std::collections::BTreeSet;
 
 use super::Limits;
+use super::holds::{self, Hold, Holds};
 use super::locking::{self, Locking, Reason};
-use crate::program::element_uses::ElementUses;
+use crate::program::element_uses::WholeArray;
 use crate::program::uses::{Access, AccessCounts, CodeSummary, Uses};
 use crate::program::{Attachment, Contents, Global, GlobalId, Program, Runs, Type};
+use spile_source::Span;
 
 /// How a handler takes a lock (script.h, enum spile_lock_mode).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -161,10 +163,6 @@ pub(super) fn single_access(
 
 /// Input for the decision which arrays are striped.
 pub(super) struct Striping<'a> {
-    /// By probe: the uses of its handler, and of the code at its function's entry.
-    pub uses: &'a [Uses],
-    /// By probe: arrays of which its handler uses a few elements.
-    pub element_uses: &'a [ElementUses],
     /// By probe: what runs at its function's entry.
     pub entry_uses: &'a [Uses],
     /// By global.
@@ -177,67 +175,140 @@ pub(super) struct Striping<'a> {
     pub whole_locks: bool,
 }
 
+/// Which arrays are striped.
+pub(super) struct Striped {
+    /// By global: whether it is an array with a lock for each stripe; if it needs a lock and is not striped, why.
+    pub arrays: Vec<Result<(), Reason>>,
+    /// Those arrays, in the order in which handlers take them.
+    pub order: Vec<GlobalId>,
+}
+
 /// Most elements whose stripes a handler holds (SPILE_MOST_HELD of script.h).
 const MOST_HELD: usize = 16;
 
-/// By global: whether it is an array with a lock for each stripe; if it needs a lock and is not striped, why. A handler
-/// holds the stripes of the few elements that it uses, from its beginning to its end, and needs no other lock of the array.
-/// Code that uses more of the array takes all of it, for all CPUs, so only timers and files in /proc may. That is two-phase
-/// locking, so the result is as if runs came one after the other.
-pub(super) fn striped(program: &Program, of: &Striping) -> Vec<Result<(), Reason>> {
+/// Most arrays that a handler takes as a whole (bits of a word).
+const MOST_WHOLE: usize = 64;
+
+/// Which arrays have a lock for each stripe. A handler holds the stripes of the few elements that it uses, or all stripes, to its
+/// end, and needs no other lock of the array. Timers and files in /proc take all stripes of all arrays that they use. That is
+/// two-phase locking, so the result is as if runs came one after the other.
+///
+/// Taking all stripes is more expensive than one lock, so an array is striped if there are handlers that use a few elements, and
+/// no more that need all of it whenever they run. `holds`: by probe, how it would take stripes; changed where what a key depends
+/// on is taken later.
+pub(super) fn striped(program: &Program, of: &Striping, holds: &mut [Holds]) -> Striped {
     let embedded: BTreeSet<GlobalId> = embedded_globals(program).collect();
-    let frequent = || of.uses.iter().enumerate().filter(|&(probe, _)| is_frequent(&program.probes[probe].attachment));
-    let striped = |index: usize| {
-        let id = GlobalId(index as u32);
-        if of.whole_locks {
-            return Err(Reason::Asked);
-        }
-        if of.watched.contains(&id) {
-            return Err(Reason::Condition);
-        }
-        if embedded.contains(&id) {
-            return Err(Reason::Embedded);
-        }
-        let mut one = Err(Reason::Rare);
-        for (probe, _) in frequent().filter(|(_, uses)| uses.contains_key(&id)) {
-            if of.entry_uses[probe].contains_key(&id) {
-                return Err(Reason::Entry(probe));
-            }
-            match of.element_uses[probe].why_whole(id) {
-                Some(why) => return Err(Reason::Handler(probe, why)),
-                None => one = Ok(()),
-            }
-        }
-        one
-    };
+    let frequent: Vec<usize> =
+        (0..program.probes.len()).filter(|&probe| is_frequent(&program.probes[probe].attachment)).collect();
     let fits = |(index, global): (usize, &Global)| {
+        let id = GlobalId(index as u32);
         let is_array = global.is_array() && matches!(global.contents, Contents::Value(_));
-        match is_array && of.contended[index] && of.shares[index] == PerCpu::None {
-            true => striped(index),
-            false => Err(Reason::Rare),
+        let enters = |probe: &usize| of.entry_uses[*probe].contains_key(&id);
+        if !is_array || !of.contended[index] || of.shares[index] != PerCpu::None {
+            Err(Reason::Rare)
+        } else if of.whole_locks {
+            Err(Reason::Asked)
+        } else if of.watched.contains(&id) {
+            Err(Reason::Condition)
+        } else if embedded.contains(&id) {
+            Err(Reason::Embedded)
+        } else if let Some(&probe) = frequent.iter().find(|probe| enters(probe)) {
+            Err(Reason::Entry(probe))
+        } else {
+            Ok(())
         }
     };
     let mut striped: Vec<Result<(), Reason>> = program.globals.iter().enumerate().map(fits).collect();
-    for (probe, uses) in of.uses.iter().enumerate() {
-        let mut held = 0;
-        for &global in uses.keys().filter(|_| is_frequent(&program.probes[probe].attachment)) {
-            if striped[global.index()].is_ok() {
-                held += of.element_uses[probe].of(global).map_or(0, <[_]>::len);
-                if held > MOST_HELD {
-                    striped[global.index()] = Err(Reason::TooMany(probe));
-                }
+    loop {
+        let mut changed = false;
+        for index in 0..striped.len() {
+            if striped[index].is_ok() {
+                striped[index] = worth_striping(GlobalId(index as u32), &frequent, holds);
+                changed |= striped[index].is_err();
+            }
+        }
+        for &probe in &frequent {
+            changed |= take_whole_before_needed(&mut holds[probe], &striped);
+            changed |= limit_held(probe, &holds[probe], &mut striped);
+        }
+        let arrays = (0..striped.len()).filter(|&index| striped[index].is_ok()).map(|index| GlobalId(index as u32));
+        match holds::order(program, holds, &arrays.collect()) {
+            Ok(order) if !changed => return Striped { arrays: striped, order },
+            Ok(_) => {}
+            Err((array, probe)) => striped[array.index()] = Err(Reason::Order(probe)),
+        }
+    }
+}
+
+/// Whether handlers gain by stripes of the array.
+fn worth_striping(array: GlobalId, frequent: &[usize], holds: &[Holds]) -> Result<(), Reason> {
+    let of = |&probe: &usize| holds[probe].get(&array).map(|hold| (probe, hold));
+    let (mut single, mut always, mut reason) = (0, 0, None);
+    for (probe, hold) in frequent.iter().filter_map(of) {
+        match hold.what {
+            Ok(_) => single += 1,
+            Err(why) => {
+                always += i32::from(!hold.conditional);
+                reason = reason.or(Some(Reason::Handler(probe, why)));
             }
         }
     }
-    striped
+    match reason {
+        None if single == 0 => Err(Reason::Rare),
+        Some(reason) if single == 0 || always > single => Err(reason),
+        _ => Ok(()),
+    }
 }
 
-/// How handlers exclude each other from an array; `striped`: the result of [`striped`].
-pub(super) fn locking(global: &Global, shares: PerCpu, contended: bool, striped: &Result<(), Reason>) -> Locking {
+/// Where the keys of an array depend on one that the handler takes later, it takes all of the former. Whether there is any.
+fn take_whole_before_needed(holds: &mut Holds, striped: &[Result<(), Reason>]) -> bool {
+    let is_later = |(array, hold): (&GlobalId, &Hold)| {
+        let mut others = holds::needed(hold).into_iter().filter(|other| striped[other.index()].is_ok());
+        let later = others.any(|other| holds.get(&other).is_none_or(|before| before.position > hold.position));
+        (striped[array.index()].is_ok() && later).then_some(*array)
+    };
+    let later: Vec<GlobalId> = holds.iter().filter_map(is_later).collect();
+    for array in &later {
+        if let Some(hold) = holds.get_mut(array) {
+            hold.what = Err(WholeArray::Computed(hold.before.map_or(Span::none(), |statement| statement.span)));
+        }
+    }
+    !later.is_empty()
+}
+
+/// Locks arrays as a whole of which the handler would use too many elements. Whether there is any.
+fn limit_held(probe: usize, holds: &Holds, striped: &mut [Result<(), Reason>]) -> bool {
+    let (mut held, mut whole, mut changed) = (0, 0, false);
+    for (array, hold) in holds {
+        if striped[array.index()].is_err() {
+            continue;
+        }
+        match &hold.what {
+            Ok(elements) => held += elements.len(),
+            Err(_) => whole += 1,
+        }
+        if held > MOST_HELD || whole > MOST_WHOLE {
+            striped[array.index()] = Err(Reason::TooMany(probe));
+            changed = true;
+            held -= hold.what.as_ref().map_or(0, Vec::len);
+        }
+    }
+    changed
+}
+
+/// How handlers exclude each other from an array; `striped`: the result of [`striped`]; `whole`: the first probe whose handler
+/// then takes all of it, and why.
+pub(super) fn locking(
+    global: &Global,
+    shares: PerCpu,
+    contended: bool,
+    striped: &Result<(), Reason>,
+    whole: Option<(usize, WholeArray)>,
+) -> Locking {
     match striped {
         _ if is_per_cpu(global, shares) => Locking::EachCpu,
         _ if !contended => Locking::None,
-        Ok(()) => Locking::Striped(locking::stripes(global.wrap)),
+        Ok(()) => Locking::Striped(locking::stripes(global.wrap), whole),
         Err(reason) => Locking::Whole(reason.clone()),
     }
 }
@@ -247,17 +318,14 @@ pub(super) fn is_frequent(attachment: &Attachment) -> bool {
     !is_serial(attachment) && attachment.mechanism.runs != Runs::Rarely
 }
 
-/// By global: the index of its lock, None if it needs none. Those of striped arrays come last: handlers take stripes after
-/// their other locks.
-pub(super) fn locks(contended: &[bool], single_access: &[bool], striped: &[bool]) -> Vec<Option<u32>> {
+/// By global: the index of its lock, None if it needs none. Those of striped arrays come last, in their order: handlers take
+/// stripes after their other locks.
+pub(super) fn locks(contended: &[bool], single_access: &[bool], striped: &[GlobalId]) -> Vec<Option<u32>> {
     let mut locks = vec![None; contended.len()];
-    let mut next = 0..;
-    for of_striped in [false, true] {
-        for (index, lock) in locks.iter_mut().enumerate() {
-            if contended[index] && !single_access[index] && striped[index] == of_striped {
-                *lock = next.next();
-            }
-        }
+    let others = (0..contended.len()).map(|index| GlobalId(index as u32)).filter(|id| !striped.contains(id));
+    let needing = others.filter(|id| contended[id.index()] && !single_access[id.index()]);
+    for (global, lock) in needing.chain(striped.iter().copied()).zip(0..) {
+        locks[global.index()] = Some(lock);
     }
     locks
 }
@@ -336,7 +404,7 @@ mod tests {
         let program = program(attachments);
         let uses: Vec<Uses> = accesses.into_iter().map(|access| Uses::from([(GlobalId(0), access)])).collect();
         let shares = shares(&program, &uses, &Limits::default());
-        let locks = locks(&contended(&program, &uses, &shares), &[false], &[false]);
+        let locks = locks(&contended(&program, &uses, &shares), &[false], &[]);
         (shares[0] != PerCpu::None, locks[0].is_some())
     }
 

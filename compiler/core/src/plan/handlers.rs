@@ -168,9 +168,8 @@ impl Planner<'_, '_, '_> {
         for (value, expr) in self.analysis.early(index) {
             builder.compute_early(value, expr, known)?;
         }
-        for held in self.analysis.held(index) {
-            builder.hold(&held, probe.span)?;
-        }
+        builder.handler = Some(index);
+        builder.hold(None, probe.span)?;
         builder.early_values_are_checked();
         if self.analysis.rearms(index) {
             builder.rearm();

@@ -12,8 +12,9 @@ pub enum Locking {
     None,
     /// Each CPU has its own values.
     EachCpu,
-    /// A handler takes the lock of the stripe that contains its element; how many there are.
-    Striped(u32),
+    /// A handler takes the lock of the stripe that contains its element; how many there are, and a probe whose handler takes
+    /// all of them, if there is one, with the reason.
+    Striped(u32, Option<(usize, WholeArray)>),
     /// A handler takes the lock of the whole array.
     Whole(Reason),
 }
@@ -36,6 +37,9 @@ pub enum Reason {
     Entry(usize),
     /// The handler of the probe with that index uses more than one element known when it begins.
     Handler(usize, WholeArray),
+    /// The handler of the probe with that index knows its key only after it has taken another array, before which other
+    /// handlers take it.
+    Order(usize),
     /// Its handler uses more striped arrays than it can hold.
     TooMany(usize),
     /// Only timers and files in /proc use it.

@@ -16,6 +16,7 @@ pub mod frame;
 mod functions;
 mod globals;
 mod handlers;
+mod holds;
 mod items;
 mod limits;
 pub mod locking;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::{
-    BinaryOp, Comparison, Expr, FunctionId, GlobalId, LocalId, LongExpr, LongKind, SavedId, StringExpr, StringKind,
-    Variable,
+    BinaryOp, Comparison, Element, Expr, FunctionId, GlobalId, LocalId, LongExpr, LongKind, SavedId, StringExpr,
+    StringKind, Variable,
 };
 use crate::builtin::Builtin;
 use spile_source::Span;
@@ -37,6 +37,10 @@ enum FixedKey {
     Binary(BinaryOp, Box<FixedKey>, Box<FixedKey>),
     Compare(Comparison, Box<FixedKey>, Box<FixedKey>),
     Call(FunctionId, Vec<FixedKey>),
+    /// A global that the run does not change from there on, and whose lock it has.
+    Global(GlobalId),
+    /// The same of an element.
+    Element(GlobalId, Vec<FixedKey>),
     /// The run computes it early (early.rs).
     Early(Box<FixedKey>),
 }
@@ -46,6 +50,8 @@ enum FixedKey {
 pub struct KnownValues {
     /// Locals that nothing writes from there on.
     settled: BTreeSet<LocalId>,
+    /// Globals that the run may change from there on. None: the run may not have their locks.
+    changed: Option<Rc<BTreeSet<GlobalId>>>,
     /// What the run reads from memory next, whatever happens, before it does anything else. A run that uses such a value as
     /// a key uses the value that was read first.
     read: Vec<FixedKey>,
@@ -70,7 +76,17 @@ impl EarlyValue {
 impl KnownValues {
     /// Where these locals are not written any more.
     pub fn with(settled: BTreeSet<LocalId>) -> KnownValues {
-        KnownValues { settled, read: Vec::new(), early: None }
+        KnownValues { settled, ..KnownValues::default() }
+    }
+
+    /// Globals other than these have their values to the end of the run, which has their locks.
+    pub fn with_globals(self, changed: Rc<BTreeSet<GlobalId>>) -> KnownValues {
+        KnownValues { changed: Some(changed), ..self }
+    }
+
+    /// Whether a global has its value to the end of the run, which has its lock.
+    fn is_steady(&self, global: GlobalId) -> bool {
+        self.changed.as_ref().is_some_and(|changed| !changed.contains(&global))
     }
 
     /// Values may be computed early, also by these functions.
@@ -100,7 +116,7 @@ impl KnownValues {
 
     /// The same without values that are read from memory.
     fn without_memory(&self) -> KnownValues {
-        KnownValues::with(self.settled.clone())
+        KnownValues { settled: self.settled.clone(), changed: self.changed.clone(), ..KnownValues::default() }
     }
 
     /// What was read next, or may be read early; not anything else that may fail.
@@ -129,7 +145,46 @@ impl FixedKey {
     fn of_variable(variable: Variable, known: &KnownValues) -> Option<FixedKey> {
         match variable {
             Variable::Local(local) if known.settled.contains(&local) => Some(FixedKey::Local(local)),
+            Variable::Global(global) if known.is_steady(global) => Some(FixedKey::Global(global)),
             _ => None,
+        }
+    }
+
+    fn of_element(element: &Element, known: &KnownValues) -> Option<FixedKey> {
+        let keys = || FixedKey::all(&element.keys, &known.without_memory());
+        if known.is_steady(element.global) { Some(FixedKey::Element(element.global, keys()?)) } else { None }
+    }
+
+    /// Adds the globals on whose values it depends.
+    fn globals(&self, found: &mut BTreeSet<GlobalId>) {
+        match self {
+            FixedKey::Global(global) => _ = found.insert(*global),
+            FixedKey::Element(global, keys) => {
+                found.insert(*global);
+                keys.iter().for_each(|key| key.globals(found));
+            }
+            FixedKey::Builtin(_, operands) | FixedKey::Call(_, operands) => {
+                operands.iter().for_each(|operand| operand.globals(found));
+            }
+            FixedKey::Read(inner, ..)
+            | FixedKey::SignExtend(inner, _)
+            | FixedKey::Bits(inner, ..)
+            | FixedKey::Negate(inner)
+            | FixedKey::Not(inner)
+            | FixedKey::Complement(inner)
+            | FixedKey::Early(inner) => inner.globals(found),
+            FixedKey::Concatenate(left, right)
+            | FixedKey::Binary(_, left, right)
+            | FixedKey::Compare(_, left, right) => {
+                left.globals(found);
+                right.globals(found);
+            }
+            FixedKey::Long(_)
+            | FixedKey::Text(_)
+            | FixedKey::Local(_)
+            | FixedKey::Register(_)
+            | FixedKey::Address(..)
+            | FixedKey::Saved(_) => {}
         }
     }
 
@@ -138,6 +193,7 @@ impl FixedKey {
             StringKind::Literal(bytes) => Some(FixedKey::Text(bytes.clone())),
             StringKind::Variable(variable) => FixedKey::of_variable(*variable, known),
             StringKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments, known),
+            StringKind::Element(element) => FixedKey::of_element(element, known),
             StringKind::Concatenate(left, right) => {
                 let known = known.without_memory();
                 let (left, right) = (FixedKey::of_text(left, &known)?, FixedKey::of_text(right, &known)?);
@@ -154,6 +210,7 @@ impl FixedKey {
             LongKind::Read { address, size, user } => known.if_read(FixedKey::read(address, *size, *user, known)?),
             LongKind::KernelAddress { address, per_cpu } => known.if_read(FixedKey::Address(*address, *per_cpu)),
             LongKind::Register { offset } => Some(FixedKey::Register(*offset)),
+            LongKind::Element(element) => FixedKey::of_element(element, known),
             LongKind::Saved(id) => Some(FixedKey::Saved(*id)),
             LongKind::Builtin(builtin, arguments) => FixedKey::of_builtin(builtin, arguments, known),
             LongKind::Call(function, arguments) if known.early.as_ref()?.get(function.index())? == &true => {
@@ -254,6 +311,13 @@ pub struct UsedElement {
 }
 
 impl UsedElement {
+    /// The globals on whose values its keys depend.
+    pub fn globals(&self) -> BTreeSet<GlobalId> {
+        let mut found = BTreeSet::new();
+        self.fixed.iter().for_each(|key| key.globals(&mut found));
+        found
+    }
+
     /// Parts of its keys that are computed early.
     pub fn early(&self) -> Vec<&LongExpr> {
         let mut found = Vec::new();

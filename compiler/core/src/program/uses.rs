@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use super::command_text::Text;
 use super::element_uses::{ElementUses, KnownValues, WholeArray};
-use super::{Expr, Function, FunctionBody, FunctionId, GlobalId, LocalId, Program, Stmt};
+use super::{Expr, Function, FunctionBody, FunctionId, GlobalId, LocalId, LongExpr, Program, Stmt};
 use collect::Collector;
 pub use counter::{CounterUpdate, counter_update};
 use follow::CallFollower;
@@ -118,8 +118,16 @@ impl CodeSummary {
         Collector::of(statements, KnownValues::default(), KnownValues::default())
     }
 
+    /// Of an expression.
+    pub fn of_long(expr: &LongExpr) -> CodeSummary {
+        Collector::of_values(&[Expr::Long(expr.clone())])
+    }
+
     /// The same for a handler that takes its stripes where that is known (lead_in.rs).
-    pub fn of_handler(statements: &[Stmt], known: KnownValues) -> CodeSummary {
+    pub fn of_handler<'s>(
+        statements: impl IntoIterator<Item = &'s Stmt, IntoIter: Clone>,
+        known: KnownValues,
+    ) -> CodeSummary {
         Collector::of(statements, known, KnownValues::default())
     }
 

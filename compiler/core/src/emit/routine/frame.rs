@@ -4,7 +4,7 @@
 
 use super::Writer;
 use crate::emit::text;
-use crate::plan::code::Frame;
+use crate::plan::code::{self, Frame, Instr};
 use crate::program::Type;
 
 impl Writer<'_> {
@@ -32,6 +32,9 @@ impl Writer<'_> {
         }
         if routine.frame != Frame::None && (routine.has_frame() || routine.frame == Frame::Checked) {
             self.line("char *frame;");
+        }
+        if code::holds(&routine.code).iter().any(|instr| matches!(instr, Instr::HoldWhole { .. })) {
+            self.line("spile_ulong whole = 0;");
         }
         if !routine.spilled {
             for long in routine.longs.iter().filter(|long| !long.parameter) {

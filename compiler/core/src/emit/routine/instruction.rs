@@ -94,17 +94,21 @@ impl Writer<'_> {
                 }
                 self.map(map, keys, op);
             }
-            Instr::Hold { held, map, keys, drops, several: None } => {
+            Instr::Hold { held, map, keys, drops, several: None, late } => {
                 let held = self.hold(*held, map, keys, *drops);
-                self.line(&held);
+                self.take(&held, *late);
             }
-            Instr::Hold { held, map, keys, drops, several: Some(count) } => {
+            Instr::HoldWhole { number, map, late } => {
+                self.take(&format!("spile_map_hold_whole(c, &{})", map.symbol), *late);
+                self.line(&format!("whole |= 1ul << {number};"));
+            }
+            Instr::Hold { held, map, keys, drops, several: Some(count), late } => {
                 let want = format!("spile_map_want(&{}, &c->held[{held}], {});", map.symbol, self.keys(keys));
                 self.line(&want);
                 if let Some(before) = count.checked_sub(1) {
                     let first = held.saturating_sub(before);
                     let what = format!("c, &{}, &c->held[{first}], {count}, {}", map.symbol, u8::from(*drops));
-                    self.line(&format!("if (spile_unlikely(!spile_map_hold_several({what}))) goto out;"));
+                    self.take(&format!("spile_map_hold_several({what})"), *late);
                 }
             }
             Instr::Foreach(foreach) => self.foreach(foreach),

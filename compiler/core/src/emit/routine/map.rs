@@ -3,7 +3,7 @@
 //! Arrays, aggregates and `foreach`.
 
 use super::{Writer, memory};
-use crate::plan::code::{Key, Loop, MapOp, MapRef};
+use crate::plan::code::{Key, LocationId, Loop, MapOp, MapRef};
 use crate::plan::{Map, Storage};
 use crate::program::{Extractor, Order, SortBy};
 
@@ -104,12 +104,23 @@ impl Writer<'_> {
     /// Leaves the routine if the stripe cannot be taken.
     pub(super) fn hold(&self, held: u32, map: &MapRef, keys: &[Key], drops: bool) -> String {
         let what = format!("c, &{}, &c->held[{held}]", map.symbol);
-        let held = match keys {
+        match keys {
             _ if drops => format!("spile_map_hold_wrapping({what}, {})", self.keys(keys)),
             [Key::Long(key)] => format!("spile_map_hold_long({what}, {})", self.value(key)),
             _ => format!("spile_map_hold({what}, {})", self.keys(keys)),
+        }
+    }
+
+    /// Takes stripes by this call. late: as in [`Instr::Hold`](crate::plan::code::Instr).
+    pub(super) fn take(&mut self, call: &str, late: Option<LocationId>) {
+        let Some(location) = late else {
+            self.line(&format!("if (spile_unlikely(!{call})) goto out;"));
+            return;
         };
-        format!("if (spile_unlikely(!{held})) goto out;")
+        self.locate(location);
+        self.line("c->late = 1;");
+        self.line(&format!("if (spile_unlikely(!{call})) {{ c->late = 0; goto out; }}"));
+        self.line("c->late = 0;");
     }
 
     fn is_fed_in_place(&self, symbol: &str) -> bool {

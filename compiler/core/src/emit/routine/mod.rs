@@ -12,7 +12,7 @@ pub(super) use expression::number;
 
 use super::text;
 use crate::plan::Plan;
-use crate::plan::code::{BufferId, Instr, LabelId, LocationId, LongId, OUT, Parameter, Routine, TextId};
+use crate::plan::code::{self, BufferId, Instr, LabelId, LocationId, LongId, OUT, Parameter, Routine, TextId};
 use crate::program::Type;
 use expression::KEYS;
 
@@ -83,13 +83,16 @@ impl Writer<'_> {
         }
         self.instructions(&routine.code);
         self.outer("out: __attribute__((unused));");
-        for instr in routine.code.iter().rev() {
-            if let Instr::Hold { held, map, drops, .. } = instr {
-                let element = format!("&c->held[{held}]");
-                self.line(&match drops {
-                    true => format!("spile_map_release_wrapping(&{}, {element});", map.symbol),
-                    false => format!("spile_map_release({element});"),
-                });
+        for instr in code::holds(&routine.code).into_iter().rev() {
+            match instr {
+                Instr::Hold { held, map, drops: true, .. } => {
+                    self.line(&format!("spile_map_release_wrapping(&{}, &c->held[{held}]);", map.symbol));
+                }
+                Instr::Hold { held, .. } => self.line(&format!("spile_map_release(&c->held[{held}]);")),
+                Instr::HoldWhole { number, map, .. } => {
+                    self.line(&format!("if (whole & 1ul << {number}) spile_map_release_whole(&{});", map.symbol));
+                }
+                _ => {}
             }
         }
         self.leave();

@@ -381,6 +381,17 @@ pub enum Instr {
         /// None: it is taken at once. Some(0): it is one of several elements of the array, whose stripes are taken with the
         /// last of them. Some(N): it is the last one of N.
         several: Option<u32>,
+        /// The run has had effects: it is not skipped, but fails here, if the stripe cannot be taken for a long time.
+        late: Option<LocationId>,
+    },
+    /// Takes all stripes of an array to the end of the handler.
+    HoldWhole {
+        /// Numbered from 0 in the handler.
+        number: u32,
+        /// An array with [`MapRef::striped`].
+        map: MapRef,
+        /// As in [`Instr::Hold`].
+        late: Option<LocationId>,
     },
     /// Iterates over elements.
     Foreach(Box<Loop>),
@@ -476,6 +487,7 @@ impl Instr {
             | Instr::Record { .. }
             | Instr::If { .. }
             | Instr::Hold { .. }
+            | Instr::HoldWhole { .. }
             | Instr::Foreach(_)
             | Instr::Loop(_)
             | Instr::Label(_)

@@ -45,6 +45,17 @@ pub fn changes_text(code: &[Instr], text: &Text) -> bool {
     }
 }
 
+/// The instructions that take stripes, in order, including nested ones.
+pub fn holds(code: &[Instr]) -> Vec<&Instr> {
+    code.iter()
+        .flat_map(|instr| match instr {
+            Instr::Hold { .. } | Instr::HoldWhole { .. } => vec![instr],
+            Instr::If { then, otherwise, .. } => [holds(then), holds(otherwise)].concat(),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
 /// Whether `test` holds for an instruction, including nested ones.
 fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
     code.iter().any(|instr| {
@@ -128,7 +139,8 @@ fn is_never_charged(code: &[Instr]) -> bool {
         | Instr::Filter
         | Instr::Rearm
         | Instr::Check(_)
-        | Instr::Hold { .. } => true,
+        | Instr::Hold { .. }
+        | Instr::HoldWhole { .. } => true,
         Instr::If { then, otherwise, .. } => is_never_charged(then) && is_never_charged(otherwise),
         Instr::Map { keys, location: None, .. } if keys.is_empty() => true,
         Instr::Map { map, keys, op, .. } => is_one_element(keys) && uses_one_cpu(map, op),

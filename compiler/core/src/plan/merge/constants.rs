@@ -136,7 +136,11 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
             }
             location.iter_mut().for_each(|location| see(ConstantPlace::Location(location)));
         }
-        Instr::Hold { keys, .. } => visit_keys(keys, see),
+        Instr::Hold { keys, late, .. } => {
+            visit_keys(keys, see);
+            late.iter_mut().for_each(|location| see(ConstantPlace::Location(location)));
+        }
+        Instr::HoldWhole { late, .. } => late.iter_mut().for_each(|location| see(ConstantPlace::Location(location))),
         Instr::Foreach(foreach) => {
             visit_keys(&mut foreach.keys, see);
             see(ConstantPlace::Location(&mut foreach.location));

@@ -3,12 +3,12 @@
 //! Arrays, aggregates and `foreach`.
 
 use super::{Builder, Evaluated, ExprRef, Held, Scalar};
-use crate::plan::analysis::HeldElement;
+use crate::plan::analysis::{self, HeldElement};
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
 use crate::program::uses::CounterUpdate;
 use crate::program::{
-    self, BinaryOp, Contents, Element, Expr, Foreach, GlobalId, Iterated, LongExpr, Slice, SortBy, StringExpr,
+    self, BinaryOp, Contents, Element, Expr, Foreach, GlobalId, Iterated, LongExpr, Slice, SortBy, Stmt, StringExpr,
     StringKind, Type, Variable,
 };
 use spile_abi::format::Histogram;
@@ -192,12 +192,29 @@ impl Builder<'_, '_> {
         Ok(text)
     }
 
-    /// Holds the stripe of an element.
-    pub(in crate::plan) fn hold(&mut self, held: &HeldElement, span: Span) -> Planned<()> {
+    /// Takes the stripes that the handler takes before this statement; None: behind its lead-in.
+    pub(in crate::plan) fn hold(&mut self, before: Option<&Stmt>, span: Span) -> Planned<()> {
+        let (Some(probe), analysis) = (self.handler, self.analysis) else { return Ok(()) };
+        for held in analysis.held(probe, before) {
+            match held {
+                analysis::Held::Element(element) => self.hold_element(&element, span)?,
+                analysis::Held::Whole { array, late } => {
+                    let late = late.then(|| self.location(span));
+                    let map = self.map_ref(array, span)?;
+                    self.push(Instr::HoldWhole { number: self.whole, map, late });
+                    self.whole += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hold_element(&mut self, held: &HeldElement, span: Span) -> Planned<()> {
         let keys = self.keys(held.array, held.keys)?;
         let map = self.map_of(held.array, &keys, span)?;
         let HeldElement { array, called, drops, several, .. } = *held;
-        self.push(Instr::Hold { held: self.held.len() as u32, map, keys, drops, several });
+        let late = held.late.then(|| self.location(span));
+        self.push(Instr::Hold { held: self.held.len() as u32, map, keys, drops, several, late });
         // Changes that functions make to the element are not visible in the cached copy; nor are those by the keys of another
         // element that is the same.
         let early = held.early.iter().copied().cloned().collect();

@@ -36,6 +36,10 @@ pub(super) struct Builder<'p, 's> {
     locals: Vec<Local>,
     /// Arrays whose one used element it holds, in the order of their [`Instr::Hold`].
     held: Vec<Option<Held>>,
+    /// The probe whose handler this is, from the end of its lead-in on.
+    pub(super) handler: Option<usize>,
+    /// How many arrays it holds as a whole.
+    whole: u32,
     early: early::EarlyValues<'p>,
     code: Vec<Instr>,
     labels: u32,
@@ -138,6 +142,8 @@ impl<'p, 's> Builder<'p, 's> {
             iterators: Vec::new(),
             locals: Vec::new(),
             held: Vec::new(),
+            handler: None,
+            whole: 0,
             early: early::EarlyValues::default(),
             code: Vec::new(),
             labels: 1,

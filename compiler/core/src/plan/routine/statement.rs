@@ -18,6 +18,7 @@ impl Builder<'_, '_> {
         if !matches!(statement.kind, StmtKind::Block(_)) {
             self.comment(span);
         }
+        self.hold(Some(statement), span)?;
         match &statement.kind {
             StmtKind::Block(statements) => self.statements(statements)?,
             StmtKind::Expr(expr) => self.effect(expr)?,

@@ -31,15 +31,20 @@ pub(super) struct Collector {
 
 impl Collector {
     /// Reads statements. `known`: what makes keys of arrays known; `parameters`: what makes locals known.
-    pub(super) fn of(statements: &[Stmt], known: KnownValues, parameters: KnownValues) -> CodeSummary {
+    pub(super) fn of<'s>(
+        statements: impl IntoIterator<Item = &'s Stmt, IntoIter: Clone>,
+        known: KnownValues,
+        parameters: KnownValues,
+    ) -> CodeSummary {
+        let statements = statements.into_iter();
         let again = || CodeSummary { known: known.clone(), parameters: parameters.clone(), ..CodeSummary::default() };
         let mut collector = Collector { summary: again(), ..Collector::default() };
-        statements.iter().for_each(|statement| collector.statement(statement));
+        statements.clone().for_each(|statement| collector.statement(statement));
         // Once more with what is known of locals then.
         if collector.summary.element_uses.has_computed() || !collector.summary.sites.is_empty() {
             let locals = collector.locals.again();
             collector = Collector { summary: again(), locals, ..Collector::default() };
-            statements.iter().for_each(|statement| collector.statement(statement));
+            statements.for_each(|statement| collector.statement(statement));
         }
         collector.end()
     }
