@@ -59,6 +59,9 @@ fn every_kind_of_order_is_needed() {
             ],
         ),
     ];
+    let output = explore(&build(Some("ORDER")));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.lines().any(|line| line == "one array after the other, all of both: too many steps"), "{stdout}");
     for (without, lines) in expected {
         let output = explore(&build(Some(without)));
         let stdout = String::from_utf8_lossy(&output.stdout);

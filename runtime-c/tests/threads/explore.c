@@ -403,11 +403,16 @@ static bool explore(const struct scenario *which)
 /* ---- Locks. */
 
 static u8 local_bytes[THREADS][SMP_CACHE_BYTES];
-static struct lock the_lock;
+static struct lock the_locks[2];
 static struct spile_stripe stripes[2];
 static const struct spile_map the_map;
 static struct spile_table the_table = { .map = &the_map, .stripes = stripes };
 struct spile_table *spile_tables = &the_table;
+/* Another array, whose lock comes after that of the first one. */
+static struct spile_stripe other_stripe;
+static const struct spile_map other_map = { .lock = 1 };
+static struct spile_table other_table = { .map = &other_map, .stripes = &other_stripe };
+static char other;
 static struct spile_context contexts[THREADS];
 static char by_stripe[ARRAY_SIZE(stripes)];
 static char by_cpu[THREADS], whole;
@@ -417,9 +422,9 @@ static void reset_locks(void)
 {
 	unsigned int i;
 
-	memset(&the_lock, 0, sizeof(the_lock));
+	memset(the_locks, 0, sizeof(the_locks));
 	memset(local_bytes, 0, sizeof(local_bytes));
-	all_locks = &the_lock;
+	all_locks = the_locks;
 	for (i = 0; i < THREADS; i++) {
 		local_holders[i] = local_bytes[i];
 		spile_cpus[i] = &the_cpu;
@@ -430,9 +435,13 @@ static void reset_stripes(void)
 {
 	reset_locks();
 	memset(stripes, 0, sizeof(stripes));
-	the_lock.stripes = stripes;
-	the_lock.stripe_count = ARRAY_SIZE(stripes);
-	the_table.claimed = &the_lock.holders.counter;
+	the_locks[0].stripes = stripes;
+	the_locks[0].stripe_count = ARRAY_SIZE(stripes);
+	the_table.claimed = &the_locks[0].holders.counter;
+	memset(&other_stripe, 0, sizeof(other_stripe));
+	the_locks[1].stripes = &other_stripe;
+	the_locks[1].stripe_count = 1;
+	other_table.claimed = &the_locks[1].holders.counter;
 }
 
 static void use_stripe(unsigned int number)
@@ -457,7 +466,7 @@ static void use(enum spile_lock_mode mode)
 	if (!spile_lock_all(locks, 1))
 		return;
 	progress++;
-	for (i = 0; i < the_lock.stripe_count; i++)
+	for (i = 0; i < the_locks[0].stripe_count; i++)
 		touch(&by_stripe[i]);
 	/* Threads that only read, or only feed their own CPU's data, need not be ordered. */
 	touch(&by_cpu[running]);
@@ -480,8 +489,11 @@ static void check_locks(void)
 	for (i = 0; i < ARRAY_SIZE(stripes); i++)
 		if (stripes[i].holder)
 			fail("a stripe is still held");
-	if (the_lock.holders.counter)
-		fail("a lock is still held");
+	if (other_stripe.holder)
+		fail("a stripe is still held");
+	for (i = 0; i < ARRAY_SIZE(the_locks); i++)
+		if (the_locks[i].holders.counter)
+			fail("a lock is still held");
 }
 
 static void one_stripe_one_all(unsigned int thread)
@@ -519,6 +531,59 @@ static void two_stripes_one_all(unsigned int thread)
 		use_both_stripes();
 	else
 		use_stripe(1);
+}
+
+/* Takes the stripe for a run that cannot be skipped any more. */
+static void hold_late(const struct spile_table *table, struct spile_stripe *stripe)
+{
+	struct spile_context *c = &contexts[running];
+
+	c->late = 1;
+	if (!spile_stripe_try(c, &stripe->holder, table->claimed) &&
+	    !spile_stripe_wait(c, table, stripe, false))
+		fail("a stripe was not waited for");
+	c->late = 0;
+}
+
+static void hold_whole_late(const struct spile_table *table)
+{
+	struct spile_context *c = &contexts[running];
+
+	c->late = 1;
+	if (!spile_stripes_lock(c, table))
+		fail("an array was not waited for");
+	c->late = 0;
+}
+
+/*
+ * Runs that hold one array when they take the other, which they wait for until they get it: if
+ * one takes them in the other order, they may wait for each other.
+ */
+static void one_array_after_the_other(unsigned int thread)
+{
+#ifdef EXPLORE_WITHOUT_ORDER
+	const struct spile_table *first = &other_table, *second = &the_table;
+#else
+	const struct spile_table *first = &the_table, *second = &other_table;
+#endif
+
+	if (thread == 1) {
+		hold_whole_late(first);
+		hold_whole_late(second);
+		touch(&by_stripe[0]);
+		touch(&other);
+		progress++;
+		spile_stripes_unlock(second);
+		spile_stripes_unlock(first);
+		return;
+	}
+	hold_late(&the_table, &stripes[0]);
+	touch(&by_stripe[0]);
+	hold_late(&other_table, &other_stripe);
+	touch(&other);
+	progress++;
+	smp_store_release(&other_stripe.holder, NULL);
+	smp_store_release(&stripes[0].holder, NULL);
 }
 
 static void stripe_again(unsigned int thread)
@@ -758,6 +823,8 @@ int main(int argc, char **argv)
 		  check_locks },
 		{ "two stripes, ALL", 2, reset_stripes, two_stripes_one_all, check_locks },
 		{ "stripe again, ALL", 2, reset_stripes, stripe_again, check_locks },
+		{ "one array after the other, all of both", 2, reset_stripes,
+		  one_array_after_the_other, check_locks },
 		{ "READ, READ, WRITE", 3, reset_locks, readers_and_a_writer, check_locks },
 		{ "WRITE, WRITE, READ", 3, reset_locks, two_writers, check_locks },
 		{ "a ring and its reader", 2, reset_ring, write_or_read, check_ring },
