@@ -24,7 +24,7 @@ const fn plain(script: Script) -> Shape {
     Shape { script, option: None, meanwhile: None }
 }
 
-const SHAPES: [Shape; 13] = [
+const SHAPES: [Shape; 16] = [
     plain(Script {
         name: "functions",
         tries: "two arrays with stripes, changed by nested functions in opposite orders",
@@ -335,6 +335,105 @@ probe timer.ms(10) {
 probe end {
 	foreach (k in amount) if (k < 64) total += amount[k]
 	printf("moves %d %d %d\n", n, sum, torn + !listed + total)
+}
+"#,
+        loader_stops: true,
+    }),
+    plain(Script {
+        name: "late",
+        tries: "arrays with stripes by keys that handlers know only after they have changed others: elements, numbers, locals assigned twice; one in opposite orders",
+        text: r#"
+global home, p, q, base = 64, r, n, sum, torn, listed
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	n[k]++
+	home[k] = (k * 7 + 3) % 64
+	j = home[k]
+	p[j] = p[j] + 1
+	q[base + home[k]] = p[j]
+	r[j] = r[j] - 1
+	if (p[j] + r[j]) torn[cpu()]++
+	j = 0
+}
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	home[k] = (k * 7 + 3) % 64
+	j = home[k]
+	if (k % 2) { q[base + j] = q[base + j] + 5; if (p[j] + 5 != q[base + j]) torn[cpu()]++; q[base + j] = p[j] }
+	if (p[j] != -r[j]) torn[cpu()]++
+}
+probe timer.ms(10) {
+	foreach (k in p) { if (p[k] + r[k] || q[64 + k] != p[k]) torn[cpu()]++ }
+	if (listed++ % 8 == 0) delete home
+	base = 64
+}
+probe end {
+	foreach (c in torn) wrong += torn[c]
+	foreach (k in n) { count += n[k]; sum += k * n[k]; moved += p[(k * 7 + 3) % 64] }
+	printf("late %d %d %d\n", count, sum, wrong + !listed + (moved != count))
+}
+"#,
+        loader_stops: true,
+    }),
+    plain(Script {
+        name: "named",
+        tries: "arrays with stripes by uid(), pp(), probefunc() and strings joined of them",
+        text: r#"
+global calls, by, sums, torn
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	calls[pp(), uid(), k] = calls[pp(), uid(), k] + 1
+	by[probefunc() . ":" . execname(), k] = by[probefunc() . ":" . execname(), k] + 1
+	name = substr(probefunc(), 0, 6) . "!"
+	sums[name, cpu(), strlen(name)] = sums[name, cpu(), strlen(name)] + k
+}
+probe timer.ms(10) {
+	foreach ([p, u, k] in calls) total += calls[p, u, k]
+	foreach ([f, k] in by) total -= by[f, k]
+	if (total) torn++
+}
+probe end {
+	foreach ([p, u, k] in calls) { count += calls[p, u, k]; sum += k * calls[p, u, k]; if (u || !isinstr(p, "getsid")) torn++ }
+	foreach ([f, k] in by) { more += by[f, k]; if (!isinstr(f, "getsid:")) torn++ }
+	foreach ([s, c, l] in sums) { added += sums[s, c, l]; if (s != "__x64_!" || l != 7) torn++ }
+	printf("named %d %d %d\n", count, sum, torn + (more != count) + (added != sum))
+}
+"#,
+        loader_stops: true,
+    }),
+    plain(Script {
+        name: "some_whole",
+        tries: "arrays with stripes of which some handlers take all stripes, after they have changed others, and sum them up",
+        text: r#"
+global from, to, part, last%[8], n, torn, listed
+function sum_up() { foreach (k in from) sum += from[k] + to[k]; return sum }
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	n[k]++
+	part[k] = k % 7
+	j = part[k]
+	from[j] = from[j] - 3
+	to[j] = to[j] + 3
+	last[j] = j
+}
+probe kernel.function("__x64_sys_getsid").return {
+	k = @entry($regs->di)
+	part[k] = k % 7
+	j = part[k]
+	if (from[j] + to[j] || (j in last && last[j] != j)) torn[cpu()]++
+}
+probe kernel.function("__x64_sys_getsid").return {
+	if (@entry($regs->di) != 5) next
+	part[5] = 5
+	if (sum_up()) torn[cpu()]++
+	listed[cpu()]++
+}
+probe end {
+	foreach (c in torn) wrong += torn[c]
+	foreach (c in listed) times += listed[c]
+	foreach (k in n) { count += n[k]; sum += k * n[k] }
+	foreach (k in to) total += to[k]
+	printf("some_whole %d %d %d\n", count, sum, wrong + !times + (total != 3 * count) + sum_up())
 }
 "#,
         loader_stops: true,

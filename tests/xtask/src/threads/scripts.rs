@@ -347,4 +347,96 @@ probe end {
         probes: 2,
         ..SCRIPT
     },
+    Script {
+        name: "keys known late",
+        text: r#"
+global home, p, q, r, torn, total
+probe timer.profile {
+	n = pid(); home[n] = (n * 7 + 3) % 64
+	k = home[n]
+	p[k] = p[k] + 1; q[k] = q[k] - 1
+	if (p[k] + q[k]) torn[tid()]++
+}
+probe timer.profile {
+	n = pid(); r[n] = r[n] + 1
+	k = (n in home) ? home[n] : (n * 7 + 3) % 64
+	if (p[k] + q[k]) torn[tid()]++
+	q[k] = q[k] - 5; p[k] = p[k] + 5
+	if (n % 8 == 0) { delete home[n]; k = 1 }
+}
+probe end {
+	foreach (t in torn) wrong += torn[t]
+	foreach (k in p) { total += p[k]; if (p[k] + q[k]) wrong++ }
+	foreach (k in r) total += r[k] * 4
+	log(total == target() * 5 && !wrong ? "exact" : sprintf("%d of %d, torn %d", total, target() * 5, wrong))
+}
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "keys that are elements and numbers",
+        text: r#"
+global home, p, q, base = 64, name, seen, torn
+probe timer.profile {
+	home[pid()] = (pid() * 5 + 1) % 64
+	p[home[pid()], base] = p[home[pid()], base] + 1
+	q[base + home[pid()]] = p[home[pid()], base]
+	if (q[base + home[pid()]] < 1) torn[tid()]++
+}
+probe timer.profile {
+	n = (pid() * 5 + 1) % 64
+	if (p[n, base] != q[base + n]) torn[tid()]++
+	name[pid()] = sprintf("n%d", n)
+	seen[name[pid()]] = seen[name[pid()]] + 1
+}
+probe timer.profile { if (pid() % 32 == 3) base = 64 }
+probe end {
+	foreach (t in torn) wrong += torn[t]
+	foreach ([k, b] in p) { total += p[k, b]; if (q[b + k] != p[k, b]) wrong++ }
+	foreach (s in seen) more += seen[s]
+	log(total * 3 == target() && more == total && !wrong ? "exact" : sprintf("%d %d of %d, torn %d", total, more, target(), wrong))
+}
+"#,
+        probes: 3,
+        ..SCRIPT
+    },
+    Script {
+        name: "arrays taken in opposite orders",
+        text: r#"
+global p, q, torn, total
+probe timer.profile { k = pid(); p[k] = p[k] + 1; j = p[k] ? k : 0; q[j] = q[j] - 1; if (p[k] + q[k]) torn[tid()]++ }
+probe timer.profile { k = pid(); q[k] = q[k] - 1; j = q[k] ? k : 0; p[j] = p[j] + 1; if (p[k] + q[k]) torn[tid()]++ }
+probe end {
+	foreach (t in torn) wrong += torn[t]
+	foreach (k in p) { total += p[k]; if (p[k] + q[k]) wrong++ }
+	log(total == target() && !wrong ? "exact" : sprintf("%d of %d, torn %d", total, target(), wrong))
+}
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "all stripes of some, one of others, late",
+        text: r#"
+global from, to, part, torn, listed, last%[32]
+function sum_up() { foreach (k in from) sum += from[k] + to[k]; return sum }
+probe timer.profile { n = pid(); part[n] = n % 7; k = part[n]; from[k] = from[k] - 3; to[k] = to[k] + 3; last[k] = k }
+probe timer.profile { n = pid(); part[n] = n % 7; k = part[n]; if (from[k] + to[k]) torn[tid()]++; if ((k in last) && last[k] != k) torn[tid()]++ }
+probe timer.profile {
+	if (pid() % 16) next
+	part[1] = 1
+	if (sum_up()) torn[tid()]++
+	listed[tid()]++
+}
+probe end {
+	foreach (t in torn) wrong += torn[t]
+	foreach (t in listed) times += listed[t]
+	foreach (k in to) total += to[k]
+	log(total == target() && !sum_up() && !wrong && times ? "exact" : sprintf("%d of %d, torn %d, listed %d", total, target(), wrong, times))
+}
+"#,
+        probes: 3,
+        ..SCRIPT
+    },
 ];

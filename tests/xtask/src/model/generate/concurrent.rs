@@ -54,6 +54,7 @@ pub fn program(seed: u64) -> Concurrent {
         builder.handler(index);
     }
     builder.reciprocal();
+    builder.adders();
     Concurrent { program: builder.generator.program, threads, hits }
 }
 
@@ -87,8 +88,8 @@ impl Builder {
             self.global(scalar(Type::Long, Some(Value::Long(first))), Size::default(), by);
         }
         let mut wrapping = false;
-        for _ in 0..1 + self.generator.random.below(3) {
-            let by = self.generator.random.pick([Use::Any, Use::Added, Use::FewKeys, Use::FewKeys]);
+        for _ in 0..2 + self.generator.random.below(3) {
+            let by = self.generator.random.pick([Use::Any, Use::Added, Use::FewKeys, Use::FewKeys, Use::FewKeys]);
             let kind = if by == Use::Added { Type::Long } else { self.generator.kind() };
             // A full array that does not wrap, from which other threads delete, is only determined under one lock. Of two
             // arrays with stripes the orders of creation may be those of different sequences.
@@ -96,7 +97,7 @@ impl Builder {
                 Use::Any if self.generator.random.one_in(2) => {
                     Size { entries: Some(2 + self.generator.random.below(3)), wraps: self.generator.random.one_in(2) }
                 }
-                Use::FewKeys if !wrapping && self.generator.random.one_in(2) => {
+                Use::FewKeys if !wrapping && self.generator.random.one_in(4) => {
                     wrapping = true;
                     Size { entries: Some(1 + self.generator.random.below(2)), wraps: true }
                 }
@@ -137,6 +138,111 @@ impl Builder {
         self.generator.program.functions.push(Function { parameters: 1, returns: Type::Long, typed: true, body });
     }
 
+    /// Arrays with stripes by a number.
+    fn by_number(&self) -> Vec<usize> {
+        let fits = |index: &usize| matches!(&self.generator.program.globals[*index].kind, GlobalKind::Array { keys, .. } if keys[0] == Type::Long);
+        self.of(Use::FewKeys).into_iter().filter(fits).collect()
+    }
+
+    /// `function f(x) { array[x] = ...; return x }` for each such array, behind the one of [`Builder::reciprocal`].
+    fn adders(&mut self) {
+        for array in self.by_number() {
+            let key = Expression::Read(Variable::Local(0));
+            let body =
+                Body { locals: vec![Type::Long], statements: vec![self.growing(array, &key), Statement::Return(key)] };
+            self.generator.program.functions.push(Function { parameters: 1, returns: Type::Long, typed: true, body });
+        }
+    }
+
+    /// Adds to the element.
+    fn growing(&self, array: usize, key: &Expression) -> Statement {
+        let place = Variable::Element(array, vec![key.clone()]);
+        let read = Box::new(Expression::Read(place.clone()));
+        let more = match &self.generator.program.globals[array].kind {
+            GlobalKind::Array { kind: Type::Text, .. } => {
+                Expression::Binary(Binary::Concat, read, Box::new(Expression::Text(b"+".to_vec())))
+            }
+            _ => Expression::Binary(Binary::Add, read, Box::new(Expression::Number(3, false))),
+        };
+        Statement::Do(Expression::Assign(place, Box::new(more)))
+    }
+
+    /// The end of a handler that uses an array with stripes by keys that depend on what it has done with other globals. Such a
+    /// handler takes those stripes late, so the order in which it creates elements is not that of an array that wraps.
+    fn late(&mut self, draft: &mut HandlerDraft, first: &mut Vec<Statement>) -> Vec<Statement> {
+        let few = self.of(Use::FewKeys);
+        let unused: Vec<usize> = few.iter().copied().filter(|array| !draft.keys.contains_key(array)).collect();
+        let wraps = few.iter().any(|array| self.generator.program.globals[*array].size.wraps);
+        let Some(&array) = self.generator.random.choose(&unused).filter(|_| !wraps) else { return Vec::new() };
+        let GlobalKind::Array { keys, .. } = self.generator.program.globals[array].kind.clone() else {
+            return Vec::new();
+        };
+        let kind = keys[0];
+        let mut statements = Vec::new();
+        let mut key = self.late_key(draft, array, kind);
+        let functions = self.generator.program.functions.len();
+        let adder = self.by_number().iter().position(|it| *it == array).map(|position| functions + 1 + position);
+        if self.generator.random.one_in(2) {
+            // A local that is assigned twice.
+            let local = draft.scope.new_local(kind);
+            let place = || Variable::Local(local);
+            first.push(Statement::Do(Expression::Assign(place(), Box::new(literal_key(kind, 0)))));
+            statements.push(Statement::Do(Expression::Assign(place(), Box::new(key))));
+            key = Expression::Read(place());
+        }
+        for _ in 0..1 + self.generator.random.below(3) {
+            let place = Variable::Element(array, vec![key.clone()]);
+            let found = Expression::In(vec![Some(key.clone())], array);
+            statements.push(match (self.generator.random.below(5), adder) {
+                (0, Some(adder)) => Statement::Do(Expression::Call(adder, vec![key.clone()])),
+                (1, _) => Statement::If(found, vec![Statement::Delete(place)], vec![self.growing(array, &key)]),
+                // Changes what other keys of the handler may be made of.
+                (2, _) => {
+                    let next = Expression::Binary(
+                        Binary::Add,
+                        Box::new(Expression::Read(Variable::Global(0))),
+                        Box::new(found),
+                    );
+                    Statement::Do(Expression::Assign(Variable::Global(0), Box::new(next)))
+                }
+                _ => self.growing(array, &key),
+            });
+        }
+        match self.generator.random.below(3) {
+            0 => {
+                let odd = Expression::Binary(
+                    Binary::BitAnd,
+                    Box::new(Expression::Read(Variable::Global(0))),
+                    Box::new(Expression::Number(1, false)),
+                );
+                vec![Statement::If(odd, statements, Vec::new())]
+            }
+            _ => statements,
+        }
+    }
+
+    /// A key of the array: made of a number or string that handlers lock, or of an element of another array with stripes.
+    fn late_key(&mut self, draft: &HandlerDraft, array: usize, kind: Type) -> Expression {
+        let source = |variable| Box::new(Expression::Read(variable));
+        let others: Vec<usize> = draft.keys.keys().copied().filter(|other| *other != array).collect();
+        let of_kind = |other: &&usize| matches!(&self.generator.program.globals[**other].kind, GlobalKind::Array { kind: of, .. } if *of == kind);
+        let other =
+            others.iter().find(of_kind).and_then(|other| Some((*other, draft.keys.get(other)?.first()?.clone())));
+        // A call may fail, which ends a handler.
+        let other = other.filter(|(_, key)| !matches!(key, Expression::Call(..)));
+        let element = other.filter(|_| self.generator.random.one_in(2));
+        let scalar = Variable::Global(if kind == Type::Long { 0 } else { 1 });
+        let read = source(element.map_or(scalar, |(other, key)| Variable::Element(other, vec![key])));
+        match kind {
+            Type::Long => Expression::Binary(Binary::BitAnd, read, Box::new(Expression::Number(3, false))),
+            Type::Text => {
+                let numbers = [0, 1].map(|number| Expression::Number(number, false));
+                let letter = Expression::Builtin(Builtin::Substr, std::iter::once(*read).chain(numbers).collect());
+                Expression::Binary(Binary::Concat, Box::new(Expression::Text(b"k".to_vec())), Box::new(letter))
+            }
+        }
+    }
+
     /// An error in it ends it; its effects up to then remain.
     fn handler(&mut self, index: usize) {
         let timer = self.generator.random.one_in(5);
@@ -164,7 +270,12 @@ impl Builder {
             });
         }
         first.extend(draft.keys.values().flatten().filter_map(|key| self.local_key(key)));
+        let late = match timer {
+            true => Vec::new(),
+            false => self.late(&mut draft, &mut first),
+        };
         first.push(Statement::Try(statements, None, Vec::new()));
+        first.extend(late);
         let body = Body { locals: draft.scope.locals, statements: first };
         let when = if timer { HandlerKind::Timer } else { HandlerKind::Event };
         self.generator.program.handlers.push(Handler { when, guarded: false, body });
