@@ -439,4 +439,15 @@ probe end {
         probes: 3,
         ..SCRIPT
     },
+    Script {
+        name: "a number written before an array is taken late",
+        text: r#"
+global stage, home, last, torn
+probe timer.profile { n = pid(); stage = n; home[n] = n % 4; k = home[n]; last[k] = n }
+probe timer.profile { k = pid() % 4; n = last[k]; now = stage; if (now % 4 == k && now != n) torn[tid()]++ }
+probe end { foreach (t in torn) wrong += torn[t]; log(wrong ? sprintf("torn %d", wrong) : "exact") }
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
 ];
