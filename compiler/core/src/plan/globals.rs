@@ -232,7 +232,7 @@ pub(super) fn striped(program: &Program, of: &Striping, holds: &mut [Holds]) -> 
             changed |= limit_held(probe, &holds[probe], &mut striped);
         }
         let arrays = (0..striped.len()).filter(|&index| striped[index].is_ok()).map(|index| GlobalId(index as u32));
-        match holds::order(program, holds, &arrays.collect()) {
+        match holds::order(holds, &arrays.collect()) {
             Ok(order) if !changed => return Striped { arrays: striped, order },
             Ok(_) => {}
             Err((array, probe)) => striped[array.index()] = Err(Reason::Order(probe)),

@@ -10,10 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::globals::is_frequent;
 use crate::program::element_uses::{ElementUses, KnownValues, UsedElement, WholeArray};
 use crate::program::uses::{Access, CodeSummary, Uses};
-use crate::program::{GlobalId, LocalId, Probe, Program, Stmt, StmtKind};
+use crate::program::{GlobalId, LocalId, Probe, Stmt, StmtKind};
 
 /// How a handler takes the stripes of an array.
 #[derive(Clone, Debug)]
@@ -30,7 +29,7 @@ pub(super) struct Hold<'p> {
     pub what: Result<Vec<UsedElement>, WholeArray>,
 }
 
-/// By array.
+/// By array; none of timers, which take all of each array when they begin.
 pub(super) type Holds<'p> = BTreeMap<GlobalId, Hold<'p>>;
 
 /// What the program's functions do.
@@ -244,14 +243,9 @@ fn leaves(statement: &Stmt) -> bool {
 
 /// An order of these arrays in which each handler takes them: those that it takes earlier come first, and those whose
 /// values it needs for keys of others. Err: there is none, because of this array and the handler of that probe.
-pub(super) fn order(
-    program: &Program,
-    holds: &[Holds],
-    arrays: &BTreeSet<GlobalId>,
-) -> Result<Vec<GlobalId>, (GlobalId, usize)> {
+pub(super) fn order(holds: &[Holds], arrays: &BTreeSet<GlobalId>) -> Result<Vec<GlobalId>, (GlobalId, usize)> {
     let mut after: BTreeMap<GlobalId, BTreeMap<GlobalId, usize>> = BTreeMap::new();
-    for (probe, holds) in holds.iter().enumerate().filter(|(probe, _)| is_frequent(&program.probes[*probe].attachment))
-    {
+    for (probe, holds) in holds.iter().enumerate() {
         let taken = || holds.iter().filter(|(array, _)| arrays.contains(array));
         for (&array, hold) in taken() {
             let needs = needed(hold);
