@@ -16,7 +16,7 @@
 //! A script that does not end and a guest that hangs are detected and distinguished (guest.rs): what tasks and CPUs
 //! were doing is then in target/smp.
 
-mod emulator;
+pub mod emulator;
 mod guest;
 mod heartbeat;
 mod record;

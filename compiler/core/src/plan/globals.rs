@@ -221,11 +221,9 @@ pub(super) fn striped(program: &Program, of: &Striping, holds: &mut [Holds]) -> 
     let mut striped: Vec<Result<(), Reason>> = program.globals.iter().enumerate().map(fits).collect();
     loop {
         let mut changed = false;
-        for index in 0..striped.len() {
-            if striped[index].is_ok() {
-                striped[index] = worth_striping(GlobalId(index as u32), &frequent, holds);
-                changed |= striped[index].is_err();
-            }
+        for (index, striped) in striped.iter_mut().enumerate().filter(|(_, striped)| striped.is_ok()) {
+            *striped = worth_striping(GlobalId(index as u32), &frequent, holds);
+            changed |= striped.is_err();
         }
         for &probe in &frequent {
             changed |= take_whole_before_needed(&mut holds[probe], &striped);

@@ -9,6 +9,7 @@ mod compiler;
 mod debuginfo;
 mod edit;
 mod interrupting;
+mod maps;
 mod output;
 mod parts;
 mod runtime;

@@ -24,6 +24,9 @@ pub struct Options {
     /// Fails if a row has less than 1.8 times the hits with two threads, or other work took the CPUs; leaves the page as it is
     #[arg(long)]
     check: bool,
+    /// Measures arrays and bpftrace's maps in a guest whose CPUs run at the same time, and writes that part of the page only
+    #[arg(long, conflicts_with_all = ["only", "check"])]
+    guest: bool,
 }
 
 const PAGE: &str = "docs/bench-scale.md";
@@ -122,6 +125,9 @@ impl Measured {
 /// Measures hits on several threads, and writes the page in docs/.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
+    if options.guest {
+        return super::maps::run(&root.join(PAGE));
+    }
     crate::programs::build_programs(&root)?;
     let directory = root.join("target/scale");
     std::fs::create_dir_all(&directory)?;
