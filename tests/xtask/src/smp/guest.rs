@@ -108,7 +108,7 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, Pat
         guest.copy(module, format!("/root/{}.ko", script.name))?;
         commands += &format!("begin {} {limit}\n{}", script.name, commands_of(shape));
         if options.many {
-            commands += &format!("begin {}.going {limit}\n{}", script.name, commands_of_many(script.name));
+            commands += &format!("begin {}.going {limit}\n{}", script.name, commands_of_many(shape));
         }
     }
     commands += "echo >/tmp/now\n";
@@ -159,14 +159,16 @@ mv /tmp/load /tmp/out; give /tmp/out {name}.out; give /tmp/err {name}.err; rm -f
 }
 
 /// Once more with CPU hotplug; the module's memory is printed.
-fn commands_of_many(name: &str) -> String {
+fn commands_of_many(shape: &Shape) -> String {
+    let name = shape.script.name;
+    let meanwhile = shape.meanwhile.map(|command| format!("{{ {command}; }} >/dev/null; ")).unwrap_or_default();
     let going = "for time in 1 2 3; do
 	for cpu in 1 5 63; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online; done; sleep 0.2
 	for cpu in 1 5 63; do echo 1 >/sys/devices/system/cpu/cpu$cpu/online; done; sleep 0.2
 done";
     format!(
         "cat >/root/going <<'END'\n{going}\nEND\n
-spilerun -v -o /tmp/printed -c 'sh /root/going & turns 1000 1 >/tmp/load; wait' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
+spilerun -v -o /tmp/printed -c 'sh /root/going & turns 1000 1 >/tmp/load; {meanwhile}wait' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
 if [ {name} = records ]; then turns add /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
 [ \"$(cat /sys/devices/system/cpu/online)\" = 0-63 ] || echo 'a CPU did not come back' >>/tmp/err
 grep -F ' loaded: ' /tmp/err >/tmp/memory; give /tmp/memory {name}.memory; sed -i /^NOTICE:/d /tmp/err
