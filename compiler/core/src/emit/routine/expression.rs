@@ -85,6 +85,10 @@ impl Writer<'_> {
                 format!("{} ? {} : {}", at(condition), at(then), at(otherwise))
             }
             Value::KernelAddress { address, per_cpu: false } => return format!("SPILE_KERNEL_ADDRESS({address:#x})"),
+            // Since 6.15 the section is linked at an address like all others, and moves with the kernel; before, at 0.
+            Value::KernelAddress { address, per_cpu: true } if (*address as i64) < 0 => {
+                return format!("((spile_long)spile_per_cpu_offset() + SPILE_KERNEL_ADDRESS({address:#x}))");
+            }
             Value::KernelAddress { address, per_cpu: true } => return format!("SPILE_PER_CPU_ADDRESS({address:#x})"),
             Value::ModuleAddress { symbol, offset, per_cpu } => {
                 let name = if *per_cpu { "SPILE_MODULE_PER_CPU_ADDRESS" } else { "SPILE_MODULE_ADDRESS" };
