@@ -3,6 +3,7 @@
 //! The tables of docs/kernels.md and docs/debug-kernel.md: results of the guest tests on other kernels, a row for each
 //! kernel and set of tests. A run of all tests, or of whole directories (`probe/`), replaces its row.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -66,10 +67,15 @@ pub(super) fn record(root: &Path, place: &Place, line: Option<&str>, names: &[St
     fs::write(&file, text).with_context(|| format!("writing {page}"))
 }
 
+/// Bytes of the rows that a text begins with.
+fn length_of_rows(text: &str) -> usize {
+    text.split_inclusive('\n').take_while(|line| line.starts_with('|')).map(str::len).sum()
+}
+
 /// The page with this row in its table, replacing the row of the same line and tests. None without a table.
 fn with_row(page: &str, cells: &[String; 9]) -> Option<String> {
     let (before, rest) = page.split_once(&format!("{MARK}{HEAD}"))?;
-    let (table, after) = rest.split_at(rest.find("\n\n").map_or(rest.len(), |end| end + 1));
+    let (table, after) = rest.split_at(length_of_rows(rest));
     let same = |row: &str| {
         let old: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
         old.first() == Some(&cells[0].as_str()) && old.get(3) == Some(&cells[3].as_str())
@@ -83,13 +89,18 @@ fn with_row(page: &str, cells: &[String; 9]) -> Option<String> {
     Some(format!("{before}{MARK}{HEAD}{}\n{after}", rows.join("\n")))
 }
 
-/// The page with one row for each test that is not for the kernels of this line, in the place of the old ones.
+/// The page with the tests that are not for the kernels of this line, a row for each set of kernels that they are for, in the
+/// place of the old rows.
 fn with_not_applicable(page: &str, line: &str, tests: &[(String, String)]) -> Option<String> {
     let (before, rest) = page.split_once(NOT_APPLICABLE_HEAD)?;
-    let (table, after) = rest.split_at(rest.find("\n\n").map_or(rest.len(), |end| end + 1));
+    let (table, after) = rest.split_at(length_of_rows(rest));
     let start = format!("| {line} |");
     let others = table.lines().filter(|row| !row.is_empty() && !row.starts_with(&start)).map(String::from);
-    let own = tests.iter().map(|(name, only)| format!("{start} `{name}` | {only} |"));
+    let mut by_kernels: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (name, only) in tests {
+        by_kernels.entry(only).or_default().push(format!("`{name}`"));
+    }
+    let own = by_kernels.iter().map(|(only, names)| format!("{start} {} | {only} |", names.join(", ")));
     let mut rows: Vec<String> = others.chain(own).collect();
     rows.sort();
     let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
@@ -127,13 +138,14 @@ mod tests {
 
     #[test]
     fn tests_of_a_line_that_are_not_applicable_are_replaced() {
-        let page = format!("# Kernels\n\n{NOT_APPLICABLE_HEAD}\n\n## More\n");
+        let page = format!("# Kernels\n\n{NOT_APPLICABLE_HEAD}\n## More\n");
         let tests = |names: &[&str]| names.iter().map(|name| (name.to_string(), "6.1".to_string())).collect::<Vec<_>>();
         let page = with_not_applicable(&page, "6.12", &tests(&["b"])).expect("a table");
         let page = with_not_applicable(&page, "5.10", &tests(&["a"])).expect("a table");
         let page = with_not_applicable(&page, "6.12", &tests(&["c", "d"])).expect("a table");
         let rows: Vec<&str> = page.lines().filter(|line| line.ends_with("| 6.1 |")).collect();
-        assert_eq!(rows, ["| 5.10 | `a` | 6.1 |", "| 6.12 | `c` | 6.1 |", "| 6.12 | `d` | 6.1 |"], "{page}");
+        assert_eq!(rows, ["| 5.10 | `a` | 6.1 |", "| 6.12 | `c`, `d` | 6.1 |"], "{page}");
         assert!(page.ends_with("|\n\n## More\n"), "{page}");
+        assert!(page.contains(&format!("{NOT_APPLICABLE_HEAD}| 5.10")), "{page}");
     }
 }
