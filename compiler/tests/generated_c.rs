@@ -244,11 +244,13 @@ fn what_a_run_touches_once_takes_no_lock() {
 }
 
 /// Whether the array `a` of a script is counted on each CPU, beside a probe that adds to it. Its key is none that is known when
-/// the handler begins: if it is not counted, it has one lock.
+/// the handler begins: if it is not counted, it has one lock, or this
+/// probe takes all stripes.
 fn is_counted(rest: &str) -> bool {
     let text = both(&format!("global a{rest}\nprobe kprobe.function(\"f\") {{ a[tid(), pexecname()] += 2 }}"));
     assert_eq!(text.contains(".counted = 1"), text.contains("spile_map_count(c, "), "{rest}: {text}");
-    assert_ne!(text.contains(".counted = 1"), text.contains("SPILE_LOCK_WRITE"), "{rest}: {text}");
+    let is_locked = text.contains("SPILE_LOCK_WRITE") || text.contains(".striped = 1");
+    assert_ne!(text.contains(".counted = 1"), is_locked, "{rest}: {text}");
     text.contains(".counted = 1")
 }
 
@@ -279,9 +281,14 @@ fn arrays_that_are_added_to_are_counted() {
     }
 }
 
-/// Whether the array `a` of a script has a lock for each stripe, beside a probe that sets an element of it.
+/// A script with an array `a`, of which a probe sets an element.
+fn beside_one_element(rest: &str) -> String {
+    format!("global a{rest}\nprobe kprobe.function(\"f\") {{ a[tid()] = 3 }}")
+}
+
+/// Whether the array of such a script has a lock for each stripe.
 fn is_striped(rest: &str) -> bool {
-    let text = both(&format!("global a{rest}\nprobe kprobe.function(\"f\") {{ a[tid()] = 3 }}"));
+    let text = both(&beside_one_element(rest));
     let (hold, release) = match rest.starts_with('%') {
         true => ("spile_map_hold_wrapping(c, ", "spile_map_release_wrapping(&global_a, &c->held[0]);"),
         false => ("spile_map_hold_long(c, ", "spile_map_release(&c->held[0]);"),
@@ -312,9 +319,9 @@ fn arrays_of_which_handlers_use_a_few_elements_are_striped() {
     ] {
         assert!(is_striped(rest), "{rest}");
     }
+    // These take all stripes.
     for rest in [
         "\nprobe kprobe.function(\"g\") { a[1] = a[2] + a[3] + a[4] + a[5] }",
-        "\nglobal k\nprobe kprobe.function(\"g\") { k = tid() }\nprobe kprobe.function(\"h\") { a[k] = 1 }",
         "\nprobe kprobe.function(\"g\") { a[a[1]] = 2 }",
         "\nprobe kprobe.function(\"g\") { delete a }",
         "\nprobe kprobe.function(\"g\") { if ([*] in a) exit() }",
@@ -322,11 +329,26 @@ fn arrays_of_which_handlers_use_a_few_elements_are_striped() {
         "\nprobe kprobe.function(\"g\") { t = tid() a[t]++ t++ a[t]++ }",
         "\nprobe kprobe.function(\"g\") { a[gettimeofday_ns()] = 2 }",
         "\nprobe kprobe.function(\"g\") { a[100 / pid()] = 2 }",
+    ] {
+        assert!(is_striped(rest), "{rest}");
+        assert!(both(&beside_one_element(rest)).contains("spile_map_hold_whole(c, &global_a)"), "{rest}");
+    }
+    for rest in [
+        "\nprobe kprobe.function(\"g\") { delete a }\nprobe kprobe.function(\"h\") { delete a }",
         "\nprobe kprobe.function(\"g\") if (a[1] > 5) { println(1) }",
         "\nprobe kprobe.function(\"g\").return { println(@entry(a[1])) }",
     ] {
         assert!(!is_striped(rest), "{rest}");
     }
+}
+
+/// A key that is known only after the handler has done something: the stripe is taken there.
+#[test]
+fn stripes_are_taken_where_the_key_is_known() {
+    let text = both(&beside_one_element("\nglobal k\nprobe kprobe.function(\"g\") { k = tid() a[k] = 1 }"));
+    let late = text.find("c->late = 1;").expect("a stripe is taken late");
+    assert!(text[late..].contains("spile_map_hold_long(c, &global_a"), "{text}");
+    assert!(text[..late].contains("spile_scalar") || text[..late].contains("global_k"), "{text}");
 }
 
 #[test]

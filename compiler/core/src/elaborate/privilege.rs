@@ -28,6 +28,11 @@ pub enum Privilege {
 }
 
 impl Privilege {
+    /// Whether probes are only for processes of the session's owner.
+    pub fn is_limited_to_own_processes(self) -> bool {
+        self == Privilege::Usr
+    }
+
     /// As on the command line and in `%( systemtap_privilege == "stapusr" %)`.
     pub fn name(self) -> &'static str {
         match self {

@@ -12,7 +12,6 @@ use super::attachment::{self, Field};
 use super::sites;
 use super::text::{Bytes, Comment, Hex, Literal, Long};
 use super::{Form, embedded, regex, routine};
-use crate::elaborate::Privilege;
 use crate::plan::code::{Item, OwnConstant};
 use crate::plan::{self, LockMode, Plan, Storage};
 use crate::program::{self, Constant, Contents, Histogram, Place, Registers, Type};
@@ -557,7 +556,7 @@ fn script(plan: &Plan) -> Script<'_> {
         defers_names: plan.defers_names.into(),
         follows: plan.follows,
         begins: plan.begins,
-        own_processes: info.privilege == Privilege::Usr,
+        own_processes: info.privilege.is_limited_to_own_processes(),
         user_stacks: plan.user_stacks.into(),
         lock_count: plan.lock_count,
         counter_count: plan.counter_count,

@@ -43,7 +43,7 @@ pub(crate) fn is_raw_btf(bytes: &[u8]) -> bool {
 const LAYOUT_START: u64 = 0x10_0000;
 
 /// Sections that unpack to more than this are refused.
-pub(super) const MAX_SECTIONS: u64 = 2 << 30;
+const MAX_SECTIONS: u64 = 2 << 30;
 
 /// The only kind of ELF file that is read: 64 bits, little-endian.
 pub(crate) type File<'data> = ElfFile64<'data, LittleEndian>;
@@ -160,7 +160,8 @@ impl Elf {
         if !narrow::is_narrow(&bytes) {
             return Elf::new(path, bytes);
         }
-        let widened = narrow::widened(&bytes).map_err(|message| Error::Elf { path: path.into(), message })?;
+        let widened =
+            narrow::widened(&bytes, MAX_SECTIONS).map_err(|message| Error::Elf { path: path.into(), message })?;
         Elf::new(path, Bytes::Unpacked(widened))
     }
 

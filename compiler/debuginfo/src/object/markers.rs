@@ -6,6 +6,7 @@
 //! three strings: provider, name, arguments. An argument is `SIZE@OPERAND`; a negative size is a signed type's.
 
 use super::elf::{Address, Elf};
+use super::notes::next_note;
 
 /// One marker: a place in the code. Several may have one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,30 +154,6 @@ impl Elf {
     }
 }
 
-/// One note (elf(5)).
-pub(super) struct Note<'n> {
-    pub(super) kind: u32,
-    pub(super) owner: &'n [u8],
-    pub(super) contents: &'n [u8],
-    /// What follows it.
-    pub(super) rest: &'n [u8],
-}
-
-/// The first note; None if it is not whole.
-pub(super) fn next_note(bytes: &[u8]) -> Option<Note<'_>> {
-    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let (name, length, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
-    let padded = |length: usize| length.checked_add(3).map(|length| length & !3);
-    let contents = padded(name)?.checked_add(12)?;
-    let end = contents.checked_add(length)?;
-    Some(Note {
-        kind,
-        owner: bytes.get(12..12usize.checked_add(name)?)?,
-        contents: bytes.get(contents..end)?,
-        rest: bytes.get(contents.checked_add(padded(length)?)?..).unwrap_or_default(),
-    })
-}
-
 /// Arguments are separated by blanks; within the parentheses of an operand there may be some too.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0usize;
@@ -233,16 +210,5 @@ mod tests {
         assert_eq!([register("r12d"), register("dh"), register("sil")], [Some((12, 0)), Some((1, 8)), Some((4, 0))]);
         assert!(register("xmm0").is_none() && register("r16").is_none());
         assert_eq!([number("-0x10"), number("18446744073709551615")], [Some(-16), Some(-1)]);
-    }
-
-    #[test]
-    fn a_cut_note_is_none() {
-        let mut note = vec![8, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0];
-        note.extend(b"stapsdt\0abcd");
-        let whole = next_note(&note).expect("is whole");
-        assert!(whole.kind == 3 && whole.owner == b"stapsdt\0" && whole.contents == b"abcd" && whole.rest.is_empty());
-        for length in 0..note.len() {
-            assert!(next_note(&note[..length]).is_none(), "{length}");
-        }
     }
 }

@@ -18,6 +18,7 @@ mod imports;
 mod indirect;
 mod markers;
 mod narrow;
+mod notes;
 mod patched;
 mod reserved;
 pub(crate) mod skeleton;

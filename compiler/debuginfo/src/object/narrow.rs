@@ -9,9 +9,8 @@ use object::{
     LittleEndian, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SectionFlags, SymbolKind,
 };
 
-use super::elf::MAX_SECTIONS;
 use super::elf_writer::{self, Kind, Section};
-use super::markers::next_note;
+use super::notes::next_note;
 use spile_abi::budget::Budget;
 
 /// Section with three words for each segment that is loaded: address, place in the file, bytes there.
@@ -31,11 +30,11 @@ pub(super) fn is_narrow(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF\x01") && bytes.get(18..20) == Some(&[3, 0])
 }
 
-/// The 64-bit file that represents it.
-pub(super) fn widened(bytes: &[u8]) -> Result<Vec<u8>, String> {
+/// The 64-bit file that represents it. `most`: bytes of unpacked sections.
+pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let elf = ElfFile32::<LittleEndian>::parse(bytes).map_err(|error| error.to_string())?;
     let mut sections = vec![Section::plain("", 0, Vec::new())];
-    let budget = Budget::unpacking("sections of a 32-bit program", bytes.len() as u64, MAX_SECTIONS);
+    let budget = Budget::unpacking("sections of a 32-bit program", bytes.len() as u64, most);
     let mut unpacked = 0;
     // By the index in the file.
     let mut indices = std::collections::HashMap::new();
@@ -165,8 +164,8 @@ mod tests {
     #[test]
     fn a_cut_file_is_an_error_or_has_less() {
         let mut bytes = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0".to_vec();
-        assert!(is_narrow(&bytes) && widened(&bytes).is_err());
+        assert!(is_narrow(&bytes) && widened(&bytes, 1 << 20).is_err());
         bytes.resize(200, 0x41);
-        let _ = widened(&bytes);
+        let _ = widened(&bytes, 1 << 20);
     }
 }

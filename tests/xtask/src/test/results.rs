@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_run_has_one_row() {
-        let page = format!("# Kernels\n\n{MARK}{HEAD}\n\n## More\n");
+        let page = format!("# Kernels\n\n{MARK}{HEAD}\n## More\n");
         let page = with_row(&page, &cells("6.1", "all", "10")).expect("a table");
         let page = with_row(&page, &cells("6.1", "`probe/`", "3")).expect("a table");
         let page = with_row(&page, &cells("6.1", "all", "11")).expect("a table");
