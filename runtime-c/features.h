@@ -13,6 +13,7 @@
 #include <linux/ftrace.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/proc_fs.h>
@@ -397,6 +398,36 @@ static inline struct workqueue_struct *spile_unbound_queue(void)
 	return system_dfl_wq;
 #else
 	return system_unbound_wq;
+#endif
+}
+
+/*
+ * SPILE_HAVE_PAGE_KMEMCG: a page that is charged to a cgroup has a type, and vm_insert_page() takes
+ * no pages with types. Gone with "mm: Convert page kmemcg type to a page memcg flag",
+ * first in 5.11. Used by ring.c. Can go when 5.10 has.
+ *
+ * Both map memory of the module, which stays at least as long as the file that is mapped. The first
+ * is called by mmap and maps the area's first page; it also prepares the area for the other one, which is
+ * called where pages are missing.
+ */
+static inline int spile_map_first(struct vm_area_struct *vma, void *memory)
+{
+#ifdef SPILE_HAVE_PAGE_KMEMCG
+	return remap_pfn_range(vma, vma->vm_start, vmalloc_to_pfn(memory), PAGE_SIZE,
+			       vma->vm_page_prot);
+#else
+	return vm_insert_page(vma, vma->vm_start, vmalloc_to_page(memory));
+#endif
+}
+
+static inline vm_fault_t spile_map_missing(struct vm_fault *fault, void *memory)
+{
+	unsigned long address = fault->address & PAGE_MASK;
+
+#ifdef SPILE_HAVE_PAGE_KMEMCG
+	return vmf_insert_pfn(fault->vma, address, vmalloc_to_pfn(memory));
+#else
+	return vmf_insert_page(fault->vma, address, vmalloc_to_page(memory));
 #endif
 }
 

@@ -720,8 +720,7 @@ static vm_fault_t page_fault(struct vm_fault *fault)
 	memory = smp_load_acquire(&chunks[at / chunk_bytes]);
 	if (!memory)
 		return VM_FAULT_SIGBUS;
-	return vmf_insert_page(fault->vma, fault->address & PAGE_MASK,
-			       vmalloc_to_page(memory + (at & (chunk_bytes - 1))));
+	return spile_map_missing(fault, memory + (at & (chunk_bytes - 1)));
 }
 
 static const struct vm_operations_struct chunk_pages = {
@@ -734,8 +733,7 @@ static int map_chunks(struct vm_area_struct *vma)
 	if (vma->vm_end - vma->vm_start != (unsigned long)chunk_most * chunk_bytes)
 		return -EINVAL;
 	vma->vm_ops = &chunk_pages;
-	/* This also marks the area as one that may have such pages (VM_MIXEDMAP). */
-	return vm_insert_page(vma, vma->vm_start, vmalloc_to_page(chunks[0]));
+	return spile_map_first(vma, chunks[0]);
 }
 
 int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
@@ -757,7 +755,7 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 	 * Not remap_vmalloc_range(): it only takes memory of vmalloc_user(), which is
 	 * not charged to a cgroup.
 	 */
-	return vm_insert_page(vma, vma->vm_start, vmalloc_to_page(cpu->ring));
+	return spile_map_first(vma, cpu->ring);
 }
 
 /*

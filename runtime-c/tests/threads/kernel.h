@@ -418,13 +418,11 @@ struct vm_area_struct {
 	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
 	const struct vm_operations_struct *vm_ops;
 };
-#define PAGE_MASK (~(unsigned long)(PAGE_SIZE - 1))
 #define VM_FAULT_SIGBUS 2
-#define vmf_insert_page(vma, at, page) ((void)(vma), (void)(page), 0)
+#define spile_map_first(vma, memory) ((void)(vma), (void)(memory), 0)
+#define spile_map_missing(fault, memory) ((void)(fault), (void)(memory), 0)
 #define DECLARE_WAIT_QUEUE_HEAD(name) struct wait_queue_head name
 #define VM_SHARED 8
-#define vmalloc_to_page(address) ((struct page *)(address))
-#define vm_insert_page(vma, at, page) ((void)(vma), (void)(page), 0)
 #define EPOLLIN 1u
 #define EPOLLRDNORM 64u
 #define EPOLLPRI 2u
