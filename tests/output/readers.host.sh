@@ -64,9 +64,10 @@ END
 
 cat >losses.stp <<'END'
 probe begin { x = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-	for (i = 0; i < 20000; i++) printf("%s %d\n", x . execname(), -i)
-	warn("a \"warning\"")
-	exit() }
+	for (i = 0; i < 20000; i++) printf("%s %d\n", x . execname(), -i) }
+# When the reader has made room again.
+probe timer.ms(300) { exit() }
+probe end { warn("a \"warning\"") }
 END
 "$SPILE" -r "$RELEASE" -s 1 -D MAXACTION=1000000 --guest --record losses losses.stp 2>err || { cat err; exit 1; }
 for recording in it losses; do

@@ -87,6 +87,19 @@ impl Random {
     }
 }
 
+/// Walks copies of the file in which a few bits are flipped.
+fn flip_bits(whole: &[u8], seed: u64) {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed);
+    for _ in 0..700 {
+        let mut damaged = whole.to_vec();
+        for _ in 0..=random.below(4) {
+            let at = random.below(damaged.len());
+            damaged[at] ^= 1 << random.below(8);
+        }
+        walk(damaged);
+    }
+}
+
 #[test]
 fn truncated_files() {
     let whole = std::fs::read(Compiled::new(TEXT, &[]).path()).expect("an object");
@@ -102,15 +115,7 @@ fn flipped_bits() {
         [(1, &["-gdwarf-5", "-fasynchronous-unwind-tables"][..]), (2, &["-gdwarf-4"]), (3, &["-gz=zlib"])]
     {
         let whole = std::fs::read(Compiled::new(TEXT, options).path()).expect("an object");
-        let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed);
-        for _ in 0..700 {
-            let mut damaged = whole.clone();
-            for _ in 0..=random.below(4) {
-                let at = random.below(damaged.len());
-                damaged[at] ^= 1 << random.below(8);
-            }
-            walk(damaged);
-        }
+        flip_bits(&whole, seed);
     }
 }
 
@@ -143,15 +148,7 @@ fn flipped_bits_in_32_bit_programs() {
     let whole = std::fs::read(&made).expect("a library");
     let debug = DebugInfo::of_program(Arc::new(Elf::of_program_bytes(&made, whole.clone()).expect("one")), None, None);
     assert_eq!(debug.expect("DWARF").word(), 4);
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for _ in 0..700 {
-        let mut damaged = whole.clone();
-        for _ in 0..=random.below(4) {
-            let at = random.below(damaged.len());
-            damaged[at] ^= 1 << random.below(8);
-        }
-        walk(damaged);
-    }
+    flip_bits(&whole, 0);
     for length in (0..whole.len()).step_by(whole.len() / 200 + 1) {
         walk(whole[..length].to_vec());
     }
