@@ -1,5 +1,7 @@
-# Shows: a script whose handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the object. A script
-# whose variables have to leave the stack is compiled again.
+# Shows: the compile probes of all features take few runs of the compiler: one for nothing at all, one for all together and one for
+# each missing header. A script whose handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the
+# object. A script whose variables have to leave the stack is compiled again.
+# stdout: ^features: [2-4] runs$
 # stdout: ^more stack: compiled 1, 1 need
 # stdout: ^variables moved: compiled 2$
 
@@ -7,7 +9,10 @@ mkdir bin
 cat >counts <<'EOF'
 #!/bin/sh
 for word; do
-	case $word in */script.c) echo compiled >>"$COUNT" ;; esac
+	case $word in
+	*/script.c) echo compiled >>"$COUNT" ;;
+	-fsyntax-only) echo probed >>"$COUNT" ;;
+	esac
 done
 name=${0##*/} own=$(dirname "$0")
 PATH=${PATH#"$own:"} exec "$name" "$@"
@@ -20,6 +25,7 @@ export COUNT=$PWD/count PATH=$PWD/bin:$PATH
 
 # The first build of a release compiles the runtime.
 "$SPILE" -r "$RELEASE" -p4 -e 'probe begin { println(1) }' >/dev/null || exit
+echo "features: $(grep -c probed count) runs"
 
 # build DEPTH VARIABLES: a recursive function of so many variables, at most as deep.
 build() {

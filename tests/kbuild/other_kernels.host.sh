@@ -52,11 +52,7 @@ compile() {
 		-D__KBUILD_MODNAME=kmod_spile "-I$ROOT/runtime-c" "-I$made"
 	name=$1
 	shift
-	gcc "$@" -fsyntax-only -x c /dev/null || return
-	for probe in "$ROOT"/runtime-c/features/*.c; do
-		feature=$(basename "$probe" .c)
-		gcc "$@" -fsyntax-only "$probe" 2>"$made/$feature.err" && echo "#define SPILE_HAVE_$(echo "$feature" | tr a-z A-Z) 1"
-	done >"$made/spile_features.h"
+	sh "$ROOT/runtime-c/features.sh" "$ROOT/runtime-c/features" gcc "$@" >"$made/spile_features.h" || return
 	status=0
 	gcc "$@" -O1 -c -o "$made/runtime.o" "$ROOT/runtime-c/runtime.c" >"$made/log" 2>&1 || status=$?
 	# Warnings in the kernel's own headers do not count.

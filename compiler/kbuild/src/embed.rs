@@ -126,10 +126,12 @@ fn included(text: &[u8]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// C text and the linker's script, without the Rust half of the ABI and tests.
+/// C text, the linker's script and that of the compile probes, without the Rust half of the ABI and tests.
 fn is_source(path: &Path) -> bool {
-    let c = path.extension().is_some_and(|extension| extension == "c" || extension == "h" || extension == "lds");
-    c && !path.starts_with("tests") && !path.starts_with("abi/tests")
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| ["c", "h", "lds", "sh"].contains(&extension))
+        && !path.starts_with("tests")
+        && !path.starts_with("abi/tests")
 }
 
 #[cfg(test)]

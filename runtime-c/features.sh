@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# usage: features.sh DIRECTORY COMPILER FLAGS...
+#
+# Compile probes: prints a SPILE_HAVE_ macro for each file of DIRECTORY that compiles against the kernel whose
+# flags are given. features.h says what each is about.
+#
+# Reading the kernel's headers takes most of the time of a probe, so one run of the compiler has all of them. Its
+# errors name the files that this kernel refuses. A header that is missing ends the run: it goes on without that
+# file. Errors that name no file of DIRECTORY (in a header that one includes) lead to a run for each.
+LC_ALL=C
+export LC_ALL
+directory=$1
+shift
+
+check() {
+	"$@" -fsyntax-only -x c -
+}
+
+# errors COMPILER FLAGS...: of all files of $left in one unit.
+errors() {
+	for name in $left; do
+		echo "#include \"$directory/$name.c\""
+	done | check "$@" 2>&1 | grep -E '(^|[: ])error: '
+}
+
+# Nothing at all must compile: a compiler that refuses the flags would have no feature.
+check "$@" </dev/null || exit 1
+
+left=$(cd "$directory" && ls -- *.c | sed 's/\.c$//')
+while
+	refused=$(errors "$@")
+	ended=$(echo "$refused" | sed -n 's,^[^ ]*/\([a-z_0-9]*\)\.c:[0-9:]* fatal error: .*,\1,p' | head -n 1)
+	case " $(echo $left) " in *" ${ended:-/} "*) ;; *) false ;; esac
+do
+	left=$(for name in $left; do [ "$name" = "$ended" ] || echo "$name"; done)
+done
+elsewhere=$(echo "$refused" | grep . | grep -v "/${directory##*/}/[a-z_0-9]*\.c:[0-9]*:[0-9]*: error: ")
+for name in $left; do
+	if [ -n "$elsewhere" ]; then
+		check "$@" <"$directory/$name.c" 2>/dev/null || continue
+	else
+		case $refused in *"$directory/$name.c:"*) continue ;; esac
+	fi
+	echo "#define SPILE_HAVE_$(echo "$name" | tr a-z A-Z) 1"
+done
