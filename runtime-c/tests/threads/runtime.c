@@ -3,7 +3,7 @@
  * The part of the runtime that a hit uses, compiled against kernel.h; and the smallest possible
  * replacements of the other parts.
  */
-#include "maps.h"	/* by build.sh: runtime.c's group of map_init.c */
+#include "maps.h"	/* by build.sh: unit_hits.c's group of map_init.c */
 #include "../../context.c"
 #include "../../guard.c"
 #include "../../actions.c"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The C compiler for tests that build the runtime in caches of their own: compiling its one unit is most of the CPU
-# time of such a build, and in one run of the tests the result is the same each time (gcc gets -ffile-prefix-map). It is
+# The C compiler for tests that build the runtime in caches of their own: compiling its units is most of the CPU
+# time of such a build, and in one run of the tests the result is the same each time (gcc gets -ffile-prefix-map). They are
 # compiled once, and copied where the command, the sources and the generated header are the same. Everything else is
 # passed on: feature tests, links, the script's own units.
 #
@@ -21,12 +21,12 @@ for word; do
 	case $word in
 	-c) compiles=yes ;;
 	-Wp,-MMD,*) list=${word#-Wp,-MMD,} ;;
-	*/runtime-c/runtime.c) source=$word ;;
+	*/runtime-c/unit_*.c | */runtime-c/runtime.c) source=$word ;;
 	esac
 	[ "$before" != -o ] || object=$word
 	before=$word
 done
-top=${source%/runtime-c/runtime.c}
+top=${source%/runtime-c/*.c}
 case $compiles$top in
 # sed and make would interpret other characters.
 yes/*[!A-Za-z0-9/_.-]* | yes | "" | /*) exec "$real" "$@" ;;
