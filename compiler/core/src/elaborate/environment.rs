@@ -2,7 +2,7 @@
 
 //! What every phase uses and none owns: the sources, the options, the target, and the list of problems.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Options;
 use super::error::Error;
@@ -23,6 +23,8 @@ pub(super) struct Environment<'a> {
     pub resolver: &'a mut Resolver<'a>,
     /// How many aliases have been expanded.
     pub expansions: u32,
+    /// The kinds of arguments of system calls that handlers show, by number. None before they are known.
+    pub shown: Option<BTreeSet<u8>>,
     problems: Vec<Diagnostic>,
     /// Where in the list those of a code and a place were put; some may have been forgotten since.
     known: HashMap<(Code, Option<Span>), Vec<usize>>,
@@ -44,6 +46,7 @@ impl<'a> Environment<'a> {
             options: options.clone(),
             resolver,
             expansions: 0,
+            shown: None,
             problems: Vec::new(),
             known: HashMap::new(),
             failed: false,

@@ -37,6 +37,11 @@ const NAMES: &str = include_str!("../../../../runtime-c/syscall_names.h");
 /// Prefix of the functions that are generated with the aliases.
 pub const FUNCTIONS: &str = "__syscall_";
 
+/// The function that a handler calls with the kinds of its arguments as a number.
+pub const ARGSTR: &str = "__syscall_argstr";
+/// `__syscall_shown(FROM, TO)` is decided when a script is elaborated: whether a handler of it shows one of these kinds.
+pub const SHOWN: &str = "__syscall_shown";
+
 /// How SystemTap shows kinds, and how strace does where that differs.
 const KINDS: &str = include_str!("kinds.txt");
 const STRACE: &str = include_str!("strace.txt");
@@ -268,21 +273,29 @@ fn show(text: &mut String, numbers: &Numbers, style: Style) {
     );
 }
 
-/// Returns the expression of number `kind`, by binary search: a script function must not test each.
+/// Returns the expression of number `kind`, by binary search: a script function must not test each. Of the kinds that the
+/// script does not show there is nothing.
 fn choose(text: &mut String, expressions: &[(i64, &str)]) {
     match expressions {
         [] => {}
         // Writing to a String does not fail.
-        [(_, expression)] => _ = writeln!(text, "return {}", expression.replace('@', "at")),
-        _ => {
+        [(number, expression)] => {
+            let _ = writeln!(text, "if ({SHOWN}({number}, {number})) return {}", expression.replace('@', "at"));
+        }
+        [(first, _), ..] => {
             let (low, high) = expressions.split_at(expressions.len() / 2);
-            let _ = writeln!(text, "if (kind < {}) {{", high.first().map_or(0, |(number, _)| *number));
+            let middle = high.first().map_or(0, |(number, _)| *number);
+            let _ = writeln!(text, "if ({SHOWN}({first}, {})) {{ if (kind < {middle}) {{", middle - 1);
             choose(text, low);
-            text.push_str("} else {\n");
+            text.push_str("} }\n");
             choose(text, high);
-            text.push_str("}\n");
         }
     }
+}
+
+/// The kinds in a number that [`ARGSTR`] is called with.
+pub fn kinds(number: i64) -> impl Iterator<Item = u8> {
+    number.to_le_bytes().into_iter().filter(|kind| *kind != 0)
 }
 
 fn add(text: &mut String, row: &Row, numbers: &Numbers, style: Style) {

@@ -3,11 +3,12 @@
 //! Conditions whose value is known at compile time: the branch not taken is neither typed nor resolved.
 
 use super::Lookup;
+use crate::elaborate::shown;
 use crate::elaborate::unit::Unit;
 use spile_syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 
 impl Lookup<'_, '_> {
-    /// The value of an expression that consists of numbers and `@defined`; None for all others.
+    /// The value of an expression that consists of numbers, `@defined` and the like; None for all others.
     pub fn fold(&mut self, unit: &Unit, expr: &Expr) -> Option<i64> {
         match &expr.kind {
             ExprKind::Number(value) => Some(*value),
@@ -22,6 +23,7 @@ impl Lookup<'_, '_> {
                 let (left, right) = (self.fold(unit, left)?, self.fold(unit, right)?);
                 binary(*op, left, right)
             }
+            ExprKind::Call(..) => shown::value(self.env.shown.as_ref(), expr),
             _ => None,
         }
     }

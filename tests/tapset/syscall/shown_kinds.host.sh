@@ -1,0 +1,18 @@
+# Shows: a script with few system calls has the functions for their arguments only, and no more than if it printed them
+# itself; one with a wildcard has them all. What it shows is checked by argstr.stp.
+# stdout: ^read: __syscall_argstr __syscall_show $
+# stdout: ^mmap: __syscall_argstr __syscall_mmap __syscall_mmap_flags __syscall_prot __syscall_show $
+# stdout: ^read, in strace's form: __syscall_argstr __syscall_show $
+# stdout: ^all: [12][0-9][0-9] functions$
+
+functions() {
+	"$SPILE" -p2 "$@" -e "probe syscall.$call { println(argstr) }" | sed -n 's/^\(__syscall_[a-z0-9_]*\):.*/\1/p' | sort
+}
+call=read
+echo "read: $(functions | tr '\n' ' ')"
+call=mmap2
+echo "mmap: $(functions | tr '\n' ' ')"
+call=read
+echo "read, in strace's form: $(functions --syscall-style=strace | tr '\n' ' ')"
+call='*'
+echo "all: $(functions | wc -l) functions"
