@@ -2,7 +2,6 @@
 /*
  * Reads and writes that may fault.
  */
-#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -11,6 +10,7 @@
 #include <asm/asm.h>
 #include <asm/page.h>
 #include <asm/pgtable.h>
+#include <asm/processor.h>
 #include <asm/vsyscall.h>
 #endif
 
@@ -46,6 +46,19 @@ unsigned int spile_memory_address_bits(void)
 	return __VIRTUAL_MASK_SHIFT + 1;
 }
 #endif
+
+/* copy_from_user_nofault() has such a check of its own in newer kernels, at each call. */
+bool spile_memory_is_own(void)
+{
+	/* A kernel thread still has the previous task's. */
+	const struct mm_struct *mm = current->mm;
+
+#ifdef CONFIG_X86_64
+	return mm && mm->pgd == __va(read_cr3_pa());
+#else
+	return mm && !in_nmi();
+#endif
+}
 
 bool spile_memory_is_kernel(unsigned long address, size_t bytes)
 {
@@ -151,8 +164,7 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 #endif
 		error = copy_from_kernel_nofault(to, (const void *)(unsigned long)address, bytes);
 	} else {
-		/* A kernel thread still has the previous task's user memory mapped. */
-		if (!current->mm)
+		if (!spile_memory_is_own())
 			return -EFAULT;
 		error = copy_from_user_nofault(to, (const void __user *)(unsigned long)address,
 					       bytes);
@@ -234,11 +246,7 @@ int spile_memory_string(char *out, unsigned int most, spile_ulong address, bool 
 	unsigned int length = 0;
 
 #ifdef CONFIG_X86_64
-	/*
-	 * In NMI, and while the scheduler goes to another task, which it does with interrupts off,
-	 * the loaded page tables may be another process's, which copy_from_user_nofault() checks.
-	 */
-	if (user ? current->mm && !in_nmi() && !irqs_disabled() : is_kernel_range(address & ~7ul, most + 16ul)) {
+	if (user ? spile_memory_is_own() : is_kernel_range(address & ~7ul, most + 16ul)) {
 		int copied = user ? copy_words(out, most, address, true) :
 				    copy_words(out, most, address, false);
 

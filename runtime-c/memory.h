@@ -15,6 +15,13 @@ int __must_check spile_memory_read(void *to, spile_ulong address, size_t bytes, 
 int __must_check spile_memory_write(spile_ulong address, const void *from, size_t bytes);
 
 /*
+ * Whether the page tables in use are the current task's: not those of the next task, which the
+ * scheduler loads before it switches tasks, nor others in an NMI at that moment. They stay what
+ * they are while interrupts are off.
+ */
+bool spile_memory_is_own(void);
+
+/*
  * Whether the whole range is in the kernel's half; only such memory may be read by
  * copy_from_kernel_nofault().
  */

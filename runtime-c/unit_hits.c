@@ -51,3 +51,4 @@
 
 #include "builtin_memory.c"
 #include "builtin_registers.c"
+#include "builtin_user_stack.c"

@@ -53,7 +53,6 @@
 #include "builtin_stack.c"
 #include "builtin_string.c"
 #include "builtin_time.c"
-#include "builtin_user_stack.c"
 #include "builtin_vector.c"
 #include "raise.c"
 #include "embedded.c"

@@ -143,15 +143,9 @@ static bool follow_pointer(struct user_walk *walk)
 }
 
 #ifdef CONFIG_X86_64
-/* Page faults are off. Without the checks of spile_memory_read() for each word. */
+/* Page faults are off, and spile_memory_is_own() holds: it is not asked again for each word. */
 static __always_inline bool read_word(unsigned long address, unsigned long *value)
 {
-	/*
-	 * In NMI the loaded page tables may be another process's; spile_memory_read() checks
-	 * that.
-	 */
-	if (in_nmi())
-		return !spile_memory_read(value, address, sizeof(*value), true);
 	return address < TASK_SIZE_MAX - sizeof(*value) &&
 	       !__get_user(*value, (const unsigned long __user *)address);
 }
@@ -355,18 +349,6 @@ static bool is_narrow(const struct pt_regs *regs)
 }
 #endif
 
-/*
- * While the scheduler goes to another task, the loaded page tables may be that task's already,
- * which spile_memory_read() checks. They stay what they are during a run: interrupts are off, and
- * words that are read in NMI are checked one by one.
- */
-static bool reads_own_stack(const struct user_walk *walk)
-{
-	u8 byte;
-
-	return !spile_memory_read(&byte, walk->sp, sizeof(byte), true);
-}
-
 static void walk_frames(struct user_walk *walk)
 {
 	struct spile_cpu *cpu = walk->cpu;
@@ -377,7 +359,8 @@ static void walk_frames(struct user_walk *walk)
 	executable = locate(walk);
 	/* The innermost frame is reported even if its mapping is not known. */
 	add_frame(walk);
-	executable = executable && reads_own_stack(walk);
+	/* It holds until the end: interrupts are off during a run. */
+	executable = executable && spile_memory_is_own();
 	while (executable && step(walk)) {
 		walk->regs = NULL;
 		executable = locate(walk);
