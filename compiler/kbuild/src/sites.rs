@@ -273,8 +273,10 @@ fn add_relocations(
     builder: &mut Builder,
     section: SectionId,
     name: &str,
-    relocations: Vec<Relocation>,
+    mut relocations: Vec<Relocation>,
 ) -> Result<(), String> {
+    // As compilers write them. ld sorts others by insertion, in a time that grows with the square: 10 s for 50,000 probes.
+    relocations.sort_by_key(|relocation| relocation.r_offset);
     let symbols = builder.sections.iter().find(|section| matches!(section.data, SectionData::Symbol)).map(Section::id);
     let added = builder.sections.add();
     added.name = format!(".rela{name}").into_bytes().into();
@@ -398,6 +400,10 @@ spile_script:
         let section = file.section_by_index(meta.section_index().unwrap()).unwrap();
         assert_eq!((section.name(), section.data(), meta.size()), (Ok(".spile.meta"), Ok(&b"SPILEMET"[..]), 8));
         assert_eq!(words(&filled, ".rodata").len(), 2);
+        // ld takes time that grows with the square of what is out of order.
+        for section in file.sections() {
+            assert!(section.relocations().is_sorted_by_key(|(offset, _)| offset), "{:?}", section.name());
+        }
     }
 
     #[test]
