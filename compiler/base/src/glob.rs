@@ -7,10 +7,15 @@ pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
+/// What all that matches the pattern begins with.
+pub fn literal_beginning(pattern: &str) -> &str {
+    pattern.split(['*', '?', '[', '\\']).next().unwrap_or_default()
+}
+
 /// Whether the whole of `text` matches `pattern`. At worst linear in their product: only the last star is retried.
 pub fn matches(pattern: &str, text: &str) -> bool {
     // What most names differ in; a pattern is compared with all those of a kernel.
-    let (literal, pattern) = pattern.split_at(pattern.find(['*', '?', '[', '\\']).unwrap_or(pattern.len()));
+    let (literal, pattern) = pattern.split_at(literal_beginning(pattern).len());
     let Some(text) = text.strip_prefix(literal) else { return false };
     if pattern.is_empty() || pattern == "*" {
         return pattern == "*" || text.is_empty();
@@ -85,6 +90,12 @@ fn match_set(pattern: &[char], p: usize, character: char) -> Option<(usize, bool
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_all_that_matches_begins_with() {
+        let beginnings = ["vfs_*", "vfs_read", "a[bc]d", "a?b", "x\\*", "*"].map(literal_beginning);
+        assert_eq!(beginnings, ["vfs_", "vfs_read", "a", "a", "x", ""]);
+    }
 
     #[test]
     fn patterns() {

@@ -30,7 +30,7 @@ pub fn list<'a>(
     resolver: &'a mut Resolver<'a>,
 ) -> (Vec<String>, Vec<Diagnostic>) {
     let (found, problems) = sites(sources, points, library, Rc::default(), resolver);
-    (found.into_iter().map(|listed| line(&listed, variables)).collect(), problems)
+    (found.into_iter().map(|listed| line(listed, variables)).collect(), problems)
 }
 
 /// A site of a probe point.
@@ -80,8 +80,8 @@ pub fn sites<'a>(
 }
 
 /// `kernel.function("f@x.c:1") $a:int $b:char*`; `scheduler.wakeup name:string task:long $p:struct task_struct*`.
-fn line(listed: &ListedSite, variables: bool) -> String {
-    let mut line = listed.name.clone();
+fn line(listed: ListedSite, variables: bool) -> String {
+    let mut line = listed.name;
     if !variables {
         return line;
     }

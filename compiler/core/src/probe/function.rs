@@ -329,13 +329,16 @@ impl Finder<'_> {
         };
         let (name, file, line) = (&function.name, &function.file, function.line);
         // BTF has no files.
-        let (place, named) = match file.is_empty() {
-            true => (name.clone(), name.clone()),
-            false => (format!("{name} ({file}:{line})"), format!("{name}@{file}:{line}")),
+        // Joined, not formatted: a listing has a hundred thousand.
+        let line = line.to_string();
+        let (place, file_and_line) = match file.is_empty() {
+            true => (name.clone(), ["", "", "", ""]),
+            false => ([name, " (", file, ":", &line, ")"].concat(), ["@", file, ":", &line]),
         };
+        let [at, file, colon, line] = file_and_line;
         let context = FunctionContext { object: self.object.clone(), function: id, place, address, returning };
         self.sites.push(Site {
-            point: format!("{owner}.function(\"{named}\"){suffix}"),
+            point: [&owner, ".function(\"", name, at, file, colon, line, "\")", suffix].concat(),
             function: name.clone(),
             module,
             attachment,

@@ -98,7 +98,9 @@ impl Dwarf {
         let (wanted, _) = split_parameters(&pattern.name);
         let fits = |function: &NamedFunction| function.fits(wanted);
         let named: Vec<NamedFunction> = if glob::is_pattern(wanted) {
-            index.functions().filter(fits).collect()
+            // Of a qualified name the beginning is not that of the function's name.
+            let beginning = if wanted.contains("::") { "" } else { glob::literal_beginning(wanted) };
+            index.functions_beginning(beginning.as_bytes()).filter(fits).collect()
         } else {
             let last = split_scope(wanted).map_or(wanted, |(_, last)| last);
             let exact: Vec<NamedFunction> = index.functions_named(last.as_bytes()).filter(fits).collect();

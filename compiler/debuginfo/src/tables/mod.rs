@@ -29,6 +29,7 @@ pub(crate) enum TableBytes {
 impl Deref for TableBytes {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         match self {
             TableBytes::Made(bytes) => bytes,
@@ -89,6 +90,7 @@ pub(crate) fn is_mapped_whole(mapped: &Mapped) -> bool {
     skipped == 0 && written == found.finalize()
 }
 
+#[inline]
 fn number(bytes: &[u8], at: usize) -> u32 {
     let word = bytes.get(at..at.saturating_add(4)).and_then(|word| word.try_into().ok());
     word.map_or(0, u32::from_le_bytes)
@@ -120,11 +122,13 @@ impl Tables {
     }
 
     /// Number of rows of a table; 0 if there is no such table.
+    #[inline]
     pub fn rows(&self, table: usize) -> usize {
         self.tables.get(table).map_or(0, |table| table.2)
     }
 
     /// A number; 0: there is no such place.
+    #[inline]
     pub fn get(&self, table: usize, row: usize, column: usize) -> u32 {
         match self.tables.get(table) {
             Some((start, columns, rows)) if row < *rows && column < *columns => {
@@ -135,7 +139,16 @@ impl Tables {
     }
 
     /// The number in two columns, the lower half first.
+    #[inline]
     pub fn get_wide(&self, table: usize, row: usize, column: usize) -> u64 {
+        if let Some((start, columns, rows)) = self.tables.get(table)
+            && row < *rows
+            && column + 1 < *columns
+        {
+            let at = start + (row * columns + column) * 4;
+            let word = self.bytes.get(at..at.saturating_add(8)).and_then(|word| word.try_into().ok());
+            return word.map_or(0, u64::from_le_bytes);
+        }
         u64::from(self.get(table, row, column)) | u64::from(self.get(table, row, column + 1)) << 32
     }
 
@@ -155,6 +168,7 @@ impl Tables {
     }
 
     /// The first row for which `before` is false; the table is sorted so that it is true for all rows before that.
+    #[inline]
     pub fn first(&self, table: usize, before: impl Fn(usize) -> bool) -> usize {
         let (mut low, mut high) = (0, self.rows(table));
         while low < high {
