@@ -60,7 +60,9 @@ fn messages_for(case: &Case) -> String {
     let mut environment = Environment {
         kernel_release: "6.1.0-5-amd64".into(),
         arch: "x86_64".into(),
-        config: [("CONFIG_SMP", "y"), ("CONFIG_HZ", "250")].map(|(name, value)| (name.into(), value.into())).into(),
+        config: syntax::Configuration::read_by(|| {
+            [("CONFIG_SMP", "y"), ("CONFIG_HZ", "250")].map(|(name, value)| (name.into(), value.into())).into()
+        }),
         guru: false,
         compatible: syntax::LANGUAGE_VERSION.into(),
         arguments: Vec::new(),

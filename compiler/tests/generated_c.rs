@@ -4,8 +4,6 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 
-use std::collections::HashMap;
-
 use spile_core::elaborate::{self, Options};
 use spile_core::emit::{Form, Units};
 use spile_core::plan::{self, Limits, ModuleInfo, Plan};
@@ -34,7 +32,7 @@ fn both_forms(text: &str) -> (Units, Units) {
 fn planned(title: &str, modinfo: &[(&str, &str)], text: &str) -> Plan {
     let mut sources = SourceMap::new();
     let file = sources.add("sample.stp", text.as_bytes().to_vec(), Origin::User);
-    let environment = Environment { config: HashMap::new(), ..Environment::default() };
+    let environment = Environment::default();
     let (script, problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
     assert_eq!(problems, []);
     let options = Options { guru: true, display_globals: true, ..Options::default() };

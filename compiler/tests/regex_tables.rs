@@ -4,7 +4,6 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -40,7 +39,7 @@ fn tables(groups: bool) -> String {
     script.push_str(if groups { "println(ngroups()) }" } else { "}" });
     let mut sources = SourceMap::new();
     let file = sources.add("patterns.stp", script.into_bytes(), Origin::User);
-    let environment = Environment { config: HashMap::new(), ..Environment::default() };
+    let environment = Environment::default();
     let (script, problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
     assert_eq!(problems, []);
     let mut resolver = Resolver::new(None, "6.1.0");

@@ -16,12 +16,12 @@ fn every_file_parses() {
         spile_core::library::embedded_tapset().into_iter().partition(|(name, _)| name.ends_with(".stpm"));
     assert!(scripts.len() > 20 && !shared.is_empty());
     for (name, bytes) in shared {
-        let file = sources.add(name.clone(), bytes, Origin::Tapset);
+        let file = sources.add(name.clone(), bytes.to_vec(), Origin::Tapset);
         let problems = syntax::collect_macros(&mut sources, file, &environment, &mut macros);
         assert!(problems.is_empty(), "{name}: {problems:?}");
     }
     for (name, bytes) in scripts {
-        let file = sources.add(name.clone(), bytes, Origin::Tapset);
+        let file = sources.add(name.clone(), bytes.to_vec(), Origin::Tapset);
         let (script, problems) = syntax::parse(&mut sources, file, &environment, &macros);
         assert!(problems.is_empty(), "{name}: {problems:?}");
         assert!(!script.items.is_empty(), "{name}");

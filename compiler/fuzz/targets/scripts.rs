@@ -2,8 +2,6 @@
 
 //! What people write: scripts, files of the library, and the file of options.
 
-use std::collections::HashMap;
-
 use spile_core::elaborate::{self, Options};
 use spile_core::plan::{self, Limits, ModuleInfo};
 use spile_core::probe::Resolver;
@@ -24,7 +22,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn environment() -> Environment {
-    Environment { kernel_release: "6.1.0".into(), config: HashMap::new(), ..Environment::default() }
+    Environment { kernel_release: "6.1.0".into(), ..Environment::default() }
 }
 
 /// All passes up to the C text.

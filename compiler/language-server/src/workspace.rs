@@ -14,7 +14,7 @@ use spile_core::{elaborate, inspect, library};
 use spile_debuginfo::target::{Kernel, Object, SearchOptions};
 use spile_source::{Origin, SourceMap, Span};
 use spile_syntax::ast::{self, Item};
-use spile_syntax::{self as syntax, Environment, LANGUAGE_VERSION, Macros};
+use spile_syntax::{self as syntax, Configuration, Environment, LANGUAGE_VERSION, Macros};
 
 use crate::scan::{ItemKind, Scan};
 use crate::settings::Settings;
@@ -132,7 +132,9 @@ impl Workspace {
         let environment = Environment {
             kernel_release: release.clone(),
             arch: std::env::consts::ARCH.to_string(),
-            config: kernel.as_ref().map_or_else(HashMap::new, Kernel::config),
+            config: kernel
+                .as_ref()
+                .map_or_else(Configuration::default, |kernel| Configuration::read_by(kernel.config_reader())),
             guru: settings.guru,
             compatible: settings.compatible.clone().unwrap_or_else(|| LANGUAGE_VERSION.into()),
             arguments: Vec::new(),

@@ -2,15 +2,13 @@
 
 //! Pass 1: the user's scripts, and the library scripts that they need.
 
-use std::collections::HashMap;
-
 use spile_base::read;
 use spile_core::elaborate;
 use spile_core::library::{self, Library};
 use spile_core::syscalls::Style;
 use spile_debuginfo::target::Kernel;
 use spile_source::{FileId, Origin};
-use spile_syntax::{self as syntax, Environment, ast};
+use spile_syntax::{self as syntax, Configuration, Environment, ast};
 
 use crate::cli::options::{Options, Script};
 use crate::cli::{globals, places};
@@ -30,7 +28,7 @@ pub fn environment(options: &Options, release: &str, kernel: Option<&Kernel>, ar
     Environment {
         kernel_release: kernel.map_or(release, Kernel::release).to_string(),
         arch: std::env::consts::ARCH.to_string(),
-        config: kernel.map_or_else(HashMap::new, Kernel::config),
+        config: kernel.map_or_else(Configuration::default, |kernel| Configuration::read_by(kernel.config_reader())),
         guru: options.script.guru,
         compatible: options.script.compatible.clone().unwrap_or_else(|| syntax::LANGUAGE_VERSION.into()),
         arguments,
@@ -46,7 +44,6 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
         files.push(session.sources.add("<input>", text.into_bytes(), Origin::User));
     }
     let library = open_library(session, environment)?;
-    session.offered = library.offered().into();
     let mut problems = Vec::new();
     let macros = library
         .macros(&mut session.sources, environment, &mut problems)
@@ -71,7 +68,9 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
     problems.extend(syntax::unused_arguments(&scripts, environment));
     problems.extend(globals::assign(&mut session.sources, &mut scripts, &session.options.script.globals));
     session.reporter.diagnose(&session.sources, "Pass 1: parse", &problems)?;
-    Ok(Parsed { scripts, library: library.count() })
+    let count = library.count();
+    session.offered = library.into_offered().into();
+    Ok(Parsed { scripts, library: count })
 }
 
 /// Parses one script only for its errors, and returns its file.

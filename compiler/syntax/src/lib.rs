@@ -52,7 +52,7 @@ mod grammar {
 use std::collections::BTreeSet;
 
 pub use construct::{MAX_DEPTH, print_words};
-pub use environment::Environment;
+pub use environment::{Configuration, Environment};
 pub use macros::{Macro, Macros};
 pub use version::compare_versions;
 

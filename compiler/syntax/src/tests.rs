@@ -16,7 +16,9 @@ fn environment() -> Environment {
     Environment {
         kernel_release: "6.1.0-56-cloud-amd64".into(),
         arch: "x86_64".into(),
-        config: [("CONFIG_SMP", "y"), ("CONFIG_HZ", "250")].map(|(name, value)| (name.into(), value.into())).into(),
+        config: Configuration::read_by(|| {
+            [("CONFIG_SMP", "y"), ("CONFIG_HZ", "250")].map(|(name, value)| (name.into(), value.into())).into()
+        }),
         guru: true,
         compatible: "5.6".into(),
         arguments: vec!["10".into(), "two words".into()],

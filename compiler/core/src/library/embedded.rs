@@ -10,17 +10,17 @@ static TAPSET: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../tapset");
 pub const TAPSET_NAMES: &str = "tapset/";
 
 /// Library scripts (.stp and .stpm) with their bytes, sorted by name.
-pub fn embedded_tapset() -> Vec<(String, Vec<u8>)> {
+pub fn embedded_tapset() -> Vec<(String, &'static [u8])> {
     let mut scripts = Vec::new();
     collect(&TAPSET, &mut scripts);
-    scripts.sort();
+    scripts.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     scripts
 }
 
-fn collect(directory: &'static Dir, scripts: &mut Vec<(String, Vec<u8>)>) {
+fn collect(directory: &'static Dir, scripts: &mut Vec<(String, &'static [u8])>) {
     for file in directory.files() {
         if file.path().extension().is_some_and(|extension| extension == "stp" || extension == "stpm") {
-            scripts.push((format!("{TAPSET_NAMES}{}", file.path().display()), file.contents().to_vec()));
+            scripts.push((format!("{TAPSET_NAMES}{}", file.path().display()), file.contents()));
         }
     }
     for inner in directory.dirs() {

@@ -79,6 +79,26 @@ impl Index {
     }
 }
 
+/// The outlines of the files that are part of this program.
+pub fn of_embedded(cache: &Cache, files: &[(String, &'static [u8])]) -> Vec<Outline> {
+    let hash = format!("embedded library {FORMAT} {} {}", env!("CARGO_PKG_VERSION"), env!("SPILE_TAPSET_DIGEST"));
+    let key = Key::new(Sha256::new_with_prefix(hash));
+    let entry = cache.get(Kind::Library, &key);
+    let known = entry.as_ref().and_then(|entry| entry.text("outlines"));
+    let known: Vec<(PathBuf, (String, Outline))> =
+        known.map(|text| text.lines().filter_map(from_line).collect()).unwrap_or_default();
+    if known.len() == files.len() && known.iter().zip(files).all(|((path, _), (name, _))| *path == *name) {
+        return known.into_iter().map(|(_, (_, outline))| outline).collect();
+    }
+    let is_macros = |name: &str| name.ends_with(".stpm");
+    let outlines: Vec<Outline> =
+        files.iter().map(|(name, bytes)| if is_macros(name) { Outline::default() } else { outline(bytes) }).collect();
+    let lines = files.iter().zip(&outlines).map(|((name, _), outline)| to_line(Path::new(name), "", outline));
+    let entry = Entry::new(&format!("library scripts of spile, {} files", files.len()));
+    cache.put(Kind::Library, &key, &entry.with("outlines", lines.collect::<String>()));
+    outlines
+}
+
 /// A value that changes with the file's text.
 fn state(path: &Path) -> Result<String, ReadError> {
     let file = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;

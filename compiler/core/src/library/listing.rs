@@ -60,11 +60,15 @@ pub struct PublicNames {
 }
 
 impl PublicNames {
-    /// Adds the public names that a file defines.
-    pub(super) fn add(&mut self, outline: &Outline) {
-        self.functions.extend(outline.names.iter().filter(|name| is_public(name)).cloned());
-        let shown = |alias: &&Vec<String>| alias.iter().all(|component| is_public(component));
-        self.aliases.extend(outline.aliases.iter().filter(shown).cloned());
+    /// The public names that files define.
+    pub(super) fn of(outlines: impl Iterator<Item = Outline>) -> PublicNames {
+        let mut names = PublicNames::default();
+        let shown = |alias: &Vec<String>| alias.iter().all(|component| is_public(component));
+        for outline in outlines {
+            names.functions.extend(outline.names.into_iter().filter(|name| is_public(name)));
+            names.aliases.extend(outline.aliases.into_iter().filter(shown));
+        }
+        names
     }
 }
 

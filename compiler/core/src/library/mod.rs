@@ -24,7 +24,7 @@ use spile_base::read;
 use spile_source::diagnostic::{Diagnostic, Severity};
 use spile_source::{Origin, SourceMap};
 use spile_syntax::ast::{Item, ProbePoint, Script};
-use spile_syntax::outline::{Outline, outline};
+use spile_syntax::outline::Outline;
 use spile_syntax::{self as syntax, Environment, Macros};
 
 use index::Index;
@@ -58,14 +58,14 @@ struct File {
 #[derive(Debug)]
 enum Text {
     /// Part of this program.
-    Embedded(Vec<u8>),
+    Embedded(&'static [u8]),
     Path(PathBuf),
 }
 
 impl File {
     fn read(&self) -> Result<Vec<u8>, ReadError> {
         match &self.text {
-            Text::Embedded(bytes) => Ok(bytes.clone()),
+            Text::Embedded(bytes) => Ok(bytes.to_vec()),
             Text::Path(path) => read::regular(path, read::MAX_TEXT).map_err(|error| unreadable(path, &error)),
         }
     }
@@ -96,8 +96,9 @@ impl Library {
         let mut library = Library::default();
         if places.instead.is_none() {
             library.makes_syscalls = Some(places.syscall_style);
-            for (name, bytes) in embedded_tapset() {
-                let offers = if is_macros(&name) { Outline::default() } else { outline(&bytes) };
+            let files = embedded_tapset();
+            let outlines = index::of_embedded(cache, &files);
+            for ((name, bytes), offers) in files.into_iter().zip(outlines) {
                 library.push(File { name, text: Text::Embedded(bytes), offers });
             }
         }
@@ -127,10 +128,17 @@ impl Library {
 
     /// The public names of the library, for suggestions.
     pub fn offered(&self) -> PublicNames {
-        let mut offered = PublicNames::default();
-        for file in &self.scripts {
-            offered.add(&file.offers);
-        }
+        let outlines = self.scripts.iter().map(|file| file.offers.clone());
+        self.with_syscalls(PublicNames::of(outlines))
+    }
+
+    /// The same, where nothing else is needed of the library any more.
+    pub fn into_offered(mut self) -> PublicNames {
+        let scripts = std::mem::take(&mut self.scripts);
+        self.with_syscalls(PublicNames::of(scripts.into_iter().map(|file| file.offers)))
+    }
+
+    fn with_syscalls(&self, mut offered: PublicNames) -> PublicNames {
         if self.makes_syscalls.is_some() {
             for name in syscalls::names() {
                 offered.aliases.push(vec!["syscall".into(), name.into()]);

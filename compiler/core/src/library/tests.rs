@@ -124,3 +124,20 @@ fn a_large_library() {
     assert_eq!(warm.1, "");
     assert!(warm.0.iter().any(|name| name == "linux/sysc_open.stp") && warm.0.len() < 60, "{:?}", warm.0);
 }
+
+#[test]
+fn outlines_of_the_embedded_files_come_from_the_cache() {
+    let place = tempfile::tempdir().unwrap();
+    let settings = Settings { directory: Some(place.path().join("cache")), limit: 1 << 24, poisoned: false };
+    let cache = Cache::open(&settings);
+    let files = embedded_tapset();
+    let read = index::of_embedded(&cache, &files);
+    assert_eq!(cache.list().len(), 1);
+    assert_eq!(index::of_embedded(&cache, &files), read);
+    assert_eq!(index::of_embedded(&Cache::none(), &files), read);
+    assert!(
+        read.iter().any(|outline| !outline.names.is_empty()) && read.iter().any(|outline| !outline.aliases.is_empty())
+    );
+    // Entries of other files are of no use.
+    assert_eq!(index::of_embedded(&cache, &files[1..]), read[1..]);
+}

@@ -183,16 +183,24 @@ impl Kernel {
 
     /// Kernel configuration: `CONFIG_X` to `y`, `m`, a number or a string without its quotes; empty if there is none here.
     pub fn config(&self) -> HashMap<String, String> {
-        if let Some(index) = &self.index {
-            return parse_config(index.config());
-        }
+        self.config_reader()()
+    }
+
+    /// What reads the [`config`](Kernel::config), when it is needed.
+    pub fn config_reader(&self) -> impl Fn() -> HashMap<String, String> + Send + Sync + use<> {
+        let known = self.index.as_ref().map(|index| index.config().to_string());
         let places = [
             self.build_dir.join(".config"),
             self.root().at(&format!("/boot/config-{}", self.release)),
             self.modules.dir.join("config"),
         ];
-        let text = places.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-        parse_config(&text)
+        move || match &known {
+            Some(text) => parse_config(text),
+            None => {
+                let text = places.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+                parse_config(&text)
+            }
+        }
     }
 
     /// The kernel itself.
