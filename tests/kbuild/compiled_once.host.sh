@@ -9,10 +9,7 @@ mkdir bin
 cat >counts <<'EOF'
 #!/bin/sh
 for word; do
-	case $word in
-	*/script.c) echo compiled >>"$COUNT" ;;
-	-fsyntax-only) echo probed >>"$COUNT" ;;
-	esac
+	[ "$word" != -fsyntax-only ] || echo probed >>"$COUNT"
 done
 name=${0##*/} own=$(dirname "$0")
 PATH=${PATH#"$own:"} exec "$name" "$@"
@@ -21,27 +18,28 @@ chmod +x counts
 for compiler in /usr/bin/gcc* /usr/bin/clang*; do
 	[ ! -x "$compiler" ] || ln -s ../counts "bin/${compiler##*/}"
 done
-export COUNT=$PWD/count PATH=$PWD/bin:$PATH
+export COUNT=$PWD/count
 
 # The first build of a release compiles the runtime.
-"$SPILE" -r "$RELEASE" -p4 -e 'probe begin { println(1) }' >/dev/null || exit
+PATH=$PWD/bin:$PATH "$SPILE" -r "$RELEASE" -p4 -e 'probe begin { println(1) }' >/dev/null || exit
 echo "features: $(grep -c probed count) runs"
 
 # build DEPTH VARIABLES: a recursive function of so many variables, at most as deep.
 build() {
 	set_all=$(seq "$2" | sed 's/.*/a& = n * & + r(0)/' | paste -sd ';' -)
 	sum=$(seq "$2" | sed 's/.*/a& * b/' | paste -sd + -)
-	: >count
-	"$SPILE" -r "$RELEASE" -p4 "-DMAXNESTING=$1" -m deep -e "
+	# Prints the commands of pass 4.
+	"$SPILE" -r "$RELEASE" -p4 --vp 00030 "-DMAXNESTING=$1" -m deep -e "
 function r(n) { if (n <= 0) return 1; $set_all; b = r(n - 1); return $sum }
 probe begin { println(r(3)) }
-probe end { println(2) }" >/dev/null
+probe end { println(2) }" >/dev/null 2>commands
 }
+compiled() { grep -c '^  [^ ]*\(gcc\|cc1\|clang\).* [^ ]*/script\.c ' commands; }
 build 9 40
 table=$(readelf -sW deep.ko | awk '$8 == "spile_stacks" { print $2, $3, $7 }')
 set -- $table
 values=$(readelf -x "$3" deep.ko | awk '/^ +0x/ { for (word = 2; word < NF; word++) if ($word ~ /^[0-9a-f]+$/) printf "%s", $word }' |
 	cut -c "$((0x$1 * 2 + 1))-$((0x$1 * 2 + $2 * 2))")
-echo "more stack: compiled $(wc -l <count), $(printf '%s\n' "$values" | fold -w 8 | grep -vc 00000000) need"
+echo "more stack: compiled $(compiled), $(printf '%s\n' "$values" | fold -w 8 | grep -vc 00000000) need"
 build 15 100
-echo "variables moved: compiled $(wc -l <count)"
+echo "variables moved: compiled $(compiled)"

@@ -54,11 +54,16 @@ impl ConfiguredCompiler {
 
 /// CONFIG_GCC_VERSION and CONFIG_CLANG_VERSION: `120200` is 12.2; that of the other compiler is 0.
 fn wanted(config: &str) -> ConfiguredCompiler {
+    // Not line by line: there are ten thousand, and these are among the first.
     let number = |name: &str| {
-        config.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')?.parse::<u32>().ok()).unwrap_or(0)
+        let mut values =
+            config.match_indices(name).filter(|(at, _)| config[..*at].chars().next_back() == Some('\n') || *at == 0);
+        values
+            .find_map(|(at, _)| config[at..].lines().next()?.strip_prefix(name)?.strip_prefix('=')?.parse::<u32>().ok())
+            .unwrap_or(0)
     };
     let (gcc, clang) = (number("CONFIG_GCC_VERSION") / 10_000, number("CONFIG_CLANG_VERSION") / 10_000);
-    let lld = config.lines().any(|line| line == "CONFIG_LD_IS_LLD=y");
+    let lld = clang > 0 && config.lines().any(|line| line == "CONFIG_LD_IS_LLD=y");
     if clang > 0 {
         ConfiguredCompiler { name: "clang", major: clang, lld }
     } else {

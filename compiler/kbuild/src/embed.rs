@@ -2,17 +2,20 @@
 
 //! The kernel half of spile, embedded in the program: a single file is a complete installation.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, DirEntry, include_dir};
 use sha2::{Digest, Sha256};
 
-use super::BuildError;
 use super::make::write;
+use super::{BuildError, declarations};
 
 static RUNTIME: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../runtime-c");
 static MAKEFILE: &[u8] = include_bytes!("../../../Makefile.kbuild");
+/// Of the two, by build.rs: each run needs it, and would need a millisecond for it.
+const DIGEST: &str = env!("SPILE_RUNTIME_DIGEST");
 
 fn collect(directory: &'static Dir, files: &mut BTreeMap<PathBuf, &'static [u8]>) {
     for entry in directory.entries() {
@@ -28,8 +31,9 @@ fn collect(directory: &'static Dir, files: &mut BTreeMap<PathBuf, &'static [u8]>
 /// Sources of the runtime and the Makefile that builds them.
 pub(super) struct Runtime {
     /// Below `runtime-c/`.
-    files: BTreeMap<PathBuf, Vec<u8>>,
+    files: BTreeMap<PathBuf, Cow<'static, [u8]>>,
     makefile: Vec<u8>,
+    is_embedded: bool,
 }
 
 impl Runtime {
@@ -39,8 +43,8 @@ impl Runtime {
             let mut files = BTreeMap::new();
             collect(&RUNTIME, &mut files);
             let files = files.into_iter().filter(|(path, _)| is_source(path));
-            let files = files.map(|(path, bytes)| (path, bytes.to_vec())).collect();
-            return Ok(Runtime { files, makefile: MAKEFILE.to_vec() });
+            let files = files.map(|(path, bytes)| (path, Cow::Borrowed(bytes))).collect();
+            return Ok(Runtime { files, makefile: MAKEFILE.to_vec(), is_embedded: true });
         };
         let failed = |path: &Path, error: std::io::Error| BuildError::Runtime {
             path: path.to_path_buf(),
@@ -56,17 +60,29 @@ impl Runtime {
                 } else if let Ok(inner) = path.strip_prefix(directory)
                     && is_source(inner)
                 {
-                    files.insert(inner.to_path_buf(), std::fs::read(&path).map_err(|error| failed(&path, error))?);
+                    let bytes = std::fs::read(&path).map_err(|error| failed(&path, error))?;
+                    files.insert(inner.to_path_buf(), bytes.into());
                 }
             }
         }
         let beside = directory.join("../Makefile.kbuild");
         let makefile = std::fs::read(&beside).map_err(|error| failed(&beside, error))?;
-        Ok(Runtime { files, makefile })
+        Ok(Runtime { files, makefile, is_embedded: false })
+    }
+
+    /// The [`digest`](Runtime::digest) of the embedded runtime, or of that of a directory.
+    pub(super) fn digest_of(directory: Option<&Path>) -> Result<Sha256, BuildError> {
+        Ok(match directory {
+            None => Sha256::new_with_prefix(DIGEST),
+            Some(_) => Runtime::read(directory)?.digest(),
+        })
     }
 
     /// Everything that its object depends on.
     pub(super) fn digest(&self) -> Sha256 {
+        if self.is_embedded {
+            return Sha256::new_with_prefix(DIGEST);
+        }
         let mut hash = Sha256::new();
         hash.update(&self.makefile);
         for (path, bytes) in &self.files {
@@ -79,16 +95,38 @@ impl Runtime {
 
     /// A file below `runtime-c/`.
     pub(super) fn file(&self, path: &str) -> Option<&[u8]> {
-        self.files.get(Path::new(path)).map(Vec::as_slice)
+        self.files.get(Path::new(path)).map(|bytes| &**bytes)
     }
 
     /// Writes what compiling `units`, the text of C files, and linking them takes into `runtime-c/` of a directory: the
     /// headers that they include by `#include "NAME"`, directly or not, and the linker's script. Names that are no
     /// files of the runtime are left to the C compiler.
     pub(super) fn unpack_for(&self, units: &[&[u8]], directory: &Path) -> Result<(), BuildError> {
+        for (path, bytes) in self.needed(units) {
+            write(&directory.join("runtime-c").join(path), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The same with headers that have only what `unit` uses of them.
+    pub(super) fn unpack_used(&self, unit: &str, directory: &Path) -> Result<(), BuildError> {
+        let needed = self.needed(&[unit.as_bytes()]);
+        let headers = needed.iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "h"));
+        let texts: Vec<&str> = headers.map(|(_, bytes)| std::str::from_utf8(bytes).unwrap_or_default()).collect();
+        let mut used = declarations::used(&texts, unit).into_iter();
+        for (path, bytes) in needed {
+            let is_header = path.extension().is_some_and(|extension| extension == "h");
+            let text = if is_header { used.next() } else { None };
+            write(&directory.join("runtime-c").join(path), text.as_ref().map_or(bytes, |text| text.as_bytes()))?;
+        }
+        Ok(())
+    }
+
+    /// What [`unpack_for`](Runtime::unpack_for) writes.
+    fn needed<'r>(&'r self, units: &[&'r [u8]]) -> BTreeMap<&'r Path, &'r [u8]> {
         let is_script = |path: &Path| path.extension().is_some_and(|extension| extension == "lds");
         let scripts = self.files.iter().filter(|(path, _)| is_script(path));
-        let mut needed: BTreeMap<&PathBuf, &Vec<u8>> = scripts.collect();
+        let mut needed: BTreeMap<&Path, &[u8]> = scripts.map(|(path, bytes)| (path.as_path(), &**bytes)).collect();
         let mut open: Vec<(&Path, &[u8])> = units.iter().map(|unit| (Path::new(""), *unit)).collect();
         while let Some((beside, text)) = open.pop() {
             for name in included(text) {
@@ -96,15 +134,12 @@ impl Runtime {
                 let Some((path, bytes)) = beside.or_else(|| self.files.get_key_value(Path::new(name))) else {
                     continue;
                 };
-                if needed.insert(path, bytes).is_none() {
+                if needed.insert(path, &**bytes).is_none() {
                     open.push((path.parent().unwrap_or(Path::new("")), bytes));
                 }
             }
         }
-        for (path, bytes) in needed {
-            write(&directory.join("runtime-c").join(path), bytes)?;
-        }
-        Ok(())
+        needed
     }
 
     /// Writes `Kbuild` and `runtime-c/` into a directory.
@@ -148,8 +183,8 @@ mod tests {
             ("runtime.c", "#include \"other.h\"\n"),
             ("text.lds", ""),
         ];
-        let files = files.map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())).into();
-        let runtime = Runtime { files, makefile: Vec::new() };
+        let files = files.map(|(path, text)| (PathBuf::from(path), Cow::Borrowed(text.as_bytes()))).into();
+        let runtime = Runtime { files, makefile: Vec::new(), is_embedded: false };
         let directory = tempfile::tempdir().unwrap();
         runtime.unpack_for(&[unit.as_bytes()], directory.path()).unwrap();
         let top = directory.path().join("runtime-c");

@@ -88,12 +88,12 @@ fn itself() -> String {
 
 /// The cached module, if none of its inputs changed.
 pub fn find(cache: &Cache, key: &Key) -> Option<CachedModule> {
-    let entry = cache.get(Kind::Module, key)?;
+    let mut entry = cache.get(Kind::Module, key)?;
     if !Inputs::from_text(entry.text("inputs")?).is_unchanged() {
         return None;
     }
     let modules = entry.text("modules")?.lines().map(str::to_string).collect();
-    Some(CachedModule { module: entry.part("ko")?.to_vec(), warnings: entry.text("warnings")?.to_string(), modules })
+    Some(CachedModule { module: entry.take("ko")?, warnings: entry.text("warnings")?.to_string(), modules })
 }
 
 /// Caches a module; `about` is for `--cache show`.

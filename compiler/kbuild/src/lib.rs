@@ -13,6 +13,7 @@ mod built;
 mod commands;
 mod compare;
 mod compiler;
+mod declarations;
 mod embed;
 mod embedded;
 mod error;
@@ -25,6 +26,7 @@ mod record;
 mod replay;
 mod request;
 mod shell;
+mod shorter;
 mod sign;
 mod sites;
 mod stack_table;
@@ -108,7 +110,7 @@ pub fn prepare(request: &Request, work: &Path, cache: &Cache, say: ReportProgres
     let compiler = compiler::choose(&request.build_dir)?;
     let runtime = Runtime::read(request.runtime.as_deref())?;
     let key = key(request, &runtime, &compiler);
-    if cache.get(Kind::Runtime, &key).is_some_and(|entry| Recipe::from_entry(&entry).is_some()) {
+    if cache.get(Kind::Runtime, &key).is_some_and(|entry| Recipe::from_entry(entry).is_some()) {
         return Ok(false);
     }
     Ok(recipe(request, &runtime, &compiler, &key, work, cache, &mut Vec::new(), say)?.is_some())
@@ -166,8 +168,7 @@ const APART: &str = "kbuild";
 /// Everything known before building that the runtime's object and the recipe depend on.
 pub fn identity(build_dir: &Path, runtime: Option<&Path>) -> Result<String, BuildError> {
     let compiler = compiler::choose(build_dir)?;
-    let digest = sha2::Digest::finalize(Runtime::read(runtime)?.digest());
-    let digest = hex::encode(digest);
+    let digest = hex::encode(sha2::Digest::finalize(Runtime::digest_of(runtime)?));
     Ok(format!("{}\n{:?}\n{digest}\n{}", compiler.identity, compiler.make, tree(build_dir)))
 }
 
@@ -220,7 +221,7 @@ fn recipe(
     notes: &mut Vec<String>,
     say: ReportProgress,
 ) -> Result<Option<Recipe>, BuildError> {
-    let recorded = || cache.get(Kind::Runtime, key).and_then(|entry| Recipe::from_entry(&entry));
+    let recorded = || cache.get(Kind::Runtime, key).and_then(Recipe::from_entry);
     if let Some(recipe) = recorded() {
         notes.push("runtime: cached".into());
         return Ok(Some(recipe));
@@ -238,9 +239,10 @@ fn recipe(
     let apart = work.join("runtime");
     std::fs::create_dir(&apart).map_err(|error| BuildError::File { path: apart.clone(), error: error.to_string() })?;
     let recipe = record::record(request, runtime, compiler, &apart)?;
+    without_headers::store(request, runtime, &recipe, cache);
+    let recipe = shorter::shorten(recipe, request, runtime, &apart);
     let about = format!("runtime for {} by {}", request.release, compiler.make.join(" "));
     cache.put(Kind::Runtime, key, &recipe.to_entry(&about));
-    without_headers::store(request, runtime, &recipe, cache);
     notes.push("runtime: built".into());
     Ok(Some(recipe))
 }

@@ -24,15 +24,15 @@ const LAYOUT: &str = "module_layout";
 /// The properties of a module that modpost uses.
 pub(super) struct Module<'a> {
     pub(super) name: &'a str,
-    /// The linked objects, `NAME.o`.
-    pub(super) object: &'a [u8],
+    /// Its objects, or what they were linked to.
+    pub(super) objects: &'a [Vec<u8>],
     /// For CONFIG_MODULE_SRCVERSION_ALL, a digest of the sources in hexadecimal.
     pub(super) source_version: &'a str,
 }
 
 /// The `.mod.o` of `module`, from that of the module `reference`. Err: why modpost itself is needed.
 pub(super) fn describe(info: &[u8], reference: &str, module: &Module, symvers: &Path) -> Result<Vec<u8>, String> {
-    let used = UndefinedSymbols::of(module.object)?;
+    let used = UndefinedSymbols::of_all(module.objects)?;
     let mut builder =
         Builder::read64(info).map_err(|error| format!("reading the reference module's description: {error}"))?;
     builder.sections.iter_mut().filter(|section| is_debug(&section.name)).for_each(|section| section.delete = true);
@@ -106,7 +106,20 @@ struct UndefinedSymbols {
 }
 
 impl UndefinedSymbols {
-    fn of(object: &[u8]) -> Result<UndefinedSymbols, String> {
+    /// What none of the objects defines. One that needs a symbol decides.
+    fn of_all(objects: &[Vec<u8>]) -> Result<UndefinedSymbols, String> {
+        let mut used = UndefinedSymbols { needed: BTreeSet::new(), weak: BTreeSet::new() };
+        let mut defined = BTreeSet::new();
+        for object in objects {
+            used.add(object, &mut defined)?;
+        }
+        used.needed.retain(|name| !defined.contains(name));
+        used.weak.retain(|name| !defined.contains(name) && !used.needed.contains(name));
+        Ok(used)
+    }
+
+    /// Adds those of an object, and what it defines for others to `defined`.
+    fn add(&mut self, object: &[u8], defined: &mut BTreeSet<String>) -> Result<(), String> {
         let file =
             ElfFile64::<Endianness>::parse(object).map_err(|error| format!("reading the module's objects: {error}"))?;
         let only_modpost = ["__ksymtab", "___ksymtab", ".export_symbol", ".gnu.linkonce.this_module"];
@@ -116,7 +129,6 @@ impl UndefinedSymbols {
         if let Some(section) = section {
             return Err(format!("the module has a section {}", section.name().unwrap_or_default()));
         }
-        let mut used = UndefinedSymbols { needed: BTreeSet::new(), weak: BTreeSet::new() };
         for symbol in file.symbols() {
             let name = symbol.name().map_err(|error| format!("reading the module's symbols: {error}"))?;
             if name.starts_with("__mod_") && name.ends_with("_device_table") {
@@ -124,11 +136,13 @@ impl UndefinedSymbols {
             }
             if symbol.is_undefined() && !name.is_empty() && !["__this_module", "_GLOBAL_OFFSET_TABLE_"].contains(&name)
             {
-                let set = if symbol.is_weak() { &mut used.weak } else { &mut used.needed };
+                let set = if symbol.is_weak() { &mut self.weak } else { &mut self.needed };
                 set.insert(name.to_string());
+            } else if symbol.is_global() && !symbol.is_undefined() {
+                defined.insert(name.to_string());
             }
         }
-        Ok(used)
+        Ok(())
     }
 }
 
@@ -296,9 +310,42 @@ mod tests {
         assert_eq!(choose_versions(&[], &used(&["new"], &[]), &file).unwrap().0, []);
     }
 
+    fn object_with(defined: &str, needed: &str, weak: &str) -> Vec<u8> {
+        use object::write::{Object, Symbol, SymbolSection};
+        let mut object = Object::new(object::BinaryFormat::Elf, object::Architecture::X86_64, Endianness::Little);
+        let text = object.add_section(Vec::new(), b".text".to_vec(), object::SectionKind::Text);
+        for (name, section, weak) in [
+            (defined, SymbolSection::Section(text), false),
+            (needed, SymbolSection::Undefined, false),
+            (weak, SymbolSection::Undefined, true),
+        ] {
+            object.add_symbol(Symbol {
+                name: name.into(),
+                value: 0,
+                size: 0,
+                kind: object::SymbolKind::Text,
+                scope: object::SymbolScope::Linkage,
+                weak,
+                section,
+                flags: object::SymbolFlags::None,
+            });
+        }
+        object.write().unwrap()
+    }
+
+    #[test]
+    fn objects_that_define_what_others_need() {
+        let objects = [object_with("run", "printk", "kfree"), object_with("spare", "run", "printk")];
+        let used = UndefinedSymbols::of_all(&objects).unwrap();
+        assert_eq!(used.needed, BTreeSet::from(["printk".to_string()]));
+        assert_eq!(used.weak, BTreeSet::from(["kfree".to_string()]));
+        let linked = UndefinedSymbols::of_all(&[object_with("run", "printk", "kfree")]).unwrap();
+        assert_eq!((linked.needed, linked.weak), (used.needed, used.weak));
+    }
+
     #[test]
     fn what_is_no_object_is_an_error() {
-        let module = Module { name: "x", object: b"\x7fELF", source_version: "" };
+        let module = Module { name: "x", objects: &[b"\x7fELF".to_vec()], source_version: "" };
         assert!(describe(b"junk", "r", &module, Path::new("/nowhere")).is_err());
         assert!(!is_readable(b"\x7fELF junk"));
     }

@@ -11,9 +11,9 @@ use spile_base::cache::Entry;
 /// Placeholder for the work directory in the words of a command.
 const WORK: char = '\u{1}';
 /// Placeholder for the module's name.
-const NAME: char = '\u{2}';
+pub(super) const NAME: char = '\u{2}';
 /// A separate word: the objects that a link takes.
-const OBJECTS: &str = "\u{3}";
+pub(super) const OBJECTS: &str = "\u{3}";
 
 /// A program and its arguments.
 pub(super) type Argv = Vec<String>;
@@ -41,6 +41,8 @@ pub(super) struct Steps {
     pub(super) module: Vec<Argv>,
     /// `NAME.o`, `NAME.mod.o` and whatever else the kernel links into `NAME.ko`.
     pub(super) last: Vec<Argv>,
+    /// The objects and whatever else to `NAME.ko`, in place of `module` and `last`. Empty: these are needed (shorter.rs).
+    pub(super) together: Vec<Argv>,
     /// `NAME.mod.o` of the reference module.
     pub(super) info: Vec<u8>,
     /// Other files below the work directory that the commands read.
@@ -65,13 +67,14 @@ impl Recipe {
             .with("embedded", to_text(&steps.embedded))
             .with("module", to_text(&steps.module))
             .with("last", to_text(&steps.last))
+            .with("together", to_text(&steps.together))
             .with("info.o", steps.info.as_slice());
         steps.files.iter().fold(entry, |entry, (name, bytes)| entry.with(&format!("file {name}"), bytes.as_slice()))
     }
 
     /// None: not an entry of this kind.
-    pub(super) fn from_entry(entry: &Entry) -> Option<Recipe> {
-        let plain = entry.part("plain.o")?.to_vec();
+    pub(super) fn from_entry(mut entry: Entry) -> Option<Recipe> {
+        let plain = entry.take("plain.o")?;
         if let Some(why) = entry.text("why not") {
             return Some(Recipe { plain, steps: Err(why.to_string()) });
         }
@@ -83,8 +86,9 @@ impl Recipe {
             embedded: commands("embedded")?,
             module: commands("module")?,
             last: commands("last")?,
-            info: entry.part("info.o")?.to_vec(),
-            files: entry.below("file ").map(|(name, bytes)| (name.to_string(), bytes.to_vec())).collect(),
+            together: commands("together")?,
+            info: entry.take("info.o")?,
+            files: entry.take_below("file "),
         };
         Some(Recipe { plain, steps: Ok(steps) })
     }
@@ -148,7 +152,7 @@ pub(super) fn environment() -> [String; 2] {
 }
 
 /// Version of the entries' contents and of how a recipe is recorded.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 #[cfg(test)]
 mod tests {
@@ -186,15 +190,16 @@ mod tests {
             environment: vec!["ARCH=x86".into(), "A=".into()],
             script: vec![words("gcc -c"), words("objtool x")],
             last: vec![vec!["ld".into(), String::new(), "\u{1}/x".into()]],
+            together: vec![words("ld both")],
             info: vec![1, 2],
             files: vec![(".module-common.o".into(), vec![3])],
             ..Steps::default()
         };
         let recipe = Recipe { plain: vec![4], steps: Ok(steps.clone()) };
-        let again = Recipe::from_entry(&recipe.to_entry("about")).unwrap();
+        let again = Recipe::from_entry(recipe.to_entry("about")).unwrap();
         assert_eq!((again.plain, again.steps), (vec![4], Ok(steps)));
         let refused = Recipe { plain: vec![4], steps: Err("because".into()) };
-        assert_eq!(Recipe::from_entry(&refused.to_entry("about")).unwrap().steps, Err("because".into()));
-        assert!(Recipe::from_entry(&Entry::new("x")).is_none());
+        assert_eq!(Recipe::from_entry(refused.to_entry("about")).unwrap().steps, Err("because".into()));
+        assert!(Recipe::from_entry(Entry::new("x")).is_none());
     }
 }

@@ -97,7 +97,7 @@ fn read(work: &Path, log: &str) -> Result<Steps, String> {
     }
     let environment = std::fs::read_to_string(work.join("spile_environment")).unwrap_or_default();
     let environment = recipe::generalize(&environment.lines().map(str::to_string).collect::<Vec<_>>(), work);
-    Ok(Steps { in_work, environment, script, embedded, module, last, info, files })
+    Ok(Steps { in_work, environment, script, embedded, module, last, info, files, ..Steps::default() })
 }
 
 /// The commands of a target in the work directory: `cmd_TARGET := ...`, since 6.3 `savedcmd_TARGET := ...`.

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::commands::{FailedCommand, Failure, ObjectCache, Runner, run_all};
 use super::embed::Runtime;
 use super::embedded;
-use super::recipe::{self, Steps};
+use super::recipe::{self, Argv, Steps};
 use spile_abi::sites::Tables;
 
 use super::{Request, StackTable, Stage, built, make, modpost, prune, sites, stack_table};
@@ -68,8 +68,15 @@ pub(super) fn follow_with(
     work: &Path,
     objects_cache: Option<&ObjectCache>,
 ) -> Result<ReplayedModule, Failure> {
-    let units = [Some(source.script), source.embedded];
-    runtime.unpack_for(&units.map(Option::unwrap_or_default), work)?;
+    let units = [Some(source.script), source.embedded].map(Option::unwrap_or_default);
+    let is_debug = request.make.iter().any(|variable| variable == "SPILE_DEBUG=1");
+    let alone = std::str::from_utf8(source.script).ok();
+    // The whole headers for embedded C, and for debuggers, which show where a type is declared.
+    let alone = alone.filter(|_| plain.is_some() && source.embedded.is_none() && !is_debug);
+    match alone {
+        Some(script) => runtime.unpack_used(script, work)?,
+        None => runtime.unpack_for(&units, work)?,
+    }
     for (file, bytes) in &steps.files {
         make::write(&work.join(file), bytes)?;
     }
@@ -83,12 +90,16 @@ pub(super) fn follow_with(
         stages: Mutex::default(),
     };
     let name = source.name;
-    let (compile, check) = steps.script.split_at(steps.script.len().min(1));
+    let is_check = |words: &Argv| words.first().is_some_and(|program| program.ends_with("/objtool"));
+    let (compile, check) = steps.script.split_at(steps.script.iter().position(is_check).unwrap_or(steps.script.len()));
     let (script, embedded, used) = std::thread::scope(|scope| {
         let embedded =
             source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, name, &runner, objects_cache)));
         let whole = plain.map(|plain| scope.spawn(|| prune::Whole::read(plain)));
-        let compiled = run_all(compile, name, &[], &runner);
+        let mut compiled = run_all(compile, name, &[], &runner);
+        if compiled.is_err() && alone.is_some() && runtime.unpack_for(&units, work).is_ok() {
+            compiled = run_all(compile, name, &[], &runner);
+        }
         // Read before objtool changes it, which does not change what it uses.
         let object = make::read(&work.join("script.o"));
         let checked = compiled.is_ok().then(|| scope.spawn(|| run_all(check, name, &[], &runner)));
@@ -123,11 +134,11 @@ pub(super) fn follow_with(
     let mut objects = vec![object("script.o")];
     objects.extend(embedded.is_some().then(|| object("embedded.o")));
     let mut whole = None;
-    match used {
-        Some(Ok(used)) => make::write(&work.join(PLAIN), &used)?,
+    match &used {
+        Some(Ok(used)) => make::write(&work.join(PLAIN), used)?,
         Some(Err(why)) => {
             make::write(&work.join(PLAIN), plain.unwrap_or_default())?;
-            whole = Some(why);
+            whole = Some(why.clone());
         }
         None => (),
     }
@@ -135,16 +146,21 @@ pub(super) fn follow_with(
     let list: String = objects.iter().map(|object| format!("{object}\n")).collect();
     make::write(&work.join(format!("{}.mod", source.name)), list.as_bytes())?;
     let unable = |complaint: FailedCommand| Failure::Unable(format!("{}: {}", complaint.program, complaint.text));
-    run_all(&steps.module, source.name, &objects, &runner).map_err(unable)?;
-    let linked = make::read(&work.join(format!("{}.o", source.name)))?;
-    let source_version = source_version(source);
-    let module = modpost::Module { name: source.name, object: &linked, source_version: &source_version };
+    let linked = if steps.together.is_empty() {
+        run_all(&steps.module, source.name, &objects, &runner).map_err(unable)?;
+        vec![make::read(&work.join(format!("{}.o", source.name)))?]
+    } else {
+        objects.iter().map(|object| make::read(Path::new(object))).collect::<Result<_, _>>()?
+    };
     let started = Instant::now();
+    let source_version = source_version(source);
+    let module = modpost::Module { name: source.name, objects: &linked, source_version: &source_version };
     let info = modpost::describe(&steps.info, recipe::REFERENCE, &module, &request.build_dir.join("Module.symvers"))
         .map_err(Failure::Unable)?;
     make::write(&work.join(format!("{}.mod.o", source.name)), &info)?;
     runner.took("versions and information", started);
-    run_all(&steps.last, source.name, &[], &runner).map_err(unable)?;
+    let links = if steps.together.is_empty() { &steps.last } else { &steps.together };
+    run_all(links, source.name, &objects, &runner).map_err(unable)?;
     let module = work.join(format!("{}.ko", source.name));
     if !module.is_file() {
         return Err(Failure::Unable("the last link made no module".into()));

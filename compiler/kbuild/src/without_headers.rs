@@ -52,8 +52,8 @@ pub(super) fn build(
         Err(error) => return Some(Err(error)),
     };
     let entry = cache.get(Kind::Runtime, &key(request, &runtime))?;
-    let recipe = Recipe::from_entry(&entry)?;
     let version = entry.text(COMPILER)?.to_string();
+    let recipe = Recipe::from_entry(entry)?;
     let steps = recipe.steps.as_ref().ok()?;
     say("compiling the script");
     Some(by(steps, &recipe.plain, &version, request, stacks, &runtime, work))

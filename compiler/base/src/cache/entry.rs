@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -52,14 +52,26 @@ impl Entry {
         self.parts.get(name).map(Vec::as_slice)
     }
 
+    /// The bytes of a part, which it then has no more.
+    pub fn take(&mut self, name: &str) -> Option<Vec<u8>> {
+        self.parts.remove(name)
+    }
+
     /// A part as text.
     pub fn text(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.part(name)?).ok()
     }
 
-    /// Parts whose name has this prefix, with the prefix removed.
-    pub fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a [u8])> {
-        self.parts.iter().filter_map(move |(name, bytes)| Some((name.strip_prefix(prefix)?, bytes.as_slice())))
+    /// The names of parts that have this prefix, without it.
+    pub fn names_below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        self.parts.keys().filter_map(move |name| name.strip_prefix(prefix))
+    }
+
+    /// Takes the parts whose name has this prefix, with the prefix removed.
+    pub fn take_below(&mut self, prefix: &str) -> Vec<(String, Vec<u8>)> {
+        let names: Vec<String> = self.parts.keys().filter(|name| name.starts_with(prefix)).cloned().collect();
+        let taken = names.into_iter().filter_map(|name| self.parts.remove_entry(&name));
+        taken.filter_map(|(name, bytes)| Some((name.strip_prefix(prefix)?.to_string(), bytes))).collect()
     }
 
     /// Writes it atomically to a file outside any cache. Returns its size. Errors: those of the system; there is something of this
@@ -142,21 +154,54 @@ pub fn file_in(entry: &File) -> Option<Mapped> {
 }
 
 /// None: not an entry, or damaged.
-pub(super) fn read(mut file: File) -> Option<Entry> {
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
-    let (digest, body) = bytes.strip_prefix(MAGIC)?.split_at_checked(DIGEST)?;
-    if Sha256::digest(body).as_slice() != digest {
-        return None;
+pub(super) fn read(file: File) -> Option<Entry> {
+    let left = file.metadata().ok()?.len().checked_sub((MAGIC.len() + DIGEST) as u64)?;
+    let mut file = BufReader::new(file);
+    let mut head = [0; MAGIC.len() + DIGEST];
+    file.read_exact(&mut head).ok()?;
+    let digest = head.strip_prefix(MAGIC)?;
+    // Each part is read to where it stays: those of a runtime have a megabyte.
+    let mut body = Hashed { file, left, hash: Sha256::new() };
+    let mut entry = Entry { about: body.text()?, parts: BTreeMap::new() };
+    for _ in 0..body.u32()? {
+        let name = body.text()?;
+        let length = body.u64()?;
+        entry.parts.insert(name, body.take(length)?);
     }
-    let mut reader = Reader(body);
-    let mut entry = Entry { about: reader.text()?, parts: BTreeMap::new() };
-    for _ in 0..reader.u32()? {
-        let name = reader.text()?;
-        let length = usize::try_from(reader.u64()?).ok()?;
-        entry.parts.insert(name, reader.take(length)?.to_vec());
+    (body.left == 0 && body.hash.finalize().as_slice() == digest).then_some(entry)
+}
+
+/// The rest of an entry while it is read.
+struct Hashed {
+    file: BufReader<File>,
+    /// Bytes that follow.
+    left: u64,
+    /// Of what was read.
+    hash: Sha256,
+}
+
+impl Hashed {
+    /// None: the file is too short.
+    fn take(&mut self, length: u64) -> Option<Vec<u8>> {
+        self.left = self.left.checked_sub(length)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
+        let read = (&mut self.file).take(length).read_to_end(&mut bytes).ok()?;
+        self.hash.update(&bytes);
+        (read as u64 == length).then_some(bytes)
     }
-    Some(entry)
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = self.u32()?.into();
+        String::from_utf8(self.take(length)?).ok()
+    }
 }
 
 /// The bytes of one part, mapped from the file of its entry.
@@ -169,6 +214,7 @@ pub struct Mapped {
 impl std::ops::Deref for Mapped {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         self.map.get(self.range.clone()).unwrap_or_default()
     }

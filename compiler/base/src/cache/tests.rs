@@ -27,7 +27,10 @@ fn an_entry_comes_back() {
     assert_eq!(cache.get(Kind::Embedded, &key("a")), Some(entry.clone()));
     assert_eq!(cache.get(Kind::Module, &key("a")), None);
     assert_eq!(entry.about(), "an object of two lines");
-    assert_eq!(entry.below("include/").collect::<Vec<_>>(), [("a.h", &b""[..])]);
+    assert_eq!(entry.names_below("include/").collect::<Vec<_>>(), ["a.h"]);
+    let mut entry = entry;
+    assert_eq!(entry.take_below("include/"), [("a.h".to_string(), Vec::new())]);
+    assert_eq!((entry.take("o"), entry.take("o")), (Some(vec![0, 1, 255]), None));
     assert_eq!(cache.take_notices(), [] as [String; 0]);
 }
 

@@ -67,7 +67,7 @@ impl IndexFile {
 
     /// Names of the modules that it describes.
     pub fn modules(&self) -> Vec<String> {
-        self.entry.below(MODULE).map(|(name, _)| name.to_string()).collect()
+        self.entry.names_below(MODULE).map(str::to_string).collect()
     }
 
     /// None: it has no such object. `module` None: the kernel.
