@@ -4,11 +4,18 @@
  * a program may sleep before its handler runs. So the memory that the handler is going to read
  * is read first, by code that does nothing else (spile_probe.ahead). If a page is not resident,
  * it is faulted in, and that code starts again.
+ *
+ * The kernel holds the probe's lock meanwhile, so its removal waits for this. So memory that
+ * some user may provide when he likes, or never, is not faulted in.
  */
 #include <linux/atomic.h>
+#include <linux/delay.h>
+#include <linux/fs.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
-#include <linux/uaccess.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/userfaultfd_k.h>
 
 #include "context.h"
 #include "run.h"
@@ -16,7 +23,10 @@
 #include "site.h"
 #include "uprobe.h"
 
-enum { MOST_FAULTS = 32 };	/* pages for one hit */
+enum {
+	MOST_FAULTS = 32,		/* pages for one hit */
+	LOCK_TRIES = 200,		/* half a millisecond each */
+};
 
 /* Runs spile_probe.ahead. Returns the address that could not be read, or 0. */
 static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct spile_context *c),
@@ -60,12 +70,48 @@ static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct sp
 	return fault;
 }
 
+/* Whether a process of a user decides when a missing page of this memory comes: FUSE, userfaultfd(2). */
+static bool is_provided_by_users(struct vm_area_struct *vma)
+{
+	const char *type;
+
+	if (userfaultfd_armed(vma))
+		return true;
+	if (!vma->vm_file)
+		return false;
+	type = file_inode(vma->vm_file)->i_sb->s_type->name;
+	return !strcmp(type, "fuse") || !strcmp(type, "fuseblk");
+}
+
+/* Another thread may hold the lock while it waits for such a page. */
+static bool lock_maps(struct mm_struct *mm)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < LOCK_TRIES; tries++) {
+		if (mmap_read_trylock(mm))
+			return true;
+		if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING ||
+		    fatal_signal_pending(current))
+			return false;
+		usleep_range(300, 500);
+	}
+	return false;
+}
+
 static bool page_in(unsigned long address)
 {
-	char byte;
-	int error = get_user(byte, (const char __user *)address);
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	int error = -EFAULT;
 
-	(void)byte;	/* only the fault matters */
+	if (!lock_maps(mm))
+		return false;
+	vma = find_vma(mm, address);
+	/* Without the last argument the lock is not released meanwhile, and not waited for. */
+	if (vma && vma->vm_start <= address && !is_provided_by_users(vma))
+		error = fixup_user_fault(mm, address, 0, NULL);
+	mmap_read_unlock(mm);
 	return !error;
 }
 

@@ -31,6 +31,7 @@
 #include "watch.c"
 #include "user_watch.c"
 #include "program.c"
+#include "held_maps.c"
 #include "begun.c"
 
 #include "regex.c"

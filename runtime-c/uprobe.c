@@ -7,8 +7,11 @@
  * the probed instruction. The task may sleep there, so memory that the handler reads is paged in
  * first (fault_in.c).
  */
+#include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/preempt.h>
+#include <linux/printk.h>
 #include <linux/ptrace.h>
 #include <linux/uprobes.h>
 
@@ -18,7 +21,9 @@
 #include "context.h"
 #include "family.h"
 #include "features.h"
+#include "held_maps.h"
 #include "run.h"
+#include "session.h"
 #include "site.h"
 #include "uprobe.h"
 
@@ -53,14 +58,40 @@ static int handle_program_hit(struct uprobe_consumer *self, struct pt_regs *regs
 	return 0;
 }
 
+/* Thousands of sites of a file are not each worth a look at all processes that map it. */
+static int maps_held_by(struct inode *inode)
+{
+	enum { FREE_MILLISECONDS = 20, HELD_MILLISECONDS = 1000 };
+	static struct inode *looked_at;
+	static unsigned long until;
+	static int by;
+
+	if (looked_at != inode || !time_before(jiffies, until)) {
+		by = spile_maps_held_by(inode);
+		looked_at = inode;
+		until = jiffies + msecs_to_jiffies(by ? HELD_MILLISECONDS : FREE_MILLISECONDS);
+	}
+	return by;
+}
+
 int spile_uprobe_register(struct spile_site *site)
 {
 	const struct spile_uprobe *at = &site->probe->uprobe;
 	struct inode *inode = spile_program_inode(at->program);
-	int error;
+	int error, by;
 
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
+	by = maps_held_by(inode);
+	if (by) {
+		/* Not reported while hits are counted (budget.c). */
+		if (spile_session_state != SPILE_STATE_READY)
+			spile_session_emit(
+				SPILE_RECORD_WARN,
+				"probe %s: not armed: process %d waits for a file system and has locked its mappings; no process could fork while the kernel waits for it",
+				site->probe->point, by);
+		return -EBUSY;
+	}
 	if (spile_follows_some(at->pid))
 		site->uprobe.consumer.filter = is_for_mm;
 	error = spile_uprobe_add(inode, at->offset, at->counted, &site->uprobe.consumer,
@@ -76,8 +107,24 @@ static int arm_uprobe(struct spile_site *site)
 	return spile_uprobe_register(site);
 }
 
+/* What is armed must be removed, whatever that takes. */
+static void wait_for_maps(const struct spile_site *site)
+{
+	bool is_told = false;
+	int by;
+
+	while ((by = maps_held_by(site->uprobe.inode))) {
+		if (!is_told)
+			pr_warn("%s: waiting for process %d, which waits for a file system and has locked its mappings, to remove %s\n",
+				THIS_MODULE->name, by, site->probe->point);
+		is_told = true;
+		msleep(1000);
+	}
+}
+
 static void remove_uprobe(struct spile_site *site)
 {
+	wait_for_maps(site);
 	spile_uprobe_remove(site->uprobe.inode, site->probe->uprobe.offset,
 			    &site->uprobe.consumer, site->uprobe.handle);
 }

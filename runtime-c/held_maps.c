@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * To place or remove a breakpoint the kernel waits for the lock of the mappings of each process
+ * that maps the file, and no process of the machine can fork meanwhile (register_for_each_vma()
+ * in kernel/events/uprobes.c). Any user can make a process that holds its lock for as long as
+ * he likes, by a page fault in a file system that he serves (FUSE); one whose NFS server is gone
+ * does the same. So this is waited for before, where nobody else waits.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/rbtree.h>
+#include <linux/rcupdate.h>
+#include <linux/rwsem.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "held_maps.h"
+
+enum {
+	MOST_HELD_MAPS = 256,		/* processes whose lock is held, at one moment */
+	MAPS_LOOKS = 50,			/* a tenth of a millisecond each */
+	MAPS_HELD_MILLISECONDS = 2000,
+};
+
+/* A thread that takes the lock as the kernel's uprobes do, but can be made to give up. */
+struct maps_taking {
+	struct mm_struct *mm;
+	struct completion is_over;
+	bool taken;
+};
+
+static int take_maps(void *argument)
+{
+	struct maps_taking *taking = argument;
+
+	allow_signal(SIGKILL);
+	if (!down_write_killable(&taking->mm->mmap_lock)) {
+		up_write(&taking->mm->mmap_lock);
+		taking->taken = true;
+	}
+	complete_all(&taking->is_over);
+	/* The caller returns after this has ended, because the module's code must stay. */
+	while (!kthread_should_stop())
+		schedule_timeout_uninterruptible(1);
+	return 0;
+}
+
+/* Whether the lock changes hands: some process may hold it at most moments. */
+static bool are_maps_released(struct mm_struct *mm)
+{
+	struct maps_taking taking = { .mm = mm };
+	struct task_struct *thread;
+	unsigned int looks;
+
+	for (looks = 0; looks < MAPS_LOOKS; looks++) {
+		if (!rwsem_is_locked(&mm->mmap_lock))
+			return true;
+		usleep_range(50, 100);
+	}
+	init_completion(&taking.is_over);
+	thread = kthread_run(take_maps, &taking, "spile-maps");
+	if (IS_ERR(thread))
+		return false;
+	if (!wait_for_completion_timeout(&taking.is_over,
+					 msecs_to_jiffies(MAPS_HELD_MILLISECONDS)))
+		send_sig(SIGKILL, thread, 1);
+	wait_for_completion(&taking.is_over);
+	kthread_stop(thread);
+	return taking.taken;
+}
+
+/* The memories that map the file and are locked at the moment, each with a reference. */
+static unsigned int find_locked_maps(struct inode *inode, struct mm_struct **held)
+{
+	struct address_space *mapping = inode->i_mapping;
+	unsigned int count = 0;
+	struct rb_node *node;
+
+	i_mmap_lock_read(mapping);
+	for (node = rb_first_cached(&mapping->i_mmap); node && count < MOST_HELD_MAPS;
+	     node = rb_next(node)) {
+		struct mm_struct *mm = rb_entry(node, struct vm_area_struct, shared.rb)->vm_mm;
+
+		/* Most memories map a file several times, at places that are often neighbours. */
+		if (!rwsem_is_locked(&mm->mmap_lock) || (count && held[count - 1] == mm) ||
+		    !mmget_not_zero(mm))
+			continue;
+		held[count++] = mm;
+	}
+	i_mmap_unlock_read(mapping);
+	return count;
+}
+
+static pid_t process_with_maps(const struct mm_struct *mm)
+{
+	struct task_struct *process, *thread;
+	pid_t id = -1;
+
+	rcu_read_lock();
+	for_each_process(process) {
+		for_each_thread(process, thread) {
+			if (READ_ONCE(thread->mm) == mm)
+				id = task_tgid_nr(process);
+		}
+	}
+	rcu_read_unlock();
+	return id;
+}
+
+int spile_maps_held_by(struct inode *inode)
+{
+	struct mm_struct **held = kmalloc_array(MOST_HELD_MAPS, sizeof(*held), GFP_KERNEL);
+	unsigned int count, i;
+	int by = 0;
+
+	if (!held)
+		return -ENOMEM;
+	count = find_locked_maps(inode, held);
+	for (i = 0; i < count; i++) {
+		if (!by && !are_maps_released(held[i]))
+			by = process_with_maps(held[i]);
+		mmput(held[i]);
+	}
+	kfree(held);
+	return by;
+}
