@@ -9,6 +9,7 @@
 #include <linux/timekeeping.h>
 #include <linux/timex.h>
 
+#include "all_sessions.h"
 #include "guard.h"
 #include "ring.h"
 #include "session.h"
@@ -181,6 +182,32 @@ static u64 overload_threshold(void)
 	return spile_script.overload_threshold ?: 500000000;
 }
 
+/*
+ * The same for all sessions together, whose handlers may leave half as much as those of one. The
+ * session that takes the most of this CPU ends.
+ */
+static void judge_all_sessions(struct spile_cpu *cpu, u64 now, u64 elapsed)
+{
+	enum { ALL = SPILE_ALL_OF_A_CPU };
+	u64 interval = spile_script.overload_interval ?: 1000000000;
+	u64 threshold = overload_threshold();
+	u32 own = min_t(u64, div64_u64(cpu->overload_cycles * ALL, elapsed), ALL);
+	u32 others, most, limit;
+
+	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
+		own = 0;
+	others = spile_sessions_share(own, now, interval, &most);
+	if (threshold >= interval)
+		return;
+	limit = (div64_u64(threshold * ALL, interval) + ALL) / 2;
+	if (own + others <= limit || own < most)
+		return;
+	give_up(cpu,
+		"probe overhead of all sessions: their handlers took %u%% of this CPU's time, and may take %u%%; this session took the most, %u%%, and ends",
+		(own + others) * 100 / ALL, limit * 100 / ALL, own * 100 / ALL);
+	spile_sessions_share(0, now, interval, &most);
+}
+
 /* Ends the session if, in the interval that is over, handlers took more than they may. */
 static void judge_overload(struct spile_cpu *cpu, u64 now)
 {
@@ -196,6 +223,7 @@ static void judge_overload(struct spile_cpu *cpu, u64 now)
 		give_up(cpu,
 			"probe overhead (%llu cycles) exceeded threshold (%llu cycles) in last %llu cycles",
 			cpu->overload_cycles, threshold, elapsed);
+	judge_all_sessions(cpu, now, elapsed);
 	cpu->overload_since = now;
 	cpu->overload_cycles = 0;
 }

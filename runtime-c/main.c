@@ -10,6 +10,7 @@
 #include <linux/module.h>
 
 #include "actions.h"
+#include "all_sessions.h"
 #include "condition.h"
 #include "context.h"
 #include "control.h"
@@ -74,6 +75,7 @@ static const struct part {
 } parts[] SPILE_KEEPS_NOTHING = {
 	{ .prepare = spile_owner_init, .exit = spile_owner_exit },
 	{ .init = spile_kernel_id_check },
+	{ .init = spile_sessions_init, .exit = spile_sessions_exit },
 	{ .init = spile_sites_init, .exit = spile_sites_exit },
 	{ .exit = spile_programs_exit },
 	{ .exit = spile_follow_exit },
@@ -106,6 +108,7 @@ static const void *const everywhere[] __used __initconst = {
 	spile_context_init, spile_context_exit, spile_stack_init, spile_stack_exit,
 	spile_lock_exit, spile_session_exit, spile_ring_init, spile_ring_exit_all,
 	spile_raise_init, spile_raise_exit, spile_gate_exit, spile_control_init, end_session,
+	spile_sessions_init, spile_sessions_exit,
 };
 
 /* Ends the first `count` parts. */

@@ -28,6 +28,7 @@
 
 #include "gate.c"
 #include "guard.c"
+#include "all_sessions.c"
 #include "actions.c"
 #include "lock.c"
 #include "memory.c"
