@@ -70,7 +70,10 @@ static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct sp
 	return fault;
 }
 
-/* Whether a process of a user decides when a missing page of this memory comes: FUSE, userfaultfd(2). */
+/*
+ * Whether a process of a user decides when a missing page of this memory comes: FUSE,
+ * userfaultfd(2).
+ */
 static bool is_provided_by_users(struct vm_area_struct *vma)
 {
 	const char *type;
