@@ -364,6 +364,22 @@ fn stripes_of_several_elements_are_taken_together() {
     }
 }
 
+/// Another thread may rename a process between the moment when a run takes a stripe and the one when it uses the element.
+#[test]
+fn a_key_that_others_change_is_computed_once_or_the_array_locked() {
+    let handler = |body: &str| both(&format!("global a\nprobe kprobe.function(\"f\") {{ {body} }}"));
+    for once in ["a[execname()] = a[execname()] + 1", "a[uid()] = a[uid()] + 1", "n = execname() a[n] = a[\"x\"] + 1"] {
+        assert!(handler(once).contains("spile_map_hold"), "{once}");
+    }
+    for again in [
+        "a[execname()] = a[\"x\"] + 1",
+        "a[uid()] = a[1] + 1",
+        "f()\n}\nfunction f() { a[execname()] = a[execname()] + 1",
+    ] {
+        assert!(!handler(again).contains("spile_map_hold"), "{again}");
+    }
+}
+
 #[test]
 fn what_a_run_may_touch_again_takes_its_lock() {
     for body in [

@@ -6,17 +6,17 @@ use super::{Builtin, builtin};
 
 /// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
-    builtin!("uid" "uid" () -> Long [pure fixed] "user id of the current task, in its user namespace"),
-    builtin!("euid" "euid" () -> Long [pure fixed] "effective user id of the current task"),
-    builtin!("gid" "gid" () -> Long [pure fixed] "group id of the current task"),
-    builtin!("egid" "egid" () -> Long [pure fixed] "effective group id of the current task"),
+    builtin!("uid" "uid" () -> Long [pure fixed shared] "user id of the current task, in its user namespace"),
+    builtin!("euid" "euid" () -> Long [pure fixed shared] "effective user id of the current task"),
+    builtin!("gid" "gid" () -> Long [pure fixed shared] "group id of the current task"),
+    builtin!("egid" "egid" () -> Long [pure fixed shared] "effective group id of the current task"),
     builtin!("pid" "pid" () -> Long [pure plain] "process id (thread group) of the current task"),
     builtin!("tid" "tid" () -> Long [pure plain] "thread id of the current task"),
     builtin!("ppid" "ppid" () -> Long [pure] "process id of the current task's parent"),
     builtin!("pgrp" "pgrp" () -> Long [pure] "process group of the current task"),
     builtin!("sid" "sid" () -> Long [pure] "session of the current task"),
     builtin!("cpu" "cpu" () -> Long [pure plain] "number of the CPU that the handler runs on"),
-    builtin!("execname" "execname" () -> String [pure plain] "name of the current task (comm, up to 15 bytes)"),
+    builtin!("execname" "execname" () -> String [pure plain shared] "name of the current task (comm, up to 15 bytes)"),
     builtin!("pexecname" "pexecname" () -> String [pure] "name of the current task's parent"),
     builtin!("__process_event" "__process_event" ("asked": Long, "program": Long, "process": Long) -> Long [pure] "whether the current process is one that a probe is for, and what the probe is for has happened to it"),
     builtin!("target" "target" () -> Long [pure plain] "process id given by -x, or that of the command given by -c; 0 without"),

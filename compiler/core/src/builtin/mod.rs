@@ -51,6 +51,8 @@ pub struct Builtin {
     pub plain: bool,
     /// The same wherever a handler asks with the same arguments. What is plain is so too.
     pub fixed: bool,
+    /// That is so but for the moment at which another CPU changes what the kernel keeps of the task.
+    pub shared: bool,
     /// One line for listings and the manual.
     pub doc: &'static str,
 }
@@ -90,6 +92,7 @@ macro_rules! builtin {
                 registers: false,
                 plain: false,
                 fixed: false,
+                shared: false,
                 doc: $doc,
             }
         }

@@ -43,6 +43,8 @@ enum FixedKey {
     Element(GlobalId, Vec<FixedKey>),
     /// The run computes it early (early.rs).
     Early(Box<FixedKey>),
+    /// Something else may change it during the run: it is the same only as long as it is computed once.
+    Once(Box<FixedKey>),
 }
 
 /// Values that are known when a run takes its stripes, besides those that are constant throughout it.
@@ -68,6 +70,7 @@ impl EarlyValue {
     pub fn of(expr: &LongExpr, known: &KnownValues) -> Option<EarlyValue> {
         match FixedKey::of_long(expr, known)? {
             FixedKey::Early(value) => Some(EarlyValue(*value)),
+            value @ (FixedKey::Read(..) | FixedKey::Address(..)) => Some(EarlyValue(value)),
             _ => None,
         }
     }
@@ -172,7 +175,8 @@ impl FixedKey {
             | FixedKey::Negate(inner)
             | FixedKey::Not(inner)
             | FixedKey::Complement(inner)
-            | FixedKey::Early(inner) => inner.globals(found),
+            | FixedKey::Early(inner)
+            | FixedKey::Once(inner) => inner.globals(found),
             FixedKey::Concatenate(left, right)
             | FixedKey::Binary(_, left, right)
             | FixedKey::Compare(_, left, right) => {
@@ -249,7 +253,35 @@ impl FixedKey {
         if !builtin.is_fixed() {
             return None;
         }
-        Some(FixedKey::Builtin(builtin.symbol, FixedKey::all(arguments, &known.without_memory())?))
+        let key = FixedKey::Builtin(builtin.symbol, FixedKey::all(arguments, &known.without_memory())?);
+        Some(if builtin.shared { FixedKey::Once(Box::new(key)) } else { key })
+    }
+
+    /// Whether it must not be computed a second time.
+    fn is_once(&self) -> bool {
+        match self {
+            FixedKey::Once(_) => true,
+            FixedKey::Element(_, operands) | FixedKey::Builtin(_, operands) => operands.iter().any(FixedKey::is_once),
+            FixedKey::SignExtend(inner, _)
+            | FixedKey::Bits(inner, ..)
+            | FixedKey::Negate(inner)
+            | FixedKey::Not(inner)
+            | FixedKey::Complement(inner) => inner.is_once(),
+            FixedKey::Concatenate(left, right)
+            | FixedKey::Binary(_, left, right)
+            | FixedKey::Compare(_, left, right) => left.is_once() || right.is_once(),
+            // What is read or computed early is kept.
+            FixedKey::Early(_)
+            | FixedKey::Read(..)
+            | FixedKey::Address(..)
+            | FixedKey::Call(..)
+            | FixedKey::Long(_)
+            | FixedKey::Text(_)
+            | FixedKey::Local(_)
+            | FixedKey::Register(_)
+            | FixedKey::Saved(_)
+            | FixedKey::Global(_) => false,
+        }
     }
 
     fn all(keys: &[Expr], known: &KnownValues) -> Option<Vec<FixedKey>> {
@@ -257,24 +289,26 @@ impl FixedKey {
     }
 
     /// Adds the outermost parts of the expression that are computed early; it is the expression of this key.
-    fn early_parts<'e>(&self, expr: &'e Expr, found: &mut Vec<&'e LongExpr>) {
+    /// `again`: the run computes the key again where it uses the element, so what is read from memory is one of them.
+    fn early_parts<'e>(&self, expr: &'e Expr, again: bool, found: &mut Vec<&'e LongExpr>) {
         if let Expr::Long(expr) = expr {
-            self.early_parts_of(expr, found);
+            self.early_parts_of(expr, again, found);
         }
     }
 
-    fn early_parts_of<'e>(&self, expr: &'e LongExpr, found: &mut Vec<&'e LongExpr>) {
+    fn early_parts_of<'e>(&self, expr: &'e LongExpr, again: bool, found: &mut Vec<&'e LongExpr>) {
         match (self, &expr.kind) {
             (FixedKey::Early(_), _) => found.push(expr),
+            (FixedKey::Read(..) | FixedKey::Address(..), _) if again => found.push(expr),
             (FixedKey::SignExtend(key, _), LongKind::SignExtend(inner, _))
             | (FixedKey::Bits(key, ..), LongKind::Bits { value: inner, .. })
             | (FixedKey::Negate(key), LongKind::Negate(inner))
             | (FixedKey::Not(key), LongKind::Not(inner))
             | (FixedKey::Complement(key), LongKind::Complement(inner))
-            | (FixedKey::Read(key, ..), LongKind::Read { address: inner, .. }) => key.early_parts_of(inner, found),
+            | (FixedKey::Read(key, ..), LongKind::Read { address: inner, .. }) => key.early_parts_of(inner, again, found),
             (FixedKey::Binary(_, left_key, right_key), LongKind::Binary(_, left, right)) => {
-                left_key.early_parts_of(left, found);
-                right_key.early_parts_of(right, found);
+                left_key.early_parts_of(left, again, found);
+                right_key.early_parts_of(right, again, found);
             }
             _ => {}
         }
@@ -318,10 +352,10 @@ impl UsedElement {
         found
     }
 
-    /// Parts of its keys that are computed early.
-    pub fn early(&self) -> Vec<&LongExpr> {
+    /// Parts of its keys that are computed early. `again`: where the run uses the element it computes the keys again.
+    pub fn early(&self, again: bool) -> Vec<&LongExpr> {
         let mut found = Vec::new();
-        self.keys.iter().zip(&self.fixed).for_each(|(key, fixed)| fixed.early_parts(key, &mut found));
+        self.keys.iter().zip(&self.fixed).for_each(|(key, fixed)| fixed.early_parts(key, again, &mut found));
         found
     }
 }
@@ -361,7 +395,12 @@ impl ElementUses {
         match elements.iter_mut().find(|before| before.fixed == element.fixed) {
             Some(before) => before.called |= element.called,
             None if fits => elements.push(element),
-            None => self.uses_whole(array, WholeArray::Another(span)),
+            None => return self.uses_whole(array, WholeArray::Another(span)),
+        }
+        // The run uses a single element without looking for it again; others by their keys.
+        let again = elements.len() > 1 || elements.iter().any(|element| element.called);
+        if again && elements.iter().flat_map(|element| &element.fixed).any(FixedKey::is_once) {
+            self.uses_whole(array, WholeArray::Computed(span));
         }
     }
 
