@@ -155,7 +155,7 @@ int spile_context_init(void)
 	int i;
 
 	/* This includes 4 bytes for each element that foreach sorts. */
-	if (!spile_session_affords("handlers", 0, bytes))
+	if (!spile_session_affords("handlers", 0, bytes, num_possible_cpus()))
 		return -ENOMEM;
 	for_each_possible_cpu(i) {
 		struct spile_cpu *cpu = vzalloc_node(bytes, cpu_to_node(i));

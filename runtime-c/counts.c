@@ -81,11 +81,12 @@ spile_long spile_counts_merge(const struct spile_table *table, unsigned int numb
 	unsigned int cpu;
 
 	for (cpu = 0; cpu < spile_map_area_count; cpu++) {
+		const char *area = spile_map_area(cpu);
 		const struct spile_share *share;
 
-		if (!spile_map_areas[cpu])
+		if (!area)
 			continue;
-		share = (const struct spile_share *)(spile_map_areas[cpu] + table->local) + number;
+		share = (const struct spile_share *)(area + table->local) + number;
 		if (share->generation != element->generation)
 			continue;
 		*value = spile_add(*value, share->value);

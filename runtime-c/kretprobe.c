@@ -116,7 +116,7 @@ static int reserve_memory(void)
 		    check_add_overflow(bytes, spile_return_bytes(&spile_script.probes[i]), &bytes))
 			bytes = SIZE_MAX;
 	if (spile_session_affords("calls in flight of .return probes (maxactive, KRETACTIVE)",
-				  bytes, 0)) {
+				  bytes, 0, num_possible_cpus())) {
 		spile_session_charge(bytes);
 		return 0;
 	}
@@ -133,7 +133,7 @@ static int register_own(struct spile_site *site, unsigned int flags)
 	/* Memory may have been used up since the module was loaded. */
 	if (spile_return_bytes(probe) > SPILE_RETURN_LOOK &&
 	    !spile_session_fits("calls in flight of a .return probe (maxactive, KRETACTIVE)",
-				spile_return_bytes(probe), 0))
+				spile_return_bytes(probe), 0, num_possible_cpus()))
 		return -ENOMEM;
 	memset(kretprobe, 0, sizeof(*kretprobe));
 	spile_attach_place(&kretprobe->kp, site);

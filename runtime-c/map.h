@@ -135,9 +135,19 @@ struct spile_table {
 
 extern struct spile_table *spile_tables;	/* by spile_map.index */
 
-/* Memory of aggregates by CPU number, NULL for an impossible CPU, and the number of entries. */
+/*
+ * Memory of aggregates by CPU number, NULL for one that has none (it has not been online), and the
+ * number of entries.
+ */
 extern char **spile_map_areas;
 extern unsigned int spile_map_area_count;
+
+/* A CPU's memory; it may come during the session. */
+static inline char *spile_map_area(unsigned int cpu)
+{
+	/* What is in it depends on the address; pairs with the release in make_area(). */
+	return READ_ONCE(spile_map_areas[cpu]);
+}
 
 static inline struct spile_table *spile_table_of(const struct spile_map *map)
 {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory of arrays and aggregates: all of it is made by SPILE_SETUP, so for the account of
- * the cgroup of the process that reads the session.
+ * Memory of arrays and aggregates: made by SPILE_SETUP, so for the account of the cgroup of the
+ * process that reads the session. A CPU that comes online for the first time later gets its part
+ * then, if a part for each possible CPU would be much: a machine may have eight possible CPUs for
+ * each that there is.
  */
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -15,6 +19,7 @@
 #include "kept_text.h"
 #include "map.h"
 #include "map_init.h"
+#include "owner.h"
 #include "session.h"
 #include "stats.h"
 
@@ -90,24 +95,90 @@ static int make_kept(void)
 	return 0;
 }
 
+/*
+ * Parts of CPUs that are not online are made at once if they are smaller than this together: the
+ * kernel has few of the states by which a module follows CPUs (20 for all modules).
+ */
+enum { SPARE_BYTES = 16 << 20 };
+
+static size_t area_bytes;	/* of each CPU; whole pages */
+static bool areas_made;		/* SPILE_SETUP has made those of online CPUs */
+static int hotplug_state;	/* 0: none */
+
+/* Whether CPUs that are not online get their parts when they come. */
+static bool follows_cpus(size_t local)
+{
+	size_t spare;
+
+	/* What other sessions of a user may take is what this one has not taken. */
+	if (spile_owner_left() != U64_MAX)
+		return false;
+	return check_mul_overflow(local, (size_t)(num_possible_cpus() - num_online_cpus()),
+				  &spare) ||
+	       spare > SPARE_BYTES;
+}
+
+/* Makes the part of a CPU that is not running yet, or at SPILE_SETUP. */
+static int make_area(unsigned int cpu)
+{
+	/* Who lets a CPU come is not who reads the session. */
+	gfp_t flags = areas_made ? SPILE_SESSION_MEMORY & ~__GFP_ACCOUNT : SPILE_SESSION_MEMORY;
+	unsigned int i;
+	char *area;
+
+	if (spile_map_areas[cpu])
+		return 0;
+	/* Whole pages: what kmalloc() finds for other sizes may not be aligned. */
+	area = kvmalloc_node(area_bytes, flags, cpu_to_node(cpu));
+	if (!area) {
+		pr_err("%s: the arrays' %zu KiB for CPU %u cannot be allocated%s\n",
+		       THIS_MODULE->name, area_bytes >> 10, cpu,
+		       areas_made ? ": it cannot come online while the session runs" : "");
+		return -ENOMEM;
+	}
+	for (i = 0; i < spile_script.map_count; i++)
+		if (!spile_script.maps[i]->keys)
+			spile_stats_reset((struct spile_stats *)(area + spile_tables[i].local),
+					  &spile_script.maps[i]->stats);
+	per_cpu(spile_cpus, cpu)->values = area;
+	per_cpu(spile_cpus, cpu)->context.values = area;
+	/* Release: its contents; pairs with the dependency in spile_map_area(). */
+	smp_store_release(&spile_map_areas[cpu], area);
+	return 0;
+}
+
 static int make_areas(size_t local)
 {
-	int i;
+	int i, error = 0;
 
 	spile_map_areas = kcalloc(nr_cpu_ids, sizeof(*spile_map_areas), GFP_KERNEL);
 	if (!spile_map_areas)
 		return -ENOMEM;
 	spile_map_area_count = nr_cpu_ids;
-	for_each_possible_cpu(i) {
-		/* Whole pages: what kmalloc() finds for other sizes may not be aligned. */
-		char *area = kvmalloc_node(PAGE_ALIGN(local), SPILE_SESSION_MEMORY, cpu_to_node(i));
-
-		if (!area)
-			return -ENOMEM;
-		spile_map_areas[i] = area;
-		per_cpu(spile_cpus, i)->values = area;
+	area_bytes = PAGE_ALIGN(local);
+	if (follows_cpus(local)) {
+		/* Calls it for all CPUs that are online, here. */
+		error = cpuhp_setup_state(CPUHP_BP_PREPARE_DYN, "spile/arrays:prepare", make_area,
+					  NULL);
+		if (error > 0)
+			hotplug_state = error;
+		error = min(error, 0);
+	} else {
+		for_each_possible_cpu(i)
+			if (!error)
+				error = make_area(i);
 	}
-	return 0;
+	areas_made = !error;
+	return error;
+}
+
+static unsigned int area_count(void)
+{
+	unsigned int i, count = 0;
+
+	for (i = 0; i < spile_map_area_count; i++)
+		count += !!spile_map_areas[i];
+	return count;
 }
 
 int spile_maps_init(void)
@@ -126,7 +197,8 @@ int spile_maps_init(void)
 		kept = spile_kept_bytes(spile_script.kept_bytes);
 	if (check_add_overflow(lay_out(&local), kept, &shared))
 		shared = SIZE_MAX;
-	if (!spile_session_affords("arrays", shared, local))
+	if (!spile_session_affords("arrays", shared, local,
+				   follows_cpus(local) ? num_online_cpus() : num_possible_cpus()))
 		error = -ENOMEM;
 	if (!error)
 		error = make_kept();
@@ -138,11 +210,8 @@ int spile_maps_init(void)
 		spile_maps_exit();
 		return error;
 	}
-	for (i = 0; i < spile_script.map_count; i++)
-		if (!spile_script.maps[i]->keys)
-			spile_stats_reset_everywhere(&spile_tables[i]);
 	spile_session_charge(spile_script.map_count * sizeof(*spile_tables) + shared +
-			     local * num_possible_cpus());
+			     local * area_count());
 	return 0;
 }
 
@@ -150,6 +219,10 @@ void spile_maps_exit(void)
 {
 	unsigned int i;
 
+	if (hotplug_state)
+		cpuhp_remove_state_nocalls(hotplug_state);
+	hotplug_state = 0;
+	areas_made = false;
 	for (i = 0; i < spile_map_area_count; i++)
 		kvfree(spile_map_areas[i]);
 	spile_map_area_count = 0;

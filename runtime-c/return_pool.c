@@ -140,7 +140,8 @@ static struct spile_return_pool *make_pool(const struct spile_site *site)
 	pool->kretprobe.maxactive = room * spile_returns_active();
 	bytes = (size_t)pool->kretprobe.maxactive *
 		(sizeof(struct kretprobe_instance) + pool->kretprobe.data_size);
-	if (!spile_session_fits("calls in flight of .return probes (KRETACTIVE)", bytes, 0) ||
+	if (!spile_session_fits("calls in flight of .return probes (KRETACTIVE)", bytes, 0,
+				num_possible_cpus()) ||
 	    register_kretprobe(&pool->kretprobe)) {
 		kfree(pool);
 		return NULL;

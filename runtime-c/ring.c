@@ -643,7 +643,7 @@ int spile_ring_setup(u32 wanted)
 	chunk_most = bytes / chunk_bytes * cpus;
 	first = first_chunks(bytes);
 	if (!spile_session_affords("output buffers", (size_t)first * chunk_bytes,
-				   SPILE_RING_OWN_BYTES))
+				   SPILE_RING_OWN_BYTES, cpus))
 		return -ENOMEM;
 	rings = kcalloc(nr_cpu_ids, sizeof(*rings), GFP_KERNEL);
 	chunks = kvcalloc(chunk_most, sizeof(*chunks), GFP_KERNEL_ACCOUNT);

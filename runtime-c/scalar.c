@@ -22,11 +22,8 @@ static_assert(offsetof(struct spile_scalar, max) == offsetof(struct spile_stats,
 void spile_scalars_init(void)
 {
 	unsigned int i;
-	int cpu;
 
 	for (i = 0; i < spile_script.map_count; i++)
 		if (spile_script.maps[i]->place)
 			*spile_script.maps[i]->place = spile_tables[i].local;
-	for_each_possible_cpu(cpu)
-		per_cpu(spile_cpus, cpu)->context.values = per_cpu(spile_cpus, cpu)->values;
 }

@@ -119,7 +119,7 @@ struct spile_context {
 	/* written by this CPU alone; 1 while a run or the session owns the context */
 	int busy;
 	unsigned int depth;		/* function calls now open */
-	char *values;			/* this CPU's, of aggregates (scalar.c) */
+	char *values;			/* this CPU's, of aggregates (map_init.c) */
 	/*
 	 * This CPU's ring (ring.c): address and position of the next record, and the position up
 	 * to which there certainly is room.

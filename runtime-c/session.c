@@ -75,25 +75,26 @@ void spile_session_emit(enum spile_record_kind kind, const char *format, ...)
 	spile_context_release(cpu);
 }
 
-bool spile_session_fits(const char *what, size_t shared, size_t for_each_cpu)
+bool spile_session_fits(const char *what, size_t shared, size_t for_each_cpu, unsigned int cpus)
 {
 	unsigned long available = si_mem_available();
 	size_t all = 0;
 
-	if (!check_mul_overflow(for_each_cpu, (size_t)num_possible_cpus(), &all) &&
+	if (!check_mul_overflow(for_each_cpu, (size_t)cpus, &all) &&
 	    !check_add_overflow(all, shared, &all) && (all >> PAGE_SHIFT) < available / 4 * 3)
 		return true;
 	pr_err("%s: refused: its %s need %zu KiB, and %zu KiB for each of %u CPUs; %lu KiB are free\n",
-	       THIS_MODULE->name, what, shared >> 10, for_each_cpu >> 10, num_possible_cpus(),
+	       THIS_MODULE->name, what, shared >> 10, for_each_cpu >> 10, cpus,
 	       available << (PAGE_SHIFT - 10));
 	return false;
 }
 
-bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
+bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu,
+			   unsigned int cpus)
 {
 	size_t all = 0;
 
-	if (check_mul_overflow(for_each_cpu, (size_t)num_possible_cpus(), &all) ||
+	if (check_mul_overflow(for_each_cpu, (size_t)cpus, &all) ||
 	    check_add_overflow(all, shared, &all))
 		all = SIZE_MAX;
 	if (all > spile_owner_left()) {
@@ -101,7 +102,7 @@ bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
 		       THIS_MODULE->name, what, all >> 10, spile_owner_left() >> 10);
 		return false;
 	}
-	return spile_session_fits(what, shared, for_each_cpu);
+	return spile_session_fits(what, shared, for_each_cpu, cpus);
 }
 
 void spile_session_removed(void)

@@ -100,9 +100,11 @@ __printf(2, 3) void spile_session_emit(enum spile_record_kind kind, const char *
  * is checked before the allocation, because the kernel would first reclaim memory
  * everywhere and kill processes. Process context.
  */
-bool __must_check spile_session_fits(const char *what, size_t shared, size_t for_each_cpu);
+bool __must_check spile_session_fits(const char *what, size_t shared, size_t for_each_cpu,
+				     unsigned int cpus);
 /* The same, and whether the session's user may take so much more. */
-bool __must_check spile_session_affords(const char *what, size_t shared, size_t for_each_cpu);
+bool __must_check spile_session_affords(const char *what, size_t shared, size_t for_each_cpu,
+					unsigned int cpus);
 
 static inline void spile_session_charge(size_t bytes)
 {

@@ -296,12 +296,12 @@ bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor
 static struct spile_stats *part_of(const struct spile_table *table, unsigned int number,
 				   unsigned int cpu)
 {
+	char *area = spile_map_area(cpu);
 	struct spile_stats *part;
 
-	if (!spile_map_areas[cpu] || (table->map->keys && !number))
+	if (!area || (table->map->keys && !number))
 		return NULL;
-	part = (struct spile_stats *)(spile_map_areas[cpu] + table->local +
-				      (size_t)number * table->local_stride);
+	part = (struct spile_stats *)(area + table->local + (size_t)number * table->local_stride);
 	if (table->map->keys && part->generation != spile_element(table, number)->generation)
 		return NULL;
 	return part;
@@ -362,11 +362,13 @@ void spile_stats_reset_everywhere(struct spile_table *table)
 {
 	unsigned int cpu;
 
-	for (cpu = 0; cpu < spile_map_area_count; cpu++)
-		if (spile_map_areas[cpu])
-			spile_stats_reset(
-				(struct spile_stats *)(spile_map_areas[cpu] + table->local),
-				&table->map->stats);
+	for (cpu = 0; cpu < spile_map_area_count; cpu++) {
+		char *area = spile_map_area(cpu);
+
+		if (area)
+			spile_stats_reset((struct spile_stats *)(area + table->local),
+					  &table->map->stats);
+	}
 }
 
 /* The element's number; 0 for a map without keys, or if there is no such element. */

@@ -59,7 +59,7 @@ int spile_uprobe_entry_init(void)
 	     entry_count > ENTRIES_MIN && entry_count * entry_bytes > ENTRIES_BYTES;)
 		entry_count /= 2;
 	if (!spile_session_affords("calls in flight of .return probes in programs",
-				   entry_count * entry_bytes, 0))
+				   entry_count * entry_bytes, 0, num_possible_cpus()))
 		return -ENOMEM;
 	entries = kvzalloc(entry_count * entry_bytes, GFP_KERNEL);
 	if (!entries)

@@ -365,7 +365,7 @@ int spile_user_files_init(void)
 
 	if (!spile_script.user_stacks)
 		return 0;
-	if (!spile_session_affords("files of user space", bytes, 0))
+	if (!spile_session_affords("files of user space", bytes, 0, num_possible_cpus()))
 		return -ENOMEM;
 	user_files = vzalloc(bytes);
 	if (!user_files)

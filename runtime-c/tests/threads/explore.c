@@ -681,8 +681,9 @@ void spile_session_look_after(void)
 {
 }
 
-bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
+bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu, unsigned int cpus)
 {
+	(void)cpus;
 	(void)what;
 	(void)shared;
 	(void)for_each_cpu;

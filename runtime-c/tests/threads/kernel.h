@@ -88,6 +88,7 @@ typedef s64 ktime_t;
 #define div_u64(a, b) ((a) / (b))
 #define div64_u64(a, b) ((a) / (b))
 #define check_add_overflow(a, b, sum) __builtin_add_overflow(a, b, sum)
+#define check_mul_overflow(a, b, product) __builtin_mul_overflow(a, b, product)
 
 static inline size_t array_size(size_t number, size_t bytes)
 {
@@ -254,6 +255,11 @@ extern unsigned int shim_cpus;	/* that are possible */
 #define NR_CPUS SHIM_MOST_CPUS
 #define num_possible_cpus() shim_cpus
 #define num_online_cpus() shim_cpus
+/* All CPUs are there. */
+#define CPUHP_BP_PREPARE_DYN 0
+#define cpuhp_setup_state(state, name, up, down) (-ENODEV)
+#define cpuhp_remove_state_nocalls(state) ((void)(state))
+#define pr_err(...) ((void)0)
 #define cpu_possible(cpu) ((unsigned int)(cpu) < shim_cpus)
 #define cpu_to_node(cpu) 0
 #define for_each_possible_cpu(cpu) for ((cpu) = 0; (unsigned int)(cpu) < shim_cpus; (cpu)++)
@@ -337,6 +343,7 @@ static inline void spile_hrtimer_setup(struct hrtimer *timer,
 #define GFP_KERNEL 0
 #define GFP_KERNEL_ACCOUNT 0
 #define __GFP_ZERO 0
+#define __GFP_ACCOUNT 0
 #define __GFP_RETRY_MAYFAIL 0
 #define __GFP_NOWARN 0
 #define totalram_pages() (1ul << 20)
@@ -357,7 +364,7 @@ static inline void *shim_memory(size_t bytes)
 #define vzalloc(bytes) shim_memory(bytes)
 #define vzalloc_node(bytes, node) shim_memory(bytes)
 #define __vmalloc(bytes, flags) shim_memory(bytes)
-#define kvmalloc_node(bytes, flags, node) shim_memory(bytes)
+#define kvmalloc_node(bytes, flags, node) ((void)(flags), shim_memory(bytes))
 #define kfree(memory) free(memory)
 #define kvfree(memory) free(memory)
 #define vfree(memory) free(memory)

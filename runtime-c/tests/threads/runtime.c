@@ -126,9 +126,10 @@ void spile_session_look_after(void)
 {
 }
 
-bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
+bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu, unsigned int cpus)
 {
 	(void)what;
+	(void)cpus;
 	return shared != SIZE_MAX && for_each_cpu != SIZE_MAX;
 }
 
@@ -375,6 +376,28 @@ spile_long spile_fn_target(struct spile_context *c)
 {
 	(void)c;
 	return shim_target;
+}
+
+/* As cargo xtask model --parallel expects it. */
+spile_long spile_fn_uid(struct spile_context *c)
+{
+	(void)c;
+	return this_cpu;
+}
+
+static unsigned int copy_text(char *out, const char *text)
+{
+	return spile_string_copy(out, (struct spile_string){ text, strlen(text) });
+}
+
+unsigned int spile_fn_pp(struct spile_context *c, char *out)
+{
+	return copy_text(out, c->probe->point);
+}
+
+unsigned int spile_fn_probefunc(struct spile_context *c, char *out)
+{
+	return copy_text(out, c->probe->function);
 }
 
 /* With what an earlier, longer name has left. */
