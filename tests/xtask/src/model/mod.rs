@@ -75,6 +75,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if options.parallel {
         return concurrent::run(options);
     }
+    let place = Place::find(options.kernel.as_deref())?;
+    crate::programs::build_programs(&crate::root())?;
+    run::resolve_event(&place)?;
     let subjects: Vec<Subject> = (options.seed..options.seed + options.count).map(subject).collect();
     if options.show {
         for subject in &subjects {
@@ -82,8 +85,6 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let place = Place::find(options.kernel.as_deref())?;
-    crate::programs::build_programs(&crate::root())?;
     let differing = try_all(&place, &subjects)?;
     for (subject, outcome) in &differing {
         let (subject, outcome) = if options.no_shrink {
@@ -99,6 +100,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 
 /// The failures of the programs that differ.
 pub fn differing(place: &Place, seed: u64, count: u64) -> Result<Vec<String>> {
+    run::resolve_event(place)?;
     let subjects: Vec<Subject> = (seed..seed + count).map(subject).collect();
     try_all(place, &subjects)?.iter().map(|(subject, outcome)| report(subject, outcome)).collect()
 }

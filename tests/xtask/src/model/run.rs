@@ -179,6 +179,17 @@ pub fn run(place: &Place, modules: &[Module]) -> Result<Vec<Vec<Outcome>>> {
     Ok(outcomes.into_iter().flatten().collect())
 }
 
+/// Asks the compiler what pp() is in an event.
+pub fn resolve_event(place: &Place) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let mut command = place.command(&place.spile()?, directory.path());
+    let output = command.args(["-r", &place.kernel.release, "-l", write::EVENT]).output().context("running spile")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let point = text.lines().next().context("spile -l does not find the event")?;
+    write::set_resolved_event(point.to_string());
+    Ok(())
+}
+
 fn name_of(index: usize) -> String {
     format!("model_{index}")
 }

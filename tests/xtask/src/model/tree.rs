@@ -308,6 +308,11 @@ pub enum Builtin {
     TokenizeNext,
     Isdigit,
     Error,
+    /// Of the thread; in a guest 0.
+    Uid,
+    /// Of the handler that runs.
+    Pp,
+    Probefunc,
 }
 
 /// A call of a print function.
@@ -465,6 +470,9 @@ impl Builtin {
             Builtin::Tokenize => ("tokenize", &[Text, Text], Text),
             Builtin::TokenizeNext => ("tokenize", &[Text], Text),
             Builtin::Isdigit => ("isdigit", &[Text], Long),
+            Builtin::Uid => ("uid", &[], Long),
+            Builtin::Pp => ("pp", &[], Text),
+            Builtin::Probefunc => ("probefunc", &[], Text),
             // It has no result; this is not used.
             Builtin::Error => ("error", &[Text], Long),
         }

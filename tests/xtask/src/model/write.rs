@@ -4,6 +4,7 @@
 //! global name.
 
 use std::fmt::Write;
+use std::sync::OnceLock;
 
 use super::tree::*;
 
@@ -11,6 +12,33 @@ use super::tree::*;
 pub const MARK: &str = "=== ";
 /// The event: this function is called when a process changes its name.
 pub const EVENT: &str = "kernel.function(\"comm_write\")";
+/// Its function.
+pub const FUNCTION: &str = "comm_write";
+/// The event in user space.
+pub const CONCURRENT_EVENT: &str = "timer.profile";
+
+static RESOLVED_EVENT: OnceLock<String> = OnceLock::new();
+
+/// What pp() is in an event: [`EVENT`] until it is known.
+pub fn resolved_event() -> &'static str {
+    RESOLVED_EVENT.get().map_or(EVENT, String::as_str)
+}
+
+/// Sets what pp() is in an event, before any program is made.
+pub fn set_resolved_event(point: String) {
+    RESOLVED_EVENT.get_or_init(|| point);
+}
+
+/// The probe point of a program's handler.
+pub fn point(when: HandlerKind, number: usize, index: usize, event: &str) -> String {
+    let order = number * 10 + index;
+    match when {
+        HandlerKind::Begin => format!("begin({order})"),
+        HandlerKind::Event => event.to_string(),
+        HandlerKind::Timer => "timer.s(1)".to_string(),
+        HandlerKind::End => format!("end({order})"),
+    }
+}
 
 /// A module's script of programs with their numbers.
 pub fn script(programs: &[(usize, &Program)]) -> String {
@@ -46,7 +74,7 @@ fn written<'a>(number: usize, program: &'a Program, event: &'a str) -> Writer<'a
 /// again, gives the globals their first values; an end probe prints their final values with log(), as
 /// [`super::interpret::interleaved`] does.
 pub fn concurrent_script(program: &Program) -> String {
-    let mut writer = written(0, program, "timer.profile");
+    let mut writer = written(0, program, CONCURRENT_EVENT);
     writer.line("probe begin {");
     for (index, global) in program.globals.iter().enumerate() {
         let name = writer.global(index);
@@ -171,13 +199,7 @@ impl<'a> Writer<'a> {
 
     fn handler(&mut self, index: usize, handler: &'a Handler) {
         self.locals = &handler.body.locals;
-        let order = self.number * 10 + index;
-        let point = match handler.when {
-            HandlerKind::Begin => format!("begin({order})"),
-            HandlerKind::Event => self.event.to_string(),
-            HandlerKind::Timer => "timer.s(1)".to_string(),
-            HandlerKind::End => format!("end({order})"),
-        };
+        let point = point(handler.when, self.number, index, self.event);
         self.line(&format!("probe {point} {{"));
         if handler.guarded {
             self.depth += 1;

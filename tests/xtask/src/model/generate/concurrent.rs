@@ -364,6 +364,7 @@ impl Builder {
 
     /// One of the keys that the handler uses of the array, or another one.
     fn key_of(&mut self, draft: &mut HandlerDraft, array: usize, kind: Type) -> Expression {
+        let of_hit = self.generator.of_hit(kind);
         let random = &mut self.generator.random;
         let keys = draft.keys.entry(array).or_default();
         if keys.is_empty() || keys.len() < 3 && random.one_in(3) {
@@ -372,6 +373,7 @@ impl Builder {
                 Type::Long if random.one_in(4) => {
                     Expression::Call(reciprocal, vec![Expression::Number(random.between(0, 2), false)])
                 }
+                _ if random.one_in(6) => of_hit,
                 Type::Long if random.one_in(2) => {
                     let local = draft.scope.new_local(Type::Long);
                     draft.scope.fixed.insert(local);

@@ -141,11 +141,23 @@ impl Generator {
         if self.random.one_in(3) {
             return self.literal(kind);
         }
+        if self.random.one_in(10) {
+            return self.of_hit(kind);
+        }
         let places = self.scalars(scope, kind, false);
         match self.random.choose(&places) {
             Some(place) => Expression::Read(place.clone()),
             None => self.literal(kind),
         }
+    }
+
+    /// What the kernel says about a hit.
+    pub(super) fn of_hit(&mut self, kind: Type) -> Expression {
+        let builtin = match kind {
+            Type::Long => Builtin::Uid,
+            Type::Text => self.random.pick([Builtin::Pp, Builtin::Probefunc]),
+        };
+        Expression::Builtin(builtin, Vec::new())
     }
 
     fn ternary(&mut self, scope: &mut Scope, kind: Type, depth: usize) -> Expression {
@@ -197,6 +209,7 @@ impl Generator {
                 self.boxed(scope, Type::Long, depth),
                 Box::new(Expression::Number(3, false)),
             ),
+            (_, 3) if self.random.one_in(4) => self.of_hit(kind),
             _ => self.expression(scope, kind, depth),
         }
     }

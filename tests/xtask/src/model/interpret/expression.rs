@@ -318,6 +318,9 @@ impl Machine<'_> {
                 self.next_token(delimiters)
             }
             (Builtin::TokenizeNext, [Value::Text(delimiters)]) => self.next_token(delimiters),
+            (Builtin::Uid, []) => return Ok(Value::Long(self.hit.user)),
+            (Builtin::Pp, []) => self.hit.point.clone().into_bytes(),
+            (Builtin::Probefunc, []) => self.hit.function.as_bytes().to_vec(),
             (Builtin::Error, [Value::Text(message)]) => return Err(Stop::Error(message.clone())),
             _ => return Err(Stop::Unfit),
         };

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Cell, Limits, Machine};
+use super::{Cell, Hit, Limits, Machine};
 use crate::model::tree::*;
+use crate::model::write;
 
 /// All results, each as the sorted lines that the script logs at its end. Thread T makes hits of the handlers from
 /// `T * hits` to `(T + 1) * hits`, in this order. None: the program is not suitable for this test.
@@ -14,8 +15,15 @@ pub fn results(program: &Program, limits: Limits, threads: usize, hits: usize) -
     let mut found = BTreeSet::new();
     for order in orders(threads, hits) {
         let mut machine = Machine::new(program, limits);
-        for handler in order {
-            machine.run(0, program.handlers.get(handler)?)?;
+        for index in order {
+            let handler = program.handlers.get(index)?;
+            // As runtime-c/tests/threads has it.
+            machine.hit = Hit {
+                user: (index / hits) as i64,
+                point: write::point(handler.when, 0, index, write::CONCURRENT_EVENT),
+                function: "",
+            };
+            machine.run(0, handler)?;
         }
         found.insert(machine.state());
     }

@@ -21,7 +21,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::tree::*;
-use super::write::MARK;
+use super::write::{self, MARK};
 use array::Array;
 
 /// Settings of a module.
@@ -47,10 +47,19 @@ const PRINTED: usize = 60_000;
 /// that cannot be caught.
 pub fn output(number: usize, program: &Program, limits: Limits) -> Option<Vec<u8>> {
     let mut machine = Machine::new(program, limits);
+    let place = |index: usize, handler: &Handler| Hit {
+        user: 0,
+        point: match handler.when {
+            HandlerKind::Event => write::resolved_event().to_string(),
+            other => write::point(other, number, index, write::EVENT),
+        },
+        function: if handler.when == HandlerKind::Event { write::FUNCTION } else { "" },
+    };
     for when in [HandlerKind::Begin, HandlerKind::Event, HandlerKind::End] {
         let times = if when == HandlerKind::Event { limits.events } else { 1 };
         for _ in 0..times {
-            for handler in program.handlers.iter().filter(|handler| handler.when == when) {
+            for (index, handler) in program.handlers.iter().enumerate().filter(|(_, handler)| handler.when == when) {
+                machine.hit = place(index, handler);
                 machine.run(number, handler)?;
             }
         }
@@ -78,9 +87,20 @@ enum Cell {
     Aggregate(Array<Vec<i64>>),
 }
 
+/// What a handler may ask about the hit for which it runs.
+#[derive(Default)]
+struct Hit {
+    user: i64,
+    /// The probe point, resolved.
+    point: String,
+    /// The probed function, if there is one.
+    function: &'static str,
+}
+
 struct Machine<'a> {
     program: &'a Program,
     limits: Limits,
+    hit: Hit,
     globals: Vec<Cell>,
     printed: Vec<u8>,
     steps: usize,
@@ -116,7 +136,16 @@ impl<'a> Machine<'a> {
             }
         };
         let globals = program.globals.iter().map(cell).collect();
-        Machine { program, limits, globals, printed: Vec::new(), steps: 0, depth: 0, untokenized: None }
+        Machine {
+            program,
+            limits,
+            hit: Hit::default(),
+            globals,
+            printed: Vec::new(),
+            steps: 0,
+            depth: 0,
+            untokenized: None,
+        }
     }
 
     fn run(&mut self, number: usize, handler: &Handler) -> Option<()> {
