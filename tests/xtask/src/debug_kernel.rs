@@ -3,6 +3,9 @@
 //! `cargo xtask debug-kernel`: the guest tests on a debug kernel: KASAN, lockdep, atomic sleep, RCU and kmemleak
 //! checks. Debian has no such kernel, so a small one is built here once from Debian's source; that takes half an hour
 //! or more and 3 GB, and is cached in target/debug-kernel. Not meant for every change.
+//!
+//! With `--kcsan`: the scripts of `cargo xtask smp` on a kernel that looks for data races, which excludes KASAN; it is in
+//! target/kcsan-kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +16,11 @@ use anyhow::{Context, Result, ensure};
 use crate::place::Place;
 use crate::setup;
 
-/// The options in addition to tinyconfig.
-const FRAGMENT: &str = include_str!("debug_kernel/fragment.config");
+/// The options in addition to tinyconfig: of all kernels, what single tests need, and the checks of each.
+const BASE: &str = include_str!("debug_kernel/base.config");
+const TESTS: &str = include_str!("debug_kernel/tests.config");
+const KASAN: &str = include_str!("debug_kernel/kasan.config");
+const KCSAN: &str = include_str!("debug_kernel/kcsan.config");
 const SOURCE: &str = "linux-source-6.1";
 /// Files of the packages needed to build it.
 const TOOLS: [(&str, &str); 6] = [
@@ -29,18 +35,28 @@ const TOOLS: [(&str, &str); 6] = [
 /// The arguments of `cargo xtask debug-kernel`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Only the tests whose name contains one of these
+    /// Only the tests whose name contains one of these; with --kcsan, only these scripts
     names: Vec<String>,
+    /// Looks for data races (KCSAN) in the scripts of `cargo xtask smp`, on CPUs that run at the same time
+    #[arg(long)]
+    kcsan: bool,
+    /// With --kcsan: how long each script has load
+    #[arg(long, default_value_t = 20, requires = "kcsan")]
+    seconds: u64,
     /// Processes that build at once
     #[arg(long, default_value = "2", value_name = "N")]
     jobs: u32,
     /// Keeps the tests' files and output in target/tests/
-    #[arg(long)]
+    #[arg(long, conflicts_with = "kcsan")]
     keep: bool,
 }
 
 /// Builds the debug kernel if it is missing, and runs the tests on it.
 pub fn run(options: &Options) -> Result<ExitCode> {
+    if options.kcsan {
+        let place = Build::kcsan(options.jobs).place()?;
+        return crate::smp::run_in(&crate::smp::Options::on_kcsan(options.seconds, &options.names), place);
+    }
     let place = place(options.jobs)?;
     let tests = crate::test::Options {
         names: options.names.clone(),
@@ -56,22 +72,37 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 
 /// The debug kernel, built with this many processes if it is missing.
 pub fn place(jobs: u32) -> Result<Place> {
-    let kernel = Build { directory: crate::root().join("target/debug-kernel"), jobs };
-    let root = kernel.installed()?;
-    Place::of_own_kernel(&root, &kernel.release()?)
+    Build::kasan(jobs).place()
 }
 
 struct Build {
     directory: PathBuf,
+    /// Options in addition to tinyconfig.
+    fragment: String,
     jobs: u32,
 }
 
 impl Build {
+    fn kasan(jobs: u32) -> Build {
+        let directory = crate::root().join("target/debug-kernel");
+        Build { directory, fragment: [BASE, TESTS, KASAN].concat(), jobs }
+    }
+
+    fn kcsan(jobs: u32) -> Build {
+        let directory = crate::root().join("target/kcsan-kernel");
+        Build { directory, fragment: [BASE, KCSAN].concat(), jobs }
+    }
+
+    fn place(&self) -> Result<Place> {
+        let root = self.installed()?;
+        Place::of_own_kernel(&root, &self.release()?)
+    }
+
     /// The kernel as installed below `/`. Builds it first if it is missing or the fragment has changed.
     fn installed(&self) -> Result<PathBuf> {
         let root = self.directory.join("root");
         let stamp = self.directory.join("stamp");
-        if fs::read_to_string(&stamp).is_ok_and(|built| built == FRAGMENT) {
+        if fs::read_to_string(&stamp).is_ok_and(|built| built == self.fragment) {
             return Ok(root);
         }
         TOOLS.iter().try_for_each(|(file, package)| setup::install_tool(file, package))?;
@@ -84,15 +115,15 @@ impl Build {
         }
         println!("debug-kernel: building; the output goes to {}", self.log().display());
         let fragment = self.directory.join("fragment.config");
-        fs::write(&fragment, FRAGMENT)?;
+        fs::write(&fragment, &self.fragment)?;
         self.make(&source, &["tinyconfig"])?;
         let merge = source.join("scripts/kconfig/merge_config.sh");
         self.run_logged(Command::new(merge).args(["-m", ".config"]).arg(&fragment).current_dir(&source))?;
         self.make(&source, &["olddefconfig"])?;
-        check_config(&fs::read_to_string(source.join(".config"))?)?;
+        check_config(&self.fragment, &fs::read_to_string(source.join(".config"))?)?;
         self.make(&source, &[&format!("-j{}", self.jobs), "bzImage", "modules"])?;
         self.install(&source, &root)?;
-        fs::write(&stamp, FRAGMENT).with_context(|| format!("writing {}", stamp.display()))?;
+        fs::write(&stamp, &self.fragment).with_context(|| format!("writing {}", stamp.display()))?;
         Ok(root)
     }
 
@@ -138,10 +169,10 @@ impl Build {
 }
 
 /// Options of the fragment that are not in the configuration: a dependency is missing.
-fn check_config(config: &str) -> Result<()> {
+fn check_config(fragment: &str, config: &str) -> Result<()> {
     let set: std::collections::HashSet<&str> = config.lines().collect();
     let missing: Vec<&str> =
-        FRAGMENT.lines().filter(|line| line.starts_with("CONFIG_") && !set.contains(line)).collect();
+        fragment.lines().filter(|line| line.starts_with("CONFIG_") && !set.contains(line)).collect();
     ensure!(missing.is_empty(), "the kernel's configuration lacks {}", missing.join(", "));
     Ok(())
 }
@@ -149,17 +180,33 @@ fn check_config(config: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::DEBUG_SUFFIX;
+    use crate::place::{DEBUG_SUFFIX, KCSAN_SUFFIX};
 
     #[test]
-    fn the_fragment_has_the_suffix() {
-        assert!(FRAGMENT.contains(&format!("CONFIG_LOCALVERSION=\"{DEBUG_SUFFIX}\"\n")));
+    fn each_fragment_has_its_suffix() {
+        for (build, suffix) in [(Build::kasan(1), DEBUG_SUFFIX), (Build::kcsan(1), KCSAN_SUFFIX)] {
+            let lines: Vec<&str> =
+                build.fragment.lines().filter(|line| line.starts_with("CONFIG_LOCALVERSION=")).collect();
+            assert_eq!(lines, [format!("CONFIG_LOCALVERSION=\"{suffix}\"")]);
+        }
+    }
+
+    #[test]
+    fn kcsan_excludes_kasan() {
+        for (build, there, absent) in [
+            (Build::kasan(1), "CONFIG_KASAN=y", "CONFIG_KCSAN=y"),
+            (Build::kcsan(1), "CONFIG_KCSAN=y", "CONFIG_KASAN=y"),
+        ] {
+            assert!(build.fragment.lines().any(|line| line == there));
+            assert!(!build.fragment.lines().any(|line| line == absent));
+        }
     }
 
     #[test]
     fn ignored_options_are_reported() {
-        assert!(check_config(FRAGMENT).is_ok());
-        let error = check_config(&FRAGMENT.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set"))
+        let fragment = Build::kasan(1).fragment;
+        assert!(check_config(&fragment, &fragment).is_ok());
+        let error = check_config(&fragment, &fragment.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set"))
             .expect_err("an option is missing");
         assert_eq!(error.to_string(), "the kernel's configuration lacks CONFIG_KASAN=y");
     }

@@ -15,6 +15,8 @@ use spile_guest::Kernel;
 
 /// Suffix of releases built by `cargo xtask debug-kernel` (CONFIG_LOCALVERSION).
 pub const DEBUG_SUFFIX: &str = "-spile-debug";
+/// The same of `cargo xtask debug-kernel --kcsan`.
+pub const KCSAN_SUFFIX: &str = "-spile-kcsan";
 
 /// A kernel line of another Debian release, or of another flavour.
 struct Line {

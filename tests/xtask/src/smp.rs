@@ -59,6 +59,11 @@ pub struct Options {
 const MOST_STANDSTILLS: usize = 3;
 
 impl Options {
+    /// For a kernel that looks for data races: these scripts, or all.
+    pub fn on_kcsan(seconds: u64, names: &[String]) -> Options {
+        Options { seconds, turns: 4000, many: false, record: false, kernel: None, names: names.to_vec() }
+    }
+
     fn has(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
     }
@@ -66,8 +71,12 @@ impl Options {
 
 /// Runs scripts in a guest whose CPUs run at the same time, and checks their totals.
 pub fn run(options: &Options) -> Result<ExitCode> {
+    run_in(options, Place::find(options.kernel.as_deref())?)
+}
+
+/// The same with the kernel of that place.
+pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
     let root = crate::root();
-    let place = Place::find(options.kernel.as_deref())?;
     crate::programs::build_programs(&root)?;
     let directory = tempfile::tempdir_in(root.join("target"))?;
     let modules: Vec<(Shape, PathBuf)> = shapes::all()
@@ -88,6 +97,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         for line in ended.complaints() {
             good = false;
             println!("FAILED  the kernel's log: {line}");
+        }
+        if let Some(races) = ended.races() {
+            println!("data races that are not ours are in {}", keep(&root, "kcsan.txt", &races)?);
         }
         left = left.get(ended.scripts..).unwrap_or_default();
         let Some(standstill) = &ended.standstill else { continue };
@@ -156,7 +168,7 @@ fn output_of(root: &Path, program: &str, arguments: &[&str]) -> Result<String> {
 
 fn compile(place: &Place, directory: &Path, shape: &Shape) -> Result<PathBuf> {
     let script = &shape.script;
-    let mut command = Command::new(place.spile()?);
+    let mut command = place.command(place.spile()?, directory);
     command.args([
         "-r",
         &place.kernel.release,
@@ -166,8 +178,7 @@ fn compile(place: &Place, directory: &Path, shape: &Shape) -> Result<PathBuf> {
         "-DSTP_NO_OVERLOAD",
         "-DTRYLOCKDELAY=1000000",
     ]);
-    let output =
-        command.args(shape.option).args(["-e", script.text]).current_dir(directory).stdin(Stdio::null()).output()?;
+    let output = command.args(shape.option).args(["-e", script.text]).output()?;
     ensure!(output.status.success(), "{}: {}", script.name, String::from_utf8_lossy(&output.stderr));
     Ok(directory.join(format!("{}.ko", script.name)))
 }

@@ -24,6 +24,8 @@ use crate::place::Place;
 const BEYOND_LOAD: u64 = 60;
 /// The same with 64 CPUs in turns.
 const BEYOND_LOAD_OF_MANY: u64 = 400;
+/// How much longer a guest with 64 CPUs takes to boot.
+const BOOT_OF_MANY: u32 = 4;
 /// Longest silence of a guest; for a busy machine more.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -80,8 +82,23 @@ impl GuestResult {
 
     /// Lines of the kernel's log that tell of something wrong.
     pub fn complaints(&self) -> Vec<String> {
-        let is_bad = |line: &&str| ["WARNING:", "BUG:", "Oops"].iter().any(|word| line.contains(word));
-        self.file("dmesg").lines().filter(is_bad).map(str::to_string).collect()
+        self.file("dmesg").lines().filter(|line| is_complaint(line)).map(str::to_string).collect()
+    }
+
+    /// The kernel's log, if it has data races of the kernel's own code only.
+    pub fn races(&self) -> Option<String> {
+        Some(self.file("dmesg")).filter(|log| log.contains(DATA_RACE))
+    }
+}
+
+/// What KCSAN says before the names of the functions, those of modules with `[MODULE]`.
+const DATA_RACE: &str = "BUG: KCSAN: ";
+
+/// Whether a line of the kernel's log tells of something wrong. Data races of the kernel's own code are not.
+fn is_complaint(line: &str) -> bool {
+    match line.split_once(DATA_RACE) {
+        Some((_, functions)) => functions.contains('['),
+        None => ["WARNING:", "BUG:", "Oops"].iter().any(|word| line.contains(word)),
     }
 }
 
@@ -89,16 +106,19 @@ impl GuestResult {
 pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, PathBuf)]) -> Result<GuestResult> {
     let mut guest = Guest::new(place.kernel.clone());
     guest.memory_mib(2048).examined();
+    let mut boot = spile_guest::BOOT * place.slowness() * crate::measure::busy();
     if options.many {
         guest.acceleration(Acceleration::Tcg).cpus(64).parameter("possible_cpus=512");
+        boot *= BOOT_OF_MANY;
     } else {
         guest.emulator(super::emulator::emulator(root)?).acceleration(Acceleration::Parallel).cpus(2);
     }
+    guest.boot_limit(boot);
     guest.program(root.join("target/debug/spilerun"), "/usr/bin/spilerun")?;
     guest.program(fixtures::program(root, "turns")?, "/usr/bin/turns")?;
     // The guest's clock is the host's.
     let beyond = if options.many { BEYOND_LOAD_OF_MANY } else { BEYOND_LOAD };
-    let limit = options.seconds + beyond * u64::from(crate::measure::busy());
+    let limit = options.seconds + beyond * u64::from(place.slowness() * crate::measure::busy());
     let mut commands = format!(
         "{FUNCTIONS}cat >/root/load <<'END'\nend=$(($(date +%s) + {}))\nwhile turns {}; do [ $(date +%s) -lt $end ] || exit 0; done\nexit 1\nEND\n",
         options.seconds, options.turns
@@ -178,6 +198,15 @@ give /tmp/load {name}.going.out; give /tmp/err {name}.going.err; rm -f /tmp/prin
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn data_races_count_in_modules() {
+        let kernel = "[   12.3] BUG: KCSAN: data-race in __hrtimer_run_queues / hrtimer_active";
+        assert!(!super::is_complaint(kernel));
+        assert!(super::is_complaint("[   12.3] BUG: KCSAN: data-race in probe_0 [globals] / probe_0 [globals]"));
+        assert!(super::is_complaint("[   12.3] BUG: soft lockup - CPU#0 stuck for 26s! [spilerun:130]"));
+        assert!(!super::is_complaint("[   12.3] globals: loading out-of-tree module taints kernel."));
+    }
+
     #[test]
     fn a_cpu_that_runs_may_be_in_a_handler() {
         assert!(super::is_halted("CPU#0\nHLT=1\nCPU#1\nHLT=1"));

@@ -37,6 +37,8 @@ impl Heartbeat {
     /// Waits for the guest; kills it after a silence of that length, or longer if this machine is busy.
     pub fn watch<T>(&self, guest: &Interrupter, longest: Duration, wait: impl FnOnce() -> T) -> T {
         let over = AtomicBool::new(false);
+        // Booting is not silence.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).when = Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {

@@ -172,7 +172,8 @@ impl Header {
         let begins = |line: &&String| {
             release.strip_prefix(line.as_str()).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
         };
-        let is_ours = release.ends_with(crate::place::DEBUG_SUFFIX);
+        let is_ours =
+            [crate::place::DEBUG_SUFFIX, crate::place::KCSAN_SUFFIX].iter().any(|suffix| release.ends_with(suffix));
         (lines.is_empty() || lines.iter().any(begins)) && (debian.is_empty() || !is_ours)
     }
 }
