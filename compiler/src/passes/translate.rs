@@ -102,9 +102,7 @@ pub fn report_memory(reporter: &Reporter, plan: &Plan) {
     reporter.pass(|| {
         let [shared, each_cpu, small, large] =
             [bytes.shared, bytes.each_cpu, bytes.on(2), bytes.on(256)].map(|bytes| bytes.div_ceil(1024));
-        format!(
-            "Arrays take {shared} KiB, and {each_cpu} KiB on each CPU: {small} KiB on 2 CPUs, {large} KiB on 256."
-        )
+        format!("Arrays take {shared} KiB, and {each_cpu} KiB on each CPU: {small} KiB on 2 CPUs, {large} KiB on 256.")
     });
 }
 

@@ -256,7 +256,15 @@ impl<'p> Analysis<'p> {
             let UsedElement { keys, called, .. } = element;
             let last = index + 1 == elements.len();
             let several = (elements.len() > 1).then_some(if last { elements.len() as u32 } else { 0 });
-            Held::Element(HeldElement { array, late, keys, called: *called, drops, several, early: element.early(several.is_some()) })
+            Held::Element(HeldElement {
+                array,
+                late,
+                keys,
+                called: *called,
+                drops,
+                several,
+                early: element.early(several.is_some()),
+            })
         };
         elements.iter().enumerate().map(of).collect()
     }
