@@ -306,7 +306,7 @@ impl FixedKey {
             | (FixedKey::Not(key), LongKind::Not(inner))
             | (FixedKey::Complement(key), LongKind::Complement(inner))
             | (FixedKey::Read(key, ..), LongKind::Read { address: inner, .. }) => {
-                key.early_parts_of(inner, again, found)
+                key.early_parts_of(inner, again, found);
             }
             (FixedKey::Binary(_, left_key, right_key), LongKind::Binary(_, left, right)) => {
                 left_key.early_parts_of(left, again, found);
