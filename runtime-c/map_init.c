@@ -118,6 +118,14 @@ static bool follows_cpus(size_t local)
 	       spare > SPARE_BYTES;
 }
 
+static int report_no_area(unsigned int cpu)
+{
+	pr_err("%s: the arrays' %zu KiB for CPU %u cannot be allocated%s\n", THIS_MODULE->name,
+	       area_bytes >> 10, cpu,
+	       areas_made ? ": it cannot come online while the session runs" : "");
+	return -ENOMEM;
+}
+
 /* Makes the part of a CPU that is not running yet, or at SPILE_SETUP. */
 static int make_area(unsigned int cpu)
 {
@@ -130,12 +138,8 @@ static int make_area(unsigned int cpu)
 		return 0;
 	/* Whole pages: what kmalloc() finds for other sizes may not be aligned. */
 	area = kvmalloc_node(area_bytes, flags, cpu_to_node(cpu));
-	if (!area) {
-		pr_err("%s: the arrays' %zu KiB for CPU %u cannot be allocated%s\n",
-		       THIS_MODULE->name, area_bytes >> 10, cpu,
-		       areas_made ? ": it cannot come online while the session runs" : "");
-		return -ENOMEM;
-	}
+	if (!area)
+		return report_no_area(cpu);
 	for (i = 0; i < spile_script.map_count; i++)
 		if (!spile_script.maps[i]->keys)
 			spile_stats_reset((struct spile_stats *)(area + spile_tables[i].local),
