@@ -106,6 +106,17 @@ fn rare() -> Expression {
     )
 }
 
+/// Reads a function's locals, in a branch that is hardly ever taken: an assignment that nothing reads is left out even if its
+/// value is an error (W0102).
+fn reads(scope: &Scope) -> Option<Statement> {
+    let locals = 0..scope.locals.len();
+    let arguments: Vec<Expression> = locals.map(|local| Expression::Read(Variable::Local(local))).collect();
+    let is_any = !arguments.is_empty();
+    let text = Expression::Sprint(Box::new(Print { form: Form::Plain, arguments }));
+    let fail = Statement::Do(Expression::Builtin(Builtin::Error, vec![text]));
+    is_any.then(|| Statement::If(rare(), vec![fail], Vec::new()))
+}
+
 impl Generator {
     fn kind(&mut self) -> Type {
         if self.random.one_in(3) { Type::Text } else { Type::Long }
@@ -225,7 +236,7 @@ impl Generator {
         for _ in 0..1 + self.random.below(3) {
             statements.push(self.statement(&mut scope));
         }
-        statements.extend(self.reads(&scope));
+        statements.extend(reads(&scope));
         let typed = self.random.one_in(2);
         if !typed || !self.random.one_in(5) {
             let value = self.expression(&mut scope, returns, 2);
@@ -244,17 +255,6 @@ impl Generator {
             return assignment;
         }
         Statement::If(rare(), vec![assignment], Vec::new())
-    }
-
-    /// Reads a function's locals, in a branch that is hardly ever taken: an assignment that nothing reads is left out even if its
-    /// value is an error (W0102).
-    fn reads(&self, scope: &Scope) -> Option<Statement> {
-        let locals = 0..scope.locals.len();
-        let arguments: Vec<Expression> = locals.map(|local| Expression::Read(Variable::Local(local))).collect();
-        let is_any = !arguments.is_empty();
-        let text = Expression::Sprint(Box::new(Print { form: Form::Plain, arguments }));
-        let fail = Statement::Do(Expression::Builtin(Builtin::Error, vec![text]));
-        is_any.then(|| Statement::If(rare(), vec![fail], Vec::new()))
     }
 
     fn handlers(&mut self) {
