@@ -29,7 +29,10 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|extension| ["c", "h", "lds", "sh"].iter().any(|source| extension == *source)) {
+        } else if path
+            .extension()
+            .is_some_and(|extension| ["c", "h", "lds", "sh"].iter().any(|source| extension == *source))
+        {
             files.push(path);
         }
     }
