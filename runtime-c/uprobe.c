@@ -110,14 +110,14 @@ static int arm_uprobe(struct spile_site *site)
 /* What is armed must be removed, whatever that takes. */
 static void wait_for_maps(const struct spile_site *site)
 {
-	bool is_told = false;
+	bool warned = false;
 	int by;
 
 	while ((by = maps_held_by(site->uprobe.inode))) {
-		if (!is_told)
+		if (!warned)
 			pr_warn("%s: waiting for process %d, which waits for a file system and has locked its mappings, to remove %s\n",
 				THIS_MODULE->name, by, site->probe->point);
-		is_told = true;
+		warned = true;
 		msleep(1000);
 	}
 }
