@@ -9,7 +9,6 @@
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
-#include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
@@ -17,11 +16,14 @@
 #include <linux/string.h>
 
 #include "all_sessions.h"
+#include "owner.h"
 
 /* Whoever changes this gives the parameter another number: modules of several versions meet. */
 struct session_load {
 	u64 until;	/* get_cycles() of the CPU at the end of the interval */
+	u64 interval;	/* its length */
 	u32 share;
+	u32 limited;	/* the session's user is */
 };
 
 static DEFINE_PER_CPU(struct session_load, session_load);
@@ -42,7 +44,7 @@ static const struct kernel_param_ops shares_parameter = { .set = refuse_to_set }
 #define SHARES_PARAMETER spile_shares_1
 module_param_cb(spile_shares_1, &shares_parameter, &own_shares, 0);
 
-enum { MOST_SESSIONS = 64 };	/* later ones are limited by themselves only */
+enum { MOST_SESSIONS = 64 };	/* more are not seen */
 
 struct other_session {
 	struct module *module;
@@ -50,7 +52,7 @@ struct other_session {
 };
 
 static struct other_session other_sessions[MOST_SESSIONS];
-static DEFINE_MUTEX(other_sessions_lock);
+static DEFINE_SPINLOCK(other_sessions_lock);
 
 /* Where the module states its shares; NULL if it is not made by spile. */
 static struct session_load __percpu *loads_of(const struct module *module)
@@ -66,7 +68,6 @@ static struct session_load __percpu *loads_of(const struct module *module)
 	return NULL;
 }
 
-/* The module cannot go before this returns. */
 static void add_session(struct module *module)
 {
 	struct session_load __percpu *loads = module == THIS_MODULE ? NULL : loads_of(module);
@@ -75,9 +76,11 @@ static void add_session(struct module *module)
 
 	if (!loads)
 		return;
-	mutex_lock(&other_sessions_lock);
+	spin_lock(&other_sessions_lock);
 	for (i = 0; i < MOST_SESSIONS; i++) {
-		if (other_sessions[i].module == module)
+		/* That it goes may have been notified already. */
+		if (other_sessions[i].module == module ||
+		    READ_ONCE(module->state) == MODULE_STATE_GOING)
 			break;
 		if (!other_sessions[i].module && !unused)
 			unused = &other_sessions[i];
@@ -86,26 +89,22 @@ static void add_session(struct module *module)
 		unused->module = module;
 		WRITE_ONCE(unused->loads, loads);
 	}
-	mutex_unlock(&other_sessions_lock);
+	spin_unlock(&other_sessions_lock);
 }
 
+/* The kernel waits for RCU before it frees the module's memory; handlers are readers. */
 static void remove_session(const struct module *module)
 {
-	bool was_there = false;
 	unsigned int i;
 
-	mutex_lock(&other_sessions_lock);
+	spin_lock(&other_sessions_lock);
 	for (i = 0; i < MOST_SESSIONS; i++) {
 		if (other_sessions[i].module != module)
 			continue;
 		WRITE_ONCE(other_sessions[i].loads, NULL);
 		other_sessions[i].module = NULL;
-		was_there = true;
 	}
-	mutex_unlock(&other_sessions_lock);
-	/* Its memory is freed after the notification; handlers read it with preemption off. */
-	if (was_there)
-		synchronize_rcu();
+	spin_unlock(&other_sessions_lock);
 }
 
 static int see_module(struct notifier_block *block, unsigned long event, void *data)
@@ -119,40 +118,25 @@ static int see_module(struct notifier_block *block, unsigned long event, void *d
 
 static struct notifier_block modules_seen = { .notifier_call = see_module };
 
-/* With a reference; NULL: there are fewer. */
-static struct kobject *nth_module(struct kset *modules, unsigned int number)
-{
-	struct kobject *kobject, *found = NULL;
-
-	spin_lock(&modules->list_lock);
-	list_for_each_entry(kobject, &modules->list, entry) {
-		if (!number--) {
-			found = kobject_get(kobject);
-			break;
-		}
-	}
-	spin_unlock(&modules->list_lock);
-	return found;
-}
-
 int spile_sessions_init(void)
 {
 	struct kset *modules = THIS_MODULE->mkobj.kobj.kset;
 	struct kobject *kobject;
-	unsigned int i;
 	int error = register_module_notifier(&modules_seen);
 
-	/* One that is loaded or unloaded meanwhile is seen by its notification. */
-	for (i = 0; !error && modules && (kobject = nth_module(modules, i)); i++) {
+	if (error || !modules)
+		return error;
+	/* A module is not freed while it is in the list. */
+	spin_lock(&modules->list_lock);
+	list_for_each_entry(kobject, &modules->list, entry) {
 		struct module *module = container_of(kobject, struct module_kobject, kobj)->mod;
 
-		if (module && try_module_get(module)) {
+		/* None: code of the kernel itself. */
+		if (module)
 			add_session(module);
-			module_put(module);
-		}
-		kobject_put(kobject);
 	}
-	return error;
+	spin_unlock(&modules->list_lock);
+	return 0;
 }
 
 void spile_sessions_exit(void)
@@ -160,14 +144,16 @@ void spile_sessions_exit(void)
 	unregister_module_notifier(&modules_seen);
 }
 
-u32 spile_sessions_share(u32 own, u64 now, u64 interval, u32 *most)
+void spile_sessions_share(u32 own, u64 now, u64 interval, struct spile_other_shares *others)
 {
-	u32 others = 0;
+	bool limited = spile_owner_has_limit();
 	unsigned int i;
 
 	this_cpu_write(session_load.share, own);
+	this_cpu_write(session_load.interval, interval);
+	this_cpu_write(session_load.limited, limited);
 	this_cpu_write(session_load.until, now);
-	*most = 0;
+	*others = (struct spile_other_shares){};
 	/* Where RCU does not watch, a module that goes would not wait for this. */
 	for (i = 0; i < MOST_SESSIONS && rcu_is_watching(); i++) {
 		const struct session_load __percpu *loads = READ_ONCE(other_sessions[i].loads);
@@ -177,11 +163,14 @@ u32 spile_sessions_share(u32 own, u64 now, u64 interval, u32 *most)
 		if (!loads)
 			continue;
 		load = this_cpu_ptr(loads);
-		share = READ_ONCE(load->share);
-		if (now - READ_ONCE(load->until) > 2 * interval)
+		/* Only what was taken during our interval, at least in part. */
+		if (now - READ_ONCE(load->until) >= max(interval, READ_ONCE(load->interval)))
 			continue;
-		others += share;
-		*most = max(*most, share);
+		share = READ_ONCE(load->share);
+		others->all += share;
+		if (READ_ONCE(load->limited) == limited)
+			others->most = max(others->most, share);
+		else if (!limited)
+			others->limited += share;
 	}
-	return others;
 }

@@ -11,12 +11,19 @@
 /* A share of all. */
 enum { SPILE_ALL_OF_A_CPU = 1000 };
 
+/* What other sessions took of the current CPU. */
+struct spile_other_shares {
+	u32 all;
+	u32 most;	/* the largest of those whose users are limited as ours is */
+	u32 limited;	/* unless ours is limited: those of users who are */
+};
+
 /*
- * States this session's share of the current CPU in an interval that ends now. Returns the
- * other sessions' in their last intervals, and the largest of them. With preemption off; any
- * context.
+ * States this session's share of the current CPU in an interval of so many cycles that ends
+ * now, and adds up the other sessions' in intervals that overlap with it. With preemption off;
+ * any context.
  */
-u32 spile_sessions_share(u32 own, u64 now, u64 interval, u32 *most);
+void spile_sessions_share(u32 own, u64 now, u64 interval, struct spile_other_shares *others);
 
 int __must_check spile_sessions_init(void);
 void spile_sessions_exit(void);

@@ -185,7 +185,7 @@ int spile_condition_switch(const struct spile_switch *request)
 
 static void turn_all(struct work_struct *unused)
 {
-	bool again = false;
+	bool again = false, failed = false;
 	unsigned int i;
 
 	/* Before the conditions are evaluated: a change after that requests another turn. */
@@ -203,13 +203,14 @@ static void turn_all(struct work_struct *unused)
 			again = true;
 		else
 			turn(site, verdict == VERDICT_OFF);
+		failed |= verdict == VERDICT_ON && READ_ONCE(site->off);
 		cond_resched();
 	}
 	if (spile_session_state == SPILE_STATE_RUNNING)
 		spile_families_commit();
 	mutex_unlock(&spile_session.lock);
-	if (again)
-		schedule_delayed_work(&turning, 1);
+	if (again || failed)
+		schedule_delayed_work(&turning, again ? 1 : HZ);
 }
 
 void spile_conditions_init(void)

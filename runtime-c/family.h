@@ -64,6 +64,8 @@ struct spile_family {
 	 */
 	bool (*arm_cheaply)(struct spile_site *site);
 	int (*arm)(struct spile_site *site);
+	/* Reports why arm() failed; false: the usual message says it. Or NULL. */
+	bool (*reports)(const struct spile_site *site, int error);
 	/*
 	 * Arms a site at the place of `before`, an armed one of the same family, without work
 	 * for the kernel; false: they cannot share, and arm() is called. `before` is the last

@@ -11,6 +11,7 @@
 
 #include "all_sessions.h"
 #include "guard.h"
+#include "optional.h"
 #include "ring.h"
 #include "session.h"
 
@@ -184,7 +185,7 @@ static u64 overload_threshold(void)
 
 /*
  * The same for all sessions together, whose handlers may leave half as much as those of one. The
- * session that takes the most of this CPU ends.
+ * session that takes the most of this CPU ends; before those of root, those of other users.
  */
 static void judge_all_sessions(struct spile_cpu *cpu, u64 now, u64 elapsed)
 {
@@ -192,20 +193,21 @@ static void judge_all_sessions(struct spile_cpu *cpu, u64 now, u64 elapsed)
 	u64 interval = spile_script.overload_interval ?: 1000000000;
 	u64 threshold = overload_threshold();
 	u32 own = min_t(u64, div64_u64(cpu->overload_cycles * ALL, elapsed), ALL);
-	u32 others, most, limit;
+	struct spile_other_shares others = {};
+	u32 limit;
 
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
 		own = 0;
-	others = spile_sessions_share(own, now, interval, &most);
+	spile_call_if_there(spile_sessions_share, own, now, elapsed, &others);
 	if (threshold >= interval)
 		return;
 	limit = (div64_u64(threshold * ALL, interval) + ALL) / 2;
-	if (own + others <= limit || own < most)
+	if (own + others.all <= limit || own < others.most || others.limited)
 		return;
 	give_up(cpu,
 		"probe overhead of all sessions: their handlers took %u%% of this CPU's time, and may take %u%%; this session took the most, %u%%, and ends",
-		(own + others) * 100 / ALL, limit * 100 / ALL, own * 100 / ALL);
-	spile_sessions_share(0, now, interval, &most);
+		(own + others.all) * 100 / ALL, limit * 100 / ALL, own * 100 / ALL);
+	spile_call_if_there(spile_sessions_share, 0, now, elapsed, &others);
 }
 
 /* Ends the session if, in the interval that is over, handlers took more than they may. */

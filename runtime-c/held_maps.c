@@ -10,8 +10,10 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
+#include <linux/printk.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/rwsem.h>
@@ -20,9 +22,16 @@
 #include <linux/slab.h>
 
 #include "held_maps.h"
+#include "session.h"
+#include "site.h"
 
 enum {
 	MOST_HELD_MAPS = 256,		/* processes whose lock is held, at one moment */
+	MOST_ROUNDS = 5,
+	SHORT_MILLISECONDS = 20,	/* after a longer wait another look is due */
+	LONG_MILLISECONDS = 200,	/* on a busy machine a lock may be held for less */
+	KNOWN_FREE_MILLISECONDS = 20,
+	KNOWN_HELD_MILLISECONDS = 5000,
 	MAPS_LOOKS = 50,			/* a tenth of a millisecond each */
 	MAPS_HELD_MILLISECONDS = 2000,
 };
@@ -112,20 +121,98 @@ static pid_t process_with_maps(const struct mm_struct *mm)
 	return id;
 }
 
-int spile_maps_held_by(struct inode *inode)
+/* One look at all processes that map the file; *longest: the longest wait for one of them, in ms. */
+static int find_holder(struct inode *inode, struct mm_struct **held, unsigned int *longest)
+{
+	unsigned int count = find_locked_maps(inode, held), i;
+	int by = count == MOST_HELD_MAPS ? -EAGAIN : 0;
+
+	*longest = 0;
+	for (i = 0; i < count; i++) {
+		unsigned long start = jiffies;
+
+		if (!by && !are_maps_released(held[i]))
+			by = process_with_maps(held[i]);
+		*longest = max(*longest, jiffies_to_msecs(jiffies - start));
+		mmput(held[i]);
+	}
+	return by;
+}
+
+static int look_at_maps(struct inode *inode)
 {
 	struct mm_struct **held = kmalloc_array(MOST_HELD_MAPS, sizeof(*held), GFP_KERNEL);
-	unsigned int count, i;
+	unsigned int longest = UINT_MAX, round;
 	int by = 0;
 
 	if (!held)
 		return -ENOMEM;
-	count = find_locked_maps(inode, held);
-	for (i = 0; i < count; i++) {
-		if (!by && !are_maps_released(held[i]))
-			by = process_with_maps(held[i]);
-		mmput(held[i]);
-	}
+	/* While one lock was waited for, another may have been taken. */
+	for (round = 0; round < MOST_ROUNDS && !by && longest > SHORT_MILLISECONDS; round++)
+		by = find_holder(inode, held, &longest);
 	kfree(held);
+	return by || longest <= LONG_MILLISECONDS ? by : -EAGAIN;
+}
+
+/* The last answer: thousands of sites of a file are not each worth a look. spile_session.lock */
+static struct {
+	struct inode *inode;
+	unsigned long until;
+	int by;
+} known_maps;
+
+static int know_maps(struct inode *inode)
+{
+	int by = look_at_maps(inode);
+
+	known_maps.inode = inode;
+	known_maps.by = by;
+	known_maps.until = jiffies + msecs_to_jiffies(by ? KNOWN_HELD_MILLISECONDS :
+							   KNOWN_FREE_MILLISECONDS);
 	return by;
+}
+
+static int maps_held_by(struct inode *inode)
+{
+	if (known_maps.inode == inode && time_before(jiffies, known_maps.until))
+		return known_maps.by;
+	return know_maps(inode);
+}
+
+bool spile_maps_are_held(struct inode *inode)
+{
+	return maps_held_by(inode) != 0;
+}
+
+bool spile_maps_report(const struct spile_site *site, int error)
+{
+	if (error != -EBUSY || !known_maps.by)
+		return false;
+	if (known_maps.by > 0)
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"probe %s: not armed: process %d has locked its mappings for seconds; no process could fork while the kernel waits for it",
+			site->probe->point, known_maps.by);
+	else
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"probe %s: not armed: processes that map the file have locked their mappings; no process could fork while the kernel waits for them",
+			site->probe->point);
+	return true;
+}
+
+void spile_maps_wait(struct inode *inode, const char *point)
+{
+	int by = maps_held_by(inode);
+
+	if (!by)
+		return;
+	if (by > 0)
+		pr_warn("%s: waiting for process %d, which has locked its mappings, to remove %s\n",
+			THIS_MODULE->name, by, point);
+	else
+		pr_warn("%s: waiting for processes that have locked their mappings, to remove %s\n",
+			THIS_MODULE->name, point);
+	while (know_maps(inode))
+		msleep(1000);
 }

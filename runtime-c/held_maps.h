@@ -4,10 +4,15 @@
 
 #include <linux/fs.h>
 
-/*
- * 0, or a process that maps the file and has held the lock of its mappings for seconds;
- * negative: not known which. May sleep.
- */
-int spile_maps_held_by(struct inode *inode);
+struct spile_site;
+
+/* All of these sleep, for seconds where a lock is held, and are called with spile_session.lock. */
+
+/* Whether a process that maps the file has held the lock of its mappings for seconds. */
+bool spile_maps_are_held(struct inode *inode);
+/* Reports a site that was not armed because of that: -EBUSY. False: that is not why. */
+bool spile_maps_report(const struct spile_site *site, int error);
+/* Returns when no process does: what is armed must be removed, whatever that takes. */
+void spile_maps_wait(struct inode *inode, const char *point);
 
 #endif

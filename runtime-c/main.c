@@ -108,7 +108,6 @@ static const void *const everywhere[] __used __initconst = {
 	spile_context_init, spile_context_exit, spile_stack_init, spile_stack_exit,
 	spile_lock_exit, spile_session_exit, spile_ring_init, spile_ring_exit_all,
 	spile_raise_init, spile_raise_exit, spile_gate_exit, spile_control_init, end_session,
-	spile_sessions_init, spile_sessions_exit,
 };
 
 /* Ends the first `count` parts. */

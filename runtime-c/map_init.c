@@ -151,9 +151,21 @@ static int make_area(unsigned int cpu)
 	return 0;
 }
 
+static int make_areas_of(const struct cpumask *cpus)
+{
+	int cpu, error = 0;
+
+	for_each_cpu(cpu, cpus) {
+		error = make_area(cpu);
+		if (error)
+			break;
+	}
+	return error;
+}
+
 static int make_areas(size_t local)
 {
-	int i, error = 0;
+	int error = -ENOSPC;
 
 	spile_map_areas = kcalloc(nr_cpu_ids, sizeof(*spile_map_areas), GFP_KERNEL);
 	if (!spile_map_areas)
@@ -161,17 +173,22 @@ static int make_areas(size_t local)
 	spile_map_area_count = nr_cpu_ids;
 	area_bytes = PAGE_ALIGN(local);
 	if (follows_cpus(local)) {
-		/* Calls it for all CPUs that are online, here. */
 		error = cpuhp_setup_state(CPUHP_BP_PREPARE_DYN, "spile/arrays:prepare", make_area,
 					  NULL);
-		if (error > 0)
+		if (error > 0) {
 			hotplug_state = error;
-		error = min(error, 0);
-	} else {
-		for_each_possible_cpu(i)
-			if (!error)
-				error = make_area(i);
+			/* It calls this for CPUs that are online, but in 5.10 does not. */
+			cpus_read_lock();
+			error = make_areas_of(cpu_online_mask);
+			cpus_read_unlock();
+		} else if (error == -ENOSPC &&
+			   !spile_session_fits("arrays", 0, local, num_possible_cpus())) {
+			error = -ENOMEM;
+		}
 	}
+	/* All of them at once, also if other modules have taken the kernel's states. */
+	if (error == -ENOSPC)
+		error = make_areas_of(cpu_possible_mask);
 	areas_made = !error;
 	return error;
 }

@@ -5,6 +5,7 @@
  */
 #include <linux/kernel.h>
 
+#include "all_sessions.h"
 #include "arming.h"
 #include "budget.h"
 #include "condition.h"
@@ -35,7 +36,7 @@ SPILE_PART(sites, MODULES, spile_sites_arm, spile_sites_prepare, spile_sites_dis
 	   spile_entry_exit, spile_entry_remove_some, spile_budget_measure, spile_budget_sample,
 	   spile_budget_forget, spile_budget_exit, spile_condition_switch, spile_conditions_look,
 	   spile_condition_apply, spile_conditions_init, spile_conditions_exit,
-	   spile_cpu_events_exit);
+	   spile_cpu_events_exit, spile_sessions_init, spile_sessions_exit, spile_sessions_share);
 /* Names of addresses, which the loader asks for. */
 SPILE_PART(symbols, MODULES, spile_symbol_find, spile_past_code_event, spile_past_code_exit);
 /* Arrays and aggregates. */

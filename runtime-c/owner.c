@@ -171,6 +171,11 @@ void spile_owner_state(struct spile_owner *state)
 	mutex_unlock(&opener_lock);
 }
 
+bool spile_owner_has_limit(void)
+{
+	return stated_most != 0;
+}
+
 u64 spile_owner_left(void)
 {
 	u64 taken = spile_session.memory_bytes + spile_ring_memory();

@@ -55,5 +55,7 @@ void spile_owner_state(struct spile_owner *state);
 
 /* Bytes that the session may still allocate; U64_MAX: no limit. */
 u64 spile_owner_left(void);
+/* Whether there is one: the session is one of a user with limits. In any context. */
+bool spile_owner_has_limit(void);
 
 #endif

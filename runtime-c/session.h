@@ -96,7 +96,8 @@ void spile_session_ask_stop(struct spile_cpu *cpu);
 __printf(2, 3) void spile_session_emit(enum spile_record_kind kind, const char *format, ...);
 
 /*
- * Whether the machine has enough memory for `what`; if not, the kernel's log says so. This
+ * Whether the machine has enough memory for `what`: `shared` bytes, and `for_each_cpu` for each of
+ * `cpus` CPUs; if not, the kernel's log says so. This
  * is checked before the allocation, because the kernel would first reclaim memory
  * everywhere and kill processes. Process context.
  */

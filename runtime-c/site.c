@@ -46,6 +46,8 @@ static void report_failure(const struct spile_site *site, int error)
 	if (spile_session_state == SPILE_STATE_READY || spile_arming_ended() ||
 	    spile_program_is_refused(site))
 		return;
+	if (site->family->reports && site->family->reports(site, error))
+		return;
 	if (spile_modules_is_script(site))
 		spile_session_emit(
 			SPILE_RECORD_WARN,

@@ -7,11 +7,8 @@
  * the probed instruction. The task may sleep there, so memory that the handler reads is paged in
  * first (fault_in.c).
  */
-#include <linux/delay.h>
 #include <linux/err.h>
-#include <linux/jiffies.h>
 #include <linux/preempt.h>
-#include <linux/printk.h>
 #include <linux/ptrace.h>
 #include <linux/uprobes.h>
 
@@ -23,7 +20,6 @@
 #include "features.h"
 #include "held_maps.h"
 #include "run.h"
-#include "session.h"
 #include "site.h"
 #include "uprobe.h"
 
@@ -58,40 +54,16 @@ static int handle_program_hit(struct uprobe_consumer *self, struct pt_regs *regs
 	return 0;
 }
 
-/* Thousands of sites of a file are not each worth a look at all processes that map it. */
-static int maps_held_by(struct inode *inode)
-{
-	enum { FREE_MILLISECONDS = 20, HELD_MILLISECONDS = 1000 };
-	static struct inode *looked_at;
-	static unsigned long until;
-	static int by;
-
-	if (looked_at != inode || !time_before(jiffies, until)) {
-		by = spile_maps_held_by(inode);
-		looked_at = inode;
-		until = jiffies + msecs_to_jiffies(by ? HELD_MILLISECONDS : FREE_MILLISECONDS);
-	}
-	return by;
-}
-
 int spile_uprobe_register(struct spile_site *site)
 {
 	const struct spile_uprobe *at = &site->probe->uprobe;
 	struct inode *inode = spile_program_inode(at->program);
-	int error, by;
+	int error;
 
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
-	by = maps_held_by(inode);
-	if (by) {
-		/* Not reported while hits are counted (budget.c). */
-		if (spile_session_state != SPILE_STATE_READY)
-			spile_session_emit(
-				SPILE_RECORD_WARN,
-				"probe %s: not armed: process %d waits for a file system and has locked its mappings; no process could fork while the kernel waits for it",
-				site->probe->point, by);
+	if (spile_maps_are_held(inode))
 		return -EBUSY;
-	}
 	if (spile_follows_some(at->pid))
 		site->uprobe.consumer.filter = is_for_mm;
 	error = spile_uprobe_add(inode, at->offset, at->counted, &site->uprobe.consumer,
@@ -107,24 +79,9 @@ static int arm_uprobe(struct spile_site *site)
 	return spile_uprobe_register(site);
 }
 
-/* What is armed must be removed, whatever that takes. */
-static void wait_for_maps(const struct spile_site *site)
-{
-	bool warned = false;
-	int by;
-
-	while ((by = maps_held_by(site->uprobe.inode))) {
-		if (!warned)
-			pr_warn("%s: waiting for process %d, which waits for a file system and has locked its mappings, to remove %s\n",
-				THIS_MODULE->name, by, site->probe->point);
-		warned = true;
-		msleep(1000);
-	}
-}
-
 static void remove_uprobe(struct spile_site *site)
 {
-	wait_for_maps(site);
+	spile_maps_wait(site->uprobe.inode, site->probe->point);
 	spile_uprobe_remove(site->uprobe.inode, site->probe->uprobe.offset,
 			    &site->uprobe.consumer, site->uprobe.handle);
 }
@@ -136,7 +93,7 @@ void spile_uprobe_turn(struct spile_site *site, bool on)
 		/* Required before the consumer may be registered again. */
 		spile_uprobe_wait();
 	} else if (spile_uprobe_register(site)) {
-		/* no memory: tried again when the condition is looked at */
+		/* no memory, or locked mappings: tried again (condition.c) */
 		WRITE_ONCE(site->off, true);
 	}
 }
@@ -169,6 +126,7 @@ const struct spile_family spile_uprobe_family = {
 	.may_be_sampled = true,
 	.by = SPILE_BY_UPROBE,
 	.arm = arm_uprobe,
+	.reports = spile_maps_report,
 	.turn = spile_uprobe_turn,
 	.disarm = spile_uprobes_disarm,
 	.missed = spile_uprobe_missed,

@@ -10,6 +10,7 @@
 
 #include "context.h"
 #include "family.h"
+#include "held_maps.h"
 #include "features.h"
 #include "run.h"
 #include "site.h"
@@ -104,6 +105,7 @@ const struct spile_family spile_uretprobe_family = {
 	.init = spile_uprobe_entry_init,
 	.exit = spile_uprobe_entry_exit,
 	.arm = arm_uretprobe,
+	.reports = spile_maps_report,
 	.turn = spile_uprobe_turn,
 	.disarm = spile_uprobes_disarm,
 	.missed = spile_uprobe_missed,

@@ -22,6 +22,7 @@
 
 #include "context.h"
 #include "family.h"
+#include "held_maps.h"
 #include "features.h"
 #include "session.h"
 #include "site.h"
@@ -210,6 +211,7 @@ static void stop_watching(struct spile_site *site)
 	const struct spile_user_watch *watch = &site->probe->user_watch;
 	struct watched *watched, *next;
 
+	spile_maps_wait(site->user_watch.inode, site->probe->point);
 	spile_uprobe_remove(site->user_watch.inode, watch->entry_offset, &site->user_watch.consumer,
 			    site->user_watch.handle);
 	spile_uprobe_wait();
@@ -227,6 +229,8 @@ static int arm_user_watch(struct spile_site *site)
 
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
+	if (spile_maps_are_held(inode))
+		return -EBUSY;
 	memset(&site->user_watch, 0, sizeof(site->user_watch));
 	INIT_LIST_HEAD(&site->user_watch.threads);
 	site->user_watch.inode = inode;
@@ -266,5 +270,6 @@ const struct spile_family spile_user_watch_family = {
 	.type = "hwbkpt",
 	.may_be_sampled = true,
 	.arm = arm_user_watch,
+	.reports = spile_maps_report,
 	.disarm = disarm_user_watches,
 };

@@ -7,10 +7,14 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+/// What finds the definitions in a file.
+const OUTLINE: &str = "../syntax/src/outline.rs";
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../../tapset");
-    let mut files = Vec::new();
+    println!("cargo::rerun-if-changed={OUTLINE}");
+    let mut files = vec![PathBuf::from(OUTLINE)];
     collect(Path::new("../../tapset"), &mut files);
     files.sort();
     let mut halves = [DefaultHasher::new(), DefaultHasher::new()];

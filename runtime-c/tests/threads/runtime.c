@@ -139,13 +139,12 @@ u64 spile_owner_left(void)
 }
 
 /* Here is one session. */
-u32 spile_sessions_share(u32 own, u64 now, u64 interval, u32 *most)
+void spile_sessions_share(u32 own, u64 now, u64 interval, struct spile_other_shares *others)
 {
 	(void)own;
 	(void)now;
 	(void)interval;
-	*most = 0;
-	return 0;
+	*others = (struct spile_other_shares){ 0 };
 }
 
 void spile_session_ask_stop(struct spile_cpu *cpu)

@@ -3,6 +3,8 @@
 # stdout: ^read: __syscall_argstr __syscall_show $
 # stdout: ^mmap: __syscall_argstr __syscall_mmap __syscall_mmap_flags __syscall_prot __syscall_show $
 # stdout: ^read, in strace's form: __syscall_argstr __syscall_show $
+# stdout: ^an alias of an alias: __syscall_argstr __syscall_show $
+# stdout: ^a function that shows any: [12][0-9][0-9] functions$
 # stdout: ^all: [12][0-9][0-9] functions$
 
 functions() {
@@ -14,5 +16,13 @@ call=mmap2
 echo "mmap: $(functions | tr '\n' ' ')"
 call=read
 echo "read, in strace's form: $(functions --syscall-style=strace | tr '\n' ' ')"
+cat >alias.stp <<'END'
+probe reads = nd_syscall.read { shown = argstr }
+probe reads { println(shown) }
+END
+echo "an alias of an alias: $("$SPILE" -p2 alias.stp | sed -n 's/^\(__syscall_[a-z0-9_]*\):.*/\1/p' | sort | tr '\n' ' ')"
+any=$("$SPILE" -p2 -e 'function any() { return __syscall_argstr(kinds()) } function kinds() { return 1 } probe syscall.read { println(any()) }' |
+	grep -c '^__syscall_[a-z0-9_]*:')
+echo "a function that shows any: $any functions"
 call='*'
 echo "all: $(functions | wc -l) functions"

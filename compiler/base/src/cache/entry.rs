@@ -184,7 +184,9 @@ impl Hashed {
     /// None: the file is too short.
     fn take(&mut self, length: u64) -> Option<Vec<u8>> {
         self.left = self.left.checked_sub(length)?;
-        let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
+        let mut bytes = Vec::new();
+        // A damaged file may be huge and have no blocks.
+        bytes.try_reserve_exact(usize::try_from(length).ok()?).ok()?;
         let read = (&mut self.file).take(length).read_to_end(&mut bytes).ok()?;
         self.hash.update(&bytes);
         (read as u64 == length).then_some(bytes)

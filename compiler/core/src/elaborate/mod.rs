@@ -122,7 +122,7 @@ fn pass<'a>(
     let mut env = Environment::new(sources, options, resolver);
     let names = names::declare(&mut env, scripts);
     let mut handlers = expand::expand(&mut env, &names, scripts);
-    env.shown = shown::find(&handlers);
+    env.shown = shown::find(&env, &handlers, scripts);
     let counters = Counters::find(&mut env, &handlers);
     let mut typed = infer::infer(&mut env, &names, &counters, &mut handlers);
     let globals = inferred(&names, &mut typed);

@@ -5,15 +5,25 @@
 
 use std::collections::BTreeSet;
 
+use super::environment::Environment;
 use super::unit::Handler;
 use crate::syscalls;
-use spile_syntax::ast::{Expr, ExprKind};
+use spile_syntax::ast::{self, Expr, ExprKind, FunctionBody, Item};
 use spile_syntax::visit;
 
-/// The numbers of the kinds; None if they are not known, because a kind is computed.
-pub(super) fn find(handlers: &[Handler]) -> Option<BTreeSet<u8>> {
+/// The numbers of the kinds; None if they are not known, because a kind is computed, or a function of the user's shows one.
+pub(super) fn find(env: &Environment, handlers: &[Handler], scripts: &[ast::Script]) -> Option<BTreeSet<u8>> {
     let mut shown = BTreeSet::new();
     let mut known = true;
+    for item in scripts.iter().flat_map(|script| &script.items) {
+        let Item::Function(function) = item else { continue };
+        let FunctionBody::Script(block) = &function.body else { continue };
+        if !env.is_library(function.name.span.file) {
+            visit::expressions(block, &mut |expr| {
+                known &= !matches!(&expr.kind, ExprKind::Call(name, _) if name.text.starts_with(syscalls::FUNCTIONS));
+            });
+        }
+    }
     for statement in handlers.iter().flat_map(|handler| &handler.body) {
         visit::in_statement(statement, &mut |expr| match &expr.kind {
             ExprKind::Call(name, arguments) if name.text == syscalls::ARGSTR => match arguments.as_slice() {

@@ -75,16 +75,18 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if options.parallel {
         return concurrent::run(options);
     }
-    let place = Place::find(options.kernel.as_deref())?;
-    crate::programs::build_programs(&crate::root())?;
-    run::resolve_event(&place)?;
-    let subjects: Vec<Subject> = (options.seed..options.seed + options.count).map(subject).collect();
+    let subjects = || -> Vec<Subject> { (options.seed..options.seed + options.count).map(subject).collect() };
     if options.show {
-        for subject in &subjects {
-            println!("# seed {}\n{}{}", subject.seed, one_script(subject), String::from_utf8_lossy(&subject.expected));
+        for subject in subjects() {
+            println!("# seed {}\n{}{}", subject.seed, one_script(&subject), String::from_utf8_lossy(&subject.expected));
         }
         return Ok(ExitCode::SUCCESS);
     }
+    let place = Place::find(options.kernel.as_deref())?;
+    crate::programs::build_programs(&crate::root())?;
+    // The output of a program that prints pp() depends on it.
+    run::resolve_event(&place)?;
+    let subjects = subjects();
     let differing = try_all(&place, &subjects)?;
     for (subject, outcome) in &differing {
         let (subject, outcome) = if options.no_shrink {

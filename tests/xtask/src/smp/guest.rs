@@ -85,7 +85,7 @@ impl GuestResult {
         self.file("dmesg").lines().filter(|line| is_complaint(line)).map(str::to_string).collect()
     }
 
-    /// The kernel's log, if it has data races of the kernel's own code only.
+    /// The kernel's log, if it has data races; [`Guest::complaints`] has those of modules.
     pub fn races(&self) -> Option<String> {
         Some(self.file("dmesg")).filter(|log| log.contains(DATA_RACE))
     }
