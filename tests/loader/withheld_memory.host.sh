@@ -4,7 +4,7 @@
 # probes are not armed, with a message, and armed ones are removed when it lets go; meanwhile processes start, and other sessions.
 # limit: 120
 # stdout: ^page: 0, caught returned$
-# stdout: ^held before: 1 message, .*not armed: process [0-9]+ has locked its mappings for seconds;
+# stdout: ^held before: 2 messages of 2 probes, .*not armed: process [0-9]+ has locked its mappings for seconds;
 # stdout: ^held before: status 0, another session 0$
 # stdout: ^held later: waits 1, another session 0, the log names it 1$
 # stdout: ^held later: then 0$
@@ -104,7 +104,7 @@ release one
 serve two
 withhold lock two
 spilerun withheld.ko -T 1 >out 2>err && status=0 || status=$?
-echo "held before: $(grep -c WARNING err) message, $(head -n 1 err)"
+echo "held before: $(grep -c WARNING err) messages of 2 probes, $(head -n 1 err)"
 echo "held before: status $status, another session $(soon 10 spilerun other.ko)"
 release two
 
