@@ -56,8 +56,9 @@ impl ConfiguredCompiler {
 fn wanted(config: &str) -> ConfiguredCompiler {
     // Not line by line: there are ten thousand, and these are among the first.
     let number = |name: &str| {
-        let mut values =
-            config.match_indices(name).filter(|(at, _)| config[..*at].chars().next_back() == Some('\n') || *at == 0);
+        let mut values = config
+            .match_indices(name)
+            .filter(|(at, _)| config.get(..*at).is_some_and(|before| before.is_empty() || before.ends_with('\n')));
         values
             .find_map(|(at, _)| config[at..].lines().next()?.strip_prefix(name)?.strip_prefix('=')?.parse::<u32>().ok())
             .unwrap_or(0)

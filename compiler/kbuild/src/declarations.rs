@@ -234,7 +234,7 @@ fn parts(header: &str) -> Vec<Part<'_>> {
 /// To the end of a condition of the preprocessor whose first line was read.
 fn skip_condition(reader: &mut Reader) {
     let mut depth = 1;
-    while let Some(token) = reader.next() {
+    for token in reader.by_ref() {
         let Token::Directive(line) = token else { continue };
         match tokens(line).find_map(Token::name) {
             Some("if" | "ifdef" | "ifndef") => depth += 1,

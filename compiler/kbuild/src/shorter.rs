@@ -103,7 +103,9 @@ fn one_link(steps: &Steps, request: &Request, again: &Path) -> Option<Vec<Argv>>
 /// The last link, of the objects in place of `NAME.o`, with the first one's script before its own.
 fn together(steps: &Steps) -> Option<Argv> {
     let ([first], [last]) = (steps.module.as_slice(), steps.last.as_slice()) else { return None };
-    let script = first.windows(2).find(|words| words[0] == "-T" && words[1].ends_with("/text.lds"))?;
+    let script = first
+        .windows(2)
+        .find(|words| matches!(words, [option, file] if option == "-T" && file.ends_with("/text.lds")))?;
     // A list of the objects: NAME.mod.
     let list = |word: &&String| word.starts_with('@') && word.ends_with(&format!("{NAME}.mod"));
     let objects = first.iter().find(|word| *word == OBJECTS || list(word))?;
