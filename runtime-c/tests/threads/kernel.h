@@ -255,7 +255,14 @@ extern unsigned int shim_cpus;	/* that are possible */
 #define NR_CPUS SHIM_MOST_CPUS
 #define num_possible_cpus() shim_cpus
 #define num_online_cpus() shim_cpus
-/* All CPUs are there. */
+/* All CPUs are there, and no others can come. */
+struct cpumask;
+#define cpu_possible_mask ((const struct cpumask *)NULL)
+#define cpu_online_mask cpu_possible_mask
+#define for_each_cpu(cpu, mask) \
+	for ((void)(mask), (cpu) = 0; (unsigned int)(cpu) < shim_cpus; (cpu)++)
+#define cpus_read_lock() ((void)0)
+#define cpus_read_unlock() ((void)0)
 #define CPUHP_BP_PREPARE_DYN 0
 #define cpuhp_setup_state(state, name, up, down) (-ENODEV)
 #define cpuhp_remove_state_nocalls(state) ((void)(state))
