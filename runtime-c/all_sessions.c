@@ -77,15 +77,11 @@ static void add_session(struct module *module)
 	if (!loads)
 		return;
 	spin_lock(&other_sessions_lock);
-	for (i = 0; i < MOST_SESSIONS; i++) {
-		/* That it goes may have been notified already. */
-		if (other_sessions[i].module == module ||
-		    READ_ONCE(module->state) == MODULE_STATE_GOING)
-			break;
+	for (i = 0; i < MOST_SESSIONS && other_sessions[i].module != module; i++)
 		if (!other_sessions[i].module && !unused)
 			unused = &other_sessions[i];
-	}
-	if (i == MOST_SESSIONS && unused) {
+	/* Of one that goes this may have been notified already. */
+	if (i == MOST_SESSIONS && unused && READ_ONCE(module->state) != MODULE_STATE_GOING) {
 		unused->module = module;
 		WRITE_ONCE(unused->loads, loads);
 	}
@@ -146,12 +142,11 @@ void spile_sessions_exit(void)
 
 void spile_sessions_share(u32 own, u64 now, u64 interval, struct spile_other_shares *others)
 {
-	bool limited = spile_owner_has_limit();
 	unsigned int i;
 
 	this_cpu_write(session_load.share, own);
 	this_cpu_write(session_load.interval, interval);
-	this_cpu_write(session_load.limited, limited);
+	this_cpu_write(session_load.limited, spile_owner_has_limit());
 	this_cpu_write(session_load.until, now);
 	*others = (struct spile_other_shares){};
 	/* Where RCU does not watch, a module that goes would not wait for this. */
@@ -168,9 +163,10 @@ void spile_sessions_share(u32 own, u64 now, u64 interval, struct spile_other_sha
 			continue;
 		share = READ_ONCE(load->share);
 		others->all += share;
-		if (READ_ONCE(load->limited) == limited)
-			others->most = max(others->most, share);
-		else if (!limited)
-			others->limited += share;
+		others->most = max(others->most, share);
+		if (!READ_ONCE(load->limited))
+			continue;
+		others->limited += share;
+		others->most_limited = max(others->most_limited, share);
 	}
 }

@@ -14,8 +14,9 @@ enum { SPILE_ALL_OF_A_CPU = 1000 };
 /* What other sessions took of the current CPU. */
 struct spile_other_shares {
 	u32 all;
-	u32 most;	/* the largest of those whose users are limited as ours is */
-	u32 limited;	/* unless ours is limited: those of users who are */
+	u32 most;		/* the largest of them */
+	u32 limited;		/* of all, those of users with limits */
+	u32 most_limited;	/* the largest of these */
 };
 
 /*

@@ -12,6 +12,7 @@
 #include "all_sessions.h"
 #include "guard.h"
 #include "optional.h"
+#include "owner.h"
 #include "ring.h"
 #include "session.h"
 
@@ -184,8 +185,21 @@ static u64 overload_threshold(void)
 }
 
 /*
- * The same for all sessions together, whose handlers may leave half as much as those of one. The
- * session that takes the most of this CPU ends; before those of root, those of other users.
+ * Whether this is the session that ends where all together take too much: the one that takes the
+ * most of this CPU; of users with limits, if it is enough that their sessions end. Each session finds
+ * the same.
+ */
+static bool is_first_to_end(u32 own, u32 excess, const struct spile_other_shares *others)
+{
+	bool is_limited = spile_owner_has_limit();
+
+	if (others->limited + (is_limited ? own : 0) >= excess)
+		return is_limited && own >= others->most_limited;
+	return own >= others->most;
+}
+
+/*
+ * The same for all sessions together, whose handlers may leave half as much as those of one.
  */
 static void judge_all_sessions(struct spile_cpu *cpu, u64 now, u64 elapsed)
 {
@@ -194,7 +208,7 @@ static void judge_all_sessions(struct spile_cpu *cpu, u64 now, u64 elapsed)
 	u64 threshold = overload_threshold();
 	u32 own = min_t(u64, div64_u64(cpu->overload_cycles * ALL, elapsed), ALL);
 	struct spile_other_shares others = {};
-	u32 limit;
+	u32 all, limit;
 
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
 		own = 0;
@@ -202,11 +216,12 @@ static void judge_all_sessions(struct spile_cpu *cpu, u64 now, u64 elapsed)
 	if (threshold >= interval)
 		return;
 	limit = (div64_u64(threshold * ALL, interval) + ALL) / 2;
-	if (own + others.all <= limit || own < others.most || others.limited)
+	all = own + others.all;
+	if (all <= limit || !own || !is_first_to_end(own, all - limit, &others))
 		return;
 	give_up(cpu,
-		"probe overhead of all sessions: their handlers took %u%% of this CPU's time, and may take %u%%; this session took the most, %u%%, and ends",
-		(own + others.all) * 100 / ALL, limit * 100 / ALL, own * 100 / ALL);
+		"probe overhead of all sessions: their handlers took %u%% of this CPU's time, and may take %u%%; this session took %u%%, the most, and ends",
+		all * 100 / ALL, limit * 100 / ALL, own * 100 / ALL);
 	spile_call_if_there(spile_sessions_share, 0, now, elapsed, &others);
 }
 

@@ -138,6 +138,11 @@ u64 spile_owner_left(void)
 	return U64_MAX;
 }
 
+bool spile_owner_has_limit(void)
+{
+	return false;
+}
+
 /* Here is one session. */
 void spile_sessions_share(u32 own, u64 now, u64 interval, struct spile_other_shares *others)
 {
