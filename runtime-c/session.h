@@ -97,9 +97,8 @@ __printf(2, 3) void spile_session_emit(enum spile_record_kind kind, const char *
 
 /*
  * Whether the machine has enough memory for `what`: `shared` bytes, and `for_each_cpu` for each of
- * `cpus` CPUs; if not, the kernel's log says so. This
- * is checked before the allocation, because the kernel would first reclaim memory
- * everywhere and kill processes. Process context.
+ * `cpus` CPUs; if not, the kernel's log says so. This is checked before the allocation, because the
+ * kernel would first reclaim memory everywhere and kill processes. Process context.
  */
 bool __must_check spile_session_fits(const char *what, size_t shared, size_t for_each_cpu,
 				     unsigned int cpus);

@@ -10,8 +10,8 @@
 
 #include "context.h"
 #include "family.h"
-#include "held_maps.h"
 #include "features.h"
+#include "held_maps.h"
 #include "run.h"
 #include "site.h"
 #include "uprobe.h"

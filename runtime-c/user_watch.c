@@ -22,8 +22,8 @@
 
 #include "context.h"
 #include "family.h"
-#include "held_maps.h"
 #include "features.h"
+#include "held_maps.h"
 #include "session.h"
 #include "site.h"
 #include "uprobe.h"
