@@ -3,38 +3,21 @@
 //! include_dir! sees the files of a directory change, but none come or go. And a digest of the embedded library, under which
 //! what its files define is in the cache.
 
-use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+#[path = "../embedded_digest.rs"]
+mod embedded_digest;
 
 /// What finds the definitions in a file.
 const OUTLINE: &str = "../syntax/src/outline.rs";
+const LIBRARY: &str = "../../tapset";
 
 fn main() -> std::io::Result<()> {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=../../tapset");
-    println!("cargo::rerun-if-changed={OUTLINE}");
-    let mut files = vec![PathBuf::from(OUTLINE)];
-    collect(Path::new("../../tapset"), &mut files)?;
-    files.sort();
-    let mut halves = [DefaultHasher::new(), DefaultHasher::new()];
-    halves[1].write_u8(1);
-    for path in &files {
-        let bytes = fs::read(path)?;
-        halves.iter_mut().for_each(|half| (path, &bytes).hash(half));
+    for source in ["build.rs", "../embedded_digest.rs", LIBRARY, OUTLINE] {
+        println!("cargo::rerun-if-changed={source}");
     }
-    println!("cargo::rustc-env=SPILE_TAPSET_DIGEST={:016x}{:016x}", halves[0].finish(), halves[1].finish());
-    Ok(())
-}
-
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else {
-            files.push(path);
-        }
-    }
+    let mut files = embedded_digest::files_below(Path::new(LIBRARY), |_| true)?;
+    files.push(OUTLINE.into());
+    println!("cargo::rustc-env=SPILE_TAPSET_DIGEST={}", embedded_digest::digest(files)?);
     Ok(())
 }
