@@ -146,6 +146,7 @@ fn by_replay(
                 built.notes.push("embedded C: cached".into());
             }
             built.notes.extend(made.whole.map(|reason| format!("{WHOLE}: {reason}")));
+            built.notes.extend(made.compiled_twice.then(|| TWICE.to_string()));
             built.inputs = made.headers;
             built.module = made.module;
             built.stages.extend(made.stages);
@@ -162,6 +163,7 @@ fn by_replay(
 }
 
 const WHOLE: &str = "the module has the whole runtime";
+const TWICE: &str = "compiled twice: the script needs more of the runtime's headers than was found";
 /// Where Kbuild works, below the work directory.
 const APART: &str = "kbuild";
 

@@ -54,6 +54,8 @@ pub(super) struct ReplayedModule {
     pub(super) stacks_set: bool,
     /// Why it has the whole runtime, if it has.
     pub(super) whole: Option<String>,
+    /// Declarations that `declarations.rs` leaves out were needed, so it was compiled again with all.
+    pub(super) compiled_twice: bool,
     pub(super) stages: Vec<Stage>,
 }
 
@@ -92,6 +94,7 @@ pub(super) fn follow_with(
     let name = source.name;
     let is_check = |words: &Argv| words.first().is_some_and(|program| program.ends_with("/objtool"));
     let (compile, check) = steps.script.split_at(steps.script.iter().position(is_check).unwrap_or(steps.script.len()));
+    let mut compiled_twice = false;
     let (script, embedded, used) = std::thread::scope(|scope| {
         let embedded =
             source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, name, &runner, objects_cache)));
@@ -99,6 +102,7 @@ pub(super) fn follow_with(
         let mut compiled = run_all(compile, name, &[], &runner);
         if compiled.is_err() && alone.is_some() && runtime.unpack_for(&units, work).is_ok() {
             compiled = run_all(compile, name, &[], &runner);
+            compiled_twice = compiled.is_ok();
         }
         // Read before objtool changes it, which does not change what it uses.
         let object = make::read(&work.join("script.o"));
@@ -167,7 +171,7 @@ pub(super) fn follow_with(
     }
     let (embedded_cached, headers) = embedded.map_or((false, Vec::new()), |made| (made.cached, made.headers));
     let stages = runner.stages.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(ReplayedModule { module, embedded_cached, headers, stacks_set: stacks.is_some(), whole, stages })
+    Ok(ReplayedModule { module, embedded_cached, headers, stacks_set: stacks.is_some(), whole, compiled_twice, stages })
 }
 
 /// The result of a thread.
