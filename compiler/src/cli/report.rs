@@ -71,10 +71,14 @@ fn quoted(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Largest resident memory of this process so far, in KiB (getrusage(2)).
+/// Largest resident memory of this process so far, in KiB (proc_pid_status(5)). Not getrusage(2), which also counts
+/// what the process had before it became this program: the memory of the one that started it. 0: not known.
 pub fn peak_memory() -> u64 {
-    use nix::sys::resource::{UsageWho, getrusage};
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss().max(0) as u64)
+    std::fs::read_to_string("/proc/self/status").ok().as_deref().and_then(peak_in).unwrap_or(0)
+}
+
+fn peak_in(status: &str) -> Option<u64> {
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 #[cfg(test)]
