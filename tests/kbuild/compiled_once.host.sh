@@ -21,9 +21,11 @@ done
 export COUNT=$PWD/count
 
 # The first build of a release compiles the runtime.
-PATH=$PWD/bin:$PATH "$SPILE" -r "$RELEASE" -p4 -e 'probe begin { println(1) }' >/dev/null || exit
+SPILE_CACHE_DIR=$PWD/empty PATH=$PWD/bin:$COMPILE_ONCE:$PATH "$SPILE" -r "$RELEASE" -p4 -e 'probe begin { println(1) }' >/dev/null || exit
 echo "features: $(grep -c probed count) runs"
 
+cp -r "$CACHE" cache
+export SPILE_CACHE_DIR=$PWD/cache
 # build DEPTH VARIABLES: a recursive function of so many variables, at most as deep.
 build() {
 	set_all=$(seq "$2" | sed 's/.*/a& = n * & + r(0)/' | paste -sd ';' -)

@@ -59,7 +59,7 @@ probe end { printf("%s\n", returned ? "returned" : "withheld") }
 global returned
 END
 echo 'probe timer.ms(10) { exit() }' >other.stp
-for name in withheld other; do SPILE_CACHE_DIR=$CACHE "$SPILE" -r "$RELEASE" -p4 -m $name $name.stp >/dev/null; done
+for name in withheld other; do "$SPILE" -r "$RELEASE" -p4 -m $name $name.stp >/dev/null; done
 cat >scene.sh <<END
 program=$PWD/withholds
 END
