@@ -133,10 +133,15 @@ pub fn locate_in_process(
 }
 
 /// The low eight bytes of a vector register of a program, by DWARF's number.
-pub(super) fn vector(register: u16) -> Option<Location> {
+pub(super) fn vector_register(register: u16) -> Option<LongExpr> {
     let number = register.checked_sub(registers::FIRST_VECTOR).filter(|number| *number < registers::VECTORS)?;
     let read = builtin::find("__vector_register", 1)?;
-    Some(Location::Value(expr(LongKind::Builtin(read, vec![long(number.into()).into()]))))
+    Some(expr(LongKind::Builtin(read, vec![long(number.into()).into()])))
+}
+
+/// The same as a location.
+pub(super) fn vector(register: u16) -> Option<Location> {
+    vector_register(register).map(Location::Value)
 }
 
 /// The location for the caller that the return address shows; a run-time error for an unknown caller.

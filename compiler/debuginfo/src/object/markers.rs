@@ -3,7 +3,8 @@
 //! Markers of programs: notes that `<sys/sdt.h>` leaves in `.note.stapsdt`, and their arguments as the assembler spells them.
 //!
 //! A note has three addresses (of the marker's instruction, of `.stapsdt.base` when it was linked, of its semaphore or 0), and
-//! three strings: provider, name, arguments. An argument is `SIZE@OPERAND`; a negative size is a signed type's.
+//! three strings: provider, name, arguments. An argument is `SIZE@OPERAND`; a negative size is a signed type's, and `f` after it
+//! a floating-point type's.
 
 use super::elf::{Address, Elf};
 use super::notes::next_note;
@@ -28,7 +29,7 @@ pub struct Marker {
 pub struct MarkerArgument {
     /// Bytes: 1, 2, 4 or 8.
     pub size: u8,
-    /// Its type is signed.
+    /// Its type is a signed integer.
     pub signed: bool,
     /// The operand.
     pub operand: Operand,
@@ -39,7 +40,7 @@ pub struct MarkerArgument {
 pub enum Operand {
     /// `$5`
     Constant(i64),
-    /// `%edi`; of `%ah` the bits from 8 on.
+    /// `%edi`, `%xmm0`; of `%ah` the bits from 8 on.
     Register {
         /// The whole register.
         number: u16,
@@ -99,10 +100,11 @@ impl Elf {
     fn argument(&self, text: &str) -> Option<MarkerArgument> {
         // Before version 3 there was no size.
         let (size, operand) = text.split_once('@').unwrap_or(("-8", text));
-        let size: i8 = size.parse().ok()?;
+        let integer = size.trim_end_matches('f');
+        let (is_float, size) = (integer != size, integer.parse::<i8>().ok()?);
         let bytes = size.unsigned_abs();
         let operand = self.operand(operand)?;
-        matches!(bytes, 1 | 2 | 4 | 8).then_some(MarkerArgument { size: bytes, signed: size < 0, operand })
+        matches!(bytes, 1 | 2 | 4 | 8).then_some(MarkerArgument { size: bytes, signed: size < 0 && !is_float, operand })
     }
 
     fn operand(&self, text: &str) -> Option<Operand> {
@@ -177,6 +179,10 @@ fn number(text: &str) -> Option<i64> {
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
+/// DWARF's number of xmm0, and how many there are without AVX-512.
+const FIRST_VECTOR: u16 = 17;
+const VECTORS: u16 = 16;
+
 /// DWARF's number of the register that a name is of, and the bit that the named part begins at.
 fn register(name: &str) -> Option<(u16, u8)> {
     const WHOLE: [[&str; 4]; 8] = [
@@ -195,6 +201,9 @@ fn register(name: &str) -> Option<(u16, u8)> {
     if let Some(number) = ["ah", "dh", "ch", "bh"].iter().position(|high| *high == name) {
         return Some((number as u16, 8));
     }
+    if let Some(number) = name.strip_prefix("xmm") {
+        return number.parse().ok().filter(|number| *number < VECTORS).map(|number: u16| (FIRST_VECTOR + number, 0));
+    }
     let number = name.strip_prefix('r')?.trim_end_matches(['d', 'w', 'b']).parse().ok()?;
     (8..=15).contains(&number).then_some((number, 0))
 }
@@ -208,7 +217,8 @@ mod tests {
         let parts: Vec<&str> = split("-4@%edi 8@8(%rax, %rbx, 4)  4@$-5").collect();
         assert_eq!(parts, ["-4@%edi", "8@8(%rax, %rbx, 4)", "4@$-5"]);
         assert_eq!([register("r12d"), register("dh"), register("sil")], [Some((12, 0)), Some((1, 8)), Some((4, 0))]);
-        assert!(register("xmm0").is_none() && register("r16").is_none());
+        assert_eq!([register("xmm0"), register("xmm15")], [Some((17, 0)), Some((32, 0))]);
+        assert!(register("xmm16").is_none() && register("r16").is_none());
         assert_eq!([number("-0x10"), number("18446744073709551615")], [Some(-16), Some(-1)]);
     }
 }

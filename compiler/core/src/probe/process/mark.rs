@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::named_values::NamedValues;
 use crate::probe::code::Code;
 use crate::probe::function::{described, owner_of};
-use crate::probe::location::program_address;
+use crate::probe::location::{program_address, vector_register};
 use crate::probe::registers::pt_regs_offset;
 use crate::probe::{Point, PointError, Resolver, Site};
 use crate::program::{BinaryOp, LongExpr};
@@ -101,7 +101,10 @@ fn long(value: i64) -> LongExpr {
 }
 
 fn register(number: u16) -> Option<LongExpr> {
-    Some(LongExpr::register(pt_regs_offset(number)?, Span::none()))
+    match pt_regs_offset(number) {
+        Some(offset) => Some(LongExpr::register(offset, Span::none())),
+        None => vector_register(number),
+    }
 }
 
 fn value(argument: &MarkerArgument) -> Option<LongExpr> {
