@@ -39,15 +39,7 @@ bool spile_began_before(void)
 
 static bool is_loader(void)
 {
-	struct file *exe;
-	bool same = false;
-
-	rcu_read_lock();
-	exe = rcu_dereference(current->mm->exe_file);
-	if (exe)
-		same = file_inode(exe) == loader;
-	rcu_read_unlock();
-	return same;
+	return spile_current_program() == loader;
 }
 
 bool spile_begun_is_new(void)
@@ -99,15 +91,11 @@ void spile_begun_exit(void)
 int spile_begun_prepare(void)
 {
 	size_t bytes = BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long);
-	struct file *exe;
 	int error;
 
 	if (!spile_script.begins)
 		return 0;
-	rcu_read_lock();
-	exe = current->mm ? rcu_dereference(current->mm->exe_file) : NULL;
-	loader = exe ? file_inode(exe) : NULL;
-	rcu_read_unlock();
+	loader = spile_current_program();
 	if (watching)
 		return 0;
 	if (!seen) {

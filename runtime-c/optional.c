@@ -46,6 +46,7 @@ SPILE_PART(programs, spile_programs_open, spile_programs_exit, spile_follow_begi
 	   spile_follow_exit, spile_begun_prepare, spile_begun_runs, spile_begun_exit);
 /* Stacks of programs. */
 SPILE_PART(user_files, spile_user_files_init, spile_user_files_exit, spile_user_files_find,
-	   spile_user_files_next_wanted, spile_user_files_unwind, spile_user_files_wanted);
+	   spile_user_files_next_wanted, spile_user_files_unwind, spile_user_files_wanted,
+	   spile_tables_await, spile_tables_added);
 /* Globals that the loader sets. */
 SPILE_PART(settings, spile_setting_set, spile_setting_in_commands);

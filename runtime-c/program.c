@@ -241,6 +241,19 @@ bool spile_program_of_mm(spile_long program, const struct mm_struct *mm)
 	return same;
 }
 
+const struct inode *spile_current_program(void)
+{
+	const struct inode *inode = NULL;
+	struct file *exe;
+
+	rcu_read_lock();
+	exe = current->mm ? rcu_dereference(current->mm->exe_file) : NULL;
+	if (exe)
+		inode = file_inode(exe);
+	rcu_read_unlock();
+	return inode;
+}
+
 /* Mappings of a process that are looked at. */
 enum { MOST_MAPPINGS = 4096 };
 

@@ -847,6 +847,7 @@ struct spile_script {
 	unsigned int slot_bytes;
 	unsigned int kept_bytes;		/* their memory; 0: slot_bytes is string_bytes */
 	unsigned int stack_frames;		/* MAXBACKTRACE: of a stack, at most SPILE_STACK_FRAMES */
+	unsigned int stack_wait;		/* MAXSTACKWAIT: ms; 0 without user_stacks */
 	/* maximum registers of a pattern with groups */
 	unsigned int match_registers;
 	/* maximum groups of a pattern, including the whole match; 0: matched() is not used */

@@ -42,6 +42,7 @@
 #include "known_steps.c"
 #include "stack_report.c"
 #include "user_files.c"
+#include "await_tables.c"
 #include "lines.c"
 #include "symbol.c"
 

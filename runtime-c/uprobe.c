@@ -45,6 +45,7 @@ static int handle_program_hit(struct uprobe_consumer *self, struct pt_regs *regs
 
 	if (!spile_follows_current(probe->uprobe.pid))
 		return spile_uprobe_unwanted(probe);
+	spile_before_stacks();
 	if (probe->ahead)
 		spile_fault_in(site, probe->ahead, slide, (unsigned long *)regs, NULL);
 	preempt_disable();

@@ -9,6 +9,8 @@
 #include <linux/uprobes.h>
 
 #include "context.h"
+#include "optional.h"
+#include "script.h"
 #include "site.h"
 
 /*
@@ -34,6 +36,8 @@ void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *c
 struct inode *spile_program_inode(unsigned int program);
 /* Whether the memory is that of a process which runs the program; negative: any program. */
 bool spile_program_of_mm(spile_long program, const struct mm_struct *mm);
+/* What the current process runs: an inode to be compared, never read. NULL: a kernel thread. */
+const struct inode *spile_current_program(void);
 void spile_programs_exit(void);
 /* Opens all files, before probes are armed. Under spile_session.lock. */
 void spile_programs_open(void);
@@ -72,6 +76,17 @@ void spile_begun_exit(void);
  */
 void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context *c),
 		    unsigned long slide, unsigned long *regs, char *entry);
+
+/*
+ * await_tables.c: waits, for a limited time, until the files that the process runs have the tables
+ * for its stacks, if the script takes some. In the probed task, which may sleep.
+ */
+void spile_tables_await(void);
+static inline void spile_before_stacks(void)
+{
+	if (unlikely(spile_script.stack_wait))
+		spile_call_if_there(spile_tables_await);
+}
 
 /* uprobe_entry.c: values saved at a function's entry for its return. In the probed task. */
 struct spile_saved_entry;

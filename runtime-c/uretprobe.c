@@ -35,6 +35,7 @@ static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *re
 		return spile_uprobe_unwanted(probe);
 	if (!probe->entry_handler)
 		return 0;
+	spile_before_stacks();
 	if (probe->entry_ahead)
 		spile_fault_in(site, probe->entry_ahead, slide, (unsigned long *)regs, NULL);
 	saved = spile_uprobe_entry_take(site, kernel_stack_pointer(regs));
@@ -74,6 +75,7 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 			spile_uprobe_entry_forget(saved);
 		return 0;
 	}
+	spile_before_stacks();
 	if (probe->ahead)
 		spile_fault_in(site, probe->ahead, slide, (unsigned long *)regs, data);
 	preempt_disable();

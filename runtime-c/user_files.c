@@ -102,26 +102,28 @@ static bool request_table(struct spile_user_file *file, unsigned long address)
 	return true;
 }
 
-/*
- * Requests the tables of all code of the current task: its stacks will have more of it, and the
- * task may have ended when the loader reads the request.
- */
-static noinline void request_tables(struct spile_cpu *cpu)
+unsigned int spile_user_files_request(struct spile_cpu *cpu, struct spile_user_file **missing,
+				      unsigned int most)
 {
 	struct spile_user_file *file;
 	struct spile_mapping mapping;
+	unsigned int i, count = 0;
 	unsigned long at = 0;
-	unsigned int i;
 
 	for (i = 0; i < FILE_MAPPINGS && spile_mapping_next(at, &mapping); i++) {
 		at = mapping.end;
 		if (!(mapping.flags & VM_EXEC) || mapping.kind == SPILE_MAPPING_ANONYMOUS)
 			continue;
 		file = entry_of(&mapping, mapping.start);
-		if (file)
-			request_table(file, mapping.start);
+		if (!file)
+			continue;
+		request_table(file, mapping.start);
+		/* Acquire: as in spile_user_file_table(). */
+		if (count < most && !smp_load_acquire(&file->table))
+			missing[count++] = file;
 	}
 	spile_ring_call_reader(cpu);
+	return count;
 }
 
 struct spile_user_file *spile_user_file(struct spile_cpu *cpu, const struct spile_mapping *mapping,
@@ -155,8 +157,12 @@ const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 	/* Acquire: for the table's contents; pairs with the release in keep_table(). */
 	const struct spile_unwind_table *table = smp_load_acquire(&file->table);
 
+	/*
+	 * And the tables of all its code: its stacks will have more of it, and the task may have
+	 * ended when the loader reads the request.
+	 */
 	if (unlikely(!table) && request_table(file, address))
-		request_tables(cpu);
+		spile_user_files_request(cpu, NULL, 0);
 	return table;
 }
 
@@ -356,6 +362,7 @@ int spile_user_files_unwind(struct spile_unwind *unwind)
 	mutex_lock(&tables_lock);
 	error = keep_table(file, unwind);
 	mutex_unlock(&tables_lock);
+	spile_tables_added();
 	return error;
 }
 

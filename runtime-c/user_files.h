@@ -18,6 +18,7 @@ struct spile_user_file {
 	/* FILE_FREE, then FILE_TAKEN by one CPU, then FILE_THERE permanently (acquire) */
 	int state;
 	int wanted;			/* SPILE_WANTED reports it; set and taken by xchg */
+	bool awaited;			/* a task has waited for its table in vain */
 	struct spile_file_key key;
 	/* Where it was seen; written by hits, may be torn. */
 	pid_t process;
@@ -56,6 +57,15 @@ const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 const struct spile_unwind_rule *spile_unwind_rule_at(const struct spile_user_file *file,
 						     const struct spile_unwind_table *table,
 						     u64 offset);
+
+/*
+ * Requests the tables of all code of the current process that has none. Returns how many these are,
+ * `most` at most, and puts them into `missing`. Preemption is off.
+ */
+unsigned int spile_user_files_request(struct spile_cpu *cpu, struct spile_user_file **missing,
+				      unsigned int most);
+/* Called when a table has been added, by the program that makes them. Process context. */
+void spile_tables_added(void);
 
 /* Whether SPILE_WANTED would report a file. */
 bool spile_user_files_wanted(void);

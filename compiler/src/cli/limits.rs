@@ -7,7 +7,7 @@ use spile_core::plan::Limits;
 
 /// Names that [`read`] knows, for help and messages.
 pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXBACKTRACE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, \
-     MAXSKIPPED, MAXSTACKBYTES, MAXSTRINGLEN, MAXTRACE, MAXTRYLOCK, MINSTACKSPACE, STP_ALIBI, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY, WHOLE_LOCKS";
+     MAXSKIPPED, MAXSTACKBYTES, MAXSTACKWAIT, MAXSTRINGLEN, MAXTRACE, MAXTRYLOCK, MINSTACKSPACE, STP_ALIBI, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY, WHOLE_LOCKS";
 
 /// SystemTap's MAXACTION_INTERRUPTIBLE, if not given, is this many times MAXACTION.
 const INTERRUPTIBLE_FACTOR: u32 = 10;
@@ -42,6 +42,7 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             "MAXNESTING" => limits.max_nesting = Some(small(1, 200)?),
             "MAXSKIPPED" => limits.max_skipped = small(0, most)?,
             "MAXSTACKBYTES" => limits.kept_bytes = Some(small(4096, 1 << 30)?),
+            "MAXSTACKWAIT" => limits.stack_wait = small(0, 10_000)?,
             "MAXSTRINGLEN" => limits.string_bytes = small(16, 65_536)?,
             "MAXTRYLOCK" => tries = Some(small(1, 1_000_000)?),
             "MINSTACKSPACE" => limits.least_stack = small(1024, 1 << 15)?,

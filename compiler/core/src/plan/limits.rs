@@ -14,6 +14,8 @@ pub struct Limits {
     pub kept_bytes: Option<u32>,
     /// MAXBACKTRACE: frames of a stack.
     pub stack_frames: u32,
+    /// MAXSTACKWAIT: ms that a task waits for the tables of its program, for stacks of user space.
+    pub stack_wait: u32,
     /// MAXACTION_INTERRUPTIBLE, or MAXACTION where INTERRUPTIBLE is 0: statements of one handler run.
     pub max_actions: u32,
     /// MAXNESTING; None: the depth that the script needs, 10 more if a function calls itself.
@@ -53,6 +55,7 @@ impl Default for Limits {
             slot_bytes: None,
             kept_bytes: None,
             stack_frames: spile_abi::format::STACK_FRAMES,
+            stack_wait: 500,
             max_actions: 10_000,
             max_nesting: None,
             max_errors: 0,
