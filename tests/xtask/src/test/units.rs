@@ -61,10 +61,16 @@ fn unit(message: &str, root: &Path) -> Option<Unit> {
     Some(Unit { name, tests, directory: directory.into() })
 }
 
-/// A job for each of the units, which runs its tests on at most `threads` threads.
+/// Those that take longest (docs/test-timings.md), the longest first: so none of them is the last, with the other CPUs idle.
+const LONGEST: [&str; 4] =
+    ["interleavings of abi", "agreement of compiler", "spile_debuginfo of debuginfo", "hostile of compiler"];
+
+/// A job for each of the units, which runs its tests on at most `threads` threads; in the order in which they should begin.
 pub fn jobs<'a>(units: &'a [Unit], threads: usize, report: &'a Report, timings: &'a Timings) -> Vec<Job<'a>> {
+    let mut units: Vec<&Unit> = units.iter().collect();
+    units.sort_by_key(|unit| LONGEST.iter().position(|name| *name == unit.name).unwrap_or(LONGEST.len()));
     let job = |unit: &'a Unit| -> Job<'a> { Box::new(move || run(unit, threads, report, timings)) };
-    units.iter().map(job).collect()
+    units.into_iter().map(job).collect()
 }
 
 fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Result<()> {
@@ -157,6 +163,23 @@ mod tests {
         assert_eq!(message("/s/loader", other), None);
         assert_eq!(message("/registry/n", library), None);
         assert_eq!(unit("warning", Path::new("/s")), None);
+    }
+
+    #[test]
+    fn the_longest_are_there() {
+        let mut command = Command::new(cargo());
+        command.args(["metadata", "--offline", "--no-deps", "--format-version", "1"]).current_dir(crate::root());
+        let metadata: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        let packages = metadata["packages"].as_array().unwrap().iter();
+        let names: BTreeSet<String> = packages
+            .flat_map(|package| {
+                let directory = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+                let directory = directory.file_name().unwrap().to_str().unwrap().to_string();
+                let targets = package["targets"].as_array().unwrap().iter();
+                targets.map(move |target| format!("{} of {directory}", target["name"].as_str().unwrap()))
+            })
+            .collect();
+        assert!(LONGEST.iter().all(|name| names.contains(*name)), "{names:?}");
     }
 
     /// Packages with the features that cargo selects for them.
