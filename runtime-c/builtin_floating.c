@@ -13,6 +13,7 @@
 
 #include "script.h"
 #include "builtins.h"
+#include "float_text.h"
 #include "memory.h"
 
 enum {
@@ -340,133 +341,21 @@ spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long
 	return a.negative ? (spile_long)(0 - whole) : (spile_long)whole;
 }
 
-enum {
-	/* of 32 bits: integer part of the largest number, fraction of the smallest */
-	FLOAT_WORDS = 36,
-	FLOAT_DIGITS = 320,	/* before the point, and one more for a carry */
-	FLOAT_BEHIND = 1080,	/* digits after the point: no number has more */
-};
-
-/* Stores sig * 2^power in words, lowest first; bits outside of them are dropped. */
-static void float_spread(u32 *words, u64 sig, int power)
-{
-	int bit;
-
-	memset(words, 0, FLOAT_WORDS * sizeof(*words));
-	for (bit = 0; bit <= FLOAT_TOP; bit++) {
-		int at = power + bit;
-
-		if (sig >> bit & 1 && at >= 0 && at < 32 * FLOAT_WORDS)
-			words[at / 32] |= 1U << (at % 32);
-	}
-}
-
-/*
- * One more in the last place of the text [from, to), its point stepped over; true where
- * that takes one more digit.
- */
-static bool float_carry(char *from, char *to)
-{
-	while (to-- > from) {
-		if (*to == '.')
-			continue;
-		if (*to != '9') {
-			(*to)++;
-			return false;
-		}
-		*to = '0';
-	}
-	return true;
-}
-
-/* Digits of the words' whole number, most significant first. */
-static unsigned int float_whole(u32 *words, char *out, unsigned int most)
-{
-	unsigned int digits = 0, used = FLOAT_WORDS, low;
-
-	do {
-		u64 rest = 0;
-		int at;
-
-		while (used && !words[used - 1])
-			used--;
-		for (at = used - 1; at >= 0; at--) {
-			rest = rest << 32 | words[at];
-			words[at] = div_u64_rem(rest, 10, &low);
-			rest = low;
-		}
-		out[digits++] = '0' + rest;
-	} while (used && (used > 1 || words[0]) && digits < most);
-	for (low = 0; low < digits / 2; low++) {
-		char last = out[digits - 1 - low];
-
-		out[digits - 1 - low] = out[low];
-		out[low] = last;
-	}
-	return digits;
-}
+enum { FLOAT_BEHIND = 1080 };	/* digits after the point: no number has more */
 
 unsigned int spile_fn_fp_to_string(struct spile_context *c, spile_long x, spile_long precision,
 				   char *out)
 {
-	unsigned int room = spile_script.string_bytes - 1, length = 0, behind, at;
-	u32 words[FLOAT_WORDS];
-	struct floating a;
-	char *first;
-	bool up;
-
-	if (float_is_nan(x) || float_is_infinite(x) || room < 8) {
-		const char *text = float_is_nan(x) ? "nan" : (x < 0 ? "-inf" : "inf");
-
-		return strscpy(out, text, room + 1) < 0 ? 0 : strlen(out);
-	}
-	a = float_take(x);
-	if (a.negative)
-		out[length++] = '-';
-	first = out + length;
-	float_spread(words, a.sig, a.exponent - FLOAT_BIAS - FLOAT_TOP);
-	/* One place is reserved for a carry. */
-	length += float_whole(words, first, min_t(unsigned int, room - 1 - length, FLOAT_DIGITS));
-	behind = clamp_t(spile_long, precision, 0, FLOAT_BEHIND);
-	if (behind && length + 3 <= room)
-		out[length++] = '.';
-	else
-		behind = 0;
-	behind = min(behind, room - 1 - length);
-
-	/* The fraction, its first bit the highest of the words. */
-	float_spread(words, a.sig, a.exponent - FLOAT_BIAS - FLOAT_TOP + 32 * FLOAT_WORDS);
-	for (; behind; behind--) {
-		u64 carry = 0;
-
-		for (at = 0; at < FLOAT_WORDS; at++) {
-			carry += (u64)words[at] * 10;
-			words[at] = carry;
-			carry >>= 32;
-		}
-		out[length++] = '0' + carry;
-	}
-	up = words[FLOAT_WORDS - 1] > 1U << 31;
-	if (words[FLOAT_WORDS - 1] == 1U << 31) {
-		char last = out[length - 1] == '.' ? out[length - 2] : out[length - 1];
-
-		up = last & 1;
-		for (at = 0; at < FLOAT_WORDS - 1; at++)
-			up |= words[at] != 0;
-	}
-	if (up && float_carry(first, out + length)) {
-		memmove(first + 1, first, out + length - first);
-		*first = '1';
-		length++;
-	}
-	out[length] = 0;
-	return length;
+	return spile_float_text(x, 8, clamp_t(spile_long, precision, 0, FLOAT_BEHIND), out,
+				spile_script.string_bytes);
 }
+
+enum { SCALE_WORDS = 40 };	/* of 32 bits */
 
 /* sig * 10^power to the nearest number. */
 static u64 float_scale(bool negative, u64 sig, int power, bool more)
 {
-	u32 words[FLOAT_WORDS + 4];
+	u32 words[SCALE_WORDS];
 	int at, top, base;
 	u64 carry, high;
 	u32 rest;
@@ -480,11 +369,11 @@ static u64 float_scale(bool negative, u64 sig, int power, bool more)
 	 * A whole number of 40 words: at the low end to be multiplied, at the high end
 	 * to be divided.
 	 */
-	base = power < 0 ? FLOAT_WORDS + 2 : 0;
+	base = power < 0 ? SCALE_WORDS - 2 : 0;
 	words[base] = sig;
 	words[base + 1] = sig >> 32;
 	for (; power > 0; power--) {
-		for (at = 0, carry = 0; at < FLOAT_WORDS + 4; at++) {
+		for (at = 0, carry = 0; at < SCALE_WORDS; at++) {
 			carry += (u64)words[at] * 10;
 			words[at] = carry;
 			carry >>= 32;
@@ -493,14 +382,14 @@ static u64 float_scale(bool negative, u64 sig, int power, bool more)
 			return float_infinity(negative);
 	}
 	for (; power < 0; power++) {
-		for (at = FLOAT_WORDS + 3, carry = 0; at >= 0; at--) {
+		for (at = SCALE_WORDS - 1, carry = 0; at >= 0; at--) {
 			carry = carry << 32 | words[at];
 			words[at] = div_u64_rem(carry, 10, &rest);
 			carry = rest;
 		}
 		more |= carry != 0;
 	}
-	for (top = FLOAT_WORDS + 3; top > 0 && !words[top]; top--)
+	for (top = SCALE_WORDS - 1; top > 0 && !words[top]; top--)
 		;
 	/* The highest 63 bits and whether there is a 1 below. */
 	high = 0;

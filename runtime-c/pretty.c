@@ -5,6 +5,7 @@
  * Any context; no recursion. A walk ends after at most the number of elements that the
  * description names, SPILE_PRETTY_ELEMENTS at most; text ends with its buffer.
  */
+#include "float_text.h"
 #include "pretty.h"
 
 bool spile_pretty_begin(struct spile_pretty_walk *walk, const unsigned char *description,
@@ -172,11 +173,28 @@ static __u64 field_at(const char *at, const unsigned char *operands, unsigned in
 	return value >> (first & 63) << (64 - *bits);
 }
 
+/* Apart, because of its memory. */
+static __attribute__((__noinline__)) void write_float(struct spile_text *text, const char *at,
+						      unsigned int size)
+{
+	char number[SPILE_FLOAT_PRETTY_BYTES];
+	__u64 bits = 0;
+
+	memcpy(&bits, at, size);
+	spile_text_bytes(text, number,
+			 spile_float_text(bits, size, SPILE_FLOAT_PRETTY, number, sizeof(number)));
+}
+
 static void write_integer(struct spile_text *text, const char *at, const unsigned char *operands)
 {
 	unsigned int bits;
-	__u64 value = field_at(at, operands, &bits);
+	__u64 value;
 
+	if (operands[7] == SPILE_STYLE_FLOAT) {
+		write_float(text, at, operands[4]);
+		return;
+	}
+	value = field_at(at, operands, &bits);
 	switch (operands[7]) {
 	case SPILE_STYLE_SIGNED: {
 		__s64 number = (__s64)value >> (64 - bits);
@@ -226,6 +244,8 @@ static bool integer_is_sound(const unsigned char *operands)
 {
 	unsigned int size = operands[4];
 
+	if (operands[7] == SPILE_STYLE_FLOAT)
+		return (size == 4 || size == 8) && !operands[6];
 	return (size == 1 || size == 2 || size == 4 || size == 8) && operands[6] <= 64;
 }
 

@@ -38,6 +38,7 @@
 #include "hex_text.c"
 #include "format.c"
 #include "histogram.c"
+#include "float_text.c"
 #include "pretty.c"
 #include "known_steps.c"
 #include "stack_report.c"

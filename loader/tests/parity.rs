@@ -72,6 +72,9 @@ impl Random {
             0 => PrettyOp::Literal(self.bytes(6)),
             1 | 2 => {
                 let bytes = self.one_of(&[1u8, 2, 4, 8]);
+                if bytes >= 4 && self.below(4) == 0 {
+                    return PrettyOp::Integer { offset, size: bytes, first_bit: 0, bits: 0, style: PrettyStyle::Float };
+                }
                 let first_bit = self.below(u64::from(bytes) * 8) as u8;
                 let bits = self.below(u64::from(bytes * 8 - first_bit) + 1) as u8;
                 let style = self.one_of(&[
@@ -215,7 +218,9 @@ fn compiled() -> PathBuf {
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-fsanitize=address,undefined"]);
     cc.arg("-iquote").arg(&runtime).arg(loader.join("tests/parity.c"));
-    cc.args(["format.c", "histogram.c", "pretty.c", "text.c"].map(|file| runtime.join(file))).arg("-o").arg(&program);
+    cc.args(["format.c", "histogram.c", "pretty.c", "float_text.c", "text.c"].map(|file| runtime.join(file)))
+        .arg("-o")
+        .arg(&program);
     let output = cc.output().expect("running cc");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program

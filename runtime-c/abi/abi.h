@@ -667,7 +667,7 @@ enum spile_pretty_op {
 	 * elements with ", " between
 	 */
 	SPILE_PRETTY_REPEAT = 5,
-	SPILE_PRETTY_UNKNOWN = 6,	/* a value that has no text (float): ? */
+	SPILE_PRETTY_UNKNOWN = 6,	/* a value that has no text: ? */
 	/*
 	 * As INTEGER, style SIGNED or UNSIGNED; u16 bytes of a table of names: s64 number, u8
 	 * length, name. The first name with the number is printed; without one, as INTEGER
@@ -678,6 +678,7 @@ enum spile_pretty_style {
 	SPILE_STYLE_SIGNED = 0, SPILE_STYLE_UNSIGNED = 1, SPILE_STYLE_HEX = 2 /* 0x..., pointers */,
 	SPILE_STYLE_CHAR = 3 /* 'c', escapes as in C, octal for the rest */,
 	SPILE_STYLE_FUNCTION = 4 /* <function>:0x... */,
+	SPILE_STYLE_FLOAT = 5 /* IEEE 754, of 4 or 8 bytes and all bits: 2.500000, inf, nan */,
 };
 
 #endif

@@ -3,7 +3,7 @@
  * format.c, pretty.c, text.c and kernel_range.h in user space: each line is one case, input and
  * expected text together. Prints the differences and exits with 1 if there are any.
  *
- *     cc -o units units.c ../format.c ../pretty.c ../text.c && ./units
+ *     cc -o units units.c ../format.c ../pretty.c ../float_text.c ../text.c && ./units
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -154,6 +154,7 @@ impl<'p> Renderer<'_, 'p> {
     fn integer(&mut self, bytes: &[u8], first_bit: u8, bits: u8, style: PrettyStyle) {
         let (signed, unsigned) = field(bytes, first_bit, bits);
         match style {
+            PrettyStyle::Float => self.text.push(float(bytes).as_bytes()),
             PrettyStyle::Signed => {
                 if signed < 0 {
                     self.text.push_byte(b'-');
@@ -177,6 +178,15 @@ impl<'p> Renderer<'_, 'p> {
     }
 }
 
+/// A number with a binary point, as `printf("%f")` prints it.
+fn float(bytes: &[u8]) -> String {
+    let number = match bytes.first_chunk::<8>() {
+        Some(bytes) => f64::from_le_bytes(*bytes),
+        None => bytes.first_chunk::<4>().map_or(f64::NAN, |bytes| f32::from_le_bytes(*bytes).into()),
+    };
+    if number.is_nan() { "nan".into() } else { format!("{number:.6}") }
+}
+
 /// A bit-field with and without its sign; `bits` 0: all of the bytes.
 fn field(bytes: &[u8], first_bit: u8, bits: u8) -> (i64, u64) {
     let mut whole = [0u8; 8];
@@ -191,6 +201,23 @@ fn field(bytes: &[u8], first_bit: u8, bits: u8) -> (i64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floating_point_as_printf() {
+        let texts = [
+            (2.5f64.to_le_bytes().to_vec(), "2.500000"),
+            ((-0.0f64).to_le_bytes().to_vec(), "-0.000000"),
+            // Ties, to even.
+            ((1.0f64 / 128.0).to_le_bytes().to_vec(), "0.007812"),
+            ((3.0f64 / 128.0).to_le_bytes().to_vec(), "0.023438"),
+            (9.999_999_9f64.to_le_bytes().to_vec(), "10.000000"),
+            (1e22f64.to_le_bytes().to_vec(), "10000000000000000000000.000000"),
+            (f64::NEG_INFINITY.to_le_bytes().to_vec(), "-inf"),
+            ((-f64::NAN).to_le_bytes().to_vec(), "nan"),
+            ((-0.1f32).to_le_bytes().to_vec(), "-0.100000"),
+        ];
+        texts.iter().for_each(|(bytes, text)| assert_eq!(float(bytes), *text));
+    }
 
     fn part(bytes: &[u8]) -> Vec<u8> {
         let mut part = (bytes.len() as u32).to_le_bytes().to_vec();

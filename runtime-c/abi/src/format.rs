@@ -229,6 +229,8 @@ pub enum PrettyStyle {
     Char,
     /// `<function>:0x...`
     Function,
+    /// IEEE 754, of 4 or 8 bytes and all bits: six digits after the point, `inf` or `nan`.
+    Float,
 }
 
 /// Why bytecode is invalid.
@@ -599,6 +601,7 @@ impl<'b> Reader<'b> {
                         2 => PrettyStyle::Hex,
                         3 => PrettyStyle::Char,
                         4 => PrettyStyle::Function,
+                        5 if bits == 0 && matches!(size, 4 | 8) => PrettyStyle::Float,
                         other => return Err(FormatError::Unknown(other)),
                     };
                     PrettyOp::Integer { offset, size, first_bit, bits, style }

@@ -31,7 +31,7 @@ fn run(name: &str, sanitizers: &str, files: &[&str], arguments: &[&str]) {
 
 #[test]
 fn units_of_the_runtime_give_the_expected_text() {
-    run("units", "address,undefined", &["format.c", "histogram.c", "pretty.c", "text.c"], &[]);
+    run("units", "address,undefined", &["format.c", "histogram.c", "pretty.c", "float_text.c", "text.c"], &[]);
 }
 
 const MAPS: [&str; 6] = ["kept_text.c", "map.c", "stats.c", "counts.c", "iterate.c", "string.c"];

@@ -245,6 +245,7 @@ fn bytecode() -> Pairs {
         ("SPILE_STYLE_HEX", style(PrettyStyle::Hex)),
         ("SPILE_STYLE_CHAR", style(PrettyStyle::Char)),
         ("SPILE_STYLE_FUNCTION", style(PrettyStyle::Function)),
+        ("SPILE_STYLE_FLOAT", style(PrettyStyle::Float)),
     ];
     pairs.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }

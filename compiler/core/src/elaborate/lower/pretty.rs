@@ -118,8 +118,11 @@ impl Describer<'_> {
         match resolved.1 {
             CType::Struct { members, .. } => self.members(&members, offset, depth),
             CType::Array { element, counts } => self.array(id, element, &counts, offset, depth),
-            CType::Base { encoding: BaseEncoding::Float, .. } => {
-                self.ops.push(PrettyOp::Unknown);
+            CType::Base { encoding: BaseEncoding::Float, size, .. } => {
+                match size {
+                    4 | 8 if bits.is_none() => self.integer(offset, size, None, PrettyStyle::Float),
+                    _ => self.ops.push(PrettyOp::Unknown),
+                }
                 Ok(())
             }
             CType::Base { name, size, encoding } if name == "char" && bits.is_none() && depth > 0 => {

@@ -228,7 +228,7 @@ impl Lowering<'_, '_> {
                 self.pretty_members(&part, &members, dollars, span).map(Some)
             }
             (CType::Struct { .. } | CType::Array { .. }, _) => Ok(None),
-            (CType::Base { encoding: BaseEncoding::Float, .. }, _) | (_, Some(_)) => Err(gone()),
+            (_, Some(_)) => Err(gone()),
             (ctype, None) => Self::pretty_number(&part, &ctype, span).map(Some),
         }
     }
@@ -236,6 +236,12 @@ impl Lowering<'_, '_> {
     /// A value in a register, or a bit-field, as a string.
     fn pretty_number(found: &TypedLocation, ctype: &CType, span: Span) -> Lowered<StringExpr> {
         let value = load(found, span)?;
+        if let CType::Base { encoding: BaseEncoding::Float, size, .. } = ctype {
+            return float_text(value, *size, span).ok_or_else(|| {
+                let why = "it is a floating-point number of more than 8 bytes";
+                VariableError::NoAddress { span, why }.into()
+            });
+        }
         let signed = match ctype {
             CType::Base { encoding, .. } => {
                 matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar)
@@ -317,5 +323,22 @@ impl Lowering<'_, '_> {
             }
             Err(_) => unknown(),
         }
+    }
+}
+
+/// Digits after the point, as in objects that the loader shows (`SPILE_FLOAT_PRETTY` of runtime-c/float_text.h).
+const FLOAT_DIGITS: i64 = 6;
+
+/// The text of a `float` or `double` by its bits; None: it has another size.
+fn float_text(bits: LongExpr, size: u64, span: Span) -> Option<StringExpr> {
+    let number: Expr = match size {
+        8 => bits.into(),
+        4 => Expr::builtin(builtin::find("fp32_to_fp64", 1)?, vec![bits.into()], span),
+        _ => return None,
+    };
+    let digits = LongExpr::constant(FLOAT_DIGITS, span).into();
+    match Expr::builtin(builtin::find("fp_to_string", 2)?, vec![number, digits], span) {
+        Expr::String(text) => Some(text),
+        Expr::Long(_) => None,
     }
 }
