@@ -8,8 +8,8 @@
  * A file's text is generated at the first read after open, so that a reader gets one
  * consistent state even in several reads.
  */
-#include <linux/atomic.h>
 #include <linux/cpu.h>
+#include <linux/cred.h>
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/err.h>
@@ -27,12 +27,14 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <linux/uidgid.h>
 
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
 #include "family.h"
 #include "features.h"
+#include "owner.h"
 #include "session.h"
 #include "site.h"
 
@@ -40,7 +42,7 @@
 
 enum {
 	PROC_PATH_MAX = 320,
-	/* bytes of all open files together; a single file may have more */
+	/* bytes of all open files of others, and of those who may use the device: charge() */
 	OPEN_BYTES_MAX = 16 << 20,
 	COPY_PATIENCE_MS = 2000,
 	COPY_LOOK_MS = 20,
@@ -54,13 +56,17 @@ struct spile_procfs {
 	unsigned int length;
 	unsigned int most;	/* maximum size that handlers may produce */
 	bool made;
-	long charged;		/* to open_bytes */
+	long charged;		/* its bytes; charge() */
+	kuid_t user;		/* who has opened it */
+	bool permitted;		/* who may use the device */
+	struct list_head open;	/* in open_files; under open_lock */
 	/* in `copies` while bytes are copied to or from `task`; under copies_lock */
 	struct list_head copying;
 	struct task_struct *task;
 };
 
-static atomic_long_t open_bytes;
+static DEFINE_SPINLOCK(open_lock);
+static LIST_HEAD(open_files);
 
 static DEFINE_SPINLOCK(copies_lock);
 static LIST_HEAD(copies);
@@ -116,13 +122,46 @@ static void run_handlers(struct spile_procfs *file, bool writes)
 	}
 }
 
+/*
+ * Enters an open file in the list, unless there are too many. What others have open refuses
+ * nobody who may use the device. Of the rest no user gets more than is still left, so one user
+ * cannot take all from the next. A file that is larger than the limit is allowed alone.
+ */
+static bool charge(struct spile_procfs *file)
+{
+	long all = 0, own = 0;
+	struct spile_procfs *other;
+	bool enough;
+
+	file->user = current_euid();
+	file->permitted = spile_owner_permits();
+	spin_lock(&open_lock);
+	list_for_each_entry(other, &open_files, open) {
+		if (other->permitted != file->permitted)
+			continue;
+		all += other->charged;
+		if (!file->permitted && uid_eq(other->user, file->user))
+			own += other->charged;
+	}
+	enough = !all || all + own + file->charged <= OPEN_BYTES_MAX;
+	if (enough)
+		list_add(&file->open, &open_files);
+	spin_unlock(&open_lock);
+	return enough;
+}
+
+static void uncharge(struct spile_procfs *file)
+{
+	spin_lock(&open_lock);
+	list_del(&file->open);
+	spin_unlock(&open_lock);
+}
+
 static int open_file(struct inode *inode, struct file *handle)
 {
 	const struct spile_site *first = spile_pde_data(inode);
 	struct spile_procfs *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	unsigned int bytes;
-	int error;
-	long all;
 
 	if (!file)
 		return -ENOMEM;
@@ -131,28 +170,26 @@ static int open_file(struct inode *inode, struct file *handle)
 	file->most = most_of(first);
 	bytes = max(file->most, spile_script.string_bytes);
 	file->charged = sizeof(*file) + max_t(long, bytes, PAGE_SIZE);
-	error = -ENFILE;
-	all = atomic_long_add_return(file->charged, &open_bytes);
-	if (all > OPEN_BYTES_MAX && all != file->charged)
-		goto err;
-	error = -ENOMEM;
+	if (!charge(file)) {
+		kfree(file);
+		return -ENFILE;
+	}
 	file->text = kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
-	if (!file->text)
-		goto err;
+	if (!file->text) {
+		uncharge(file);
+		kfree(file);
+		return -ENOMEM;
+	}
 	handle->private_data = file;
 	return 0;
-err:
-	atomic_long_sub(file->charged, &open_bytes);
-	kfree(file);
-	return error;
 }
 
 static int release_file(struct inode *inode, struct file *handle)
 {
 	struct spile_procfs *file = handle->private_data;
 
+	uncharge(file);
 	kvfree(file->text);
-	atomic_long_sub(file->charged, &open_bytes);
 	kfree(file);
 	return 0;
 }
