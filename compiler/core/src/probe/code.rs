@@ -164,10 +164,12 @@ pub(super) fn kretprobe(place: Place, maxactive: u32) -> Attachment {
     Attachment::new(&KRETPROBE).at(place).with("maxactive", Value::Number(maxactive))
 }
 
-/// The same by a symbol of the running kernel, `NAME` or `MODULE:NAME`.
+/// The same by a symbol of the running kernel, `NAME` or `MODULE:NAME`, whose code may be another than the one that was
+/// compiled for: see [`at_address`].
 pub(super) fn at_symbol(symbol: String, returning: bool, maxactive: u32) -> Attachment {
     let attachment = Attachment::new(if returning { &KRETPROBE } else { &KPROBE }).with("symbol", Value::Text(symbol));
-    attachment.with("address", Value::Address(0)).with("maxactive", Value::Number(maxactive))
+    let attachment = attachment.with("address", Value::Address(0)).with("maxactive", Value::Number(maxactive));
+    if returning { attachment } else { attachment.with("stays_breakpoint", Value::Number(1)) }
 }
 
 /// At an address of the running kernel. It is not known whether code jumps into the bytes that a jump there would
@@ -189,15 +191,20 @@ fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place
         object.anchor(address).map(|anchor| (Some(anchor.symbol), anchor.offset)).ok_or(NOWHERE)
     };
     let (symbol, offset) = symbol?;
-    match object.reserved(address) {
+    match refusal(object, address) {
         None => Ok(Place { target, symbol, address: offset }),
-        Some(Reason::Blacklisted) => Err(
-            "kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be",
-        ),
-        Some(Reason::JumpLabel) => Err("the kernel rewrites the instruction there as it runs (a jump label)"),
-        Some(Reason::StaticCall) => Err("the kernel rewrites the instruction there as it runs (a static call)"),
-        Some(Reason::Bug) => {
-            Err("the instruction there belongs to a BUG() or WARN(), which the kernel finds by its address")
-        }
+        Some(why) => Err(why),
     }
+}
+
+/// Why no probe may be at an address of the kernel's code or a module's; None if one may.
+pub(super) fn refusal(object: &Object, address: Address) -> Option<&'static str> {
+    Some(match object.reserved(address)? {
+        Reason::Blacklisted => {
+            "kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be"
+        }
+        Reason::JumpLabel => "the kernel rewrites the instruction there as it runs (a jump label)",
+        Reason::StaticCall => "the kernel rewrites the instruction there as it runs (a static call)",
+        Reason::Bug => "the instruction there belongs to a BUG() or WARN(), which the kernel finds by its address",
+    })
 }

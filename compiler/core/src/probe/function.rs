@@ -291,9 +291,7 @@ impl Finder<'_> {
             address = first;
         }
         let attachment = match returning {
-            true if function.name == NEVER_RETURNS && !self.object.is_program() => {
-                Err("it returns to another task than the one that called it")
-            }
+            true if function.name == NEVER_RETURNS && !self.object.is_program() => Err(TO_ANOTHER_TASK),
             true => self.code.at_return(self.object, address, self.maxactive),
             false => self.code.at(self.object, address),
         };
@@ -349,7 +347,9 @@ impl Finder<'_> {
 
 /// Functions whose returns are not hooked: they return to another task's stack (kretprobe_blacklist in
 /// arch/x86/kernel/kprobes/core.c).
-const NEVER_RETURNS: &str = "__switch_to";
+pub(super) const NEVER_RETURNS: &str = "__switch_to";
+/// Why.
+pub(super) const TO_ANOTHER_TASK: &str = "it returns to another task than the one that called it";
 
 /// Variables at a function's entry or inlined copy, and the return value.
 pub(super) struct FunctionContext {

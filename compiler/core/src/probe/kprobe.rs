@@ -8,6 +8,7 @@
 use std::rc::Rc;
 
 use super::code;
+use super::function::{NEVER_RETURNS, TO_ANOTHER_TASK};
 use super::{Context, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Registers};
 use spile_base::glob;
@@ -66,13 +67,28 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     };
     let owner = module.as_ref().map_or("kprobe".to_string(), |module| format!("kprobe.module(\"{module}\")"));
     let suffix = if returning { ".return" } else { "" };
-    let names = names(&pattern, object.as_deref(), component)?;
+    let mut names = names(&pattern, object.as_deref(), component)?;
+    let refused = |name: &str| refusal(object.as_deref()?, name, returning);
+    if let [name] = &names[..]
+        && let Some(why) = refused(name)
+    {
+        return Err(PointError::NotProbeable { component, name: name.clone(), why: why.into() });
+    }
+    names.retain(|name| refused(name).is_none());
     let sites = names.into_iter().map(|name| {
         let symbol = module.as_ref().map_or(name.clone(), |module| format!("{module}:{name}"));
         let attachment = code::at_symbol(symbol, returning, maxactive);
         site(format!("{owner}.function(\"{name}\"){suffix}"), &name, module.as_deref().unwrap_or("kernel"), attachment)
     });
     Ok(sites.collect())
+}
+
+/// Why a function cannot be probed, though it has a symbol.
+fn refusal(object: &Object, name: &str, returning: bool) -> Option<&'static str> {
+    if returning && name == NEVER_RETURNS {
+        return Some(TO_ANOTHER_TASK);
+    }
+    code::refusal(object, object.symbol_place(name)?)
 }
 
 fn site(point: String, function: &str, module: &str, attachment: Attachment) -> Site {

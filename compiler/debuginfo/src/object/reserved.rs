@@ -52,12 +52,15 @@ const SECTIONS: [&str; 2] = [".kprobes.text", ".noinstr.text"];
 /// Functions that are missing in the list although handlers run through them (kernel/sched/core.c): parts of
 /// preempt_count_add() and preempt_count_sub(), which are in it, where the compiler has made them functions of their own;
 /// and the end of the preempt_disable_notrace() under which ftrace calls handlers, the twin of preempt_schedule(), which is
-/// in it. And what a CPU runs before it has its own memory and its table of exceptions, for files without code; bring_up.rs finds
+/// in it. The code that ftrace copies for each user that it calls directly (`create_trampoline()`, arch/x86/kernel/ftrace.c): a
+/// breakpoint would be copied with it, or a jump that leads elsewhere from there. And what a CPU runs before it has its own memory and its table of exceptions, for files without code; bring_up.rs finds
 /// these and others in the code.
-const UNLISTED: [&str; 14] = [
+const UNLISTED: [&str; 16] = [
     "preempt_latency_start",
     "preempt_latency_stop",
     "preempt_schedule_notrace",
+    "ftrace_caller",
+    "ftrace_regs_caller",
     "early_setup_idt",
     "startup_64_load_idt",
     "set_bringup_idt_handler",
