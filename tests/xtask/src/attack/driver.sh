@@ -13,6 +13,7 @@ load() {
 		ping -c 1 -W 1 127.0.0.1 >/dev/null
 		sh -c 'kill -9 $$' 2>/dev/null
 		{ user fork; user_O0 thread; user_fixed jump; user_stripped; user_split; bash -c 'echo x | while read y; do :; done'; } >/dev/null 2>&1
+		for way in exit kill exec vfork clone threads signals deep seccomp trace; do timeout -s KILL 5 abuse $way; done >/dev/null 2>&1
 		for way in chain signal library made; do stacks $way >/dev/null 2>&1; done
 		# On emulated CPUs that are always busy, each second of a session takes a second of a host CPU
 		# time, and probes that print 8 MB at each hit fill the rings with more than the loader can print in time.

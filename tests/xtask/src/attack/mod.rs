@@ -7,11 +7,14 @@
 //!     cargo xtask attack --seed 1 --hours 10 --seconds 3    # until then, or until --count scripts were tried
 //!     cargo xtask attack --seed 5017 --show                 # the script of that seed
 //!
+//!     cargo xtask attack --list [NAME]                      # those written by hand, beside this file
+//!
 //! Four scripts run at the same time. A script depends only on its seed and the library. Scripts that break something are
 //! reduced, and saved in target/attack; with the fix they become a test, beside those of the fixed code. A fixed number is
 //! part of `cargo xtask test`.
 
 mod generate;
+mod list;
 mod points;
 mod run;
 mod script;
@@ -52,6 +55,9 @@ pub struct Options {
     /// Leaves scripts that break something as they are
     #[arg(long)]
     no_shrink: bool,
+    /// Instead of random scripts, all that were written by hand, or those that contain a text
+    #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["seed", "count", "hours", "show"])]
+    list: Option<String>,
     /// Kernel release or line, as for `test`
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
@@ -76,6 +82,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         false => Place::find(options.kernel.as_deref())?,
     };
     crate::programs::build_programs(&root)?;
+    if let Some(wanted) = &options.list {
+        return listed(&place, wanted, options);
+    }
     let functions = functions(&place)?;
     if options.show {
         println!("{}", generate::script(options.seed, &functions).text());
@@ -113,6 +122,24 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         refused * 2 < tried || tried < run::DISTURBANCES,
         "most scripts are refused, by the compiler or the loader: nothing is attacked"
     );
+    Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs the scripts that were written by hand. All of them have to be run, unless the kernel lacks what they probe.
+fn listed(place: &Place, wanted: &str, options: &Options) -> Result<ExitCode> {
+    let scripts = crate::root().join("tests/xtask/src/attack");
+    let rounds = list::rounds(&scripts, wanted, usize::try_from(options.beside)?)?;
+    let runner = Runner { place, seconds: options.seconds, longest: LONGEST.0, directory: directory().join("modules") };
+    let (mut refused, mut broken) = (0, 0);
+    for (round, outcome) in rounds.iter().zip(run::run(&runner, &rounds)?) {
+        refused += outcome.refused;
+        if let Some(what) = outcome.broken {
+            broken += 1;
+            report(round, &what)?;
+        }
+    }
+    let tried: usize = rounds.iter().map(Vec::len).sum();
+    println!("{tried} scripts, {refused} refused, {broken} broke something");
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

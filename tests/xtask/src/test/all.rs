@@ -19,7 +19,7 @@ struct Part {
     environment: &'static [(&'static str, &'static str)],
 }
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     Part { name: "clippy", arguments: &["lint"], environment: &[] },
     Part { name: "every kernel line", arguments: &["matrix"], environment: &[] },
     Part { name: "kernel with KASAN and lockdep", arguments: &["debug-kernel"], environment: &[] },
@@ -45,6 +45,7 @@ const PARTS: [Part; 10] = [
         arguments: &["attack", "--seed", "1000", "--hours", "10", "--seconds", "3"],
         environment: &[],
     },
+    Part { name: "attack by scripts written by hand", arguments: &["attack", "--list"], environment: &[] },
     Part {
         name: "attack on 6.12, two hours",
         arguments: &["attack", "--kernel", "6.12", "--seed", "500000", "--hours", "2", "--seconds", "3"],
