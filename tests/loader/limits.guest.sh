@@ -8,6 +8,8 @@
 # stdout: ^root has no limit: 0$
 # stdout: ^calls in flight: 0, then 4$
 # stdout: ^number: 4 .*USER_SESSIONS
+# stdout: ^processes: 64 spilerun of usr, the next: 4 ERROR: 64 spilerun of yours .*USER_SESSIONS.*, two: [0-9]*$
+# stdout: ^processes: 0 when they are gone$
 # stdout: ^wrong: 2 .*line 1: no such key
 # stdout: ^a file of others: 2$
 # stdout: ^gone with its user$
@@ -48,6 +50,25 @@ echo 'USER_SESSIONS=2' >/etc/spile/limits
 [ "$(status suid -R -L ticks) $(status suid -R -L ticks)" = '0 0' ]
 echo "number: $(status suid -R -L ticks) $(cat /tmp/err)"
 end_all
+# Loaders that cannot write their messages each have processes with root's rights. (Those of refused ones have ended.)
+echo 'USER_SESSIONS=1' >/etc/spile/limits
+printf 'spilesys:x:602:two\n' >>/etc/group
+add_users two:5002
+mkfifo full
+chmod 666 full
+exec 8<>full
+head -c 65536 /dev/zero >&8
+su usr -c 'for number in $(seq 70); do suid status ticks >full 2>&1 & done; exec sleep 1000' &
+many=$!
+for tenth in $(seq $((200 * PATIENCE))); do [ "$(named spile-guard | wc -w)" -lt 64 ] || break; sleep 0.1; done
+sleep 1
+echo "processes: $(named spile-guard | wc -w) spilerun of usr, the next: $(status suid status ticks) $(cat /tmp/err), two: $(su two -c 'suid status ticks' >/dev/null 2>&1 || echo $?)"
+su usr -c 'kill -s KILL -1' || true
+wait $many || true
+for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-guard)" ] || break; sleep 0.1; done
+echo "processes: $(named spile-guard | wc -w) when they are gone"
+su usr -c 'sleep 1000' &
+user=$!
 echo 'SESSIONS=2' >/etc/spile/limits
 echo "wrong: $(status suid ticks) $(cat /tmp/err)"
 chown 5001 /etc/spile/limits

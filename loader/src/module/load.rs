@@ -127,7 +127,8 @@ impl Lock {
     }
 }
 
-fn open_lock() -> Option<fs::File> {
+/// Opens the lock file; `None`: there is none, or others may open it.
+pub(crate) fn open_lock() -> Option<fs::File> {
     let file = fs::OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(LOCK).ok();
     file.filter(is_root_s_alone).or_else(|| open_lock_directory(Path::new(LOCK_DIRECTORY)))
 }

@@ -5,6 +5,7 @@
 pub mod approved;
 pub mod certificate;
 pub mod check;
+pub mod crowd;
 pub mod detached;
 pub mod filter;
 pub mod guard;

@@ -23,6 +23,7 @@ use crate::host::places;
 use crate::module::load;
 use crate::safety::approved;
 use crate::safety::certificate::Key;
+use crate::safety::crowd::Place;
 use crate::safety::limits::{self, Limits};
 use crate::safety::ownership::Ownership;
 use crate::safety::rank::{GROUPS, Rank};
@@ -133,6 +134,17 @@ impl Caller {
         }
         let most_bytes = limits.room(self.uid(), &taken)?;
         Ok(Some(Ownership { rank, most_bytes, service: false, uid, gid }))
+    }
+
+    /// Takes one of the places for processes with root's rights that this user may have.
+    pub fn take_place(&self) -> Result<Place, Error> {
+        // Members of spiledev may do what root may. A wrong file is reported when a session is to start.
+        let limits = if self.rank == Rank::Dev { None } else { limits().ok() };
+        let Some(limits) = limits else { return Ok(Place::unlimited()) };
+        let most = limits.processes();
+        Place::take(load::open_lock(), self.uid(), most).ok_or_else(|| Error::Limit {
+            what: format!("{most} spilerun of yours are running, four for each session that a user may have (USER_SESSIONS)"),
+        })
     }
 
     /// Whether this caller's sessions may outlive the presence of their user.

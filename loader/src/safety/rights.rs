@@ -246,6 +246,9 @@ fn split(caller: Caller, may_start: LoadPolicy) -> Result<Client, Error> {
             // Until the process is root's, the caller can stop or kill it; nothing is loaded before.
             match Message::receive(line.as_fd()) {
                 Ok(Some((message, _))) if message.kind == answer::READY => {}
+                Ok(Some((message, _))) if message.kind == answer::ERROR => {
+                    return Err(server::error_of(&message, Path::new("")));
+                }
                 _ => return Err(failed(std::io::ErrorKind::UnexpectedEof.into())),
             }
             Ok(client(line))

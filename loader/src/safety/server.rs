@@ -291,6 +291,15 @@ impl Server {
         }
         let _ = setsid();
         detached::from_caller(&line);
+        // Held until this process ends.
+        let _place = match caller.take_place() {
+            Ok(place) => place,
+            Err(error) => {
+                let mut refusal = refuse(&error);
+                refusal.data.insert(0, 0);
+                return refusal.send(line.as_fd(), None).is_ok();
+            }
+        };
         let keeps = caller.keeps();
         let Some(user_part) = parent() else { return true };
         let Ok(guard) = Guard::begin(caller.uid(), keeps, &user_part) else { return false };

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! How many processes with root's rights one user may have at once. They count neither for the user's own limits nor in
+//! the user's cgroup, and the kernel does not kill them when memory is out: without a bound of their own a user could take
+//! memory that nobody limits, by loaders that are stopped as soon as they are started.
+//!
+//! Each takes a place: a byte of the loaders' lock file, which root alone can open, locked until the process ends.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+use nix::errno::Errno;
+use nix::libc;
+
+/// A place, until it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    _file: Option<File>,
+}
+
+impl Place {
+    /// One of a user without a bound.
+    pub fn unlimited() -> Place {
+        Place { _file: None }
+    }
+
+    /// Takes one of the `most` places of user `uid` in the file. `None`: all are taken. Where the file cannot be locked there
+    /// is no bound.
+    pub fn take(file: Option<File>, uid: u32, most: u16) -> Option<Place> {
+        let Some(file) = file else { return Some(Place::unlimited()) };
+        // Each user has as many bytes as there can be places.
+        let first = i64::from(uid) << u16::BITS;
+        for place in 0..i64::from(most) {
+            match lock(&file, first + place) {
+                Err(Errno::EAGAIN | Errno::EACCES) => {}
+                Ok(()) | Err(_) => return Some(Place { _file: Some(file) }),
+            }
+        }
+        None
+    }
+}
+
+/// Locks a byte for this open file, which children that close it do not keep.
+fn lock(file: &File, byte: i64) -> Result<(), Errno> {
+    // SAFETY: a structure of numbers, for which zeros are valid; `l_pid` has to be 0.
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
+    range.l_type = libc::F_WRLCK as libc::c_short;
+    range.l_whence = libc::SEEK_SET as libc::c_short;
+    range.l_start = byte;
+    range.l_len = 1;
+    // SAFETY: reads one structure.
+    Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const range) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_user_has_places_until_they_are_given_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let take = |uid, most| Place::take(Some(File::create(&path).unwrap()), uid, most);
+        let mut places: Vec<_> = (0..3).map(|_| take(5, 3)).collect();
+        assert!(places.iter().all(Option::is_some) && take(5, 3).is_none());
+        assert!(take(6, 1).is_some() && take(u32::MAX, 1).is_some());
+        places.pop();
+        assert!(take(5, 3).is_some());
+        assert!(Place::take(None, 5, 0).is_some());
+    }
+}
