@@ -143,7 +143,9 @@ impl Caller {
         let Some(limits) = limits else { return Ok(Place::unlimited()) };
         let most = limits.processes();
         Place::take(load::open_lock(), self.uid(), most).ok_or_else(|| Error::Limit {
-            what: format!("{most} spilerun of yours are running, four for each session that a user may have (USER_SESSIONS)"),
+            what: format!(
+                "{most} spilerun of yours are running, four for each session that a user may have (USER_SESSIONS)"
+            ),
         })
     }
 

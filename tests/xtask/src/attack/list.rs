@@ -72,7 +72,10 @@ mod tests {
         let scripts = parse("about\n---- one\nprobe begin {}\n---- two disturbance=4 -DMAXACTION=7\n", 3).unwrap();
         let seen: Vec<_> = scripts.iter().map(|script| (script.seed, script.options.len())).collect();
         assert_eq!(seen, [(3 * DISTURBANCES, 2), (4 * DISTURBANCES + 4, 3)]);
-        assert_eq!(scripts[0].text(), "# seed 36, -DMAXERRORS=1000000000 -DMAXSKIPPED=1000000000\n# one\nprobe begin {}\n\n");
+        assert_eq!(
+            scripts[0].text(),
+            "# seed 36, -DMAXERRORS=1000000000 -DMAXSKIPPED=1000000000\n# one\nprobe begin {}\n\n"
+        );
         assert!(parse("---- late disturbance=12", 0).is_err());
     }
 }
