@@ -155,15 +155,16 @@ static unsigned int pop_free(const struct spile_table *table, struct spile_strip
 	return 0;
 }
 
+/* Frees the elements from `first` to `last`, which are linked by next. */
 static void push_free(const struct spile_table *table, struct spile_stripe *stripe,
-		      unsigned int number)
+		      unsigned int first, unsigned int last)
 {
 	__u64 head = READ_ONCE(stripe->free), seen;
 
 	for (;;) {
-		WRITE_ONCE(spile_element(table, number)->next, (__u32)head);
-		/* A full barrier: the link is visible before the head that leads to it. */
-		seen = cmpxchg(&stripe->free, head, ((head >> 32) + 1) << 32 | number);
+		WRITE_ONCE(spile_element(table, last)->next, (__u32)head);
+		/* A full barrier: the links are visible before the head that leads to them. */
+		seen = cmpxchg(&stripe->free, head, ((head >> 32) + 1) << 32 | first);
 		if (seen == head)
 			break;
 		head = seen;
@@ -209,7 +210,7 @@ static __always_inline void give_back(const struct spile_table *table, struct sp
 		/* Release: pairs with the xchg() in take_deleted(). */
 		smp_store_release(&stripe->spare, number);
 	else
-		push_free(table, stripe, number);
+		push_free(table, stripe, number, number);
 }
 
 /* The same for a table that may wrap, where the run may create the element again. */
@@ -222,27 +223,59 @@ static void give_back_any(const struct spile_table *table, struct spile_stripe *
 		give_back(table, stripe, number);
 }
 
-/* Takes an element that was never used; 0 if there is none. */
-static unsigned int take_unused(struct spile_table *table)
+/*
+ * Takes a run of elements that were never used, and have cache lines of their own: what two CPUs
+ * use at the same time, with different stripes, shares none. Returns the first one, and frees the
+ * others for the stripe; 0 if none is left.
+ */
+static unsigned int take_run(struct spile_table *table, struct spile_stripe *stripe)
 {
-	unsigned int used = READ_ONCE(table->used), seen;
+	__u64 used = READ_ONCE(table->used);
 
-	while (used < table->most) {
-		seen = cmpxchg(&table->used, used, used + 1);
-		if (seen == used)
-			return used + 1;
-		used = seen;
+	while ((__u32)used < table->most) {
+		unsigned int first = (__u32)used + 1, i;
+		unsigned int last = min(first | table->run_mask, table->most);
+		__u64 taken = used - (__u32)used + last + (first < last ? SPILE_TAKING : 0);
+		__u64 seen = cmpxchg(&table->used, used, taken);
+
+		if (seen != used) {
+			used = seen;
+			continue;
+		}
+		if (first == last)
+			return first;
+		for (i = first + 1; i < last; i++)
+			WRITE_ONCE(spile_element(table, i)->next, i + 1);
+		push_free(table, stripe, first + 1, last);
+		/* Release: the list before it; pairs with the acquire in wait_for_runs(). */
+		__atomic_fetch_sub(&table->used, SPILE_TAKING, __ATOMIC_RELEASE);
+		return first;
 	}
 	return 0;
+}
+
+/*
+ * No unused element is left: waits, for a bounded time, for CPUs that are about to free the rest
+ * of a run. They have interrupts off, and wait for nobody.
+ */
+static void wait_for_runs(const struct spile_table *table)
+{
+	unsigned int tries;
+
+	for (tries = 0; smp_load_acquire(&table->used) >= SPILE_TAKING && tries < MAKING_TRIES; tries++)
+		cpu_relax();
 }
 
 /* Takes an element for a stripe whose free list is empty; 0 if all are in use. */
 static noinline unsigned int take_elsewhere(struct spile_table *table, struct spile_stripe *stripe)
 {
 	unsigned int mine = stripe - table->stripes;
-	unsigned int number = take_unused(table);
+	unsigned int number = take_run(table, stripe);
 	unsigned int i;
 
+	if (spile_likely(number))
+		return number;
+	wait_for_runs(table);
 	for (i = 1; i < table->stripe_count && !number; i++)
 		number = take_deleted(table, &table->stripes[(mine + i) % table->stripe_count]);
 	return number;
@@ -1172,11 +1205,15 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	table->most = map->entries;
 
 	if (map->striped) {
-		/* At least one bucket for each stripe, so that no bucket belongs to two. */
 		bits = map->wrap ? SPILE_WRAP_STRIPE_BITS : SPILE_STRIPE_BITS;
 		table->stripe_shift = 32 - bits;
 		table->stripe_count = 1u << bits;
 		table->stripes_bytes = sizeof(*table->stripes) * table->stripe_count;
+		/* A cache line of buckets for each stripe: none belongs to two. */
+		bits += SPILE_LINE_BUCKET_BITS;
+		/* As few elements as make up whole cache lines; the stride is a multiple of 8. */
+		if (offset % SPILE_LINE_BYTES)
+			table->run_mask = SPILE_LINE_BYTES / (offset & -offset) - 1;
 	}
 	while (bits < MOST_BITS && 1u << bits < map->entries)
 		bits++;

@@ -51,6 +51,12 @@ __u64 spile_map_moment(struct spile_context *c);
 #define noinline __attribute__((noinline))
 #endif
 
+/*
+ * In spile_table.used: a CPU has taken a run of unused elements, of which those that it does not
+ * need are not on a free list yet.
+ */
+#define SPILE_TAKING (1ull << 32)
+
 /* The header of an element; keys and value follow it. */
 struct spile_element {
 	unsigned int next;	/* in its bucket, or on the free list; 0: none */
@@ -77,6 +83,8 @@ enum {
 	SPILE_STRIPES = 1 << SPILE_STRIPE_BITS,
 	/* Fewer if it wraps: who drops the oldest element looks at all of them. */
 	SPILE_WRAP_STRIPE_BITS = 4,
+	SPILE_LINE_BYTES = 64,		/* of a cache line */
+	SPILE_LINE_BUCKET_BITS = 4,	/* buckets in one */
 };
 
 /*
@@ -117,6 +125,11 @@ struct spile_table {
 	size_t stripes_bytes;		/* 0: not striped */
 	unsigned int stripe_count;	/* 1 then */
 	unsigned int most;		/* map->entries */
+	/*
+	 * Striped: elements whose numbers differ in these bits only have cache lines of their own,
+	 * and are for one stripe as long as others have free ones.
+	 */
+	unsigned int run_mask;
 	unsigned int keeps_more;	/* of an aggregate: variance or histogram too */
 	/* offset in the element; of an aggregate: its key while sorted */
 	unsigned int value;
@@ -129,7 +142,8 @@ struct spile_table {
 
 	/* Under the global's lock; of an aggregate under `making` or SPILE_LOCK_ALL. */
 	int making SPILE_CACHE_ALIGNED;
-	unsigned int used;		/* elements that have ever been used */
+	/* elements that have ever been used; striped: or are on free lists (take_run()) */
+	__u64 used;
 	struct spile_stripe own;
 };
 

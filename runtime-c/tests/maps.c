@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "../map.h"
 #include "../stats.h"
@@ -133,6 +134,14 @@ static void load_kept(unsigned int bytes)
 	spile_kept_begin(kept_memory, bytes);
 }
 
+/* Zeroed memory that begins with a cache line. */
+static void *lines(size_t bytes)
+{
+	size_t whole = (bytes + SPILE_LINE_BYTES) & -(size_t)SPILE_LINE_BYTES;
+
+	return memset(aligned_alloc(SPILE_LINE_BYTES, whole), 0, whole);
+}
+
 static void load(const struct spile_map *map)
 {
 	size_t local = 0;
@@ -141,8 +150,8 @@ static void load(const struct spile_map *map)
 	spile_tables = aligned_alloc(64, sizeof(*spile_tables));
 	memset(spile_tables, 0, sizeof(*spile_tables));
 	spile_map_layout(spile_tables, map, &local);
-	spile_tables->elements = calloc(1, spile_tables->elements_bytes + 1);
-	spile_tables->buckets = calloc(1, spile_tables->buckets_bytes + 1);
+	spile_tables->elements = lines(spile_tables->elements_bytes);
+	spile_tables->buckets = lines(spile_tables->buckets_bytes);
 	if (map->striped) {
 		spile_tables->stripes = aligned_alloc(64, spile_tables->stripes_bytes);
 		memset(spile_tables->stripes, 0, spile_tables->stripes_bytes);
@@ -1216,6 +1225,95 @@ static void striped_at_once(void)
 	unload();
 }
 
+/*
+ * What one stripe writes when an element is made, changed or deleted lies in cache lines that no
+ * other stripe uses: elements and buckets.
+ */
+static void lines_of_stripes(unsigned int entries, unsigned int keys, bool text, bool wrap)
+{
+	const struct spile_map map = { .name = "l",
+				       .keys = 1,
+				       .string_keys = text,
+				       .entries = entries,
+				       .wrap = wrap,
+				       .striped = 1 };
+	enum { MOST_LINES = 1 << 12 };
+	static const struct spile_stripe *owners[2][MOST_LINES];
+	struct spile_context *c = &contexts[0];
+	unsigned int k, line;
+
+	load(&map);
+	memset(owners, 0, sizeof(owners));
+	for (k = 0; k < keys; k++) {
+		char name[16];
+		union spile_key key = { .number = k };
+		const struct spile_stripe *stripe;
+		size_t at;
+		unsigned int number;
+
+		if (text)
+			key.text = (struct spile_string){ name, sprintf(name, "%u", k) };
+		spile_map_set_long(c, &map, &key, k);
+		number = spile_map_find(spile_tables, &key);
+		CHECK(number && !c->error);
+		stripe = spile_stripe_of(spile_tables, spile_element(spile_tables, number)->hash);
+		at = (size_t)number * spile_tables->stride;
+		for (line = at / SPILE_LINE_BYTES;
+		     line <= (at + spile_tables->stride - 1) / SPILE_LINE_BYTES; line++) {
+			CHECK(!owners[0][line] || owners[0][line] == stripe);
+			owners[0][line] = stripe;
+		}
+		line = (spile_element(spile_tables, number)->hash >> spile_tables->bucket_shift) *
+		       sizeof(*spile_tables->buckets) / SPILE_LINE_BYTES;
+		CHECK(!owners[1][line] || owners[1][line] == stripe);
+		owners[1][line] = stripe;
+	}
+	unload();
+}
+
+static void *make_one(void *argument)
+{
+	struct spile_context *c = argument;
+	union spile_key key = { .number = c - contexts };
+
+	CHECK(spile_map_hold(c, shared_map, &c->held[0], &key));
+	spile_map_set_long(c, shared_map, &key, 1);
+	spile_map_release(&c->held[0]);
+	return NULL;
+}
+
+/* A CPU has taken the last run, and has not freed the rest of it yet: another waits for that. */
+static void rest_of_a_run(void)
+{
+	static const struct spile_map map = {
+		.name = "r", .keys = 1, .entries = 3, .striped = 1
+	};
+	struct spile_stripe *stripe = NULL;
+	pthread_t thread;
+	unsigned int k;
+	__u64 rest;
+
+	load(&map);
+	shared_map = &map;
+	make_one(&contexts[0]);
+	for (k = 0; k < spile_stripe_count(spile_tables); k++)
+		if (spile_tables->stripes[k].free)
+			stripe = &spile_tables->stripes[k];
+	CHECK(stripe && spile_tables->used == map.entries);
+	rest = stripe->free;
+	stripe->free = 0;
+	spile_tables->used += SPILE_TAKING;
+	pthread_create(&thread, NULL, make_one, &contexts[2]);
+	usleep(20000);
+	smp_store_release(&stripe->free, rest);
+	__atomic_fetch_sub(&spile_tables->used, SPILE_TAKING, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	CHECK(!contexts[2].error && spile_table_count(spile_tables) == 2);
+	make_one(&contexts[3]);
+	CHECK(!contexts[3].error && spile_table_count(spile_tables) == 3);
+	unload();
+}
+
 /* ---- The same of an array that wraps. */
 
 enum { WRAPPING_KEYS = 10, MOST_KEPT = 4, WRAPPING_ROUNDS = ROUNDS / 4 };
@@ -1558,10 +1656,16 @@ int main(int argc, char **argv)
 		histograms();
 		out_of_statements();
 		no_room_for_texts();
+		/* Keys that are at most an eighth of the elements, which is a run for each. */
+		lines_of_stripes(2048, 256, false, false);
+		lines_of_stripes(2048, 256, true, false);
+		lines_of_stripes(2048, 256, false, true);
+		lines_of_stripes(100, 12, false, false);
 	}
 	for (i = 0; i < (argc == 1 ? 7 : 4); i++)
 		at_once(&maps[i]);
 	striped_at_once();
+	rest_of_a_run();
 	wrapping_at_once();
 	several_when_full();
 	several_at_once(false);

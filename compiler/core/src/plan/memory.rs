@@ -72,7 +72,8 @@ fn of_map(map: &Map, slot_bytes: u32) -> Bytes {
     };
     let element = ELEMENT + map.keys.iter().map(|&key| slot(key)).sum::<u64>() + value;
     let stripes = map.striped.map_or(0, |_| u64::from(locking::stripes(map.wrap)));
-    let buckets = stripes.max(4);
+    // A cache line of them for each stripe.
+    let buckets = (16 * stripes).max(4);
     // Element 0 is unused.
     Bytes {
         shared: 64 * stripes + element * (entries + 1) + 4 * entries.next_power_of_two().max(buckets),
@@ -116,6 +117,9 @@ mod tests {
     fn shared_and_on_each_cpu() {
         let numbers = map(&[Type::Long], Contents::Value(Type::Long), 2048, false);
         assert_eq!(of_map(&numbers, 512), Bytes { shared: 48 * 2049 + 4 * 2048, each_cpu: 0 });
+        // 64 stripes, each with a line of buckets.
+        let striped = Map { striped: Some(0), ..map(&[Type::Long], Contents::Value(Type::Long), 100, false) };
+        assert_eq!(of_map(&striped, 512), Bytes { shared: 64 * 64 + 48 * 101 + 64 * 64, each_cpu: 0 });
         let counted = map(&[Type::String], Contents::Value(Type::Long), 3, true);
         assert_eq!(of_map(&counted, 512), Bytes { shared: (32 + 520 + 8) * 4 + 16, each_cpu: 16 * 4 });
         assert_eq!(of_map(&counted, 512).on(256), 560 * 4 + 16 + 64 * 256);
