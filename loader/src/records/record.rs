@@ -100,14 +100,13 @@ impl<'m> Reader<'m> {
         let Reader { quick, batch, .. } = self;
         let mut room = batch.get_mut(self.batched..).unwrap_or_default();
         let (whole, mut left, mut count) = (room.len(), room.len(), 0);
-        let cpu = ring.cpu;
-        ring.pass_while(below, most, |record, payload| {
-            // Both in one comparison.
-            if (u32::from(record.cpu) << 16 | u32::from(record.kind)) != (cpu << 16 | Kind::Print as u32) {
-                return false;
-            }
-            let Some(quick) = quick.get(record.id as usize) else { return false };
-            let Some(rest) = quick.write(payload, std::mem::take(&mut room)) else { return false };
+        let (nothing, cpu) = (CompiledFormats::default(), ring.cpu);
+        let format_of = |record: Record| {
+            let is_print = record.kind == Kind::Print as u16 && u32::from(record.cpu) == cpu;
+            quick.get(record.id as usize).filter(|_| is_print)
+        };
+        ring.pass_while(below, most, &nothing, format_of, |format, payload| {
+            let Some(rest) = format.write(payload, std::mem::take(&mut room)) else { return false };
             room = rest;
             left = room.len();
             count += 1;

@@ -35,6 +35,37 @@ pub struct OutFile {
     pub bytes: u64,
 }
 
+/// The header of the last record that [`Ring::pass_while`] has passed on.
+#[derive(Clone, Copy)]
+struct PassedHeader<K> {
+    /// Its first word.
+    first: u64,
+    /// Its second word.
+    second: u64,
+    /// Words behind the header.
+    payload_words: usize,
+    /// What it is.
+    kind: K,
+}
+
+impl<K> PassedHeader<K> {
+    /// `None`: it is not valid, or not accepted.
+    #[inline]
+    fn of(first: u64, second: u64, time: u64, kind: &mut impl FnMut(Record) -> Option<K>) -> Option<PassedHeader<K>> {
+        let bytes = first as u32;
+        let payload = u64::from(bytes).checked_sub(HEADER_BYTES).filter(|_| bytes.is_multiple_of(ALIGNMENT as u32))?;
+        let record = Record {
+            bytes,
+            kind: (first >> 32) as u16,
+            cpu: (first >> 48) as u16,
+            id: second as u32,
+            probe: (second >> 32) as u32,
+            time,
+        };
+        Some(PassedHeader { first, second, payload_words: payload as usize / ALIGNMENT, kind: kind(record)? })
+    }
+}
+
 /// The memory that the rings of a session share: chunks, of which each ring has some.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunks {
@@ -299,43 +330,78 @@ impl Ring {
         Ok(self.front()?.map(|record| record.time))
     }
 
-    /// Passes the first records in place to `look`, at most this many, as long as they are older than `below`, they are
-    /// valid, and it accepts them; it must not accept a pad. The next record is for [`Ring::front`] and [`Ring::take`].
+    /// Passes the first records in place to `print`, with what `kind` says of them: about this many at most, as long as
+    /// they are older than `below`, they are valid, and both accept them; `kind` must not accept a pad. It is not asked
+    /// again for a record that has the same header as the one before, but for its time; `nothing` is for none, which
+    /// `print` must not accept. The next record is for [`Ring::front`] and [`Ring::take`].
     #[inline]
-    pub fn pass_while(&mut self, below: u64, most: usize, mut look: impl FnMut(Record, &[AtomicU64]) -> bool) {
+    pub fn pass_while<K: Copy>(
+        &mut self,
+        below: u64,
+        most: usize,
+        nothing: K,
+        mut kind: impl FnMut(Record) -> Option<K>,
+        mut print: impl FnMut(K, &[AtomicU64]) -> bool,
+    ) {
+        // The minimum size of that many records: cheaper than counting them.
+        let mut room = most.saturating_mul(HEADER_BYTES as usize);
+        let mut header = PassedHeader { first: 0, second: 0, payload_words: 0, kind: nothing };
+        while self.front.is_none() {
+            let before = self.tail;
+            if !self.pass_in_chunk(below, room, &mut header, &mut kind, &mut print) {
+                break;
+            }
+            room = room.saturating_sub(self.tail.wrapping_sub(before) as usize);
+        }
+    }
+
+    /// As [`Ring::pass_while`], with records of one chunk. True: all of it is passed.
+    #[inline]
+    fn pass_in_chunk<K: Copy>(
+        &mut self,
+        below: u64,
+        room: usize,
+        header: &mut PassedHeader<K>,
+        kind: &mut impl FnMut(Record) -> Option<K>,
+        print: &mut impl FnMut(K, &[AtomicU64]) -> bool,
+    ) -> bool {
         const HEADER_WORDS: usize = HEADER_BYTES as usize / ALIGNMENT;
         let left = self.head.wrapping_sub(self.tail);
         let is_aligned = self.tail.is_multiple_of(ALIGNMENT as u64) && left.is_multiple_of(ALIGNMENT as u64);
-        if left == 0 || left > self.size || !is_aligned || self.front.is_some() {
-            return;
+        if left == 0 || left > self.size || !is_aligned {
+            return false;
         }
-        let Some(start) = self.data_at(self.tail) else { return };
-        // The minimum size of that many records: cheaper than counting them.
-        let room = (left.min(self.chunk_left(self.tail)) as usize).min(most.saturating_mul(HEADER_BYTES as usize));
+        let Some(start) = self.data_at(self.tail) else { return false };
+        let to_end = self.chunk_left(self.tail) as usize;
+        let room = (left as usize).min(to_end).min(room);
         // SAFETY: ends before the chunk's end, and is aligned; shared with the module, so only accessed as atomics. The
         // module does not write between tail and head; if it does, the words are wrong, and are checked after they have
         // been read.
         let words = unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), room / ALIGNMENT) };
         let mut rest: &[AtomicU64] = words;
-        while let Some(header) = rest.first_chunk::<HEADER_WORDS>() {
-            let [first, second, time] = header.each_ref().map(|word| word.load(Ordering::Relaxed));
-            let (bytes, kind) = (first as u32, (first >> 32) as u16);
-            let Some((whole, next)) = rest.split_at_checked(bytes as usize / ALIGNMENT) else { break };
-            let Some(payload) = whole.get(HEADER_WORDS..) else { break };
-            let record = Record {
-                bytes,
-                kind,
-                cpu: (first >> 48) as u16,
-                id: second as u32,
-                probe: (second >> 32) as u32,
-                time,
-            };
-            if !bytes.is_multiple_of(ALIGNMENT as u32) || time >= below || !look(record, payload) {
+        let mut known = *header;
+        while let Some((head, behind)) = rest.split_first_chunk::<HEADER_WORDS>() {
+            let [first, second, time] = head.each_ref().map(|word| word.load(Ordering::Relaxed));
+            if first != known.first || second != known.second {
+                let Some(new) = PassedHeader::of(first, second, time, kind) else { break };
+                known = new;
+            }
+            let Some((payload, next)) = behind.split_at_checked(known.payload_words) else { break };
+            if time >= below || !print(known.kind, payload) {
                 break;
             }
             rest = next;
         }
+        *header = known;
+        // A pad fills the rest of the chunk.
+        if let Some(word) = rest.first().filter(|_| room == to_end) {
+            let first = word.load(Ordering::Relaxed);
+            if first == (rest.len() * ALIGNMENT) as u64 | (Kind::Pad as u64) << 32 {
+                rest = &[];
+            }
+        }
         self.advance(((words.len() - rest.len()) * ALIGNMENT) as u64);
+        rest.is_empty() && room == to_end
     }
 
     /// Bytes from there to the end of the chunk.
@@ -485,6 +551,17 @@ pub(crate) mod tests {
             header
         }
 
+        /// The numbers of records that pass: the first words of their payloads.
+        pub fn passed(&mut self, most: usize) -> Vec<u64> {
+            let mut numbers = Vec::new();
+            let is_print = |record: Record| (record.kind == Kind::Print as u16).then_some(true);
+            self.ring.pass_while(u64::MAX, most, false, is_print, |is_print, payload| {
+                numbers.extend(payload.first().map(|word| word.load(Ordering::Relaxed)));
+                is_print
+            });
+            numbers
+        }
+
         /// As spile_record_begin and _commit; false: no room.
         pub fn write(&mut self, time: u64, payload: &[u8]) -> bool {
             let bytes = 24 + payload.len().next_multiple_of(8) as u64;
@@ -566,22 +643,52 @@ pub(crate) mod tests {
         // The first half of the ring is in the second chunk, and the other way round.
         fake.set_place(0, 1);
         fake.set_place(128, 0);
-        for (at, time) in [(128usize, 1), (152, 2), (0, 3)] {
-            fake.poke(at as u64, &Fake::header(24, Kind::Print as u16, time));
+        // Three records and a pad of a word, then one record.
+        for (at, number) in [(128, 1u64), (168, 2), (208, 3), (0, 4)] {
+            let record = [Fake::header(40, Kind::Print as u16, number), number.to_le_bytes().repeat(2)].concat();
+            fake.poke(at, &record);
         }
-        fake.poke(176, &Fake::header(80, Kind::Pad as u16, 0)[..8]);
-        fake.set_head(152);
+        fake.poke(248, &Fake::header(8, Kind::Pad as u16, 0)[..8]);
+        fake.set_head(168);
         fake.ring.refresh();
+        assert_eq!(fake.passed(2), [1]);
+        let mut again = fake.another();
+        again.refresh();
         let mut times = Vec::new();
-        fake.ring.pass_while(u64::MAX, 1, |record, _| {
-            times.push(record.time);
-            true
-        });
-        while let Some(record) = fake.ring.front().unwrap() {
-            fake.ring.take(&mut Vec::new());
+        while let Some(record) = again.front().unwrap() {
+            again.take(&mut Vec::new());
             times.push(record.time);
         }
-        assert_eq!(times, [1, 2, 3]);
+        assert_eq!(times, [1, 2, 3, 4]);
+        assert_eq!(fake.passed(9), [2, 3, 4]);
+        assert_eq!(fake.ring.front(), Ok(None));
+    }
+
+    #[test]
+    fn records_with_other_headers_are_looked_at() {
+        let print = Kind::Print as u16;
+        let mut fake = Fake::new(0, 256);
+        let number = |number: u64| number.to_le_bytes().to_vec();
+        let records = [(32, print, 1), (32, print, 2), (40, print, 3), (32, Kind::Warn as u16, 4)];
+        let bytes = records.map(|(bytes, kind, value)| {
+            let payload = number(value).repeat((bytes as usize - 24) / 8);
+            [Fake::header(bytes, kind, 0), payload].concat()
+        });
+        fake.poke(0, &bytes.concat());
+        fake.set_head(136);
+        fake.ring.refresh();
+        assert_eq!(fake.passed(9), [1, 2, 3]);
+        assert_eq!(fake.ring.front().unwrap().map(|record| record.kind), Some(Kind::Warn as u16));
+        assert!(fake.passed(9).is_empty(), "it is to be taken");
+    }
+
+    #[test]
+    fn a_header_of_zeros_is_no_record() {
+        let mut fake = Fake::new(0, 256);
+        fake.set_head(48);
+        fake.ring.refresh();
+        assert!(fake.passed(9).is_empty());
+        assert_eq!(fake.ring.front(), Err(RingError { cpu: 0, bytes: 48 }));
     }
 
     #[test]
@@ -592,7 +699,7 @@ pub(crate) mod tests {
             fake.set_place(0, chunk);
             let mut again = fake.another();
             again.refresh();
-            again.pass_while(u64::MAX, 9, |_, _| panic!("there is no record"));
+            again.pass_while(u64::MAX, 9, (), |_| panic!("there is no record"), |(), _| false);
             assert_eq!(again.front(), Err(RingError { cpu: 0, bytes: 24 }));
         }
     }
@@ -652,6 +759,7 @@ pub(crate) mod tests {
             fake.ring.refresh();
             let mut payload = Vec::new();
             for _ in 0..200 {
+                fake.passed(random() as usize % 9);
                 if let Ok(Some(_)) = fake.ring.front() {
                     fake.ring.take(&mut payload);
                 }
