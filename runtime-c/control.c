@@ -67,7 +67,8 @@ static long get_info(void __user *argument)
 		.ring_bytes = spile_ring_bytes,
 		.probes = spile_script.probe_count,
 		.errors = atomic_read(&spile_session.errors),
-		.memory_bytes = spile_session.memory_bytes + spile_ring_memory(),
+		.memory_bytes = spile_session.memory_bytes + READ_ONCE(spile_session.parts_bytes) +
+				spile_ring_memory(),
 		.armed = spile_sites_armed(),
 		.flags = (READ_ONCE(spile_session.kept) ? SPILE_INFO_KEPT : 0) |
 			 (READ_ONCE(spile_session.overwrite) ? SPILE_INFO_OVERWRITE : 0) |

@@ -8,23 +8,56 @@
  */
 #include "counts.h"
 #include "map_find.h"
+#include "parts.h"
 
-/* Since this CPU last added to it, the element has been reused or its shares have been merged. */
-static noinline void begin_share(struct spile_share *share, __u64 generation)
+static __always_inline struct spile_share *share_of(const struct spile_table *table, char *area,
+				    unsigned long number)
 {
-	share->value = 0;
-	share->generation = generation;
+	return spile_part(table, area, number, sizeof(struct spile_share));
+}
+
+/* This CPU has no memory for a share: it adds to what all have in common. */
+static void add_to_value(struct spile_context *c, struct spile_table *table,
+			 struct spile_found found, spile_long delta)
+{
+	struct spile_element *element = spile_element(table, found.number);
+	spile_long *value = spile_element_value(table, element);
+
+	if (!spile_making_begin(c, table))
+		return;
+	/* If it has been dropped meanwhile, so is this addition. */
+	if (element->generation == found.generation)
+		*value = spile_add(*value, delta);
+	spile_making_end(table);
+}
+
+/*
+ * Since this CPU last added to it, the element has been reused or its shares have been merged; or
+ * it has not added to it yet.
+ */
+static noinline void begin_share(struct spile_context *c, const struct spile_table *table,
+				 struct spile_found found, spile_long delta)
+{
+	struct spile_share *share;
+
+	if (!spile_part_own(c, table, found.number)) {
+		add_to_value(c, spile_table_of(table->map), found, delta);
+		return;
+	}
+	share = share_of(table, spile_map_values(c), found.number);
+	share->value = delta;
+	share->generation = found.generation;
 }
 
 static __always_inline void add_to_share(struct spile_context *c, const struct spile_table *table,
 					 struct spile_found found, spile_long delta)
 {
-	struct spile_share *share =
-		(struct spile_share *)(spile_map_values(c) + table->local) + found.number;
+	struct spile_share *share = share_of(table, spile_map_values(c), found.number);
 
 	if (spile_unlikely(share->generation != found.generation))
-		begin_share(share, found.generation);
-	share->value = spile_add(share->value, delta);
+		begin_share(c, table, found, delta);
+	else
+		share->value = spile_add(share->value, delta);
 }
 
 static noinline void count_new(struct spile_context *c, struct spile_table *table,
@@ -81,12 +114,12 @@ spile_long spile_counts_merge(const struct spile_table *table, unsigned int numb
 	unsigned int cpu;
 
 	for (cpu = 0; cpu < spile_map_area_count; cpu++) {
-		const char *area = spile_map_area(cpu);
+		char *area = spile_map_area(cpu);
 		const struct spile_share *share;
 
 		if (!area)
 			continue;
-		share = (const struct spile_share *)(area + table->local) + number;
+		share = share_of(table, area, number);
 		if (share->generation != element->generation)
 			continue;
 		*value = spile_add(*value, share->value);

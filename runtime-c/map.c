@@ -9,6 +9,7 @@
 #include "counts.h"
 #include "map.h"
 #include "map_find.h"
+#include "parts.h"
 #include "stats.h"
 #include "stripe.h"
 
@@ -602,21 +603,25 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 	return number;
 }
 
-/*
- * Waits, for a bounded time, for other CPUs that are adding elements. Nothing else on this CPU
- * can be adding one, because this handler owns the context.
- */
-static bool begin_making(struct spile_table *table)
+/* Nothing else on this CPU can be adding one, because this handler owns the context. */
+bool spile_making_begin(struct spile_context *c, struct spile_table *table)
 {
 	unsigned int tries;
 
 	for (tries = 0; tries < MAKING_TRIES; tries++) {
-		/* A full barrier: pairs with the release in spile_map_feed_new(). */
+		/* A full barrier: pairs with the release in spile_making_end(). */
 		if (!READ_ONCE(table->making) && cmpxchg(&table->making, 0, 1) == 0)
 			return true;
 		cpu_relax();
 	}
+	spile_fail_text(c, "array '%s' is busy", table->map->name);
 	return false;
+}
+
+void spile_making_end(struct spile_table *table)
+{
+	/* Release: publishes the changes; pairs with the cmpxchg() in spile_making_begin(). */
+	smp_store_release(&table->making, 0);
 }
 
 struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_table *table,
@@ -624,18 +629,15 @@ struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_tabl
 {
 	struct spile_found found = { 0 };
 
-	if (!begin_making(table)) {
-		spile_fail_text(c, "array '%s' is busy", table->map->name);
+	if (!spile_making_begin(c, table))
 		return found;
-	}
 	/* Another CPU may have added it in the meantime. */
 	found.number = find_element(table, keys, hash);
 	if (!found.number)
 		found.number = make_element(c, table, keys, hash);
 	if (found.number && found.number != NOT_KEPT)
 		found.generation = spile_element(table, found.number)->generation;
-	/* Release: publishes the chains; pairs with the cmpxchg() in begin_making(). */
-	smp_store_release(&table->making, 0);
+	spile_making_end(table);
 	found.number = made_number(c, table, found.number);
 	return found;
 }
@@ -1180,17 +1182,18 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	if (map->value == SPILE_VALUE_STATS) {
 		table->keeps_more = map->stats.variance ||
 				    map->stats.histogram != SPILE_HISTOGRAM_NONE;
-		table->local = *local;
 		table->local_stride = spile_stats_bytes(&map->stats);
-		/* A map without keys uses element 0. */
-		*local += (size_t)table->local_stride * (map->keys ? (size_t)map->entries + 1 : 1);
 	}
-	if (!map->keys)
+	if (map->counted)
+		table->local_stride = sizeof(struct spile_share);
+	table->local = *local;
+	if (!map->keys) {
+		*local += table->local_stride;
 		return;
-	if (map->counted) {
-		table->local = *local;
-		*local += sizeof(struct spile_share) * ((size_t)map->entries + 1);
 	}
+	if (table->local_stride)
+		table->group_count = (map->entries >> SPILE_GROUP_SHIFT) + 1;
+	*local += sizeof(char *) * (size_t)table->group_count;
 
 	for (i = 0; i < map->keys; i++) {
 		table->keys[i] = offset;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Arrays and aggregates: one table for each spile_map of the script. All memory
- * is made by SPILE_SETUP (map_init.c); map.c finds, makes and deletes elements, stats.c
- * feeds and reads aggregates, counts.c counts, iterate.c walks and sorts, kept_text.c has
- * long strings. These five compile in user space too, where tests/maps.c has its own contexts
- * and memory.
+ * Arrays and aggregates: one table for each spile_map of the script. Tables are made by
+ * SPILE_SETUP (map_init.c); map.c finds, makes and deletes elements, stats.c feeds and reads
+ * aggregates, counts.c counts, parts.c gives CPUs memory for these two, iterate.c walks and
+ * sorts, kept_text.c has long strings. These six compile in user space too, where tests/maps.c
+ * has its own contexts and memory.
  *
  * A table of numbers or strings is protected by its global's lock. A striped table is protected
  * by the lock of the stripe to which the element's hash belongs, or by the global's lock for all
  * CPUs (SPILE_LOCK_ALL). An array of aggregates has one table of keys for all CPUs. Its values
- * are in per-CPU memory, indexed by the element's number, so feeding an existing element writes
+ * are in per-CPU memory (parts.h), found by the element's number, so feeding an existing element writes
  * only what other CPUs read under SPILE_LOCK_ALL. The same holds for counted numbers (counts.c).
  * Several CPUs may create elements at the same time; `making` serialises them.
  */
@@ -109,6 +109,8 @@ struct spile_stripe {
 	unsigned int reserved;		/* the elements that it would use, linked by next; or 0 */
 };
 
+struct spile_reserve;
+
 struct spile_table {
 	/* Constant after load, read by every CPU. Elements are numbered from 1. */
 	const struct spile_map *map;
@@ -135,8 +137,11 @@ struct spile_table {
 	unsigned int value;
 	size_t elements_bytes;
 	size_t buckets_bytes;
-	size_t local;			/* offset in a CPU's values */
-	unsigned int local_stride;
+	/* offset in a CPU's values: with keys of its groups' addresses (parts.h) */
+	size_t local;
+	unsigned int local_stride;	/* of the parts that CPUs have; 0: none */
+	unsigned int group_count;	/* of parts; 0 without keys */
+	struct spile_reserve *reserve;
 	unsigned int keys[SPILE_MAX_KEYS];	/* offsets in the element */
 	__u64 seeds[SPILE_MAX_KEYS + 1];	/* random, odd */
 
@@ -150,8 +155,8 @@ struct spile_table {
 extern struct spile_table *spile_tables;	/* by spile_map.index */
 
 /*
- * Memory of aggregates by CPU number, NULL for one that has none (it has not been online), and the
- * number of entries.
+ * Values by CPU number, NULL for a CPU that has none (it has not been online), and the number of
+ * entries. If there are arrays of aggregates, the last entry is that of their common parts.
  */
 extern char **spile_map_areas;
 extern unsigned int spile_map_area_count;
@@ -246,6 +251,13 @@ struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *t
 				  const union spile_key *keys);
 struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_table *table,
 				      const union spile_key *keys, unsigned int hash);
+
+/*
+ * Excludes others that make elements, or feed common parts. Waits for them for a bounded time;
+ * false, with an error: in vain.
+ */
+bool spile_making_begin(struct spile_context *c, struct spile_table *table);
+void spile_making_end(struct spile_table *table);
 
 /*
  * Whether the element has these keys; keys whose bit is set in `any` are not compared. True if

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Memory of arrays and aggregates: made by SPILE_SETUP, so for the account of the cgroup of the
- * process that reads the session. A CPU that comes online for the first time later gets its part
- * then, if a part for each possible CPU would be much: a machine may have eight possible CPUs for
- * each that there is.
+ * process that reads the session. What CPUs feed to elements they take from a reserve (parts.h),
+ * which a work item fills when half of it is used, also where nobody reads the session. A CPU that
+ * comes online for the first time later gets its values then, if values for each possible CPU
+ * would be much: a machine may have eight possible CPUs for each that there is.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/errno.h>
+#include <linux/irq_work.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
+#include <linux/workqueue.h>
 
 #include "context.h"
 #include "kept_text.h"
 #include "map.h"
 #include "map_init.h"
 #include "owner.h"
+#include "parts.h"
 #include "session.h"
 #include "stats.h"
 
@@ -95,11 +99,192 @@ static int make_kept(void)
 	return 0;
 }
 
+/* ---- The reserve of groups. */
+
+enum {
+	RESERVE_SHARE = 8,		/* of the groups of a CPU that has all */
+	RESERVE_OF_CPU = 2,		/* groups, if that is more */
+	BLOCK_BYTES = 16 << 10,		/* allocated at once, or one group */
+};
+
+/* Memory for groups, which follow its first cache line. */
+struct parts_block {
+	struct parts_block *next;
+};
+
+static struct parts_block *blocks;	/* written by who fills reserves */
+static struct irq_work request_parts;
+static atomic_t parts_requested;	/* a request has not been served yet */
+
+static void fill_reserves(struct work_struct *unused);
+static DECLARE_DELAYED_WORK(filling_reserves, fill_reserves);
+
+/* Handlers run in contexts in which a work item cannot be queued. */
+static void begin_filling(struct irq_work *unused)
+{
+	schedule_delayed_work(&filling_reserves, 0);
+}
+
+void spile_parts_ask(void)
+{
+	if (!atomic_read(&parts_requested) && !atomic_xchg(&parts_requested, 1))
+		irq_work_queue(&request_parts);
+}
+
+/* Fewer where the last groups of all are made. */
+static size_t block_groups(const struct spile_table *table)
+{
+	const struct spile_reserve *reserve = table->reserve;
+	u64 most = reserve ? reserve->most - reserve->made : table->group_count;
+
+	return clamp_t(u64, BLOCK_BYTES / spile_group_bytes(table), 1, max_t(u64, most, 1));
+}
+
+/* Adds a block of groups to the reserve. flags: for which account. */
+static bool add_block(struct spile_table *table, gfp_t flags)
+{
+	size_t groups = block_groups(table), i;
+	size_t bytes = SMP_CACHE_BYTES + groups * spile_group_bytes(table);
+	struct parts_block *block;
+	char *group;
+
+	block = kvmalloc(bytes, flags);
+	if (!block)
+		return false;
+	block->next = blocks;
+	blocks = block;
+	WRITE_ONCE(spile_session.parts_bytes, spile_session.parts_bytes + bytes);
+	group = (char *)block + SMP_CACHE_BYTES;
+	for (i = 0; i < groups; i++) {
+		spile_reserve_add(table->reserve, group);
+		group += spile_group_bytes(table);
+	}
+	return true;
+}
+
+/* A block may be added without taking memory from others, or more than the user may take. */
+static bool may_add_block(const struct spile_table *table)
+{
+	size_t bytes = BLOCK_BYTES + spile_group_bytes(table);
+
+	return spile_owner_left() >= bytes && si_mem_available() / 4 > bytes >> PAGE_SHIFT;
+}
+
+/* False if there is no memory. */
+static bool fill_reserve(struct spile_table *table, gfp_t flags)
+{
+	if (!spile_reserve_is_low(table->reserve))
+		return true;
+	while (spile_reserve_has_room(table->reserve, block_groups(table)))
+		if (!may_add_block(table) || !add_block(table, flags))
+			return false;
+	return true;
+}
+
+static void fill_reserves(struct work_struct *unused)
+{
+	bool all = true;
+	unsigned int i;
+
+	/* Before the reserves are looked at: what is taken after that asks again. */
+	atomic_xchg(&parts_requested, 0);
+	for (i = 0; i < spile_script.map_count; i++)
+		if (spile_tables[i].group_count)
+			all &= fill_reserve(&spile_tables[i],
+					    SPILE_SESSION_MEMORY & ~__GFP_ACCOUNT);
+	if (!all)
+		schedule_delayed_work(&filling_reserves, HZ);
+}
+
+/* As many groups as are to be ready; a power of two. */
+static size_t reserve_size(const struct spile_table *table)
+{
+	size_t wanted = max_t(size_t, table->group_count / RESERVE_SHARE,
+			      RESERVE_OF_CPU * (size_t)num_online_cpus());
+
+	return roundup_pow_of_two(max_t(size_t, wanted, 2 * block_groups(table)));
+}
+
+/* Bytes of the reserve at the beginning. */
+static size_t reserve_bytes(const struct spile_table *table)
+{
+	return reserve_size(table) * (spile_group_bytes(table) + sizeof(char *));
+}
+
+static int make_reserve(struct spile_table *table)
+{
+	size_t count = reserve_size(table);
+	struct spile_reserve *reserve;
+
+	reserve = kzalloc(sizeof(*reserve), GFP_KERNEL_ACCOUNT);
+	if (!reserve)
+		return -ENOMEM;
+	table->reserve = reserve;
+	reserve->groups = kvcalloc(count, sizeof(*reserve->groups), GFP_KERNEL_ACCOUNT);
+	if (!reserve->groups)
+		return -ENOMEM;
+	reserve->mask = count - 1;
+	reserve->most = (u64)table->group_count * num_possible_cpus();
+	while (spile_reserve_has_room(reserve, block_groups(table)))
+		if (!add_block(table, SPILE_SESSION_MEMORY))
+			return -ENOMEM;
+	return 0;
+}
+
+static int make_reserves(void)
+{
+	size_t bytes = 0;
+	unsigned int i;
+	int error = 0;
+
+	init_irq_work(&request_parts, begin_filling);
+	atomic_set(&parts_requested, 0);
+	for (i = 0; i < spile_script.map_count; i++)
+		if (spile_tables[i].group_count)
+			bytes = max(bytes, spile_group_bytes(&spile_tables[i]));
+	if (!bytes)
+		return 0;
+	spile_unused_group = kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (!spile_unused_group)
+		return -ENOMEM;
+	for (i = 0; i < spile_script.map_count && !error; i++)
+		if (spile_tables[i].group_count)
+			error = make_reserve(&spile_tables[i]);
+	return error;
+}
+
+static void free_reserves(void)
+{
+	unsigned int i;
+
+	if (spile_unused_group) {
+		irq_work_sync(&request_parts);
+		cancel_delayed_work_sync(&filling_reserves);
+	}
+	for (i = 0; spile_tables && i < spile_script.map_count; i++) {
+		if (!spile_tables[i].reserve)
+			continue;
+		kvfree(spile_tables[i].reserve->groups);
+		kfree(spile_tables[i].reserve);
+	}
+	while (blocks) {
+		struct parts_block *next = blocks->next;
+
+		kvfree(blocks);
+		blocks = next;
+	}
+	spile_session.parts_bytes = 0;
+	kvfree(spile_unused_group);
+	spile_unused_group = NULL;
+}
+
+/* ---- What each CPU has. */
+
 /*
- * Parts of CPUs that are not online are made at once if they are smaller than this together: the
+ * Values of CPUs that are not online are made at once if they are smaller than this together: the
  * kernel has few of the states by which a module follows CPUs (20 for all modules).
  */
-enum { SPARE_BYTES = 16 << 20 };
+enum { SPARE_BYTES = 1 << 20 };
 
 static size_t area_bytes;	/* of each CPU; whole pages */
 static bool areas_made;		/* SPILE_SETUP has made those of online CPUs */
@@ -126,12 +311,28 @@ static int report_no_area(unsigned int cpu)
 	return -ENOMEM;
 }
 
-/* Makes the part of a CPU that is not running yet, or at SPILE_SETUP. */
+/* No group; aggregates are empty. */
+static void begin_area(char *area)
+{
+	unsigned int i, group;
+
+	for (i = 0; i < spile_script.map_count; i++) {
+		const struct spile_table *table = &spile_tables[i];
+
+		for (group = 0; group < table->group_count; group++)
+			spile_groups(table, area)[group] =
+				spile_group_address(table, spile_unused_group, group);
+		if (!table->map->keys)
+			spile_stats_reset((struct spile_stats *)(area + table->local),
+					  &table->map->stats);
+	}
+}
+
+/* Makes the values of a CPU that is not running yet, or at SPILE_SETUP. */
 static int make_area(unsigned int cpu)
 {
 	/* Who lets a CPU come is not who reads the session. */
 	gfp_t flags = areas_made ? SPILE_SESSION_MEMORY & ~__GFP_ACCOUNT : SPILE_SESSION_MEMORY;
-	unsigned int i;
 	char *area;
 
 	if (spile_map_areas[cpu])
@@ -140,10 +341,7 @@ static int make_area(unsigned int cpu)
 	area = kvmalloc_node(area_bytes, flags, cpu_to_node(cpu));
 	if (!area)
 		return report_no_area(cpu);
-	for (i = 0; i < spile_script.map_count; i++)
-		if (!spile_script.maps[i]->keys)
-			spile_stats_reset((struct spile_stats *)(area + spile_tables[i].local),
-					  &spile_script.maps[i]->stats);
+	begin_area(area);
 	per_cpu(spile_cpus, cpu)->values = area;
 	per_cpu(spile_cpus, cpu)->context.values = area;
 	/* Release: its contents; pairs with the dependency in spile_map_area(). */
@@ -163,15 +361,50 @@ static int make_areas_of(const struct cpumask *cpus)
 	return error;
 }
 
-static int make_areas(size_t local)
+/* Whether its elements have common parts. A number's is its value. */
+static bool has_common(const struct spile_table *table)
+{
+	return table->group_count && !table->map->counted;
+}
+
+static size_t common_bytes(const struct spile_table *table)
+{
+	return has_common(table) ? table->group_count * spile_group_bytes(table) : 0;
+}
+
+/* Common parts of all elements; their memory follows the area. */
+static int make_common(size_t bytes)
+{
+	char *area = kvmalloc(area_bytes + bytes, SPILE_SESSION_MEMORY), *at;
+	unsigned int i, group;
+
+	if (!area)
+		return -ENOMEM;
+	begin_area(area);
+	at = area + area_bytes;
+	for (i = 0; i < spile_script.map_count; i++) {
+		const struct spile_table *table = &spile_tables[i];
+
+		for (group = 0; has_common(table) && group < table->group_count; group++) {
+			spile_groups(table, area)[group] = spile_group_address(table, at, group);
+			at += spile_group_bytes(table);
+		}
+	}
+	spile_map_areas[spile_map_area_count++] = area;
+	return 0;
+}
+
+static int make_areas(size_t local, size_t common)
 {
 	int error = -ENOSPC;
 
-	spile_map_areas = kcalloc(nr_cpu_ids, sizeof(*spile_map_areas), GFP_KERNEL);
+	spile_map_areas = kcalloc(nr_cpu_ids + 1, sizeof(*spile_map_areas), GFP_KERNEL);
 	if (!spile_map_areas)
 		return -ENOMEM;
 	spile_map_area_count = nr_cpu_ids;
 	area_bytes = PAGE_ALIGN(local);
+	if (common && make_common(common))
+		return -ENOMEM;
 	if (follows_cpus(local)) {
 		error = cpuhp_setup_state(CPUHP_BP_PREPARE_DYN, "spile/arrays:prepare", make_area,
 					  NULL);
@@ -202,9 +435,29 @@ static unsigned int area_count(void)
 	return count;
 }
 
+/* Common parts of all tables, and in *reserves their reserves. */
+static size_t parts_bytes(size_t *reserves)
+{
+	size_t common = 0;
+	unsigned int i;
+
+	*reserves = 0;
+	for (i = 0; i < spile_script.map_count; i++) {
+		const struct spile_table *table = &spile_tables[i];
+
+		if (!table->group_count)
+			continue;
+		if (check_add_overflow(common, common_bytes(table), &common))
+			common = SIZE_MAX;
+		if (check_add_overflow(*reserves, reserve_bytes(table), reserves))
+			*reserves = SIZE_MAX;
+	}
+	return common;
+}
+
 int spile_maps_init(void)
 {
-	size_t shared, local, kept = 0;
+	size_t shared, local, common, reserves, all, kept = 0;
 	unsigned int i;
 	int error = 0;
 
@@ -218,20 +471,25 @@ int spile_maps_init(void)
 		kept = spile_kept_bytes(spile_script.kept_bytes);
 	if (check_add_overflow(lay_out(&local), kept, &shared))
 		shared = SIZE_MAX;
-	if (!spile_session_affords("arrays", shared, local,
+	common = parts_bytes(&reserves);
+	if (check_add_overflow(shared, common, &all) || check_add_overflow(all, reserves, &all))
+		all = SIZE_MAX;
+	if (!spile_session_affords("arrays", all, local,
 				   follows_cpus(local) ? num_online_cpus() : num_possible_cpus()))
 		error = -ENOMEM;
 	if (!error)
 		error = make_kept();
 	for (i = 0; i < spile_script.map_count && !error; i++)
 		error = make_table(&spile_tables[i]);
+	if (!error)
+		error = make_reserves();
 	if (!error && local)
-		error = make_areas(local);
+		error = make_areas(local, common);
 	if (error) {
 		spile_maps_exit();
 		return error;
 	}
-	spile_session_charge(spile_script.map_count * sizeof(*spile_tables) + shared +
+	spile_session_charge(spile_script.map_count * sizeof(*spile_tables) + shared + common +
 			     local * area_count());
 	return 0;
 }
@@ -244,6 +502,7 @@ void spile_maps_exit(void)
 		cpuhp_remove_state_nocalls(hotplug_state);
 	hotplug_state = 0;
 	areas_made = false;
+	free_reserves();
 	for (i = 0; i < spile_map_area_count; i++)
 		kvfree(spile_map_areas[i]);
 	spile_map_area_count = 0;

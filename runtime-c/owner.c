@@ -178,7 +178,8 @@ bool spile_owner_has_limit(void)
 
 u64 spile_owner_left(void)
 {
-	u64 taken = spile_session.memory_bytes + spile_ring_memory();
+	u64 taken = spile_session.memory_bytes + READ_ONCE(spile_session.parts_bytes) +
+		    spile_ring_memory();
 
 	if (!stated_most)
 		return U64_MAX;

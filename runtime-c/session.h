@@ -49,6 +49,7 @@ struct spile_session {
 	bool kept;		/* continues when the device is closed; under calls */
 	bool overwrite;		/* closed: full rings drop the oldest records; under calls */
 	u64 memory_bytes;	/* allocated or reserved, without the rings; written at load and by SPILE_SETUP */
+	u64 parts_bytes;	/* of arrays, as they use it (map_init.c) */
 };
 extern struct spile_session spile_session;
 

@@ -7,6 +7,7 @@
  */
 #include "map.h"
 #include "map_find.h"
+#include "parts.h"
 #include "stats.h"
 
 char **spile_map_areas;
@@ -100,24 +101,61 @@ void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spil
 	feed((struct spile_stats *)(spile_map_values(c) + table->local), table, value);
 }
 
-/* The element has been deleted and reused since this CPU last fed it. */
-static noinline void restart_stats(const struct spile_table *table, struct spile_stats *stats,
-				__u64 generation)
+static __always_inline struct spile_stats *
+stats_of(const struct spile_table *table, char *area, unsigned long number)
+{
+	return spile_part(table, area, number, table->local_stride);
+}
+
+/* The element has been deleted and reused since its data was written. */
+static void restart_stats(const struct spile_table *table, struct spile_stats *stats,
+			  __u64 generation)
 {
 	spile_stats_reset(stats, &table->map->stats);
 	stats->generation = generation;
 }
 
-static __always_inline void feed_found(struct spile_context *c, const struct spile_table *table,
-				       struct spile_found found, spile_long value)
+/* This CPU has no memory for the element: it feeds what all have in common. */
+static void feed_common(struct spile_context *c, struct spile_table *table,
+			struct spile_found found, spile_long value)
+{
+	struct spile_stats *stats = stats_of(table, spile_common_area(), found.number);
+
+	if (!spile_making_begin(c, table))
+		return;
+	/* If it has been dropped meanwhile, so is this value. */
+	if (spile_element(table, found.number)->generation == found.generation) {
+		if (stats->generation != found.generation)
+			restart_stats(table, stats, found.generation);
+		feed(stats, table, value);
+	}
+	spile_making_end(table);
+}
+
+/* The element has been reused since this CPU last fed it, or it has not fed it yet. */
+static noinline void feed_first(struct spile_context *c, const struct spile_table *table,
+				struct spile_found found, spile_long value)
 {
 	struct spile_stats *stats;
 
-	stats = (struct spile_stats *)(spile_map_values(c) + table->local +
-				       found.number * table->local_stride);
-	if (spile_unlikely(stats->generation != found.generation))
-		restart_stats(table, stats, found.generation);
+	if (!spile_part_own(c, table, found.number)) {
+		feed_common(c, spile_table_of(table->map), found, value);
+		return;
+	}
+	stats = stats_of(table, spile_map_values(c), found.number);
+	restart_stats(table, stats, found.generation);
 	feed(stats, table, value);
+}
+
+static __always_inline void feed_found(struct spile_context *c, const struct spile_table *table,
+				       struct spile_found found, spile_long value)
+{
+	struct spile_stats *stats = stats_of(table, spile_map_values(c), found.number);
+
+	if (spile_unlikely(stats->generation != found.generation))
+		feed_first(c, table, found, value);
+	else
+		feed(stats, table, value);
 }
 
 void spile_stats_add(struct spile_context *c, const struct spile_map *map,
@@ -301,8 +339,10 @@ static struct spile_stats *part_of(const struct spile_table *table, unsigned int
 
 	if (!area || (table->map->keys && !number))
 		return NULL;
-	part = (struct spile_stats *)(area + table->local + (size_t)number * table->local_stride);
-	if (table->map->keys && part->generation != spile_element(table, number)->generation)
+	if (!table->map->keys)
+		return (struct spile_stats *)(area + table->local);
+	part = stats_of(table, area, number);
+	if (part->generation != spile_element(table, number)->generation)
 		return NULL;
 	return part;
 }

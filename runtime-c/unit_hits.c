@@ -38,6 +38,7 @@
 #include "map_init.c"
 #include "kept_text.c"
 #include "map.c"
+#include "parts.c"
 #include "stats.c"
 #include "counts.c"
 #include "iterate.c"

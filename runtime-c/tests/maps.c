@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * kept_text.c, map.c, stats.c, counts.c and iterate.c in user space, under sanitizers: random
+ * kept_text.c, map.c, parts.c, stats.c, counts.c and iterate.c in user space, under sanitizers: random
  * operations are compared with a model that is a plain list, aggregates with plain arithmetic;
  * several CPUs (threads) feed one array at the same time. Prints the differences and exits with
  * 1 if there are any.
  *
  *     cc -fsanitize=address,undefined -pthread -o maps maps.c ../kept_text.c
- * ../map.c ../stats.c ../counts.c ../iterate.c ../string.c && ./maps
+ * ../map.c ../parts.c ../stats.c ../counts.c ../iterate.c ../string.c && ./maps
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../map.h"
+#include "../parts.h"
 #include "../stats.h"
 #include "../stripe.h"
 
@@ -142,6 +143,63 @@ static void *lines(size_t bytes)
 	return memset(aligned_alloc(SPILE_LINE_BYTES, whole), 0, whole);
 }
 
+enum { READY = 4 };
+
+static void *group_list;		/* all of them, to be freed */
+static unsigned int asked;
+static bool keeps_reserve_empty;
+
+static char *group_memory(const struct spile_table *table)
+{
+	void **memory = lines(SPILE_LINE_BYTES + spile_group_bytes(table));
+
+	*memory = group_list;
+	group_list = memory;
+	return (char *)memory + SPILE_LINE_BYTES;
+}
+
+static void fill_reserve(void)
+{
+	while (spile_reserve_has_room(spile_tables->reserve, 1))
+		spile_reserve_add(spile_tables->reserve, group_memory(spile_tables));
+}
+
+/* Often late, so that common parts are fed too. */
+void spile_parts_ask(void)
+{
+	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
+	if (keeps_reserve_empty || __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED) % 3)
+		return;
+	pthread_mutex_lock(&one);
+	if (spile_reserve_is_low(spile_tables->reserve))
+		fill_reserve();
+	pthread_mutex_unlock(&one);
+}
+
+static void load_reserve(struct spile_table *table)
+{
+	if (!table->group_count)
+		return;
+	spile_unused_group = calloc(1, spile_group_bytes(table));
+	table->reserve = aligned_alloc(SPILE_LINE_BYTES, sizeof(*table->reserve));
+	*table->reserve = (struct spile_reserve){ .mask = READY - 1,
+						  .most = CPUS * table->group_count,
+						  .groups = calloc(READY, sizeof(char *)) };
+	if (!keeps_reserve_empty)
+		fill_reserve();
+}
+
+static char *make_area(const struct spile_table *table, size_t local)
+{
+	char *area = calloc(1, local + 1);
+	unsigned int i;
+
+	for (i = 0; i < table->group_count; i++)
+		spile_groups(table, area)[i] = spile_group_address(table, spile_unused_group, i);
+	return area;
+}
+
 static void load(const struct spile_map *map)
 {
 	size_t local = 0;
@@ -159,12 +217,17 @@ static void load(const struct spile_map *map)
 	}
 	for (i = 0; i <= SPILE_MAX_KEYS; i++)
 		spile_tables->seeds[i] = (draw(UINT64_MAX) << 1) | 1;
-	spile_map_areas = calloc(CPUS, sizeof(*spile_map_areas));
-	spile_map_area_count = CPUS;
+	spile_map_areas = calloc(CPUS + 1, sizeof(*spile_map_areas));
+	spile_map_area_count = CPUS + 1;
+	load_reserve(spile_tables);
 	/* CPU 1 is an impossible CPU. */
-	for (i = 0; i < CPUS; i++)
+	for (i = 0; i <= CPUS; i++)
 		if (i != 1)
-			spile_map_areas[i] = calloc(1, local + 1);
+			spile_map_areas[i] = make_area(spile_tables, local);
+	if (spile_tables->group_count && !map->counted)
+		for (i = 0; i < spile_tables->group_count; i++)
+			spile_groups(spile_tables, spile_common_area())[i] =
+				spile_group_address(spile_tables, group_memory(spile_tables), i);
 	if (map->value == SPILE_VALUE_STATS && !map->keys)
 		spile_stats_reset_everywhere(spile_tables);
 	memset(contexts, 0, sizeof(contexts));
@@ -175,9 +238,20 @@ static void unload(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < CPUS; i++)
+	for (i = 0; i <= CPUS; i++)
 		free(spile_map_areas[i]);
 	free(spile_map_areas);
+	while (group_list) {
+		void *next = *(void **)group_list;
+
+		free(group_list);
+		group_list = next;
+	}
+	if (spile_tables->reserve)
+		free(spile_tables->reserve->groups);
+	free(spile_tables->reserve);
+	free(spile_unused_group);
+	spile_unused_group = NULL;
 	free(spile_tables->elements);
 	free(spile_tables->buckets);
 	if (spile_tables->stripes_bytes)
@@ -1662,8 +1736,13 @@ int main(int argc, char **argv)
 		lines_of_stripes(2048, 256, false, true);
 		lines_of_stripes(100, 12, false, false);
 	}
-	for (i = 0; i < (argc == 1 ? 7 : 4); i++)
+	for (i = 0; i < (argc == 1 ? 7 : 4); i++) {
 		at_once(&maps[i]);
+		/* Common parts alone. */
+		keeps_reserve_empty = true;
+		at_once(&maps[i]);
+		keeps_reserve_empty = false;
+	}
 	striped_at_once();
 	rest_of_a_run();
 	wrapping_at_once();

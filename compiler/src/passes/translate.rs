@@ -100,9 +100,12 @@ pub fn report_memory(reporter: &Reporter, plan: &Plan) {
         return;
     }
     reporter.pass(|| {
-        let [shared, each_cpu, small, large] =
-            [bytes.shared, bytes.each_cpu, bytes.on(2), bytes.on(256)].map(|bytes| bytes.div_ceil(1024));
-        format!("Arrays take {shared} KiB, and {each_cpu} KiB on each CPU: {small} KiB on 2 CPUs, {large} KiB on 256.")
+        let [small, large, more] = [bytes.on(2), bytes.on(256), bytes.more_for_a_cpu()].map(|bytes| bytes.div_ceil(1024));
+        let start = format!("Arrays take {small} KiB on 2 CPUs, {large} KiB on 256");
+        match more {
+            0 => format!("{start}."),
+            more => format!("{start}; each CPU takes up to {more} KiB more as it uses them."),
+        }
     });
 }
 

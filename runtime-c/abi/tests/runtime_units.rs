@@ -34,7 +34,7 @@ fn units_of_the_runtime_give_the_expected_text() {
     run("units", "address,undefined", &["format.c", "histogram.c", "pretty.c", "float_text.c", "text.c"], &[]);
 }
 
-const MAPS: [&str; 6] = ["kept_text.c", "map.c", "stats.c", "counts.c", "iterate.c", "string.c"];
+const MAPS: [&str; 7] = ["kept_text.c", "map.c", "parts.c", "stats.c", "counts.c", "iterate.c", "string.c"];
 
 #[test]
 fn arrays_and_aggregates_do_what_a_list_would() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Runs lock.c, stripe.h and ring.c in all interleavings, with loads that see old values, to
+ * Runs lock.c, stripe.h, ring.c and parts.c in all interleavings, with loads that see old values, to
  * check that their barriers suffice also on CPUs that reorder more than x86.
  *
  *     explore [SWITCHES [OLD]]
@@ -28,6 +28,7 @@
 #define KEEP_AWAY_PART 8192
 #include "../../lock.c"
 #include "../../ring.c"
+#include "../../parts.c"
 
 enum { THREADS = 3, PLACES = 48, VALUES = 64, STEPS = 2000, STACK = 64 << 10 };
 
@@ -812,6 +813,70 @@ static void check_ring(void)
 		fail("the reader sleeps although there is a record");
 }
 
+/* ---- A reserve of groups: one CPU fills it, two take from it. */
+
+enum { PLACES_OF_RESERVE = 2, GROUPS = 4 };
+static char groups[GROUPS];
+static char *group_places[PLACES_OF_RESERVE];
+static struct spile_reserve reserve;
+static unsigned int taken_of_group[GROUPS], added;
+
+void spile_parts_ask(void)
+{
+}
+
+static void add_groups(unsigned int count)
+{
+	for (; count && added < GROUPS && spile_reserve_has_room(&reserve, 1); count--) {
+		touch(&groups[added]);
+		spile_reserve_add(&reserve, &groups[added++]);
+	}
+}
+
+static void reset_reserve(void)
+{
+	reserve = (struct spile_reserve){ .groups = group_places,
+					  .mask = PLACES_OF_RESERVE - 1,
+					  .most = GROUPS };
+	memset(group_places, 0, sizeof(group_places));
+	memset(taken_of_group, 0, sizeof(taken_of_group));
+	added = 0;
+}
+
+static void fill_or_take(unsigned int thread)
+{
+	unsigned int i;
+
+	if (thread == 0) {
+		for (i = 0; i < GROUPS; i++)
+			add_groups(1);
+		return;
+	}
+	for (i = 0; i < 2; i++) {
+		char *group = take_group(&reserve);
+
+		if (!group)
+			continue;
+		progress++;
+		touch(group);
+		taken_of_group[group - groups]++;
+	}
+}
+
+static void check_reserve(void)
+{
+	unsigned int i, taken = 0;
+
+	for (i = 0; i < GROUPS; i++) {
+		if (taken_of_group[i] > 1)
+			fail("a group is taken twice");
+		taken += taken_of_group[i];
+	}
+	if (taken != reserve.taken || taken > added)
+		fail("a group is lost");
+	progress++;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct scenario scenarios[] = {
@@ -829,6 +894,8 @@ int main(int argc, char **argv)
 		{ "READ, READ, WRITE", 3, reset_locks, readers_and_a_writer, check_locks },
 		{ "WRITE, WRITE, READ", 3, reset_locks, two_writers, check_locks },
 		{ "a ring and its reader", 2, reset_ring, write_or_read, check_ring },
+		{ "a reserve that is filled and used", 3, reset_reserve, fill_or_take,
+		  check_reserve },
 	};
 	bool good = true;
 	unsigned int i;

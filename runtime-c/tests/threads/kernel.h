@@ -322,6 +322,18 @@ struct irq_work {
 void irq_work_queue(struct irq_work *work);
 #define irq_work_sync(work) ((void)(work))
 
+/* Work items run at once, one at a time; those that are to run later, never. */
+struct work_struct {
+	char unused;
+};
+struct delayed_work {
+	void (*function)(struct work_struct *work);
+};
+#define DECLARE_DELAYED_WORK(name, what) struct delayed_work name = { .function = (what) }
+#define HZ 250
+void schedule_delayed_work(struct delayed_work *work, unsigned long after);
+#define cancel_delayed_work_sync(work) ((void)(work))
+
 enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
 enum { HRTIMER_MODE_REL_SOFT };
 struct hrtimer {
@@ -371,6 +383,7 @@ static inline void *shim_memory(size_t bytes)
 #define vzalloc(bytes) shim_memory(bytes)
 #define vzalloc_node(bytes, node) shim_memory(bytes)
 #define __vmalloc(bytes, flags) shim_memory(bytes)
+#define kvmalloc(bytes, flags) ((void)(flags), shim_memory(bytes))
 #define kvmalloc_node(bytes, flags, node) ((void)(flags), shim_memory(bytes))
 #define kfree(memory) free(memory)
 #define kvfree(memory) free(memory)

@@ -3,6 +3,8 @@
  * The part of the runtime that a hit uses, compiled against kernel.h; and the smallest possible
  * replacements of the other parts.
  */
+#include <pthread.h>
+
 #include "maps.h"	/* by build.sh: unit_hits.c's group of map_init.c */
 #include "../../context.c"
 #include "../../guard.c"
@@ -87,6 +89,17 @@ void irq_work_queue(struct irq_work *work)
 		return;
 	work->pending = 1;
 	queued[queued_count++] = work;
+}
+
+void schedule_delayed_work(struct delayed_work *work, unsigned long after)
+{
+	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
+	if (after)
+		return;
+	pthread_mutex_lock(&one);
+	work->function(NULL);
+	pthread_mutex_unlock(&one);
 }
 
 void hrtimer_start(struct hrtimer *timer, ktime_t after, int mode)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Memory of the arrays and aggregates of a module: `spile_map_layout()` in runtime-c/map.c lays them out, and
-//! all of it is taken when the module is loaded.
+//! all of it is taken when the module is loaded, but what CPUs take for themselves as they use elements.
 
 use super::locking;
 use super::{Map, Plan, Storage};
@@ -15,19 +15,57 @@ const SHARE: u64 = 16;
 const STATS: u64 = 48;
 const SQUARES: u64 = 24;
 
+/// Elements of which a CPU's parts are one piece of memory (`SPILE_GROUP`, runtime-c/parts.h).
+const GROUP: u64 = 8;
+/// `BLOCK_BYTES`, `RESERVE_SHARE` and `RESERVE_OF_CPU` of runtime-c/map_init.c.
+const BLOCK: u64 = 16 << 10;
+const RESERVE_SHARE: u64 = 8;
+const RESERVE_OF_CPU: u64 = 2;
+
+/// Groups of elements for which each CPU has parts, as it uses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Groups {
+    count: u64,
+    bytes: u64,
+}
+
+impl Groups {
+    /// Those that are ready at the start, with their places in the ring, as `reserve_bytes()` (runtime-c/map_init.c).
+    fn reserve(self, cpus: u64) -> u64 {
+        let block = (BLOCK / self.bytes.max(1)).clamp(1, self.count.max(1));
+        let wanted = (self.count / RESERVE_SHARE).max(RESERVE_OF_CPU.saturating_mul(cpus)).max(2 * block);
+        wanted.next_power_of_two().saturating_mul(self.bytes + 8)
+    }
+}
+
 /// Memory of arrays, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
     /// For all CPUs together.
-    pub shared: u64,
+    shared: u64,
     /// For each possible CPU.
-    pub each_cpu: u64,
+    each_cpu: u64,
+    /// What CPUs take as they use it.
+    groups: Vec<Groups>,
 }
 
 impl Bytes {
-    /// On a machine with that many possible CPUs.
-    pub fn on(self, cpus: u64) -> u64 {
-        self.shared.saturating_add(self.each_cpu.saturating_mul(cpus))
+    /// At the start, on a machine with that many possible CPUs.
+    pub fn on(&self, cpus: u64) -> u64 {
+        let start = self.shared.saturating_add(self.each_cpu.saturating_mul(cpus));
+        self.groups.iter().map(|groups| groups.reserve(cpus)).fold(start, u64::saturating_add)
+    }
+
+    /// What a CPU takes more if it uses all elements.
+    pub fn more_for_a_cpu(&self) -> u64 {
+        self.groups.iter().map(|groups| groups.count.saturating_mul(groups.bytes)).fold(0, u64::saturating_add)
+    }
+
+    fn and(mut self, more: Bytes) -> Bytes {
+        self.shared = self.shared.saturating_add(more.shared);
+        self.each_cpu = self.each_cpu.saturating_add(more.each_cpu);
+        self.groups.extend(more.groups);
+        self
     }
 }
 
@@ -39,10 +77,7 @@ pub fn of(plan: &Plan) -> Bytes {
         Storage::Map(map) => Some(of_map(map, limits.slot_bytes.unwrap_or(limits.string_bytes))),
         Storage::Variable { .. } => None,
     });
-    maps.fold(Bytes { shared: kept, each_cpu: 0 }, |sum, map| Bytes {
-        shared: sum.shared.saturating_add(map.shared),
-        each_cpu: sum.each_cpu.saturating_add(map.each_cpu),
-    })
+    maps.fold(Bytes { shared: kept, ..Bytes::default() }, Bytes::and)
 }
 
 /// As `spile_kept_bytes()` (runtime-c/kept_text.c).
@@ -63,7 +98,7 @@ fn of_map(map: &Map, slot_bytes: u32) -> Bytes {
         Contents::Value(_) => 0,
     };
     if map.keys.is_empty() {
-        return Bytes { shared: 0, each_cpu: own };
+        return Bytes { each_cpu: own, ..Bytes::default() };
     }
     let entries = u64::from(map.entries);
     let value = match map.contents {
@@ -74,10 +109,14 @@ fn of_map(map: &Map, slot_bytes: u32) -> Bytes {
     let stripes = map.striped.map_or(0, |_| u64::from(locking::stripes(map.wrap)));
     // A cache line of them for each stripe.
     let buckets = (16 * stripes).max(4);
+    let groups = Some(Groups { count: entries / GROUP + 1, bytes: GROUP * own }).filter(|groups| groups.bytes > 0);
+    // Aggregates have a part that all CPUs have in common.
+    let common = groups.filter(|_| !map.counted).map_or(0, |groups| groups.count * groups.bytes);
     // Element 0 is unused.
     Bytes {
-        shared: 64 * stripes + element * (entries + 1) + 4 * entries.next_power_of_two().max(buckets),
-        each_cpu: own * (entries + 1),
+        shared: 64 * stripes + element * (entries + 1) + 4 * entries.next_power_of_two().max(buckets) + common,
+        each_cpu: groups.map_or(0, |groups| 8 * groups.count),
+        groups: groups.into_iter().collect(),
     }
 }
 
@@ -115,14 +154,28 @@ mod tests {
 
     #[test]
     fn shared_and_on_each_cpu() {
+        let shared = |shared| Bytes { shared, ..Bytes::default() };
         let numbers = map(&[Type::Long], Contents::Value(Type::Long), 2048, false);
-        assert_eq!(of_map(&numbers, 512), Bytes { shared: 48 * 2049 + 4 * 2048, each_cpu: 0 });
+        assert_eq!(of_map(&numbers, 512), shared(48 * 2049 + 4 * 2048));
         // 64 stripes, each with a line of buckets.
         let striped = Map { striped: Some(0), ..map(&[Type::Long], Contents::Value(Type::Long), 100, false) };
-        assert_eq!(of_map(&striped, 512), Bytes { shared: 64 * 64 + 48 * 101 + 64 * 64, each_cpu: 0 });
-        let counted = map(&[Type::String], Contents::Value(Type::Long), 3, true);
-        assert_eq!(of_map(&counted, 512), Bytes { shared: (32 + 520 + 8) * 4 + 16, each_cpu: 16 * 4 });
-        assert_eq!(of_map(&counted, 512).on(256), 560 * 4 + 16 + 64 * 256);
+        assert_eq!(of_map(&striped, 512), shared(64 * 64 + 48 * 101 + 64 * 64));
+        let counted = of_map(&map(&[Type::String], Contents::Value(Type::Long), 3, true), 512);
+        let groups = vec![Groups { count: 1, bytes: 8 * 16 }];
+        assert_eq!(counted, Bytes { shared: (32 + 520 + 8) * 4 + 16, each_cpu: 8, groups });
+        assert_eq!(counted.on(256), 560 * 4 + 16 + 8 * 256 + 512 * (128 + 8));
+        assert_eq!(counted.more_for_a_cpu(), 128);
+    }
+
+    #[test]
+    fn large_aggregates_take_little_for_each_cpu() {
+        let log = Contents::Stats(Stats { variance: false, shift: 0, histogram: Some(Histogram::Log) });
+        let bytes = of_map(&map(&[Type::Long], log, 2048, false), 512);
+        let all = 257 * 8 * (48 + 1024);
+        assert_eq!(bytes.more_for_a_cpu(), all);
+        let start = 48 * 2049 + 4 * 2048 + all;
+        assert_eq!(bytes.on(2), start + 2 * 257 * 8 + 32 * (8 * 1072 + 8));
+        assert_eq!(bytes.on(256), start + 256 * 257 * 8 + 512 * (8 * 1072 + 8));
     }
 
     #[test]
@@ -134,9 +187,9 @@ mod tests {
     #[test]
     fn aggregates() {
         let log = Contents::Stats(Stats { variance: true, shift: 0, histogram: Some(Histogram::Log) });
-        assert_eq!(of_map(&map(&[], log, 1, false), 512), Bytes { shared: 0, each_cpu: 48 + 24 + 1024 });
+        assert_eq!(of_map(&map(&[], log, 1, false), 512), Bytes { each_cpu: 48 + 24 + 1024, ..Bytes::default() });
         let linear = Some(Histogram::Linear { low: 0, high: 100, width: 10 });
         let linear = Contents::Stats(Stats { variance: false, shift: 0, histogram: linear });
-        assert_eq!(of_map(&map(&[Type::Long], linear, 1, false), 512).each_cpu, (48 + 8 * 13) * 2);
+        assert_eq!(of_map(&map(&[Type::Long], linear, 1, false), 512).more_for_a_cpu(), (48 + 8 * 13) * 8);
     }
 }
