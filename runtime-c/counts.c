@@ -61,9 +61,9 @@ static __always_inline void add_to_share(struct spile_context *c, const struct s
 }
 
 static noinline void count_new(struct spile_context *c, struct spile_table *table,
-			       union spile_key key, unsigned int hash, spile_long delta)
+			       union spile_key key, spile_long delta)
 {
-	struct spile_found found = spile_map_feed_new(c, table, &key, hash);
+	struct spile_found found = spile_map_feed_new(c, table, &key);
 
 	if (found.number)
 		add_to_share(c, table, found, delta);

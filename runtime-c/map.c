@@ -625,8 +625,9 @@ void spile_making_end(struct spile_table *table)
 }
 
 struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_table *table,
-				      const union spile_key *keys, unsigned int hash)
+				      const union spile_key *keys)
 {
+	unsigned int hash = hash_of(table, keys);
 	struct spile_found found = { 0 };
 
 	if (!spile_making_begin(c, table))
@@ -648,7 +649,7 @@ struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *t
 	unsigned int hash = hash_of(table, keys);
 	struct spile_found found = spile_find_concurrently(table, hash, has_keys, keys);
 
-	return spile_likely(found.number) ? found : spile_map_feed_new(c, table, keys, hash);
+	return spile_likely(found.number) ? found : spile_map_feed_new(c, table, keys);
 }
 
 static void delete_element(struct spile_table *table, unsigned int number)

@@ -250,7 +250,7 @@ struct spile_found {
 struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *table,
 				  const union spile_key *keys);
 struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_table *table,
-				      const union spile_key *keys, unsigned int hash);
+				      const union spile_key *keys);
 
 /*
  * Excludes others that make elements, or feed common parts. Waits for them for a bounded time;

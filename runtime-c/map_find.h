@@ -257,13 +257,13 @@ spile_find_concurrently(const struct spile_table *table, unsigned int hash,
 
 /*
  * The hit path of an array whose only key is one long or one string: `feed` gets the element and
- * the amount; for a key without an element `feed_new` creates one. Both are constants, so that
- * they become direct calls.
+ * the amount; for a key without an element `feed_new` creates one, and computes the hash again, so
+ * that it takes no register here. Both are constants, so that they become direct calls.
  */
 typedef void spile_feed_fn(struct spile_context *c, const struct spile_table *table,
 			   struct spile_found found, spile_long amount);
 typedef void spile_feed_new_fn(struct spile_context *c, struct spile_table *table,
-			       union spile_key key, unsigned int hash, spile_long amount);
+			       union spile_key key, spile_long amount);
 
 static __always_inline void spile_feed_long(struct spile_context *c, const struct spile_map *map,
 					    spile_long number, spile_long amount,
@@ -277,7 +277,7 @@ static __always_inline void spile_feed_long(struct spile_context *c, const struc
 	if (spile_likely(found.number))
 		feed(c, table, found, amount);
 	else
-		feed_new(c, table, key, hash, amount);
+		feed_new(c, table, key, amount);
 }
 
 static __always_inline void spile_feed_text(struct spile_context *c, const struct spile_map *map,
@@ -292,7 +292,7 @@ static __always_inline void spile_feed_text(struct spile_context *c, const struc
 	if (spile_likely(found.number))
 		feed(c, table, found, amount);
 	else
-		feed_new(c, table, key, hash, amount);
+		feed_new(c, table, key, amount);
 }
 
 /* The task's name is new. */
@@ -306,8 +306,7 @@ static noinline void spile_feed_new_name(struct spile_context *c, struct spile_t
 	/* The last byte is a NUL. */
 	while (text.length < sizeof(name) - 1 && text.text[text.length])
 		text.length++;
-	feed_new(c, table, (union spile_key){ .text = text },
-		 spile_hash_single_text(table, text), amount);
+	feed_new(c, table, (union spile_key){ .text = text }, amount);
 }
 
 /* The same as spile_feed_text() for the name of a task. */

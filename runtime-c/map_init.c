@@ -104,12 +104,14 @@ static int make_kept(void)
 enum {
 	RESERVE_SHARE = 8,		/* of the groups of a CPU that has all */
 	RESERVE_OF_CPU = 2,		/* groups, if that is more */
-	BLOCK_BYTES = 16 << 10,		/* allocated at once, or one group */
+	BLOCK_BYTES = 64 << 10,		/* allocated at once, or one group; */
+	BLOCK_SHARE = 4,		/* at most this share of the groups */
 };
 
-/* Memory for groups, which follow its first cache line. */
+/* Memory for groups. */
 struct parts_block {
 	struct parts_block *next;
+	char *groups;
 };
 
 static struct parts_block *blocks;	/* written by who fills reserves */
@@ -135,8 +137,10 @@ void spile_parts_ask(void)
 static size_t block_groups(const struct spile_table *table)
 {
 	const struct spile_reserve *reserve = table->reserve;
-	u64 most = reserve ? reserve->most - reserve->made : table->group_count;
+	u64 most = table->group_count / BLOCK_SHARE;
 
+	if (reserve)
+		most = min(most, reserve->most - reserve->made);
 	return clamp_t(u64, BLOCK_BYTES / spile_group_bytes(table), 1, max_t(u64, most, 1));
 }
 
@@ -144,21 +148,21 @@ static size_t block_groups(const struct spile_table *table)
 static bool add_block(struct spile_table *table, gfp_t flags)
 {
 	size_t groups = block_groups(table), i;
-	size_t bytes = SMP_CACHE_BYTES + groups * spile_group_bytes(table);
-	struct parts_block *block;
-	char *group;
+	size_t bytes = PAGE_ALIGN(groups * spile_group_bytes(table));
+	struct parts_block *block = kzalloc(sizeof(*block), flags);
 
-	block = kvmalloc(bytes, flags);
 	if (!block)
 		return false;
 	block->next = blocks;
 	blocks = block;
+	/* Whole pages: other sizes take twice as much of kmalloc(). */
+	block->groups = __vmalloc(bytes, flags);
+	if (!block->groups)
+		return false;
 	WRITE_ONCE(spile_session.parts_bytes, spile_session.parts_bytes + bytes);
-	group = (char *)block + SMP_CACHE_BYTES;
-	for (i = 0; i < groups; i++) {
-		spile_reserve_add(table->reserve, group);
-		group += spile_group_bytes(table);
-	}
+	for (i = 0; i < groups; i++)
+		spile_reserve_add(table->reserve,
+				  block->groups + i * spile_group_bytes(table));
 	return true;
 }
 
@@ -192,8 +196,11 @@ static void fill_reserves(struct work_struct *unused)
 		if (spile_tables[i].group_count)
 			all &= fill_reserve(&spile_tables[i],
 					    SPILE_SESSION_MEMORY & ~__GFP_ACCOUNT);
-	if (!all)
-		schedule_delayed_work(&filling_reserves, HZ);
+	if (all)
+		return;
+	/* Those who find it empty do not ask again until then. */
+	atomic_set(&parts_requested, 1);
+	schedule_delayed_work(&filling_reserves, HZ);
 }
 
 /* As many groups as are to be ready; a power of two. */
@@ -270,7 +277,8 @@ static void free_reserves(void)
 	while (blocks) {
 		struct parts_block *next = blocks->next;
 
-		kvfree(blocks);
+		vfree(blocks->groups);
+		kfree(blocks);
 		blocks = next;
 	}
 	spile_session.parts_bytes = 0;

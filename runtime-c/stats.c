@@ -169,9 +169,9 @@ void spile_stats_add(struct spile_context *c, const struct spile_map *map,
 }
 
 static noinline void feed_new(struct spile_context *c, struct spile_table *table,
-			      union spile_key key, unsigned int hash, spile_long value)
+			      union spile_key key, spile_long value)
 {
-	struct spile_found found = spile_map_feed_new(c, table, &key, hash);
+	struct spile_found found = spile_map_feed_new(c, table, &key);
 
 	if (found.number)
 		feed_found(c, table, found, value);

@@ -9,7 +9,7 @@
 # stderr: ^Pass 2: analyzed script: 1 probe, 0 functions, 0 globals
 # stderr: ^Pass 3: translated to C
 # stderr: ^Pass 4: compiled C into "looked\.ko" in
-# stderr: ^Arrays take 143 KiB on 2 CPUs, 687 KiB on 256; each CPU takes up to 33 KiB more as it uses them\.$
+# stderr: ^Arrays take 126 KiB on 2 CPUs, 687 KiB on 256; each CPU takes up to 33 KiB more as it uses them\.$
 
 # A different script each time, because one that was built before is taken from the cache.
 script="probe begin { println(\"x $$ $(date +%s)\") exit() }"

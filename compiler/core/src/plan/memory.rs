@@ -17,8 +17,9 @@ const SQUARES: u64 = 24;
 
 /// Elements of which a CPU's parts are one piece of memory (`SPILE_GROUP`, runtime-c/parts.h).
 const GROUP: u64 = 8;
-/// `BLOCK_BYTES`, `RESERVE_SHARE` and `RESERVE_OF_CPU` of runtime-c/map_init.c.
-const BLOCK: u64 = 16 << 10;
+/// `BLOCK_BYTES`, `BLOCK_SHARE`, `RESERVE_SHARE` and `RESERVE_OF_CPU` of runtime-c/map_init.c.
+const BLOCK: u64 = 64 << 10;
+const BLOCK_SHARE: u64 = 4;
 const RESERVE_SHARE: u64 = 8;
 const RESERVE_OF_CPU: u64 = 2;
 
@@ -32,7 +33,7 @@ struct Groups {
 impl Groups {
     /// Those that are ready at the start, with their places in the ring, as `reserve_bytes()` (runtime-c/map_init.c).
     fn reserve(self, cpus: u64) -> u64 {
-        let block = (BLOCK / self.bytes.max(1)).clamp(1, self.count.max(1));
+        let block = (BLOCK / self.bytes.max(1)).clamp(1, (self.count / BLOCK_SHARE).max(1));
         let wanted = (self.count / RESERVE_SHARE).max(RESERVE_OF_CPU.saturating_mul(cpus)).max(2 * block);
         wanted.next_power_of_two().saturating_mul(self.bytes + 8)
     }
