@@ -28,7 +28,7 @@ static inline size_t spile_group_bytes(const struct spile_table *table)
 	return (size_t)table->local_stride << SPILE_GROUP_SHIFT;
 }
 
-/* Where the groups' addresses are in a CPU's values; each is that of element 0, if it were there. */
+/* The groups' addresses in a CPU's values: each is where element 0 would be. */
 static __always_inline char **spile_groups(const struct spile_table *table, char *area)
 {
 	return (char **)(area + table->local);

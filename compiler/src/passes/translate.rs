@@ -100,7 +100,8 @@ pub fn report_memory(reporter: &Reporter, plan: &Plan) {
         return;
     }
     reporter.pass(|| {
-        let [small, large, more] = [bytes.on(2), bytes.on(256), bytes.more_for_a_cpu()].map(|bytes| bytes.div_ceil(1024));
+        let [small, large, more] =
+            [bytes.on(2), bytes.on(256), bytes.more_for_a_cpu()].map(|bytes| bytes.div_ceil(1024));
         let start = format!("Arrays take {small} KiB on 2 CPUs, {large} KiB on 256");
         match more {
             0 => format!("{start}."),

@@ -73,7 +73,7 @@ fn every_kind_of_order_is_needed() {
         let stdout = String::from_utf8_lossy(&output.stdout);
         assert!(!output.status.success(), "without {without}");
         for line in lines {
-            assert!(stdout.lines().any(|printed| printed == line), "without {without}: no \"{line}\" in\n{stdout}");
+            assert!(stdout.lines().any(|printed| printed == *line), "without {without}: no \"{line}\" in\n{stdout}");
         }
     }
 }
