@@ -9,9 +9,9 @@
  * A table of numbers or strings is protected by its global's lock. A striped table is protected
  * by the lock of the stripe to which the element's hash belongs, or by the global's lock for all
  * CPUs (SPILE_LOCK_ALL). An array of aggregates has one table of keys for all CPUs. Its values
- * are in per-CPU memory (parts.h), found by the element's number, so feeding an existing element writes
- * only what other CPUs read under SPILE_LOCK_ALL. The same holds for counted numbers (counts.c).
- * Several CPUs may create elements at the same time; `making` serialises them.
+ * are in per-CPU memory (parts.h), found by the element's number, so feeding an existing element
+ * writes only what other CPUs read under SPILE_LOCK_ALL. The same holds for counted numbers
+ * (counts.c). Several CPUs may create elements at the same time; `making` serialises them.
  */
 #ifndef SPILE_MAP_H
 #define SPILE_MAP_H
