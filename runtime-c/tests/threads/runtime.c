@@ -85,9 +85,10 @@ static __thread unsigned int queued_count;
 
 void irq_work_queue(struct irq_work *work)
 {
-	if (work->pending || queued_count == ARRAY_SIZE(queued))
+	/* One thread's, or of all of them. */
+	if (queued_count == ARRAY_SIZE(queued) ||
+	    __atomic_exchange_n(&work->pending, 1, __ATOMIC_ACQ_REL))
 		return;
-	work->pending = 1;
 	queued[queued_count++] = work;
 }
 
@@ -114,7 +115,7 @@ void shim_interrupts(void)
 	unsigned int i;
 
 	for (i = 0; i < queued_count; i++) {
-		queued[i]->pending = 0;
+		__atomic_store_n(&queued[i]->pending, 0, __ATOMIC_RELEASE);
 		queued[i]->function(queued[i]);
 	}
 	queued_count = 0;
