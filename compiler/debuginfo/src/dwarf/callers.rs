@@ -12,6 +12,7 @@ use gimli::{AttributeValue, Expression, Operation};
 use spile_abi::budget::Budget;
 
 use super::Dwarf;
+use super::entry::Entries;
 use super::location::{EntryValues, Fault, Passed, Place};
 use super::scope::Scopes;
 use super::store::{Bytes, Die, EntryError, Store, Unit, die_at, flag};
@@ -192,15 +193,15 @@ fn only_register(unit: &Unit, expression: Expression<Bytes>) -> Result<Option<u1
 fn scan(store: &Store, slot: usize) -> Result<Calls, EntryError> {
     let unit = store.unit(slot)?;
     let mut found = Calls::default();
-    let mut entries = unit.entries();
-    while let Some(entry) = entries.next_dfs()? {
+    let mut entries = Entries::of(unit)?;
+    while let Some(entry) = entries.next()? {
         let origin = match entry.tag() {
             gimli::DW_TAG_call_site => gimli::DW_AT_call_origin,
             gimli::DW_TAG_GNU_call_site => gimli::DW_AT_abstract_origin,
             _ => continue,
         };
-        let Some(called) = store.reference_attr(unit, entry, origin)? else { continue };
-        match flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call) {
+        let Some(called) = store.reference_attr(unit, &entry, origin)? else { continue };
+        match flag(&entry, gimli::DW_AT_call_tail_call) || flag(&entry, gimli::DW_AT_GNU_tail_call) {
             true => found.jumps.push(called),
             false => found.sites.push((called, die_at(unit, entry.offset())?)),
         }

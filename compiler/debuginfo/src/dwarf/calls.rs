@@ -161,14 +161,12 @@ impl Dwarf {
         if !flag(entry, gimli::DW_AT_declaration) {
             return Ok(Some(FunctionId::of(*last)));
         }
-        let Some(name) = self.store.name(unit, entry) else { return Ok(None) };
-        for function in self.try_index()?.functions_named(name.as_bytes()) {
-            let (_, entry) = self.store.entry(function.die)?;
-            if flag(&entry, gimli::DW_AT_external) {
-                return Ok(Some(FunctionId::of(function.die)));
-            }
-        }
-        Ok(None)
+        let name = entry.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value));
+        let Some(name) = name else { return Ok(None) };
+        self.by_name.definitions.of(name, || {
+            let external = self.try_index()?.functions_named(name).find(|function| function.external);
+            Ok(external.map(|function| FunctionId::of(function.die)))
+        })
     }
 
     fn label(&self, unit: &Unit, entry: &Entry) -> Result<Option<Label>, EntryError> {

@@ -2,17 +2,18 @@
 
 //! Exports an object's debug information in the form that [`crate::portable`] reads: tables in a file without code.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::Dwarf;
+use super::quick::Quick;
 use super::store::{Die, EntryError, die_at, flag, number};
-use super::variables::PlacedVariable;
+use super::variables::{Parameter, PlacedVariable};
 use crate::error::Error;
-use crate::facts::{Call, Function, FunctionId, Label, Location, Member, Op, Type, TypeId, TypeTag, Variable};
+use crate::facts::{Call, Function, FunctionId, Label, Location, Member, Op, Type, TypeId, TypeTag};
 use crate::object::{Address, Reserved, skeleton};
 use crate::portable::format::{self, COLUMNS, Kind};
 use crate::portable::place;
@@ -27,13 +28,16 @@ const UNITS_AT_ONCE: usize = 32;
 /// A variable in a set: number of its name, row of its type, number of its location + 1, whether it is a parameter.
 type VariableKey = [u32; 4];
 
+/// Sets of variables, each with its row.
+type Sets = HashMap<Vec<VariableKey>, u32, foldhash::fast::RandomState>;
+
 /// A variable outside functions: name, unit, type, location, whether it is external.
 type Global = (String, String, u32, Option<Vec<u8>>, bool);
 
 /// Strings, each once, by number.
 #[derive(Default)]
 struct Strings {
-    known: HashMap<Arc<[u8]>, u32>,
+    known: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
     all: Vec<Arc<[u8]>>,
 }
 
@@ -48,16 +52,26 @@ impl Strings {
         number
     }
 
-    fn call_rows(&mut self, calls: Vec<Called>) -> Vec<CallRow> {
+    /// The number + 1; 0: there is none.
+    fn number_or_none(&mut self, text: Option<&[u8]>) -> u32 {
+        text.map_or(0, |text| self.number(text) + 1)
+    }
+
+    fn call_rows(&mut self, calls: Vec<Called>) -> Box<[CallRow]> {
         let row = |Called { callee, address, inside, returns }: Called| {
-            let inside = inside.map(|inside| self.call_rows(inside).into_boxed_slice());
-            CallRow { callee, returns: returns.map_or(0, |returns| self.number(&returns) + 1), address, inside }
+            let inside = inside.map(|inside| self.call_rows(inside));
+            CallRow { callee, returns: self.number_or_none(returns.as_deref()), address, inside }
         };
         calls.into_iter().map(row).collect()
     }
 
     fn get(&self, number: u32) -> &[u8] {
         self.all.get(number as usize).map(|text| &**text).unwrap_or_default()
+    }
+
+    /// That of [`Strings::number_or_none`].
+    fn get_or_none(&self, number: u32) -> Option<&[u8]> {
+        number.checked_sub(1).map(|number| self.get(number))
     }
 }
 
@@ -67,7 +81,7 @@ struct Made {
     types: Interner,
     strings: Strings,
     /// Sets of variables, each with its row.
-    sets: HashMap<Vec<VariableKey>, u32>,
+    sets: Sets,
     rows: Vec<FunctionRow>,
     /// Numbers of types with names among those of the names' index, and their rows.
     named: Vec<(usize, u32)>,
@@ -96,12 +110,12 @@ impl UnitParts<'_> {
 struct Facts {
     id: FunctionId,
     function: Function,
-    parameters: Vec<Variable>,
-    /// The variables of each body, then of each inlined instance, then of each label; none once they have rows.
+    parameters: Vec<Parameter>,
+    /// The variables of each body, then of each inlined instance, then of each label.
     placed: Vec<Vec<StoredVariable>>,
     lines: Vec<u8>,
     labels: Vec<Label>,
-    /// The calls in its bodies; none once they have been taken over into the row.
+    /// The calls in its bodies.
     calls: Vec<Called>,
     /// Location of the return address at the beginning of each body.
     returns: Vec<Option<Vec<u8>>>,
@@ -111,22 +125,47 @@ struct Facts {
 
 /// A variable and its location as it is stored; None: it has none.
 struct StoredVariable {
-    name: String,
+    name: Cow<'static, str>,
     type_id: TypeId,
     parameter: bool,
     location: Option<Vec<u8>>,
 }
 
-/// A function whose types and sets of variables have rows.
+/// A function whose strings, types and sets of variables have numbers: all are kept until they can be written in order.
 struct FunctionRow {
-    facts: Facts,
+    id: FunctionId,
+    name: u32,
+    file: u32,
+    line: u32,
+    external: bool,
     /// Row of the type that it returns + 1; 0: it returns none.
     returns: u32,
-    /// Row of the type of each parameter.
-    parameters: Vec<u32>,
-    /// Rows of the sets of [`Facts::placed`].
-    sets: Vec<u32>,
-    calls: Vec<CallRow>,
+    bodies: Box<[BodyRow]>,
+    /// Address and set of variables of each inlined instance.
+    inlined: Box<[(u64, u32)]>,
+    /// Name and type of each.
+    parameters: Box<[[u32; 2]]>,
+    labels: Box<[LabelRow]>,
+    /// Numbers of [`Facts::lines`] and [`Facts::unknown`] + 1; 0: empty.
+    lines: u32,
+    unknown: u32,
+    calls: Box<[CallRow]>,
+}
+
+/// One body; symbol and location of the return address as in [`CallRow::returns`].
+struct BodyRow {
+    address: u64,
+    size: u64,
+    symbol: u32,
+    set: u32,
+    returns: u32,
+}
+
+struct LabelRow {
+    name: u32,
+    line: u32,
+    address: u64,
+    set: u32,
 }
 
 /// A call of [`Called`]: there are a million.
@@ -157,14 +196,14 @@ impl Dwarf {
     }
 
     fn exported(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, EntryError> {
-        let order: HashMap<FunctionId, usize> =
+        let order: HashMap<FunctionId, usize, Quick> =
             self.try_index()?.functions().map(|function| FunctionId::of(function.die)).zip(0..).collect();
         let Made { types, strings, sets, mut rows, mut named, mut globals } = self.made()?;
-        rows.sort_by_key(|row| order.get(&row.facts.id).copied());
+        rows.sort_by_key(|row| order.get(&row.id).copied());
         named.sort_by_key(|(number, _)| *number);
         globals.sort_by_key(|(number, _)| *number);
         let mut writer = Writer::new(&COLUMNS);
-        self.write_functions(&mut writer, &rows, &strings);
+        write_functions(&mut writer, &rows, &strings);
         write_sets(&mut writer, &sets, &strings);
         types.write(&mut writer);
         let index = self.try_index()?;
@@ -207,7 +246,7 @@ impl Dwarf {
         let mut made = Made::default();
         let mut before: Option<Read> = None;
         for some in units.chunks(at_once) {
-            let part = self.again()?;
+            let part = self.again();
             let read = || some.par_iter().map(|unit| part.facts_of(unit)).collect();
             let take = || match before.take() {
                 Some((part, units, facts)) => made.take(&part, units, facts),
@@ -223,13 +262,6 @@ impl Dwarf {
         }
         self.elf.give_back();
         Ok(made)
-    }
-
-    /// The same file with nothing read of it but the names.
-    fn again(&self) -> Result<Dwarf, EntryError> {
-        let failed = |error: Error| EntryError { die: None, message: error.to_string() };
-        let again = Dwarf::open(self.elf.clone(), self.cache.clone()).map_err(failed)?;
-        Ok(Dwarf { index: self.index.clone(), ..again })
     }
 
     /// Those of a unit that have code.
@@ -248,7 +280,10 @@ impl Dwarf {
         function.bodies.retain(|body| self.elf.flat(body.entry).is_some());
         function.inlined.retain(|instance| self.elf.flat(instance.address).is_some());
         let declared = self.variables_in(id.die())?;
-        let parameters = self.described(declared.iter().filter(|variable| variable.parameter))?;
+        let mut parameters = Vec::new();
+        for variable in declared.iter().filter(|variable| variable.parameter) {
+            parameters.extend(self.declared_type(variable)?.map(|type_id| (variable.name.clone(), type_id)));
+        }
         let mut labels = self.read_labels(id)?;
         labels.retain(|label| self.elf.flat(label.address).is_some());
         let bodies = function.bodies.iter().map(|body| body.entry);
@@ -297,28 +332,6 @@ impl Dwarf {
         Ok(called)
     }
 
-    /// The given calls, then the calls inside each.
-    fn write_calls<'f>(
-        writer: &mut Writer<'f>,
-        mut calls: Vec<&'f CallRow>,
-        numbers: &HashMap<FunctionId, u32>,
-        strings: &'f Strings,
-    ) {
-        let mut next = 0;
-        while let Some(call) = calls.get(next).copied() {
-            let first = calls.len() as u32;
-            let inside = call.inside.iter().flat_map(|inside| inside.iter());
-            calls.extend(inside.filter(|call| numbers.contains_key(&call.callee)));
-            let count = calls.len() as u32 - first;
-            let [at, high] = halves(call.address);
-            let callee = numbers.get(&call.callee).copied().unwrap_or(u32::MAX);
-            let inside = if call.inside.is_some() { first + 1 } else { 0 };
-            let returns = text_or_none(writer, call.returns.checked_sub(1).map(|number| strings.get(number)));
-            writer.row(format::CALLS, &[callee, at, high, inside, count, returns]);
-            next += 1;
-        }
-    }
-
     /// None: it has none that code can be compiled for.
     fn location_bytes(&self, location: Option<&Location>) -> Option<Vec<u8>> {
         // A module's data is found by a symbol near it.
@@ -327,70 +340,6 @@ impl Dwarf {
         match location? {
             Location::Memory(ops) | Location::Value(ops) if !placed(ops) => None,
             location => place::location_bytes(location, &self.elf),
-        }
-    }
-
-    /// All functions and, after them, the calls in each.
-    fn write_functions<'f>(&self, writer: &mut Writer<'f>, rows: &'f [FunctionRow], strings: &'f Strings) {
-        let numbers: HashMap<FunctionId, u32> = rows.iter().map(|row| row.facts.id).zip(0..).collect();
-        let mut calls = Vec::new();
-        for row in rows {
-            self.write_function(writer, row, calls.len() as u32);
-            calls.extend(row.calls.iter().filter(|call| numbers.contains_key(&call.callee)));
-        }
-        let ends =
-            [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS].map(|table| writer.rows(table));
-        writer.row(format::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32, 0]);
-        Dwarf::write_calls(writer, calls, &numbers, strings);
-    }
-
-    fn write_function<'f>(&self, writer: &mut Writer<'f>, row: &'f FunctionRow, first_call: u32) {
-        let FunctionRow { facts, returns, parameters, sets, .. } = row;
-        let function = &facts.function;
-        let (name, file) = (writer.text(function.name.as_bytes()), writer.text(function.file.as_bytes()));
-        let tables = [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS];
-        let [bodies, inlined, first, labels] = tables.map(|table| writer.rows(table));
-        let [lines, unknown] =
-            [&facts.lines, &facts.unknown].map(|bytes| if bytes.is_empty() { 0 } else { writer.text(bytes) + 1 });
-        let external = u32::from(function.external);
-        writer.row(
-            format::FUNCTIONS,
-            &[
-                name,
-                file,
-                function.line,
-                external,
-                *returns,
-                bodies,
-                inlined,
-                first,
-                lines,
-                labels,
-                first_call,
-                unknown,
-            ],
-        );
-        let (of_bodies, sets) = sets.split_at_checked(function.bodies.len()).unwrap_or_default();
-        let (of_inlined, of_labels) = sets.split_at_checked(function.inlined.len()).unwrap_or_default();
-        for (label, set) in facts.labels.iter().zip(of_labels) {
-            let [at, high] = halves(self.elf.flat(label.address).unwrap_or_default());
-            let name = writer.text(label.name.as_bytes());
-            writer.row(format::LABELS, &[name, label.line, at, high, *set]);
-        }
-        for ((body, set), returns) in function.bodies.iter().zip(of_bodies).zip(&facts.returns) {
-            let ([at, high], [size, large]) =
-                (halves(self.elf.flat(body.entry).unwrap_or_default()), halves(body.size));
-            let symbol = body.symbol.as_ref().map_or(0, |symbol| writer.text(symbol.as_bytes()) + 1);
-            let returns = text_or_none(writer, returns.as_deref());
-            writer.row(format::BODIES, &[at, high, size, large, symbol, *set, returns]);
-        }
-        for (instance, set) in function.inlined.iter().zip(of_inlined) {
-            let [at, high] = halves(self.elf.flat(instance.address).unwrap_or_default());
-            writer.row(format::INLINED, &[at, high, *set]);
-        }
-        for (parameter, row) in facts.parameters.iter().zip(parameters) {
-            let name = writer.text(parameter.name.as_bytes());
-            writer.row(format::PARAMETERS, &[name, *row]);
         }
     }
 
@@ -415,22 +364,9 @@ impl Dwarf {
 impl Made {
     /// Adds what was read of units by `debug`: types and sets of variables get rows.
     fn take(&mut self, debug: &Dwarf, units: &[UnitParts], facts: Vec<Vec<Facts>>) -> Result<(), EntryError> {
-        for mut facts in facts.into_iter().flatten() {
-            let returns = match facts.function.return_type {
-                Some(id) => self.types.intern(debug, id, 0)?.saturating_add(1),
-                None => 0,
-            };
-            let types = facts.parameters.iter().map(|parameter| self.types.intern(debug, parameter.type_id, 0));
-            let parameters = types.collect::<Result<Vec<u32>, EntryError>>()?;
-            let mut sets = Vec::new();
-            for placed in std::mem::take(&mut facts.placed) {
-                let keys = placed.iter().map(|variable| self.key(debug, variable));
-                let keys = keys.collect::<Result<Vec<VariableKey>, EntryError>>()?;
-                let next = self.sets.len() as u32;
-                sets.push(*self.sets.entry(keys).or_insert(next));
-            }
-            let calls = self.strings.call_rows(std::mem::take(&mut facts.calls));
-            self.rows.push(FunctionRow { facts, returns, parameters, sets, calls });
+        for facts in facts.into_iter().flatten() {
+            let row = self.row(debug, facts)?;
+            self.rows.push(row);
         }
         for unit in units {
             for (number, die) in &unit.types {
@@ -447,6 +383,61 @@ impl Made {
         Ok(())
     }
 
+    fn row(&mut self, debug: &Dwarf, facts: Facts) -> Result<FunctionRow, EntryError> {
+        let Facts { id, function, parameters, placed, lines, labels, calls, returns: places, unknown } = facts;
+        let returns = match function.return_type {
+            Some(id) => self.types.intern(debug, id, 0)?.saturating_add(1),
+            None => 0,
+        };
+        let types = parameters.iter().map(|(_, type_id)| self.types.intern(debug, *type_id, 0));
+        let types = types.collect::<Result<Vec<u32>, EntryError>>()?;
+        let mut sets = Vec::new();
+        for placed in placed {
+            let keys = placed.iter().map(|variable| self.key(debug, variable));
+            let keys = keys.collect::<Result<Vec<VariableKey>, EntryError>>()?;
+            let next = self.sets.len() as u32;
+            sets.push(*self.sets.entry(keys).or_insert(next));
+        }
+        let strings = &mut self.strings;
+        let flat = |address| debug.elf.flat(address).unwrap_or_default();
+        let (of_bodies, sets) = sets.split_at_checked(function.bodies.len()).unwrap_or_default();
+        let (of_inlined, of_labels) = sets.split_at_checked(function.inlined.len()).unwrap_or_default();
+        let bodies = function.bodies.iter().zip(of_bodies).zip(&places).map(|((body, set), returns)| BodyRow {
+            address: flat(body.entry),
+            size: body.size,
+            symbol: strings.number_or_none(body.symbol.as_ref().map(|symbol| symbol.as_bytes())),
+            set: *set,
+            returns: strings.number_or_none(returns.as_deref()),
+        });
+        let bodies = bodies.collect();
+        let inlined = function.inlined.iter().zip(of_inlined).map(|(instance, set)| (flat(instance.address), *set));
+        let labels = labels.iter().zip(of_labels).map(|(label, set)| LabelRow {
+            name: strings.number(label.name.as_bytes()),
+            line: label.line,
+            address: flat(label.address),
+            set: *set,
+        });
+        let labels = labels.collect();
+        let names = parameters.iter().map(|(name, _)| strings.number(name.as_bytes()));
+        let parameters = names.zip(types).map(|(name, type_row)| [name, type_row]).collect();
+        let [lines, unknown] = [lines, unknown].map(|bytes| (!bytes.is_empty()).then_some(bytes));
+        Ok(FunctionRow {
+            id,
+            name: strings.number(function.name.as_bytes()),
+            file: strings.number(function.file.as_bytes()),
+            line: function.line,
+            external: function.external,
+            returns,
+            bodies,
+            inlined: inlined.collect(),
+            parameters,
+            labels,
+            lines: strings.number_or_none(lines.as_deref()),
+            unknown: strings.number_or_none(unknown.as_deref()),
+            calls: strings.call_rows(calls),
+        })
+    }
+
     fn key(&mut self, debug: &Dwarf, variable: &StoredVariable) -> Result<VariableKey, EntryError> {
         let name = self.strings.number(variable.name.as_bytes());
         let row = self.types.intern(debug, variable.type_id, 0)?;
@@ -455,14 +446,79 @@ impl Made {
     }
 }
 
+/// All functions and, after them, the calls in each.
+fn write_functions<'f>(writer: &mut Writer<'f>, rows: &'f [FunctionRow], strings: &'f Strings) {
+    let numbers: HashMap<FunctionId, u32, Quick> = rows.iter().map(|row| row.id).zip(0..).collect();
+    let mut calls = Vec::new();
+    for row in rows {
+        write_function(writer, row, calls.len() as u32, strings);
+        calls.extend(row.calls.iter().filter(|call| numbers.contains_key(&call.callee)));
+    }
+    let ends = [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS].map(|table| writer.rows(table));
+    writer.row(format::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32, 0]);
+    write_calls(writer, calls, &numbers, strings);
+}
+
+fn write_function<'f>(writer: &mut Writer<'f>, row: &FunctionRow, first_call: u32, strings: &'f Strings) {
+    let (name, file) = (writer.text(strings.get(row.name)), writer.text(strings.get(row.file)));
+    let tables = [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS];
+    let [bodies, inlined, first, labels] = tables.map(|table| writer.rows(table));
+    let [lines, unknown] = [row.lines, row.unknown].map(|number| text_or_none(writer, strings.get_or_none(number)));
+    let external = u32::from(row.external);
+    let cells =
+        [name, file, row.line, external, row.returns, bodies, inlined, first, lines, labels, first_call, unknown];
+    writer.row(format::FUNCTIONS, &cells);
+    for LabelRow { name, line, address, set } in &row.labels {
+        let [at, high] = halves(*address);
+        let name = writer.text(strings.get(*name));
+        writer.row(format::LABELS, &[name, *line, at, high, *set]);
+    }
+    for BodyRow { address, size, symbol, set, returns } in &row.bodies {
+        let ([at, high], [size, large]) = (halves(*address), halves(*size));
+        let symbol = text_or_none(writer, strings.get_or_none(*symbol));
+        let returns = text_or_none(writer, strings.get_or_none(*returns));
+        writer.row(format::BODIES, &[at, high, size, large, symbol, *set, returns]);
+    }
+    for (address, set) in &row.inlined {
+        let [at, high] = halves(*address);
+        writer.row(format::INLINED, &[at, high, *set]);
+    }
+    for [name, type_row] in &row.parameters {
+        let name = writer.text(strings.get(*name));
+        writer.row(format::PARAMETERS, &[name, *type_row]);
+    }
+}
+
+/// The given calls, then the calls inside each.
+fn write_calls<'f>(
+    writer: &mut Writer<'f>,
+    mut calls: Vec<&'f CallRow>,
+    numbers: &HashMap<FunctionId, u32, Quick>,
+    strings: &'f Strings,
+) {
+    let mut next = 0;
+    while let Some(call) = calls.get(next).copied() {
+        let first = calls.len() as u32;
+        let inside = call.inside.iter().flat_map(|inside| inside.iter());
+        calls.extend(inside.filter(|call| numbers.contains_key(&call.callee)));
+        let count = calls.len() as u32 - first;
+        let [at, high] = halves(call.address);
+        let callee = numbers.get(&call.callee).copied().unwrap_or(u32::MAX);
+        let inside = if call.inside.is_some() { first + 1 } else { 0 };
+        let returns = text_or_none(writer, strings.get_or_none(call.returns));
+        writer.row(format::CALLS, &[callee, at, high, inside, count, returns]);
+        next += 1;
+    }
+}
+
 /// The sets of variables, in the order of their rows.
-fn write_sets<'w>(writer: &mut Writer<'w>, sets: &HashMap<Vec<VariableKey>, u32>, strings: &'w Strings) {
+fn write_sets<'w>(writer: &mut Writer<'w>, sets: &Sets, strings: &'w Strings) {
     let mut ordered: Vec<(&Vec<VariableKey>, u32)> = sets.iter().map(|(set, number)| (set, *number)).collect();
     ordered.sort_by_key(|(_, number)| *number);
     for (set, _) in ordered {
         writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
         for [name, type_row, location, parameter] in set {
-            let location = location.checked_sub(1).map(|number| strings.get(number));
+            let location = strings.get_or_none(*location);
             let (name, location) = (writer.text(strings.get(*name)), text_or_none(writer, location));
             writer.row(format::VARIABLES, &[name, *type_row, location, *parameter]);
         }
@@ -500,11 +556,13 @@ struct Row {
 #[derive(Default)]
 struct Interner {
     by_id: HashMap<TypeId, u32, Quick>,
-    by_name: HashMap<(bool, String, u64), u32>,
-    by_row: HashMap<Row, u32>,
+    by_name: HashMap<(bool, String, u64), u32, foldhash::fast::RandomState>,
+    by_row: HashMap<Row, u32, foldhash::fast::RandomState>,
     rows: Vec<Row>,
     /// Structs whose members have not been read yet.
     open: Vec<(u32, TypeId)>,
+    /// Sizes of definitions that were looked up by name: each may be in a unit that is not read otherwise.
+    sizes: HashMap<Die, Option<u64>, Quick>,
 }
 
 /// A struct or union with a name.
@@ -523,7 +581,7 @@ impl Interner {
         if depth > MAX_DEPTH {
             return Err(EntryError::at(id.die(), "types within types without an end"));
         }
-        let row = match named_struct(debug, id)? {
+        let row = match named_struct(debug, id, &mut self.sizes)? {
             Some(Named { union, name, size, definition }) => {
                 let key = (union, name.clone(), size);
                 match self.by_name.get(&key) {
@@ -659,7 +717,11 @@ impl Interner {
 }
 
 /// The definition of a named struct, wherever it is; its members are not read.
-fn named_struct(debug: &Dwarf, id: TypeId) -> Result<Option<Named>, EntryError> {
+fn named_struct(
+    debug: &Dwarf,
+    id: TypeId,
+    sizes: &mut HashMap<Die, Option<u64>, Quick>,
+) -> Result<Option<Named>, EntryError> {
     let (unit, entry) = debug.unrestricted(id.die())?;
     let union = entry.tag() == gimli::DW_TAG_union_type;
     if !union && entry.tag() != gimli::DW_TAG_structure_type {
@@ -670,35 +732,11 @@ fn named_struct(debug: &Dwarf, id: TypeId) -> Result<Option<Named>, EntryError> 
     if flag(&entry, gimli::DW_AT_declaration) {
         let tag = if union { TypeTag::Union } else { TypeTag::Struct };
         let Some(definition) = debug.try_index()?.type_named(tag, name.as_bytes()) else { return Ok(None) };
-        (die, size) = (definition, number(&debug.store.entry(definition)?.1, gimli::DW_AT_byte_size));
+        (die, size) = match sizes.get(&definition) {
+            Some(size) => (definition, *size),
+            None => (definition, number(&debug.store.entry(definition)?.1, gimli::DW_AT_byte_size)),
+        };
+        sizes.insert(definition, size);
     }
     Ok(Some(Named { union, name, size: size.unwrap_or(0), definition: TypeId::of(die) }))
-}
-
-/// Hashes small numbers: most time would go into the standard hasher, which resists chosen ones. An entry's number occurs once.
-type Quick = BuildHasherDefault<QuickHasher>;
-
-#[derive(Default)]
-struct QuickHasher(u64);
-
-impl QuickHasher {
-    fn add(&mut self, number: u64) {
-        // 2^64 divided by the golden ratio: the upper half has all bits of the input.
-        let product = u128::from(self.0 ^ number) * 0x9e37_79b9_7f4a_7c15;
-        self.0 = (product >> 64) as u64 ^ product as u64;
-    }
-}
-
-impl Hasher for QuickHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.add(u64::from(*byte)));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.add(u64::from(number));
-    }
 }

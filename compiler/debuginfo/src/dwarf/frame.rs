@@ -2,6 +2,7 @@
 
 //! The canonical frame address at an address of the program, from `.debug_frame` or `.eh_frame`.
 
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use gimli::{BaseAddresses, CfaRule, CieOrFde, Expression, RegisterRule, UnwindContext, UnwindSection};
@@ -200,6 +201,11 @@ fn find(ranges: &[Range], at: u64) -> Option<&Range> {
     ranges.get(index).filter(|range| at < range.end)
 }
 
+thread_local! {
+    /// Each is some kilobytes, and a million calls are asked for.
+    static CONTEXT: RefCell<UnwindContext<usize>> = RefCell::new(UnwindContext::new());
+}
+
 fn rule<S: UnwindSection<Bytes>>(
     section: &S,
     machine: Machine,
@@ -208,12 +214,13 @@ fn rule<S: UnwindSection<Bytes>>(
     at: u64,
 ) -> Result<FrameAddress, EntryError> {
     let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
-    let mut context = UnwindContext::new();
-    let row = description.unwind_info_for_address(section, bases, &mut context, at)?;
-    Ok(match row.cfa() {
-        CfaRule::RegisterAndOffset { register, offset } => {
-            FrameAddress::Ops(vec![Op::Register(machine.register(register.0)), Op::Const(*offset), Op::Add])
-        }
-        CfaRule::Expression(expression) => FrameAddress::Expression(expression.get(section)?),
+    CONTEXT.with_borrow_mut(|context| {
+        let row = description.unwind_info_for_address(section, bases, context, at)?;
+        Ok(match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                FrameAddress::Ops(vec![Op::Register(machine.register(register.0)), Op::Const(*offset), Op::Add])
+            }
+            CfaRule::Expression(expression) => FrameAddress::Expression(expression.get(section)?),
+        })
     })
 }

@@ -160,7 +160,10 @@ impl Dwarf {
     /// The function, read from its DIE and the DIEs that it refers to.
     pub(super) fn read_function(&self, id: FunctionId) -> Result<Function, EntryError> {
         let chain = self.store.origins(id.die())?;
-        let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry)).unwrap_or_default();
+        let text = chain.iter().find_map(|(_, unit, entry)| {
+            entry.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value))
+        });
+        let name = text.map(|text| String::from_utf8_lossy(text).into_owned()).unwrap_or_default();
         let file = chain.iter().find_map(|(_, unit, entry)| decl_file(&self.store, unit, entry)).unwrap_or_default();
         let line = chain.iter().find_map(|(_, _, entry)| number(entry, gimli::DW_AT_decl_line)).unwrap_or(0);
         let external = chain.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
@@ -184,7 +187,8 @@ impl Dwarf {
         inlined.sort();
         inlined.dedup();
         if bodies.is_empty() && inlined.is_empty() {
-            bodies.extend(self.body_by_symbol(&name)?);
+            let text = text.unwrap_or_default();
+            bodies.extend(self.by_name.bodies.of(text, || self.body_by_symbol(&name))?);
         }
         Ok(Function { name, file, line: line as u32, external, return_type, bodies, inlined })
     }

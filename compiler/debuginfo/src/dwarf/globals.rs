@@ -3,6 +3,7 @@
 //! Variables outside functions, by name, and the values of enumerators.
 
 use super::Dwarf;
+use super::entry::Entries;
 use super::scope::{Declared, Scopes};
 use super::store::{Die, EntryError, constant, flag};
 use crate::error::Error;
@@ -53,17 +54,16 @@ impl Dwarf {
             if !path.is_some_and(|path| path_fits(file, &path)) {
                 continue;
             }
-            let mut tree = unit.entries_tree(None)?;
-            let mut children = tree.root()?.children();
-            while let Some(child) = children.next()? {
-                let entry = child.entry();
-                if entry.tag() != gimli::DW_TAG_variable {
-                    continue;
-                }
-                let Some(value) = entry.attr_value(gimli::DW_AT_name) else { continue };
-                if self.store.string(unit, value) == Some(name.as_bytes()) {
-                    return Ok(true);
-                }
+            let mut found = false;
+            let Some(root) = Entries::of(unit)?.next()? else { continue };
+            root.each_child(unit, |entry| -> gimli::Result<()> {
+                let is_named = |value| self.store.string(unit, value) == Some(name.as_bytes());
+                found |=
+                    entry.tag() == gimli::DW_TAG_variable && entry.attr_value(gimli::DW_AT_name).is_some_and(is_named);
+                Ok(())
+            })?;
+            if found {
+                return Ok(true);
             }
         }
         Ok(false)
@@ -91,7 +91,7 @@ impl Dwarf {
         let Some((_, die)) = best else { return Ok(Err(Unavailable::Unknown)) };
         let origins = self.store.origins(die)?;
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram: None, is_entry: false };
-        self.locate(&Declared { name: name.to_string(), parameter: false, origins }, &scopes, 0)
+        self.locate(&Declared { name: name.to_string().into(), parameter: false, origins }, &scopes, 0)
     }
 
     fn has_place(&self, die: Die) -> Result<bool, EntryError> {
@@ -104,8 +104,8 @@ impl Dwarf {
     pub(super) fn find_enumerator(&self, name: &str) -> Result<Option<i64>, EntryError> {
         for slot in 0..self.store.slots.len() {
             let unit = self.store.unit(slot)?;
-            let mut entries = unit.entries();
-            while let Some(entry) = entries.next_dfs()? {
+            let mut entries = Entries::of(unit)?;
+            while let Some(entry) = entries.next()? {
                 if entry.tag() != gimli::DW_TAG_enumerator {
                     continue;
                 }

@@ -11,7 +11,7 @@ use crate::stored;
 use crate::tables::{TableBytes, Tables, Writer};
 use spile_base::cache::Cache;
 
-/// Name, entry, DW_AT_decl_file, scope; by name, then entry.
+/// Name, entry, DW_AT_decl_file, scope, whether it is external; by name, then entry.
 const FUNCTIONS: usize = 0;
 /// Origin, copy.
 const COPIES: usize = 1;
@@ -21,7 +21,7 @@ const TYPES: usize = 2;
 const VARIABLES: usize = 3;
 /// One row: whether copies cross units.
 const FACTS: usize = 4;
-const COLUMNS: [usize; 5] = [4, 2, 4, 3, 1];
+const COLUMNS: [usize; 5] = [5, 2, 4, 3, 1];
 
 const WHAT: &str = "names";
 
@@ -58,7 +58,7 @@ impl Index {
     fn function(&self, row: usize) -> NamedFunction<'_> {
         let cell = |column| self.tables.get(FUNCTIONS, row, column);
         let [name, scope] = [cell(0), cell(3)].map(|at| self.tables.text(at));
-        NamedFunction { name, die: Die(cell(1)), file: cell(2), scope }
+        NamedFunction { name, die: Die(cell(1)), file: cell(2), external: cell(4) != 0, scope }
     }
 
     /// Functions whose name begins so.
@@ -137,7 +137,7 @@ fn written(names: &Names) -> Vec<u8> {
     let mut writer = Writer::new(&COLUMNS);
     for function in &names.functions {
         let (name, scope) = (writer.text(function.name), writer.text(names.scope(function.die)));
-        writer.row(FUNCTIONS, &[name, function.die.0, function.file, scope]);
+        writer.row(FUNCTIONS, &[name, function.die.0, function.file, scope, u32::from(function.external)]);
     }
     for (origin, copy) in &names.copies {
         writer.row(COPIES, &[origin.0, copy.0]);

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::Dwarf;
+use super::quick::Quick;
 use super::store::{Die, EntryError, Store, Unit};
 use crate::facts::{FunctionId, Statement};
 
@@ -78,12 +79,12 @@ impl Dwarf {
     /// The lines of that file on which statements of the function begin, each once, sorted.
     pub(super) fn lines_within(&self, id: FunctionId, file: &str) -> Result<BTreeSet<u32>, EntryError> {
         let mut lines = BTreeSet::new();
+        let mut own: HashMap<(usize, u64), bool, Quick> = HashMap::default();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
-            let unit = self.store.entry(die)?.0;
-            let mut own: HashMap<u64, bool> = HashMap::new();
+            let (slot, unit) = (self.store.slot_of(die)?, self.store.unit_of(die)?);
             for row in self.rows_within(die)? {
-                let is_own = |number| self.store.file_name(unit, number).unwrap_or_default() == file;
-                let own = *own.entry(row.file).or_insert_with(|| is_own(row.file));
+                let is_own = || self.store.is_file(unit, row.file, file);
+                let own = *own.entry((slot, row.file)).or_insert_with(is_own);
                 if own && self.elf.address(row.range.start).is_some() {
                     lines.insert(row.line);
                 }
@@ -112,12 +113,16 @@ impl Dwarf {
         let mut found: Vec<&Row> = Vec::new();
         let rows = self.lines.rows(&self.store, self.store.slot_of(die)?)?;
         for range in self.code_ranges(unit, &entry)? {
-            let first = rows.partition_point(|row| row.range.start < range.start);
-            let inside = rows.get(first..).unwrap_or_default().iter().take_while(|row| row.range.start < range.end);
-            found.extend(inside.filter(|row| row.line > 0));
+            let [first, end] = [range.start, range.end].map(|at| rows.partition_point(|row| row.range.start < at));
+            let inside = rows.get(first..end).unwrap_or_default();
+            found.reserve(inside.len());
+            found.extend(inside.iter().filter(|row| row.line > 0));
+        }
+        if found.iter().all(|row| row.is_statement) {
+            return Ok(found);
         }
         // A line without a row that begins a statement still has code, and debuggers and SystemTap can name it.
-        let begun: HashSet<(u64, u32)> =
+        let begun: HashSet<(u64, u32), Quick> =
             found.iter().filter(|row| row.is_statement).map(|row| (row.file, row.line)).collect();
         found.retain(|row| row.is_statement || !begun.contains(&(row.file, row.line)));
         Ok(found)

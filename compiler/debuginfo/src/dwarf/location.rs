@@ -13,7 +13,7 @@ use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use super::Dwarf;
 use super::frame::FrameAddress;
 use super::scope::Scopes;
-use super::store::{Bytes, Die, EntryError, Unit, die_at, number};
+use super::store::{Bytes, Die, Entry, EntryError, Unit, die_at, number};
 use crate::facts::registers::{FRAME_POINTER, STACK_POINTER};
 use crate::facts::{Location, Op, Piece};
 
@@ -435,7 +435,8 @@ impl Translator<'_, '_> {
         if base_type.0 == 0 {
             return Ok(Kind::Generic);
         }
-        let entry = self.place.unit.entry(base_type)?;
+        let damaged = || missing("an operand's type is no entry");
+        let entry = Entry::read(self.place.unit, base_type)?.ok_or_else(damaged)?;
         let bytes = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0);
         let encoding = match entry.attr_value(gimli::DW_AT_encoding) {
             Some(gimli::AttributeValue::Encoding(encoding)) => encoding,

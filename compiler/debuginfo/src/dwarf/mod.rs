@@ -7,8 +7,10 @@
 //!
 //! Damaged files give an [`Error`] or incomplete results; loops and nesting in them are bounded.
 
+mod by_name;
 mod callers;
 mod calls;
+mod entry;
 mod export;
 mod frame;
 mod function_table;
@@ -19,6 +21,7 @@ mod line_table;
 mod lines;
 mod location;
 mod other_lines;
+mod quick;
 mod scan;
 mod scope;
 mod shared;
@@ -29,6 +32,7 @@ mod variables;
 
 use std::sync::{Arc, OnceLock};
 
+use by_name::ByName;
 use callers::Callers;
 use frame::Frames;
 use function_table::FunctionTable;
@@ -47,7 +51,8 @@ use crate::stored;
 pub(crate) struct Dwarf {
     store: Store,
     elf: Arc<Elf>,
-    frames: Frames,
+    frames: Arc<Frames>,
+    by_name: Arc<ByName>,
     index: OnceLock<Result<Arc<Index>, EntryError>>,
     /// All functions, as an earlier run has stored them in the cache.
     cached_functions: OnceLock<Option<FunctionTable>>,
@@ -71,11 +76,26 @@ impl Dwarf {
     pub fn with_code(elf: Arc<Elf>, code: Option<Arc<Elf>>, cache: Option<Arc<Cache>>) -> Result<Dwarf, Error> {
         let store = Store::new(&elf, code, cache.as_deref())?;
         stored::symbols(&elf, cache.as_deref());
+        Ok(Dwarf::of(store, elf, cache))
+    }
+
+    /// The same file with nothing read of it but what concerns it as a whole.
+    fn again(&self) -> Dwarf {
+        Dwarf {
+            frames: self.frames.clone(),
+            by_name: self.by_name.clone(),
+            index: self.index.clone(),
+            ..Dwarf::of(self.store.again(), self.elf.clone(), self.cache.clone())
+        }
+    }
+
+    fn of(store: Store, elf: Arc<Elf>, cache: Option<Arc<Cache>>) -> Dwarf {
         let units = store.slots.len();
-        Ok(Dwarf {
+        Dwarf {
             store,
             elf,
-            frames: Frames::default(),
+            frames: Arc::default(),
+            by_name: Arc::default(),
             index: OnceLock::new(),
             cached_functions: OnceLock::new(),
             all_functions: OnceLock::new(),
@@ -85,7 +105,7 @@ impl Dwarf {
             callers: Callers::new(units),
             lines: Lines::new(units),
             children_read: types::ChildrenRead::new(units),
-        })
+        }
     }
 
     fn try_index(&self) -> Result<&Index, EntryError> {

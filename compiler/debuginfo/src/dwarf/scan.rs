@@ -11,6 +11,7 @@ use std::sync::Arc;
 use gimli::{AttributeValue, DwTag, UnitOffset};
 use rayon::prelude::*;
 
+use super::entry::skip_children;
 use super::store::{Bytes, Die, EntryError, Slot, Store, Unit};
 use crate::facts::TypeTag;
 use crate::object::demangle::fits;
@@ -29,6 +30,8 @@ pub(super) struct NamedFunction<'n> {
     pub die: Die,
     /// DW_AT_decl_file, 0 if there is none.
     pub file: u32,
+    /// DW_AT_external.
+    pub external: bool,
     /// Namespaces and types around it: `ns::Class`; empty while [`Names`] are collected, which have them by entry.
     pub scope: &'n [u8],
 }
@@ -131,6 +134,7 @@ struct EntryAttributes {
     specification: Option<AttributeValue<Bytes>>,
     sibling: Option<usize>,
     declaration: bool,
+    external: bool,
     located: bool,
     file: u32,
 }
@@ -239,6 +243,7 @@ fn is_read(name: gimli::DwAt) -> bool {
             | gimli::DW_AT_abstract_origin
             | gimli::DW_AT_specification
             | gimli::DW_AT_declaration
+            | gimli::DW_AT_external
             | gimli::DW_AT_location
             | gimli::DW_AT_const_value
             | gimli::DW_AT_decl_file
@@ -252,6 +257,7 @@ impl EntryAttributes {
             gimli::DW_AT_abstract_origin => self.origin = Some(value),
             gimli::DW_AT_specification => self.specification = Some(value),
             gimli::DW_AT_declaration => self.declaration = matches!(value, AttributeValue::Flag(true)),
+            gimli::DW_AT_external => self.external = matches!(value, AttributeValue::Flag(true)),
             gimli::DW_AT_location | gimli::DW_AT_const_value => self.located = true,
             gimli::DW_AT_decl_file => {
                 if let AttributeValue::FileIndex(file) = value {
@@ -339,7 +345,13 @@ impl Reading<'_> {
                 partial.types.entry((tag, name.as_ptr() as usize, scope)).or_insert((name, die));
             }
             None if tag == gimli::DW_TAG_subprogram => {
-                partial.functions.push(NamedFunction { name, die, file: seen.file, scope: &[] });
+                partial.functions.push(NamedFunction {
+                    name,
+                    die,
+                    file: seen.file,
+                    external: seen.external,
+                    scope: &[],
+                });
             }
             None => partial.variables.push((name, die)),
         }
@@ -395,18 +407,4 @@ fn read_attributes(
     }
     raw.skip_attributes(specs.get(skipped..).unwrap_or_default())?;
     Ok(seen)
-}
-
-fn skip_children(raw: &mut gimli::EntriesRaw<Bytes>) -> gimli::Result<()> {
-    let mut depth = 1usize;
-    while depth > 0 && !raw.is_empty() {
-        match raw.read_abbreviation()? {
-            None => depth -= 1,
-            Some(abbreviation) => {
-                raw.skip_attributes(abbreviation.attributes())?;
-                depth += usize::from(abbreviation.has_children());
-            }
-        }
-    }
-    Ok(())
 }

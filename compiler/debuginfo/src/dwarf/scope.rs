@@ -3,11 +3,13 @@
 //! Which variables are in scope at an address of a function: those of a body or an inlined instance of it, of the lexical
 //! blocks around the address, and of calls inlined there.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Dwarf;
-use super::store::{Die, Entry, EntryError, Unit, die_at};
+use super::quick::Quick;
+use super::store::{Die, EntryError, Origins, die_at};
 use crate::Address;
 use crate::facts::FunctionId;
 
@@ -32,7 +34,7 @@ type ByStart = Arc<HashMap<u64, Die>>;
 /// Where the copies and the inlined instances of functions begin, read once for each function: there can be any number of them,
 /// and each is asked for.
 #[derive(Default)]
-pub(super) struct Starts(Mutex<HashMap<(Die, bool), ByStart>>);
+pub(super) struct Starts(Mutex<HashMap<(Die, bool), ByStart, Quick>>);
 
 impl Starts {
     /// Those of one function: its copies, or its inlined instances. Of several that begin at one address, the first.
@@ -162,7 +164,7 @@ impl Dwarf {
             }
             let die = die_at(unit, entry.offset())?;
             let origins = self.store.origins(die)?;
-            let name = origins.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry));
+            let name = origins.iter().find_map(|(_, unit, entry)| self.store.name_in_place(unit, entry));
             if let Some(name) = name {
                 variables.push(Declared { name, parameter, origins });
             }
@@ -174,9 +176,9 @@ impl Dwarf {
 /// A variable as a scope declares it.
 pub(super) struct Declared<'s> {
     /// DW_AT_name.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// It is a parameter, not a local variable.
     pub parameter: bool,
     /// The entry itself, then its abstract origins, each with its unit.
-    pub origins: Vec<(Die, &'s Unit, Entry)>,
+    pub origins: Origins<'s>,
 }

@@ -5,6 +5,7 @@
 //! An entry (DIE) is known by its offset in `.debug_info`, [`Die`]. gimli's values borrow the sections' bytes; here they
 //! are stored together with those bytes, in one value that threads can share.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,6 +14,7 @@ use gimli::{
     Abbreviations, AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset,
 };
 
+use smallvec::SmallVec;
 use spile_abi::budget::Exceeded;
 
 use super::shared;
@@ -29,8 +31,7 @@ use spile_base::cache::Cache;
 pub(super) type Bytes = EndianSlice<'static, LittleEndian>;
 /// A parsed compilation unit.
 pub(super) type Unit = gimli::Unit<Bytes>;
-/// A debugging information entry (DIE).
-pub(super) type Entry = gimli::DebuggingInformationEntry<Bytes>;
+pub(super) use super::entry::Entry;
 
 /// Offset of an entry in `.debug_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,6 +52,9 @@ const NAMES_RATIO: u64 = 8;
 /// Units of a file: each takes 6 KB when it is parsed, and may be 30 bytes in the file. Linux 6.1 has 2,172, a program in Rust
 /// with all its libraries 7,000.
 const MAX_UNITS: usize = 1 << 16;
+
+/// Entries that together describe one thing, each with its unit: few have more than two.
+pub(super) type Origins<'s> = SmallVec<[(Die, &'s Unit, Entry); 2]>;
 
 /// Where one unit is; its header and the unit when they have been parsed.
 pub(super) struct Slot {
@@ -76,7 +80,7 @@ fn check_count(slots: &[Slot]) -> Result<(), EntryError> {
 /// What may be used from several threads at once.
 pub(super) struct Store {
     /// The file's sections.
-    pub dwarf: gimli::Dwarf<Bytes>,
+    pub dwarf: Arc<gimli::Dwarf<Bytes>>,
     /// `.debug_frame`.
     pub debug_frame: gimli::DebugFrame<Bytes>,
     /// `.eh_frame`.
@@ -101,7 +105,7 @@ pub(super) struct Store {
     steps_in_lists: AtomicU64,
     most_steps: u64,
     /// What `Bytes` point into, apart from the file itself.
-    _owned: Vec<Vec<u8>>,
+    _owned: Arc<Vec<Vec<u8>>>,
     _code: Option<Arc<Elf>>,
 }
 
@@ -167,7 +171,7 @@ impl Store {
             None => None,
         };
         let mut store = Store {
-            dwarf,
+            dwarf: Arc::new(dwarf),
             debug_frame,
             eh_frame,
             eh_frame_start,
@@ -180,10 +184,10 @@ impl Store {
             most_listed: 0,
             steps_in_lists: AtomicU64::new(0),
             most_steps: 0,
-            _owned: owned,
+            _owned: Arc::new(owned),
             _code: code,
         };
-        let all = [Some(&store.dwarf), store.shared.as_ref().map(|(sections, _)| &**sections)];
+        let all = [Some(&*store.dwarf), store.shared.as_ref().map(|(sections, _)| &**sections)];
         let lengths =
             all.into_iter().flatten().map(|dwarf| dwarf.debug_info.reader().len() + dwarf.debug_str.reader().len());
         let length = lengths.sum::<usize>() as u64;
@@ -199,6 +203,27 @@ impl Store {
             None => store.find_units(elf, cache).map_err(|damage| damaged(elf, damage))?,
         };
         Ok(store)
+    }
+
+    /// The same file with none of its units parsed.
+    pub fn again(&self) -> Store {
+        Store {
+            dwarf: self.dwarf.clone(),
+            debug_frame: self.debug_frame.clone(),
+            eh_frame: self.eh_frame.clone(),
+            eh_frame_start: self.eh_frame_start,
+            machine: self.machine,
+            slots: self.slots.iter().map(|slot| Slot::at(slot.start, slot.end)).collect(),
+            abbreviations: Mutex::default(),
+            shared: self.shared.clone(),
+            shared_start: self.shared_start,
+            listed: AtomicU64::new(0),
+            most_listed: self.most_listed,
+            steps_in_lists: AtomicU64::new(0),
+            most_steps: self.most_steps,
+            _owned: self._owned.clone(),
+            _code: self._code.clone(),
+        }
     }
 
     /// Where the units are, by their headers; stored for the next run.
@@ -316,13 +341,10 @@ impl Store {
     pub fn entry(&self, die: Die) -> Result<(&Unit, Entry), EntryError> {
         let slot = self.slot_of(die)?;
         let unit = self.unit(slot)?;
-        let entry = unit.entry(UnitOffset((die.0 - self.slot(slot)?.start) as usize));
+        let entry = Entry::read(unit, UnitOffset((die.0 - self.slot(slot)?.start) as usize));
         let entry = entry.map_err(|error| EntryError::at(die, error.to_string()))?;
-        if entry.is_null() {
-            Err(EntryError::at(die, "the end of a list instead of an entry"))
-        } else {
-            Ok((unit, entry))
-        }
+        let entry = entry.ok_or_else(|| EntryError::at(die, "the end of a list instead of an entry"))?;
+        Ok((unit, entry))
     }
 
     /// The entry that an attribute refers to.
@@ -370,14 +392,18 @@ impl Store {
 
     /// The entry's own DW_AT_name.
     pub fn name(&self, unit: &Unit, entry: &Entry) -> Option<String> {
-        let text = self.string(unit, entry.attr_value(gimli::DW_AT_name)?)?;
-        Some(String::from_utf8_lossy(text).into_owned())
+        self.name_in_place(unit, entry).map(Cow::into_owned)
+    }
+
+    /// The same, where it is in the file.
+    pub fn name_in_place(&self, unit: &Unit, entry: &Entry) -> Option<Cow<'static, str>> {
+        Some(String::from_utf8_lossy(self.string(unit, entry.attr_value(gimli::DW_AT_name)?)?))
     }
 
     /// The entries that together describe one thing: the entry itself, then its abstract origin or specification, and so
     /// on.
-    pub fn origins(&self, die: Die) -> Result<Vec<(Die, &Unit, Entry)>, EntryError> {
-        let mut chain = Vec::new();
+    pub fn origins(&self, die: Die) -> Result<Origins<'_>, EntryError> {
+        let mut chain = Origins::new();
         let mut next = Some(die);
         while let Some(die) = next {
             if chain.len() >= MAX_CHAIN {
@@ -391,6 +417,22 @@ impl Store {
             chain.push((die, unit, entry));
         }
         Ok(chain)
+    }
+
+    /// Whether that is the path of the file; most are not, by their last part.
+    pub fn is_file(&self, unit: &Unit, index: u64, path: &str) -> bool {
+        let last = |path: &[u8]| path.iter().rev().take_while(|byte| **byte != b'/').count();
+        let name = || {
+            let file = unit.line_program.as_ref()?.header().file(index)?;
+            self.string(unit, file.path_name())
+        };
+        let ends = |name: &[u8]| {
+            let (length, wanted) = (last(name), last(path.as_bytes()));
+            length == wanted && path.as_bytes().ends_with(name.get(name.len() - length..).unwrap_or_default())
+        };
+        // Others are replaced by a character of several bytes.
+        let excluded = name().is_some_and(|name| name.is_ascii() && !ends(name));
+        !excluded && self.file_name(unit, index).unwrap_or_default() == path
     }
 
     /// Path of file `index` of the unit's line table, relative to the top of the sources.

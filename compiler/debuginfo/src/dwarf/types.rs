@@ -2,6 +2,7 @@
 
 //! C types: their kind, size and members.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,10 +10,11 @@ use gimli::AttributeValue;
 use spile_abi::budget::{Budget, USUAL};
 
 use super::Dwarf;
+use super::quick::Quick;
 use super::store::{Die, Entry, EntryError, Unit, constant, flag, number};
 use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag};
 
-type ByEntry = HashMap<Die, Arc<Vec<Entry>>>;
+type ByEntry = HashMap<Die, Arc<[Entry]>, Quick>;
 
 /// Children of entries of the units that are read as a whole, where each is asked for several times.
 pub(super) struct ChildrenRead(Vec<Mutex<Option<ByEntry>>>);
@@ -28,7 +30,7 @@ impl ChildrenRead {
 
     /// Begins to keep the children of a unit's entries.
     pub fn begin(&self, slot: usize) {
-        self.with(slot, |known| *known = Some(HashMap::new()));
+        self.with(slot, |known| *known = Some(HashMap::default()));
     }
 
     /// Ends that, and frees them.
@@ -36,11 +38,11 @@ impl ChildrenRead {
         self.with(slot, |known| *known = None);
     }
 
-    fn find(&self, slot: usize, die: Die) -> Option<Arc<Vec<Entry>>> {
+    fn find(&self, slot: usize, die: Die) -> Option<Arc<[Entry]>> {
         self.with(slot, |known| known.as_ref()?.get(&die).cloned())?
     }
 
-    fn keep(&self, slot: usize, die: Die, children: &Arc<Vec<Entry>>) {
+    fn keep(&self, slot: usize, die: Die, children: &Arc<[Entry]>) {
         self.with(slot, |known| {
             if let Some(known) = known {
                 if known.len() >= Self::MOST {
@@ -54,6 +56,11 @@ impl ChildrenRead {
     fn with<T>(&self, slot: usize, see: impl FnOnce(&mut Option<ByEntry>) -> T) -> Option<T> {
         self.0.get(slot).map(|known| see(&mut known.lock().unwrap_or_else(PoisonError::into_inner)))
     }
+}
+
+thread_local! {
+    /// Where children are collected: most entries have few, and some hundreds.
+    static CHILDREN: Cell<Vec<Entry>> = const { Cell::new(Vec::new()) };
 }
 
 impl Dwarf {
@@ -147,23 +154,26 @@ impl Dwarf {
     }
 
     /// The children of an entry, as many as the budget allows.
-    pub(super) fn children(&self, die: Die) -> Result<(&Unit, Arc<Vec<Entry>>), EntryError> {
+    pub(super) fn children(&self, die: Die) -> Result<(&Unit, Arc<[Entry]>), EntryError> {
         let slot = self.store.slot_of(die)?;
         let unit = self.store.unit(slot)?;
         if let Some(children) = self.children_read.find(slot, die) {
             return Ok((unit, children));
         }
         let offset = gimli::UnitOffset((die.0 - self.store.slot(slot)?.start) as usize);
-        let failed = |error: gimli::Error| EntryError::at(die, error.to_string());
-        let mut tree = unit.entries_tree(Some(offset)).map_err(failed)?;
-        let mut nodes = tree.root().map_err(failed)?.children();
-        let mut children = Vec::with_capacity(8);
+        let mut children = CHILDREN.take();
         let budget = Budget::new("members, values or parameters of one type, or variables of one scope", USUAL);
-        while let Some(node) = nodes.next().map_err(failed)? {
-            children.push(node.entry().clone());
-            budget.width(children.len()).map_err(|error| EntryError::at(die, error.to_string()))?;
-        }
-        let children = Arc::new(children);
+        let mut read = || -> Result<(), EntryError> {
+            let Some(parent) = Entry::read(unit, offset)? else { return Ok(()) };
+            parent.each_child(unit, |child| {
+                children.push(child);
+                Ok(budget.width(children.len())?)
+            })
+        };
+        read().map_err(|error| EntryError::at(die, error.message))?;
+        let read = if children.is_empty() { Arc::default() } else { Arc::from_iter(children.drain(..)) };
+        CHILDREN.set(children);
+        let children = read;
         self.children_read.keep(slot, die, &children);
         Ok((unit, children))
     }

@@ -2,6 +2,7 @@
 
 //! Variables: those a function has, those in scope at an address, and where one of them is there.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
@@ -16,10 +17,13 @@ use crate::facts::{FoundVariable, FunctionId, Location, Op, TypeId, Unavailable,
 use crate::object::Address;
 use crate::source::VariableResult;
 
+/// Name and type of a parameter.
+pub(super) type Parameter = (Cow<'static, str>, TypeId);
+
 /// A variable at one address.
 pub(super) struct PlacedVariable {
     /// Its name.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// Its type.
     pub type_id: TypeId,
     /// It is a parameter, not a local variable.
@@ -64,20 +68,20 @@ impl Dwarf {
     }
 
     /// Names and types of the variables; those without a type are left out.
-    pub(super) fn described<'v>(
+    fn described<'v, 's: 'v>(
         &self,
-        declared: impl Iterator<Item = &'v Declared<'v>>,
+        declared: impl Iterator<Item = &'v Declared<'s>>,
     ) -> Result<Vec<Variable>, EntryError> {
         let mut variables = Vec::new();
         for variable in declared {
             if let Some(type_id) = self.declared_type(variable)? {
-                variables.push(Variable { name: variable.name.clone(), type_id });
+                variables.push(Variable { name: variable.name.to_string(), type_id });
             }
         }
         Ok(variables)
     }
 
-    fn declared_type(&self, variable: &Declared) -> Result<Option<TypeId>, EntryError> {
+    pub(super) fn declared_type(&self, variable: &Declared) -> Result<Option<TypeId>, EntryError> {
         for (_, unit, entry) in &variable.origins {
             if let Some(type_id) = self.type_of(unit, entry)? {
                 return Ok(Some(type_id));
@@ -101,20 +105,28 @@ impl Dwarf {
     pub(super) fn variables_at(
         &self,
         id: FunctionId,
-        parameters: &[Variable],
+        parameters: &[Parameter],
         at: Address,
     ) -> Result<Vec<PlacedVariable>, EntryError> {
         let Some((scopes, flat)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else { return Ok(Vec::new()) };
-        let mut names: Vec<(bool, Variable)> = parameters.iter().map(|variable| (true, variable.clone())).collect();
         let declared = self.declared_in(&scopes.own)?;
-        names.extend(self.described(locals_of(&declared).into_iter())?.into_iter().map(|variable| (false, variable)));
-        let mut placed = Vec::new();
-        for (parameter, Variable { name, type_id }) in names {
+        let locals = locals_of(&declared);
+        let mut placed = Vec::with_capacity(parameters.len() + locals.len());
+        let mut place = |name: Cow<'static, str>, type_id, parameter| -> Result<(), EntryError> {
             let location = match last_named(&declared, &name) {
                 Some(variable) => self.located(variable, &scopes, flat)?.ok(),
                 None => None,
             };
             placed.push(PlacedVariable { name, type_id, parameter, location });
+            Ok(())
+        };
+        for (name, type_id) in parameters {
+            place(name.clone(), *type_id, true)?;
+        }
+        for variable in locals {
+            if let Some(type_id) = self.declared_type(variable)? {
+                place(variable.name.clone(), type_id, false)?;
+            }
         }
         Ok(placed)
     }
@@ -311,13 +323,13 @@ impl Dwarf {
         };
         let origins = self.store.origins(die)?;
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram: None, is_entry: false };
-        self.locate(&Declared { name: name.to_string(), parameter: false, origins }, &scopes, 0)
+        self.locate(&Declared { name: name.to_string().into(), parameter: false, origins }, &scopes, 0)
     }
 
     /// Where a variable outside functions is.
     pub(super) fn global_location(&self, name: &[u8], die: Die) -> Result<Option<Location>, EntryError> {
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram: None, is_entry: false };
-        let (name, origins) = (String::from_utf8_lossy(name).into_owned(), self.store.origins(die)?);
+        let (name, origins) = (String::from_utf8_lossy(name).into_owned().into(), self.store.origins(die)?);
         Ok(self.located(&Declared { name, parameter: false, origins }, &scopes, 0)?.ok())
     }
 

@@ -57,13 +57,22 @@ pub(crate) fn transposed(bytes: &[u8], back: bool) -> Vec<u8> {
         let at = FIXED + table * 8;
         let (columns, rows) = (number(bytes, at) as usize, number(bytes, at + 4) as usize);
         let Some(length) = columns.checked_mul(4).and_then(|width| width.checked_mul(rows)) else { break };
-        let Some(from) = bytes.get(start..start.saturating_add(length)) else { break };
-        for (index, byte) in from.iter().enumerate() {
-            let width = columns * 4;
-            let (row, column) = if back { (index % rows, index / rows) } else { (index / width, index % width) };
-            let to = start + if back { row * width + column } else { column * rows + row };
-            if let Some(place) = turned.get_mut(to) {
-                *place = *byte;
+        let range = start..start.saturating_add(length);
+        let (Some(from), Some(to)) = (bytes.get(range.clone()), turned.get_mut(range)) else { break };
+        let width = columns * 4;
+        if width > 0 && rows > 0 {
+            for column in 0..width {
+                // The column of bytes as it is in the rows, and together.
+                let (apart, together) = (column..length, column * rows..(column + 1) * rows);
+                if back {
+                    let bytes = from.get(together).unwrap_or_default();
+                    let places = to.get_mut(apart).unwrap_or_default().iter_mut().step_by(width);
+                    places.zip(bytes).for_each(|(place, byte)| *place = *byte);
+                } else {
+                    let bytes = from.get(apart).unwrap_or_default().iter().step_by(width);
+                    let places = to.get_mut(together).unwrap_or_default().iter_mut();
+                    places.zip(bytes).for_each(|(place, byte)| *place = *byte);
+                }
             }
         }
         start += length;
@@ -188,7 +197,7 @@ pub(crate) struct Writer<'t> {
     tables: Vec<Vec<u8>>,
     texts: Vec<u8>,
     /// Offsets of the strings stored so far.
-    known: HashMap<&'t [u8], u32>,
+    known: HashMap<&'t [u8], u32, foldhash::fast::RandomState>,
 }
 
 impl<'t> Writer<'t> {
@@ -198,7 +207,7 @@ impl<'t> Writer<'t> {
             columns: columns.to_vec(),
             tables: vec![Vec::new(); columns.len()],
             texts: Vec::new(),
-            known: HashMap::new(),
+            known: HashMap::default(),
         }
     }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What a name stands for in the whole object, found once for each name: hundreds of units declare the same function, and to
+//! find out means to read other units.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::quick::Quick;
+use super::scan::Text;
+use super::store::EntryError;
+use crate::facts::{Body, FunctionId};
+
+/// Answers so far, by the place of the name's string: the linker merges equal strings.
+#[derive(Default)]
+pub(super) struct ByName {
+    /// The code of a function whose entries have none.
+    pub bodies: Answers<Body>,
+    /// The definition of an external function.
+    pub definitions: Answers<FunctionId>,
+}
+
+/// Answers of one kind; None: there is none.
+pub(super) struct Answers<T>(Mutex<HashMap<usize, Option<T>, Quick>>);
+
+impl<T> Default for Answers<T> {
+    fn default() -> Self {
+        Answers(Mutex::default())
+    }
+}
+
+impl<T: Clone> Answers<T> {
+    /// The answer for the name, which `find` gives if it is not known.
+    pub fn of(
+        &self,
+        name: Text,
+        find: impl FnOnce() -> Result<Option<T>, EntryError>,
+    ) -> Result<Option<T>, EntryError> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = name.as_ptr() as usize;
+        if let Some(answer) = known().get(&place) {
+            return Ok(answer.clone());
+        }
+        let answer = find()?;
+        known().insert(place, answer.clone());
+        Ok(answer)
+    }
+}
