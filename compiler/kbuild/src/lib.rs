@@ -13,6 +13,7 @@ mod built;
 mod commands;
 mod compare;
 mod compiler;
+mod debug_file;
 mod declarations;
 mod embed;
 mod embedded;
@@ -39,6 +40,7 @@ use std::time::Instant;
 
 pub use built::Built;
 pub use compare::differences;
+pub use debug_file::debug_file;
 pub use error::BuildError;
 pub use request::{ReportProgress, Request, Sources, StackTable, Stage, WholeScript};
 pub use sign::{Keys, sign};

@@ -14,6 +14,7 @@ pub fn relevant(options: &Options, sources: &SourceMap) -> Options {
     options.build.disable_cache = false;
     options.build.poison_cache = false;
     options.build.module_directory = None;
+    options.build.debug_info = None;
     // The module in the cache has no signature.
     options.build.sign_module = None;
     options.build.sign_key = None;
@@ -62,6 +63,7 @@ mod tests {
             &["-x", "1", "x.stp"],
             &["-w", "x.stp"],
             &["--poison-cache", "x.stp"],
+            &["--debug-info", "d", "x.stp"],
         ] {
             assert_eq!(key_of(arguments, "probe begin {}", true), plain, "{arguments:?}");
         }

@@ -20,7 +20,7 @@ use crate::cli::limits;
 use crate::cli::options::Options;
 use crate::outcome::{Outcome, Run};
 use crate::passes::module::{self, Name};
-use crate::passes::{compile, elaborate, translate};
+use crate::passes::{compile, debug_info, elaborate, translate};
 use crate::reporter::{Failed, count, print_lines, print_text};
 use crate::session::Session;
 use crate::target::Target;
@@ -32,6 +32,9 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         return print_text(users.map(syntax::print::script));
     }
     let Job { limits, defines, name, last_pass, target, script, .. } = job;
+    if session.options.build.debug_info.is_some() && last_pass < 4 {
+        return Err(session.reporter.usage(&format!("--debug-info is for a module, and -p{last_pass} makes none")));
+    }
     let (kernel, release) = (target.kernel.as_ref(), target.release.as_str());
     let cache = session.cache();
     let title = module::title(&script);
@@ -59,6 +62,11 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         session
             .reporter
             .pass(|| format!("Pass 2-4: using cached module \"{}.ko\" in {}.", name.compiled, clock.times()));
+        if let Some(directory) = session.options.build.debug_info.clone() {
+            let program = pass_2(session, scripts, &target)?;
+            let (mut plan, _) = pass_3(session, &program, info, compile::form(&session.options.build, last_pass))?;
+            debug_info::write(session, &mut plan, &finished.module, &directory, &target, &cache)?;
+        }
         return finish(session, finished, &name, last_pass, &target);
     }
 
@@ -86,6 +94,9 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.info.title));
         session.reporter.cache_notices(&cache);
         session.times.add("keep", clock.elapsed());
+    }
+    if let Some(directory) = session.options.build.debug_info.clone() {
+        debug_info::write(session, &mut plan, &finished.module, &directory, &target, &cache)?;
     }
     finish(session, finished, &name, last_pass, &target)
 }

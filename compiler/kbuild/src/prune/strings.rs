@@ -2,6 +2,8 @@
 
 //! Strings that nothing refers to any more: those of all initialisers are in one section.
 
+use std::collections::HashSet;
+
 use object::build::Id;
 use object::build::elf::{Builder, Relocation, Section, SectionData, SectionId};
 use object::elf;
@@ -28,8 +30,9 @@ pub(super) fn shorten(builder: &mut Builder, target: impl Fn(&Relocation) -> Opt
         }
         let section = builder.sections.get(id);
         let SectionData::Data(bytes) = &section.data else { continue };
+        let loaded = loaded_references(builder);
         let mut wanted = Vec::new();
-        for relocation in references(builder, id, &target) {
+        for relocation in references(builder, id, &loaded, &target) {
             let slack = if is_absolute(relocation) { 0 } else { SLACK };
             wanted.push(around(bytes, relocation.r_addend - slack, relocation.r_addend + slack));
         }
@@ -48,8 +51,15 @@ pub(super) fn shorten(builder: &mut Builder, target: impl Fn(&Relocation) -> Opt
             Some(addend - run.old.start as i64 + run.new as i64)
         };
         for section in &mut builder.sections {
+            let is_loaded = loaded.contains(&section.id().index());
             let SectionData::Relocation(relocations) = &mut section.data else { continue };
             for relocation in relocations.iter_mut().filter(|relocation| target(relocation) == Some(id)) {
+                let is_left =
+                    || runs.iter().any(|run| (run.old.start as i64..run.old.end as i64).contains(&relocation.r_addend));
+                if !is_loaded && !is_left() {
+                    *relocation = Relocation { symbol: None, r_type: elf::R_X86_64_NONE, r_addend: 0, ..*relocation };
+                    continue;
+                }
                 let slack = if is_absolute(relocation) { 0 } else { SLACK };
                 relocation.r_addend = moved(relocation.r_addend, slack).ok_or("a string is not where it was")?;
             }
@@ -70,13 +80,25 @@ fn is_absolute(relocation: &Relocation) -> bool {
     [elf::R_X86_64_64, elf::R_X86_64_32, elf::R_X86_64_32S].contains(&relocation.r_type)
 }
 
-/// Relocations in kept sections that refer to the section.
+/// Numbers of the sections with the references of what is loaded. Debug information keeps no string: with it and without, a module has the
+/// same ones.
+fn loaded_references(builder: &Builder) -> HashSet<usize> {
+    let is_loaded = |section: &&Section| {
+        let of = section.sh_info_section.filter(|_| matches!(section.data, SectionData::Relocation(_)));
+        of.is_some_and(|of| builder.sections.get(of).sh_flags.contains(elf::SHF_ALLOC))
+    };
+    builder.sections.iter().filter(is_loaded).map(|section| section.id().index()).collect()
+}
+
+/// Relocations of loaded sections that refer to the section.
 fn references<'b>(
     builder: &'b Builder,
     id: SectionId,
+    loaded: &'b HashSet<usize>,
     target: &'b impl Fn(&Relocation) -> Option<SectionId>,
 ) -> impl Iterator<Item = &'b Relocation> {
-    let relocations = builder.sections.iter().filter_map(|section| match &section.data {
+    let sections = builder.sections.iter().filter(|section| loaded.contains(&section.id().index()));
+    let relocations = sections.filter_map(|section| match &section.data {
         SectionData::Relocation(relocations) => Some(relocations),
         _ => None,
     });

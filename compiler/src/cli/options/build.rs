@@ -60,6 +60,10 @@ pub struct BuildOptions {
     #[arg(long)]
     pub debug: bool,
 
+    /// Also write the module's debug information below DIR, where crash(8) and gdb find it by the module's build-id
+    #[arg(long, value_name = "DIR", conflicts_with = "debug")]
+    pub debug_info: Option<PathBuf>,
+
     /// Use the runtime (kernel half) of spile in DIR
     #[arg(short = 'R', value_name = "DIR")]
     pub runtime: Option<PathBuf>,
