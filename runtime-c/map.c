@@ -261,9 +261,10 @@ static unsigned int take_run(struct spile_table *table, struct spile_stripe *str
  */
 static void wait_for_runs(const struct spile_table *table)
 {
-	unsigned int tries;
+	unsigned int tries = 0;
 
-	for (tries = 0; smp_load_acquire(&table->used) >= SPILE_TAKING && tries < MAKING_TRIES; tries++)
+	/* Acquire: their lists; pairs with the release in take_run(). */
+	while (smp_load_acquire(&table->used) >= SPILE_TAKING && tries++ < MAKING_TRIES)
 		cpu_relax();
 }
 

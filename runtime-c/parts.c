@@ -39,6 +39,7 @@ static char *take_group(struct spile_reserve *reserve)
 {
 	__u64 taken = READ_ONCE(reserve->taken);
 
+	/* Acquire: the group's address and its zeros; pairs with the release in spile_reserve_add(). */
 	while (taken < smp_load_acquire(&reserve->made)) {
 		char *group = READ_ONCE(reserve->groups[taken & reserve->mask]);
 		__u64 seen = cmpxchg(&reserve->taken, taken, taken + 1);

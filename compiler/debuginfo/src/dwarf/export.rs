@@ -405,7 +405,7 @@ impl Made {
         let bodies = function.bodies.iter().zip(of_bodies).zip(&places).map(|((body, set), returns)| BodyRow {
             address: flat(body.entry),
             size: body.size,
-            symbol: strings.number_or_none(body.symbol.as_ref().map(|symbol| symbol.as_bytes())),
+            symbol: strings.number_or_none(body.symbol.as_ref().map(std::string::String::as_bytes)),
             set: *set,
             returns: strings.number_or_none(returns.as_deref()),
         });

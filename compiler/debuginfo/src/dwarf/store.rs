@@ -209,8 +209,8 @@ impl Store {
     pub fn again(&self) -> Store {
         Store {
             dwarf: self.dwarf.clone(),
-            debug_frame: self.debug_frame.clone(),
-            eh_frame: self.eh_frame.clone(),
+            debug_frame: self.debug_frame,
+            eh_frame: self.eh_frame,
             eh_frame_start: self.eh_frame_start,
             machine: self.machine,
             slots: self.slots.iter().map(|slot| Slot::at(slot.start, slot.end)).collect(),
