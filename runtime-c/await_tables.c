@@ -22,6 +22,8 @@
 
 enum {
 	AWAIT_FILES = 32,		/* of a process */
+	/* Nobody wakes a waiting task when the session ends or the loader is gone. */
+	AWAIT_SLICE_MS = 50,
 	READY_BITS = 9,
 };
 
@@ -62,14 +64,16 @@ static bool has_maker(void)
 static void await_tables(void)
 {
 	struct spile_user_file *missing[AWAIT_FILES];
-	unsigned int count, i;
+	unsigned int count, i, waited;
 
 	preempt_disable();
 	count = spile_user_files_request(spile_this_cpu(), missing, ARRAY_SIZE(missing));
 	preempt_enable();
-	if (wait_event_killable_timeout(tables_added, are_made(missing, count) || !has_maker(),
-					msecs_to_jiffies(spile_script.stack_wait)))
-		return;
+	for (waited = 0; waited < spile_script.stack_wait; waited += AWAIT_SLICE_MS)
+		if (wait_event_killable_timeout(tables_added, are_made(missing, count),
+						msecs_to_jiffies(AWAIT_SLICE_MS)) ||
+		    !has_maker())
+			return;
 	WRITE_ONCE(maker_is_late, true);
 	for (i = 0; i < count; i++)
 		WRITE_ONCE(missing[i]->awaited, true);
