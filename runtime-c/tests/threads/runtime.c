@@ -41,6 +41,7 @@ void spile_unlock_all(const unsigned int *locks, unsigned int count)
 #include "../../text.c"
 #include "../../format.c"
 #include "../../histogram.c"
+#include "../../float_text.c"
 #include "../../pretty.c"
 #include "../../regex.c"
 #include "../../builtin_string.c"
