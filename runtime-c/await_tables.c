@@ -71,7 +71,9 @@ static void await_tables(void)
 	preempt_enable();
 	for (waited = 0; waited < spile_script.stack_wait; waited += AWAIT_SLICE_MS)
 		if (wait_event_killable_timeout(tables_added, are_made(missing, count),
-						msecs_to_jiffies(AWAIT_SLICE_MS)) ||
+						msecs_to_jiffies(min_t(unsigned int, AWAIT_SLICE_MS,
+								       spile_script.stack_wait -
+									       waited))) ||
 		    !has_maker())
 			return;
 	WRITE_ONCE(maker_is_late, true);

@@ -199,7 +199,8 @@ static bool is_first_to_end(u32 own, u32 excess, const struct spile_other_shares
 }
 
 /*
- * The same for all sessions together, whose handlers may leave half as much as those of one.
+ * Ends the session if the handlers of all sessions together take too much: they may leave half as much
+ * as those of one.
  */
 static void judge_all_sessions(struct spile_cpu *cpu, u64 now, u64 elapsed)
 {
@@ -220,8 +221,9 @@ static void judge_all_sessions(struct spile_cpu *cpu, u64 now, u64 elapsed)
 	if (all <= limit || !own || !is_first_to_end(own, all - limit, &others))
 		return;
 	give_up(cpu,
-		"probe overhead of all sessions: their handlers took %u%% of this CPU's time, and may take %u%%; this session took %u%%, the most, and ends",
-		all * 100 / ALL, limit * 100 / ALL, own * 100 / ALL);
+		"probe overhead of all sessions: their handlers took %u%% of this CPU's time, and may take %u%%; this session took %u%%, the most%s, and ends",
+		all * 100 / ALL, limit * 100 / ALL, own * 100 / ALL,
+		own < others.most ? " of those of users with limits" : "");
 	spile_call_if_there(spile_sessions_share, 0, now, elapsed, &others);
 }
 

@@ -153,12 +153,14 @@ static bool add_block(struct spile_table *table, gfp_t flags)
 
 	if (!block)
 		return false;
-	block->next = blocks;
-	blocks = block;
 	/* Whole pages: other sizes take twice as much of kmalloc(). */
 	block->groups = __vmalloc(bytes, flags);
-	if (!block->groups)
+	if (!block->groups) {
+		kfree(block);
 		return false;
+	}
+	block->next = blocks;
+	blocks = block;
 	WRITE_ONCE(spile_session.parts_bytes, spile_session.parts_bytes + bytes);
 	for (i = 0; i < groups; i++)
 		spile_reserve_add(table->reserve,
@@ -166,12 +168,16 @@ static bool add_block(struct spile_table *table, gfp_t flags)
 	return true;
 }
 
-/* A block may be added without taking memory from others, or more than the user may take. */
+/*
+ * Whether a block may be added while the session runs: a sixteenth of the machine's memory is left to
+ * others. Sessions of users with limits do not grow: what other sessions of a user may take is what
+ * this one has not taken.
+ */
 static bool may_add_block(const struct spile_table *table)
 {
-	size_t bytes = BLOCK_BYTES + spile_group_bytes(table);
+	unsigned long pages = (BLOCK_BYTES + spile_group_bytes(table)) >> PAGE_SHIFT;
 
-	return spile_owner_left() >= bytes && si_mem_available() / 4 > bytes >> PAGE_SHIFT;
+	return !spile_owner_has_limit() && si_mem_available() > totalram_pages() / 16 + pages;
 }
 
 /* False if there is no memory. */
@@ -198,6 +204,11 @@ static void fill_reserves(struct work_struct *unused)
 					    SPILE_SESSION_MEMORY & ~__GFP_ACCOUNT);
 	if (all)
 		return;
+	/* Nobody asks again: it does not grow. */
+	if (spile_owner_has_limit()) {
+		atomic_set(&parts_requested, 1);
+		return;
+	}
 	/* Those who find it empty do not ask again until then. */
 	atomic_set(&parts_requested, 1);
 	schedule_delayed_work(&filling_reserves, HZ);
@@ -230,6 +241,7 @@ static int make_reserve(struct spile_table *table)
 	reserve->groups = kvcalloc(count, sizeof(*reserve->groups), GFP_KERNEL_ACCOUNT);
 	if (!reserve->groups)
 		return -ENOMEM;
+	spile_session_charge(sizeof(*reserve) + count * sizeof(*reserve->groups));
 	reserve->mask = count - 1;
 	reserve->most = (u64)table->group_count * num_possible_cpus();
 	while (spile_reserve_has_room(reserve, block_groups(table)))
@@ -383,7 +395,7 @@ static size_t common_bytes(const struct spile_table *table)
 /* Common parts of all elements; their memory follows the area. */
 static int make_common(size_t bytes)
 {
-	char *area = kvmalloc(area_bytes + bytes, SPILE_SESSION_MEMORY), *at;
+	char *area = spile_session_memory(area_bytes + bytes), *at;
 	unsigned int i, group;
 
 	if (!area)

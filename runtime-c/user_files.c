@@ -109,6 +109,7 @@ unsigned int spile_user_files_request(struct spile_cpu *cpu, struct spile_user_f
 	struct spile_mapping mapping;
 	unsigned int i, count = 0;
 	unsigned long at = 0;
+	bool requested = false;
 
 	for (i = 0; i < FILE_MAPPINGS && spile_mapping_next(at, &mapping); i++) {
 		at = mapping.end;
@@ -117,12 +118,13 @@ unsigned int spile_user_files_request(struct spile_cpu *cpu, struct spile_user_f
 		file = entry_of(&mapping, mapping.start);
 		if (!file)
 			continue;
-		request_table(file, mapping.start);
+		requested |= request_table(file, mapping.start);
 		/* Acquire: as in spile_user_file_table(). */
 		if (count < most && !smp_load_acquire(&file->table))
 			missing[count++] = file;
 	}
-	spile_ring_call_reader(cpu);
+	if (requested)
+		spile_ring_call_reader(cpu);
 	return count;
 }
 
@@ -161,8 +163,10 @@ const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 	 * And the tables of all its code: its stacks will have more of it, and the task may have
 	 * ended when the loader reads the request.
 	 */
-	if (unlikely(!table) && request_table(file, address))
+	if (unlikely(!table) && request_table(file, address)) {
 		spile_user_files_request(cpu, NULL, 0);
+		spile_ring_call_reader(cpu);
+	}
 	return table;
 }
 
@@ -362,7 +366,11 @@ int spile_user_files_unwind(struct spile_unwind *unwind)
 	mutex_lock(&tables_lock);
 	error = keep_table(file, unwind);
 	mutex_unlock(&tables_lock);
-	spile_tables_added();
+	/* Of one that could not be kept there will be none: nobody waits for it. */
+	if (error && error != -EEXIST)
+		WRITE_ONCE(file->awaited, true);
+	else
+		spile_tables_added();
 	return error;
 }
 

@@ -14,7 +14,7 @@
 # stdout: ^limited files: 0 0, with no way out an error: [0-9]$
 # stdout: ^commands inherit: 0 1 2 3$
 # stdout: ^system.. inherits: 0 1 2 3$
-# stdout: ^spile-root: uid 0 0 0 0, groups none, in /, files 6, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077, timer slack 50000, disk none
+# stdout: ^spile-root: uid 0 0 0 0, groups none, in /, files 7, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077, timer slack 50000, disk none
 # stdout: ^spile-guard: uid 0 0 0 0, groups none, in /, files 5, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077, timer slack 50000, disk none
 # stdout: ^signals to it: 1 1$
 # stdout: ^session: its files 1, debugger: .*Operation not permitted

@@ -35,7 +35,7 @@ mod tests;
 
 pub use self::object::{
     Address, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved, Section, SectionId, Symbol,
-    SymbolOffset, ThreadBlock, demangled, last_part,
+    SymbolOffset, ThreadBlock, demangled, is_unlisted, last_part,
 };
 pub use debug_info::DebugInfo;
 pub use error::Error;

@@ -395,7 +395,8 @@ impl Ring {
         *header = known;
         // A pad fills the rest of the chunk.
         if let Some(word) = rest.first().filter(|_| room == to_end) {
-            let first = word.load(Ordering::Relaxed);
+            // Its CPU is not written (leave_chunk(), runtime-c/ring.c).
+            let first = word.load(Ordering::Relaxed) & 0xffff_ffff_ffff;
             if first == (rest.len() * ALIGNMENT) as u64 | (Kind::Pad as u64) << 32 {
                 rest = &[];
             }

@@ -199,12 +199,17 @@ fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place
 
 /// Why no probe may be at an address of the kernel's code or a module's; None if one may.
 pub(super) fn refusal(object: &Object, address: Address) -> Option<&'static str> {
-    Some(match object.reserved(address)? {
+    object.reserved(address).map(why)
+}
+
+/// The reason as text.
+pub(super) fn why(reason: Reason) -> &'static str {
+    match reason {
         Reason::Blacklisted => {
             "kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be"
         }
         Reason::JumpLabel => "the kernel rewrites the instruction there as it runs (a jump label)",
         Reason::StaticCall => "the kernel rewrites the instruction there as it runs (a static call)",
         Reason::Bug => "the instruction there belongs to a BUG() or WARN(), which the kernel finds by its address",
-    })
+    }
 }

@@ -68,13 +68,12 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let owner = module.as_ref().map_or("kprobe".to_string(), |module| format!("kprobe.module(\"{module}\")"));
     let suffix = if returning { ".return" } else { "" };
     let mut names = names(&pattern, object.as_deref(), component)?;
-    let refused = |name: &str| refusal(object.as_deref()?, name, returning);
-    if let [name] = &names[..]
-        && let Some(why) = refused(name)
-    {
-        return Err(PointError::NotProbeable { component, name: name.clone(), why: why.into() });
-    }
+    let refused = |name: &str| refusal(object.as_deref(), name, module.is_some(), returning);
+    let first = names.first().and_then(|name| Some((name.clone(), refused(name)?)));
     names.retain(|name| refused(name).is_none());
+    if let Some((name, why)) = first.filter(|_| names.is_empty()) {
+        return Err(PointError::NotProbeable { component, name, why: why.into() });
+    }
     let sites = names.into_iter().map(|name| {
         let symbol = module.as_ref().map_or(name.clone(), |module| format!("{module}:{name}"));
         let attachment = code::at_symbol(symbol, returning, maxactive);
@@ -84,11 +83,14 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
 }
 
 /// Why a function cannot be probed, though it has a symbol.
-fn refusal(object: &Object, name: &str, returning: bool) -> Option<&'static str> {
+fn refusal(object: Option<&Object>, name: &str, in_module: bool, returning: bool) -> Option<&'static str> {
     if returning && name == NEVER_RETURNS {
         return Some(TO_ANOTHER_TASK);
     }
-    code::refusal(object, object.symbol_place(name)?)
+    if !in_module && spile_debuginfo::is_unlisted(name) {
+        return Some(code::why(spile_debuginfo::Reason::Blacklisted));
+    }
+    code::refusal(object?, object?.symbol_place(name)?)
 }
 
 fn site(point: String, function: &str, module: &str, attachment: Attachment) -> Site {

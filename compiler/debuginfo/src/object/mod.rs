@@ -31,5 +31,5 @@ pub(crate) use elf::{Contents, is_raw_btf};
 pub(crate) use flow::{Edges, EntryPoints, Flow};
 pub use markers::{Marker, MarkerArgument, Operand};
 pub use patched::{FunctionCode, Patched};
-pub use reserved::{Reason, Reserved};
+pub use reserved::{Reason, Reserved, is_unlisted};
 pub use thread_local::ThreadBlock;

@@ -73,6 +73,11 @@ const UNLISTED: [&str; 16] = [
     "tss_setup_ist",
     "load_current_idt",
 ];
+/// Whether no probe may be in this function of the kernel, in whatever it is compiled into: where there is no code to look at.
+pub fn is_unlisted(function: &str) -> bool {
+    UNLISTED.contains(&function)
+}
+
 /// Layouts of `struct bug_entry`: with file and line or without, and with a format since 6.18.
 const BUG_STRIDES: [u64; 3] = [12, 16, 8];
 const BUG_TABLE: &str = "__bug_table";
