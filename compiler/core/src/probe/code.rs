@@ -168,8 +168,12 @@ pub(super) fn kretprobe(place: Place, maxactive: u32) -> Attachment {
 /// compiled for: see [`at_address`].
 pub(super) fn at_symbol(symbol: String, returning: bool, maxactive: u32) -> Attachment {
     let attachment = Attachment::new(if returning { &KRETPROBE } else { &KPROBE }).with("symbol", Value::Text(symbol));
-    let attachment = attachment.with("address", Value::Address(0)).with("maxactive", Value::Number(maxactive));
-    if returning { attachment } else { attachment.with("stays_breakpoint", Value::Number(1)) }
+    let attachment = attachment.with("address", Value::Address(0));
+    // The two share a place.
+    match returning {
+        true => attachment.with("maxactive", Value::Number(maxactive)),
+        false => attachment.with("stays_breakpoint", Value::Number(1)),
+    }
 }
 
 /// At an address of the running kernel. It is not known whether code jumps into the bytes that a jump there would
