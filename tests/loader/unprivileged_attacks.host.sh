@@ -244,7 +244,7 @@ rm -f /tmp/go
 session root spilerun /root/own.ko
 finish
 rm -f /tmp/go
-su usr -c "timeout -s INT 3 suid /tmp/own/own.ko -x 1" >/tmp/out 2>&1
+su usr -c "timeout -s INT 12 suid /tmp/own/own.ko -x 1" >/tmp/out 2>&1
 echo "another process: $?, $(wc -l </tmp/out) lines"
 cat /tmp/out
 try "a parameter" su usr -c "suid /tmp/own/own.ko spile_uid=0"
