@@ -5,9 +5,13 @@
 
 use std::sync::Arc;
 
-use gimli::{Abbreviation, Abbreviations, AttributeValue, DwAt, DwTag, EntriesRaw, UnitOffset};
+use gimli::{Abbreviation, Abbreviations, AttributeValue, DwAt, DwTag, EndianSlice, EntriesRaw, LittleEndian, UnitOffset};
 
-use super::store::{Bytes, Unit};
+/// Bytes of a section. `'static` is true only as long as the [`Store`](super::store::Store) that gave them lives: it must not
+/// get out of `debuginfo`, whose public values are all owned.
+pub(super) type Bytes = EndianSlice<'static, LittleEndian>;
+/// A parsed compilation unit.
+pub(super) type Unit = gimli::Unit<Bytes>;
 
 /// An entry; see [`Bytes`] for how long it may live.
 #[derive(Clone)]

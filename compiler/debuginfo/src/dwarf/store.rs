@@ -26,12 +26,7 @@ use crate::stored;
 use crate::tables::{Tables, Writer};
 use spile_base::cache::Cache;
 
-/// Bytes of a section. `'static` is true only as long as the [`Store`] that gave them lives: it must not get out of
-/// `debuginfo`, whose public values are all owned.
-pub(super) type Bytes = EndianSlice<'static, LittleEndian>;
-/// A parsed compilation unit.
-pub(super) type Unit = gimli::Unit<Bytes>;
-pub(super) use super::entry::Entry;
+pub(super) use super::entry::{Bytes, Entry, Unit};
 
 /// Offset of an entry in `.debug_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
