@@ -5,12 +5,14 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, Write};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use nix::time::{ClockId, clock_gettime};
 use wait4::Wait4;
 
 /// A program that has ended.
@@ -77,11 +79,47 @@ pub fn expect_load(factor: u32) {
     EXPECTED.store(factor, Relaxed);
 }
 
-/// Factor for time limits on a busy machine: by the load of the last minute for each CPU, 8 at most. Only for limits
-/// that end hung processes; never for measurements of a test.
+/// Factor for time limits on a busy or slow machine: the load of the last minute for each CPU, times how much slower than usual
+/// its CPUs are now (shared hosts differ by a factor of two from hour to hour); 8 at most. Only for limits that end hung
+/// processes, and for what a test says about seconds; never for measurements.
 pub fn busy() -> u32 {
     let by_caller = std::env::var(EXPECTED_LOAD).ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
-    busy_now().max(EXPECTED.load(Relaxed)).max(by_caller).min(MOST_BUSY)
+    (busy_now().max(EXPECTED.load(Relaxed)).max(by_caller) * slow()).min(MOST_BUSY)
+}
+
+/// CPU time for [`work`] when emulated guests are as fast as the limits expect.
+const USUAL_WORK: Duration = Duration::from_millis(8);
+/// So long a measured speed is taken to be the same.
+const SAME_SPEED: Duration = Duration::from_secs(10);
+static SPEED: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
+
+fn slow() -> u32 {
+    let mut speed = SPEED.lock().unwrap_or_else(PoisonError::into_inner);
+    match *speed {
+        Some((at, factor)) if at.elapsed() < SAME_SPEED => factor,
+        _ => {
+            let factor = slow_at(work());
+            *speed = Some((Instant::now(), factor));
+            factor
+        }
+    }
+}
+
+fn slow_at(took: Duration) -> u32 {
+    // Small: no digits are lost.
+    (took.as_secs_f64() / USUAL_WORK.as_secs_f64()).ceil().clamp(1.0, f64::from(MOST_BUSY)) as u32
+}
+
+/// CPU time of this thread for a fixed piece of work: compressing needs memory and branches, as qemu does.
+fn work() -> Duration {
+    let clock = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default();
+    let text: Vec<u8> =
+        (0..60_000_u32).flat_map(|number| (number.wrapping_mul(2_654_435_761) >> 12).to_le_bytes()).collect();
+    let began = clock();
+    let mut encoder = flate2::write::ZlibEncoder::new(std::io::sink(), flate2::Compression::new(6));
+    // A sink takes all.
+    let _ = encoder.write_all(&text).and_then(|()| encoder.finish().map(drop));
+    clock().saturating_sub(began)
 }
 
 fn busy_now() -> u32 {
@@ -128,6 +166,12 @@ mod tests {
         assert_eq!(busy_at("5.10 4.00 3.00 1/100 1", 2.0), 3);
         assert_eq!(busy_at("99 4.00 3.00 1/100 1", 2.0), 8);
         assert_eq!(busy_at("", 2.0), 1);
+    }
+
+    #[test]
+    fn a_slow_machine_has_more_time() {
+        assert_eq!([0, 20, 21, 59].map(|tenths| slow_at(USUAL_WORK / 20 * tenths)), [1, 1, 2, 3]);
+        assert!(work() > Duration::ZERO && (1..=MOST_BUSY).contains(&slow()));
     }
 
     #[test]
