@@ -50,6 +50,8 @@ echo 'USER_SESSIONS=2' >/etc/spile/limits
 [ "$(status suid -R -L ticks) $(status suid -R -L ticks)" = '0 0' ]
 echo "number: $(status suid -R -L ticks) $(cat /tmp/err)"
 end_all
+# Those that waited for the user of an ended session look every five seconds whether it still exists.
+for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-attend)" ] || break; sleep 0.1; done
 # Loaders that cannot write their messages each have processes with root's rights. (Those of refused ones have ended.)
 echo 'USER_SESSIONS=1' >/etc/spile/limits
 printf 'spilesys:x:602:two\n' >>/etc/group
