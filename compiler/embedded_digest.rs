@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A digest of files that are part of a crate, for its build script. Keys in the cache contain it: at run time it would be
-//! computed each time.
+//! A digest of files that are part of a crate, for its build script. It is part of keys in the cache. It is computed when the
+//! crate is built, so that no run of the compiler has to.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// 32 hexadecimal digits that change with the names and contents of the files, in any order. A collision by chance is what
+/// 32 hexadecimal digits that change with the names and contents of the files, whatever their order here. A collision by chance is what
 /// matters: who can choose these files can choose the program.
 pub fn digest(mut files: Vec<PathBuf>) -> std::io::Result<String> {
     files.sort();

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Memory of arrays and aggregates: made by SPILE_SETUP, so for the account of the cgroup of the
- * process that reads the session. What CPUs feed to elements they take from a reserve (parts.h),
- * which a work item fills when half of it is used, also where nobody reads the session. A CPU that
- * comes online for the first time later gets its values then, if values for each possible CPU
- * would be much: a machine may have eight possible CPUs for each that there is.
+ * process that reads the session. For what CPUs feed to elements there are reserves (parts_fill.c). A
+ * CPU that comes online for the first time later gets its values then, if values for each possible
+ * CPU would be much: a machine may have eight possible CPUs for each that there is.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/errno.h>
-#include <linux/irq_work.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include <linux/workqueue.h>
 
 #include "context.h"
 #include "kept_text.h"
@@ -98,207 +95,6 @@ static int make_kept(void)
 	spile_kept_begin(memory, spile_script.kept_bytes);
 	return 0;
 }
-
-/* ---- The reserve of groups. */
-
-enum {
-	RESERVE_SHARE = 8,		/* of the groups of a CPU that has all */
-	RESERVE_OF_CPU = 2,		/* groups, if that is more */
-	BLOCK_BYTES = 64 << 10,		/* allocated at once, or one group; */
-	BLOCK_SHARE = 4,		/* at most this share of the groups */
-};
-
-/* Memory for groups. */
-struct parts_block {
-	struct parts_block *next;
-	char *groups;
-};
-
-static struct parts_block *blocks;	/* written by who fills reserves */
-static struct irq_work request_parts;
-static atomic_t parts_requested;	/* a request has not been served yet */
-
-static void fill_reserves(struct work_struct *unused);
-static DECLARE_DELAYED_WORK(filling_reserves, fill_reserves);
-
-/* Handlers run in contexts in which a work item cannot be queued. */
-static void begin_filling(struct irq_work *unused)
-{
-	schedule_delayed_work(&filling_reserves, 0);
-}
-
-void spile_parts_ask(void)
-{
-	if (!atomic_read(&parts_requested) && !atomic_xchg(&parts_requested, 1))
-		irq_work_queue(&request_parts);
-}
-
-/* Fewer where the last groups of all are made. */
-static size_t block_groups(const struct spile_table *table)
-{
-	const struct spile_reserve *reserve = table->reserve;
-	u64 most = table->group_count / BLOCK_SHARE;
-
-	if (reserve)
-		most = min(most, reserve->most - reserve->made);
-	return clamp_t(u64, BLOCK_BYTES / spile_group_bytes(table), 1, max_t(u64, most, 1));
-}
-
-/* Adds a block of groups to the reserve. flags: for which account. */
-static bool add_block(struct spile_table *table, gfp_t flags)
-{
-	size_t groups = block_groups(table), i;
-	size_t bytes = PAGE_ALIGN(groups * spile_group_bytes(table));
-	struct parts_block *block = kzalloc(sizeof(*block), flags);
-
-	if (!block)
-		return false;
-	/* Whole pages: other sizes take twice as much of kmalloc(). */
-	block->groups = __vmalloc(bytes, flags);
-	if (!block->groups) {
-		kfree(block);
-		return false;
-	}
-	block->next = blocks;
-	blocks = block;
-	WRITE_ONCE(spile_session.parts_bytes, spile_session.parts_bytes + bytes);
-	for (i = 0; i < groups; i++)
-		spile_reserve_add(table->reserve,
-				  block->groups + i * spile_group_bytes(table));
-	return true;
-}
-
-/*
- * Whether a block may be added while the session runs: a sixteenth of the machine's memory is left to
- * others. Sessions of users with limits do not grow: what other sessions of a user may take is what
- * this one has not taken.
- */
-static bool may_add_block(const struct spile_table *table)
-{
-	unsigned long pages = (BLOCK_BYTES + spile_group_bytes(table)) >> PAGE_SHIFT;
-
-	return !spile_owner_has_limit() && si_mem_available() > totalram_pages() / 16 + pages;
-}
-
-/* False if there is no memory. */
-static bool fill_reserve(struct spile_table *table, gfp_t flags)
-{
-	if (!spile_reserve_is_low(table->reserve))
-		return true;
-	while (spile_reserve_has_room(table->reserve, block_groups(table)))
-		if (!may_add_block(table) || !add_block(table, flags))
-			return false;
-	return true;
-}
-
-static void fill_reserves(struct work_struct *unused)
-{
-	bool all = true;
-	unsigned int i;
-
-	/* Before the reserves are looked at: what is taken after that asks again. */
-	atomic_xchg(&parts_requested, 0);
-	for (i = 0; i < spile_script.map_count; i++)
-		if (spile_tables[i].group_count)
-			all &= fill_reserve(&spile_tables[i],
-					    SPILE_SESSION_MEMORY & ~__GFP_ACCOUNT);
-	if (all)
-		return;
-	/* Nobody asks again: it does not grow. */
-	if (spile_owner_has_limit()) {
-		atomic_set(&parts_requested, 1);
-		return;
-	}
-	/* Those who find it empty do not ask again until then. */
-	atomic_set(&parts_requested, 1);
-	schedule_delayed_work(&filling_reserves, HZ);
-}
-
-/* As many groups as are to be ready; a power of two. */
-static size_t reserve_size(const struct spile_table *table)
-{
-	size_t wanted = max_t(size_t, table->group_count / RESERVE_SHARE,
-			      RESERVE_OF_CPU * (size_t)num_online_cpus());
-
-	return roundup_pow_of_two(max_t(size_t, wanted, 2 * block_groups(table)));
-}
-
-/* Bytes of the reserve at the beginning. */
-static size_t reserve_bytes(const struct spile_table *table)
-{
-	return reserve_size(table) * (spile_group_bytes(table) + sizeof(char *));
-}
-
-static int make_reserve(struct spile_table *table)
-{
-	size_t count = reserve_size(table);
-	struct spile_reserve *reserve;
-
-	reserve = kzalloc(sizeof(*reserve), GFP_KERNEL_ACCOUNT);
-	if (!reserve)
-		return -ENOMEM;
-	table->reserve = reserve;
-	reserve->groups = kvcalloc(count, sizeof(*reserve->groups), GFP_KERNEL_ACCOUNT);
-	if (!reserve->groups)
-		return -ENOMEM;
-	spile_session_charge(sizeof(*reserve) + count * sizeof(*reserve->groups));
-	reserve->mask = count - 1;
-	reserve->most = (u64)table->group_count * num_possible_cpus();
-	while (spile_reserve_has_room(reserve, block_groups(table)))
-		if (!add_block(table, SPILE_SESSION_MEMORY))
-			return -ENOMEM;
-	return 0;
-}
-
-static int make_reserves(void)
-{
-	size_t bytes = 0;
-	unsigned int i;
-	int error = 0;
-
-	init_irq_work(&request_parts, begin_filling);
-	atomic_set(&parts_requested, 0);
-	for (i = 0; i < spile_script.map_count; i++)
-		if (spile_tables[i].group_count)
-			bytes = max(bytes, spile_group_bytes(&spile_tables[i]));
-	if (!bytes)
-		return 0;
-	spile_unused_group = kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
-	if (!spile_unused_group)
-		return -ENOMEM;
-	for (i = 0; i < spile_script.map_count && !error; i++)
-		if (spile_tables[i].group_count)
-			error = make_reserve(&spile_tables[i]);
-	return error;
-}
-
-static void free_reserves(void)
-{
-	unsigned int i;
-
-	if (spile_unused_group) {
-		irq_work_sync(&request_parts);
-		cancel_delayed_work_sync(&filling_reserves);
-	}
-	for (i = 0; spile_tables && i < spile_script.map_count; i++) {
-		if (!spile_tables[i].reserve)
-			continue;
-		kvfree(spile_tables[i].reserve->groups);
-		kfree(spile_tables[i].reserve);
-	}
-	while (blocks) {
-		struct parts_block *next = blocks->next;
-
-		vfree(blocks->groups);
-		kfree(blocks);
-		blocks = next;
-	}
-	spile_session.parts_bytes = 0;
-	kvfree(spile_unused_group);
-	spile_unused_group = NULL;
-}
-
-/* ---- What each CPU has. */
 
 /*
  * Values of CPUs that are not online are made at once if they are smaller than this together: the
@@ -455,8 +251,8 @@ static unsigned int area_count(void)
 	return count;
 }
 
-/* Common parts of all tables, and in *reserves their reserves. */
-static size_t parts_bytes(size_t *reserves)
+/* Bytes of the common parts of all tables, and in *reserves of their reserves at the beginning. */
+static size_t common_and_reserves(size_t *reserves)
 {
 	size_t common = 0;
 	unsigned int i;
@@ -469,7 +265,7 @@ static size_t parts_bytes(size_t *reserves)
 			continue;
 		if (check_add_overflow(common, common_bytes(table), &common))
 			common = SIZE_MAX;
-		if (check_add_overflow(*reserves, reserve_bytes(table), reserves))
+		if (check_add_overflow(*reserves, spile_reserve_bytes(table), reserves))
 			*reserves = SIZE_MAX;
 	}
 	return common;
@@ -491,7 +287,7 @@ int spile_maps_init(void)
 		kept = spile_kept_bytes(spile_script.kept_bytes);
 	if (check_add_overflow(lay_out(&local), kept, &shared))
 		shared = SIZE_MAX;
-	common = parts_bytes(&reserves);
+	common = common_and_reserves(&reserves);
 	if (check_add_overflow(shared, common, &all) || check_add_overflow(all, reserves, &all))
 		all = SIZE_MAX;
 	if (!spile_session_affords("arrays", all, local,
@@ -502,7 +298,7 @@ int spile_maps_init(void)
 	for (i = 0; i < spile_script.map_count && !error; i++)
 		error = make_table(&spile_tables[i]);
 	if (!error)
-		error = make_reserves();
+		error = spile_reserves_make();
 	if (!error && local)
 		error = make_areas(local, common);
 	if (error) {
@@ -522,7 +318,7 @@ void spile_maps_exit(void)
 		cpuhp_remove_state_nocalls(hotplug_state);
 	hotplug_state = 0;
 	areas_made = false;
-	free_reserves();
+	spile_reserves_free();
 	for (i = 0; i < spile_map_area_count; i++)
 		kvfree(spile_map_areas[i]);
 	spile_map_area_count = 0;

@@ -2,7 +2,7 @@
 /*
  * What CPUs feed to the elements of an array: of each element each CPU has a part. A CPU gets
  * memory for them when it uses them, in groups of elements with consecutive numbers, from a
- * reserve that all CPUs share (map_init.c fills it). Its values have the addresses of its groups.
+ * reserve that all CPUs share (parts_fill.c fills it). Its values have the addresses of its groups.
  */
 #ifndef SPILE_PARTS_H
 #define SPILE_PARTS_H

@@ -36,6 +36,7 @@
 #include "record.c"
 
 #include "map_init.c"
+#include "parts_fill.c"
 #include "kept_text.c"
 #include "map.c"
 #include "parts.c"

@@ -1,6 +1,7 @@
 # Shows: a CPU that has not been online gets its places for arrays, 1.1 MB here, when it comes; then it counts like the others. One
 # that goes and comes again keeps what it has counted. The memory is freed with the module.
 # script: later -w tests/lifecycle/arrays_of_later_cpus.stp
+# stdout: ^the kernel tells it of CPUs$
 # stdout: ^little$
 # stdout: ^cpu0 50 50 50 50$
 # stdout: ^cpu1 70 70 70 70$
@@ -15,6 +16,7 @@ read_on() { taskset "$1" dd if=/dev/zero of=/dev/null bs=1 count="$2" 2>/dev/nul
 before=$(available)
 echo 0 >$cpu1
 start_armed later begun -v
+grep -q 'spile/arrays:prepare' /sys/devices/system/cpu/hotplug/states && echo "the kernel tells it of CPUs"
 one=$(available)
 read_on 1 50
 echo 1 >$cpu1

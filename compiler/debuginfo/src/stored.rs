@@ -9,7 +9,7 @@ use crate::tables::{self, TableBytes};
 use spile_base::cache::{Cache, Entry, Key, Kind};
 
 /// Version of the stored format: to be raised with every change of it.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Bytes of `.debug_info`. Smaller objects are read as quickly as their tables would be.
 const LARGE: u64 = 2 << 20;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! How many processes with root's rights one user may have at once. They count neither for the user's own limits nor in
-//! the user's cgroup, and the kernel does not kill them when memory is out: without a bound of their own a user could take
-//! memory that nobody limits, by loaders that are stopped as soon as they are started.
+//! How many loaders of one user may run at once. Each has two processes with root's rights, its root part and the guard of
+//! that. They count neither for the user's own limits nor in the user's cgroup, and the kernel does not kill them when
+//! memory is out: without a bound of their own a user could take memory that nobody limits, by loaders that are stopped as
+//! soon as they are started.
 //!
-//! Each takes a place: a byte of the loaders' lock file, which root alone can open, locked until the process ends.
+//! The root part takes a place: a byte of the loaders' lock file, which root alone can open, locked until it ends.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

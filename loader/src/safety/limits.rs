@@ -114,8 +114,8 @@ impl Limits {
         growing().all(|other| other.uid != uid) && (growing().count() == 0 || self.room(uid, others).is_ok())
     }
 
-    /// Processes of the loader with root's rights that one user may have at once, those that ask for a status included.
-    pub fn processes(&self) -> u16 {
+    /// Loaders that one user may have at once, those that ask for a status included.
+    pub fn loaders(&self) -> u16 {
         u16::try_from(self.user_sessions.saturating_mul(4)).unwrap_or(u16::MAX).max(64)
     }
 
@@ -168,8 +168,8 @@ mod tests {
             Limits::parse("USER_MEMORY=512M\nALL_MEMORY = 3/8\nUSER_SESSIONS=2\nKEEP=spilesys", 16 * GB).unwrap();
         assert_eq!(limits, Limits { user_bytes: GB / 2, all_bytes: 6 * GB, user_sessions: 2, keep: Some(Rank::Sys) });
         assert!(limits.keeps(Rank::Sys) && !limits.keeps(Rank::Usr));
-        assert_eq!(limits.processes(), 64);
-        assert_eq!(Limits::parse("USER_SESSIONS=100", GB).unwrap().processes(), 400);
+        assert_eq!(limits.loaders(), 64);
+        assert_eq!(Limits::parse("USER_SESSIONS=100", GB).unwrap().loaders(), 400);
         for text in [
             "USER_MEMORY=0",
             "USER_MEMORY=2/1",

@@ -136,12 +136,12 @@ impl Caller {
         Ok(Some(Ownership { rank, most_bytes, service: false, uid, gid }))
     }
 
-    /// Takes one of the places for processes with root's rights that this user may have.
+    /// Takes one of the places for loaders of this user.
     pub fn take_place(&self) -> Result<Place, Error> {
         // Members of spiledev may do what root may. A wrong file is reported when a session is to start.
         let limits = if self.rank == Rank::Dev { None } else { limits().ok() };
         let Some(limits) = limits else { return Ok(Place::unlimited()) };
-        let most = limits.processes();
+        let most = limits.loaders();
         Place::take(load::open_lock(), self.uid(), most).ok_or_else(|| Error::Limit {
             what: format!(
                 "{most} spilerun of yours are running, four for each session that a user may have (USER_SESSIONS)"

@@ -296,6 +296,7 @@ impl Server {
             Ok(place) => place,
             Err(error) => {
                 let mut refusal = refuse(&error);
+                // No notices before it (split_lines()).
                 refusal.data.insert(0, 0);
                 return refusal.send(line.as_fd(), None).is_ok();
             }

@@ -17,7 +17,7 @@ const SQUARES: u64 = 24;
 
 /// Elements of which a CPU's parts are one piece of memory (`SPILE_GROUP`, runtime-c/parts.h).
 const GROUP: u64 = 8;
-/// `BLOCK_BYTES`, `BLOCK_SHARE`, `RESERVE_SHARE` and `RESERVE_OF_CPU` of runtime-c/map_init.c.
+/// `BLOCK_BYTES`, `BLOCK_SHARE`, `RESERVE_SHARE` and `RESERVE_OF_CPU` of runtime-c/parts_fill.c.
 const BLOCK: u64 = 64 << 10;
 const BLOCK_SHARE: u64 = 4;
 const RESERVE_SHARE: u64 = 8;
@@ -31,7 +31,7 @@ struct Groups {
 }
 
 impl Groups {
-    /// Those that are ready at the start, with their places in the ring, as `reserve_bytes()` (runtime-c/map_init.c).
+    /// Those that are ready at the start, with their places in the ring, as `spile_reserve_bytes()` (runtime-c/parts_fill.c).
     fn reserve(self, cpus: u64) -> u64 {
         let block = (BLOCK / self.bytes.max(1)).clamp(1, (self.count / BLOCK_SHARE).max(1));
         let wanted = (self.count / RESERVE_SHARE).max(RESERVE_OF_CPU.saturating_mul(cpus)).max(2 * block);

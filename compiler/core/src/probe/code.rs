@@ -210,7 +210,7 @@ pub(super) fn refusal(object: &Object, address: Address) -> Option<&'static str>
 pub(super) fn why(reason: Reason) -> &'static str {
     match reason {
         Reason::Blacklisted => {
-            "kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be"
+            "kprobes themselves run through it, or the kernel copies it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be"
         }
         Reason::JumpLabel => "the kernel rewrites the instruction there as it runs (a jump label)",
         Reason::StaticCall => "the kernel rewrites the instruction there as it runs (a static call)",

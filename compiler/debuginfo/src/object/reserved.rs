@@ -49,18 +49,20 @@ pub struct Reserved {
 const AREAS: [&str; 3] = ["kprobes", "noinstr", "entry"];
 /// The same areas of a module: sections.
 const SECTIONS: [&str; 2] = [".kprobes.text", ".noinstr.text"];
-/// Functions that are missing in the list although handlers run through them (kernel/sched/core.c): parts of
-/// preempt_count_add() and preempt_count_sub(), which are in it, where the compiler has made them functions of their own;
-/// and the end of the preempt_disable_notrace() under which ftrace calls handlers, the twin of preempt_schedule(), which is
-/// in it. The code that ftrace copies for each user that it calls directly (`create_trampoline()`, arch/x86/kernel/ftrace.c): a
-/// breakpoint would be copied with it, or a jump that leads elsewhere from there. And what a CPU runs before it has its own memory and its table of exceptions, for files without code; bring_up.rs finds
-/// these and others in the code.
+/// Functions in which no probe may be, although the kernel's list lacks them. For files without code, too: bring_up.rs finds some of
+/// these, and others, in the code.
 const UNLISTED: [&str; 16] = [
+    // Handlers run through these parts of preempt_count_add() and preempt_count_sub(), which are in the list, where the
+    // compiler has made them functions of their own (kernel/sched/core.c).
     "preempt_latency_start",
     "preempt_latency_stop",
+    // The end of the preempt_disable_notrace() under which ftrace calls handlers; its twin preempt_schedule() is in the list.
     "preempt_schedule_notrace",
+    // ftrace copies them for each user that it calls directly (create_trampoline(), arch/x86/kernel/ftrace.c): a breakpoint
+    // would be copied too, or a jump, which leads elsewhere from there.
     "ftrace_caller",
     "ftrace_regs_caller",
+    // A CPU runs them before it has its own memory and its table of exceptions.
     "early_setup_idt",
     "startup_64_load_idt",
     "set_bringup_idt_handler",
@@ -73,7 +75,8 @@ const UNLISTED: [&str; 16] = [
     "tss_setup_ist",
     "load_current_idt",
 ];
-/// Whether no probe may be in this function of the kernel, in whatever it is compiled into: where there is no code to look at.
+
+/// Whether no probe may be in the kernel's function of this name, as far as a name tells: for where there is no code to look at.
 pub fn is_unlisted(function: &str) -> bool {
     UNLISTED.contains(&function)
 }

@@ -280,8 +280,7 @@ The listing of all functions on a known kernel takes 3.2 billion instructions (c
 places that the kernel refuses), 23 % make the sites with their texts, 14 % read the functions, 7 % sort, 7 % free the sites. Across these, 28 % is
 memory allocation; another allocator (mimalloc, preloaded) takes 15 to 25 % off the CPU time.
 
-Where the CPU time of `--export-index` goes (perf, on a busy machine, after the work on it that took it from 24.3 to 10.5 s there, so the
-row may be older): 20 % variables where functions and inlined copies begin, 14 % calls and labels in functions, 10 % functions and their
+Where the CPU time of `--export-index` goes (perf): 20 % variables where functions and inlined copies begin, 14 % calls and labels in functions, 10 % functions and their
 inlined copies, 8 % lines, 8 % gives rows to types and variables, 6 % compresses, 6 % writes. Across these, memory allocation takes a fifth.
 Two threads share all but the last steps and the search for inlined copies of single large units. Memory is for the most part
 what is kept of each function until all are written in the order of their names.
