@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use gimli::{Abbreviation, Abbreviations, AttributeValue, DwAt, DwTag, EndianSlice, EntriesRaw, LittleEndian, UnitOffset};
+use gimli::{
+    Abbreviation, Abbreviations, AttributeValue, DwAt, DwTag, EndianSlice, EntriesRaw, LittleEndian, UnitOffset,
+};
 
 /// Bytes of a section. `'static` is true only as long as the [`Store`](super::store::Store) that gave them lives: it must not
 /// get out of `debuginfo`, whose public values are all owned.
