@@ -3,7 +3,7 @@
 # Debian's /etc/kernel/postinst.d and header_postinst.d: prepares root's scripts for a new kernel, which the first of them would
 # otherwise wait for. Of the kernel's two packages the one that comes last finds all: without headers there is nothing to do yet.
 if [ -n "$1" ] && [ -e "/lib/modules/$1/build/Makefile" ] && command -v spile >/dev/null; then
-	# A package manager's environment may have no home.
-	HOME=${HOME:-/root} nice spile --prepare -r "$1" || :
+	# Root's own places: a package manager's environment may have no home, or that of the user who called sudo.
+	HOME=~root env -u SYSTEMTAP_DIR -u XDG_CACHE_HOME -u SPILE_CACHE_DIR nice spile --prepare -r "$1" || :
 fi
 exit 0

@@ -16,6 +16,7 @@
 # stdout: ^started by a debugger: 4 .*needs CAP_SYS_MODULE
 # stdout: ^traced: 4$
 # stdout: ^from the first moment on: many tries, 0 successful$
+# stdout: ^the same with suid_dumpable 1: many tries, 0 successful$
 
 approve ticks.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
@@ -58,3 +59,7 @@ echo "traced: $(status usr strace -f -o /dev/null suid ticks -T 0.1)"
 gone ticks
 echo "from the first moment on: $(as usr 'debugger race /usr/bin/suid ticks -T 0.5' 2>/dev/null | tail -n 1)"
 unloaded ticks
+echo 1 >/proc/sys/fs/suid_dumpable
+echo "the same with suid_dumpable 1: $(as usr 'debugger race /usr/bin/suid ticks -T 0.5' 2>/dev/null | tail -n 1)"
+unloaded ticks
+echo 0 >/proc/sys/fs/suid_dumpable

@@ -4,6 +4,7 @@
 # limit: 120
 # stdout: ^users: 4 4 4: .*ticks is a service, which root starts .*START in /etc/spile/ticks.conf
 # stdout: ^another file: 4$
+# stdout: ^while dpkg unpacks: 4$
 # stdout: ^granted: 0$
 # stdout: ^detached: .*the name ticks is taken by a session that usr has started: it is ended
 # stdout: ^its own: 1$
@@ -38,6 +39,9 @@ echo "users: $(status usr suid ticks -T 0.2) $(status usr suid -R ticks -T 0.2) 
 cp "$place/ticks.ko" "$place/other.ko"
 echo "another file: $(status usr suid other -T 0.2)"
 rm "$place/other.ko"
+mv /etc/spile/ticks.conf /etc/spile/ticks.conf.dpkg-new
+echo "while dpkg unpacks: $(status usr suid ticks -T 0.2)"
+mv /etc/spile/ticks.conf.dpkg-new /etc/spile/ticks.conf
 su usr -c 'exec sleep 1000' &
 user=$!
 echo 'START=spileusr' >>/etc/spile/ticks.conf

@@ -6,6 +6,7 @@
 # stdout: ^module\("nfs"\)\.function\("nfs_file_read@fs/nfs/file\.c:[0-9]+"\) \$iocb:struct kiocb\*
 # stdout: = asked http://127\.0\.0\.1:[0-9]+: it does not have it$
 # stdout: ^refused 1$
+# stdout: ^the user's own settings of curl: not read$
 
 mkdir -p served one.root/boot one.root/lib/modules/one
 cat >a.c <<'EOF'
@@ -26,6 +27,10 @@ port=$((20000 + $$ % 20000))
 debuginfod -p "$port" -d :memory: -t 0 -F served >server.log 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT
+# Would take what curl fetches elsewhere: root may have the home of a user.
+mkdir home
+echo "output = $PWD/stolen" >home/.curlrc
+export CURL_HOME="$PWD/home"
 export DEBUGINFOD_URLS="http://127.0.0.1:$port" SPILE_CACHE_DIR="$PWD/cache"
 for tenth in $(seq 1 300); do
   ! grep -q 'built-id\|fdcache\|scanned' server.log || [ "$tenth" -lt 20 ] || break
@@ -50,3 +55,4 @@ rm -r cache
 "$SPILE" -r one --sysroot one.root -L 'kernel.function("kept")' 2>refused.err || status=$?
 grep asked refused.err
 echo "refused $status"
+[ -e stolen ] || echo "the user's own settings of curl: not read"

@@ -3,7 +3,7 @@
 //! Reads files whose contents come from outside without following them forever: a device or pipe in a directory of
 //! scripts, a file that never ends.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -23,11 +23,21 @@ const WRITER: u16 = 1000;
 /// The bytes of a regular file of at most `most` bytes. Errors: those of the system; the file is a pipe, device or
 /// directory; it is larger.
 pub fn regular(path: &Path, most: u64) -> Result<Vec<u8>> {
+    regular_of(path, most, |_| true).map(Option::unwrap_or_default)
+}
+
+/// The same, of a file whose owner and mode are accepted; `None`: they are not. It is the opened file that is asked, not
+/// its name, which may meanwhile be that of another one. Errors: as of [`regular`].
+pub fn regular_of(path: &Path, most: u64, accepted: impl FnOnce(&Metadata) -> bool) -> Result<Option<Vec<u8>>> {
     let file = open(path)?;
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
-    read_bounded(file, most)
+    if !accepted(&metadata) {
+        return Ok(None);
+    }
+    read_bounded(file, most).map(Some)
 }
 
 /// The bytes of a file, which may be a pipe as `<(command)` gives, of at most `most` bytes. `waits` is called before a named pipe
@@ -116,5 +126,6 @@ mod tests {
         std::fs::write(&file, "0123456789").unwrap();
         assert_eq!(regular(&file, 10).unwrap(), b"0123456789");
         assert!(regular(&file, 9).is_err());
+        assert_eq!(regular_of(&file, 10, |metadata| metadata.len() == 9).unwrap(), None);
     }
 }

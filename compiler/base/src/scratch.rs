@@ -26,7 +26,9 @@ impl Scratch {
     /// Creates one in `place`, and removes those of killed runs.
     pub fn below(place: &Path) -> std::io::Result<Scratch> {
         remove_strays(place);
-        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+        // Whatever the umask is: what becomes a module is made in it.
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        let directory = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(place)?;
         // It appears locked: others take one that nobody holds for a dead run's.
         let unnamed = directory.path().join(format!("{LOCK}.new"));
         let lock = File::create(&unnamed).ok();
@@ -89,6 +91,13 @@ fn remove_strays(place: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_else_reads_it() {
+        let place = tempfile::tempdir().unwrap();
+        let scratch = Scratch::below(place.path()).unwrap();
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&scratch.path().metadata().unwrap()) & 0o777, 0o700);
+    }
 
     #[test]
     fn what_a_killed_run_left_goes_with_the_next() {

@@ -7,6 +7,7 @@
 //! the user's cache directory and is valid for this boot of the machine and this qemu.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,6 +48,10 @@ fn cache_directory() -> Option<PathBuf> {
 
 /// The file is one line: the key, a tab, the result.
 fn remembered(file: &Path, key: &str) -> Option<Acceleration> {
+    // A pipe would be waited for.
+    if !fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
     let text = fs::read_to_string(file).ok()?;
     let (kept, answer) = text.trim_end().split_once('\t')?;
     let known = [Acceleration::Kvm, Acceleration::Tcg].into_iter().find(|known| known.word() == answer);
@@ -58,7 +63,12 @@ fn remember(file: &Path, key: &str, answer: Acceleration) {
     if let Some(directory) = file.parent() {
         let _ = fs::create_dir_all(directory);
     }
-    let _ = fs::write(file, format!("{key}\t{}\n", answer.word()));
+    // A link is replaced and not followed: root may run this with the home of a user.
+    let new = file.with_extension("new");
+    let _ = fs::remove_file(&new);
+    let made = fs::OpenOptions::new().write(true).create_new(true).open(&new);
+    let written = made.and_then(|mut made| write!(made, "{key}\t{}\n", answer.word()));
+    let _ = written.and_then(|()| fs::rename(&new, file));
 }
 
 #[cfg(test)]
@@ -74,5 +84,21 @@ mod tests {
         assert_eq!(remembered(&file, "boot-2 qemu 7"), None);
         fs::write(&file, "nonsense").expect("writable");
         assert_eq!(remembered(&file, "boot-1 qemu 7"), None);
+    }
+
+    #[test]
+    fn no_file_elsewhere_is_written() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let [file, other] = ["answer", "other"].map(|name| directory.path().join(name));
+        fs::write(&other, "theirs").expect("writable");
+        for link in [&file, &file.with_extension("new")] {
+            std::os::unix::fs::symlink(&other, link).expect("a link");
+        }
+        remember(&file, "boot qemu", Acceleration::Kvm);
+        assert_eq!(fs::read_to_string(&other).expect("readable"), "theirs");
+        assert_eq!(remembered(&file, "boot qemu"), Some(Acceleration::Kvm));
+        fs::remove_file(&file).expect("a file");
+        nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        assert_eq!(remembered(&file, "boot qemu"), None);
     }
 }

@@ -174,8 +174,10 @@ impl Guest {
         let mut tree = self.tree.clone();
         let modules = tree.put_modules(&self.kernel, &self.modules, &self.offered_modules, &self.extra_modules)?;
         let archive = tree.archive(&self.script, &modules)?;
-        let directory =
-            tempfile::Builder::new().prefix("spile-guest-").tempdir().map_err(Error::file("making", "/tmp"))?;
+        // Whatever the umask is: who connects to its sockets first decides what the guest does.
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        let directory = tempfile::Builder::new().prefix("spile-guest-").permissions(private).tempdir();
+        let directory = directory.map_err(Error::file("making", "/tmp"))?;
         let initrd = directory.path().join("initrd");
         fs::write(&initrd, archive).map_err(Error::file("writing", &initrd))?;
         let append = format!("console=ttyS0 no_timer_check quiet panic=-1 oops=panic{}", self.parameters);

@@ -6,10 +6,11 @@
 //! words of the command line.
 
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use spile_base::read;
+use spile_base::{cache, read};
 
 /// Most bytes that such a file may have.
 const MOST_BYTES: u64 = 1 << 20;
@@ -23,17 +24,26 @@ pub fn path() -> Option<PathBuf> {
 
 /// Whether the options of a file may be used: they include `-g` and `-c`. The file must belong to the user or root, and not
 /// be writable by everybody.
-fn is_trusted(path: &Path) -> bool {
-    let owner = |file: &std::fs::Metadata| file.uid() == 0 || file.uid() == nix::unistd::geteuid().as_raw();
-    std::fs::metadata(path).is_ok_and(|file| owner(&file) && file.mode() & 0o002 == 0)
+fn is_trusted(file: &Metadata) -> bool {
+    let is_own = file.uid() == 0 || file.uid() == nix::unistd::geteuid().as_raw();
+    is_own && file.mode() & 0o002 == 0
+}
+
+/// The file, by the real name of its directory. For root an error if another user can write on the way: a link there may lead to
+/// a file that belongs to root and has that user's words in it, as /proc/PID/cmdline.
+fn real(path: &Path) -> std::io::Result<PathBuf> {
+    std::fs::symlink_metadata(path)?;
+    let directory = path.parent().unwrap_or(Path::new("/")).canonicalize()?;
+    cache::check_scratch_parent(&directory).map_err(std::io::Error::other)?;
+    Ok(directory.join("rc"))
 }
 
 /// The words of a command line with those of the file inserted after the program's name; the error names the file.
 pub fn with_options(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let Some(path) = path() else { return Ok(arguments) };
-    let text = match read::regular(&path, MOST_BYTES) {
-        Ok(bytes) if is_trusted(&path) => String::from_utf8_lossy(&bytes).into_owned(),
-        Ok(_) => {
+    let text = match real(&path).and_then(|real| read::regular_of(&real, MOST_BYTES, is_trusted)) {
+        Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+        Ok(None) => {
             return Err(format!(
                 "{}: it belongs to neither you nor root, or everybody may write it: its options are not taken",
                 path.display()
@@ -119,12 +129,27 @@ mod tests {
         std::fs::write(&rc, "-g").unwrap();
         for (mode, trusted) in [(0o644, true), (0o600, true), (0o664, true), (0o646, false)] {
             std::fs::set_permissions(&rc, std::fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(is_trusted(&rc), trusted, "{mode:o}");
+            assert_eq!(is_trusted(&rc.metadata().unwrap()), trusted, "{mode:o}");
         }
         if nix::unistd::geteuid().is_root() {
             std::fs::set_permissions(&rc, std::fs::Permissions::from_mode(0o644)).unwrap();
             std::os::unix::fs::chown(&rc, Some(4711), None).unwrap();
-            assert!(!is_trusted(&rc));
+            assert!(!is_trusted(&rc.metadata().unwrap()));
+        }
+    }
+
+    /// It belongs to root and has the words of whoever started the process.
+    #[test]
+    fn no_link_of_another_user_is_followed() {
+        use std::os::unix::fs::{chown, symlink};
+        let directory = tempfile::tempdir().unwrap();
+        let rc = directory.path().join("rc");
+        assert_eq!(real(&rc).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+        symlink("/proc/self/cmdline", &rc).unwrap();
+        assert!(real(&rc).is_ok());
+        // Only root can change its owner.
+        if chown(directory.path(), Some(4711), None).is_ok() {
+            assert!(real(&rc).unwrap_err().to_string().contains("belongs to user 4711"));
         }
     }
 

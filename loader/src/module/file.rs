@@ -44,9 +44,10 @@ const MAX_IMAGE: u64 = 256 << 20;
 const MAX_META: usize = 64 << 20;
 
 impl File {
-    /// Opens the file; a bare name is looked up among the running kernel's prebuilt modules.
+    /// Opens the file; a bare name is looked up among the running kernel's prebuilt modules alone: another user may have put a file
+    /// of that name into the working directory.
     pub fn find(module: &Path) -> Result<File, Error> {
-        if module.exists() || module.components().count() > 1 || module.extension().is_some() {
+        if module.components().count() > 1 || module.extension().is_some() {
             return File::read(module);
         }
         let mut name = module.as_os_str().to_owned();

@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::sys::prctl::set_dumpable;
+use nix::sys::prctl::{set_dumpable, set_keepcaps};
 use nix::unistd::{Gid, Uid, getegid, geteuid, getgid, getgroups, getuid, seteuid, setgroups, setresgid, setresuid};
 
 use spile_abi::device::{RANK_DEV, RANK_SYS, RANK_USR};
@@ -87,13 +87,22 @@ impl Caller {
 
     /// Drops root's rights permanently, also for all children.
     pub fn become_caller(&self) -> Result<(), Error> {
-        setresgid(self.gid, self.gid, self.gid)
+        // A process with the caller's ids and more capabilities cannot be debugged by the caller: until this one is not dumpable,
+        // which setresuid(2) decides by fs.suid_dumpable, it keeps them.
+        set_keepcaps(true)
+            .and_then(|()| setresgid(self.gid, self.gid, self.gid))
             .and_then(|()| setresuid(self.uid, self.uid, self.uid))
             // The process holds the connection to the root part and the module's device: keep debuggers and
             // /proc/PID/fd of the caller out, whatever fs.suid_dumpable is.
             .and_then(|()| set_dumpable(false))
+            .and_then(|()| set_keepcaps(false))
             .map_err(failed)?;
-        let own = Sets::own().map_err(|error| Error::System { doing: "asking for capabilities", error })?;
+        let asking = |error| Error::System { doing: "asking for capabilities", error };
+        if !self.uid.is_root() {
+            let kept = Sets { effective: 0, permitted: 0, ..Sets::own().map_err(asking)? };
+            kept.become_current().map_err(|error| Error::System { doing: "giving up privileges", error })?;
+        }
+        let own = Sets::own().map_err(asking)?;
         let is_dropped = seteuid(Uid::from_raw(0)).is_err() && own.permitted == 0;
         // If root started a set-gid program, only the group is dropped.
         match is_dropped || self.uid.is_root() {

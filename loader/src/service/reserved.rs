@@ -18,11 +18,12 @@ pub fn may_start(caller: &Caller, name: &str) -> Result<(), Error> {
     let found = read(&path);
     // A configuration that is not only writable by root, or is broken, grants nothing.
     let start = match found {
-        Ok(None) => return Ok(()),
+        // dpkg unpacks it under another name, beside the module, and gives it its own when it configures the package.
+        Ok(None) if !path.with_extension("conf.dpkg-new").exists() => return Ok(()),
         Ok(Some(bytes)) => {
             String::from_utf8(bytes).ok().and_then(|text| conf::parse(&text).ok()).and_then(|conf| conf.start)
         }
-        Err(_) => None,
+        Ok(None) | Err(_) => None,
     };
     match start.is_some_and(|least: Rank| caller.rank >= least) {
         true => Ok(()),

@@ -49,8 +49,11 @@ pub(super) struct UsableCache {
 /// Creates the directory if needed, and checks which of it may be used.
 pub(super) fn usable(settings: &Settings) -> UsableCache {
     let Some(directory) = &settings.directory else { return UsableCache::default() };
-    let made =
-        super::make_directory(directory).and_then(|()| directory.canonicalize()).map_err(|error| error.to_string());
+    // Before anything is made: a link in a directory of another user leads where that user likes.
+    let given = directory.ancestors().skip(1).filter(|parent| parent.exists()).try_for_each(check_writers);
+    let made = given.and_then(|()| {
+        super::make_directory(directory).and_then(|()| directory.canonicalize()).map_err(|error| error.to_string())
+    });
     let checked = made.and_then(|real| {
         is_ours(&std::fs::symlink_metadata(&real).map_err(|error| error.to_string())?)?;
         check_parents(&real)?;

@@ -103,6 +103,20 @@ fn a_directory_that_others_can_write_is_not_used() {
     assert!(cache.take_notices()[0].contains("others can write there (mode 777)"));
 }
 
+/// Root may have the home of a user, whose link leads where that user likes.
+#[test]
+fn nothing_is_made_through_a_link_of_another_user() {
+    let (home, elsewhere) = (private(), private());
+    std::os::unix::fs::symlink(elsewhere.path(), home.path().join(".cache")).unwrap();
+    // Only root can change its owner.
+    if std::os::unix::fs::chown(home.path(), Some(12345), None).is_err() {
+        return;
+    }
+    let cache = cache(&home.path().join(".cache/spile"), 1 << 20);
+    assert!(cache.directory().is_none() && cache.take_notices()[0].contains("belongs to user 12345"));
+    assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
 /// In each of them another user could have placed a module.
 #[test]
 fn what_others_can_write_below_is_not_used() {

@@ -100,7 +100,8 @@ impl Servers {
     fn fetch(&self, url: &str, name: &str, file: &mut dyn Write) -> io::Result<()> {
         (self.say)(&format!("asking {url}"));
         let mut curl = Command::new("curl");
-        curl.args(["--silent", "--show-error", "--include", "--suppress-connect-headers"]);
+        // Without ~/.curlrc, which has to be said first: root may have the home of a user, whose `output` would be followed.
+        curl.args(["--disable", "--silent", "--show-error", "--include", "--suppress-connect-headers"]);
         // Over http anybody on the way could send the request elsewhere.
         match url {
             _ if url.starts_with("https:") => {
