@@ -53,6 +53,9 @@ pub struct Options {
     /// Only these scripts
     #[arg(conflicts_with = "record")]
     names: Vec<String>,
+    /// The kernel looks for data races, and must find the deliberate one.
+    #[arg(skip)]
+    with_race: bool,
 }
 
 /// Number of guests that may hang with all CPUs halted.
@@ -61,7 +64,15 @@ const MOST_STANDSTILLS: usize = 3;
 impl Options {
     /// For a kernel that looks for data races: these scripts, or all.
     pub fn on_kcsan(seconds: u64, names: &[String]) -> Options {
-        Options { seconds, turns: 4000, many: false, record: false, kernel: None, names: names.to_vec() }
+        Options {
+            seconds,
+            turns: 4000,
+            many: false,
+            record: false,
+            kernel: None,
+            names: names.to_vec(),
+            with_race: true,
+        }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -79,7 +90,9 @@ pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
     let root = crate::root();
     crate::programs::build_programs(&root)?;
     let directory = tempfile::tempdir_in(root.join("target"))?;
+    let race = Some(shapes::RACE).filter(|_| options.with_race);
     let modules: Vec<(Shape, PathBuf)> = shapes::all()
+        .chain(race)
         .filter(|shape| options.has(shape.script.name))
         .map(|shape| {
             let module = compile(&place, directory.path(), &shape)?;
@@ -94,7 +107,19 @@ pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
         for (shape, _) in left.get(..ended.scripts).unwrap_or(left) {
             good &= report(options, &ended, shape.script.name, &mut calls);
         }
-        for line in ended.complaints() {
+        let of_race = format!("[{}]", shapes::RACE.script.name);
+        let (found, complaints): (Vec<_>, Vec<_>) =
+            ended.complaints().into_iter().partition(|line| line.contains(&of_race));
+        let ran = left.iter().take(ended.scripts).any(|(shape, _)| shape.script.name == shapes::RACE.script.name);
+        match (ran, found.first()) {
+            (true, None) => {
+                good = false;
+                println!("FAILED  race: the kernel does not report the deliberate data race");
+            }
+            (_, Some(line)) => println!("found   race: {line}"),
+            _ => {}
+        }
+        for line in complaints {
             good = false;
             println!("FAILED  the kernel's log: {line}");
         }

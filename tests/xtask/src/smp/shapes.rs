@@ -20,6 +20,24 @@ pub fn all() -> impl Iterator<Item = Shape> {
     SCRIPTS.into_iter().map(plain).chain(SHAPES)
 }
 
+/// Two CPUs add to the same word without any order: whether a kernel that looks for data races finds one in a module.
+pub const RACE: Shape = Shape {
+    script: Script {
+        name: "race",
+        tries: "",
+        text: r#"
+%{ static unsigned long raced; %}
+function race() %{ raced++; %}
+global n, sum
+probe kernel.function("__x64_sys_getsid") { race(); n++; sum += $regs->di }
+probe end { printf("numbers %d %d 0\n", n, sum) }
+"#,
+        loader_stops: false,
+    },
+    option: Some("-g"),
+    meanwhile: None,
+};
+
 const fn plain(script: Script) -> Shape {
     Shape { script, option: None, meanwhile: None }
 }
