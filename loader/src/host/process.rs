@@ -31,22 +31,29 @@ pub fn has_ended(process: BorrowedFd<'_>) -> bool {
     poll(&mut descriptors, PollTimeout::ZERO) != Ok(0)
 }
 
-/// Whether the process runs as user `uid` and can never get other rights: all its UIDs are that one, and it cannot gain
-/// new privileges (prctl(2)). So that user can send it any signal for as long as it lives.
+/// Whether the process runs as user `uid` and can never get other rights: all its UIDs are that one, it has one thread, and that
+/// cannot gain new privileges (prctl(2)). So that user can send it any signal for as long as it lives.
 pub fn is_permanent(process: &OwnedFd, uid: u32) -> bool {
     let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
     let about = read(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
     // -1 for a process that has ended; missing for anything else.
     let Ok(number) = field(&about, "Pid:").parse::<u32>() else { return false };
-    let status = read(format!("/proc/{number}/status"));
+    let status = || read(format!("/proc/{number}/status"));
+    // Twice: what the status shows is the first thread's, of which there may have been others when it was read first. One that
+    // is alone and bound makes none that is not.
+    let is_bound = is_bound(&status(), uid) && is_bound_alone(&status(), uid);
     // Only if the process is still alive did the status that was read belong to it, and not to a new process with its
     // PID.
-    is_bound(&status, uid) && !has_ended(process.as_fd())
+    is_bound && !has_ended(process.as_fd())
 }
 
 fn is_bound(status: &str, uid: u32) -> bool {
     let mut users = field(status, "Uid:").split_whitespace().map(|number| number.parse() == Ok(uid));
     (0..4).all(|_| users.next() == Some(true)) && field(status, "NoNewPrivs:") == "1"
+}
+
+fn is_bound_alone(status: &str, uid: u32) -> bool {
+    is_bound(status, uid) && field(status, "Threads:") == "1"
 }
 
 /// The value after a key at the beginning of a line; empty if there is none.
@@ -78,6 +85,8 @@ mod tests {
         assert!(is_bound(&status("5\t5\t5\t5", 1), 5));
         assert!(!is_bound(&status("5\t5\t5\t5", 0), 5) && !is_bound(&status("5\t5\t5\t5", 1), 6));
         assert!(!is_bound(&status("5\t0\t0\t0", 1), 5) && !is_bound(&status("5\t5\t5", 1), 5) && !is_bound("", 5));
+        let of = |threads: u32| status("5\t5\t5\t5", 1) + &format!("Threads:\t{threads}\n");
+        assert!(is_bound_alone(&of(1), 5) && !is_bound_alone(&of(2), 5) && !is_bound_alone(&of(1), 6));
         let file: OwnedFd = std::fs::File::open("/etc/passwd").unwrap().into();
         assert!(!is_permanent(&file, 0));
     }
