@@ -40,6 +40,11 @@ struct spile_family {
 	enum spile_runs runs;		/* how a hit is handled, unless the handler only counts */
 	/* handlers only observe, so hits can be left out (budget.c) */
 	bool may_be_sampled;
+	/*
+	 * Its hits come by themselves, as often as the script says: armed when all else is.
+	 * Otherwise they slow that down, and ftrace patches thousands of functions at once.
+	 */
+	bool arms_last;
 
 	/*
 	 * The family whose init(), exit() and commit() serve these probes too, or NULL: a

@@ -117,6 +117,7 @@ const struct spile_family spile_perf_family = {
 	.kind = SPILE_PROBE_PERF,
 	.type = "perf",
 	.may_be_sampled = true,
+	.arms_last = true,
 	.exit = release_counters,
 	.create_event = create_overflow_event,
 	.by = SPILE_BY_PERF,

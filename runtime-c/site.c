@@ -143,13 +143,13 @@ static int compare_mixed(const void *a, const void *b)
 	return one->index < two->index ? -1 : one->index > two->index;
 }
 
-/* Adds the sites that arm_cheap_ones() has left to the batch. */
+/* Adds the sites that arm_cheap_ones() has left to the batch, but those that come last. */
 static void gather_others(int target, unsigned int *count)
 {
 	unsigned int i;
 
 	for (i = 0; i < spile_script.probe_count; i++)
-		if (is_unarmed(&spile_sites[i], target))
+		if (is_unarmed(&spile_sites[i], target) && !spile_sites[i].family->arms_last)
 			batch[(*count)++] = &spile_sites[i];
 }
 
@@ -199,12 +199,31 @@ static bool arm_beside_another(unsigned int i, bool mixed)
 	return false;
 }
 
+static void arm_one(struct spile_site *site)
+{
+	int error = spile_modules_is_script(site) ? -EPERM : site->family->arm(site);
+
+	if (error)
+		report_failure(site, error);
+	else
+		is_armed(site);
+}
+
+static void arm_last_ones(int target, unsigned int *unused)
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_script.probe_count; i++)
+		if (is_unarmed(&spile_sites[i], target) && spile_sites[i].family->arms_last &&
+		    spile_arming_goes_on())
+			arm_one(&spile_sites[i]);
+}
+
 /* `left`: how many arm_cheap_ones() has left. */
 static void arm_others(unsigned int count, unsigned int left)
 {
 	bool mixed = left >= MIXED_SITES;
 	unsigned int i;
-	int error;
 
 	/* Cancelled earlier: nothing is left to do, and sorting takes a second of thousands. */
 	if (spile_arming_ended())
@@ -221,11 +240,7 @@ static void arm_others(unsigned int count, unsigned int left)
 			is_armed(site);
 			continue;
 		}
-		error = spile_modules_is_script(site) ? -EPERM : site->family->arm(site);
-		if (error)
-			report_failure(site, error);
-		else
-			is_armed(site);
+		arm_one(site);
 		if (site->family->measure_enabling)
 			spile_arming_registered(site->family->measure_enabling);
 	}
@@ -290,6 +305,7 @@ void spile_sites_arm(int target)
 	arm_each(target, gather_others, &count);
 	arm_others(count, left);
 	spile_families_commit();
+	arm_each(target, arm_last_ones, &count);
 	spile_arming_is_over();
 	WRITE_ONCE(spile_session.arming, false);
 }
