@@ -67,7 +67,7 @@ fn remember(file: &Path, key: &str, answer: Acceleration) {
     let new = file.with_extension("new");
     let _ = fs::remove_file(&new);
     let made = fs::OpenOptions::new().write(true).create_new(true).open(&new);
-    let written = made.and_then(|mut made| write!(made, "{key}\t{}\n", answer.word()));
+    let written = made.and_then(|mut made| writeln!(made, "{key}\t{}", answer.word()));
     let _ = written.and_then(|()| fs::rename(&new, file));
 }
 
