@@ -69,14 +69,26 @@ static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsign
 	return count;
 }
 
-/* For a task that does not run; the unwinder returns no frames for one that runs on another CPU. */
+/*
+ * For a task that does not run; the unwinder returns no frames for one that runs on another CPU.
+ * It warns of one that is runnable and in a function whose return is probed: nobody wakes a
+ * blocked one while its lock is held.
+ */
 static unsigned int unwind_task(struct spile_context *c, struct task_struct *task,
 				unsigned long *frames)
 {
 	struct unwind_state state;
+	unsigned long address, flags;
 	unsigned int count = 0;
-	unsigned long address;
 
+	local_irq_save(flags);
+	/* Held by what is probed, or by another CPU that wakes the task. */
+	if (!raw_spin_trylock(&task->pi_lock))
+		goto out;
+#ifdef CONFIG_RETHOOK
+	if (task->rethooks.first && !READ_ONCE(task->__state))
+		goto unlock;
+#endif
 	for (unwind_start(&state, task, NULL, NULL);
 	     count < spile_script.stack_frames && !unwind_done(&state);
 	     unwind_next_frame(&state)) {
@@ -86,6 +98,12 @@ static unsigned int unwind_task(struct spile_context *c, struct task_struct *tas
 		frames[count++] = address;
 	}
 	note_depth(c, &state, count);
+#ifdef CONFIG_RETHOOK
+unlock:
+#endif
+	raw_spin_unlock(&task->pi_lock);
+out:
+	local_irq_restore(flags);
 	return count;
 }
 #else
