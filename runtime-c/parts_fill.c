@@ -122,14 +122,10 @@ static void fill_reserves(struct work_struct *unused)
 					    SPILE_SESSION_MEMORY & ~__GFP_ACCOUNT);
 	if (all)
 		return;
-	/* Nobody asks again: it does not grow. */
-	if (spile_owner_has_limit()) {
-		atomic_set(&parts_requested, 1);
-		return;
-	}
-	/* Those who find it empty do not ask again until then. */
+	/* Those who find it empty do not ask until then, or never where it does not grow. */
 	atomic_set(&parts_requested, 1);
-	schedule_delayed_work(&filling_reserves, HZ);
+	if (!spile_owner_has_limit())
+		schedule_delayed_work(&filling_reserves, HZ);
 }
 
 /* As many groups as are to be ready; a power of two. */

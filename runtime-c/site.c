@@ -209,6 +209,7 @@ static void arm_one(struct spile_site *site)
 		is_armed(site);
 }
 
+/* Of the families that come last; called by arm_each(), which has nothing to count here. */
 static void arm_last_ones(int target, unsigned int *unused)
 {
 	unsigned int i;
@@ -305,7 +306,7 @@ void spile_sites_arm(int target)
 	arm_each(target, gather_others, &count);
 	arm_others(count, left);
 	spile_families_commit();
-	arm_each(target, arm_last_ones, &count);
+	arm_each(target, arm_last_ones, NULL);
 	spile_arming_is_over();
 	WRITE_ONCE(spile_session.arming, false);
 }

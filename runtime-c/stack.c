@@ -70,25 +70,33 @@ static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsign
 }
 
 /*
- * For a task that does not run; the unwinder returns no frames for one that runs on another CPU.
- * It warns of one that is runnable and in a function whose return is probed: nobody wakes a
- * blocked one while its lock is held.
+ * Whether the unwinder would warn (rethook_find_ret_addr()): of a task that is runnable, in a
+ * function whose return is probed. Nobody wakes a blocked one while its lock is held.
  */
+static bool may_warn(const struct task_struct *task, bool locked)
+{
+#ifdef CONFIG_RETHOOK
+	return READ_ONCE(task->rethooks.first) &&
+	       (!locked || READ_ONCE(task->on_rq) || !READ_ONCE(task->__state));
+#else
+	return false;
+#endif
+}
+
+/* For a task that does not run; the unwinder returns no frames for one that runs on another CPU. */
 static unsigned int unwind_task(struct spile_context *c, struct task_struct *task,
 				unsigned long *frames)
 {
 	struct unwind_state state;
 	unsigned long address, flags;
 	unsigned int count = 0;
+	bool locked;
 
 	local_irq_save(flags);
-	/* Held by what is probed, or by another CPU that wakes the task. */
-	if (!raw_spin_trylock(&task->pi_lock))
+	/* Not where it is held already, by what is probed or by another CPU that wakes the task. */
+	locked = raw_spin_trylock(&task->pi_lock);
+	if (may_warn(task, locked))
 		goto out;
-#ifdef CONFIG_RETHOOK
-	if (task->rethooks.first && !READ_ONCE(task->__state))
-		goto unlock;
-#endif
 	for (unwind_start(&state, task, NULL, NULL);
 	     count < spile_script.stack_frames && !unwind_done(&state);
 	     unwind_next_frame(&state)) {
@@ -96,13 +104,14 @@ static unsigned int unwind_task(struct spile_context *c, struct task_struct *tas
 		if (!address)
 			break;
 		frames[count++] = address;
+		/* A runnable one may have begun to run. */
+		if (may_warn(task, locked))
+			break;
 	}
 	note_depth(c, &state, count);
-#ifdef CONFIG_RETHOOK
-unlock:
-#endif
-	raw_spin_unlock(&task->pi_lock);
 out:
+	if (locked)
+		raw_spin_unlock(&task->pi_lock);
 	local_irq_restore(flags);
 	return count;
 }

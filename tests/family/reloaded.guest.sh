@@ -1,5 +1,5 @@
 # Shows: with a probe at each of the 16,000 functions of 20 modules, modules are unloaded, loaded and armed again; another build
-# of one is refused by name, and the other modules are not affected. ^C ends it within two seconds of an emulated machine; ftrace's part is removed in
+# of one is refused by name, and the other modules are not affected. ^C ends it within two seconds on an emulated CPU; ftrace's part is removed in
 # the background.
 # family: yes
 # script: functions functions.stp

@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,11 +40,17 @@ pub(super) fn choose(notice: &mut dyn FnMut(&str), try_kvm: impl FnOnce() -> boo
     answer
 }
 
-/// `$XDG_CACHE_HOME/spile` or `~/.cache/spile`; None without a home.
+/// `$XDG_CACHE_HOME/spile` or `~/.cache/spile`; None without a home, or with that of another user: root would follow that user's links.
 fn cache_directory() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("spile"))
+    is_own(&base).then(|| base.join("spile"))
+}
+
+/// Whether the directory, or if there is none the one in which it would be made, belongs to this user; not where a link leads.
+fn is_own(directory: &Path) -> bool {
+    let there = directory.ancestors().find_map(|path| fs::symlink_metadata(path).ok());
+    there.is_some_and(|metadata| metadata.uid() == nix::unistd::geteuid().as_raw())
 }
 
 /// The file is one line: the key, a tab, the result.
@@ -84,6 +91,22 @@ mod tests {
         assert_eq!(remembered(&file, "boot-2 qemu 7"), None);
         fs::write(&file, "nonsense").expect("writable");
         assert_eq!(remembered(&file, "boot-1 qemu 7"), None);
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_not_used() {
+        use std::os::unix::fs::{lchown, symlink};
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let base = home.path().join(".cache");
+        assert!(is_own(&base) && is_own(home.path()));
+        symlink("/etc", &base).expect("a link");
+        // Only root can change an owner.
+        if lchown(&base, Some(4711), None).is_ok() {
+            assert!(!is_own(&base));
+        }
+        if std::os::unix::fs::chown(home.path(), Some(4711), None).is_ok() {
+            assert!(!is_own(home.path()) && !is_own(&home.path().join("none")));
+        }
     }
 
     #[test]

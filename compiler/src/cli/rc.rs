@@ -34,7 +34,11 @@ fn is_trusted(file: &Metadata) -> bool {
 fn real(path: &Path) -> std::io::Result<PathBuf> {
     std::fs::symlink_metadata(path)?;
     let directory = path.parent().unwrap_or(Path::new("/")).canonicalize()?;
-    cache::check_scratch_parent(&directory).map_err(std::io::Error::other)?;
+    cache::check_scratch_parent(&directory).map_err(|why| {
+        std::io::Error::other(format!(
+            "{why}: its options are not taken; set SYSTEMTAP_DIR, or HOME, to a directory of yours"
+        ))
+    })?;
     Ok(directory.join("rc"))
 }
 
