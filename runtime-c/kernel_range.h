@@ -8,21 +8,18 @@
 
 /*
  * x86-64: whether all of [address, address + bytes) is in the kernel's half of
- * `address_bits` bits of address space, and none of it in the page at `vsyscall`.
- * bytes > 0; page_bytes < 2^32. On the path of every -> of a script.
+ * `address_bits` bits of address space, below `end`. bytes > 0. On the path of every -> of a script.
  */
 static inline __attribute__((__always_inline__))
 _Bool spile_is_kernel_range(unsigned long address, unsigned long bytes, unsigned int address_bits,
-			    unsigned long vsyscall, unsigned long page_bytes)
+			    unsigned long end)
 {
 	unsigned int shift = 64 - address_bits;
 	unsigned long last = address + bytes - 1;
 
 	return (long)address < 0 &&
 	       (unsigned long)((long)(address << shift) >> shift) == address &&
-	       last >= address &&
-	       /* Most of the kernel is below the page: one comparison. */
-	       (last < vsyscall || address >= vsyscall + page_bytes);
+	       last >= address && last < end;
 }
 
 #endif

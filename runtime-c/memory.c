@@ -11,7 +11,6 @@
 #include <asm/page.h>
 #include <asm/pgtable.h>
 #include <asm/processor.h>
-#include <asm/vsyscall.h>
 #endif
 
 #include "context.h"
@@ -22,16 +21,16 @@
 /*
  * Whether [address, address + bytes) is kernel memory, not user memory: a wrong
  * pointer must not lead into a process. On x86 a non-canonical address would not
- * fault but raise #GP, for which the kernel warns; and the fault handler treats the
- * vsyscall page, which is in the kernel's half, as user memory. Canonical addresses
+ * fault but raise #GP, for which the kernel warns. Behind the modules are the registers of
+ * the CPU's interrupt controller, which reading changes, and the vsyscall page, which the fault
+ * handler treats as user memory (Documentation/x86/x86_64/mm.rst). Canonical addresses
  * depend on the page tables in use, not on the CPU: one that could have five levels
  * (x86_virt_bits is 57 then) runs with four after `no5lvl`.
  */
 #ifdef CONFIG_X86_64
 static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
 {
-	return spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, VSYSCALL_ADDR,
-				     PAGE_SIZE);
+	return spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, MODULES_END);
 }
 #else
 static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)

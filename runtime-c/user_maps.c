@@ -15,7 +15,6 @@
 #include <linux/uaccess.h>
 #ifdef CONFIG_X86_64
 #include <asm/page.h>
-#include <asm/vsyscall.h>
 #endif
 
 #include "features.h"
@@ -41,7 +40,7 @@ static __always_inline bool is_kernel_object(unsigned long address, size_t bytes
 		bits = spile_memory_address_bits();
 		WRITE_ONCE(address_bits, bits);
 	}
-	return spile_is_kernel_range(address, bytes, bits, VSYSCALL_ADDR, PAGE_SIZE);
+	return spile_is_kernel_range(address, bytes, bits, MODULES_END);
 #else
 	return spile_memory_is_kernel(address, bytes);
 #endif
