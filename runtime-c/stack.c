@@ -83,20 +83,15 @@ static bool may_warn(const struct task_struct *task, bool locked)
 #endif
 }
 
-/* For a task that does not run; the unwinder returns no frames for one that runs on another CPU. */
-static unsigned int unwind_task(struct spile_context *c, struct task_struct *task,
-				unsigned long *frames)
+static unsigned int unwind_blocked(struct spile_context *c, struct task_struct *task, bool locked,
+				   unsigned long *frames)
 {
 	struct unwind_state state;
-	unsigned long address, flags;
+	unsigned long address;
 	unsigned int count = 0;
-	bool locked;
 
-	local_irq_save(flags);
-	/* Not where it is held already, by what is probed or by another CPU that wakes the task. */
-	locked = raw_spin_trylock(&task->pi_lock);
 	if (may_warn(task, locked))
-		goto out;
+		return 0;
 	for (unwind_start(&state, task, NULL, NULL);
 	     count < spile_script.stack_frames && !unwind_done(&state);
 	     unwind_next_frame(&state)) {
@@ -109,9 +104,24 @@ static unsigned int unwind_task(struct spile_context *c, struct task_struct *tas
 			break;
 	}
 	note_depth(c, &state, count);
-out:
-	if (locked)
+	return count;
+}
+
+/* For a task that does not run; the unwinder returns no frames for one that runs on another CPU. */
+static unsigned int unwind_task(struct spile_context *c, struct task_struct *task,
+				unsigned long *frames)
+{
+	unsigned long flags;
+	unsigned int count;
+
+	local_irq_save(flags);
+	/* Not locked where it is already, by what is probed or by a CPU that wakes the task. */
+	if (raw_spin_trylock(&task->pi_lock)) {
+		count = unwind_blocked(c, task, true, frames);
 		raw_spin_unlock(&task->pi_lock);
+	} else {
+		count = unwind_blocked(c, task, false, frames);
+	}
 	local_irq_restore(flags);
 	return count;
 }
