@@ -99,8 +99,8 @@ while [ $# -gt 0 ]; do
 	end_counting inner >facts
 	other_facts $(cat burn) facts >more
 	cat file more >>facts
-	# Timers of two and of five seconds.
-	sleep 3
+	# What has been counted is printed by timers of two and of five seconds.
+	sleep 6
 	for number in $some; do cat /proc/systemtap/$(basename "$(cat $number.made)" .ko)/* >>$number.out 2>/dev/null; done
 	kill -INT $loaders 2>/dev/null
 	wait $loaders
