@@ -34,6 +34,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 const FUNCTIONS: &str = r#"
 begin() {
 	echo "$1" >/tmp/now
+	echo "$1 0"
 	(
 		for second in $(seq "$2"); do
 			sleep 1
@@ -136,7 +137,7 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, Pat
     let runs = if options.many { 2 } else { 1 };
     let most = 120 + scripts.len() as u64 * runs * 2 * limit;
     guest.script(&commands).time_limit(Duration::from_secs(most) * crate::measure::busy());
-    let heartbeat = Heartbeat::new();
+    let heartbeat = Heartbeat::new(options.many);
     let running = guest.start(Streams { stdout: Box::new(heartbeat.clone()), ..Streams::discard() })?;
     let outcome = heartbeat.watch(&running.interrupter(), SILENCE, || running.wait())?;
     let is_over = |name: &str| outcome.files.contains_key(&format!("{name}.err"));

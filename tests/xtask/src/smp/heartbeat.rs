@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Detects whether a guest is alive: it prints a line each second.
+//! Detects whether a guest is alive: it prints a line each second, which begins with the name of what it runs.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,12 +17,18 @@ pub struct Heartbeat(Arc<Mutex<LastOutput>>);
 struct LastOutput {
     when: Instant,
     last: String,
+    announces: bool,
+}
+
+/// What a line of the guest is about.
+fn subject(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
 }
 
 impl Heartbeat {
-    /// Of a guest that starts now.
-    pub fn new() -> Heartbeat {
-        Heartbeat(Arc::new(Mutex::new(LastOutput { when: Instant::now(), last: String::new() })))
+    /// Of a guest that starts now. `announces`: says on stderr what it runs, when that changes.
+    pub fn new(announces: bool) -> Heartbeat {
+        Heartbeat(Arc::new(Mutex::new(LastOutput { when: Instant::now(), last: String::new(), announces })))
     }
 
     /// The last line.
@@ -61,6 +67,9 @@ impl Write for Heartbeat {
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         heard.when = Instant::now();
         if let Some(line) = text.lines().last() {
+            if heard.announces && subject(line) != subject(&heard.last) {
+                eprintln!("runs    {}", subject(line));
+            }
             heard.last = line.to_string();
         }
         Ok(bytes.len())
@@ -77,9 +86,10 @@ mod tests {
 
     #[test]
     fn the_last_line_is_kept() {
-        let heartbeat = Heartbeat::new();
+        let heartbeat = Heartbeat::new(false);
         heartbeat.clone().write_all(b"latency 1\nlatency 2\n").expect("it never fails");
         assert_eq!(heartbeat.last(), "latency 2");
+        assert_eq!(subject(&heartbeat.last()), "latency");
         assert!(heartbeat.silence() < Duration::from_secs(30));
     }
 }
