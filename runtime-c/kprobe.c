@@ -353,10 +353,14 @@ static void enable_registered(void)
 	}
 }
 
+/*
+ * ftrace calls first what was registered last. Before 5.15 nothing shows the return address
+ * that a kretprobe has replaced: stacks at the entry are taken before it.
+ */
 static void commit(void)
 {
-	arm_entries();
 	enable_registered();
+	arm_entries();
 	kprobes_at_entries = 0;
 }
 
