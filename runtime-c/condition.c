@@ -8,13 +8,13 @@
  *
  * And probes that a user switches off and on while the session runs (SPILE_SWITCH).
  */
-#include <linux/irq_work.h>
 #include <linux/workqueue.h>
 
 #include "actions.h"
 #include "condition.h"
 #include "context.h"
 #include "family.h"
+#include "irq_work.h"
 #include "lock.h"
 #include "session.h"
 
@@ -77,8 +77,9 @@ void spile_conditions_look(struct spile_cpu *cpu)
 			continue;
 		verdict = evaluate(cpu, site->probe);
 		if (verdict != (READ_ONCE(site->off) ? VERDICT_OFF : VERDICT_ON)) {
-			if (!atomic_xchg(&requested, 1))
-				irq_work_queue(&request);
+			/* On a CPU that goes offline: the next handler asks again. */
+			if (!atomic_xchg(&requested, 1) && !spile_irq_work_queue(&request))
+				atomic_set(&requested, 0);
 			break;
 		}
 	}

@@ -5,13 +5,13 @@
  * half of a reserve is used, also where nobody reads the session.
  */
 #include <linux/errno.h>
-#include <linux/irq_work.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
+#include "irq_work.h"
 #include "map.h"
 #include "map_init.h"
 #include "owner.h"
@@ -47,8 +47,9 @@ static void begin_filling(struct irq_work *unused)
 
 void spile_parts_ask(void)
 {
-	if (!atomic_read(&parts_requested) && !atomic_xchg(&parts_requested, 1))
-		irq_work_queue(&request_parts);
+	if (!atomic_read(&parts_requested) && !atomic_xchg(&parts_requested, 1) &&
+	    !spile_irq_work_queue(&request_parts))
+		atomic_set(&parts_requested, 0);
 }
 
 /* Fewer where the last groups of all are made. */

@@ -56,6 +56,7 @@ void spile_fn_raise(struct spile_context *c, spile_long signal)
 		return;
 	one->signal = signal;
 	one->process = get_pid(task_tgid(current));
+	/* A CPU that goes offline runs no process: current->mm. */
 	irq_work_queue(&one->work);
 }
 

@@ -23,6 +23,7 @@
 #include <linux/wait.h>
 
 #include "features.h"
+#include "irq_work.h"
 #include "owner.h"
 #include "ring.h"
 #include "session.h"
@@ -95,7 +96,7 @@ static void wake_soon(struct irq_work *work)
 static noinline void ask_urgently(struct spile_cpu *cpu)
 {
 	WRITE_ONCE(cpu->urgent, 1);
-	irq_work_queue(&cpu->wake);
+	spile_irq_work_queue(&cpu->wake);
 }
 
 void spile_ring_call_reader(struct spile_cpu *cpu)
@@ -393,10 +394,13 @@ spile_ulong spile_record_time(void)
 
 static noinline void reader_waits(struct spile_cpu *cpu)
 {
+	/* The reader finds the record when another CPU wakes it, or at the end. */
+	if (unlikely(!cpu_online(raw_smp_processor_id())))
+		return;
 	WRITE_ONCE(cpu->ready, 0);
 	/* Release: ready is stored before waiting; pairs with the acquire in is_ready(). */
 	smp_store_release(&cpu->ring->waiting, 0);
-	irq_work_queue(&cpu->wake);
+	spile_irq_work_queue(&cpu->wake);
 }
 
 void spile_record_publish(struct spile_context *c)

@@ -12,13 +12,13 @@
  * once, the CPU would never leave them, so requests have a distance.
  */
 #include <linux/hardirq.h>
-#include <linux/irq_work.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/smp.h>
 #include <linux/timekeeping.h>
 
 #include "features.h"
+#include "irq_work.h"
 #include "stack_left.h"
 
 #ifdef CONFIG_X86_64
@@ -100,7 +100,7 @@ static noinline void request_learning(struct spile_cpu *cpu)
 	if (now - cpu->learning_requested < LEARNING_DISTANCE_NS)
 		return;
 	cpu->learning_requested = now;
-	irq_work_queue(&cpu->stack_learner);
+	spile_irq_work_queue(&cpu->stack_learner);
 }
 
 bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_site *site)
