@@ -208,11 +208,6 @@ enum {
 	 */
 	MOST_POLL_TIME = 4096,
 	MOST_WAITS = 100,	/* times lock_wait, for a lock that changes hands all the time */
-	/*
-	 * For a run that has had effects and cannot be skipped (spile_context.late): it waits
-	 * as long as any CPU of a host may reasonably not run, ns.
-	 */
-	LATE_WAIT = 2000000000,
 };
 
 #ifndef KEEP_AWAY_PART
@@ -302,9 +297,9 @@ static bool try_again(unsigned int index, unsigned int mode, bool *claimed, stru
 static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claimed,
 			      struct waited *waited, struct wanted *wanted, bool late)
 {
-	const u32 least_polls = (late ? LATE_WAIT : spile_script.lock_wait) / MOST_POLL_TIME;
-	const u64 least = late ? LATE_WAIT : spile_script.lock_wait;
-	const u64 most = late ? LATE_WAIT : (u64)spile_script.lock_wait * MOST_WAITS;
+	const u32 least_polls = (late ? SPILE_LATE_WAIT : spile_script.lock_wait) / MOST_POLL_TIME;
+	const u64 least = late ? SPILE_LATE_WAIT : spile_script.lock_wait;
+	const u64 most = late ? SPILE_LATE_WAIT : (u64)spile_script.lock_wait * MOST_WAITS;
 	struct lock *lock = &all_locks[index];
 	u64 now = ktime_get_mono_fast_ns(), began = now, moved_at = now, looked_at = now;
 	u64 progress = 0, before = 0;

@@ -15,8 +15,9 @@
 
 enum {
 	DELETE_STEPS = 2,
-	/* about 100 ms; the holder has interrupts off, so only a hypervisor can preempt it */
-	MAKING_TRIES = 1 << 22,
+	MAKING_POLLS = 1024,	/* between two looks at the clock */
+	/* tens of milliseconds; the CPU has interrupts off, so only a hypervisor can preempt it */
+	RUN_TRIES = 1 << 22,
 };
 
 struct spile_table *spile_tables;
@@ -264,7 +265,7 @@ static void wait_for_runs(const struct spile_table *table)
 	unsigned int tries = 0;
 
 	/* Acquire: their lists; pairs with the release in take_run(). */
-	while (smp_load_acquire(&table->used) >= SPILE_TAKING && tries++ < MAKING_TRIES)
+	while (smp_load_acquire(&table->used) >= SPILE_TAKING && tries++ < RUN_TRIES)
 		cpu_relax();
 }
 
@@ -604,17 +605,28 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 	return number;
 }
 
-/* Nothing else on this CPU can be adding one, because this handler owns the context. */
+/*
+ * Nothing else on this CPU can be adding one, because this handler owns the context. The holder
+ * has interrupts off, so only a hypervisor can preempt it: that is waited for as long as for
+ * the locks of a run that cannot be skipped.
+ */
 bool spile_making_begin(struct spile_context *c, struct spile_table *table)
 {
-	unsigned int tries;
+	u64 since = 0, now;
+	unsigned int polls;
 
-	for (tries = 0; tries < MAKING_TRIES; tries++) {
-		/* A full barrier: pairs with the release in spile_making_end(). */
-		if (!READ_ONCE(table->making) && cmpxchg(&table->making, 0, 1) == 0)
-			return true;
-		cpu_relax();
-	}
+	do {
+		for (polls = 0; polls < MAKING_POLLS; polls++) {
+			/* A full barrier: pairs with the release in spile_making_end(). */
+			if (!READ_ONCE(table->making) && cmpxchg(&table->making, 0, 1) == 0)
+				return true;
+			cpu_relax();
+		}
+		now = ktime_get_mono_fast_ns();
+		/* In an NMI during an update of the clock, time may go back. */
+		if (!since || now < since)
+			since = now;
+	} while (now - since < SPILE_LATE_WAIT);
 	spile_fail_text(c, "array '%s' is busy", table->map->name);
 	return false;
 }
