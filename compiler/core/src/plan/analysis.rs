@@ -130,8 +130,10 @@ impl<'p> Analysis<'p> {
             Summaries::of(program);
         let watched = condition::watched(program, &function_uses);
         let both: Vec<Uses> = handler_uses.iter().zip(&entry_uses).map(|(one, other)| uses::both(one, other)).collect();
-        let shares = globals::shares(program, &both, limits);
-        let contended = globals::contended(program, &both, &shares);
+        let shares = globals::shares(program, &both, &watched, limits);
+        let all = || function_summaries.iter().chain(&handler_summaries);
+        let sorted = all().flat_map(|summary| &summary.sorted).copied().collect();
+        let contended = globals::contended(program, &both, &shares, &sorted);
         let element_uses: Vec<ElementUses> = handler_summaries
             .iter()
             .map(|summary| summary.element_uses_with_calls(&function_summaries, &function_uses))

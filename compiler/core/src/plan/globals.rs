@@ -66,8 +66,14 @@ fn is_serial(attachment: &Attachment) -> bool {
 }
 
 /// By global: whether each CPU has its own share of it. Reading it visits all CPUs then, so besides the probes that add to
-/// it only timers and files in /proc may use it, and no embedded C of the script. `limits`: of the module.
-pub(super) fn shares(program: &Program, handlers: &[Uses], limits: &Limits) -> Vec<PerCpu> {
+/// it only timers and files in /proc may use it, no embedded C of the script, and no condition: each probe that adds to it
+/// would evaluate that. `watched`: what conditions read. `limits`: of the module.
+pub(super) fn shares(
+    program: &Program,
+    handlers: &[Uses],
+    watched: &BTreeSet<GlobalId>,
+    limits: &Limits,
+) -> Vec<PerCpu> {
     let mut counted = vec![false; program.globals.len()];
     let mut other = vec![false; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
@@ -80,7 +86,7 @@ pub(super) fn shares(program: &Program, handlers: &[Uses], limits: &Limits) -> V
             }
         }
     }
-    for global in embedded_globals(program) {
+    for global in embedded_globals(program).chain(watched.iter().copied()) {
         other[global.index()] = true;
     }
     let mut next = 0..;
@@ -108,8 +114,14 @@ fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
     found.into_iter()
 }
 
-/// By global: whether armed probes use it in ways that need exclusion.
-pub(super) fn contended(program: &Program, handlers: &[Uses], shares: &[PerCpu]) -> Vec<bool> {
+/// By global: whether armed probes use it in ways that need exclusion. `sorted`: arrays of aggregates that are changed by
+/// reading them.
+pub(super) fn contended(
+    program: &Program,
+    handlers: &[Uses],
+    shares: &[PerCpu],
+    sorted: &BTreeSet<GlobalId>,
+) -> Vec<bool> {
     let mut strongest: Vec<Option<Access>> = vec![None; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
         if is_serial(&probe.attachment) {
@@ -126,9 +138,10 @@ pub(super) fn contended(program: &Program, handlers: &[Uses], shares: &[PerCpu])
     }
     strongest
         .into_iter()
-        .zip(program.globals.iter().zip(shares))
-        .map(|(access, (global, &shares))| match access {
-            None | Some(Access::Read) => false,
+        .zip(program.globals.iter().zip(shares).zip(0..))
+        .map(|(access, ((global, &shares), index))| match access {
+            None => false,
+            Some(Access::Read) => sorted.contains(&GlobalId(index)),
             Some(Access::Feed) => !is_per_cpu(global, shares),
             Some(Access::Write) => true,
         })
@@ -398,11 +411,19 @@ mod tests {
 
     /// Whether the one global is a counter, and whether it has a lock.
     fn planned(probes: Vec<(Attachment, Access)>) -> (bool, bool) {
+        planned_of(probes, &BTreeSet::new(), &BTreeSet::new())
+    }
+
+    fn planned_of(
+        probes: Vec<(Attachment, Access)>,
+        watched: &BTreeSet<GlobalId>,
+        sorted: &BTreeSet<GlobalId>,
+    ) -> (bool, bool) {
         let (attachments, accesses): (Vec<_>, Vec<_>) = probes.into_iter().unzip();
         let program = program(attachments);
         let uses: Vec<Uses> = accesses.into_iter().map(|access| Uses::from([(GlobalId(0), access)])).collect();
-        let shares = shares(&program, &uses, &Limits::default());
-        let locks = locks(&contended(&program, &uses, &shares), &[false], &[]);
+        let shares = shares(&program, &uses, watched, &Limits::default());
+        let locks = locks(&contended(&program, &uses, &shares, sorted), &[false], &[]);
         (shares[0] != PerCpu::None, locks[0].is_some())
     }
 
@@ -429,5 +450,20 @@ mod tests {
         assert_eq!(planned(vec![(entry(), Access::Feed), (entry(), Access::Read)]), (false, true));
         assert_eq!(planned(vec![(entry(), Access::Write)]), (false, true));
         assert_eq!(planned(vec![(entry(), Access::Read)]), (false, false));
+    }
+
+    #[test]
+    fn what_a_condition_reads_is_no_counter() {
+        let feeds = || vec![(entry(), Access::Feed), (timer(), Access::Read)];
+        let watched = BTreeSet::from([GlobalId(0)]);
+        assert_eq!(planned_of(feeds(), &watched, &BTreeSet::new()), (false, true));
+    }
+
+    #[test]
+    fn sorting_by_results_needs_exclusion() {
+        let sorted = BTreeSet::from([GlobalId(0)]);
+        assert_eq!(planned_of(vec![(entry(), Access::Read)], &BTreeSet::new(), &sorted), (false, true));
+        let alone = vec![(Attachment::new(&END), Access::Read)];
+        assert_eq!(planned_of(alone, &BTreeSet::new(), &sorted), (false, false));
     }
 }

@@ -77,6 +77,8 @@ pub struct CodeSummary {
     pub registers: u64,
     /// Globals that embedded C declares as used.
     pub embedded: Vec<GlobalId>,
+    /// Arrays of aggregates that it sorts by a result: the results are stored in the elements.
+    pub sorted: BTreeSet<GlobalId>,
     /// Arrays of which it uses a few elements.
     element_uses: ElementUses,
     /// Locals that it writes.

@@ -11,8 +11,8 @@ use crate::program::command_text::Text;
 use crate::program::element_uses::{KnownValues, WholeArray};
 use crate::program::known_locals::KnownLocals;
 use crate::program::{
-    Element, EmbeddedC, Expr, FunctionId, GlobalId, Iterated, LongExpr, LongKind, LongPlace, PrintPiece, Slice, Stmt,
-    StmtKind, StringExpr, StringKind, StringPlace, Variable,
+    Element, EmbeddedC, Expr, FunctionId, GlobalId, Iterated, LongExpr, LongKind, LongPlace, PrintPiece, Slice, SortBy,
+    Stmt, StmtKind, StringExpr, StringKind, StringPlace, Variable,
 };
 use spile_source::Span;
 
@@ -214,6 +214,9 @@ impl Collector {
                 match &foreach.over {
                     Iterated::Array(global) => self.global(*global, Access::Read, span),
                     Iterated::Histogram(element) => self.element(element, Access::Read, span),
+                }
+                if let (Iterated::Array(global), Some((SortBy::Extractor(_), _))) = (&foreach.over, &foreach.sort) {
+                    self.summary.sorted.insert(*global);
                 }
                 self.slice(&foreach.slice);
                 foreach.limit.iter().for_each(|limit| self.long(limit));
