@@ -8,9 +8,9 @@
 
 use std::fmt;
 
-use object::LittleEndian;
 use object::elf::{FileHeader64, SHT_NOBITS};
 use object::read::elf::{FileHeader, SectionHeader};
+use object::{LittleEndian, SectionIndex};
 
 /// Why a file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +42,14 @@ pub fn section<'f>(file: &'f [u8], name: &str) -> Result<Option<&'f [u8]>, ElfEr
     let damaged = |_| ElfError::Damaged;
     let header = FileHeader64::<LittleEndian>::parse(file).map_err(damaged)?;
     let sections = header.sections(LittleEndian, file).map_err(damaged)?;
+    let names = header.shstrndx(LittleEndian, file).and_then(|index| sections.section(SectionIndex(index as usize)));
+    let names = names.and_then(|names| names.data(LittleEndian, file)).map_err(damaged)?;
     for section in sections.iter() {
-        let found = sections.section_name(LittleEndian, section).map_err(damaged)?;
-        if found == name.as_bytes() && section.sh_type(LittleEndian) != SHT_NOBITS {
+        // Only as long as the name: all sections of a hostile file can have one of the size of the file.
+        let at = section.sh_name(LittleEndian) as usize;
+        let rest = names.get(at..).ok_or(ElfError::Damaged)?;
+        let is_named = rest.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(&[0]));
+        if is_named && section.sh_type(LittleEndian) != SHT_NOBITS {
             return section.data(LittleEndian, file).map(Some).map_err(damaged);
         }
     }

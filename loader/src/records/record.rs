@@ -116,6 +116,11 @@ impl<'m> Reader<'m> {
         count
     }
 
+    /// Whether records read since the last call had names that were not known, as [`Users::takes_asked`].
+    pub fn takes_asked(&mut self) -> bool {
+        self.symbols.takes_asked()
+    }
+
     /// Takes the text read by the fast path.
     pub fn printed(&mut self, print: impl FnOnce(&[u8])) {
         let text = self.batch.get(..self.batched).unwrap_or_default();

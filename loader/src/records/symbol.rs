@@ -100,6 +100,11 @@ impl<'k> Symbols<'k> {
         Symbols { kernel, users, known: HashMap::new(), stored: HashMap::new(), changes: 0, time: 0 }
     }
 
+    /// Of the names of user space: [`Users::takes_asked`].
+    pub fn takes_asked(&mut self) -> bool {
+        self.users.takes_asked()
+    }
+
     /// To be called before reading records that were written before `changes` was read:
     /// [`crate::records::ring::Ring::changes`].
     pub fn changed(&mut self, changes: u64) {

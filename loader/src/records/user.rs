@@ -88,12 +88,19 @@ pub trait Names: fmt::Debug + Send {
 pub struct Users<'k> {
     names: Option<Box<dyn Names + 'k>>,
     known: HashMap<Frame, FrameName>,
+    /// A name was looked for that was not known: a file may have been read.
+    asked: bool,
 }
 
 impl<'k> Users<'k> {
     /// `None`: all addresses are printed in hex.
     pub fn new(names: Option<Box<dyn Names + 'k>>) -> Users<'k> {
-        Users { names, known: HashMap::new() }
+        Users { names, known: HashMap::new(), asked: false }
+    }
+
+    /// Whether names were looked for since the last call that were not known: that takes up to some tenths of a second each.
+    pub fn takes_asked(&mut self) -> bool {
+        std::mem::take(&mut self.asked)
     }
 
     fn find(&mut self, frame: Frame) -> FrameName {
@@ -102,6 +109,7 @@ impl<'k> Users<'k> {
         if let Some(found) = self.known.get(&key) {
             return found.clone();
         }
+        self.asked = true;
         let found = self.names.as_mut().map(|names| names.find(frame)).unwrap_or_default();
         if found.is_certain {
             if self.known.len() >= MOST_KNOWN {
@@ -241,6 +249,9 @@ pub(crate) mod tests {
         assert_eq!(name(Named::UserFileLine, frame(2, 0x110)), "0x7f10");
         assert_eq!(name(Named::UserData, frame(0, 7)), "jit+0x1/0x2");
         assert_eq!(name(Named::UserSymbol, frame(0, 0)), "0x7f10");
+        assert!(users.takes_asked() && !users.takes_asked());
+        users.name(Named::UserSymbol, frame(1, 0x110));
+        assert!(!users.takes_asked());
     }
 
     #[test]

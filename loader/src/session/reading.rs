@@ -268,6 +268,9 @@ impl<'s> Reading<'s> {
                 }
             }
             (taken, unchecked) = (taken + 1, unchecked + 1);
+            if self.reader.takes_asked() {
+                unchecked = CHECK_INTERVAL;
+            }
         }
         self.reader.printed(|text| dispatcher.sinks.print(text));
         self.record(dispatcher, |_| {});

@@ -24,6 +24,8 @@ const MAX_NAMES: usize = 96 << 20;
 /// Maximum number of entries of a dynamic section with the same tag, and of bytes of each text.
 const MAX_DYNAMIC: usize = 1024;
 const MAX_TEXT: usize = 4096;
+/// What a text that ends with zero counts at least, in bytes: looking for it takes time too.
+const MIN_TEXT: u64 = 16;
 
 /// A file, or the memory of the vDSO.
 #[derive(Debug)]
@@ -138,9 +140,11 @@ impl<'f> ReadRef<'f> for Limited<'f> {
     }
 
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'f [u8], ()> {
-        let text = self.cache.read_bytes_at_until(range, delimiter)?;
-        self.charge(text.len() as u64)?;
-        Ok(text)
+        // The cache reads up to so many bytes, and does not remember that there was no end.
+        let unended = range.end.saturating_sub(range.start).min(MAX_TEXT as u64);
+        let text = self.cache.read_bytes_at_until(range, delimiter);
+        self.charge(text.map_or(unended, |text| text.len() as u64).max(MIN_TEXT))?;
+        text
     }
 }
 
@@ -307,5 +311,17 @@ mod tests {
         let read = Image::of(file).with(|elf| elf.symbols(false)).unwrap();
         let bytes: usize = read.iter().map(|symbol| symbol.name.len()).sum();
         assert!(bytes <= MAX_NAMES && read.len() > 1000, "{} symbols, {bytes} bytes", read.len());
+    }
+
+    #[test]
+    fn names_count_however_they_end() {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, &[&[b'a'; 8192][..], b"\0ab\0"].concat()).unwrap();
+        let (cache, left) = (ReadCache::new(file), Cell::new(10_000));
+        let limited = Limited { cache: &cache, left: &left };
+        assert_eq!(limited.read_bytes_at_until(0..8196, 0), Err(()));
+        assert_eq!(left.get(), 10_000 - MAX_TEXT as u64);
+        assert_eq!(limited.read_bytes_at_until(8193..8196, 0), Ok(&b"ab"[..]));
+        assert_eq!(left.get(), 10_000 - MAX_TEXT as u64 - MIN_TEXT);
     }
 }

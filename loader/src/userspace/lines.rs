@@ -25,6 +25,12 @@ mod none {
             Lines
         }
 
+        /// Bytes of memory.
+        #[allow(clippy::unused_self, reason = "as the other")]
+        pub fn bytes(&self) -> usize {
+            0
+        }
+
         /// Not known.
         #[allow(clippy::unused_self, reason = "as the other")]
         pub fn find(&self, _: u64) -> Option<(Vec<u8>, u32)> {
@@ -47,11 +53,14 @@ mod dwarf {
 
     /// Line information of more bytes than this in a file is not read.
     const MAX_DWARF: usize = 512 << 20;
+    /// Nor that of a file with more ranges of addresses: all units may have the same list, and each range is kept.
+    const MAX_RANGES: usize = 4 << 20;
 
     /// Source lines of a file; none if it has no debug information.
     #[derive(Default)]
     pub struct Lines {
         context: Option<Context<Slice>>,
+        bytes: usize,
     }
 
     impl std::fmt::Debug for Lines {
@@ -68,7 +77,13 @@ mod dwarf {
                 let file = image.with(|elf| symbols::debug_file(elf, path)).flatten()?;
                 Image::of(file).with(context).flatten()
             });
-            Lines { context }
+            let (context, bytes) = context.unzip();
+            Lines { context, bytes: bytes.unwrap_or_default() }
+        }
+
+        /// Bytes of the debug information, which stays in memory.
+        pub fn bytes(&self) -> usize {
+            self.bytes
         }
 
         /// File and line of the code at the address, as in the file.
@@ -78,7 +93,21 @@ mod dwarf {
         }
     }
 
-    fn context(elf: &dyn Elf) -> Option<Context<Slice>> {
+    /// Whether the ranges of all units are few enough.
+    fn is_bounded(dwarf: &Dwarf<Slice>) -> gimli::Result<bool> {
+        let (mut left, mut units) = (MAX_RANGES, dwarf.units());
+        while let Some(header) = units.next()? {
+            let mut ranges = dwarf.unit_ranges(&dwarf.unit(header)?)?;
+            while ranges.next()?.is_some() {
+                let Some(rest) = left.checked_sub(1) else { return Ok(false) };
+                left = rest;
+            }
+        }
+        Ok(true)
+    }
+
+    /// With the bytes that it keeps.
+    fn context(elf: &dyn Elf) -> Option<(Context<Slice>, usize)> {
         elf.section(".debug_info")?;
         let mut left = MAX_DWARF;
         let load = |id: SectionId| -> Result<Slice, gimli::Error> {
@@ -90,7 +119,11 @@ mod dwarf {
             left -= data.len();
             Ok(EndianArcSlice::new(data.into(), LittleEndian))
         };
-        Context::from_dwarf(Dwarf::load(load).ok()?).ok()
+        let dwarf = Dwarf::load(load).ok()?;
+        if !is_bounded(&dwarf).ok()? {
+            return None;
+        }
+        Some((Context::from_dwarf(dwarf).ok()?, MAX_DWARF - left))
     }
 }
 

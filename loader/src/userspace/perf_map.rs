@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Names of code made at run time: `/tmp/perf-PID.map`, a line `START SIZE NAME` for each function, in hex, as `perf` reads it. The file
-//! grows while the program runs.
+//! grows while the program runs. Any user can write one: what is read and kept is bounded, and the time for it.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -12,17 +12,32 @@ use std::path::PathBuf;
 use crate::host::clock;
 use crate::userspace::locate;
 
-/// Larger files are read up to here, in bytes.
-const MAX_BYTES: u64 = 256 << 20;
+/// Larger files are read up to here, in bytes, and lines.
+const MAX_BYTES: u64 = 64 << 20;
+const MAX_LINES: usize = 1 << 20;
+/// Bytes of all maps together; beyond it all are forgotten.
+const MAX_KEPT: usize = 256 << 20;
 /// Nanoseconds between two looks at a file that did not have a name.
 const AGAIN: u64 = 1_000_000_000;
+/// After a file has been read, no other is for this many times as long.
+const REST: u64 = 4;
 /// Processes whose names are kept.
 const MOST: usize = 64;
 
+/// A function; its name is in the text of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Function {
+    start: u64,
+    bytes: u64,
+    name: (u32, u32),
+}
+
+/// The functions of a process, by start.
 #[derive(Debug, Default)]
 struct Map {
-    /// Start, size, name; by start.
-    functions: Vec<(u64, u64, Vec<u8>)>,
+    text: Vec<u8>,
+    functions: Vec<Function>,
+    /// When it was read; 0: never.
     read: u64,
 }
 
@@ -30,30 +45,69 @@ struct Map {
 #[derive(Debug, Default)]
 pub struct PerfMaps {
     maps: HashMap<u32, Map>,
+    kept: usize,
+    /// No file is read before this time.
+    rests: u64,
 }
 
 impl PerfMaps {
     /// Name of the function of the process at the address, offset in it and its size.
     pub fn find(&mut self, process: u32, address: u64) -> Option<(&[u8], u64, u64)> {
-        if self.maps.len() >= MOST && !self.maps.contains_key(&process) {
+        if self.maps.len() >= MOST && !self.maps.contains_key(&process) || self.kept > MAX_KEPT {
             self.maps.clear();
+            self.kept = 0;
         }
         let map = self.maps.entry(process).or_default();
         let now = clock::now();
-        if map.find(address).is_none() && (map.read == 0 || now.saturating_sub(map.read) > AGAIN) {
-            map.functions = open(process).map(read).unwrap_or_default();
-            map.read = now;
+        let is_due = (map.read == 0 || now.saturating_sub(map.read) > AGAIN) && now >= self.rests;
+        if is_due && map.find(address).is_none() {
+            self.kept = self.kept.saturating_sub(map.bytes());
+            // Not both in memory at the same time.
+            *map = Map::default();
+            *map = open(process).map(read).unwrap_or_default();
+            self.kept += map.bytes();
+            map.read = clock::now();
+            self.rests = map.read + (map.read - now) * REST;
         }
         map.find(address)
     }
 }
 
 impl Map {
+    fn parse(text: Vec<u8>) -> Map {
+        let number = |field: &[u8]| {
+            let text = std::str::from_utf8(field).ok()?;
+            u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
+        };
+        let mut at = 0;
+        let lines = text.split(|byte| *byte == b'\n').take(MAX_LINES).filter_map(|line| {
+            let end = at + line.len();
+            at = end + 1;
+            let mut fields = line.splitn(3, |byte| *byte == b' ');
+            let (start, bytes) = (number(fields.next()?)?, number(fields.next()?)?);
+            let length = fields.next()?.len();
+            Some(Function { start, bytes, name: (u32::try_from(end - length).ok()?, u32::try_from(length).ok()?) })
+        });
+        let mut functions: Vec<_> = lines.collect();
+        // If code has replaced other code, the last entry is valid.
+        functions.reverse();
+        functions.sort_by_key(|function| function.start);
+        functions.dedup_by_key(|function| function.start);
+        functions.shrink_to_fit();
+        Map { text, functions, read: 0 }
+    }
+
+    /// What it takes of the memory.
+    fn bytes(&self) -> usize {
+        self.text.capacity() + self.functions.capacity() * size_of::<Function>()
+    }
+
     fn find(&self, address: u64) -> Option<(&[u8], u64, u64)> {
-        let behind = self.functions.partition_point(|(start, ..)| *start <= address);
-        let (start, bytes, name) = self.functions.get(behind.checked_sub(1)?)?;
+        let behind = self.functions.partition_point(|function| function.start <= address);
+        let Function { start, bytes, name: (at, length) } = *self.functions.get(behind.checked_sub(1)?)?;
         let offset = address - start;
-        (offset < *bytes).then_some((name.as_slice(), offset, *bytes))
+        let name = self.text.get(at as usize..)?.get(..length as usize)?;
+        (offset < bytes).then_some((name, offset, bytes))
     }
 }
 
@@ -74,27 +128,11 @@ fn open(process: u32) -> Option<File> {
     })
 }
 
-fn read(file: File) -> Vec<(u64, u64, Vec<u8>)> {
+fn read(file: File) -> Map {
     let mut text = Vec::new();
     let _ = file.take(MAX_BYTES).read_to_end(&mut text);
-    parse(&text)
-}
-
-fn parse(text: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
-    let number = |field: &[u8]| {
-        let text = std::str::from_utf8(field).ok()?;
-        u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
-    };
-    let lines = text.split(|byte| *byte == b'\n').filter_map(|line| {
-        let mut fields = line.splitn(3, |byte| *byte == b' ');
-        Some((number(fields.next()?)?, number(fields.next()?)?, fields.next()?.to_vec()))
-    });
-    let mut functions: Vec<_> = lines.collect();
-    // If code has replaced other code, the last entry is valid.
-    functions.reverse();
-    functions.sort_by_key(|(start, ..)| *start);
-    functions.dedup_by_key(|(start, ..)| *start);
-    functions
+    text.shrink_to_fit();
+    Map::parse(text)
 }
 
 #[cfg(test)]
@@ -110,18 +148,34 @@ mod tests {
         let linked = open(std::process::id()).is_some();
         fs::remove_file(&path).unwrap();
         fs::write(&path, "1000 10 f\n").unwrap();
-        let plain = open(std::process::id()).map(read);
+        let plain = open(std::process::id()).map(read).unwrap();
         fs::remove_file(&path).unwrap();
-        assert_eq!((linked, plain), (false, Some(vec![(0x1000, 0x10, b"f".to_vec())])));
+        assert!(!linked);
+        assert_eq!(plain.find(0x1008), Some((&b"f"[..], 8, 0x10)));
     }
 
     #[test]
     fn the_last_function_at_a_place_counts() {
-        let functions = parse(b"2000 10 old\n1000 20 py::f:/a b.py\nbad\n2000 30 new\n");
-        let map = Map { functions, read: 1 };
+        let map = Map::parse(b"2000 10 old\n1000 20 py::f:/a b.py\nbad\n2000 30 new\n".to_vec());
         assert_eq!(map.find(0x1008), Some((&b"py::f:/a b.py"[..], 8, 0x20)));
         assert_eq!(map.find(0x2020), Some((&b"new"[..], 0x20, 0x30)));
         assert_eq!(map.find(0x1020), None);
         assert_eq!(map.find(0xfff), None);
+    }
+
+    #[test]
+    fn short_lines_take_no_more_memory_than_others() {
+        let map = Map::parse(b"0 1 \n".repeat(3 * MAX_LINES));
+        assert_eq!(map.functions.capacity(), 1);
+        let lines: String = (0..2 * MAX_LINES).map(|at| format!("{at:x} 1 \n")).collect();
+        let map = Map::parse(lines.into_bytes());
+        assert_eq!(map.functions.len(), MAX_LINES);
+    }
+
+    #[test]
+    fn a_long_file_is_not_read_again_at_once() {
+        let mut maps = PerfMaps { rests: clock::now() + 1_000_000_000, ..PerfMaps::default() };
+        assert_eq!(maps.find(std::process::id(), 1), None);
+        assert_eq!(maps.maps[&std::process::id()].read, 0);
     }
 }

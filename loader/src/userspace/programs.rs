@@ -14,8 +14,9 @@ use crate::userspace::lines::Lines;
 use crate::userspace::perf_map::PerfMaps;
 use crate::userspace::symbols::Table;
 
-/// Maximum number of cached symbols; beyond it the cache is emptied.
+/// Maximum number of cached symbols; beyond it the cache is emptied. Bytes of debug information count as so many.
 const MOST_SYMBOLS: usize = 4 << 20;
+const SYMBOL_BYTES: usize = 256;
 /// Maximum length of a name that is demangled, before and after.
 const MOST_NAME: usize = 4096;
 
@@ -41,7 +42,8 @@ impl Program {
 #[derive(Debug)]
 pub struct Programs<'f> {
     files: &'f Files<'f>,
-    programs: HashMap<u32, Program>,
+    /// `None`: the file cannot be parsed.
+    programs: HashMap<u32, Option<Program>>,
     symbols: usize,
     maps: PerfMaps,
 }
@@ -59,22 +61,23 @@ impl<'f> Programs<'f> {
         }
         if !self.programs.contains_key(&id) {
             let program = self.read(id)?;
-            self.symbols += program.symbols.len();
+            self.symbols += program.as_ref().map_or(0, |program| program.symbols.len());
             self.programs.insert(id, program);
         }
-        self.programs.get_mut(&id)
+        self.programs.get_mut(&id)?.as_mut()
     }
 
-    fn read(&self, id: u32) -> Option<Program> {
+    /// `None`: it cannot be opened now.
+    fn read(&self, id: u32) -> Option<Option<Program>> {
         use std::os::unix::ffi::OsStrExt;
         let known = self.files.get(id)?;
-        known.image()?.with(|elf| Program {
+        Some(known.image()?.with(|elf| Program {
             shown: known.shown.as_os_str().as_bytes().to_vec(),
             segments: elf.segments(),
             symbols: Table::of(elf, &known.shown),
             build_id: elf.build_id(),
             lines: None,
-        })
+        }))
     }
 
     fn of_file(&mut self, id: u32, offset: u64, frame: Frame) -> FrameName {
@@ -102,13 +105,17 @@ impl<'f> Programs<'f> {
             found.offset = at.offset + u64::from(frame.returns);
             found.bytes = at.bytes;
         }
+        let mut kept = 0;
         if frame.lines {
             if program.lines.is_none() {
                 let image = files.get(id).and_then(|known| Some((known.image()?, known)));
-                program.lines = Some(image.map(|(image, known)| Lines::of(&image, &known.shown)).unwrap_or_default());
+                let lines = image.map(|(image, known)| Lines::of(&image, &known.shown)).unwrap_or_default();
+                kept = lines.bytes() / SYMBOL_BYTES;
+                program.lines = Some(lines);
             }
             found.line = program.lines.as_ref().and_then(|lines| lines.find(code));
         }
+        self.symbols += kept;
         found
     }
 }
