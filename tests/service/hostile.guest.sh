@@ -7,6 +7,7 @@
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # modules: lustre
 # limit: 200
+# stdout: ^only root writes its files$
 # stdout: ^a second one: 6 6, -d: 6$
 # stdout: ^another user: 4 .*you may not open its device
 # stdout: ^the socket is made again$
@@ -16,6 +17,7 @@
 # stdout: ^closed output: 8 .*nobody reads the output any more; the session continues without a reader .spilerun -A ticks.
 # stdout: ^between two loaders: .*no loader reads it: systemctl start spile@ticks.service attaches to it
 # stdout: ^none missing$
+# stdout: ^killed while its output was blocked: begins anew$
 # stdout: ^full: 8 No space left on device.*, read-only: 8 Read-only file system.*, as before$
 # stdout: ^stopped under a flood: all counted$
 # stdout: ^removed by force: (1 .*removed by force .rmmod -f.: the session ends|left out)
@@ -44,9 +46,10 @@ begins() {
 }
 ends() { status=0; kill -s TERM $loader; wait $loader || status=$?; gone "$1"; }
 
-spilerun service install ticks ticks.ko >/dev/null 2>&1
+(umask 0; spilerun service install ticks ticks.ko >/dev/null 2>&1)
 conf=/etc/spile/ticks.conf
 place=/lib/modules/$(uname -r)/spile/ticks.ko
+ls -ld ${place%/*} $place $conf | cut -c5-10 | grep w || echo only root writes its files
 echo "METRICS=unix:$PWD/socket" >$conf
 begins out.1
 status spilerun service run ticks
@@ -97,6 +100,27 @@ last=$(tail -n 1 numbers)
 held=$((last - $(wc -l <numbers)))
 [ "$held" -lt 700 ] && [ "$(sed -n 's/^tick \([0-9]*\) x*$/\1/p' out.3 | sort -n -u | wc -l)" = $((last - $(sed -n 's/^tick \([0-9]*\) x*$/\1/p' out.3 | head -n 1) + 1)) ]
 echo none missing
+
+# Killed when it was stopped and could not write: the rest is read, and the service's own session begins.
+mkfifo blocked
+sleep 1000 <blocked &
+reader=$!
+spilerun service run ticks >blocked 2>err &
+loader=$!
+armed ticks
+# The pipe takes the output of six seconds.
+sleep 9
+kill -s TERM $loader
+for tenth in $(seq 100); do ! spilerun status ticks 2>/dev/null | grep -q ': running' || sleep 0.1; done
+kill -s KILL $loader
+wait $loader || true
+begins out.5
+wait_for out.5 ready
+wait_for out.5 'tick 10 '
+ends ticks
+[ "$(grep -c '^tick 10 ' out.5)" = 1 ] && [ "$(sed -n 's/^tick \([0-9]*\) x*$/\1/p' out.5 | head -n 1)" -gt 10 ]
+kill $reader
+echo killed while its output was blocked: begins anew
 
 cp ticks.ko $place.good
 mkdir -p kept && cp /etc/spile/* kept

@@ -107,7 +107,7 @@ impl<'r> Tree<'r> {
         names.filter(|name| name != "." && name != "..").collect()
     }
 
-    /// Creates the directory and its missing parents.
+    /// Creates the directory and its missing parents; only their owner can write there, whatever the umask.
     pub fn create_dir_all(self, path: &Path) -> io::Result<()> {
         if self.is_dir(path) {
             return Ok(());
@@ -116,14 +116,15 @@ impl<'r> Tree<'r> {
             self.create_dir_all(parent)?;
         }
         let (parent, name) = self.parent(path)?;
-        match mkdirat(&parent, name, Mode::from_bits_truncate(0o777)) {
+        match mkdirat(&parent, name, Mode::from_bits_truncate(0o755)) {
             // Another process has created it.
             Err(Errno::EEXIST) if self.is_dir(path) => Ok(()),
             other => Ok(other?),
         }
     }
 
-    /// Writes the file atomically: after a crash it is complete or absent. Creates missing directories.
+    /// Writes the file atomically: after a crash it is complete or absent. Creates missing directories. Only its owner can
+    /// write it.
     pub fn write(self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         if let Some(directory) = path.parent() {
             self.create_dir_all(directory)?;
@@ -134,7 +135,7 @@ impl<'r> Tree<'r> {
         // A file left by a crash, or a link that another user has created: only a new file is written.
         let _ = unlinkat(&directory, new.as_os_str(), UnlinkatFlags::NoRemoveDir);
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let file = openat(&directory, new.as_os_str(), flags, Mode::from_bits_truncate(0o666));
+        let file = openat(&directory, new.as_os_str(), flags, Mode::from_bits_truncate(0o644));
         let written = file.map_err(io::Error::from).map(fs::File::from).and_then(|mut file| {
             file.write_all(bytes)?;
             // The next boot needs the file, also after a power failure.

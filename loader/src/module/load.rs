@@ -191,6 +191,8 @@ pub enum Holder {
     Service {
         /// It is detached.
         detached: bool,
+        /// Its probes are off; what they have written is still to be read.
+        ended: bool,
     },
     /// A session of another process.
     Other(Owner),
@@ -203,15 +205,18 @@ pub fn holder(name: &str) -> Holder {
         return Holder::Nobody;
     }
     let used = find_use(name);
-    let owner = match &used {
+    let asked = match &used {
         Ok(Use::Leftover | Use::Disarming) | Err(_) => return Holder::Nobody,
-        Ok(Use::Detached | Use::Loader) => Device::look(name).and_then(|device| device.owner()),
-    };
-    match owner {
-        Ok(owner) if owner.uid == 0 && owner.flags & SERVICE != 0 => {
-            Holder::Service { detached: matches!(used, Ok(Use::Detached)) }
+        Ok(Use::Detached | Use::Loader) => {
+            Device::look(name).and_then(|device| Ok((device.owner()?, device.info()?.state)))
         }
-        Ok(owner) => Holder::Other(owner),
+    };
+    match asked {
+        Ok((owner, state)) if owner.uid == 0 && owner.flags & SERVICE != 0 => Holder::Service {
+            detached: matches!(used, Ok(Use::Detached)),
+            ended: State::from_number(state) != Some(State::Running),
+        },
+        Ok((owner, _)) => Holder::Other(owner),
         // It has just been removed.
         Err(_) => Holder::Nobody,
     }

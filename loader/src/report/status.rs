@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use spile_abi::device::{Arming, Counters, GateState, Info, OBSERVE, State};
@@ -111,7 +112,10 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     // Another user may own the directory and could have placed a link there: only create a new file.
     let _ = fs::remove_file(&new);
     let file = fs::OpenOptions::new().write(true).create_new(true).open(&new);
+    // Whatever the umask: those who collect it are other users.
+    let readable = |file: fs::File| file.set_permissions(fs::Permissions::from_mode(0o644)).map(|()| file);
     let written = file
+        .and_then(readable)
         .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
         .and_then(|()| fs::rename(&new, path));
     if written.is_err() {

@@ -15,11 +15,12 @@ use crate::service::conf;
 /// Whether this caller may start the module of that name, or rename a module to it (`-R`). Called with root's rights.
 pub fn may_start(caller: &Caller, name: &str) -> Result<(), Error> {
     let path = Path::new(SERVICES).join(format!("{name}.conf"));
-    let found = read(&path);
+    // dpkg unpacks it under another name, beside the module, and gives it its own when it configures the package:
+    // looked for in that order.
+    let is_unpacked = path.with_extension("conf.dpkg-new").exists();
     // A configuration that is not only writable by root, or is broken, grants nothing.
-    let start = match found {
-        // dpkg unpacks it under another name, beside the module, and gives it its own when it configures the package.
-        Ok(None) if !path.with_extension("conf.dpkg-new").exists() => return Ok(()),
+    let start = match read(&path) {
+        Ok(None) if !is_unpacked => return Ok(()),
         Ok(Some(bytes)) => {
             String::from_utf8(bytes).ok().and_then(|text| conf::parse(&text).ok()).and_then(|conf| conf.start)
         }

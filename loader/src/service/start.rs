@@ -21,6 +21,8 @@ const CACHE: &str = "/var/cache/spile";
 /// Interval of messages to the service manager while the compiler runs.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long what an ended session has left may be written before the next one starts.
+const FINISH: Duration = Duration::from_secs(10);
 
 impl Service {
     pub(super) fn early(&self, release: &str) -> Result<Step, Error> {
@@ -50,15 +52,20 @@ impl Service {
         Ok(Step::Run(arguments))
     }
 
-    /// Attaches to the session left by a killed loader or the initramfs, or starts one.
+    /// Attaches to the session left by a killed loader or the initramfs, or starts one. If that session has ended, only its
+    /// output was not read: that is done, and another one starts.
     pub(super) fn run(&self, name: &str) -> Result<Step, Error> {
         let conf = self.conf(name)?;
         let mut arguments: Vec<OsString> = vec!["spilerun".into(), "--keep".into(), "--append".into()];
         arguments.extend(conf.output_options().into_iter().map(OsString::from));
         let holder = load::holder(name);
-        if matches!(holder, load::Holder::Service { detached: true }) {
-            arguments.extend(["-A".into(), name.into()]);
-            return Ok(Step::Run(arguments));
+        match holder {
+            load::Holder::Service { detached: true, ended: false } => {
+                arguments.extend(["-A".into(), name.into()]);
+                return Ok(Step::Run(arguments));
+            }
+            load::Holder::Service { detached: true, ended: true } => finish(name, &arguments)?,
+            _ => {}
         }
         let module = self.module_for(name, &conf, &running_release())?;
         if let load::Holder::Other(owner) = holder {
@@ -131,6 +138,33 @@ impl Service {
         }
         Err(Error::NoModule { name: name.to_string(), release: release.to_string(), places: vec![place] })
     }
+}
+
+/// Has another process write what an ended session has left, with these options, and removes the session. If the output
+/// does not accept it in time, it is lost.
+fn finish(name: &str, options: &[OsString]) -> Result<(), Error> {
+    let mut command = Command::new("/proc/self/exe");
+    // It is not the service that is ready then.
+    command.args(options.iter().skip(1)).args(["-A", name]).env_remove("NOTIFY_SOCKET");
+    let begun = Instant::now();
+    match command.spawn() {
+        Ok(mut child) => {
+            while child.try_wait().is_ok_and(|status| status.is_none()) {
+                if begun.elapsed() > FINISH {
+                    stderr::say(&format!(
+                        "WARNING: the output of the session of {name} that has ended is lost: it could not be written in {} s",
+                        FINISH.as_secs()
+                    ));
+                    let _ = child.kill();
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Err(error) => {
+            stderr::say(&format!("WARNING: the output of the session of {name} that has ended is lost: {error}"))
+        }
+    }
+    load::take_over(name)
 }
 
 /// `MISSING=fetch`

@@ -33,7 +33,7 @@ impl Service {
                 unit(name)
             ));
         }
-        if matches!(holder, load::Holder::Service { detached: true }) {
+        if matches!(holder, load::Holder::Service { detached: true, .. }) {
             stderr::say(&format!(
                 "WARNING: the session of {name} continues in its module, and no loader reads it: systemctl start {} attaches to it, spilerun service disable {name} ends it",
                 unit(name)
