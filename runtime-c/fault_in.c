@@ -6,18 +6,16 @@
  * it is faulted in, and that code starts again.
  *
  * The kernel holds the probe's lock meanwhile, so its removal waits for this. So memory that
- * some user may provide when he likes, or never, is not faulted in.
+ * some user may provide when he likes, or never, is not faulted in (page_in.c).
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
-#include <linux/fs.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/string.h>
-#include <linux/userfaultfd_k.h>
 
 #include "context.h"
+#include "page_in.h"
 #include "run.h"
 #include "session.h"
 #include "site.h"
@@ -70,22 +68,6 @@ static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct sp
 	return fault;
 }
 
-/*
- * Whether a process of a user decides when a missing page of this memory comes: FUSE,
- * userfaultfd(2).
- */
-static bool is_provided_by_users(struct vm_area_struct *vma)
-{
-	const char *type;
-
-	if (userfaultfd_armed(vma))
-		return true;
-	if (!vma->vm_file)
-		return false;
-	type = file_inode(vma->vm_file)->i_sb->s_type->name;
-	return !strcmp(type, "fuse") || !strcmp(type, "fuseblk");
-}
-
 /* Another thread may hold the lock while it waits for such a page. */
 static bool lock_maps(struct mm_struct *mm)
 {
@@ -105,15 +87,11 @@ static bool lock_maps(struct mm_struct *mm)
 static bool page_in(unsigned long address)
 {
 	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	int error = -EFAULT;
+	int error;
 
 	if (!lock_maps(mm))
 		return false;
-	vma = find_vma(mm, address);
-	/* Without the last argument the lock is not released meanwhile, and not waited for. */
-	if (vma && vma->vm_start <= address && !is_provided_by_users(vma))
-		error = fixup_user_fault(mm, address, 0, NULL);
+	error = spile_page_in(address, 0);
 	mmap_read_unlock(mm);
 	return !error;
 }

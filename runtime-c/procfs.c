@@ -26,7 +26,6 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 #include <linux/uidgid.h>
 
 #include "script.h"
@@ -37,6 +36,7 @@
 #include "owner.h"
 #include "session.h"
 #include "site.h"
+#include "user_copy.h"
 
 #define PROC_TOP "systemtap"
 
@@ -195,9 +195,9 @@ static int release_file(struct inode *inode, struct file *handle)
 }
 
 /*
- * Brackets a copy to or from the task's memory, which may block on something that never
- * answers (userfaultfd, FUSE). The end of the session does not wait for it:
- * end_copies(). False: the session has ended.
+ * Brackets a copy to or from the task's memory, which may wait for the lock of its mappings for
+ * as long as another thread likes. The end of the session does not: end_copies(). False: the
+ * session has ended.
  */
 static bool begin_copy(struct spile_procfs *file)
 {
@@ -231,8 +231,8 @@ static bool copy_is_running(void)
 }
 
 /*
- * When it returns, every copy has ended or is about to. A page fault that blocks a task
- * is only interrupted by a fatal signal.
+ * When it returns, every copy has ended or is about to: what one waits for, only a fatal signal
+ * interrupts (user_copy.h).
  */
 static void end_copies(void)
 {
@@ -252,11 +252,26 @@ static void end_copies(void)
 		 */
 		spile_session_emit(
 			SPILE_RECORD_WARN,
-			"process %d was killed: the file of a procfs probe could not be removed, because the memory that it reads or writes it with does not answer",
+			"process %d was killed: the file of a procfs probe could not be removed, because another thread of it has locked the mappings of its memory",
 			task_tgid_nr(file->task));
 		send_sig(SIGKILL, file->task, 1);
 	}
 	spin_unlock(&copies_lock);
+}
+
+/* Like simple_read_from_buffer(). */
+static ssize_t give_text(const struct spile_procfs *file, char __user *to, size_t bytes, loff_t *at)
+{
+	size_t done;
+
+	if (*at < 0)
+		return -EINVAL;
+	if (*at >= file->length || !bytes)
+		return 0;
+	bytes = min_t(size_t, bytes, file->length - *at);
+	done = spile_copy_to_user(to, file->text + *at, bytes);
+	*at += done;
+	return done ?: -EFAULT;
 }
 
 static ssize_t read_file(struct file *handle, char __user *to, size_t bytes, loff_t *at)
@@ -273,7 +288,7 @@ static ssize_t read_file(struct file *handle, char __user *to, size_t bytes, lof
 	}
 	done = -EIO;
 	if (begin_copy(file)) {
-		done = simple_read_from_buffer(to, bytes, at, file->text, file->length);
+		done = give_text(file, to, bytes, at);
 		end_copy(file);
 	}
 	mutex_unlock(&file->lock);
@@ -290,7 +305,7 @@ static ssize_t write_file(struct file *handle, const char __user *from, size_t b
 	if (mutex_lock_interruptible(&file->lock))
 		return -EINTR;
 	if (begin_copy(file)) {
-		error = copy_from_user(file->text, from, piece) ? -EFAULT : 0;
+		error = spile_copy_from_user(file->text, from, piece) < piece ? -EFAULT : 0;
 		end_copy(file);
 	}
 	if (error) {

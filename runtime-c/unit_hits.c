@@ -21,6 +21,7 @@
 #include "syscall.c"
 #include "syscall_entry.c"
 #include "follow.c"
+#include "page_in.c"
 #include "fault_in.c"
 #include "uprobe.c"
 #include "uprobe_entry.c"

@@ -26,6 +26,7 @@
 #include "cpu_events.c"
 #include "syscall_compat.c"
 #include "syscall_names.c"
+#include "user_copy.c"
 #include "procfs.c"
 #include "netfilter.c"
 #include "watch.c"
