@@ -78,39 +78,89 @@ static bool is_watched(const struct spile_site *site, const struct task_struct *
 	return false;
 }
 
+/* Whether processes have inherited it, which lose it with this one. */
+static bool is_inherited(struct perf_event *event)
+{
+	bool is;
+
+	mutex_lock(&event->child_mutex);
+	is = !list_empty(&event->child_list);
+	mutex_unlock(&event->child_mutex);
+	return is;
+}
+
 /*
- * Gives back the events of threads that have ended, and that of the current one, which runs
- * another program now. Under watched_mutex.
+ * Gives back the events of threads that have ended, and those of the current one, which runs
+ * another program now. Not while others have inherited them. Under watched_mutex.
  */
 static void forget_ended(struct spile_site *site)
 {
 	struct watched *watched, *next;
 
-	list_for_each_entry_safe(watched, next, &site->user_watch.threads, list)
-		if (watched->task == current || READ_ONCE(watched->task->flags) & PF_EXITING)
+	list_for_each_entry_safe(watched, next, &site->user_watch.threads, list) {
+		if (watched->task != current && !(READ_ONCE(watched->task->flags) & PF_EXITING))
+			continue;
+		if (!is_inherited(watched->event)) {
 			forget(site, watched);
+			continue;
+		}
+#ifndef SPILE_HAVE_PERF_REMOVE_ON_EXEC
+		if (watched->task == current)
+			perf_event_disable(watched->event);
+#endif
+	}
+}
+
+/*
+ * Gives back the oldest event of the current thread, which still takes one of its debug registers,
+ * though only others have use for it: forget_ended(). Whether there was one. Under watched_mutex.
+ */
+static bool forget_oldest(struct spile_site *site)
+{
+	struct watched *watched;
+
+	list_for_each_entry_reverse(watched, &site->user_watch.threads, list) {
+		if (watched->task == current) {
+			forget(site, watched);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * program_slide() of the task; false: it has no memory. No reference is taken: the last one may
+ * wait for ever for the process's requests (exit_aio()).
+ */
+static bool find_slide(struct task_struct *task, const struct spile_user_watch *watch,
+		       unsigned long *slide)
+{
+	bool found;
+
+	task_lock(task);
+	found = task->mm;
+	if (found)
+		*slide = program_slide(task->mm, watch);
+	task_unlock(task);
+	return found;
 }
 
 static int watch_task(struct spile_site *site, struct task_struct *task)
 {
 	const struct spile_user_watch *watch = &site->probe->user_watch;
-	struct mm_struct *mm = get_task_mm(task);
 	struct perf_event_attr attr;
 	struct watched *watched;
+	unsigned long slide;
 
-	if (!mm)
+	if (!find_slide(task, watch, &slide))
 		return 0;
-	if (site->user_watch.count >= MOST_WATCHED) {
-		mmput(mm);
+	if (site->user_watch.count >= MOST_WATCHED)
 		return -EMFILE;
-	}
-	spile_watch_describe(&attr, site->probe->address + program_slide(mm, watch), watch->length,
-			     watch->reads);
+	spile_watch_describe(&attr, site->probe->address + slide, watch->length, watch->reads);
 	attr.inherit = 1;
 #ifdef SPILE_HAVE_PERF_REMOVE_ON_EXEC
 	attr.remove_on_exec = 1;
 #endif
-	mmput(mm);
 	watched = kzalloc(sizeof(*watched), GFP_KERNEL);
 	if (!watched)
 		return -ENOMEM;
@@ -139,6 +189,17 @@ static void report_unwatched(struct spile_site *site, struct task_struct *task, 
 		site->probe->point, task_tgid_nr(task), error);
 }
 
+static void report_lost(struct spile_site *site)
+{
+	if (site->user_watch.reported)
+		return;
+	site->user_watch.reported = true;
+	spile_session_emit(
+		SPILE_RECORD_WARN,
+		"probe %s no longer watches the data in the children that process %d made before it ran the program again: there are four debug registers",
+		site->probe->point, task_tgid_nr(current));
+}
+
 /* Where a program begins; in its process. */
 static int handle_program_start(struct uprobe_consumer *self, struct pt_regs *regs
 				SPILE_UPROBE_DATA)
@@ -151,6 +212,10 @@ static int handle_program_start(struct uprobe_consumer *self, struct pt_regs *re
 	mutex_lock(&watched_mutex);
 	forget_ended(site);
 	error = watch_task(site, current);
+	if (error == -ENOSPC && forget_oldest(site)) {
+		report_lost(site);
+		error = watch_task(site, current);
+	}
 	if (error)
 		report_unwatched(site, current, error);
 	mutex_unlock(&watched_mutex);
