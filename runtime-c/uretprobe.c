@@ -6,6 +6,7 @@
  */
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
+#include <linux/sched.h>
 #include <linux/uprobes.h>
 
 #include "context.h"
@@ -22,6 +23,14 @@ static unsigned long return_bytes(struct pt_regs *regs)
 	return user_64bit_mode(regs) ? 8 : 4;
 }
 
+/* Whether the kernel will not hook the return of this call: prepare_uretprobe(). */
+static bool is_too_deep(void)
+{
+	const struct uprobe_task *pending = current->utask;
+
+	return pending && pending->depth >= MAX_URETPROBE_DEPTH;
+}
+
 static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *regs
 				SPILE_UPROBE_DATA)
 {
@@ -33,7 +42,8 @@ static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *re
 
 	if (!spile_follows_current(probe->uprobe.pid))
 		return spile_uprobe_unwanted(probe);
-	if (!probe->entry_handler)
+	/* What is saved for a return that is not seen takes a place from others. */
+	if (!probe->entry_handler || is_too_deep())
 		return 0;
 	spile_before_stacks();
 	if (probe->entry_ahead)
