@@ -83,7 +83,11 @@ static bool are_maps_released(struct mm_struct *mm)
 	return taking.taken;
 }
 
-/* The memories that map the file and are locked at the moment, each with a reference. */
+/*
+ * The memories that map the file and are locked at the moment. Only their structs are kept: whoever
+ * gives back the last reference of a process (mmput()) waits for its asynchronous I/O, for ever if
+ * a file system's server does not answer. Those without a process are passed over, as by uprobes.
+ */
 static unsigned int find_locked_maps(struct inode *inode, struct mm_struct **held)
 {
 	struct address_space *mapping = inode->i_mapping;
@@ -97,8 +101,10 @@ static unsigned int find_locked_maps(struct inode *inode, struct mm_struct **hel
 
 		/* Most memories map a file several times, at places that are often neighbours. */
 		if (!rwsem_is_locked(&mm->mmap_lock) || (count && held[count - 1] == mm) ||
-		    !mmget_not_zero(mm))
+		    !atomic_read(&mm->mm_users))
 			continue;
+		/* It has not been freed, because its mappings are still in the tree. */
+		mmgrab(mm);
 		held[count++] = mm;
 	}
 	i_mmap_unlock_read(mapping);
@@ -134,7 +140,7 @@ static int find_holder(struct inode *inode, struct mm_struct **held, unsigned in
 		if (!by && !are_maps_released(held[i]))
 			by = process_with_maps(held[i]);
 		*longest = max(*longest, jiffies_to_msecs(jiffies - start));
-		mmput(held[i]);
+		mmdrop(held[i]);
 	}
 	return by;
 }
