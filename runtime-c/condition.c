@@ -14,6 +14,7 @@
 #include "condition.h"
 #include "context.h"
 #include "family.h"
+#include "features.h"
 #include "irq_work.h"
 #include "lock.h"
 #include "session.h"
@@ -24,7 +25,8 @@ static DECLARE_DELAYED_WORK(turning, turn_all);
 /* Handlers run in contexts in which a work item cannot be queued. */
 static void begin_turning(struct irq_work *unused)
 {
-	schedule_delayed_work(&turning, 0);
+	/* Also if the next try for one that is late is due in a second. */
+	mod_delayed_work(spile_unbound_queue(), &turning, 0);
 }
 static struct irq_work request;
 /*
@@ -76,7 +78,8 @@ void spile_conditions_look(struct spile_cpu *cpu)
 		if (!may_turn(site))
 			continue;
 		verdict = evaluate(cpu, site->probe);
-		if (verdict != (READ_ONCE(site->off) ? VERDICT_OFF : VERDICT_ON)) {
+		if (verdict != (READ_ONCE(site->off) ? VERDICT_OFF : VERDICT_ON) &&
+		    !READ_ONCE(site->is_late)) {
 			/* On a CPU that goes offline: the next handler asks again. */
 			if (!atomic_xchg(&requested, 1) && !spile_irq_work_queue(&request))
 				atomic_set(&requested, 0);
@@ -134,7 +137,8 @@ static void switch_off(struct spile_site *site)
 {
 	if (turns_alone(site))
 		turn(site, true);
-	else
+	/* Or it cannot be turned now. */
+	if (!site->off)
 		turn_away(site);
 }
 
@@ -186,7 +190,7 @@ int spile_condition_switch(const struct spile_switch *request)
 
 static void turn_all(struct work_struct *unused)
 {
-	bool again = false, failed = false;
+	bool again = false, late = false;
 	unsigned int i;
 
 	/* Before the conditions are evaluated: a change after that requests another turn. */
@@ -197,20 +201,24 @@ static void turn_all(struct work_struct *unused)
 		struct spile_site *site = &spile_sites[i];
 		enum verdict verdict;
 
-		if (!may_turn(site))
+		if (!may_turn(site)) {
+			WRITE_ONCE(site->is_late, false);
 			continue;
+		}
 		verdict = evaluate_in_task(site);
-		if (verdict == VERDICT_UNKNOWN)
+		if (verdict == VERDICT_UNKNOWN) {
 			again = true;
-		else
+		} else {
 			turn(site, verdict == VERDICT_OFF);
-		failed |= verdict == VERDICT_ON && READ_ONCE(site->off);
+			WRITE_ONCE(site->is_late, site->off != (verdict == VERDICT_OFF));
+		}
+		late |= site->is_late;
 		cond_resched();
 	}
 	if (spile_session_state == SPILE_STATE_RUNNING)
 		spile_families_commit();
 	mutex_unlock(&spile_session.lock);
-	if (again || failed)
+	if (again || late)
 		schedule_delayed_work(&turning, again ? 1 : HZ);
 }
 

@@ -88,7 +88,8 @@ struct spile_family {
 	void (*disarm)(struct spile_site *const *sites, unsigned int count);
 	/*
 	 * off: hits no longer reach the armed site, but some may be under way.
-	 * on: reverts that, after commit(). NULL: cannot be turned off.
+	 * on: reverts that, after commit(). If it cannot now, it sets site->off back. NULL: cannot
+	 * be turned off.
 	 */
 	void (*turn)(struct spile_site *site, bool on);
 	/* How an armed site is attached; NULL: by `by`. */

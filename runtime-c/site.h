@@ -50,6 +50,7 @@ struct spile_site {
 	/* armed, and turned off because its condition does not hold, or by a user (condition.c) */
 	bool off;
 	bool switched_off;		/* by a user, armed or not (SPILE_SWITCH) */
+	bool is_late;			/* could not be turned: tried again each second */
 	struct spile_site *same;	/* entry.c: the next at the same function */
 	/* kprobe.c, of several sites that one kprobe serves: the site with that kprobe */
 	struct spile_site *served_by;

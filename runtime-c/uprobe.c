@@ -82,20 +82,22 @@ static int arm_uprobe(struct spile_site *site)
 
 static void remove_uprobe(struct spile_site *site)
 {
-	spile_maps_wait(site->uprobe.inode, site->probe->point);
 	spile_uprobe_remove(site->uprobe.inode, site->probe->uprobe.offset,
 			    &site->uprobe.consumer, site->uprobe.handle);
 }
 
 void spile_uprobe_turn(struct spile_site *site, bool on)
 {
-	if (!on) {
+	/* no memory, or locked mappings: it stays as it is, and is tried again (condition.c) */
+	if (on) {
+		if (spile_uprobe_register(site))
+			WRITE_ONCE(site->off, true);
+	} else if (spile_maps_are_held(site->uprobe.inode)) {
+		WRITE_ONCE(site->off, false);
+	} else {
 		remove_uprobe(site);
 		/* Required before the consumer may be registered again. */
 		spile_uprobe_wait();
-	} else if (spile_uprobe_register(site)) {
-		/* no memory, or locked mappings: tried again (condition.c) */
-		WRITE_ONCE(site->off, true);
 	}
 }
 
@@ -104,8 +106,10 @@ void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count)
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		if (!sites[i]->off)
+		if (!sites[i]->off) {
+			spile_maps_wait(sites[i]->uprobe.inode, sites[i]->probe->point);
 			remove_uprobe(sites[i]);
+		}
 		cond_resched();
 	}
 	spile_uprobe_wait();

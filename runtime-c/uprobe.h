@@ -20,7 +20,10 @@
 int spile_uprobe_unwanted(const struct spile_probe *probe);
 /* Registers site->uprobe.consumer at the site's place. Process context. */
 int __must_check spile_uprobe_register(struct spile_site *site);
-/* spile_family.turn of both: the breakpoint is removed or put back. */
+/*
+ * spile_family.turn of both: the breakpoint is removed or put back, unless a process that maps
+ * the file holds the lock of its mappings.
+ */
 void spile_uprobe_turn(struct spile_site *site, bool on);
 /* spile_family.disarm of both. */
 void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count);

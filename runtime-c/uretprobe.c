@@ -42,8 +42,11 @@ static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *re
 
 	if (!spile_follows_current(probe->uprobe.pid))
 		return spile_uprobe_unwanted(probe);
+	/* Without values of the entry the return is passed over. */
+	if (!probe->entry_handler || READ_ONCE(site->switched_off))
+		return 0;
 	/* What is saved for a return that is not seen takes a place from others. */
-	if (!probe->entry_handler || is_too_deep())
+	if (is_too_deep())
 		return 0;
 	spile_before_stacks();
 	if (probe->entry_ahead)
