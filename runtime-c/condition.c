@@ -91,10 +91,13 @@ void spile_conditions_look(struct spile_cpu *cpu)
 
 static enum verdict evaluate_in_task(const struct spile_site *site)
 {
-	struct spile_cpu *cpu = spile_context_claim();
+	struct spile_cpu *cpu;
 	unsigned long flags;
 	enum verdict verdict;
 
+	if (!site->probe->condition)
+		return VERDICT_ON;
+	cpu = spile_context_claim();
 	/* A handler that interrupts this code would find the locks held. */
 	local_irq_save(flags);
 	spile_actions_begin(cpu);
@@ -160,6 +163,9 @@ static void apply_switch(struct spile_site *site)
 		turn(site, false);
 		/* Its variables may have changed meanwhile. */
 		spile_condition_apply(site);
+		/* It may not have been possible. */
+		if (site->off)
+			schedule_delayed_work(&turning, HZ);
 	}
 	spile_families_commit();
 }
@@ -201,7 +207,8 @@ static void turn_all(struct work_struct *unused)
 		struct spile_site *site = &spile_sites[i];
 		enum verdict verdict;
 
-		if (!may_turn(site)) {
+		/* Also one that could not be put back when it was switched on. */
+		if (!may_turn(site) && !(site->off && !site->switched_off)) {
 			WRITE_ONCE(site->is_late, false);
 			continue;
 		}
