@@ -21,6 +21,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "arming.h"
 #include "held_maps.h"
 #include "session.h"
 #include "site.h"
@@ -28,6 +29,7 @@
 enum {
 	MOST_HELD_MAPS = 256,		/* processes whose lock is held, at one moment */
 	MOST_ROUNDS = 5,
+	MOST_LOOK_MILLISECONDS = 3000,	/* of all of them; the last wait may pass it */
 	SHORT_MILLISECONDS = 20,	/* after a longer wait another look is due */
 	LONG_MILLISECONDS = 200,	/* on a busy machine a lock may be held for less */
 	KNOWN_FREE_MILLISECONDS = 20,
@@ -127,37 +129,62 @@ static pid_t process_with_maps(const struct mm_struct *mm)
 	return id;
 }
 
-/* One look at all processes that map the file; *longest: the longest wait for one of them, in ms. */
-static int find_holder(struct inode *inode, struct mm_struct **held, unsigned int *longest)
+/* A look at all processes that map a file. */
+struct maps_look {
+	struct inode *inode;
+	struct mm_struct **held;	/* room */
+	unsigned long end;		/* jiffies */
+	bool arms;			/* made before arming ended, so it ends with that */
+	unsigned int longest;		/* wait of a round for one of them, ms */
+};
+
+static int must_end(const struct maps_look *look)
 {
-	unsigned int count = find_locked_maps(inode, held), i;
+	if (look->arms && spile_arming_ended())
+		return -EINTR;
+	return time_after(jiffies, look->end) ? -EAGAIN : 0;
+}
+
+static int find_holder(struct maps_look *look)
+{
+	unsigned int count = find_locked_maps(look->inode, look->held), i;
 	int by = count == MOST_HELD_MAPS ? -EAGAIN : 0;
 
-	*longest = 0;
+	look->longest = 0;
 	for (i = 0; i < count; i++) {
 		unsigned long start = jiffies;
 
-		if (!by && !are_maps_released(held[i]))
-			by = process_with_maps(held[i]);
-		*longest = max(*longest, jiffies_to_msecs(jiffies - start));
-		mmdrop(held[i]);
+		by = by ?: must_end(look);
+		if (!by && !are_maps_released(look->held[i]))
+			by = process_with_maps(look->held[i]);
+		look->longest = max(look->longest, jiffies_to_msecs(jiffies - start));
+		mmdrop(look->held[i]);
 	}
 	return by;
 }
 
 static int look_at_maps(struct inode *inode)
 {
-	struct mm_struct **held = kmalloc_array(MOST_HELD_MAPS, sizeof(*held), GFP_KERNEL);
-	unsigned int longest = UINT_MAX, round;
+	struct maps_look look = {
+		.inode = inode,
+		.held = kmalloc_array(MOST_HELD_MAPS, sizeof(*look.held), GFP_KERNEL),
+		.end = jiffies + msecs_to_jiffies(MOST_LOOK_MILLISECONDS),
+		.arms = !spile_arming_ended(),
+		.longest = UINT_MAX,
+	};
+	unsigned int round;
 	int by = 0;
 
-	if (!held)
+	if (!look.held)
 		return -ENOMEM;
 	/* While one lock was waited for, another may have been taken. */
-	for (round = 0; round < MOST_ROUNDS && !by && longest > SHORT_MILLISECONDS; round++)
-		by = find_holder(inode, held, &longest);
-	kfree(held);
-	return by || longest <= LONG_MILLISECONDS ? by : -EAGAIN;
+	for (round = 0; round < MOST_ROUNDS && !by && look.longest > SHORT_MILLISECONDS; round++) {
+		if (round && time_after(jiffies, look.end))
+			break;
+		by = find_holder(&look);
+	}
+	kfree(look.held);
+	return by || look.longest <= LONG_MILLISECONDS ? by : -EAGAIN;
 }
 
 /* The last answer: thousands of sites of a file are not each worth a look. spile_session.lock */
@@ -170,11 +197,12 @@ static struct {
 static int know_maps(struct inode *inode)
 {
 	int by = look_at_maps(inode);
+	unsigned int known = by ? KNOWN_HELD_MILLISECONDS : KNOWN_FREE_MILLISECONDS;
 
 	known_maps.inode = inode;
 	known_maps.by = by;
-	known_maps.until = jiffies + msecs_to_jiffies(by ? KNOWN_HELD_MILLISECONDS :
-							   KNOWN_FREE_MILLISECONDS);
+	/* A look that has ended with the arming says nothing. */
+	known_maps.until = jiffies + (by == -EINTR ? 0 : msecs_to_jiffies(known));
 	return by;
 }
 
