@@ -30,6 +30,7 @@
 enum {
 	MOST_MILLISECONDS = 60000,
 	LOOK_MILLISECONDS = 20,		/* interval of checks for the end of the session */
+	HELD_MILLISECONDS = 1000,	/* until disarming is tried again */
 	PATIENCE_MILLISECONDS = 200,	/* for the work item that has been told to end */
 	REFERENCE_TURNS = 256,
 	REFERENCE_INSTRUCTIONS = 1920,	/* of a turn (6.1, counted by qemu -icount) */
@@ -92,7 +93,11 @@ static void measure_all(struct work_struct *work)
 	measurement.nanoseconds = wait_for_hits(measurement.milliseconds);
 	mutex_lock(&spile_session.lock);
 	measurement.ended = spile_arming_ended();
-	spile_sites_disarm(SPILE_ALL_TARGETS);
+	while (spile_sites_disarm(SPILE_ALL_TARGETS)) {
+		mutex_unlock(&spile_session.lock);
+		msleep(HELD_MILLISECONDS);
+		mutex_lock(&spile_session.lock);
+	}
 	spile_context_wait();
 	WRITE_ONCE(spile_session.at_work, false);
 	/* Release: the results above; pairs with the acquire in measuring_goes_on(). */

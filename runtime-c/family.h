@@ -84,12 +84,20 @@ struct spile_family {
 	u64 (*measure_enabling)(void);
 	/* After a group of calls of arm() or turn(): the part done for all at once; or NULL. */
 	void (*commit)(void);
-	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */
+	/*
+	 * Of each site before disarm(): what the kernel may have to wait for others to do. False:
+	 * it would now, for as long as they like; this is called again later. Or NULL.
+	 */
+	bool (*detach)(struct spile_site *site);
+	/*
+	 * All of `sites` are armed, and detached. When it returns no handler of theirs runs any
+	 * more.
+	 */
 	void (*disarm)(struct spile_site *const *sites, unsigned int count);
 	/*
 	 * off: hits no longer reach the armed site, but some may be under way.
-	 * on: reverts that, after commit(). If it cannot now, it sets site->off back. NULL: cannot
-	 * be turned off.
+	 * on: reverts that, after commit(). What it cannot do now it reverts in site->off.
+	 * NULL: cannot be turned off.
 	 */
 	void (*turn)(struct spile_site *site, bool on);
 	/* How an armed site is attached; NULL: by `by`. */

@@ -187,30 +187,44 @@ static int look_at_maps(struct inode *inode)
 	return by || look.longest <= LONG_MILLISECONDS ? by : -EAGAIN;
 }
 
-/* The last answer: thousands of sites of a file are not each worth a look. spile_session.lock */
-static struct {
+enum { MOST_KNOWN_FILES = 8 };
+
+/* The last answers: thousands of sites of a file are not each worth a look. spile_session.lock */
+static struct known_maps {
 	struct inode *inode;
 	unsigned long until;
 	int by;
-} known_maps;
+} known_maps[MOST_KNOWN_FILES], *last_known = known_maps;
 
-static int know_maps(struct inode *inode)
+/* What is known of the file; room for it, if nothing is. */
+static struct known_maps *known_of(const struct inode *inode)
 {
-	int by = look_at_maps(inode);
-	unsigned int known = by ? KNOWN_HELD_MILLISECONDS : KNOWN_FREE_MILLISECONDS;
+	static unsigned int next;
+	unsigned int i;
 
-	known_maps.inode = inode;
-	known_maps.by = by;
-	/* A look that has ended with the arming says nothing. */
-	known_maps.until = jiffies + (by == -EINTR ? 0 : msecs_to_jiffies(known));
-	return by;
+	for (i = 0; i < MOST_KNOWN_FILES; i++)
+		if (known_maps[i].inode == inode)
+			return &known_maps[i];
+	return &known_maps[next++ % MOST_KNOWN_FILES];
 }
 
 static int maps_held_by(struct inode *inode)
 {
-	if (known_maps.inode == inode && time_before(jiffies, known_maps.until))
-		return known_maps.by;
-	return know_maps(inode);
+	struct known_maps *known = known_of(inode);
+	int by;
+
+	last_known = known;
+	if (known->inode == inode && time_before(jiffies, known->until))
+		return known->by;
+	by = look_at_maps(inode);
+	known->inode = inode;
+	known->by = by;
+	known->until = jiffies;
+	/* A look that has ended with the arming says nothing. */
+	if (by != -EINTR)
+		known->until += msecs_to_jiffies(by ? KNOWN_HELD_MILLISECONDS :
+						      KNOWN_FREE_MILLISECONDS);
+	return by;
 }
 
 bool spile_maps_are_held(struct inode *inode)
@@ -220,13 +234,15 @@ bool spile_maps_are_held(struct inode *inode)
 
 bool spile_maps_report(const struct spile_site *site, int error)
 {
-	if (error != -EBUSY || !known_maps.by)
+	int by = last_known->by;
+
+	if (error != -EBUSY || !by)
 		return false;
-	if (known_maps.by > 0)
+	if (by > 0)
 		spile_session_emit(
 			SPILE_RECORD_WARN,
 			"probe %s: not armed: process %d has locked its mappings for seconds; no process could fork while the kernel waits for it",
-			site->probe->point, known_maps.by);
+			site->probe->point, by);
 	else
 		spile_session_emit(
 			SPILE_RECORD_WARN,
@@ -235,18 +251,17 @@ bool spile_maps_report(const struct spile_site *site, int error)
 	return true;
 }
 
-void spile_maps_wait(struct inode *inode, const char *point)
+bool spile_maps_delay(struct inode *inode, const char *point)
 {
+	static bool told;
 	int by = maps_held_by(inode);
 
-	if (!by)
-		return;
-	if (by > 0)
+	if (by > 0 && !told)
 		pr_warn("%s: waiting for process %d, which has locked its mappings, to remove %s\n",
 			THIS_MODULE->name, by, point);
-	else
+	else if (by && !told)
 		pr_warn("%s: waiting for processes that have locked their mappings, to remove %s\n",
 			THIS_MODULE->name, point);
-	while (know_maps(inode))
-		msleep(1000);
+	told |= by != 0;
+	return by != 0;
 }

@@ -12,7 +12,7 @@ struct spile_site;
 bool spile_maps_are_held(struct inode *inode);
 /* Reports a site that was not armed because of that: -EBUSY. False: that is not why. */
 bool spile_maps_report(const struct spile_site *site, int error);
-/* Returns when no process does: what is armed must be removed, whatever that takes. */
-void spile_maps_wait(struct inode *inode, const char *point);
+/* The same, of an armed site that is to be removed: it stays for now. The log has it once. */
+bool spile_maps_delay(struct inode *inode, const char *point);
 
 #endif

@@ -306,7 +306,8 @@ void spile_session_start_returns(void)
  * Unregistering a kprobe together with others, and removing an entry from ftrace, takes the
  * kernel 10,000 to 15,000 instructions (docs/bench-arming.md), and each step waits for all
  * CPUs. Who ends a session with thousands of them does not wait for it: their hits are turned
- * away, and they are disarmed when the device is closed.
+ * away, and they are disarmed when the device is closed. So are sites for which the
+ * kernel would wait for others (held_maps.c).
  */
 enum { MOST_AT_ONCE = 200, MOST_ENTRIES_AT_ONCE = 1000 };
 
@@ -351,15 +352,25 @@ static bool become_quiet(void)
 	return true;
 }
 
-/* A step, between which others take the lock; false: nothing is left. Under spile_session.lock. */
+/*
+ * A step of disarming what was left; between two of them others take the lock, as modules that
+ * are loaded do. False: nothing is left.
+ */
 static bool disarm_some(void)
 {
-	if (!READ_ONCE(spile_session.disarms_later))
-		return false;
-	if (spile_call_or(false, spile_sites_disarm_some))
-		return true;
-	WRITE_ONCE(spile_session.disarms_later, false);
-	return false;
+	enum { PAUSE_MILLISECONDS = 1000 };
+	enum spile_disarming result = SPILE_DISARMED_ALL;
+
+	mutex_lock(&spile_session.lock);
+	if (READ_ONCE(spile_session.disarms_later))
+		result = spile_call_or(SPILE_DISARMED_ALL, spile_sites_disarm_some);
+	if (result == SPILE_DISARMED_ALL)
+		WRITE_ONCE(spile_session.disarms_later, false);
+	mutex_unlock(&spile_session.lock);
+	if (result == SPILE_DISARMING_HELD)
+		msleep(PAUSE_MILLISECONDS);
+	cond_resched();
+	return result != SPILE_DISARMED_ALL;
 }
 
 /*
@@ -369,19 +380,13 @@ static bool disarm_some(void)
  */
 static void disarm_unattended(struct work_struct *work)
 {
-	bool is_left;
-
 	mutex_lock(&spile_session.calls);
 	if (!READ_ONCE(spile_session.attended) &&
 	    READ_ONCE(spile_session_state) == SPILE_STATE_STOPPING)
 		become_quiet();
 	mutex_unlock(&spile_session.calls);
-	do {
-		mutex_lock(&spile_session.lock);
-		is_left = !READ_ONCE(spile_session.attended) && disarm_some();
-		mutex_unlock(&spile_session.lock);
-		cond_resched();
-	} while (is_left);
+	while (!READ_ONCE(spile_session.attended) && disarm_some())
+		;
 }
 
 static DECLARE_WORK(disarming, disarm_unattended);
@@ -415,16 +420,9 @@ static void wait_for_work(void)
 
 void spile_session_disarm_rest(void)
 {
-	bool is_left;
-
 	wait_for_work();
-	/* Modules that are loaded meanwhile wait for the lock. */
-	do {
-		mutex_lock(&spile_session.lock);
-		is_left = disarm_some();
-		mutex_unlock(&spile_session.lock);
-		cond_resched();
-	} while (is_left);
+	while (disarm_some())
+		;
 }
 
 void spile_session_exit(void)

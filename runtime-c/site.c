@@ -349,14 +349,31 @@ static unsigned int gather_armed(const struct spile_family *family, int target)
 	return count;
 }
 
-static void disarm_family(const struct spile_family *family, int target)
+/* Of `count` sites in the batch, leaves out those that cannot be detached now. */
+static unsigned int detach_batch(const struct spile_family *family, unsigned int count)
 {
-	unsigned int count = gather_armed(family, target);
+	unsigned int detached = 0, i;
 
-	if (!count)
-		return;
+	if (!family->detach)
+		return count;
+	for (i = 0; i < count; i++) {
+		if (family->detach(batch[i]))
+			batch[detached++] = batch[i];
+		cond_resched();
+	}
+	return detached;
+}
+
+/* Whether some could not be detached, and stay armed. */
+static bool disarm_family(const struct spile_family *family, int target)
+{
+	unsigned int count = gather_armed(family, target), detached;
+
 	note_mechanisms(family, count);
-	disarm_batch(family, count);
+	detached = detach_batch(family, count);
+	if (detached)
+		disarm_batch(family, detached);
+	return detached < count;
 }
 
 void spile_sites_disarmed(unsigned int count)
@@ -398,22 +415,24 @@ bool spile_sites_disarm_most(unsigned int most, unsigned int most_entries)
 			note_mechanisms(spile_families[i],
 					gather_armed(spile_families[i], SPILE_ALL_TARGETS));
 		} else {
-			disarm_family(spile_families[i], SPILE_ALL_TARGETS);
+			left |= disarm_family(spile_families[i], SPILE_ALL_TARGETS);
 		}
 	}
 	WRITE_ONCE(spile_session.arming, false);
 	return left;
 }
 
-void spile_sites_disarm(int target)
+bool spile_sites_disarm(int target)
 {
+	bool left = false;
 	unsigned int i;
 
 	WRITE_ONCE(spile_session.arming, true);
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
 		if (spile_families[i])
-			disarm_family(spile_families[i], target);
+			left |= disarm_family(spile_families[i], target);
 	WRITE_ONCE(spile_session.arming, false);
+	return left;
 }
 
 static unsigned int gather_registered(const struct spile_family *family, unsigned int most)
@@ -431,11 +450,11 @@ static unsigned int gather_registered(const struct spile_family *family, unsigne
 static struct spile_steps disarming_steps = { .size = 64, .least = 64 };
 static struct spile_steps entry_steps = SPILE_ENTRY_STEPS;
 
-bool spile_sites_disarm_some(void)
+enum spile_disarming spile_sites_disarm_some(void)
 {
 	const struct spile_family *family;
-	unsigned int i, most, count;
-	bool is_done;
+	unsigned int i, most, count, armed;
+	bool is_done, held = false;
 
 	WRITE_ONCE(spile_session.arming, true);
 	is_done = spile_entry_remove_some(&entry_steps);
@@ -444,7 +463,12 @@ bool spile_sites_disarm_some(void)
 		if (!family)
 			continue;
 		most = spile_step_begins(&disarming_steps, MOST_IN_STEP);
-		count = gather_registered(family, most) ?: gather_armed(family, SPILE_ALL_TARGETS);
+		count = gather_registered(family, most);
+		if (!count) {
+			armed = gather_armed(family, SPILE_ALL_TARGETS);
+			count = detach_batch(family, armed);
+			held |= count < armed;
+		}
 		if (!count)
 			continue;
 		disarm_batch(family, count);
@@ -453,7 +477,9 @@ bool spile_sites_disarm_some(void)
 		is_done = true;
 	}
 	WRITE_ONCE(spile_session.arming, false);
-	return is_done;
+	if (is_done)
+		return SPILE_DISARMED_SOME;
+	return held ? SPILE_DISARMING_HELD : SPILE_DISARMED_ALL;
 }
 
 void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_site *site))

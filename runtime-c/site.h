@@ -163,19 +163,27 @@ void spile_sites_prepare(void);
  * that cannot be armed is reported with a WARN record and left out. Under spile_session.lock.
  */
 void spile_sites_arm(int target);
-/* Disarms every armed site of a target. */
-void spile_sites_disarm(int target);
+/*
+ * Disarms every armed site of a target, except for those that cannot be detached now (family.h).
+ * Whether there are such.
+ */
+bool spile_sites_disarm(int target);
 /*
  * The same of all targets, except for a family with more than `most` kprobes or kretprobes,
- * and for those with entries if ftrace serves more than `most_entries`. Whether there is such
- * a family.
+ * and for those with entries if ftrace serves more than `most_entries`. Whether any site is
+ * left.
  */
 bool __must_check spile_sites_disarm_most(unsigned int most, unsigned int most_entries);
+enum spile_disarming {
+	SPILE_DISARMED_ALL,
+	SPILE_DISARMED_SOME,
+	SPILE_DISARMING_HELD,	/* the next step is worth trying after some time */
+};
 /*
  * One step of disarming what spile_sites_disarm_most() has left: some entries, kprobes or
- * kretprobes, or the rest of a family that has none of them left. False: nothing is left.
+ * kretprobes, or the rest of a family that has none of them left.
  */
-bool __must_check spile_sites_disarm_some(void);
+enum spile_disarming __must_check spile_sites_disarm_some(void);
 /* A family's disarm() is done with so many sites. */
 void spile_sites_disarmed(unsigned int count);
 /*

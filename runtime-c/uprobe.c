@@ -101,17 +101,20 @@ void spile_uprobe_turn(struct spile_site *site, bool on)
 	}
 }
 
+bool spile_uprobe_detach(struct spile_site *site)
+{
+	if (site->off)
+		return true;
+	if (spile_maps_delay(site->uprobe.inode, site->probe->point))
+		return false;
+	remove_uprobe(site);
+	return true;
+}
+
 void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count)
 {
 	unsigned int i;
 
-	for (i = 0; i < count; i++) {
-		if (!sites[i]->off) {
-			spile_maps_wait(sites[i]->uprobe.inode, sites[i]->probe->point);
-			remove_uprobe(sites[i]);
-		}
-		cond_resched();
-	}
 	spile_uprobe_wait();
 	for (i = 0; i < count; i++) {
 		sites[i]->return_missed += atomic_long_xchg(&sites[i]->uprobe.unsaved, 0);
@@ -133,6 +136,7 @@ const struct spile_family spile_uprobe_family = {
 	.arm = arm_uprobe,
 	.reports = spile_maps_report,
 	.turn = spile_uprobe_turn,
+	.detach = spile_uprobe_detach,
 	.disarm = spile_uprobes_disarm,
 	.missed = spile_uprobe_missed,
 };

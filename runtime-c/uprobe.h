@@ -25,7 +25,8 @@ int __must_check spile_uprobe_register(struct spile_site *site);
  * the file holds the lock of its mappings.
  */
 void spile_uprobe_turn(struct spile_site *site, bool on);
-/* spile_family.disarm of both. */
+/* spile_family.detach of both, and .disarm. */
+bool __must_check spile_uprobe_detach(struct spile_site *site);
 void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count);
 /* spile_family.missed of both. */
 void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *counters);

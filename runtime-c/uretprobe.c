@@ -122,6 +122,7 @@ const struct spile_family spile_uretprobe_family = {
 	.arm = arm_uretprobe,
 	.reports = spile_maps_report,
 	.turn = spile_uprobe_turn,
+	.detach = spile_uprobe_detach,
 	.disarm = spile_uprobes_disarm,
 	.missed = spile_uprobe_missed,
 };

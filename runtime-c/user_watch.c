@@ -271,14 +271,16 @@ static int watch_running(struct spile_site *site)
 	return 0;
 }
 
+static void remove_start(struct spile_site *site)
+{
+	spile_uprobe_remove(site->user_watch.inode, site->probe->user_watch.entry_offset,
+			    &site->user_watch.consumer, site->user_watch.handle);
+}
+
 static void stop_watching(struct spile_site *site)
 {
-	const struct spile_user_watch *watch = &site->probe->user_watch;
 	struct watched *watched, *next;
 
-	spile_maps_wait(site->user_watch.inode, site->probe->point);
-	spile_uprobe_remove(site->user_watch.inode, watch->entry_offset, &site->user_watch.consumer,
-			    site->user_watch.handle);
 	spile_uprobe_wait();
 	mutex_lock(&watched_mutex);
 	list_for_each_entry_safe(watched, next, &site->user_watch.threads, list)
@@ -305,9 +307,19 @@ static int arm_user_watch(struct spile_site *site)
 	if (error)
 		return error;
 	error = watch_running(site);
-	if (error)
+	if (error) {
+		remove_start(site);
 		stop_watching(site);
+	}
 	return error;
+}
+
+static bool detach_user_watch(struct spile_site *site)
+{
+	if (spile_maps_delay(site->user_watch.inode, site->probe->point))
+		return false;
+	remove_start(site);
+	return true;
 }
 
 static void disarm_user_watches(struct spile_site *const *sites, unsigned int count)
@@ -324,6 +336,11 @@ static int arm_user_watch(struct spile_site *site)
 	return -EOPNOTSUPP;
 }
 
+static bool detach_user_watch(struct spile_site *site)
+{
+	return true;
+}
+
 static void disarm_user_watches(struct spile_site *const *sites, unsigned int count)
 {
 }
@@ -336,5 +353,6 @@ const struct spile_family spile_user_watch_family = {
 	.may_be_sampled = true,
 	.arm = arm_user_watch,
 	.reports = spile_maps_report,
+	.detach = detach_user_watch,
 	.disarm = disarm_user_watches,
 };
