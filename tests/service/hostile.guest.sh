@@ -102,8 +102,9 @@ held=$((last - $(wc -l <numbers)))
 echo none missing
 
 # Killed when it was stopped and could not write: the rest is read, and the service's own session begins.
+cp ticks.ko $place
 mkfifo blocked
-sleep 1000 <blocked &
+sleep 40 <blocked &
 reader=$!
 spilerun service run ticks >blocked 2>err &
 loader=$!
