@@ -118,6 +118,18 @@ static void turn(struct spile_site *site, bool off)
 	site->family->turn(site, !off);
 }
 
+/*
+ * Turns it by this verdict. False if the condition has changed since that: the handler that changed
+ * it may have compared with the old site->off, and requested nothing.
+ */
+static bool turn_by(struct spile_site *site, enum verdict verdict)
+{
+	turn(site, verdict == VERDICT_OFF);
+	/* The condition is read after that; pairs with the locks that spile_conditions_look() takes. */
+	smp_mb();
+	return evaluate_in_task(site) == verdict;
+}
+
 /* Of several sites that one kprobe serves none can be turned off by itself. */
 static bool turns_alone(const struct spile_site *site)
 {
@@ -149,8 +161,9 @@ void spile_condition_apply(struct spile_site *site)
 {
 	if (READ_ONCE(site->switched_off))
 		switch_off(site);
-	else if (may_turn(site) && evaluate_in_task(site) == VERDICT_OFF)
-		turn(site, true);
+	else if (may_turn(site) && evaluate_in_task(site) == VERDICT_OFF &&
+		 !turn_by(site, VERDICT_OFF))
+		schedule_delayed_work(&turning, 1);
 }
 
 static void apply_switch(struct spile_site *site)
@@ -216,7 +229,7 @@ static void turn_all(struct work_struct *unused)
 		if (verdict == VERDICT_UNKNOWN) {
 			again = true;
 		} else {
-			turn(site, verdict == VERDICT_OFF);
+			again |= !turn_by(site, verdict);
 			WRITE_ONCE(site->is_late, site->off != (verdict == VERDICT_OFF));
 		}
 		late |= site->is_late;

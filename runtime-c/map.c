@@ -7,6 +7,7 @@
  * random numbers at each start.
  */
 #include "counts.h"
+#include "lock.h"
 #include "map.h"
 #include "map_find.h"
 #include "parts.h"

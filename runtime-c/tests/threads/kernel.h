@@ -268,6 +268,7 @@ struct cpumask;
 #define cpuhp_remove_state_nocalls(state) ((void)(state))
 #define pr_err(...) ((void)0)
 #define cpu_possible(cpu) ((unsigned int)(cpu) < shim_cpus)
+#define cpu_online(cpu) cpu_possible(cpu)
 #define cpu_to_node(cpu) 0
 #define for_each_possible_cpu(cpu) for ((cpu) = 0; (unsigned int)(cpu) < shim_cpus; (cpu)++)
 #define for_each_online_cpu(cpu) for_each_possible_cpu(cpu)
