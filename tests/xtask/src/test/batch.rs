@@ -97,12 +97,14 @@ fn one_guest(
     let running = guest.start(streams)?;
     let qemu = running.id();
     lock(&progress).qemu = qemu;
-    let longest = tests.iter().map(|(_, test)| limit(test)).max().unwrap_or(0);
-    let patience = (STUCK + Duration::from_secs(longest)) * context.place.slowness() * busy;
+    let patience = |test: &Test| (STUCK + Duration::from_secs(limit(test))) * context.place.slowness() * busy;
     let interrupter = running.interrupter();
     let mut numbers = Vec::new();
     let mut spent = Duration::ZERO;
     let mut before: Option<(Instant, Duration)> = None;
+    // Of the test that runs now: others may have far more time.
+    let mut left = tests.iter().map(|(_, test)| patience(test));
+    let mut most = left.next().unwrap_or(STUCK);
     let name =
         |number: usize| tests.iter().find(|(other, _)| *other == number).map_or("", |(_, test)| test.name.as_str());
     let outcome = std::thread::scope(|scope| {
@@ -111,7 +113,7 @@ fn one_guest(
             let ended = waiting.is_finished();
             let (first, results) = {
                 let mut progress = lock(&progress);
-                if progress.last.elapsed() > patience {
+                if progress.last.elapsed() > most {
                     interrupter.kill();
                 }
                 (progress.first, std::mem::take(&mut progress.results))
@@ -127,6 +129,7 @@ fn one_guest(
                 }
                 before = Some((at, processor));
                 numbers.push(number);
+                most = left.next().unwrap_or(STUCK * busy);
                 done(number, observed);
             }
             if ended {
