@@ -12,12 +12,6 @@
 #include "script.h"
 
 /*
- * How long a run that has had effects, and cannot be skipped (spile_context.late), waits for a
- * CPU that does not run: as long as a host may reasonably stop one, ns.
- */
-#define SPILE_LATE_WAIT 2000000000u
-
-/*
  * locks: (index << 2) | enum spile_lock_mode, ascending. False: could not be taken in
  * time, none is held.
  */

@@ -7,7 +7,6 @@
  * random numbers at each start.
  */
 #include "counts.h"
-#include "lock.h"
 #include "map.h"
 #include "map_find.h"
 #include "parts.h"
@@ -613,7 +612,7 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
  */
 bool spile_making_begin(struct spile_context *c, struct spile_table *table)
 {
-	u64 since = 0, now;
+	__u64 since = 0, now;
 	unsigned int polls;
 
 	do {
@@ -623,7 +622,7 @@ bool spile_making_begin(struct spile_context *c, struct spile_table *table)
 				return true;
 			cpu_relax();
 		}
-		now = ktime_get_mono_fast_ns();
+		now = spile_record_time();
 		/* In an NMI during an update of the clock, time may go back. */
 		if (!since || now < since)
 			since = now;

@@ -11,6 +11,12 @@
 #include "script.h"
 
 /*
+ * How long a run that has had effects, and cannot be skipped (spile_context.late), waits for a
+ * CPU that does not run: as long as a host may reasonably stop one, ns.
+ */
+#define SPILE_LATE_WAIT 2000000000u
+
+/*
  * Takes the stripe with this holder, of the array with this `claimed`; spile_map_release()
  * releases it.
  */

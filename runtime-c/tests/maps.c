@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../map.h"
@@ -38,6 +39,14 @@ void spile_fail_text(struct spile_context *c, const char *format, ...)
 	vsnprintf(failure[c - contexts], sizeof(failure[0]), format, arguments);
 	va_end(arguments);
 	c->error = SPILE_E_MESSAGE;
+}
+
+spile_ulong spile_record_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
 /* Set by a test in which the run has no statements left. */

@@ -156,12 +156,14 @@ fn finish(name: &str, options: &[OsString]) -> Result<(), Error> {
                         FINISH.as_secs()
                     ));
                     let _ = child.kill();
+                    let _ = child.wait();
+                    break;
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
         Err(error) => {
-            stderr::say(&format!("WARNING: the output of the session of {name} that has ended is lost: {error}"))
+            stderr::say(&format!("WARNING: the output of the session of {name} that has ended is lost: {error}"));
         }
     }
     load::take_over(name)
