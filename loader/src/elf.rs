@@ -42,6 +42,9 @@ pub fn section<'f>(file: &'f [u8], name: &str) -> Result<Option<&'f [u8]>, ElfEr
     let damaged = |_| ElfError::Damaged;
     let header = FileHeader64::<LittleEndian>::parse(file).map_err(damaged)?;
     let sections = header.sections(LittleEndian, file).map_err(damaged)?;
+    if sections.is_empty() {
+        return Ok(None);
+    }
     let names = header.shstrndx(LittleEndian, file).and_then(|index| sections.section(SectionIndex(index as usize)));
     let names = names.and_then(|names| names.data(LittleEndian, file)).map_err(damaged)?;
     for section in sections.iter() {
@@ -123,6 +126,14 @@ pub(crate) mod tests {
         file[60..62].copy_from_slice(&(headers.len() as u16).to_le_bytes());
         file[62..64].copy_from_slice(&(headers.len() as u16 - 1).to_le_bytes());
         file
+    }
+
+    #[test]
+    fn a_file_may_have_no_sections() {
+        let mut file = with_sections(&[(".a", b"x")]);
+        file[40..48].fill(0);
+        file[60..64].fill(0);
+        assert_eq!(section(&file, ".a"), Ok(None));
     }
 
     #[test]

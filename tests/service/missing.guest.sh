@@ -6,7 +6,7 @@
 # stdout: ^nothing there: 5$
 # stdout: ^damaged: 3$
 # stdout: ^another script: 2$
-# stdout: ^fetched: ready$
+# stdout: ^fetched: ready, 755 644$
 # stdout: ^no compiler: 5 .*no module for kernel
 # stdout: ^does not compile: 5 .*no module for kernel
 # stdout: ^rebuilt: ready$
@@ -40,8 +40,9 @@ cp other.ko store/$(uname -r)/ticks.ko
 refused 'another script'
 cp ticks.ko store/$(uname -r)/ticks.ko
 configure MISSING=fetch DIRECTORY=$PWD/store OPTIONS='-T 0.3'
-run
-echo "fetched: $(head -n 1 out)"
+rmdir ${place%/*}
+(umask 027; run)
+echo "fetched: $(head -n 1 out), $(stat -c %a ${place%/*}) $(stat -c %a $place)"
 cmp ticks.ko $place
 rm $place
 

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use nix::sys::stat::{Mode, umask};
+
 use super::conf::{Conf, MissingAction};
 use super::{Service, Step, say};
 use crate::error::{Error, Exit};
@@ -21,6 +23,8 @@ const CACHE: &str = "/var/cache/spile";
 /// Interval of messages to the service manager while the compiler runs.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
+/// Of modules that are fetched or built.
+const MODULE_UMASK: Mode = Mode::S_IWGRP.union(Mode::S_IWOTH);
 /// How long what an ended session has left may be written before the next one starts.
 const FINISH: Duration = Duration::from_secs(10);
 
@@ -81,7 +85,15 @@ impl Service {
         Ok(Step::Run(arguments))
     }
 
+    /// What is fetched or built is for all users that may start it, whatever the unit's UMask is.
     fn module_for(&self, name: &str, conf: &Conf, release: &str) -> Result<PathBuf, Error> {
+        let before = umask(MODULE_UMASK);
+        let found = self.find_or_make(name, conf, release);
+        umask(before);
+        found
+    }
+
+    fn find_or_make(&self, name: &str, conf: &Conf, release: &str) -> Result<PathBuf, Error> {
         let place = self.module_path(release, name);
         if self.tree().exists(&place) {
             return Ok(self.tree().outer(&place));

@@ -97,8 +97,10 @@ mod dwarf {
     fn is_bounded(dwarf: &Dwarf<Slice>) -> gimli::Result<bool> {
         let (mut left, mut units) = (MAX_RANGES, dwarf.units());
         while let Some(header) = units.next()? {
-            let mut ranges = dwarf.unit_ranges(&dwarf.unit(header)?)?;
-            while ranges.next()?.is_some() {
+            // Those that cannot be read are passed over, as by addr2line.
+            let Ok(unit) = dwarf.unit(header) else { continue };
+            let Ok(mut ranges) = dwarf.unit_ranges(&unit) else { continue };
+            while let Ok(Some(_)) = ranges.next() {
                 let Some(rest) = left.checked_sub(1) else { return Ok(false) };
                 left = rest;
             }

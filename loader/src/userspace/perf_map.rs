@@ -19,8 +19,9 @@ const MAX_LINES: usize = 1 << 20;
 const MAX_KEPT: usize = 256 << 20;
 /// Nanoseconds between two looks at a file that did not have a name.
 const AGAIN: u64 = 1_000_000_000;
-/// After a file has been read, no other is for this many times as long.
-const REST: u64 = 4;
+/// Nanoseconds for reading files: at most so many at once, and a part of the time that passes.
+const MOST_CREDIT: u64 = 2_000_000_000;
+const CREDIT_PART: u64 = 4;
 /// Processes whose names are kept.
 const MOST: usize = 64;
 
@@ -42,12 +43,20 @@ struct Map {
 }
 
 /// The maps of all processes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct PerfMaps {
     maps: HashMap<u32, Map>,
+    /// Bytes of them.
     kept: usize,
-    /// No file is read before this time.
-    rests: u64,
+    /// Nanoseconds left at that time for reading files; without any none is read.
+    credit: u64,
+    at: u64,
+}
+
+impl Default for PerfMaps {
+    fn default() -> PerfMaps {
+        PerfMaps { maps: HashMap::new(), kept: 0, credit: MOST_CREDIT, at: 0 }
+    }
 }
 
 impl PerfMaps {
@@ -59,15 +68,21 @@ impl PerfMaps {
         }
         let map = self.maps.entry(process).or_default();
         let now = clock::now();
-        let is_due = (map.read == 0 || now.saturating_sub(map.read) > AGAIN) && now >= self.rests;
+        let is_due = map.read == 0 || now.saturating_sub(map.read) > AGAIN;
         if is_due && map.find(address).is_none() {
+            let gained = now.saturating_sub(self.at) / CREDIT_PART;
+            (self.credit, self.at) = (self.credit.saturating_add(gained).min(MOST_CREDIT), now);
+            if self.credit == 0 {
+                return None;
+            }
             self.kept = self.kept.saturating_sub(map.bytes());
             // Not both in memory at the same time.
             *map = Map::default();
             *map = open(process).map(read).unwrap_or_default();
             self.kept += map.bytes();
             map.read = clock::now();
-            self.rests = map.read + (map.read - now) * REST;
+            self.credit = self.credit.saturating_sub(map.read.saturating_sub(now));
+            self.at = map.read;
         }
         map.find(address)
     }
@@ -173,9 +188,15 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_is_not_read_again_at_once() {
-        let mut maps = PerfMaps { rests: clock::now() + 1_000_000_000, ..PerfMaps::default() };
-        assert_eq!(maps.find(std::process::id(), 1), None);
-        assert_eq!(maps.maps[&std::process::id()].read, 0);
+    fn no_file_is_read_when_reading_took_too_long() {
+        let read = |maps: &mut PerfMaps, process| {
+            maps.find(process, 1);
+            maps.maps[&process].read != 0
+        };
+        let mut maps = PerfMaps { credit: 0, at: u64::MAX, ..PerfMaps::default() };
+        assert!(!read(&mut maps, 1));
+        // Time has passed.
+        maps.at = 0;
+        assert!(read(&mut maps, 1) && read(&mut maps, 2));
     }
 }
