@@ -13,7 +13,8 @@
  *
  * printed: records of print(); sum: that of the longs in them; memory: bytes of the rings. Records that are damaged, out of
  * order or of another CPU are errors. With -m there is a line before it: nanoseconds from the
- * first hit to the last of all threads, and their CPU time.
+ * first hit to the last of all threads, and their CPU time. Then records are released unread
+ * while threads hit: reading them takes a CPU that the threads are to have.
  */
 #include <pthread.h>
 
@@ -86,7 +87,8 @@ static void show(const struct spile_record *record, const char *payload)
 	}
 }
 
-static void read_ring(unsigned int cpu)
+/* is_read: or else the records are only released. */
+static void read_ring(unsigned int cpu, bool is_read)
 {
 	static u64 last[SHIM_MOST_CPUS];
 	struct spile_ring_header *ring = shim_ring(cpu);
@@ -94,7 +96,7 @@ static void read_ring(unsigned int cpu)
 
 	/* Acquire: pairs with the release in spile_record_commit(). */
 	head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-	for (tail = ring->tail; tail != head;) {
+	for (tail = is_read ? ring->tail : head; tail != head;) {
 		const struct spile_record *record = shim_record(ring, tail);
 
 		if (record->bytes < 8 || record->bytes % 8 ||
@@ -118,12 +120,12 @@ static void read_ring(unsigned int cpu)
 	spile_ring_poll(NULL, NULL);
 }
 
-static void read_rings(void)
+static void read_rings(bool is_read)
 {
 	unsigned int cpu;
 
 	for (cpu = 0; cpu < shim_cpus; cpu++)
-		read_ring(cpu);
+		read_ring(cpu, is_read);
 }
 
 static void read_options(int argc, char **argv, u32 *ring_bytes)
@@ -178,7 +180,7 @@ int main(int argc, char **argv)
 	began = clock_of(CLOCK_MONOTONIC);
 	pthread_barrier_wait(&begin);
 	while (__atomic_load_n(&running, __ATOMIC_ACQUIRE)) {
-		read_rings();
+		read_rings(!measured);
 		usleep(500);
 	}
 	for (i = 0; i < threads; i++)
@@ -186,9 +188,9 @@ int main(int argc, char **argv)
 	if (measured)
 		printf("elapsed %llu processor %llu\n", clock_of(CLOCK_MONOTONIC) - began,
 		       processor_time);
-	read_rings();
+	read_rings(true);
 	shim_end_script();
-	read_rings();
+	read_rings(true);
 	totals = shim_totals();
 	printf("hits %lu handled %llu skipped %llu errors %llu lost %llu printed %llu sum %llu memory %llu\n",
 	       threads * hits, totals.handled, totals.skipped, totals.errors + damaged, totals.lost,

@@ -19,7 +19,7 @@ pub struct Options {
     #[arg(value_name = "PART")]
     only: Option<String>,
     /// How often each figure is measured; the best counts
-    #[arg(long, default_value_t = 7)]
+    #[arg(long, default_value_t = 15)]
     repeat: u32,
     /// Fails if two threads do less than 0.9 times the work of two programs in a row; leaves the page as it is
     #[arg(long)]
@@ -275,7 +275,7 @@ fn page(results: &[Measured]) -> String {
 Written by `cargo xtask bench scale`. Scripts are compiled to C and linked in user space with the part of the runtime that a hit runs through:
 the same code, locks and rings as in the kernel, without the kernel's part of a hit and with threads in place of CPUs
 (`runtime-c/tests/threads`). A turn is one hit of each probe of the row; a thread has turns for 0.3 s of CPU time; the best of several
-measurements counts.
+measurements counts. Records are written and released, but not read: what a reader takes of two CPUs is not part of a hit.
 
 - Millions of turns per second by the clock, of all threads together. On a busy machine these are too low: here two threads had
   {processors:.1} CPUs at the same time at least. Four threads share two CPUs.
