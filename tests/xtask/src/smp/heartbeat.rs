@@ -16,7 +16,10 @@ pub struct Heartbeat(Arc<Mutex<LastOutput>>);
 #[derive(Debug)]
 struct LastOutput {
     when: Instant,
+    /// The last whole line.
     last: String,
+    /// The line that has not ended: a guest's console gives few bytes at a time.
+    begun: String,
     announces: bool,
 }
 
@@ -28,7 +31,12 @@ fn subject(line: &str) -> &str {
 impl Heartbeat {
     /// Of a guest that starts now. `announces`: says on stderr what it runs, when that changes.
     pub fn new(announces: bool) -> Heartbeat {
-        Heartbeat(Arc::new(Mutex::new(LastOutput { when: Instant::now(), last: String::new(), announces })))
+        Heartbeat(Arc::new(Mutex::new(LastOutput {
+            when: Instant::now(),
+            last: String::new(),
+            begun: String::new(),
+            announces,
+        })))
     }
 
     /// The last line.
@@ -63,14 +71,16 @@ impl Heartbeat {
 
 impl Write for Heartbeat {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(bytes);
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         heard.when = Instant::now();
-        if let Some(line) = text.lines().last() {
-            if heard.announces && subject(line) != subject(&heard.last) {
-                eprintln!("runs    {}", subject(line));
+        heard.begun += &String::from_utf8_lossy(bytes);
+        while let Some((line, rest)) = heard.begun.split_once('\n') {
+            let (line, rest) = (line.trim_end().to_string(), rest.to_string());
+            if heard.announces && subject(&line) != subject(&heard.last) {
+                eprintln!("runs    {}", subject(&line));
             }
-            heard.last = line.to_string();
+            heard.last = line;
+            heard.begun = rest;
         }
         Ok(bytes.len())
     }
@@ -87,7 +97,9 @@ mod tests {
     #[test]
     fn the_last_line_is_kept() {
         let heartbeat = Heartbeat::new(false);
-        heartbeat.clone().write_all(b"latency 1\nlatency 2\n").expect("it never fails");
+        for bytes in [&b"laten"[..], b"cy 1\nla", b"tency 2\r\nlat"] {
+            heartbeat.clone().write_all(bytes).expect("it never fails");
+        }
         assert_eq!(heartbeat.last(), "latency 2");
         assert_eq!(subject(&heartbeat.last()), "latency");
         assert!(heartbeat.silence() < Duration::from_secs(30));
