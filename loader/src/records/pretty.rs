@@ -156,10 +156,7 @@ impl<'p> Renderer<'_, 'p> {
         match style {
             PrettyStyle::Float => self.text.push(float(bytes).as_bytes()),
             PrettyStyle::Signed => {
-                if signed < 0 {
-                    self.text.push_byte(b'-');
-                }
-                self.text.number(signed.unsigned_abs(), 10);
+                self.text.decimal(signed);
             }
             PrettyStyle::Unsigned => self.text.number(unsigned, 10),
             PrettyStyle::Char => {
@@ -189,12 +186,17 @@ fn float(bytes: &[u8]) -> String {
 
 /// A bit-field with and without its sign; `bits` 0: all of the bytes.
 fn field(bytes: &[u8], first_bit: u8, bits: u8) -> (i64, u64) {
-    let mut whole = [0u8; 8];
-    whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    let whole = match *bytes {
+        [byte] => byte.into(),
+        [a, b] => u16::from_le_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => bytes.iter().rev().fold(0, |whole, byte| whole << 8 | u64::from(*byte)),
+    };
     // SANITY: decode() lets only first_bit + bits <= 8 * size <= 64 through, and size >= 1.
     let bits = if bits == 0 { bytes.len() as u32 * 8 } else { u32::from(bits) };
     let unused = 64u32.saturating_sub(bits) & 63;
-    let top = u64::from_le_bytes(whole) >> (first_bit & 63) << unused;
+    let top = whole >> (first_bit & 63) << unused;
     (top as i64 >> unused, top >> unused)
 }
 

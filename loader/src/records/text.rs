@@ -62,28 +62,17 @@ impl Text {
     /// In base 10, the most frequent case.
     #[inline]
     pub fn decimal(&mut self, value: i64) {
-        if value < 0 {
-            self.push_byte(b'-');
-        }
-        self.digits::<10>(value.unsigned_abs());
+        self.push(itoa::Buffer::new().format(value).as_bytes());
     }
 
-    /// The base is a constant, so that no division is by a variable.
-    #[inline]
-    fn digits<const BASE: u64>(&mut self, mut value: u64) {
-        let mut digits = [0u8; 20];
-        let mut start = digits.len();
-        loop {
-            start -= 1;
-            if let Some(digit) = digits.get_mut(start) {
-                *digit = hex_digit((value % BASE) as u8);
-            }
-            value /= BASE;
-            if value == 0 {
-                break;
-            }
+    /// In base 16, lower case: the digits of 32 bits at once, one in each byte of a word.
+    fn hex(&mut self, value: u64) {
+        let mut digits = [0u8; 16];
+        for (half, bits) in digits.chunks_exact_mut(8).zip([value >> 32, value & u64::from(u32::MAX)]) {
+            half.copy_from_slice(&hex_word(bits).to_be_bytes());
         }
-        self.push(digits.get(start..).unwrap_or_default());
+        let zeros = (value | 1).leading_zeros() as usize / 4;
+        self.push(digits.get(zeros..).unwrap_or_default());
     }
 
     /// Appends the byte this many times, as far as it fits.
@@ -97,8 +86,8 @@ impl Text {
     /// In base 2 to 16, lower case.
     pub fn number(&mut self, value: u64, base: u64) {
         match base {
-            10 => self.digits::<10>(value),
-            16 => self.digits::<16>(value),
+            10 => self.push(itoa::Buffer::new().format(value).as_bytes()),
+            16 => self.hex(value),
             _ => self.push(Digits::of(value, base).as_bytes()),
         }
     }
@@ -122,6 +111,18 @@ pub fn hex_digit(value: u8) -> u8 {
         0..=9 => b'0' + value,
         _ => b'a' - 10 + (value & 15),
     }
+}
+
+/// The eight digits of 32 bits, the first in the top byte.
+fn hex_word(value: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // Bits 4n to 4n + 3 go to byte n.
+    let spread = (value | value << 16) & 0x0000_ffff_0000_ffff;
+    let spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;
+    let digits = (spread | spread << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    // From 10 on, adding 6 carries into bit 4.
+    let letters = (digits + 6 * ONES) >> 4 & ONES;
+    digits + ONES * u64::from(b'0') + letters * u64::from(b'a' - b'0' - 10)
 }
 
 /// A number's digits.
@@ -190,13 +191,17 @@ mod tests {
             text.push_byte(b' ');
         }
         text.number(u64::MAX, 16);
+        text.push_byte(b' ');
+        text.number(0x0123_4567_89ab_cdef, 16);
+        text.push_byte(b' ');
+        text.number(0, 16);
         for value in [0, -1, 1024, i64::MIN, i64::MAX] {
             text.push_byte(b' ');
             text.decimal(value);
         }
         assert_eq!(
             text.as_bytes(),
-            b"1010 12 10 a ffffffffffffffff 0 -1 1024 -9223372036854775808 9223372036854775807"
+            b"1010 12 10 a ffffffffffffffff 123456789abcdef 0 0 -1 1024 -9223372036854775808 9223372036854775807"
         );
     }
 }
