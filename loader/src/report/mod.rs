@@ -11,6 +11,9 @@ mod targets;
 use spile_abi::device::Counters;
 use spile_abi::meta::Probe;
 
+/// CPUs that a message names: hundreds would make a line of many kilobytes.
+const NAMED_CPUS: usize = 8;
+
 /// Records lost for lack of space, by CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
@@ -24,17 +27,29 @@ impl Losses {
         self.cpus.iter().fold(0, |sum, (_, records, _)| sum.saturating_add(*records))
     }
 
+    /// Each CPU, or those that have lost most and the sum of the others.
+    fn by_cpu(&self) -> Vec<String> {
+        let mut named = self.cpus.clone();
+        named.sort_by_key(|(cpu, records, _)| (std::cmp::Reverse(*records), *cpu));
+        let others = Losses { cpus: named.split_off(named.len().min(NAMED_CPUS)) };
+        named.sort_unstable();
+        let mut texts: Vec<String> =
+            named.iter().map(|(cpu, records, bytes)| format!("CPU {cpu}: {records} ({bytes} bytes)")).collect();
+        if !others.cpus.is_empty() {
+            texts.push(format!("{} more CPUs: {}", others.cpus.len(), others.records()));
+        }
+        texts
+    }
+
     /// A message during the session or (`at_end`) for all of it. `ring_bytes`: the current size.
     pub fn text(&self, ring_bytes: u32, at_end: bool) -> String {
-        let cpus: Vec<String> =
-            self.cpus.iter().map(|(cpu, records, bytes)| format!("CPU {cpu}: {records} ({bytes} bytes)")).collect();
         // Twice the size, in whole MB.
         let advised = (u64::from(ring_bytes) * 2).div_ceil(1 << 20);
         let so_far = if at_end { "" } else { " so far" };
         format!(
             "{} records were lost{so_far} ({}); try a larger buffer than {} KB on each CPU: -s {advised}",
             self.records(),
-            cpus.join(", "),
+            self.by_cpu().join(", "),
             ring_bytes >> 10,
         )
     }
@@ -105,6 +120,17 @@ mod tests {
         assert!(losses.text(65_536, false).ends_with(
             "lost so far (CPU 0: 3 (120 bytes), CPU 5: 4 (160 bytes)); try a larger buffer than 64 KB on each CPU: -s 1"
         ));
+    }
+
+    #[test]
+    fn of_many_cpus_those_with_most_losses_are_named() {
+        let losses = Losses { cpus: (0..64).map(|cpu| (cpu, u64::from(cpu % 10), 100)).collect() };
+        let text = losses.text(1 << 20, true);
+        // Of the six that have lost 9 each, and of those that have lost 8, the first two.
+        let named = "(CPU 8: 8 (100 bytes), CPU 9: 9 (100 bytes), CPU 18: 8 (100 bytes), CPU 19: 9 (100 bytes), \
+                     CPU 29: 9 (100 bytes), CPU 39: 9 (100 bytes), CPU 49: 9 (100 bytes), CPU 59: 9 (100 bytes), \
+                     56 more CPUs: 206)";
+        assert!(text.starts_with("276 records were lost ") && text.contains(named), "{text}");
     }
 
     #[test]
