@@ -57,6 +57,7 @@ void spile_actions_begin(struct spile_cpu *cpu)
 {
 	cpu->context.begun = spile_begun;
 	cpu->asked = 0;
+	cpu->waited = (struct spile_waited){};
 }
 
 /* True in begin, end and error probes: no other handler runs, and interrupts are on. */
@@ -115,7 +116,7 @@ void spile_actions_spent(struct spile_context *c)
 		cpu->actions_left = spile_script.max_actions - spile_actions_at_once;
 		cpu->run_cycles = 0;
 		cpu->looked_at = get_cycles();
-		c->stale |= SPILE_STALE_RUN;
+		c->stale |= SPILE_STALE_LONG;
 	}
 	left = (s64)cpu->actions_left + c->actions;
 	if (left < 0) {

@@ -59,6 +59,13 @@ struct spile_other_registers {
 	bool have_arguments;
 };
 
+/* How long the run has waited for others: lock.c, spile_making_begin(). */
+struct spile_waited {
+	u64 time;			/* ns */
+	u64 cycles;
+	u32 polls;
+};
+
 /* At the head of each CPU's own memory (context.c). */
 struct spile_cpu {
 	struct spile_context context;	/* handlers get this one; spile_cpu_of() leads back */
@@ -110,6 +117,9 @@ struct spile_cpu {
 	unsigned int actions_left;	/* beyond context.actions */
 	u64 run_cycles;			/* it has taken, from the first time on that it asked */
 	u64 looked_at;			/* in cycles */
+	struct spile_waited waited;	/* 0 between runs */
+	u64 lock_skips_since;		/* guard.c: begin of a second, ns, in which so many */
+	u32 lock_skips;			/* hits were skipped for locks */
 	u64 overload_since;		/* guard.c: begin of the interval, in cycles */
 	u64 overload_cycles;		/* in handlers since then, as far as sampled */
 	/* ring.c: records before it are complete; the header's head is a copy for the loader */

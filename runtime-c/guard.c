@@ -143,38 +143,36 @@ void spile_guard_end(const char *format, ...)
 	spile_context_release(cpu);
 }
 
-static void count_skip(struct spile_cpu *cpu, atomic_t *skipped)
+static void skipped_too_many(struct spile_cpu *cpu)
 {
-	/* Only the run that crosses the limit reports it. */
-	if (atomic_inc_return(skipped) == (int)spile_script.max_skipped + 1)
+	/* Several CPUs may cross the limit: one reports it. */
+	if (!atomic_xchg(&spile_session.skips_reported, 1))
 		give_up(cpu,
 			"Skipped too many probes, check MAXSKIPPED or try again with stap -t for more details.");
 }
 
 void spile_guard_skipped(struct spile_cpu *cpu)
 {
-	count_skip(cpu, &spile_session.skipped);
+	if ((u32)atomic_inc_return(&spile_session.skipped) > spile_script.max_skipped)
+		skipped_too_many(cpu);
 }
 
 /*
  * If a hypervisor preempts the CPU of a lock's holder, the script is not to blame: MAXSKIPPED
- * applies to the skips of one second. Each skip has waited for spile_script.lock_wait, so more
- * skips than that are a considerable part of a CPU's time.
+ * applies to the skips of one CPU in one second. All CPUs together skip as many hits in a single
+ * millisecond in which a holder does not run. Each skip has waited for spile_script.lock_wait, so
+ * more skips than that are a considerable part of the CPU's time.
  */
 void spile_guard_lock_skipped(struct spile_cpu *cpu)
 {
 	u64 now = ktime_get_mono_fast_ns();
-	u64 since = READ_ONCE(spile_session.lock_skips_since);
 
-	if (now - since >= NSEC_PER_SEC) {
-		/*
-		 * Several CPUs may find the second over and begin a new one each: the
-		 * limit is then reported late, never early.
-		 */
-		WRITE_ONCE(spile_session.lock_skips_since, now);
-		atomic_set(&spile_session.lock_skips, 0);
+	if (now - cpu->lock_skips_since >= NSEC_PER_SEC) {
+		cpu->lock_skips_since = now;
+		cpu->lock_skips = 0;
 	}
-	count_skip(cpu, &spile_session.lock_skips);
+	if (++cpu->lock_skips > spile_script.max_skipped)
+		skipped_too_many(cpu);
 }
 
 unsigned long spile_untimed __read_mostly = SPILE_OVERLOAD_SAMPLE - 1;
@@ -266,16 +264,18 @@ void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u6
 }
 
 /*
- * Counts a run of many statements, whose own time is known (actions.c), as far as the samples
- * count less: handlers that take nearly the whole threshold each would otherwise look as if they took a
- * fraction of it.
+ * Counts a run of many statements (actions.c), or one that has waited for locks (lock.c): their
+ * own time is known, and counts as far as the samples count less. Runs that take nearly the whole
+ * threshold each would otherwise look as if they took a fraction of it.
  */
 void spile_guard_long_run(struct spile_cpu *cpu)
 {
 	u64 sampled = overload_threshold() / 16 / (spile_untimed + 1);
+	u64 cycles = cpu->waited.cycles + (cpu->asked ? cpu->run_cycles : 0);
 
-	if (cpu->run_cycles <= sampled || READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
+	cpu->waited = (struct spile_waited){};
+	if (cycles <= sampled || READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
 		return;
-	cpu->overload_cycles += cpu->run_cycles - sampled;
+	cpu->overload_cycles += cycles - sampled;
 	judge_overload(cpu, get_cycles());
 }

@@ -31,7 +31,7 @@ __printf(1, 2) void spile_guard_end(const char *format, ...);
 
 /* Accounts for a timed run that began at that count of cycles and has ended. */
 void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u64 began);
-/* After a run that has used up its first portion of statements: cpu->run_cycles is its time. */
+/* After a run with SPILE_STALE_LONG. Its waiting is over. */
 void spile_guard_long_run(struct spile_cpu *cpu);
 
 /* A run is timed when none of these bits is set in the number of runs before it. */

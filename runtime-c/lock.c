@@ -8,9 +8,9 @@
  * holder makes progress; if it does not (a hypervisor has preempted the holder's CPU), for
  * spile_script.lock_wait. No CPU waits for itself: a hit that interrupts a handler is skipped.
  *
- * Nobody waits for longer than MOST_WAITS times lock_wait (100 ms), whatever the holders do:
- * hits run with interrupts off, and other CPUs depend on this one (clocks, RCU, IPIs; the
- * kernel's watchdogs report after seconds). A handler takes some microseconds, so a longer wait
+ * No run waits for longer than MOST_WAITS times lock_wait (100 ms) in all, however many locks it
+ * takes, and whatever the holders do: hits run with interrupts off, and other CPUs depend on this
+ * one (clocks, RCU, IPIs; the kernel's watchdogs report after seconds). A handler takes some microseconds, so a longer wait
  * is not a merely busy lock, but a script with long handlers (MAXACTION), or starvation. There
  * may always be a reader, so a waiting writer blocks new readers after a while.
  *
@@ -24,6 +24,7 @@
 #include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
+#include <linux/timex.h>
 
 #include "context.h"
 #include "lock.h"
@@ -207,19 +208,15 @@ enum {
 	 * the holder's may have been too.
 	 */
 	MOST_POLL_TIME = 4096,
-	MOST_WAITS = 100,	/* times lock_wait, for a lock that changes hands all the time */
+	MOST_WAITS = 100,	/* times lock_wait, for locks that change hands all the time */
+	/* of one poll, for the script's overhead: a hypervisor may have preempted our CPU */
+	MOST_POLL_CYCLES = 16384,
 };
 
 #ifndef KEEP_AWAY_PART
 /* A writer that has waited for this part of lock_wait blocks new readers. */
 #define KEEP_AWAY_PART 4
 #endif
-
-/* The time that a run has waited for its locks. */
-struct waited {
-	u64 since;		/* the first wait, ns; 0: none yet */
-	u32 polls;
-};
 
 /* The stripe that a run waits for. */
 struct wanted {
@@ -293,26 +290,36 @@ static bool try_again(unsigned int index, unsigned int mode, bool *claimed, stru
 				&all_locks[index].holders.counter);
 }
 
+/* Adds a wait that began then to those of the run. */
+static void note_wait(struct spile_waited *waited, u64 time, u64 cycles, u32 polls)
+{
+	waited->time += time;
+	waited->cycles += min_t(u64, cycles, (u64)polls * MOST_POLL_CYCLES);
+}
+
 /* The lock is busy. wanted: ONE_STRIPE. late: the run cannot be skipped any more. */
 static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claimed,
-			      struct waited *waited, struct wanted *wanted, bool late)
+			      struct wanted *wanted, bool late)
 {
 	const u32 least_polls = (late ? SPILE_LATE_WAIT : spile_script.lock_wait) / MOST_POLL_TIME;
 	const u64 least = late ? SPILE_LATE_WAIT : spile_script.lock_wait;
 	const u64 most = late ? SPILE_LATE_WAIT : (u64)spile_script.lock_wait * MOST_WAITS;
+	struct spile_cpu *cpu = spile_this_cpu();
+	struct spile_waited *waited = &cpu->waited;
 	struct lock *lock = &all_locks[index];
 	u64 now = ktime_get_mono_fast_ns(), began = now, moved_at = now, looked_at = now;
-	u64 progress = 0, before = 0;
-	u32 polls = 0, state = state_of(lock, wanted), seen;
-	bool stuck, too_long;
+	u64 cycles = get_cycles(), time = 0, progress = 0, before = 0;
+	u32 polls = 0, polled = waited->polls, state = state_of(lock, wanted), seen;
+	bool held, stuck, too_long;
 
-	if (!waited->since)
-		waited->since = now;
+	/* At the run's end its waiting is forgotten. */
+	cpu->context.stale |= SPILE_STALE_LONG;
 	do {
 		cpu_relax();
-		if (try_again(index, mode, claimed, wanted,
-			      now - began >= spile_script.lock_wait / KEEP_AWAY_PART))
-			return true;
+		held = try_again(index, mode, claimed, wanted,
+				 now - began >= spile_script.lock_wait / KEEP_AWAY_PART);
+		if (held)
+			break;
 		now = ktime_get_mono_fast_ns();
 		polls++;
 		waited->polls++;
@@ -334,10 +341,13 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 			moved_at = now;
 			polls = 0;
 		}
+		time = now > began ? now - began : 0;
 		stuck = now - moved_at >= least && polls >= least_polls;
-		too_long = now - waited->since >= most && now > waited->since &&
-			   waited->polls >= least_polls;
+		too_long = time && waited->time + time >= most && waited->polls >= least_polls;
 	} while (!stuck && !too_long);
+	note_wait(waited, time, get_cycles() - cycles, waited->polls - polled);
+	if (held)
+		return true;
 	if (*claimed && mode == SPILE_LOCK_WRITE)
 		give_up_write(lock);
 	else if (*claimed)
@@ -348,15 +358,13 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 /* Takes the locks from `at` on, which was busy. */
 static noinline bool lock_rest(const unsigned int *locks, unsigned int count, unsigned int at)
 {
-	struct waited waited = { };
-
 	for (; at < count; at++) {
 		unsigned int index = locks[at] >> 2;
 		enum spile_lock_mode mode = locks[at] & 3;
 		bool claimed = false;
 
 		if (try_lock(index, mode, &claimed) ||
-		    wait_for(index, mode, &claimed, &waited, NULL, false))
+		    wait_for(index, mode, &claimed, NULL, false))
 			continue;
 		spile_unlock_all(locks, at);
 		return false;
@@ -368,10 +376,9 @@ bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
 		       struct spile_stripe *stripe, bool another)
 {
 	struct wanted wanted = { .context = c, .stripe = stripe, .another = another };
-	struct waited waited = { };
 	bool claimed = false;
 
-	return wait_for(table->map->lock, ONE_STRIPE, &claimed, &waited, &wanted, c->late);
+	return wait_for(table->map->lock, ONE_STRIPE, &claimed, &wanted, c->late);
 }
 
 bool spile_lock_all(const unsigned int *locks, unsigned int count)
@@ -413,11 +420,10 @@ void spile_unlock_all(const unsigned int *locks, unsigned int count)
 
 bool spile_stripes_lock(struct spile_context *c, const struct spile_table *table)
 {
-	struct waited waited = { };
 	bool claimed = false;
 
 	return try_lock(table->map->lock, SPILE_LOCK_ALL, &claimed) ||
-	       wait_for(table->map->lock, SPILE_LOCK_ALL, &claimed, &waited, NULL, c->late);
+	       wait_for(table->map->lock, SPILE_LOCK_ALL, &claimed, NULL, c->late);
 }
 
 void spile_stripes_unlock(const struct spile_table *table)

@@ -608,11 +608,11 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 /*
  * Nothing else on this CPU can be adding one, because this handler owns the context. The holder
  * has interrupts off, so only a hypervisor can preempt it: that is waited for as long as for
- * the locks of a run that cannot be skipped.
+ * the locks of a run that cannot be skipped, all waits of the run together.
  */
 bool spile_making_begin(struct spile_context *c, struct spile_table *table)
 {
-	__u64 since = 0, now;
+	__u64 last = 0, now, passed;
 	unsigned int polls;
 
 	do {
@@ -624,9 +624,9 @@ bool spile_making_begin(struct spile_context *c, struct spile_table *table)
 		}
 		now = spile_record_time();
 		/* In an NMI during an update of the clock, time may go back. */
-		if (!since || now < since)
-			since = now;
-	} while (now - since < SPILE_LATE_WAIT);
+		passed = last && now > last ? now - last : 0;
+		last = now;
+	} while (spile_map_waited(c, passed) < SPILE_LATE_WAIT);
 	spile_fail_text(c, "array '%s' is busy", table->map->name);
 	return false;
 }

@@ -42,12 +42,20 @@ static inline __u64 spile_map_moment(struct spile_context *c)
 
 	return cpu->moment = now > cpu->moment ? now : cpu->moment + 1;
 }
+
+/* Adds to the time that the run has waited for others, ns, and returns it. */
+static inline __u64 spile_map_waited(struct spile_context *c, __u64 time)
+{
+	c->stale |= SPILE_STALE_LONG;
+	return spile_cpu_of(c)->waited.time += time;
+}
 #else
 void spile_fail_text(struct spile_context *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* This CPU's memory for aggregates. */
 char *spile_map_values(struct spile_context *c);
 __u64 spile_map_moment(struct spile_context *c);
+__u64 spile_map_waited(struct spile_context *c, __u64 time);
 #define noinline __attribute__((noinline))
 #endif
 

@@ -84,7 +84,7 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, bool entering)
 	}
 	if (c->stale & SPILE_STALE_CONDITIONS)
 		spile_call_if_there(spile_conditions_look, cpu);
-	if (unlikely(cpu->asked))
+	if (unlikely(c->stale & SPILE_STALE_LONG))
 		spile_guard_long_run(cpu);
 	c->stale = 0;
 	cpu->asked = 0;
@@ -144,8 +144,10 @@ static __always_inline bool spile_run_handler(struct spile_cpu *cpu,
 	if (kind & SPILE_RUN_SIMPLE || !(entering ? probe->entry_lock_count : probe->lock_count)) {
 		spile_run_code(c, probe, kind);
 	} else {
-		if (unlikely(!spile_run_lock(probe, kind)))
-			return spile_run_lock_skipped(cpu, entering);
+		if (unlikely(!spile_run_lock(probe, kind))) {
+			c->stale |= SPILE_STALE_LOCKED;
+			return spile_run_ended(cpu, entering);
+		}
 		spile_run_code(c, probe, kind);
 		spile_run_unlock(READ_ONCE(c->probe), kind);
 	}

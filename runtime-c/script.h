@@ -151,7 +151,9 @@ enum spile_stale {
 	SPILE_STALE_RUN = 1,		/* discard data that the runtime keeps for this run only */
 	/* evaluate conditions: the handler may have changed globals that they read */
 	SPILE_STALE_CONDITIONS = 2,
-	SPILE_STALE_LOCKED = 4,		/* count it as skipped: a stripe was locked */
+	SPILE_STALE_LOCKED = 4,		/* count it as skipped: a lock was held */
+	/* count its time: it has waited (spile_cpu.waited), or used up its first statements */
+	SPILE_STALE_LONG = 8,
 };
 
 /* The context of a handler with counts_only. */
@@ -865,7 +867,7 @@ struct spile_script {
 	 * session; 0: 500000000; ~0: never
 	 */
 	spile_ulong overload_threshold;
-	/* MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for all its locks */
+	/* MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for a holder that does not run */
 	unsigned int lock_wait;
 	/* MINSTACKSPACE: bytes of kernel stack that must be left for a handler */
 	unsigned int least_stack;

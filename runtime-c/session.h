@@ -30,8 +30,7 @@ struct spile_session {
 	struct mutex lock;
 	atomic_t errors;
 	atomic_t skipped;	/* for MAXSKIPPED: low_stack */
-	atomic_t lock_skips;	/* for the same: lock_skipped, in the second that began at: */
-	u64 lock_skips_since;	/* ns */
+	atomic_t skips_reported;	/* MAXSKIPPED is exceeded */
 	bool cancelled;		/* the session is ending, arm nothing; set without the lock */
 	bool arming;		/* sites are being armed or disarmed; under lock, read without */
 	u32 armed;		/* sites that are armed, for SPILE_INFO; under lock, read without */

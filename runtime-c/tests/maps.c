@@ -79,6 +79,14 @@ __u64 spile_map_moment(struct spile_context *c)
 	return __atomic_add_fetch(&moment, 1, __ATOMIC_RELAXED);
 }
 
+/* Without a time limit. */
+__u64 spile_map_waited(struct spile_context *c, __u64 time)
+{
+	(void)c;
+	(void)time;
+	return 0;
+}
+
 /* As in lock.c, without a time limit. */
 bool spile_stripe_wait(struct spile_context *c, const struct spile_table *table,
 		       struct spile_stripe *stripe, bool another)

@@ -414,10 +414,17 @@ static struct spile_stripe other_stripe;
 static const struct spile_map other_map = { .lock = 1 };
 static struct spile_table other_table = { .map = &other_map, .stripes = &other_stripe };
 static char other;
-static struct spile_context contexts[THREADS];
+static struct spile_cpu lock_cpus[THREADS];
 static char by_stripe[ARRAY_SIZE(stripes)];
 static char by_cpu[THREADS], whole;
 static struct spile_cpu the_cpu;
+
+/* What earlier runs have waited does not count. */
+static struct spile_context *begin_run(unsigned int cpu)
+{
+	lock_cpus[cpu].waited = (struct spile_waited){ 0 };
+	return &lock_cpus[cpu].context;
+}
 
 static void reset_locks(void)
 {
@@ -428,7 +435,8 @@ static void reset_locks(void)
 	all_locks = the_locks;
 	for (i = 0; i < THREADS; i++) {
 		local_holders[i] = local_bytes[i];
-		spile_cpus[i] = &the_cpu;
+		spile_cpus[i] = &lock_cpus[i];
+		begin_run(i);
 	}
 }
 
@@ -448,7 +456,7 @@ static void reset_stripes(void)
 static void use_stripe(unsigned int number)
 {
 	struct spile_stripe *stripe = &stripes[number];
-	struct spile_context *c = &contexts[running];
+	struct spile_context *c = begin_run(running);
 
 	if (!spile_stripe_try(c, &stripe->holder, the_table.claimed) &&
 	    !spile_stripe_wait(c, &the_table, stripe, false))
@@ -464,6 +472,7 @@ static void use(enum spile_lock_mode mode)
 	const unsigned int locks[] = { 0 << 2 | mode };
 	unsigned int i;
 
+	begin_run(running);
 	if (!spile_lock_all(locks, 1))
 		return;
 	progress++;
@@ -508,7 +517,7 @@ static void one_stripe_one_all(unsigned int thread)
 /* As hold_ascending() of map.c. */
 static void use_both_stripes(void)
 {
-	struct spile_context *c = &contexts[running];
+	struct spile_context *c = begin_run(running);
 	unsigned int i;
 
 	if (!spile_stripe_try(c, &stripes[0].holder, the_table.claimed) &&
@@ -537,7 +546,7 @@ static void two_stripes_one_all(unsigned int thread)
 /* Takes the stripe for a run that cannot be skipped any more. */
 static void hold_late(const struct spile_table *table, struct spile_stripe *stripe)
 {
-	struct spile_context *c = &contexts[running];
+	struct spile_context *c = begin_run(running);
 
 	c->late = 1;
 	if (!spile_stripe_try(c, &stripe->holder, table->claimed) &&
@@ -548,7 +557,7 @@ static void hold_late(const struct spile_table *table, struct spile_stripe *stri
 
 static void hold_whole_late(const struct spile_table *table)
 {
-	struct spile_context *c = &contexts[running];
+	struct spile_context *c = begin_run(running);
 
 	c->late = 1;
 	if (!spile_stripes_lock(c, table))

@@ -134,6 +134,11 @@ static inline __attribute__((no_sanitize("thread"))) void shim_pause(void)
 		__atomic_compare_exchange_n(at, &seen_, new, false, order, __ATOMIC_RELAXED); \
 		seen_; \
 	})
+#ifdef SPILE_TESTS_CLOCK
+/* Lets time pass, and others run. */
+void shim_relax(void);
+#define cpu_relax() shim_relax()
+#else
 /* The thread that is waited for may need this CPU: there are fewer CPUs than threads. */
 static inline void cpu_relax(void)
 {
@@ -144,6 +149,7 @@ static inline void cpu_relax(void)
 	else
 		sched_yield();
 }
+#endif
 #endif
 
 /* The running task, for recordings. */
@@ -247,7 +253,9 @@ typedef struct { long value; } local_t;
 
 /* ---- CPUs. */
 
-enum { SHIM_MOST_CPUS = 16 };
+#ifndef SHIM_MOST_CPUS
+#define SHIM_MOST_CPUS 16
+#endif
 extern __thread unsigned int this_cpu;
 extern unsigned int shim_cpus;	/* that are possible */
 
@@ -287,6 +295,8 @@ struct cpumask;
 #define preempt_enable_notrace() barrier()
 #define raw_local_irq_save(flags) ((void)((flags) = 0))
 #define raw_local_irq_restore(flags) ((void)(flags))
+#define local_irq_save(flags) raw_local_irq_save(flags)
+#define local_irq_restore(flags) raw_local_irq_restore(flags)
 #define irqs_disabled() true
 #define in_nmi() false
 #define cond_resched() ((void)0)
@@ -301,6 +311,13 @@ struct cpumask;
 #define NSEC_PER_USEC 1000ull
 #define ns_to_ktime(ns) ((ktime_t)(ns))
 
+#ifdef SPILE_TESTS_CLOCK
+/* The program's own clock, ns; a cycle takes one. */
+extern u64 shim_clock;
+#define ktime_get_mono_fast_ns() shim_clock
+#define get_cycles() shim_clock
+#else
+#define get_cycles() __builtin_ia32_rdtsc()
 #ifndef SPILE_TESTS_EXPLORE
 static inline u64 ktime_get_mono_fast_ns(void)
 {
@@ -310,8 +327,8 @@ static inline u64 ktime_get_mono_fast_ns(void)
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 #endif
+#endif
 #define ktime_get_real_fast_ns() ktime_get_mono_fast_ns()
-#define get_cycles() __builtin_ia32_rdtsc()
 #define usleep_range(least, most) usleep(least)
 
 /* Queued work runs when the thread has left the handler: shim_interrupts(). */
@@ -333,6 +350,8 @@ struct delayed_work {
 #define DECLARE_DELAYED_WORK(name, what) struct delayed_work name = { .function = (what) }
 #define HZ 250
 void schedule_delayed_work(struct delayed_work *work, unsigned long after);
+#define mod_delayed_work(queue, work, after) schedule_delayed_work(work, after)
+#define spile_unbound_queue() NULL
 #define cancel_delayed_work_sync(work) ((void)(work))
 
 enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
@@ -418,6 +437,7 @@ static inline __printf(3, 4) int scnprintf(char *out, size_t bytes, const char *
 struct mutex { int unused; };
 #define DEFINE_MUTEX(name) struct mutex name
 #define mutex_lock(lock) ((void)(lock))
+#define mutex_lock_interruptible(lock) ((void)(lock), 0)
 #define mutex_unlock(lock) ((void)(lock))
 struct pid;
 struct pt_regs {

@@ -24,7 +24,7 @@ pub struct Limits {
     pub max_errors: u32,
     /// MAXMAPENTRIES: elements of an array whose declaration gives no size.
     pub map_entries: u32,
-    /// MAXSKIPPED: skipped handler runs tolerated before the session ends.
+    /// MAXSKIPPED: skipped handler runs (for busy locks: of one CPU in a second) tolerated before the session ends.
     pub max_skipped: u32,
     /// `--suppress-handler-errors`: a run-time error only ends its handler and is counted.
     pub suppress_errors: bool,
@@ -34,7 +34,7 @@ pub struct Limits {
     pub overload_interval: u64,
     /// STP_OVERLOAD_THRESHOLD: CPU cycles of an interval that handlers of one CPU may take; 0: the runtime's.
     pub overload_threshold: u64,
-    /// MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for its locks before it is skipped.
+    /// MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for a lock whose holder makes no progress before it is skipped.
     pub lock_wait: u32,
     /// MINSTACKSPACE: bytes of kernel stack that a handler needs, else it is skipped.
     pub least_stack: u32,
