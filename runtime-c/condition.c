@@ -71,6 +71,11 @@ void spile_conditions_look(struct spile_cpu *cpu)
 
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
 		return;
+	/*
+	 * Numbers without a lock are visible before the states of sites are read; pairs with the
+	 * barriers in turn_by() and spile_condition_apply().
+	 */
+	smp_mb();
 	for (i = 0; i < spile_script.probe_count; i++) {
 		const struct spile_site *site = &spile_sites[i];
 		enum verdict verdict;
@@ -119,13 +124,15 @@ static void turn(struct spile_site *site, bool off)
 }
 
 /*
- * Turns it by this verdict. False if the condition has changed since that: the handler that changed
- * it may have compared with the old site->off, and requested nothing.
+ * Turns it by this verdict, if that can be done now. False if the condition has changed since
+ * that: the handler that changed it may have compared with the old site->off or is_late, and
+ * requested nothing.
  */
 static bool turn_by(struct spile_site *site, enum verdict verdict)
 {
 	turn(site, verdict == VERDICT_OFF);
-	/* The condition is read after that; pairs with the locks that spile_conditions_look() takes. */
+	WRITE_ONCE(site->is_late, site->off != (verdict == VERDICT_OFF));
+	/* The condition is read after that; pairs with the barrier in spile_conditions_look(). */
 	smp_mb();
 	return evaluate_in_task(site) == verdict;
 }
@@ -159,11 +166,21 @@ static void switch_off(struct spile_site *site)
 
 void spile_condition_apply(struct spile_site *site)
 {
-	if (READ_ONCE(site->switched_off))
+	if (READ_ONCE(site->switched_off)) {
 		switch_off(site);
-	else if (may_turn(site) && evaluate_in_task(site) == VERDICT_OFF &&
-		 !turn_by(site, VERDICT_OFF))
+		return;
+	}
+	/*
+	 * The condition is read after it was armed or switched on; pairs with the barrier in
+	 * spile_conditions_look().
+	 */
+	smp_mb();
+	if (!may_turn(site) || evaluate_in_task(site) != VERDICT_OFF)
+		return;
+	if (!turn_by(site, VERDICT_OFF))
 		schedule_delayed_work(&turning, 1);
+	/* If it could not be turned, the next handler asks for it. */
+	WRITE_ONCE(site->is_late, false);
 }
 
 static void apply_switch(struct spile_site *site)
@@ -226,12 +243,10 @@ static void turn_all(struct work_struct *unused)
 			continue;
 		}
 		verdict = evaluate_in_task(site);
-		if (verdict == VERDICT_UNKNOWN) {
+		if (verdict == VERDICT_UNKNOWN)
 			again = true;
-		} else {
+		else
 			again |= !turn_by(site, verdict);
-			WRITE_ONCE(site->is_late, site->off != (verdict == VERDICT_OFF));
-		}
 		late |= site->is_late;
 		cond_resched();
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The barriers of lock.c, stripe.h, ring.c and parts.c: runtime-c/tests/threads/explore.c tries all interleavings of some CPUs, with loads that
+//! The barriers of lock.c, stripe.h, ring.c, parts.c and condition.c: runtime-c/tests/threads/explore.c tries all interleavings of some CPUs, with loads that
 //! see old values. By hand with more of them: `target/tmp/explore 4 2 v`.
 
 #![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
@@ -62,6 +62,7 @@ fn every_kind_of_order_is_needed() {
                 "LOCAL, LOCAL, ALL: accesses race",
                 "stripe, the same stripe, ALL: accesses race",
                 "a ring and its reader: the reader sleeps although there is a record",
+                "a condition without a lock: the probe stays off",
             ],
         ),
     ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Runs lock.c, stripe.h, ring.c and parts.c in all interleavings, with loads that see old values, to
- * check that their barriers suffice also on CPUs that reorder more than x86.
+ * Runs lock.c, stripe.h, ring.c, parts.c and condition.c in all interleavings, with loads that see
+ * old values, to check that their barriers suffice also on CPUs that reorder more than x86.
  *
  *     explore [SWITCHES [OLD]]
  *
@@ -29,6 +29,7 @@
 #include "../../lock.c"
 #include "../../ring.c"
 #include "../../parts.c"
+#include "../../condition.c"
 
 enum { THREADS = 3, PLACES = 48, VALUES = 64, STEPS = 2000, STACK = 64 << 10 };
 
@@ -39,7 +40,10 @@ int spile_session_state = SPILE_STATE_RUNNING;
 DEFINE_PER_CPU(struct spile_cpu *, spile_cpus);
 
 /* A lock is given up after this many ns without progress, and one poll. */
-const struct spile_script spile_script = { .lock_count = 1, .lock_wait = 4096 };
+static struct spile_probe the_probe;	/* with a condition */
+const struct spile_script spile_script = {
+	.lock_count = 1, .lock_wait = 4096, .probes = &the_probe, .probe_count = 1
+};
 
 /* ---- The stored values, and what threads have seen of them. */
 
@@ -886,6 +890,154 @@ static void check_reserve(void)
 	progress++;
 }
 
+/*
+ * ---- A probe with a condition: thread 0 is the kernel's worker, which turns the probe; in thread
+ * 1 a handler changes the variable of the condition.
+ */
+
+static const unsigned int read_lock[] = { 0 << 2 | SPILE_LOCK_READ };
+static const unsigned int write_lock[] = { 0 << 2 | SPILE_LOCK_WRITE };
+static struct spile_site the_site;
+struct spile_site *spile_sites = &the_site;
+static spile_long variable;		/* the probe is on if it is not 0 */
+static bool with_lock;
+static int queued;			/* the work item */
+static bool handler_ended;
+
+static void test_condition(struct spile_context *c)
+{
+	c->filtered = !READ_ONCE(variable);
+}
+
+static void turn_site(struct spile_site *site, bool on)
+{
+	(void)site;
+	(void)on;
+}
+
+static const struct spile_family the_family = { .turn = turn_site };
+
+/* Queueing and taking a work item are full barriers. */
+void schedule_delayed_work(struct delayed_work *work, unsigned long after)
+{
+	(void)work;
+	(void)after;
+	xchg(&queued, 1);
+}
+
+void spile_families_commit(void)
+{
+}
+
+void spile_actions_begin(struct spile_cpu *cpu)
+{
+	cpu->waited = (struct spile_waited){ 0 };
+}
+
+struct spile_cpu *spile_context_claim(void)
+{
+	return &lock_cpus[running];
+}
+
+void spile_context_release(struct spile_cpu *cpu)
+{
+	(void)cpu;
+}
+
+static void reset_conditions(bool locked, spile_long value)
+{
+	reset_locks();
+	with_lock = locked;
+	the_probe = (struct spile_probe){ .condition = test_condition,
+					  .condition_locks = read_lock,
+					  .condition_lock_count = locked };
+	the_site = (struct spile_site){ .probe = &the_probe, .family = &the_family, .armed = true };
+	variable = value;
+	handler_ended = false;
+	pending = NULL;
+	requested.counter = 0;
+	request.function = begin_turning;
+	/* The variable has just been changed to this value. */
+	the_site.off = value != 0;
+	queued = 1;
+}
+
+static void reset_locked_condition(void)
+{
+	reset_conditions(true, 0);
+}
+
+static void reset_condition(void)
+{
+	reset_conditions(false, 0);
+}
+
+/* It is on and should be off, but could not be turned: its second is over. */
+static void reset_late_condition(void)
+{
+	reset_conditions(true, 0);
+	the_site.is_late = true;
+}
+
+/* A user has switched it off. */
+static void reset_switched_condition(void)
+{
+	reset_conditions(false, 1);
+	the_site.off = the_site.switched_off = true;
+	queued = 0;
+}
+
+static void turn_as_worker(void)
+{
+	for (;;) {
+		if (xchg(&queued, 0))
+			turn_all(NULL);
+		else if (handler_ended)
+			return;
+		else
+			explore_relax();
+	}
+}
+
+static void change_variable(void)
+{
+	unsigned int count = with_lock;
+
+	begin_run(running);
+	if (spile_lock_all(write_lock, count)) {
+		WRITE_ONCE(variable, !variable);
+		spile_unlock_all(write_lock, count);
+		spile_conditions_look(&lock_cpus[running]);
+		run_interrupts();
+	}
+	handler_ended = true;
+}
+
+static void turn_or_change(unsigned int thread)
+{
+	if (thread)
+		change_variable();
+	else
+		turn_as_worker();
+}
+
+static void switch_or_change(unsigned int thread)
+{
+	const struct spile_switch on = { 0 };
+
+	if (!thread)
+		spile_condition_switch(&on);
+	turn_or_change(thread);
+}
+
+static void check_condition(void)
+{
+	progress++;
+	if (the_site.off == (variable != 0))
+		fail(the_site.off ? "the probe stays off" : "the probe stays on");
+	check_locks();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct scenario scenarios[] = {
@@ -905,6 +1057,14 @@ int main(int argc, char **argv)
 		{ "a ring and its reader", 2, reset_ring, write_or_read, check_ring },
 		{ "a reserve that is filled and used", 3, reset_reserve, fill_or_take,
 		  check_reserve },
+		{ "a condition under a lock", 2, reset_locked_condition, turn_or_change,
+		  check_condition },
+		{ "a condition without a lock", 2, reset_condition, turn_or_change,
+		  check_condition },
+		{ "a condition of a probe that is late", 2, reset_late_condition, turn_or_change,
+		  check_condition },
+		{ "a condition of a probe that is switched on", 2, reset_switched_condition,
+		  switch_or_change, check_condition },
 	};
 	bool good = true;
 	unsigned int i;
