@@ -5,7 +5,8 @@
  *
  * A task takes a free place, and searches only places of its own. A call that never
  * returns (longjmp, exec, the end of the thread) leaves its place taken: it is found
- * again when another call needs one and finds none.
+ * again when another call needs one and finds none. A value is nearly always in the first of the
+ * places where it may be; how far to search is kept with that.
  */
 #include <linux/atomic.h>
 #include <linux/hash.h>
@@ -30,6 +31,8 @@ enum {
 
 struct spile_saved_entry {
 	int owner;			/* global number of the task; 0: free. Taken by cmpxchg */
+	/* of those whose first place is this one: steps to the farthest place that one ever took */
+	unsigned int reach;
 	const struct spile_site *site;	/* these are valid for the owner */
 	unsigned long sp;
 	char data[] __aligned(8);
@@ -74,28 +77,54 @@ void spile_uprobe_entry_exit(void)
 	entries = NULL;
 }
 
-static struct spile_saved_entry *entry_at(const struct spile_site *site, unsigned long sp,
-					  unsigned int step)
+/* The first of the places where a call's values may be. */
+static unsigned int place_of_call(const struct spile_site *site, unsigned long sp)
 {
 	unsigned long key = sp ^ ((unsigned long)task_pid_nr(current) << 40) ^
 			    ((unsigned long)site->index << 24);
-	unsigned int at = (hash_long(key, 32) + step) & (entry_count - 1);
+
+	return hash_long(key, 32);
+}
+
+static struct spile_saved_entry *entry_at(unsigned int first, unsigned int step)
+{
+	unsigned int at = (first + step) & (entry_count - 1);
 
 	return (struct spile_saved_entry *)(entries + at * entry_bytes);
 }
 
-struct spile_saved_entry *spile_uprobe_entry_find(const struct spile_site *site, unsigned long sp)
+static struct spile_saved_entry *find_entry(unsigned int first, const struct spile_site *site,
+					    unsigned long sp)
 {
-	unsigned int step;
+	/* This task has extended it before it left an entry farther away. */
+	unsigned int reach = READ_ONCE(entry_at(first, 0)->reach), step;
+	int own = task_pid_nr(current);
 
-	for (step = 0; step < ENTRIES_NEAR; step++) {
-		struct spile_saved_entry *entry = entry_at(site, sp, step);
+	for (step = 0; step <= reach; step++) {
+		struct spile_saved_entry *entry = entry_at(first, step);
 
-		if (READ_ONCE(entry->owner) == task_pid_nr(current) && entry->site == site &&
-		    entry->sp == sp)
+		if (READ_ONCE(entry->owner) == own && entry->site == site && entry->sp == sp)
 			return entry;
 	}
 	return NULL;
+}
+
+struct spile_saved_entry *spile_uprobe_entry_find(const struct spile_site *site, unsigned long sp)
+{
+	return find_entry(place_of_call(site, sp), site, sp);
+}
+
+/* Other tasks may extend it at the same time: it never shrinks. */
+static void extend_reach(unsigned int first, unsigned int step)
+{
+	struct spile_saved_entry *entry = entry_at(first, 0);
+	unsigned int reach = READ_ONCE(entry->reach), seen;
+
+	for (; reach < step; reach = seen) {
+		seen = cmpxchg(&entry->reach, reach, step);
+		if (seen == reach)
+			break;
+	}
 }
 
 /* Of a call that cannot return any more: its task has gone, or has left its frame. */
@@ -114,9 +143,9 @@ static bool is_over(const struct spile_saved_entry *entry, unsigned long sp)
 
 struct spile_saved_entry *spile_uprobe_entry_take(const struct spile_site *site, unsigned long sp)
 {
-	struct spile_saved_entry *entry = spile_uprobe_entry_find(site, sp);
+	unsigned int first = place_of_call(site, sp), step;
+	struct spile_saved_entry *entry = find_entry(first, site, sp);
 	int own = task_pid_nr(current);
-	unsigned int step;
 
 	/* Left by an earlier call from the same frame, which did not return. */
 	if (entry)
@@ -125,7 +154,7 @@ struct spile_saved_entry *spile_uprobe_entry_take(const struct spile_site *site,
 		bool scavenging = step >= ENTRIES_NEAR;
 		int owner;
 
-		entry = entry_at(site, sp, step % ENTRIES_NEAR);
+		entry = entry_at(first, step % ENTRIES_NEAR);
 		owner = READ_ONCE(entry->owner);
 		if (owner && !(scavenging && is_over(entry, sp)))
 			continue;
@@ -134,6 +163,7 @@ struct spile_saved_entry *spile_uprobe_entry_take(const struct spile_site *site,
 			continue;
 		entry->site = site;
 		entry->sp = sp;
+		extend_reach(first, step % ENTRIES_NEAR);
 		return entry;
 	}
 	return NULL;

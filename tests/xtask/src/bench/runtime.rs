@@ -105,7 +105,7 @@ impl Case {
     }
 }
 
-pub(super) const CASES: [Case; 32] = [
+pub(super) const CASES: [Case; 33] = [
     Case {
         name: "count",
         script: "global n probe kernel.function(\"vfs_read\") { n++ } probe end { println(n) }",
@@ -341,6 +341,16 @@ pub(super) const CASES: [Case; 32] = [
         goal: Some(3300.0),
         bare: Some("uretprobe"),
         bpftrace: "uretprobe:HITS:hit { @ = sum(retval); }",
+        ..USUAL
+    },
+    Case {
+        // A value is kept from the function's entry to its return.
+        name: "process, latency, entry to return",
+        script: "global s probe process(\"HITS\").function(\"hit\").return { s <<< gettimeofday_ns() - @entry(gettimeofday_ns()) } probe end { println(@count(s), @avg(s)) }",
+        turn: Loop::Call,
+        turns: 20_000,
+        bare: Some("uretprobe"),
+        bpftrace: "uprobe:HITS:hit { @start[tid] = nsecs; } uretprobe:HITS:hit /@start[tid]/ { @ = stats(nsecs - @start[tid]); delete(@start[tid]); }",
         ..USUAL
     },
     Case {
