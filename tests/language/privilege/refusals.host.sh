@@ -1,7 +1,7 @@
 # Shows: with --privilege=stapusr and --unprivileged, the points of everything but processes, and what handlers may see of
 # the kernel there, are refused with E0402; what they may see of a process is not; guru mode is refused.
-# stdout: ^accepted: 9$
-# stdout: ^wrong: none of 29$
+# stdout: ^accepted: 10$
+# stdout: ^wrong: none of 31$
 # limit: 120
 
 cat >prog.c <<'EOF'
@@ -29,6 +29,7 @@ refused() {
 in_work() { echo "probe process(\"./prog\").function(\"work\") { $1 }"; }
 
 passes "$(in_work 'println($p->n, user_string($p->name), $p$$, $$vars, execname(), pid(), uid())')"
+passes "$(in_work 'println(user_string_utf16($p->name), user_string_utf32($p->name), user_string_quoted_utf16($p->name))')"
 passes "$(in_work 'print_ubacktrace() println(ubacktrace(), usymname(uaddr()), register("rdi"), addr())')"
 passes 'probe process("./prog").function("work").return { println($return, @entry($n), @entry($p->name$)) }'
 passes 'probe process("./prog").begin, process("./prog").end, process("./prog").thread.begin { println(pid()) }'
@@ -50,6 +51,7 @@ refused 'probe netfilter.ipv4.pre_routing { exit() }'
 refused 'probe timer.profile { exit() }'
 refused 'probe process("./prog").data("one").write { exit() }'
 refused "$(in_work 'println(kernel_string($p))')"
+refused "$(in_work 'println(kernel_string_utf16($p))')"
 refused "$(in_work 'println(@cast($p, "task_struct", "kernel")->pid)')"
 refused "$(in_work 'println(task_current())')"
 refused "$(in_work 'println(symname($p))')"
