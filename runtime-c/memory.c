@@ -5,9 +5,11 @@
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 #include <linux/uaccess.h>
 #ifdef CONFIG_X86_64
 #include <asm/asm.h>
+#include <asm/e820/types.h>
 #include <asm/page.h>
 #include <asm/pgtable.h>
 #include <asm/processor.h>
@@ -19,25 +21,81 @@
 #include "memory.h"
 
 /*
- * Whether [address, address + bytes) is kernel memory, not user memory: a wrong
- * pointer must not lead into a process. On x86 a non-canonical address would not
- * fault but raise #GP, for which the kernel warns. Behind the modules are the registers of
- * the CPU's interrupt controller, which reading changes, and the vsyscall page, which the fault
- * handler treats as user memory (Documentation/x86/x86_64/mm.rst). Canonical addresses
- * depend on the page tables in use, not on the CPU: one that could have five levels
- * (x86_virt_bits is 57 then) runs with four after `no5lvl`.
+ * Whether [address, address + bytes) is memory of the kernel that may be read: a wrong pointer must
+ * not lead into a process, nor to registers of devices, which reading may change. On x86 a
+ * non-canonical address would not fault but raise #GP, for which the kernel warns. Behind the modules
+ * are the registers of the CPU's interrupt controller, and the vsyscall page, which the fault handler
+ * treats as user memory (Documentation/x86/x86_64/mm.rst). Canonical addresses depend on the page
+ * tables in use, not on the CPU: one that could have five levels (x86_virt_bits is 57 then) runs
+ * with four after `no5lvl`.
  */
 #ifdef CONFIG_X86_64
-static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
+/*
+ * No page of the range is mapped as registers are, without the caches (ioremap()). The processor may
+ * read ahead in all other memory at any time, so nothing there can react to it; and the kernel does not
+ * map registers with caches, because the firmware's memory types forbid it (pat_x_mtrr_type()). While
+ * interrupts are off, the address gets no other meaning: other CPUs wait for this one when they
+ * flush their TLBs.
+ */
+static bool is_cached(unsigned long address, size_t bytes)
 {
-	return spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, MODULES_END);
+	unsigned long page = address & PAGE_MASK, last = address + bytes - 1;
+	unsigned int level;
+	pte_t *entry;
+
+	for (;; page += PAGE_SIZE) {
+		entry = lookup_address(page, &level);
+		/* What is not mapped will fault. */
+		if (entry && pte_flags(READ_ONCE(*entry)) & (_PAGE_PCD | _PAGE_PWT))
+			return false;
+		if (last - page < PAGE_SIZE)
+			return true;
+	}
+}
+
+/* is_kernel_range() for all but is_direct_range(). */
+static noinline bool is_mapped_range(unsigned long address, size_t bytes)
+{
+	unsigned long stack = (unsigned long)task_stack_page(current);
+	unsigned long last = address + bytes - 1;
+
+	if (!spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, MODULES_END))
+		return false;
+	/* The kernel's code and data, modules. */
+	if (address >= __START_KERNEL_map)
+		return true;
+	if (address - stack < THREAD_SIZE && last - stack < THREAD_SIZE)
+		return true;
+	/* Memory of graphics and other cards, which the kernel maps like RAM. */
+	if (address - PAGE_OFFSET < ISA_END_ADDRESS)
+		return last - PAGE_OFFSET < ISA_START_ADDRESS;
+	return is_cached(address, bytes);
+}
+
+/* Whether it is RAM at the place that it always has: most memory. */
+static __always_inline bool is_direct_range(unsigned long address, size_t bytes)
+{
+	unsigned long begin = PAGE_OFFSET + ISA_END_ADDRESS;
+
+	/* Nothing is mapped for a long way before the first one. */
+	return likely(address - begin + (bytes - 1) < VMALLOC_START - begin);
 }
 #else
-static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
+static __always_inline bool is_mapped_range(unsigned long address, size_t bytes)
 {
 	return address >= TASK_SIZE && address + bytes - 1 >= address;
 }
+
+static __always_inline bool is_direct_range(unsigned long address, size_t bytes)
+{
+	return is_mapped_range(address, bytes);
+}
 #endif
+
+static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
+{
+	return is_direct_range(address, bytes) || is_mapped_range(address, bytes);
+}
 
 #ifdef CONFIG_X86_64
 unsigned int spile_memory_address_bits(void)
@@ -176,7 +234,7 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 }
 
 /*
- * Reads one value of kernel memory, as copy_from_kernel_nofault() does, but without loops and
+ * Reads one value of is_kernel_range(), as copy_from_kernel_nofault() does, but without loops and
  * calls: 40 instructions instead of 90 for each -> of a script.
  */
 static __always_inline bool read_kernel_value(spile_ulong address, unsigned int size,
@@ -184,8 +242,6 @@ static __always_inline bool read_kernel_value(spile_ulong address, unsigned int 
 {
 	const char *at = (const char *)(unsigned long)address;
 
-	if (!is_kernel_range(address, size))
-		return false;
 	pagefault_disable();
 	switch (size) {
 	case 1:
@@ -269,10 +325,24 @@ int spile_memory_string(char *out, unsigned int most, spile_ulong address, bool 
 	return length;
 }
 
+static noinline spile_ulong read_elsewhere(struct spile_context *c, spile_ulong address,
+					   unsigned int size)
+{
+	spile_ulong value = 0;
+
+	if (is_mapped_range(address, size) && read_kernel_value(address, size, &value))
+		return value;
+	spile_fail(c, SPILE_E_READ_FAULT, address);
+	return 0;
+}
+
 spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size)
 {
 	spile_ulong value = 0;	/* little endian: a short read leaves it zero-extended */
 
+	/* The last call, so that nothing has to be saved before it. */
+	if (!is_direct_range(address, size))
+		return read_elsewhere(c, address, size);
 	if (likely(read_kernel_value(address, size, &value)))
 		return value;
 	spile_fail(c, SPILE_E_READ_FAULT, address);

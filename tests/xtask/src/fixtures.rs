@@ -36,10 +36,12 @@ pub const PTLRPC: Fixture = Fixture { name: "ptlrpc", variant: false };
 pub const HOSTILE: Fixture = Fixture { name: "hostile", variant: false };
 /// A module whose code ends at an odd address.
 pub const EDGE: Fixture = Fixture { name: "edge", variant: false };
+/// Has memory that is mapped in several ways.
+pub const MAPPED: Fixture = Fixture { name: "mapped", variant: false };
 
 /// Whether a name in a test is a fixture, not a kernel module.
 pub fn is_one(name: &str) -> bool {
-    [LUSTRE, FAULT, BARE, PTLRPC, LIVEPATCH, HOSTILE, EDGE].iter().any(|fixture| fixture.name == name)
+    [LUSTRE, FAULT, BARE, PTLRPC, LIVEPATCH, HOSTILE, EDGE, MAPPED].iter().any(|fixture| fixture.name == name)
 }
 
 /// For 32 bits, without libraries: the compiler has only those for 64.

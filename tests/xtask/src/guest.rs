@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use spile_guest::{Acceleration, End, Guest, Streams};
 
 use crate::family::Family;
-use crate::fixtures::{EDGE, FAULT, HOSTILE, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, PTLRPC};
+use crate::fixtures::{EDGE, FAULT, HOSTILE, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, MAPPED, PTLRPC};
 use crate::measure;
 use crate::place::Place;
 use crate::trusting;
@@ -114,7 +114,8 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
         .extra_module(EDGE.build(root, place)?)
         .extra_module(FAULT.build(root, place)?)
         .extra_module(LIVEPATCH.build(root, place)?)
-        .extra_module(HOSTILE.build(root, place)?);
+        .extra_module(HOSTILE.build(root, place)?)
+        .extra_module(MAPPED.build(root, place)?);
     guest.copy(variant, "/root/variant/lustre.ko")?;
     for name in ["getfattr", "setfattr"] {
         let path = Path::new("/usr/bin").join(name);

@@ -17,7 +17,7 @@ use super::header::Script;
 use super::judge::Observed;
 use super::timings::{Part, Timings};
 use crate::family::Family;
-use crate::fixtures::{EDGE, FAULT, Fixture, LUSTRE, PTLRPC};
+use crate::fixtures::{EDGE, FAULT, Fixture, LUSTRE, MAPPED, PTLRPC};
 use crate::measure;
 use crate::place::Place;
 
@@ -125,9 +125,10 @@ impl BuildContext {
     /// The modules that are not the kernel's and that the test's scripts may name.
     fn modules_of(&self, test: &Test) -> Result<Vec<PathBuf>> {
         let family = if test.header.family { self.family()?.modules() } else { Vec::new() };
-        let fault = test.header.modules.iter().any(|name| name == "fault");
-        let fault = if fault { vec![FAULT.build(&self.root, &self.place)?] } else { Vec::new() };
-        Ok([self.modules.clone(), family, fault].concat())
+        let named =
+            [FAULT, MAPPED].into_iter().filter(|fixture| test.header.modules.iter().any(|name| name == fixture.name));
+        let named: Result<Vec<PathBuf>> = named.map(|fixture| fixture.build(&self.root, &self.place)).collect();
+        Ok([self.modules.clone(), family, named?].concat())
     }
 
     /// Files of one test.
