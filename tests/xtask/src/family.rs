@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-use crate::fixtures::fingerprint;
+use crate::fixtures::{fingerprint, kernel_part};
 use crate::place::Place;
 
 /// Number of generated modules.
@@ -77,9 +77,7 @@ impl Family {
     /// The modules for the kernel of `place`; built if they are not there.
     pub fn build(root: &Path, place: &Place) -> Result<Family> {
         let sources = sources();
-        let mut parts = vec![place.kernel.release.clone().into_bytes()];
-        // Another build of the same release may have other headers.
-        parts.push(fs::read(&place.kernel.image).unwrap_or_default());
+        let mut parts = vec![kernel_part(place)];
         parts.extend(sources.iter().flat_map(|(name, text)| [name, text]).map(|text| text.clone().into_bytes()));
         let family = Family { directory: root.join(format!("target/fixtures/family-{:016x}", fingerprint(&parts))) };
         // Last of all, so that a build that was stopped is begun again.
