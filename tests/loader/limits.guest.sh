@@ -52,7 +52,7 @@ echo "number: $(status suid -R -L ticks) $(cat /tmp/err)"
 end_all
 # Those that waited for the user of an ended session look every five seconds whether it still exists.
 for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-attend)" ] || break; sleep 0.1; done
-# Loaders that cannot write their messages each have processes with root's rights. (Those of refused ones have ended.)
+# Loaders that cannot write their messages each have processes with root's rights. (Those of refused ones end.)
 echo 'USER_SESSIONS=1' >/etc/spile/limits
 printf 'spilesys:x:602:two\n' >>/etc/group
 add_users two:5002
@@ -62,8 +62,13 @@ exec 8<>full
 head -c 65536 /dev/zero >&8
 su usr -c 'for number in $(seq 70); do suid status ticks >full 2>&1 & done; exec sleep 1000' &
 many=$!
-for tenth in $(seq $((200 * PATIENCE))); do [ "$(named spile-guard | wc -w)" -lt 64 ] || break; sleep 0.1; done
-sleep 1
+# Refused ones have one for a moment, too, until all have begun: it is the number that stays.
+same=0
+for tenth in $(seq $((300 * PATIENCE))); do
+	[ "$(named spile-guard | wc -w)" = 64 ] && same=$((same + 1)) || same=0
+	[ $same -lt 10 ] || break
+	sleep 0.1
+done
 echo "processes: $(named spile-guard | wc -w) spilerun of usr, the next: $(status suid status ticks) $(cat /tmp/err), two: $(su two -c 'suid status ticks' >/dev/null 2>&1 || echo $?)"
 su usr -c 'kill -s KILL -1' || true
 wait $many || true
