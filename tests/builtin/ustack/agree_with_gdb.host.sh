@@ -26,7 +26,8 @@ probe process("/lib/x86_64-linux-gnu/libc.so.6").function("malloc") {
   print_ubacktrace()
 }
 EOF
-# Emulated, the loader takes some seconds for the tables of a large program.
+# Emulated, the loader takes some seconds for the tables of a large program, on a busy machine more than a task may wait. Those of
+# programs that the command names (scene.sh) are made before.
 "$SPILE" -r "$RELEASE" -p4 -m calls -DMAXSTACKWAIT=10000 calls.stp >/dev/null || exit 1
 
 # Both ways to get stacks write a line "call", and a line "ADDRESS FILE" for each frame, innermost first.
@@ -107,7 +108,7 @@ cat >scene.sh <<'EOF'
 cd /root
 for name in bash openssl perl; do
 	echo "program $name"
-	LC_ALL=C spilerun calls.ko -c "sh $name.sh >/dev/null"
+	LC_ALL=C spilerun calls.ko -c "sh $name.sh $name >/dev/null"
 done
 EOF
 "$XTASK" guest --kernel "$RELEASE" --file calls.ko $programs "$(cat scene.sh)" >out || { cat out; exit 1; }
