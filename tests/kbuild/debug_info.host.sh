@@ -7,6 +7,8 @@
 # stdout: ^with it: Line [0-9]+ of ".*session\.c" starts at address 0x[0-9a-f]+ <spile_session_start
 # stdout: ^handler: Line [0-9]+ of ".*script\.c" starts at address
 # stdout: ^type: .*struct spile_context \{
+# stdout: ^moved, at its address: Line [0-9]+ of ".*session\.c" starts at address 0xffffffffc0[0-9a-f]+ <spile_session_start
+# stdout: ^in place of the module: Line [0-9]+ of ".*session\.c" starts at address 0xffffffffc0[0-9a-f]+ <spile_session_start
 # stderr: ^Debug information: new/\.build-id/[0-9a-f]{2}/[0-9a-f]{38}\.debug$
 # stderr: ^spile: --debug-info is for a module, and -p3 makes none$
 
@@ -28,4 +30,9 @@ echo "module alone: $(look none 'info line spile_session_start')"
 echo "with it: $(look new 'info line spile_session_start')"
 echo "handler: $(look new "info line $(nm fix.ko | sed -n 's/.* t \(spile_probe_[a-z0-9_]*\|handler_[a-z0-9_]*\|probe_[a-z0-9_]*\)$/\1/p' | head -n 1)")"
 echo "type: $(look new 'ptype struct spile_context')"
+mkdir moved
+mv new/.build-id moved/
+added() { gdb -nx -batch -ex "set debug-file-directory $PWD/$1" -ex "add-symbol-file $2 0xffffffffc0000000" -ex 'info line spile_session_start' 2>&1 | grep '^Line\|^No'; }
+echo "moved, at its address: $(added moved fix.ko | head -n 1)"
+echo "in place of the module: $(added none "moved/$file" | head -n 1)"
 "$SPILE" -r "$RELEASE" -p3 --debug-info none -e "$script" >made || true
