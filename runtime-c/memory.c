@@ -2,6 +2,7 @@
 /*
  * Reads and writes that may fault.
  */
+#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -33,24 +34,29 @@
 /*
  * No page of the range is mapped as registers are, without the caches (ioremap()). The processor may
  * read ahead in all other memory at any time, so nothing there can react to it; and the kernel does not
- * map registers with caches, because the firmware's memory types forbid it (pat_x_mtrr_type()). While
- * interrupts are off, the address gets no other meaning: other CPUs wait for this one when they
- * flush their TLBs.
+ * map registers with caches, because the firmware's memory types forbid it (pat_x_mtrr_type()). The
+ * page tables do not go away while interrupts are off, which they are not in begin and end probes:
+ * other CPUs wait for this one when they flush their TLBs.
  */
 static bool is_cached(unsigned long address, size_t bytes)
 {
 	unsigned long page = address & PAGE_MASK, last = address + bytes - 1;
+	unsigned long flags;
+	bool cached = true;
 	unsigned int level;
 	pte_t *entry;
 
-	for (;; page += PAGE_SIZE) {
+	raw_local_irq_save(flags);
+	for (; cached; page += PAGE_SIZE) {
 		entry = lookup_address(page, &level);
 		/* What is not mapped will fault. */
 		if (entry && pte_flags(READ_ONCE(*entry)) & (_PAGE_PCD | _PAGE_PWT))
-			return false;
+			cached = false;
 		if (last - page < PAGE_SIZE)
-			return true;
+			break;
 	}
+	raw_local_irq_restore(flags);
+	return cached;
 }
 
 /* is_kernel_range() for all but is_direct_range(). */
