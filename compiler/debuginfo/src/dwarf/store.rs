@@ -86,6 +86,8 @@ pub(super) struct Store {
     pub machine: Machine,
     /// The units, sorted by their start.
     pub slots: Vec<Slot>,
+    /// Where each of them begins: searched for every entry that is read, while a slot is large.
+    starts: Arc<[u32]>,
     /// Tables of abbreviations, by whether they are the shared file's, and their offset in its section.
     abbreviations: Mutex<HashMap<(bool, usize), Arc<Abbreviations>>>,
     /// Entries shared by several files are in another file (`.gnu_debugaltlink`): its sections, and the file. Its entries
@@ -172,6 +174,7 @@ impl Store {
             eh_frame_start,
             machine,
             slots: Vec::new(),
+            starts: Arc::default(),
             shared,
             shared_start,
             abbreviations: Mutex::default(),
@@ -197,6 +200,7 @@ impl Store {
             }
             None => store.find_units(elf, cache).map_err(|damage| damaged(elf, damage))?,
         };
+        store.starts = store.slots.iter().map(|slot| slot.start).collect();
         Ok(store)
     }
 
@@ -209,6 +213,7 @@ impl Store {
             eh_frame_start: self.eh_frame_start,
             machine: self.machine,
             slots: self.slots.iter().map(|slot| Slot::at(slot.start, slot.end)).collect(),
+            starts: self.starts.clone(),
             abbreviations: Mutex::default(),
             shared: self.shared.clone(),
             shared_start: self.shared_start,
@@ -280,7 +285,7 @@ impl Store {
 
     /// Index of the unit that the entry is in.
     pub fn slot_of(&self, die: Die) -> Result<usize, EntryError> {
-        let index = self.slots.partition_point(|slot| slot.start <= die.0).checked_sub(1);
+        let index = self.starts.partition_point(|start| *start <= die.0).checked_sub(1);
         let index = index.filter(|index| self.slots.get(*index).is_some_and(|slot| die.0 < slot.end));
         index.ok_or_else(|| EntryError::at(die, "in no unit"))
     }
