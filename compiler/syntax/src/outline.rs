@@ -6,6 +6,8 @@
 //! of any conditional: never fewer than the file defines, sometimes more. The caller parses the file if it needs one of
 //! the names.
 
+use std::collections::HashSet;
+
 use super::lexer;
 use super::token::{AtOperator, Keyword, Kind, Op, Token};
 use spile_source::FileId;
@@ -23,17 +25,36 @@ pub struct Outline {
 
 /// Reads a file's outline.
 pub fn outline(bytes: &[u8]) -> Outline {
-    let tokens = lexer::lex(FileId(0), bytes);
+    outline_of(&lexer::lex(FileId(0), bytes))
+}
+
+fn outline_of(tokens: &[Token]) -> Outline {
     let mut found = Outline::default();
     let mut at = 0;
     let mut depth = 0usize;
+    let mut conditionals = 0usize;
+    // The file's own macros that define nothing, whatever their arguments are: these are read where they are written.
+    let mut harmless: HashSet<&str> = HashSet::new();
     while let Some(token) = tokens.get(at) {
         let member = at > 0 && matches!(tokens[at - 1].kind, Kind::Op(Op::Arrow | Op::Dot));
         at += 1;
         match &token.kind {
             Kind::Op(Op::BraceOpen) => depth += 1,
             Kind::Op(Op::BraceClose) => depth = depth.saturating_sub(1),
-            Kind::AtWord(word) if word == "define" => at = skip_definition(&tokens, at),
+            Kind::Op(Op::IfOpen) => conditionals += 1,
+            Kind::Op(Op::IfClose) => conditionals = conditionals.saturating_sub(1),
+            Kind::AtWord(word) if word == "define" => {
+                let end = skip_definition(tokens, at);
+                if let Some(Kind::Ident(name)) = tokens.get(at).map(|token| &token.kind) {
+                    // Of one in a conditional it is not known whether it is this one or the library's that counts.
+                    match conditionals == 0 && defines_nothing(&tokens[at..end]) {
+                        true => harmless.insert(name),
+                        false => harmless.remove(name.as_str()),
+                    };
+                }
+                at = end;
+            }
+            Kind::AtWord(word) if harmless.contains(word.as_str()) => {}
             Kind::AtWord(word) if depth == 0 && AtOperator::from_text(word).is_none() => found.opaque = true,
             Kind::Keyword(_) if member => {}
             // Braces of branches not taken need not match: a top-level keyword starts over.
@@ -43,21 +64,34 @@ pub fn outline(bytes: &[u8]) -> Outline {
                     Some(name) => found.names.push(name),
                     None => found.opaque = true,
                 }
-                at = skip_to_body(&tokens, at);
+                at = skip_to_body(tokens, at);
             }
             Kind::Keyword(Keyword::Global | Keyword::Private) => {
                 depth = 0;
-                at = globals(&tokens, at, &mut found);
+                at = globals(tokens, at, &mut found);
             }
             Kind::Keyword(Keyword::Probe) => {
                 depth = 0;
-                aliases(&tokens, at, &mut found);
-                at = skip_to_body(&tokens, at);
+                aliases(tokens, at, &mut found);
+                at = skip_to_body(tokens, at);
             }
             _ => {}
         }
     }
     found
+}
+
+/// Whether the body of a macro, given with what is between `@define` and it, has no definition, nor a place for one that an
+/// argument or another macro could fill.
+fn defines_nothing(definition: &[Token]) -> bool {
+    let [before @ .., Token { kind: Kind::Op(Op::IfClose), .. }] = definition else { return false };
+    let mut parts = before.splitn(2, |token| token.kind == Kind::Op(Op::IfOpen));
+    let (Some(_), Some(body)) = (parts.next(), parts.next()) else { return false };
+    if body.iter().any(|token| matches!(&token.kind, Kind::AtWord(word) if word == "define")) {
+        return false;
+    }
+    let body = outline_of(body);
+    !body.opaque && body.names.is_empty() && body.aliases.is_empty()
 }
 
 fn name(token: Option<&Token>) -> Option<String> {
@@ -209,6 +243,23 @@ mod tests {
             outline(b"@make(a)").opaque && outline(b"function @f() {}").opaque && outline(b"probe @f = x {}").opaque
         );
         assert!(!outline(b"@define m %( probe x = y {} %)\nfunction f() { @m }").opaque);
+    }
+
+    #[test]
+    fn macros_that_define_nothing() {
+        let probes = "@define m(x, y) %( probe procfs(@x).read { $value = @y } probe end { @n(@y) } %)\n";
+        let opaque = |text: &str| outline(text.as_bytes()).opaque;
+        assert!(!opaque(&format!("{probes}@m(\"a\", a) @m(\"b\", b) global a, b")));
+        assert_eq!(outline(format!("{probes}@m(function f() {{}}, a)").as_bytes()).names, ["f"]);
+        assert!(opaque("@m(1)"), "of the library");
+        assert!(opaque(&format!("@m(1)\n{probes}")), "defined behind it");
+        assert!(opaque(&format!("{probes}@define m(x, y) %( @x %)\n@m(1, 2)")), "defined again");
+        assert!(opaque(&format!("%( kernel_v > \"3\" %? {probes} %)\n@m(1, 2)")), "perhaps");
+        for body in
+            ["function f() {}", "global g", "@x", "probe a = b {}", "probe @x = b {}", "@other", "@define n %( %)"]
+        {
+            assert!(opaque(&format!("@define m(x) %( {body} %)\n@m(1)")), "{body}");
+        }
     }
 
     /// Every definition of a file is in its outline; checked with SystemTap's library too where it is installed.
