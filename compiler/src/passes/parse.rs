@@ -45,12 +45,13 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
     }
     let library = open_library(session, environment)?;
     let mut problems = Vec::new();
-    let macros = library
-        .macros(&mut session.sources, environment, &mut problems)
-        .map_err(|error| unreadable(session, &error))?;
+    let mut macros = library::LibraryMacros::default();
     let mut scripts = Vec::new();
     for file in files {
-        let (script, wrong) = syntax::parse(&mut session.sources, file, environment, &macros);
+        let text = session.sources.file(file).bytes.clone();
+        let macros = macros.for_text(&library, &text, &mut session.sources, environment, &mut problems);
+        let macros = macros.map_err(|error| unreadable(session, &error))?;
+        let (script, wrong) = syntax::parse(&mut session.sources, file, environment, macros);
         problems.extend(wrong);
         problems.extend(elaborate::check_text(&script, environment.guru));
         scripts.push(script);
@@ -62,7 +63,7 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
     });
     let request =
         library::LibraryRequest { scripts: &scripts, points: &points, all: session.options.ask.dumps_library() };
-    let selected = library.select(&mut session.sources, environment, &macros, request, &mut problems);
+    let selected = library.select(&mut session.sources, environment, macros, request, &mut problems);
     scripts.extend(selected.map_err(|error| unreadable(session, &error))?);
     // A library script can read them for the user's: argv.
     problems.extend(syntax::unused_arguments(&scripts, environment));

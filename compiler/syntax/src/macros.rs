@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::token::Token;
+use super::token::{AtOperator, Token};
 use spile_source::Span;
 
 /// A macro: `@define name(parameters) %( body %)`.
@@ -58,5 +58,30 @@ impl Macros {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
+    }
+}
+
+/// Whether a text may use a macro: it has an `@word` that is no operator. It may be in a comment, or the text's own macro.
+pub fn mentions_macro(text: &[u8]) -> bool {
+    let words = text.split(|byte| *byte == b'@').skip(1).map(|rest| {
+        let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        std::str::from_utf8(rest.get(..length).unwrap_or_default()).unwrap_or_default()
+    });
+    let mut macros = words.filter(|word| word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_'));
+    macros.any(|word| word != "define" && AtOperator::from_text(word).is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mentions_macro;
+
+    #[test]
+    fn operators_and_arguments_are_no_macros() {
+        for text in ["", "a", "@", "@1 $1", "@count(a) + @cast(b, \"c\")", "a @ b", "@define", "user@", "x@@"] {
+            assert!(!mentions_macro(text.as_bytes()), "{text}");
+        }
+        for text in ["@task(x)", "@@task", "@counts(a)", "@_m", "@count(a) @m", "# @m"] {
+            assert!(mentions_macro(text.as_bytes()), "{text}");
+        }
     }
 }

@@ -9,11 +9,13 @@ mod directory;
 mod embedded;
 mod index;
 mod listing;
+mod macros;
 mod uses;
 
 pub use embedded::{TAPSET_NAMES, embedded_tapset};
 
 pub use listing::{PublicNames, aliases, comment, functions, signature};
+pub use macros::LibraryMacros;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -165,14 +167,15 @@ impl Library {
     }
 
     /// The library scripts that `scripts` and `points` need, in library order; `all`: every one.
-    pub fn select(
+    pub fn select<'m>(
         &self,
         sources: &mut SourceMap,
         environment: &Environment,
-        macros: &Macros,
+        macros: impl Into<LibraryMacros<'m>>,
         request: LibraryRequest<'_>,
         problems: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Script>, ReadError> {
+        let mut macros = macros.into();
         let mut uses = Uses::default();
         let mut defined = HashSet::new();
         for script in request.scripts {
@@ -186,7 +189,9 @@ impl Library {
             let mut grown = false;
             for (file, state) in self.scripts.iter().zip(&mut files) {
                 if matches!(state, State::Unread) && (request.all || uses.may_define_needed(&file.offers, &defined)) {
-                    let id = sources.add(file.name.clone(), file.read()?, Origin::Tapset);
+                    let bytes = file.read()?;
+                    let macros = macros.for_text(self, &bytes, sources, environment, problems)?;
+                    let id = sources.add(file.name.clone(), bytes, Origin::Tapset);
                     let (script, wrong) = syntax::parse(sources, id, environment, macros);
                     *state = State::Read(script, wrong);
                 }
@@ -199,6 +204,7 @@ impl Library {
                     break;
                 }
                 let text = text.unwrap_or_default();
+                let macros = macros.for_text(self, text.as_bytes(), sources, environment, problems)?;
                 let id = sources.add(SYSCALLS, text.clone().into_bytes(), Origin::Tapset);
                 let (script, wrong) = syntax::parse(sources, id, environment, macros);
                 let mut state = State::Read(script, wrong);

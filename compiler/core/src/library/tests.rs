@@ -141,3 +141,35 @@ fn outlines_of_the_embedded_files_come_from_the_cache() {
     // Entries of other files are of no use.
     assert_eq!(index::of_embedded(&cache, &files[1..]), read[1..]);
 }
+
+/// The files of the own library that are read for a script.
+fn read_for(script: &str, arguments: &[&str]) -> Vec<String> {
+    let library = Library::open(&Places::default(), &Cache::none()).unwrap();
+    let arguments = arguments.iter().map(|argument| (*argument).to_string()).collect();
+    let environment = Environment { arguments, ..Environment::default() };
+    let (mut sources, mut problems, mut macros) = (SourceMap::new(), Vec::new(), LibraryMacros::default());
+    let known = macros.for_text(&library, script.as_bytes(), &mut sources, &environment, &mut problems).unwrap();
+    let file = sources.add("<input>", script.into(), Origin::User);
+    let (script, wrong) = syntax::parse(&mut sources, file, &environment, known);
+    assert_eq!(wrong, []);
+    let scripts = [script];
+    let request = LibraryRequest { scripts: &scripts, ..LibraryRequest::default() };
+    library.select(&mut sources, &environment, macros, request, &mut problems).unwrap();
+    assert_eq!(problems, []);
+    let names = sources.files().map(|file| file.name.clone());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with(TAPSET_NAMES)).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn nothing_is_read_that_a_script_does_not_need() {
+    assert_eq!(read_for("probe begin { println(@count(a)) } global a", &[]), [""; 0]);
+    let macros = ["json", "macros", "prometheus", "walk"].map(|name| format!("{TAPSET_NAMES}{name}.stpm"));
+    assert_eq!(read_for("probe begin { println(@uint_cast(1)) }", &[]), macros);
+    assert_eq!(read_for("probe begin { println($1) }", &["@uint_cast(1)"]), macros, "by an argument");
+    let scheduler = format!("{TAPSET_NAMES}ioscheduler.stp");
+    let read = read_for("probe begin { println(disk_major_from_request(1)) }", &[]);
+    assert!(read.contains(&scheduler) && read.contains(&macros[1]), "a file that uses one: {read:?}");
+    assert!(!read_for("probe begin { println(1) }", &[]).contains(&scheduler));
+}
