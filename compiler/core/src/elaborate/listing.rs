@@ -29,6 +29,9 @@ pub fn list<'a>(
     variables: bool,
     resolver: &'a mut Resolver<'a>,
 ) -> (Vec<String>, Vec<Diagnostic>) {
+    if !variables {
+        resolver.want_names_only();
+    }
     let (found, problems) = sites(sources, points, library, Rc::default(), resolver);
     (found.into_iter().map(|listed| line(listed, variables)).collect(), problems)
 }

@@ -135,8 +135,17 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         return Err(nothing(debug, &pattern, &text, component, &described(object)));
     }
     let code = Code::of(point, object, resolver)?;
-    let mut finder =
-        Finder { object, code, suffix, maxactive, sites: Vec::new(), inlined: 0, refused: None, left_out: Vec::new() };
+    let mut finder = Finder {
+        object,
+        code,
+        suffix,
+        maxactive,
+        names_only: resolver.names_only(),
+        sites: Vec::new(),
+        inlined: 0,
+        refused: None,
+        left_out: Vec::new(),
+    };
     let function_starts = match lines {
         Lines::First => None,
         _ => Some(FunctionStarts::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
@@ -247,6 +256,8 @@ struct Finder<'o> {
     code: Code,
     suffix: Suffix,
     maxactive: u32,
+    /// Of places of the same spelling the first one that can be probed is enough.
+    names_only: bool,
     sites: Vec<Site>,
     /// Inlined copies, which a return probe cannot use.
     inlined: usize,
@@ -264,18 +275,26 @@ impl Finder<'_> {
             // Control reaches a split-off part only through the function, which was hit before.
             let is_hit_before = function.bodies.iter().any(|body| !body.is_part())
                 || self.suffix == Suffix::All && !function.inlined.is_empty();
-            for body in function.bodies.iter().filter(|body| !is_hit_before || !body.is_part()) {
-                self.add_site(id, function, body.entry, false);
-            }
+            let bodies = function.bodies.iter().filter(|body| !is_hit_before || !body.is_part());
+            self.add_sites(id, function, bodies.map(|body| body.entry), false);
         }
         match self.suffix {
             Suffix::All | Suffix::Inline => {
-                for instance in &function.inlined {
-                    self.add_site(id, function, instance.address, true);
-                }
+                self.add_sites(id, function, function.inlined.iter().map(|instance| instance.address), true);
             }
             Suffix::Return | Suffix::Call => self.inlined += function.inlined.len(),
             Suffix::Exported => {}
+        }
+    }
+
+    /// Adds places that are spelled the same.
+    fn add_sites(&mut self, id: FunctionId, function: &Function, places: impl Iterator<Item = Address>, inlined: bool) {
+        let before = self.sites.len();
+        for address in places {
+            self.add_site(id, function, address, inlined);
+            if self.names_only && self.sites.len() > before {
+                return;
+            }
         }
     }
 

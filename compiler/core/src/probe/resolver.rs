@@ -41,6 +41,7 @@ pub struct Resolver<'k> {
     headers: Option<HashMap<String, PathBuf>>,
     /// `.callee` counts whoever calls it.
     any_caller: bool,
+    names_only: bool,
     pub(in crate::probe) left_out: Vec<String>,
     /// The kernel's debug information, if available.
     at_hand: OnceCell<Option<Rc<Object>>>,
@@ -64,6 +65,7 @@ impl<'k> Resolver<'k> {
             guru: true,
             headers: None,
             any_caller: false,
+            names_only: false,
             left_out: Vec::new(),
             at_hand: OnceCell::new(),
             function_starts: HashMap::new(),
@@ -185,6 +187,17 @@ impl<'k> Resolver<'k> {
     /// Whether callees are probed whoever calls them (see [`Resolver::with_any_caller`]).
     pub(in crate::probe) fn any_caller(&self) -> bool {
         self.any_caller
+    }
+
+    /// From now on only the spellings of sites are wanted: of those that are spelled the same, as the inlined copies of a function
+    /// are, one is enough.
+    pub fn want_names_only(&mut self) {
+        self.names_only = true;
+    }
+
+    /// Whether that is so.
+    pub(in crate::probe) fn names_only(&self) -> bool {
+        self.names_only
     }
 
     /// Whether the script is compiled with `-g`.
