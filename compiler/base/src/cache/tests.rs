@@ -255,3 +255,22 @@ fn a_reader_changes_nothing() {
     let absent = Settings { directory: Some(directory.path().join("none")), ..settings };
     assert!(Cache::open_read_only(&absent).directory().is_none() && !directory.path().join("none").exists());
 }
+
+/// KiB of the file that are in the memory of this process.
+fn resident(path: &Path) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut lines = maps.lines().skip_while(|line| !line.ends_with(path.to_str().unwrap()));
+    let line = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn reading_a_large_entry_at_few_places_takes_little_memory() {
+    let directory = private();
+    let cache = cache(directory.path(), 1 << 30);
+    assert!(cache.put(Kind::Index, &key("a"), &Entry::new("tables").with("tables", vec![7; 24 << 20])));
+    let mapped = cache.map(Kind::Index, &key("a"), "tables", |_| true).unwrap();
+    assert!((0..24).all(|at| mapped[at << 20] == 7));
+    let taken = resident(&cache.path(Kind::Index, &key("a")).unwrap());
+    assert!((96..4 << 10).contains(&taken), "{taken} KiB for 24 bytes");
+}
