@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <linux/maple_tree.h>
 #include <linux/mm_types.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+/* As in hex_header.c. */
+#if __has_include(<linux/maple_tree.h>)
+#include <linux/maple_tree.h>
+#else
+#error there is no linux/maple_tree.h
+#endif
 
 void *probe_maple_tree_maps(unsigned long address);
 void *probe_maple_tree_maps(unsigned long address)
