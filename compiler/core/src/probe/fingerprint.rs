@@ -8,6 +8,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::rc::Rc;
 
 use crate::program::{Fingerprint, Place, Program, Target};
 use spile_debuginfo::Address;
@@ -29,14 +30,22 @@ pub struct Fingerprints {
 /// bytes.
 pub fn fingerprints(program: &Program, kernel: &Kernel) -> Fingerprints {
     let objects: Vec<_> = program.targets.iter().map(|target| object_of(target, kernel)).collect();
+    let mut wanted: Vec<(&Place, Address)> = Vec::new();
+    for place in program.probes.iter().filter_map(|probe| probe.attachment.code()) {
+        let object = objects.get(place.target.index()).and_then(Option::as_ref);
+        wanted.extend(object.and_then(|object| Some((place, address(place, object)?))));
+    }
+    let mut code = Vec::with_capacity(objects.len());
+    for (number, object) in objects.iter().enumerate() {
+        let of_object = wanted.iter().filter(|(place, _)| place.target.index() == number);
+        let addresses: Vec<Address> = of_object.map(|(_, address)| *address).collect();
+        code.push(object.as_ref().and_then(|object| object.code_of(&addresses)));
+    }
     let (mut seen, mut room) = (HashSet::new(), MOST);
     let mut found = Fingerprints { taken: Vec::new(), left_out: 0 };
-    for probe in &program.probes {
-        let Some(place) = probe.attachment.code() else { continue };
-        let object = objects.get(place.target.index()).and_then(Option::as_ref);
-        let Some(fingerprint) = object.and_then(|object| object.function_code(address(place, object)?)) else {
-            continue;
-        };
+    for (place, address) in wanted {
+        let code = code.get(place.target.index()).and_then(Option::as_ref);
+        let Some(fingerprint) = code.and_then(|code| code.of_function(address)) else { continue };
         // An anchor may be after the function's start: the runtime adds with the same overflow.
         let start = Place { address: place.address.wrapping_sub(fingerprint.offset), ..place.clone() };
         if !seen.insert((start.target, start.symbol.clone(), start.address)) {
@@ -75,7 +84,7 @@ pub fn unknown_places(program: &Program, kernel: &Kernel) -> Vec<String> {
     found
 }
 
-fn object_of(target: &Target, kernel: &Kernel) -> Option<std::rc::Rc<Object>> {
+fn object_of(target: &Target, kernel: &Kernel) -> Option<Rc<Object>> {
     let object = match target.name.as_str() {
         "" => kernel.vmlinux(),
         _ if Path::new(&target.path).is_file() => kernel.module(&target.path),

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use object::{Object as _, ObjectSection, ObjectSymbol, RelocationTarget};
 
-use super::elf::{Address, Elf, File, Section, SectionId};
+use super::elf::{Address, Elf, File, Section, SectionId, Symbol};
 
 /// A function's code as in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +30,36 @@ pub struct FunctionCode {
     pub patched: Vec<(u32, u32)>,
 }
 
-/// Where the kernel may change an object's code, in the object's one address space: start and length, sorted by start.
+/// Where the kernel may change the code of some functions, in the object's one address space: start and length, sorted by
+/// start. There are hundreds of thousands of places in a kernel, and finding them all takes longer than a small script.
 #[derive(Debug, Default)]
 pub struct Patched(Vec<(u64, u32)>);
+
+/// The longest place that begins before a function may overlap it.
+const LONGEST: u64 = 64;
+
+/// The functions that are asked about: start and end, sorted, not overlapping.
+struct Functions(Vec<(u64, u64)>);
+
+impl Functions {
+    fn new(mut functions: Vec<(u64, u64)>) -> Functions {
+        functions.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::with_capacity(functions.len());
+        for (start, end) in functions {
+            match merged.last_mut() {
+                Some((_, last)) if *last >= start => *last = end.max(*last),
+                _ => merged.push((start, end)),
+            }
+        }
+        Functions(merged)
+    }
+
+    /// Whether code that begins there may be in one.
+    fn has(&self, place: u64) -> bool {
+        let next = self.0.partition_point(|(_, end)| *end <= place.saturating_sub(LONGEST));
+        self.0.get(next).is_some_and(|(start, _)| start.saturating_sub(LONGEST) <= place)
+    }
+}
 
 /// Maximum size of a function; a larger symbol is damage.
 const MAX_FUNCTION: u64 = 1 << 20;
@@ -110,40 +137,44 @@ impl Elf {
 }
 
 impl Patched {
-    /// Of the object; None where its tables cannot be read, or it has no code (a file with only debug information).
-    pub fn of(elf: &Elf) -> Option<Patched> {
+    /// In the functions that have the addresses; None where the object's tables cannot be read, or it has no code (a file with
+    /// only debug information).
+    pub fn of(elf: &Elf, addresses: impl Iterator<Item = Address>) -> Option<Patched> {
         let file = elf.parse().ok()?;
         let reader = Reader { elf, file: &file };
+        let ranges = addresses.filter_map(|address| {
+            let symbol = function_at(elf, elf.flat(address)?)?;
+            Some((symbol.at, symbol.at.saturating_add(symbol.size)))
+        });
+        let functions = Functions::new(ranges.collect());
+        let wanted = |place| functions.has(place);
         let mut all = Vec::new();
         for table in &TABLES {
             if let Some(contents) = reader.contents(table.section) {
-                all.extend(reader.places(&contents, table));
+                all.extend(reader.places_of(&contents, table, &wanted));
             }
         }
         if let Some(contents) = reader.contents(ALTERNATIVE_SECTION) {
-            all.extend(reader.alternatives(&contents)?);
+            all.extend(reader.alternatives(&contents)?.into_iter().filter(|(place, _)| functions.has(*place)));
         }
         for section in elf.sections().iter().filter(|section| section.name.starts_with(CONSTANTS)) {
             let contents = reader.section(section)?;
-            all.extend(reader.places(&contents, &relative(CONSTANTS, 4, Extent::Bytes(8))));
+            all.extend(reader.places_of(&contents, &relative(CONSTANTS, 4, Extent::Bytes(8)), &wanted));
         }
         if elf.is_relocatable() {
             for section in elf.sections().iter().filter(|section| section.executable) {
-                all.extend(reader.relocated(section)?);
+                all.extend(reader.relocated(section)?.into_iter().filter(|(place, _)| functions.has(*place)));
             }
         }
         all.sort_unstable();
         Some(Patched(all))
     }
 
-    /// The code of the function that has the address; None where no symbol gives its size, or its code is not in the file.
+    /// The code of the function that has the address, one of those that were given; None where no symbol gives its size, or
+    /// its code is not in the file.
     pub fn function_code(&self, elf: &Elf, address: Address) -> Option<FunctionCode> {
         let at = elf.flat(address)?;
-        let symbol = elf
-            .symbols_before(at)
-            .ok()?
-            .take(64)
-            .find(|symbol| symbol.function && symbol.size > 0 && at - symbol.at < symbol.size)?;
+        let symbol = function_at(elf, at)?;
         // Init code is gone, and exit code may never have been loaded.
         let is_kept = elf
             .section_at(at)
@@ -154,8 +185,7 @@ impl Patched {
         let file = elf.parse().ok()?;
         let bytes = Reader { elf, file: &file }.bytes(symbol.at, symbol.size)?.to_vec();
         let (start, end) = (symbol.at, symbol.at + symbol.size);
-        // The longest that begins before it may overlap it.
-        let first = self.0.partition_point(|(place, _)| *place < start.saturating_sub(64));
+        let first = self.0.partition_point(|(place, _)| *place < start.saturating_sub(LONGEST));
         let mut patched: Vec<(u32, u32)> = Vec::new();
         for &(place, length) in self.0.iter().skip(first).take_while(|(place, _)| *place < end) {
             let (from, to) = (place.max(start), place.saturating_add(length.into()).min(end));
@@ -170,6 +200,12 @@ impl Patched {
         }
         Some(FunctionCode { function: symbol.name.to_string(), offset: at - start, bytes, patched })
     }
+}
+
+/// The symbol of the function that has the place.
+fn function_at(elf: &Elf, at: u64) -> Option<Symbol<'_>> {
+    let mut near = elf.symbols_before(at).ok()?.take(64);
+    near.find(|symbol| symbol.function && symbol.size > 0 && at - symbol.at < symbol.size)
 }
 
 /// The bytes of a table, and their relocated values.
@@ -256,9 +292,14 @@ impl<'e> Reader<'e, '_> {
 
     /// Address and length of the code that each entry of the table describes; damaged entries are left out.
     pub(crate) fn places(&self, contents: &Contents<'_>, table: &Table) -> Vec<(u64, u32)> {
+        self.places_of(contents, table, &|_| true)
+    }
+
+    /// The same of the entries for wanted places.
+    fn places_of(&self, contents: &Contents<'_>, table: &Table, wanted: &dyn Fn(u64) -> bool) -> Vec<(u64, u32)> {
         let offsets = (0..contents.bytes.len() as u64).step_by(table.stride as usize);
         let found = offsets.filter_map(|offset| {
-            let place = contents.place(offset, table.absolute)?;
+            let place = contents.place(offset, table.absolute).filter(|place| wanted(*place))?;
             let code = |length: usize| self.bytes(place, length as u64);
             Some(match table.extent {
                 Extent::Bytes(length) => (place, length),
@@ -324,15 +365,29 @@ mod tests {
     #[test]
     fn in_a_kernel_entries_and_returns_are_patched_and_the_rest_is_not() {
         let Some(elf) = installed().map(|path| Elf::open(&path).unwrap()) else { return };
-        let patched = Patched::of(&elf).expect("tables");
         let address = elf.symbol_address("vfs_read").unwrap().expect("vfs_read");
+        let init = elf.symbol_address("start_kernel").unwrap().expect("start_kernel");
+        let patched = Patched::of(&elf, [address, init].into_iter()).expect("tables");
         let code = patched.function_code(&elf, Address { offset: address.offset + 9, ..address }).expect("an code");
         assert_eq!((code.function.as_str(), code.offset), ("vfs_read", 9));
         assert_eq!(code.patched.first(), Some(&(0, 5)), "the call of ftrace");
         let bytes: u32 = code.patched.iter().map(|(_, length)| length).sum();
         assert!(bytes as usize * 2 < code.bytes.len(), "{bytes} of {}", code.bytes.len());
-        let init = elf.symbol_address("start_kernel").unwrap().expect("start_kernel");
         assert_eq!(patched.function_code(&elf, init), None, "it is gone when a probe could come");
         assert!(code.patched.windows(2).all(|pair| pair[0].0 + pair[0].1 < pair[1].0));
+        // Asked about together with others, it is the same.
+        let others = ["vfs_write", "do_sys_open", "schedule", "rw_verify_area", "new_sync_read"];
+        let others = others.iter().filter_map(|name| elf.symbol_address(name).unwrap()).chain([address]);
+        let with_others = Patched::of(&elf, others).expect("tables");
+        assert!(with_others.0.len() > patched.0.len());
+        assert_eq!(with_others.function_code(&elf, Address { offset: address.offset + 9, ..address }), Some(code));
+    }
+
+    #[test]
+    fn places_in_or_near_functions() {
+        let functions = Functions::new(vec![(1000, 1100), (2000, 2100), (1050, 1200), (1200, 1300)]);
+        assert_eq!(functions.0, [(1000, 1300), (2000, 2100)]);
+        let has = [900, 936, 1000, 1299, 1363, 1364, 1935, 1936, 2163, 2164].map(|place| functions.has(place));
+        assert_eq!(has, [false, true, true, true, true, false, false, true, true, false]);
     }
 }

@@ -38,8 +38,6 @@ pub struct Object {
     cache: Option<Arc<Cache>>,
     /// The kernel, for a module without DWARF.
     base: Option<Rc<Object>>,
-    /// The file that has the code, and where the kernel may change it; None: no file has it.
-    code: OnceCell<Option<(Arc<Elf>, Patched)>>,
     /// Where no probe may be placed, by the addresses of the file with debug information; None: no file has the code.
     reserved: OnceCell<Option<Reserved>>,
     /// The file that has the code, and jumps that its instructions do not show; None: no file has it.
@@ -51,6 +49,21 @@ pub struct Object {
     found_entrances: OnceCell<Option<Reserved>>,
     /// Of a program, the file that is mapped, where another one has the debug information.
     mapped: Option<Arc<Elf>>,
+}
+
+/// The code of some functions of an object.
+pub struct Code<'o> {
+    object: &'o Object,
+    /// The file that has it.
+    elf: Arc<Elf>,
+    patched: Patched,
+}
+
+impl Code<'_> {
+    /// The code of the function that has the address, one of those that were asked for; None if it is not in the file.
+    pub fn of_function(&self, address: Address) -> Option<FunctionCode> {
+        self.patched.function_code(&self.elf, self.object.same_in(&self.elf, address)?)
+    }
 }
 
 impl Object {
@@ -71,7 +84,6 @@ impl Object {
             debug: OnceCell::new(),
             cache,
             base,
-            code: OnceCell::new(),
             reserved: OnceCell::new(),
             edges: OnceCell::new(),
             entrances: RefCell::default(),
@@ -190,15 +202,11 @@ impl Object {
         self.elf.near(address)
     }
 
-    /// The code of the function that has the address, as in the file; None if no file here has the code.
-    pub fn function_code(&self, address: Address) -> Option<FunctionCode> {
-        let read = || {
-            let elf = self.open_code(address)?;
-            let patched = Patched::of(&elf)?;
-            Some((elf, patched))
-        };
-        let (elf, patched) = self.code.get_or_init(read).as_ref()?;
-        patched.function_code(elf, self.same_in(elf, address)?)
+    /// The code of the functions that have the addresses, as in the file; None if no file here has the code.
+    pub fn code_of(&self, addresses: &[Address]) -> Option<Code<'_>> {
+        let elf = self.open_code(*addresses.first()?)?;
+        let patched = Patched::of(&elf, addresses.iter().filter_map(|address| self.same_in(&elf, *address)))?;
+        Some(Code { object: self, elf, patched })
     }
 
     /// Why the kernel refuses a probe at the address; None if it does not, or no file here has the code.
