@@ -1,7 +1,9 @@
 # Shows: the compile probes of all features take few runs of the compiler: one for nothing at all, one for all together and one for
 # each missing header. A script whose handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the
-# object. A script whose variables have to leave the stack is compiled again.
-# stdout: ^features: [2-4] runs$
+# object. A script whose variables have to leave the stack is compiled again. A wrapper that stands for the compiler (ccache) compiles
+# scripts too.
+# stdout: ^features: 2 runs$
+# stdout: ^scripts by the wrapper: 1$
 # stdout: ^more stack: compiled 1, 1 need
 # stdout: ^variables moved: compiled 2$
 
@@ -10,6 +12,7 @@ cat >counts <<'EOF'
 #!/bin/sh
 for word; do
 	[ "$word" != -fsyntax-only ] || echo probed >>"$COUNT"
+	[ "${word##*/}" != script.c ] || echo script >>"$COUNT"
 done
 name=${0##*/} own=$(dirname "$0")
 PATH=${PATH#"$own:"} exec "$name" "$@"
@@ -21,8 +24,12 @@ done
 export COUNT=$PWD/count
 
 # The first build of a release compiles the runtime.
-SPILE_CACHE_DIR=$PWD/empty PATH=$PWD/bin:$COMPILE_ONCE:$PATH "$SPILE" -r "$RELEASE" -p4 -e 'probe begin { println(1) }' >/dev/null || exit
+wrapped() { SPILE_CACHE_DIR=$PWD/empty PATH=$PWD/bin:$COMPILE_ONCE:$PATH "$SPILE" -r "$RELEASE" -p4 -e "$1" >/dev/null; }
+wrapped 'probe begin { println(1) }' || exit
 echo "features: $(grep -c probed count) runs"
+rm count
+wrapped 'probe begin { println(2) }' || exit
+echo "scripts by the wrapper: $(grep -c script count)"
 
 cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache

@@ -4,6 +4,7 @@
 //!
 //! `CROSS_COMPILE` is the prefix of a GNU toolchain's programs; `ARCH` is handled by the kernel's Makefile.
 
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +18,8 @@ pub(super) struct Compiler {
     pub(super) make: Vec<String>,
     /// Identifies the compiler; changes with an upgrade.
     pub(super) identity: String,
+    /// Its programs may be run without it; false for a wrapper such as ccache, which has its reasons to be in between.
+    pub(super) is_driver: bool,
     /// It is not the kernel's compiler.
     pub(super) warning: Option<String>,
 }
@@ -42,7 +45,14 @@ pub(super) fn choose(build_dir: &Path) -> Result<Compiler, BuildError> {
         let is = if major == 0 { "of an unknown version".to_string() } else { format!("version {major}") };
         format!("the kernel was built with {}, {command} is {is}: install {0} if the build fails", wanted.exact())
     });
-    Ok(Compiler { make: variables(wanted, &command, &on_path), identity: identity(&command), warning })
+    let files: Vec<PathBuf> = which::which_all(&command).into_iter().flatten().map(resolved).collect();
+    let is_driver = files.first().is_some_and(|file| is_driver(file));
+    Ok(Compiler {
+        make: variables(wanted, &command, &on_path),
+        identity: identity(&command, if is_driver { files.get(..1).unwrap_or_default() } else { &files }),
+        is_driver,
+        warning,
+    })
 }
 
 impl ConfiguredCompiler {
@@ -136,12 +146,27 @@ fn on_path(command: &str) -> Option<PathBuf> {
     which::which(command).ok()
 }
 
-/// The program's file, identified by attributes that an upgrade changes.
-fn identity(command: &str) -> String {
-    let file = on_path(command).and_then(|file| file.canonicalize().ok()).unwrap_or_else(|| PathBuf::from(command));
-    let state = std::fs::metadata(&file)
-        .map(|metadata| format!("{} {}.{}", metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
-    format!("{} {}", file.display(), state.unwrap_or_default())
+fn resolved(file: PathBuf) -> PathBuf {
+    file.canonicalize().unwrap_or(file)
+}
+
+/// Whether the file is a compiler, not a wrapper that has the name of one: a script, or a link to a program of another name.
+fn is_driver(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let mut start = [0; 4];
+    let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut start));
+    ["gcc", "clang"].iter().any(|compiler| name.contains(compiler)) && read.is_ok() && start == *b"\x7fELF"
+}
+
+/// The program's file, identified by attributes that an upgrade changes. A wrapper runs one of the others with its name.
+fn identity(command: &str, files: &[PathBuf]) -> String {
+    let state = |file: &PathBuf| {
+        let state = std::fs::metadata(file)
+            .map(|metadata| format!("{} {}.{}", metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
+        format!("{} {}", file.display(), state.unwrap_or_default())
+    };
+    let states: Vec<String> = files.iter().map(state).collect();
+    if states.is_empty() { command.to_string() } else { states.join("\n") }
 }
 
 fn version(command: &str) -> Option<u32> {
@@ -174,6 +199,25 @@ mod tests {
         let clang = wanted("CONFIG_GCC_VERSION=0\nCONFIG_CLANG_VERSION=160006\nCONFIG_LD_IS_LLD=y\n");
         assert_eq!((clang.exact().as_str(), clang.lld), ("clang-16", true));
         assert_eq!(wanted("").exact(), "gcc");
+    }
+
+    #[test]
+    fn wrappers_are_not_taken_for_compilers() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &[u8]| {
+            std::fs::write(directory.path().join(name), text).unwrap();
+            directory.path().join(name)
+        };
+        assert!(is_driver(&file("x86_64-linux-gnu-gcc-12", b"\x7fELF...")));
+        assert!(is_driver(&file("clang", b"\x7fELF...")));
+        assert!(!is_driver(&file("ccache", b"\x7fELF...")));
+        assert!(!is_driver(&file("gcc-12", b"#!/bin/sh\n")));
+        assert!(!is_driver(&directory.path().join("gcc")));
+        // Of a wrapper the compiler behind it counts too.
+        let files = ["ccache", "clang"].map(|name| directory.path().join(name));
+        let before = identity("gcc", &files);
+        std::fs::write(&files[1], b"\x7fELF....").unwrap();
+        assert!(identity("gcc", &files) != before && identity("gcc", &files[..1]) == identity("gcc", &files[..1]));
     }
 
     fn choice(wanted: ConfiguredCompiler, cross: &str, here: &[&str], plain: u32) -> Option<(String, u32)> {

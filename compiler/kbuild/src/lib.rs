@@ -244,7 +244,7 @@ fn recipe(
     std::fs::create_dir(&apart).map_err(|error| BuildError::File { path: apart.clone(), error: error.to_string() })?;
     let recipe = record::record(request, runtime, compiler, &apart)?;
     without_headers::store(request, runtime, &recipe, cache);
-    let recipe = shorter::shorten(recipe, request, runtime, &apart);
+    let recipe = shorter::shorten(recipe, request, runtime, compiler, &apart);
     let about = format!("runtime for {} by {}", request.release, compiler.make.join(" "));
     cache.put(Kind::Runtime, key, &recipe.to_entry(&about));
     notes.push("runtime: built".into());

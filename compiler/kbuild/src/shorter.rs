@@ -8,19 +8,25 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use super::commands::{Runner, run_all};
+use super::compiler::Compiler;
 use super::embed::Runtime;
 use super::recipe::{self, Argv, NAME, OBJECTS, REFERENCE, Recipe, Steps};
 use super::{Request, compare, make, shell};
 
 /// The recipe with what is shorter and gives the same; `recorded`: where it was recorded.
-pub(super) fn shorten(recipe: Recipe, request: &Request, runtime: &Runtime, recorded: &Path) -> Recipe {
+pub(super) fn shorten(
+    recipe: Recipe,
+    request: &Request,
+    runtime: &Runtime,
+    compiler: &Compiler,
+    recorded: &Path,
+) -> Recipe {
     let Recipe { plain, steps } = recipe;
     let steps = steps.map(|mut steps| {
         // What was made by the recipe itself, to compare it with Kbuild's.
         let again = recorded.join("again");
-        if let Some(script) = directly(&steps, request, runtime, recorded, &again) {
-            steps.script = script;
-        }
+        let direct = compiler.is_driver.then(|| directly(&steps, request, runtime, recorded, &again)).flatten();
+        steps.script = direct.unwrap_or(steps.script);
         steps.together = one_link(&steps, request, &again).unwrap_or_default();
         steps
     });
