@@ -8,6 +8,7 @@ use spile_core::elaborate::{self, Options};
 use spile_core::emit::{Form, Units};
 use spile_core::plan::{self, Limits, ModuleInfo, Plan};
 use spile_core::probe::Resolver;
+use spile_core::program::{Fingerprint, Place, TargetId};
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
 
@@ -502,4 +503,20 @@ fn many_probes_are_data() {
     assert!(tables.meta.starts_with(b"SPILEMET"));
     let (whole, few) = both_forms("probe begin { println(1) }");
     assert_eq!(whole, few);
+}
+
+#[test]
+fn the_code_of_many_functions_is_data() {
+    let probes = "probe kprobe.function(\"f\") { n++ }\n".repeat(100);
+    let mut plan = planned("sample.stp", &[], &format!("global n\n{probes}"));
+    let place = Place { target: TargetId(0), symbol: None, address: 0x10 };
+    let bytes = vec![0xc3; 70];
+    plan.fingerprints = vec![Fingerprint { place, function: "f".into(), bytes: bytes.clone(), patched: vec![(1, 5)] }];
+    let emitted = |form| spile_core::emit::emit(&plan, form).unwrap();
+    let (whole, short) = (emitted(Form::Whole), emitted(Form::Short));
+    assert!(whole.script.contains("code_0[70]") && whole.script.contains("\t.fingerprints = fingerprints,"));
+    assert!(!short.script.contains("code_0") && short.script.contains("\t.fingerprints = spile_fingerprints,"));
+    assert!(short.script.contains("extern const struct spile_fingerprint spile_fingerprints[1];"));
+    let code = &short.tables.unwrap().fingerprints[0];
+    assert_eq!((&*code.function, code.address, &code.bytes, &*code.patched), ("f", 0x10, &bytes, &[(1, 5)][..]));
 }

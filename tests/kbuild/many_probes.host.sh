@@ -1,9 +1,12 @@
 # Shows: a script with many probes is compiled with one element of their table for each kind, and its module has the same
 # table as one by Kbuild, which compiles all elements. What probes differ in beside names and places is theirs: text and
 # numbers of handlers that they share, locks, conditions, members of other kinds.
+# In guru mode the fingerprints of the probed functions are a table that is written in the same way.
 # stdout: ^compared 4$
 # stdout: ^elements in C: [1-9]$
 # stdout: ^elements in all: [0-9]{3,}$
+# stdout: ^code in C: 0$
+# stdout: ^code in all: [0-9]{2,}$
 # limit: 200
 
 points='kernel.function("vfs_*").call, kernel.function("vfs_*").return'
@@ -34,3 +37,7 @@ echo "compared $(wc -l <same)"
 kept=$(sed -n 's/.*"\(\/[^"]*\)".*/\1/p' err | head -1)
 echo "elements in C: $(grep -c '	\.kind = ' "$kept/script.c")"
 echo "elements in all: $("$SPILE" -r "$RELEASE" -w -p3 -m kept plain.stp 2>/dev/null | grep -c '	\.kind = ')"
+"$SPILE" -r "$RELEASE" -g -k -w -p4 -m guru plain.stp >out 2>err
+kept=$(sed -n 's/.*"\(\/[^"]*\)".*/\1/p' err | head -1)
+echo "code in C: $(grep -c 'code_[0-9]*\[' "$kept/script.c")"
+echo "code in all: $("$SPILE" -r "$RELEASE" -g -w -p3 -m guru plain.stp 2>/dev/null | grep -c 'code_[0-9]*\[')"

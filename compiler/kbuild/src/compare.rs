@@ -7,7 +7,7 @@
 //! `.modinfo`'s strings and of the versions, which the kernel searches linearly.
 //!
 //! Where only one module's tables were written into its object (sites.rs), constant data is in another order: of that the
-//! tables of probes are compared, word by word, with what they refer to.
+//! tables of probes and of fingerprints are compared, word by word, with what they refer to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +25,7 @@ pub fn differences(one: &[u8], other: &[u8]) -> Result<Vec<String>, String> {
     if one.has_short_form != other.has_short_form {
         [&mut one, &mut other].into_iter().for_each(Described::leave_out_constants);
         diff(&mut lines, "probes", &one.probes, &other.probes);
+        diff(&mut lines, "fingerprints", &one.fingerprints, &other.fingerprints);
     }
     diff(&mut lines, "section", &one.sections, &other.sections);
     diff(&mut lines, "relocations of", &one.relocations, &other.relocations);
@@ -39,6 +40,8 @@ struct Described {
     symbols: BTreeMap<String, String>,
     /// The words of the table of probes, by their numbers.
     probes: BTreeMap<String, String>,
+    /// Of the table of fingerprints.
+    fingerprints: BTreeMap<String, String>,
     /// The table was written into the object.
     has_short_form: bool,
 }
@@ -63,11 +66,13 @@ impl Described {
         let written = file.symbol_by_name("spile_probes");
         let has_short_form = written.is_some();
         let table = written.or_else(|| file.symbol_by_name("probes"));
+        let code = file.symbol_by_name("spile_fingerprints").or_else(|| file.symbol_by_name("fingerprints"));
         let mut described = Described {
             sections: BTreeMap::new(),
             relocations: BTreeMap::new(),
             symbols: BTreeMap::new(),
-            probes: table.map(|table| words(file, &table)).transpose()?.unwrap_or_default(),
+            probes: table.map(|table| words(file, &table, &no_counts)).transpose()?.unwrap_or_default(),
+            fingerprints: code.map(|table| words(file, &table, &fingerprint_counts)).transpose()?.unwrap_or_default(),
             has_short_form,
         };
         for section in file.sections() {
@@ -124,8 +129,24 @@ impl Described {
     }
 }
 
+/// The size of what a word of a table's element refers to, where the next word has how many there are. None: it has not.
+type Counts = dyn Fn(u64) -> Option<usize>;
+
+fn no_counts(_: u64) -> Option<usize> {
+    None
+}
+
+/// In `struct spile_fingerprint` (runtime-c/script.h): the code, and the spans that may differ.
+fn fingerprint_counts(word: u64) -> Option<usize> {
+    match word % 8 {
+        4 => Some(1),
+        6 => Some(8),
+        _ => None,
+    }
+}
+
 /// The words of a table, each as its number or as what it refers to: a function, or constant data with its bytes.
-fn words(file: &File, table: &ElfSymbol64<Endianness>) -> Result<BTreeMap<String, String>, String> {
+fn words(file: &File, table: &ElfSymbol64<Endianness>, counts: &Counts) -> Result<BTreeMap<String, String>, String> {
     // A table of locks has one element of four bytes at least.
     const SHOWN: usize = 4;
     let failed = |error: object::Error| format!("damaged module: {error}");
@@ -138,13 +159,31 @@ fn words(file: &File, table: &ElfSymbol64<Endianness>) -> Result<BTreeMap<String
     for offset in inside.clone().step_by(8) {
         let at = usize::try_from(offset).map_err(|error| error.to_string())?;
         let number = data.get(at..at + 8).ok_or("the table of probes is outside of its section")?;
-        let text = match relocated.get(&offset) {
-            Some(relocation) => referred(file, relocation, SHOWN)?,
-            None => hex::encode(number),
+        let word = (offset - inside.start) / 8;
+        let text = match (relocated.get(&offset), counts(word)) {
+            (relocation, Some(size)) => {
+                let count = data.get(at + 8..at + 12).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+                let length = size * count.map_or(0, |count| count as usize);
+                relocation.map(|relocation| bytes_at(file, relocation, length)).transpose()?.unwrap_or_default()
+            }
+            (Some(relocation), None) => referred(file, relocation, SHOWN)?,
+            (None, None) => hex::encode(number),
         };
-        words.insert(format!("word {:06}", (offset - inside.start) / 8), text);
+        words.insert(format!("word {word:06}"), text);
     }
     Ok(words)
+}
+
+/// As many bytes as a relocation refers to.
+fn bytes_at(file: &File, relocation: &object::Relocation, length: usize) -> Result<String, String> {
+    let failed = |error: object::Error| format!("damaged module: {error}");
+    let RelocationTarget::Symbol(index) = relocation.target() else { return Ok(format!("{:?}", relocation.target())) };
+    let symbol = file.symbol_by_index(index).map_err(failed)?;
+    let section = symbol.section_index().ok_or("a table refers to an undefined symbol")?;
+    let data = file.section_by_index(section).and_then(|section| section.data()).map_err(failed)?;
+    let place = usize::try_from(symbol.address().wrapping_add_signed(relocation.addend())).ok();
+    let bytes = place.and_then(|place| data.get(place..place.checked_add(length)?));
+    Ok(hex::encode(bytes.ok_or("a table refers to bytes outside of their section")?))
 }
 
 /// What a relocation refers to: a function's name, or a text up to its end, or as many bytes of other data.

@@ -211,6 +211,13 @@ fn source_version(source: &Source) -> String {
     for site in source.tables.iter().flat_map(|tables| &tables.sites) {
         hash.update(format!("{site:?}\n"));
     }
+    for code in source.tables.iter().flat_map(|tables| &tables.fingerprints) {
+        hash.update(format!(
+            "{} {:?} {} {} {:?}\n",
+            code.target, code.symbol, code.address, code.function, code.patched
+        ));
+        hash.update(&code.bytes);
+    }
     let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
     digits[..23].to_string()
 }

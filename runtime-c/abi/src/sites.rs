@@ -9,6 +9,8 @@
 pub struct Tables {
     /// One for each probe, in order.
     pub sites: Vec<Site>,
+    /// The table of fingerprints, in order.
+    pub fingerprints: Vec<Fingerprint>,
     /// The contents of the section `.spile.meta`.
     pub meta: Vec<u8>,
 }
@@ -37,4 +39,21 @@ pub enum SiteConstant {
     Number(i64),
     /// `text`
     Text(Vec<u8>),
+}
+
+/// The members of `struct spile_fingerprint`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// `target`
+    pub target: u32,
+    /// `symbol`; None: the null pointer.
+    pub symbol: Option<String>,
+    /// `address`
+    pub address: u64,
+    /// `function`
+    pub function: String,
+    /// `bytes` and `length`
+    pub bytes: Vec<u8>,
+    /// `patched` and `patched_count`: first byte and length of each.
+    pub patched: Vec<(u32, u32)>,
 }

@@ -45,7 +45,7 @@ struct Unit<'p> {
     /// Of all probes, or one for each shape.
     probes: Vec<Probe<'p>>,
     probe_count: usize,
-    /// The tables of probes and for the loader are written into the object.
+    /// The tables of probes, of fingerprints and for the loader are written into the object.
     short: bool,
     /// What handlers need of the stack, where it is more than MINSTACKSPACE.
     stacks: Vec<Stack>,
@@ -56,7 +56,9 @@ struct Unit<'p> {
     targets: Vec<Target<'p>>,
     programs: Vec<UserProgram<'p>>,
     module_symbols: Vec<ModuleSymbol<'p>>,
+    /// Empty if they are written into the object.
     fingerprints: Vec<Fingerprint<'p>>,
+    fingerprint_count: usize,
     lines: Vec<Lines<'p>>,
     /// Empty if it is written into the object.
     meta: Bytes<'p>,
@@ -364,7 +366,11 @@ fn unit<'p>(plan: &'p Plan, firsts: Option<&[usize]>, meta: &'p [u8]) -> Unit<'p
         targets: plan.targets.iter().map(target).collect(),
         programs: plan.programs.iter().map(user_program).collect(),
         module_symbols: plan.module_symbols.iter().map(module_symbol).collect(),
-        fingerprints: plan.fingerprints.iter().map(fingerprint).collect(),
+        fingerprints: match firsts {
+            Some(_) => Vec::new(),
+            None => plan.fingerprints.iter().map(fingerprint).collect(),
+        },
+        fingerprint_count: plan.fingerprints.len(),
         lines: plan
             .lines
             .iter()

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use crate::plan::code::OwnConstant;
 use crate::plan::{Plan, Probe};
-use crate::program::{Attachment, Value};
-use spile_abi::sites::{Site, SiteConstant, Tables};
+use crate::program::{self, Attachment, Value};
+use spile_abi::sites::{Fingerprint, Site, SiteConstant, Tables};
 
 /// Scripts with fewer probes have the whole table in their C.
 const FEWEST: usize = 64;
@@ -113,5 +113,21 @@ pub(super) fn tables(plan: &Plan, shapes: &[u32], meta: Vec<u8>) -> Tables {
             constants: constants(probe),
         }
     };
-    Tables { sites: plan.probes.iter().zip(shapes).map(site).collect(), meta }
+    Tables {
+        sites: plan.probes.iter().zip(shapes).map(site).collect(),
+        fingerprints: plan.fingerprints.iter().map(fingerprint).collect(),
+        meta,
+    }
+}
+
+fn fingerprint(fingerprint: &program::Fingerprint) -> Fingerprint {
+    let program::Fingerprint { place, function, bytes, patched } = fingerprint;
+    Fingerprint {
+        target: place.target.0,
+        symbol: place.symbol.clone(),
+        address: place.address,
+        function: function.clone(),
+        bytes: bytes.clone(),
+        patched: patched.clone(),
+    }
 }

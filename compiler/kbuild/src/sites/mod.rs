@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Writes the table of probes, and the description for the loader, into a script's object whose C lacks them: compilers take
-//! 0.1 ms for each element of a table with names.
+//! Writes the table of probes, the fingerprints of their functions, and the description for the loader, into a script's object
+//! whose C lacks them: compilers take 0.1 ms for each element of a table with names.
 //!
 //! The C text has one element of each kind of probe (section `.spile.shapes`) and says where in it the members are that
 //! differ (`.spile.layout`). The elements of the table are copies of these, with their references to handlers and locks.
+
+mod fingerprints;
 
 use std::collections::HashMap;
 
 use object::build::elf::{Builder, Relocation, Section, SectionData, SectionId, Symbol, SymbolId};
 use object::elf;
 
+use fingerprints::{CodeTable, Layout};
 use spile_abi::sites::{Site, SiteConstant, Tables};
 
 const SHAPES: &str = ".spile.shapes";
 const LAYOUT: &str = ".spile.layout";
 const PROBES: &str = "spile_probes";
+const FINGERPRINTS: &str = "spile_fingerprints";
 const META: &str = "spile_meta";
 /// Where the loader looks for the description.
 const META_SECTION: &str = ".spile.meta";
@@ -23,9 +27,11 @@ const META_SECTION: &str = ".spile.meta";
 /// The object with the tables. Err: why they cannot be written.
 pub(super) fn fill(object: &[u8], tables: &Tables) -> Result<Vec<u8>, String> {
     let mut builder = Builder::read64(object).map_err(|error| format!("reading it: {error}"))?;
-    let (shapes, table) = {
+    let mut strings = Names::default();
+    let (shapes, table, code) = {
         let shapes = Shapes::of(&builder)?;
-        (shapes.section, Table::of(&shapes, &tables.sites)?)
+        let table = Table::of(&shapes, &tables.sites, &mut strings)?;
+        (shapes.section, table, CodeTable::of(&shapes.fingerprint, &tables.fingerprints, &mut strings)?)
     };
     for section in &mut builder.sections {
         let of_shapes = section.sh_info_section == Some(shapes) && matches!(section.data, SectionData::Relocation(_));
@@ -35,7 +41,7 @@ pub(super) fn fill(object: &[u8], tables: &Tables) -> Result<Vec<u8>, String> {
     for symbol in &mut builder.symbols {
         symbol.delete |= symbol.section.is_some_and(|section| deleted.contains(&section));
     }
-    let (names, _) = add_section(&mut builder, ".rodata.spile_names", table.names, 1);
+    let (names, _) = add_section(&mut builder, ".rodata.spile_names", strings.bytes, 1);
     let (constants, of_constants) = add_section(&mut builder, ".rodata.spile_constants", table.constants.bytes, 8);
     let (probes, at) = add_section(&mut builder, ".rodata.spile_probes", table.bytes, 32);
     let (meta, _) = add_section(&mut builder, META_SECTION, tables.meta.clone(), 8);
@@ -55,6 +61,15 @@ pub(super) fn fill(object: &[u8], tables: &Tables) -> Result<Vec<u8>, String> {
     relocations.extend(table.values.into_iter().map(absolute(values)));
     add_relocations(&mut builder, probes, at, relocations)?;
     define(&mut builder, PROBES, probes)?;
+    if !tables.fingerprints.is_empty() {
+        let (contents, _) = add_section(&mut builder, ".rodata.spile_code", code.contents, 4);
+        let (fingerprints, at) = add_section(&mut builder, ".rodata.spile_fingerprints", code.bytes, 8);
+        let contents = add_section_symbol(&mut builder, contents);
+        let mut relocations: Vec<Relocation> = code.texts.into_iter().map(absolute(names)).collect();
+        relocations.extend(code.parts.into_iter().map(absolute(contents)));
+        add_relocations(&mut builder, fingerprints, at, relocations)?;
+        define(&mut builder, FINGERPRINTS, fingerprints)?;
+    }
     define(&mut builder, META, meta)?;
     let mut out = Vec::with_capacity(object.len() + 2 * tables.meta.len());
     builder.write(&mut out).map_err(|error| format!("writing it: {error}"))?;
@@ -75,6 +90,7 @@ struct Shapes<'o> {
     index: usize,
     constants: usize,
     constant: ConstantForm,
+    fingerprint: Layout,
 }
 
 /// `union spile_constant`.
@@ -95,9 +111,12 @@ impl<'o> Shapes<'o> {
             .chunks_exact(4)
             .filter_map(|bytes| usize::try_from(u32::from_le_bytes(bytes.try_into().ok()?)).ok())
             .collect();
-        let [size, point, function, symbol, address, index, constants, of_constant, length] = numbers[..] else {
-            return Err("the layout of probes has another number of members".into());
+        let few = "the layout of probes has another number of members";
+        let (of_probe, of_fingerprint) = numbers.split_at_checked(9).ok_or(few)?;
+        let &[size, point, function, symbol, address, index, constants, of_constant, length] = of_probe else {
+            return Err(few.into());
         };
+        let fingerprint = Layout::of(of_fingerprint)?;
         let inside = [(point, 8), (function, 8), (symbol, 8), (address, 8), (index, 4), (constants, 8)];
         let is_whole = size > 0 && !bytes.is_empty() && bytes.len().is_multiple_of(size);
         let constant = ConstantForm { size: of_constant, length };
@@ -132,6 +151,7 @@ impl<'o> Shapes<'o> {
             index,
             constants,
             constant,
+            fingerprint,
         })
     }
 }
@@ -148,7 +168,6 @@ struct Table {
     texts: Vec<Address>,
     /// Addresses of constants.
     values: Vec<Address>,
-    names: Vec<u8>,
     constants: Constants,
 }
 
@@ -186,9 +205,8 @@ impl Constants {
 }
 
 impl Table {
-    fn of(shapes: &Shapes, sites: &[Site]) -> Result<Table, String> {
+    fn of<'s>(shapes: &Shapes, sites: &'s [Site], names: &mut Names<'s>) -> Result<Table, String> {
         let size = shapes.size;
-        let mut names = Names::default();
         let mut constants = Constants::default();
         let mut bytes = Vec::with_capacity(sites.len() * size);
         let (mut copied, mut texts, mut values) = (Vec::with_capacity(sites.len() * 4), Vec::new(), Vec::new());
@@ -210,13 +228,13 @@ impl Table {
                 texts.extend(text.map(|text| ((start + member) as u64, names.place(text.as_bytes()))));
             }
             if let Some(own) = &site.constants {
-                values.push(((start + shapes.constants) as u64, constants.add(shapes.constant, own, &mut names)?));
+                values.push(((start + shapes.constants) as u64, constants.add(shapes.constant, own, names)?));
             }
             let moved =
                 |relocation: &Relocation| Relocation { r_offset: start as u64 + relocation.r_offset, ..*relocation };
             copied.extend(shapes.relocations.get(shape).into_iter().flatten().map(moved));
         }
-        Ok(Table { bytes, copied, texts, values, names: names.bytes, constants })
+        Ok(Table { bytes, copied, texts, values, constants })
     }
 }
 
@@ -309,6 +327,7 @@ fn define(builder: &mut Builder, name: &str, section: SectionId) -> Result<(), S
 mod tests {
     use object::read::elf::ElfFile64;
     use object::{Endianness, Object, ObjectSection, ObjectSymbol};
+    use spile_abi::sites::Fingerprint;
 
     use super::*;
 
@@ -330,6 +349,7 @@ shapes:
 	.quad 0, 0
 	.section .spile.layout,"a"
 layout:	.long 64, 0, 8, 24, 32, 40, 48, 16, 8
+	.long 64, 0, 8, 16, 24, 32, 40, 48, 56, 8
 	.section .rodata.str1.1,"aMS",@progbits,1
 .Ltext:	.string "of the shape"
 	.section .rodata,"a"
@@ -384,7 +404,8 @@ spile_script:
         let constants = |text: &[u8]| Some(vec![SiteConstant::Number(-2), SiteConstant::Text(text.to_vec())]);
         let sites =
             vec![site(1, "a", 0x10, None), site(0, "b", 0x20, constants(b"x")), site(1, "a", 0x30, constants(b"y\0z"))];
-        let filled = fill(&assembled(OBJECT), &Tables { sites, meta: b"SPILEMET".to_vec() }).unwrap();
+        let filled =
+            fill(&assembled(OBJECT), &Tables { sites, fingerprints: Vec::new(), meta: b"SPILEMET".to_vec() }).unwrap();
         let expected = [
             ["point of a", "a", "two", "anchor", "0x10", "0x600000000", "0x0", "0x0"],
             ["point of b", "b", "one", "0x0", "0x20", "0x500000001", "constants at 0", "0x0"],
@@ -407,8 +428,37 @@ spile_script:
     }
 
     #[test]
+    fn fingerprints_are_data() {
+        let code = |function: &str, symbol: Option<&str>, bytes: &[u8], patched: &[(u32, u32)]| Fingerprint {
+            target: 3,
+            symbol: symbol.map(str::to_string),
+            address: 0x40,
+            function: function.into(),
+            bytes: bytes.to_vec(),
+            patched: patched.to_vec(),
+        };
+        let fingerprints = vec![code("a", None, b"code1", &[]), code("b", Some("b"), b"code2", &[(0, 2), (3, 1)])];
+        let tables = Tables { sites: vec![site(0, "a", 0, None)], fingerprints, meta: Vec::new() };
+        let object = OBJECT.replace("spile_meta\n", "spile_meta, spile_fingerprints\n");
+        let filled = fill(&assembled(&object), &tables).unwrap();
+        // The second one's code follows its spans, aligned, which follow the first one's code.
+        let expected = [
+            ["a", "0x3", "0x0", "0x40", "code1", "0x5", "0x0", "0x0"],
+            ["b", "0x3", "b", "0x40", "code2", "0x5", "", "0x2"],
+        ];
+        assert_eq!(words(&filled, ".rodata.spile_fingerprints"), expected.concat());
+        let file = ElfFile64::<Endianness>::parse(&*filled).unwrap();
+        let contents = file.section_by_name(".rodata.spile_code").unwrap();
+        assert_eq!(contents.data().unwrap(), b"code1\0\0\0\0\0\0\0\x02\0\0\0\x03\0\0\0\x01\0\0\0code2");
+        assert_eq!(file.symbol_by_name(FINGERPRINTS).unwrap().size(), 128);
+        let unknown = object.replace("48, 56, 8\n", "48, 56, 12\n");
+        assert_eq!(fill(&assembled(&unknown), &tables).unwrap_err(), "the layout of fingerprints is not known here");
+    }
+
+    #[test]
     fn what_does_not_fit_is_an_error() {
-        let tables = |shape| Tables { sites: vec![site(shape, "a", 0, None)], meta: Vec::new() };
+        let tables =
+            |shape| Tables { sites: vec![site(shape, "a", 0, None)], fingerprints: Vec::new(), meta: Vec::new() };
         let error = |text: &str, shape| fill(&assembled(text), &tables(shape)).unwrap_err();
         assert_eq!(error(OBJECT, 2), "a probe has an unknown shape");
         assert_eq!(
