@@ -9,6 +9,7 @@
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
@@ -130,6 +131,17 @@ bool spile_owner_sees_mm(struct mm_struct *mm)
 	is_seen = task && is_visible(task, __task_cred(task), mm);
 	rcu_read_unlock();
 	return is_seen;
+}
+
+bool spile_owner_prefers(kuid_t uid)
+{
+	return uid_eq(uid, GLOBAL_ROOT_UID) || uid_eq(uid, owner_uid);
+}
+
+bool spile_owner_may_log(void)
+{
+	/* The kernel's own count: one of this module would begin anew with each start. */
+	return uid_eq(owner_uid, GLOBAL_ROOT_UID) || __printk_ratelimit(__func__);
 }
 
 static void set_opener(struct pid *pid)

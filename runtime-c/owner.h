@@ -5,6 +5,7 @@
 
 #include <linux/compiler.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
 
 #include "abi/abi.h"
 
@@ -43,6 +44,18 @@ static inline bool spile_owner_ignores_current(void)
 {
 	return unlikely(spile_owner_is_limited) && !spile_owner_sees_current();
 }
+
+/*
+ * Whether it is root or the owner. Tables that the programs of all users fill keep room for these, so
+ * that no other user can take all of it. In any context.
+ */
+bool spile_owner_prefers(kuid_t uid);
+
+/*
+ * Whether a start that fails may say so in the kernel's log: the starts of users could fill it. Process
+ * context.
+ */
+bool spile_owner_may_log(void);
 
 /* The current process has opened the device for a session, or has closed it. */
 void spile_owner_opened(void);

@@ -5,8 +5,13 @@
  * A hash table that handlers add to without a lock, in NMI too: an entry is taken by cmpxchg,
  * filled in, and released. An entry that another CPU has taken but not filled in is skipped:
  * that hit has no file for the frame. Entries are never removed.
+ *
+ * Any user can make files and run their code. So root and the session's owner always find a quarter of
+ * the table free, and of the rest one user gets half; the same for the memory of unwind tables. A file is
+ * charged to the user who first ran it, until one of those two does.
  */
 #include <linux/atomic.h>
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -16,6 +21,7 @@
 #include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
+#include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -33,6 +39,11 @@ enum {
 	FILE_MAPPINGS = 512,		/* of a process, that are searched for files to request */
 	FILE_ASK_NS = 1000000000,	/* between two requests for a file */
 	UNWIND_MOST_PLACES = 8 << 20,
+	SHARES = 256,			/* two users may have one together */
+	OTHERS_FILES = SPILE_FILES / 4 * 3,	/* not of root, nor of the owner */
+	SHARE_FILES = OTHERS_FILES / 2,
+	OTHERS_BYTES = SPILE_UNWIND_MOST / 4 * 3,
+	SHARE_BYTES = OTHERS_BYTES / 2,
 };
 
 enum { FILE_FREE, FILE_TAKEN, FILE_THERE };
@@ -41,9 +52,27 @@ enum { FILE_FREE, FILE_TAKEN, FILE_THERE };
 static struct spile_user_file *user_files;
 static atomic_t wanted_files = ATOMIC_INIT(0);
 
+/* Odd: nobody can choose files that have the same places as another one. */
+static u64 inode_factor, device_factor;
+
+/* What users other than root and the owner have, by a hash of the user; 0 is not used. */
+struct user_share {
+	atomic_t files;
+	size_t unwind_bytes;		/* tables_lock */
+};
+static struct user_share user_shares[SHARES], all_shares;
+
 /* Only one table is taken at a time; protects unwind_bytes. */
 static DEFINE_MUTEX(tables_lock);
 static size_t unwind_bytes;
+
+/* What is told once, by the loader's thread that makes tables: a hit may be in any context. */
+enum { FULL_NOT, FULL_TO_TELL, FULL_TOLD };
+struct full_table {
+	int state;
+	pid_t process;			/* the first one whose file was left out; may be torn */
+};
+static struct full_table full_share, full_files;
 
 static bool has_key(const struct spile_user_file *file, const struct spile_file_key *key)
 {
@@ -51,37 +80,106 @@ static bool has_key(const struct spile_user_file *file, const struct spile_file_
 	       file->key.generation == key->generation;
 }
 
-/* The entry of the key, which is created if there is none; NULL if that fails at the moment. */
-static struct spile_user_file *entry_of(const struct spile_mapping *mapping, unsigned long address)
+static u32 share_of_current(void)
+{
+	kuid_t uid = current_uid();
+
+	if (spile_owner_prefers(uid))
+		return 0;
+	return 1 + hash_32(__kuid_val(uid), 32) % (SHARES - 1);
+}
+
+static void give_share(u32 share)
+{
+	if (!share)
+		return;
+	atomic_dec(&user_shares[share].files);
+	atomic_dec(&all_shares.files);
+}
+
+static bool take_share(u32 share)
+{
+	int own, all;
+
+	if (!share)
+		return true;
+	own = atomic_inc_return(&user_shares[share].files);
+	all = atomic_inc_return(&all_shares.files);
+	if (own <= SHARE_FILES && all <= OTHERS_FILES)
+		return true;
+	give_share(share);
+	return false;
+}
+
+static void note_full(struct full_table *full)
+{
+	if (likely(READ_ONCE(full->state) != FULL_NOT))
+		return;
+	WRITE_ONCE(full->process, task_tgid_nr(current));
+	if (cmpxchg(&full->state, FULL_NOT, FULL_TO_TELL) == FULL_NOT)
+		atomic_inc(&wanted_files);
+}
+
+/* The current task has a file of another user in its stack: it is no longer that user's. */
+static void adopt(struct spile_user_file *file)
+{
+	if (share_of_current())
+		return;
+	give_share(xchg(&file->share, 0));
+	WRITE_ONCE(file->awaited, false);
+	WRITE_ONCE(file->refused, false);
+}
+
+/*
+ * The entry of the key, which is created if there is none; NULL if that fails at the moment.
+ * `by_hit`: the current task runs its code.
+ */
+static struct spile_user_file *entry_of(const struct spile_mapping *mapping, unsigned long address,
+					bool by_hit)
 {
 	const struct spile_file_key *key = &mapping->key;
-	u32 at = hash_64(key->inode * 31 + key->device + key->generation, 32), i;
+	u64 hash = key->inode * inode_factor +
+		   ((u64)key->device << 32 | key->generation) * device_factor;
+	u32 at = hash >> 48, step = hash >> 32 | 1, share, i;
 
-	for (i = 0; i < FILE_PROBES; i++) {
-		struct spile_user_file *file = &user_files[(at + i) % SPILE_FILES];
+	for (i = 0; i < FILE_PROBES; i++, at += step) {
+		struct spile_user_file *file = &user_files[at % SPILE_FILES];
 		/* Acquire: for its key; pairs with the release below. */
 		int state = smp_load_acquire(&file->state);
 
-		if (state == FILE_FREE &&
-		    cmpxchg(&file->state, FILE_FREE, FILE_TAKEN) == FILE_FREE) {
-			file->key = *key;
-			file->process = task_tgid_nr(current);
-			file->address = address;
-			if (mapping->kind == SPILE_MAPPING_FILE)
-				spile_mapping_path(mapping, file->path, sizeof(file->path));
-			/* Release: for the fields above; pairs with the acquire above. */
-			smp_store_release(&file->state, FILE_THERE);
+		if (state == FILE_THERE) {
+			if (!has_key(file, key))
+				continue;
+			if (unlikely(READ_ONCE(file->share)) && by_hit)
+				adopt(file);
 			return file;
 		}
-		if (state == FILE_THERE && has_key(file, key))
-			return file;
 		/*
 		 * Taken by another CPU, perhaps for the same key, which must not get two
 		 * entries.
 		 */
-		if (state != FILE_THERE)
+		if (state != FILE_FREE)
 			return NULL;
+		share = share_of_current();
+		if (!take_share(share)) {
+			note_full(&full_share);
+			return NULL;
+		}
+		if (cmpxchg(&file->state, FILE_FREE, FILE_TAKEN) != FILE_FREE) {
+			give_share(share);
+			return NULL;
+		}
+		file->key = *key;
+		file->share = share;
+		file->process = task_tgid_nr(current);
+		file->address = address;
+		if (mapping->kind == SPILE_MAPPING_FILE)
+			spile_mapping_path(mapping, file->path, sizeof(file->path));
+		/* Release: for the fields above; pairs with the acquire above. */
+		smp_store_release(&file->state, FILE_THERE);
+		return file;
 	}
+	note_full(&full_files);
 	return NULL;
 }
 
@@ -90,7 +188,7 @@ static bool request_table(struct spile_user_file *file, unsigned long address)
 {
 	u64 now = ktime_get_mono_fast_ns();
 
-	if (READ_ONCE(file->table) || READ_ONCE(file->wanted) ||
+	if (READ_ONCE(file->table) || READ_ONCE(file->wanted) || READ_ONCE(file->refused) ||
 	    (file->asked && now - file->asked < FILE_ASK_NS))
 		return false;
 	file->asked = now;
@@ -115,7 +213,7 @@ unsigned int spile_user_files_request(struct spile_cpu *cpu, struct spile_user_f
 		at = mapping.end;
 		if (!(mapping.flags & VM_EXEC) || mapping.kind == SPILE_MAPPING_ANONYMOUS)
 			continue;
-		file = entry_of(&mapping, mapping.start);
+		file = entry_of(&mapping, mapping.start, true);
 		if (!file)
 			continue;
 		requested |= request_table(file, mapping.start);
@@ -131,9 +229,15 @@ unsigned int spile_user_files_request(struct spile_cpu *cpu, struct spile_user_f
 struct spile_user_file *spile_user_file(struct spile_cpu *cpu, const struct spile_mapping *mapping,
 					unsigned long address)
 {
+	struct spile_user_file *file;
+
 	if (!user_files || mapping->kind == SPILE_MAPPING_ANONYMOUS)
 		return NULL;
-	return entry_of(mapping, address);
+	file = entry_of(mapping, address, true);
+	/* For tell_what_is_full(). */
+	if (unlikely(!file) && spile_user_files_wanted())
+		spile_ring_call_reader(cpu);
+	return file;
 }
 
 u32 spile_user_file_id(const struct spile_user_file *file)
@@ -268,11 +372,34 @@ int spile_user_files_find(struct spile_file *file)
 	return 0;
 }
 
+static bool is_to_tell(struct full_table *full)
+{
+	if (READ_ONCE(full->state) != FULL_TO_TELL || xchg(&full->state, FULL_TOLD) == FULL_TOLD)
+		return false;
+	atomic_dec(&wanted_files);
+	return true;
+}
+
+static void tell_what_is_full(void)
+{
+	if (is_to_tell(&full_share))
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"stacks: one user's programs have run code of more files than a session keeps for a user (%d), the first time in process %d; further code of that user has no names, and its callers are found by frame pointers alone: probe fewer processes, or restart the session",
+			SHARE_FILES, full_share.process);
+	if (is_to_tell(&full_files))
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"stacks: programs have run code of more files than a session keeps (%d), the first time in process %d; further code has no names, and its callers are found by frame pointers alone: probe fewer processes, or restart the session",
+			SPILE_FILES, full_files.process);
+}
+
 int spile_user_files_next_wanted(struct spile_file *file)
 {
 	struct spile_user_file *found;
 	u32 id;
 
+	tell_what_is_full();
 	for (id = 1; spile_user_files_wanted() && id <= SPILE_FILES; id++) {
 		found = spile_user_file_with(id);
 		if (!found || !READ_ONCE(found->wanted) || !xchg(&found->wanted, 0))
@@ -324,6 +451,8 @@ static struct spile_unwind_table *copy_table(const struct spile_unwind *unwind, 
 
 static int keep_table(struct spile_user_file *file, const struct spile_unwind *unwind)
 {
+	struct user_share *share = &user_shares[READ_ONCE(file->share)];
+	bool is_others = share != user_shares;
 	size_t bytes = bytes_of(unwind);
 	struct spile_unwind_table *table;
 
@@ -333,12 +462,19 @@ static int keep_table(struct spile_user_file *file, const struct spile_unwind *u
 		return -EEXIST;
 	if (unwind_bytes + bytes > SPILE_UNWIND_MOST)
 		return -ENOSPC;
+	if (is_others && (share->unwind_bytes + bytes > SHARE_BYTES ||
+			  all_shares.unwind_bytes + bytes > OTHERS_BYTES))
+		return -EUSERS;
 	if (bytes > spile_owner_left())
 		return -EDQUOT;
 	table = copy_table(unwind, bytes);
 	if (IS_ERR(table))
 		return PTR_ERR(table);
 	unwind_bytes += bytes;
+	if (is_others) {
+		share->unwind_bytes += bytes;
+		all_shares.unwind_bytes += bytes;
+	}
 	spile_session_charge(bytes);
 	/* Release: for the table; pairs with the acquire in spile_user_file_table(). */
 	smp_store_release(&file->table, table);
@@ -347,6 +483,7 @@ static int keep_table(struct spile_user_file *file, const struct spile_unwind *u
 
 int spile_user_files_unwind(struct spile_unwind *unwind)
 {
+	static bool told;
 	struct spile_user_file *file;
 	struct spile_mapping mapping;
 	int error;
@@ -358,19 +495,31 @@ int spile_user_files_unwind(struct spile_unwind *unwind)
 	    mapping.kind == SPILE_MAPPING_ANONYMOUS)
 		return -EFAULT;
 	preempt_disable();
-	file = entry_of(&mapping, unwind->mapping);
+	file = entry_of(&mapping, unwind->mapping, false);
 	preempt_enable();
 	if (!file)
 		return -EAGAIN;
 	unwind->id = spile_user_file_id(file);
 	mutex_lock(&tables_lock);
 	error = keep_table(file, unwind);
+	if (error == -EUSERS) {
+		WRITE_ONCE(file->refused, true);
+		/* Or adopt() has cleared it before; pairs with its xchg(). */
+		smp_mb();
+		if (!READ_ONCE(file->share))
+			WRITE_ONCE(file->refused, false);
+	}
 	mutex_unlock(&tables_lock);
 	/* Of one that could not be kept there will be none: nobody waits for it. */
 	if (error && error != -EEXIST)
 		WRITE_ONCE(file->awaited, true);
 	else
 		spile_tables_added();
+	if ((error == -EUSERS || error == -ENOSPC) && !xchg(&told, true))
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"stacks: the unwind tables of programs take more memory than a session has for them (%d MB, of which a user other than root and its own may have %d MB): in further files, the first of them in process %d, callers are found by frame pointers alone",
+			SPILE_UNWIND_MOST >> 20, SHARE_BYTES >> 20, READ_ONCE(file->process));
 	return error;
 }
 
@@ -385,6 +534,8 @@ int spile_user_files_init(void)
 	user_files = vzalloc(bytes);
 	if (!user_files)
 		return -ENOMEM;
+	inode_factor = get_random_u64() | 1;
+	device_factor = get_random_u64() | 1;
 	spile_session_charge(bytes);
 	return 0;
 }

@@ -19,6 +19,8 @@ struct spile_user_file {
 	int state;
 	int wanted;			/* SPILE_WANTED reports it; set and taken by xchg */
 	bool awaited;			/* a task has waited for its table in vain */
+	bool refused;			/* its table is beyond its user's share */
+	u32 share;			/* of which user it is; 0: of root or of the owner */
 	struct spile_file_key key;
 	/* Where it was seen; written by hits, may be torn. */
 	pid_t process;
@@ -40,7 +42,7 @@ struct spile_unwind_table {
 
 /*
  * The file of a mapping of the current task; NULL: it has none, or there are too many
- * files. `address` is in it. Owner of the context.
+ * files (one user cannot take the room of others). `address` is in it. Owner of the context.
  */
 struct spile_user_file *spile_user_file(struct spile_cpu *cpu, const struct spile_mapping *mapping,
 					unsigned long address);

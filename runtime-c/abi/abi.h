@@ -354,7 +354,8 @@ enum spile_file_flag {
  * SPILE_UNWIND: how to unwind the stack in the code of a file. Once for each file (EEXIST). The
  * file is given by an address where the caller has mapped it, not by its path, so that it is the
  * same file that stacks have later. ENOSPC: the tables would take more than SPILE_UNWIND_MOST
- * bytes; EDQUOT: more than the session's limit.
+ * bytes; EDQUOT: more than the session's limit; EUSERS: more than is meant for one user's programs.
+ * After EUSERS the file may be reported again, when root or the session's owner has it in a stack.
  */
 #define SPILE_UNWIND_MOST (64 << 20)
 struct spile_unwind {

@@ -83,7 +83,9 @@ impl<'d> Files<'d> {
             Some(Entry::Missing(at)) if clock::now().saturating_sub(*at) < AGAIN => return None,
             _ => {}
         }
-        let found = self.device.file(id).and_then(|file| find(&file, entries.len()));
+        let open =
+            entries.values().filter(|entry| matches!(entry, Entry::Known(known) if known.file.is_some())).count();
+        let found = self.device.file(id).and_then(|file| find(&file, open));
         let found = found.map(Arc::new);
         let entry = found.clone().map_or_else(|| Entry::Missing(clock::now()), Entry::Known);
         entries.insert(id, entry);

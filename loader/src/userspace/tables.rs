@@ -16,6 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use spile_abi::device::Unwind;
 
+use crate::error::Error;
 use crate::module::device::Device;
 use crate::userspace::files::Files;
 use crate::userspace::image::{self, Image};
@@ -60,10 +61,13 @@ fn code_of(process: u32) -> Vec<PathBuf> {
     paths
 }
 
-/// Those that most processes have mapped, the most common first.
+/// Those that most processes of root and of this user have mapped, the most common first: another user could run
+/// processes with files of his own, for whose tables the module keeps no room ([`spile_abi::device::UNWIND`]).
 fn shared_files() -> Vec<PathBuf> {
     let mut counts: HashMap<((u32, u32), u64), (usize, PathBuf)> = HashMap::new();
+    let trusted = [0, nix::unistd::geteuid().as_raw()];
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = processes.filter(|entry| entry.metadata().is_ok_and(|found| trusted.contains(&found.uid())));
     for process in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
         for mapping in locate::mappings(process).into_iter().filter(|mapping| mapping.is_code && mapping.inode != 0) {
             counts.entry((mapping.device, mapping.inode)).or_insert((0, mapping.path)).0 += 1;
@@ -121,32 +125,48 @@ impl Drop for Mapped {
     }
 }
 
-/// Files whose tables the module has, by device and inode: each is read once.
+/// Files whose tables the module has: each is read once.
 #[derive(Debug, Default)]
 pub struct LoadedTables {
-    files: HashSet<(u64, u64)>,
+    files: HashSet<FileState>,
+}
+
+/// Device, inode, and when that was last changed (seconds, nanoseconds): another file may get the number of one that is gone.
+type FileState = (u64, u64, i64, i64);
+
+fn state_of(found: &fs::Metadata) -> FileState {
+    (found.dev(), found.ino(), found.ctime(), found.ctime_nsec())
 }
 
 impl LoadedTables {
     fn hand_over(&mut self, device: &Device, file: Option<fs::File>) {
         let Some(file) = file else { return };
         let Ok(found) = file.metadata() else { return };
-        if !self.files.insert((found.dev(), found.ino())) {
+        let state = state_of(&found);
+        if !self.files.insert(state) {
             return;
         }
         let Some(mapped) = Mapped::new(&file) else { return };
-        hand_over(device, &Image::of(file), mapped.at.as_ptr() as u64);
+        if !hand_over(device, &Image::of(file), mapped.at.as_ptr() as u64) {
+            self.files.remove(&state);
+        }
     }
 }
 
-/// If a file has no table, for lack of information or room, the module uses frame pointers only.
-fn hand_over(device: &Device, image: &Image, mapping: u64) {
+/// If a file has no table, for lack of information or room, the module uses frame pointers only. False: one user's
+/// files have taken that user's share of the room; the module may ask again when another one has the file in a stack.
+fn hand_over(device: &Device, image: &Image, mapping: u64) -> bool {
     let read = image.with(|elf| (Table::of(elf), elf.build_id()));
     let (table, build_id) = read.unwrap_or_default();
-    if device.unwind(&unwind_of(&table, &build_id, mapping), &table.bytes()).is_err() && !table.rules.is_empty() {
-        let none = Table::default();
-        let _ = device.unwind(&unwind_of(&none, &build_id, mapping), &none.bytes());
+    match device.unwind(&unwind_of(&table, &build_id, mapping), &table.bytes()) {
+        Err(Error::Device { errno: Errno::EUSERS, .. }) => return false,
+        Err(_) if !table.rules.is_empty() => {
+            let none = Table::default();
+            let _ = device.unwind(&unwind_of(&none, &build_id, mapping), &none.bytes());
+        }
+        _ => {}
     }
+    true
 }
 
 fn unwind_of(table: &Table, build_id: &[u8], mapping: u64) -> Unwind {
@@ -163,6 +183,17 @@ fn unwind_of(table: &Table, build_id: &[u8], mapping: u64) -> Unwind {
 mod tests {
     use super::*;
     use std::path::Path;
+
+    #[test]
+    fn a_file_with_the_inode_of_another_one_is_another_one() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let state = || state_of(&fs::metadata(file.path()).unwrap());
+        let before = state();
+        assert_eq!(before, state());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::write(file.path(), "another").unwrap();
+        assert_ne!(before, state());
+    }
 
     #[test]
     fn files_of_a_process() {
