@@ -83,9 +83,10 @@ bool spile_session_fits(const char *what, size_t shared, size_t for_each_cpu, un
 	if (!check_mul_overflow(for_each_cpu, (size_t)cpus, &all) &&
 	    !check_add_overflow(all, shared, &all) && (all >> PAGE_SHIFT) < available / 4 * 3)
 		return true;
-	pr_err("%s: refused: its %s need %zu KiB, and %zu KiB for each of %u CPUs; %lu KiB are free\n",
-	       THIS_MODULE->name, what, shared >> 10, for_each_cpu >> 10, cpus,
-	       available << (PAGE_SHIFT - 10));
+	if (spile_owner_may_log())
+		pr_err("%s: refused: its %s need %zu KiB, and %zu KiB for each of %u CPUs; %lu KiB are free\n",
+		       THIS_MODULE->name, what, shared >> 10, for_each_cpu >> 10, cpus,
+		       available << (PAGE_SHIFT - 10));
 	return false;
 }
 
@@ -98,8 +99,9 @@ bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu,
 	    check_add_overflow(all, shared, &all))
 		all = SIZE_MAX;
 	if (all > spile_owner_left()) {
-		pr_err("%s: refused: its %s need %zu KiB, which is more than its user may still take (%llu KiB)\n",
-		       THIS_MODULE->name, what, all >> 10, spile_owner_left() >> 10);
+		if (spile_owner_may_log())
+			pr_err("%s: refused: its %s need %zu KiB, which is more than its user may still take (%llu KiB)\n",
+			       THIS_MODULE->name, what, all >> 10, spile_owner_left() >> 10);
 		return false;
 	}
 	return spile_session_fits(what, shared, for_each_cpu, cpus);

@@ -5,6 +5,7 @@
 # limit: 180
 # stdout: ^of the memory: a sixteenth$
 # stdout: ^more: 4 .*USER_MEMORY.*/etc/spile/limits
+# stdout: ^the kernel log is not filled$
 # stdout: ^root has no limit: 0$
 # stdout: ^calls in flight: 0, then 4$
 # stdout: ^number: 4 .*USER_SESSIONS
@@ -37,6 +38,15 @@ for turn in 1 2 3 4 5 6 7 8; do last=$(status suid -R -L -s 4095 ticks); done
 # The remaining memory is less than a session needs.
 echo 'USER_MEMORY=1M' >/etc/spile/limits
 echo "more: $(status suid -R -L ticks) $(cat /tmp/err)"
+# Each start is a module of its own: only the kernel can count its lines.
+echo 1 >/proc/sys/kernel/printk_ratelimit_burst
+echo 600 >/proc/sys/kernel/printk_ratelimit
+logged() { dmesg | grep -c ': refused: its ' || true; }
+before=$(logged)
+for turn in 1 2 3 4 5; do status suid -R -L ticks >/dev/null; done
+[ $(($(logged) - before)) -le 1 ] && echo 'the kernel log is not filled'
+echo 5 >/proc/sys/kernel/printk_ratelimit
+echo 10 >/proc/sys/kernel/printk_ratelimit_burst
 end_all
 status=0
 spilerun -L "$place/ticks.ko" 2>/dev/null || status=$?
