@@ -6,6 +6,7 @@
  * the program has been loaded is known. For processes that run already it is made when the
  * probe is armed.
  */
+#include <linux/cred.h>
 #include <linux/elf.h>
 #include <linux/err.h>
 #include <linux/kconfig.h>
@@ -24,6 +25,7 @@
 #include "family.h"
 #include "features.h"
 #include "held_maps.h"
+#include "owner.h"
 #include "session.h"
 #include "site.h"
 #include "uprobe.h"
@@ -33,12 +35,21 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
-enum { MOST_WATCHED = 1024 };	/* threads for which one site has events of its own */
+/*
+ * Threads for which one site has events of its own. Any user may run the program, so some of them are
+ * for root and the session's owner, and one other user cannot have all of the rest.
+ */
+enum {
+	MOST_WATCHED = 1024,
+	MOST_WATCHED_OTHERS = MOST_WATCHED / 4 * 3,
+	MOST_WATCHED_USER = MOST_WATCHED / 2,
+};
 
 /* A thread that has an event which it has not inherited. */
 struct watched {
 	struct list_head list;
 	struct task_struct *task;	/* with a reference */
+	kuid_t user;			/* who ran the program */
 	struct perf_event *event;
 };
 
@@ -145,6 +156,22 @@ static bool find_slide(struct task_struct *task, const struct spile_user_watch *
 	return found;
 }
 
+static bool may_watch_more(const struct spile_site *site, kuid_t user)
+{
+	unsigned int others = 0, own = 0;
+	const struct watched *watched;
+
+	if (site->user_watch.count >= MOST_WATCHED)
+		return false;
+	if (spile_owner_prefers(user))
+		return true;
+	list_for_each_entry(watched, &site->user_watch.threads, list) {
+		others += !spile_owner_prefers(watched->user);
+		own += uid_eq(watched->user, user);
+	}
+	return others < MOST_WATCHED_OTHERS && own < MOST_WATCHED_USER;
+}
+
 static int watch_task(struct spile_site *site, struct task_struct *task)
 {
 	const struct spile_user_watch *watch = &site->probe->user_watch;
@@ -154,8 +181,8 @@ static int watch_task(struct spile_site *site, struct task_struct *task)
 
 	if (!find_slide(task, watch, &slide))
 		return 0;
-	if (site->user_watch.count >= MOST_WATCHED)
-		return -EMFILE;
+	if (!may_watch_more(site, task_uid(task)))
+		return -EUSERS;
 	spile_watch_describe(&attr, site->probe->address + slide, watch->length, watch->reads);
 	attr.inherit = 1;
 #ifdef SPILE_HAVE_PERF_REMOVE_ON_EXEC
@@ -173,6 +200,7 @@ static int watch_task(struct spile_site *site, struct task_struct *task)
 	}
 	get_task_struct(task);
 	watched->task = task;
+	watched->user = task_uid(task);
 	list_add(&watched->list, &site->user_watch.threads);
 	site->user_watch.count++;
 	return 0;
@@ -183,10 +211,21 @@ static void report_unwatched(struct spile_site *site, struct task_struct *task, 
 	if (site->user_watch.reported || error == -ESRCH)
 		return;
 	site->user_watch.reported = true;
-	spile_session_emit(
-		SPILE_RECORD_WARN,
-		"probe %s cannot watch the data in process %d (rc %d): there are four debug registers, which debuggers use too",
-		site->probe->point, task_tgid_nr(task), error);
+	if (error == -EUSERS)
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"probe %s does not watch the data in process %d, nor in others that begin now: it watches %u threads, of %d that a session can watch, of which a user other than root and its own has %d at most; -x PID limits the session to one process and its children",
+			site->probe->point, task_tgid_nr(task), site->user_watch.count,
+			MOST_WATCHED, MOST_WATCHED_USER);
+	else if (error == -ENOSPC)
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"probe %s cannot watch the data in process %d: all of the four debug registers are in use, by other probes or by debuggers",
+			site->probe->point, task_tgid_nr(task));
+	else
+		spile_session_emit(SPILE_RECORD_WARN,
+				   "probe %s cannot watch the data in process %d (rc %d)",
+				   site->probe->point, task_tgid_nr(task), error);
 }
 
 static void report_lost(struct spile_site *site)
