@@ -86,13 +86,14 @@ static bool lock_maps(struct mm_struct *mm)
 
 static bool page_in(unsigned long address)
 {
-	struct mm_struct *mm = current->mm;
+	unsigned int tries = 0;
 	int error;
 
-	if (!lock_maps(mm))
-		return false;
-	error = spile_page_in(address, 0);
-	mmap_read_unlock(mm);
+	do {
+		if (!lock_maps(current->mm))
+			return false;
+		error = spile_page_in(address, 0);
+	} while (error == -EAGAIN && ++tries < MOST_FAULTS);
 	return !error;
 }
 

@@ -388,6 +388,20 @@ enum { SPILE_FTRACE_FILTERS_MANY = 0 };
 #endif
 
 /*
+ * SPILE_HAVE_VM_FAULT_COMPLETED: a fault that was allowed to release the lock of the mappings may say
+ * that it did and needs no retry: "mm: avoid unnecessary page fault retires on shared memory types",
+ * first in 6.0. Can go when 5.10 has.
+ */
+static inline bool spile_fault_is_completed(vm_fault_t result)
+{
+#ifdef SPILE_HAVE_VM_FAULT_COMPLETED
+	return result & VM_FAULT_COMPLETED;
+#else
+	return false;
+#endif
+}
+
+/*
  * SPILE_HAVE_SYSTEM_DFL_WQ: the queue for work that is bound to no CPU has another name:
  * "workqueue: Add system_percpu_wq and system_dfl_wq", first in 6.17; 7.3 warns when the
  * old one is used. Can go when 6.12 has.

@@ -2,7 +2,8 @@
 /*
  * Faults in a page of a process where the end of the session waits for it. So memory that some
  * user may provide when he likes, or never, is left out: not even SIGKILL ends the wait for a
- * FUSE server (request_wait_answer() in fs/fuse/dev.c).
+ * FUSE server (request_wait_answer() in fs/fuse/dev.c). It ends that for a page of a network file
+ * system whose server does not answer.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -10,6 +11,7 @@
 #include <linux/string.h>
 #include <linux/userfaultfd_k.h>
 
+#include "features.h"
 #include "page_in.h"
 
 /*
@@ -28,13 +30,28 @@ static bool is_provided_by_users(struct vm_area_struct *vma)
 	return !strcmp(type, "fuse") || !strcmp(type, "fuseblk");
 }
 
+static bool may_access(const struct vm_area_struct *vma, unsigned int flags)
+{
+	return vma->vm_flags & (flags & FAULT_FLAG_WRITE ? VM_WRITE : VM_READ);
+}
+
 int spile_page_in(unsigned long address, unsigned int flags)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma = find_vma(mm, address);
+	vm_fault_t result = VM_FAULT_SIGSEGV;
 
-	if (!vma || vma->vm_start > address || is_provided_by_users(vma))
-		return -EFAULT;
-	/* Without the last argument the lock is not released meanwhile, and not waited for. */
-	return fixup_user_fault(mm, address, flags, NULL);
+	/*
+	 * Not fixup_user_fault(): it either waits so that no signal ends it, or takes the lock again so,
+	 * which another thread may hold for as long as a user likes.
+	 */
+	if (vma && vma->vm_start <= address && may_access(vma, flags) && !is_provided_by_users(vma))
+		result = handle_mm_fault(vma, address,
+					 flags | FAULT_FLAG_ALLOW_RETRY | FAULT_FLAG_KILLABLE, NULL);
+	if (spile_fault_is_completed(result))
+		return 0;
+	if (result & VM_FAULT_RETRY)
+		return -EAGAIN;
+	mmap_read_unlock(mm);
+	return result & VM_FAULT_ERROR ? -EFAULT : 0;
 }

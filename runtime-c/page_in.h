@@ -4,8 +4,9 @@
 
 /*
  * Makes the page at the address in the current process's memory resident, unless a user could
- * withhold it: 0 or an error. `flags` may be FAULT_FLAG_WRITE. Under the lock of the mappings,
- * which is not released meanwhile. It may sleep.
+ * withhold it: 0 or an error; -EAGAIN: it has waited, and may have come or not. `flags` may be
+ * FAULT_FLAG_WRITE. Called with the lock of the mappings, for reading, which it releases. It may sleep,
+ * until a fatal signal.
  */
 int __must_check spile_page_in(unsigned long address, unsigned int flags);
 

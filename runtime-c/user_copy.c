@@ -15,13 +15,14 @@ enum { MOST_PAGE_INS = 32 };	/* of one page: it may be taken away before it is u
 
 static bool make_resident(unsigned long address, unsigned int flags)
 {
-	struct mm_struct *mm = current->mm;
+	unsigned int tries = 0;
 	int error;
 
-	if (mmap_read_lock_killable(mm))
-		return false;
-	error = spile_page_in(untagged_addr(address), flags);
-	mmap_read_unlock(mm);
+	do {
+		if (mmap_read_lock_killable(current->mm))
+			return false;
+		error = spile_page_in(untagged_addr(address), flags);
+	} while (error == -EAGAIN && ++tries < MOST_PAGE_INS);
 	return !error;
 }
 
