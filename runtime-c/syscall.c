@@ -151,6 +151,10 @@ static bool is_last(long number)
 {
 	if (spile_is_compat_call())
 		return number == 1 || number == 252;
+#ifdef CONFIG_X86_X32_ABI
+	/* A task of a program for x32 that ended in a call would keep its saved values. */
+	number &= ~(long)__X32_SYSCALL_BIT;
+#endif
 	return number == 60 || number == 231;
 }
 
