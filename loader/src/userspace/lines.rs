@@ -93,9 +93,9 @@ mod dwarf {
         }
     }
 
-    /// Whether the ranges of all units are few enough.
-    fn is_bounded(dwarf: &Dwarf<Slice>) -> gimli::Result<bool> {
-        let (mut left, mut units) = (MAX_RANGES, dwarf.units());
+    /// Whether all units together have at most so many ranges.
+    fn is_bounded(dwarf: &Dwarf<Slice>, most: usize) -> gimli::Result<bool> {
+        let (mut left, mut units) = (most, dwarf.units());
         while let Some(header) = units.next()? {
             // Those that cannot be read are passed over, as by addr2line.
             let Ok(unit) = dwarf.unit(header) else { continue };
@@ -122,10 +122,40 @@ mod dwarf {
             Ok(EndianArcSlice::new(data.into(), LittleEndian))
         };
         let dwarf = Dwarf::load(load).ok()?;
-        if !is_bounded(&dwarf).ok()? {
+        if !is_bounded(&dwarf, MAX_RANGES).ok()? {
             return None;
         }
         Some((Context::from_dwarf(dwarf).ok()?, MAX_DWARF - left))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        /// So many units of DWARF 4 that share one list of so many ranges.
+        fn units_with_one_list(units: usize, ranges: u64) -> Dwarf<Slice> {
+            // DW_TAG_compile_unit without children, DW_AT_ranges as DW_FORM_sec_offset.
+            let abbreviations = [1, 0x11, 0, 0x55, 0x17, 0, 0, 0].to_vec();
+            let unit = [&12_u32.to_le_bytes()[..], &4_u16.to_le_bytes(), &[0; 4], &[8, 1], &[0; 4]].concat();
+            let list = (1..=ranges).flat_map(|at| [at << 4, (at << 4) + 8]).chain([0, 0]);
+            let list: Vec<u8> = list.flat_map(u64::to_le_bytes).collect();
+            let load = |id: SectionId| -> Result<Slice, gimli::Error> {
+                let data = match id {
+                    SectionId::DebugAbbrev => abbreviations.clone(),
+                    SectionId::DebugInfo => unit.repeat(units),
+                    SectionId::DebugRanges => list.clone(),
+                    _ => Vec::new(),
+                };
+                Ok(EndianArcSlice::new(data.into(), LittleEndian))
+            };
+            Dwarf::load(load).unwrap()
+        }
+
+        #[test]
+        fn ranges_that_units_share_count_for_each() {
+            assert!(is_bounded(&units_with_one_list(3, 5), 15).unwrap());
+            assert!(!is_bounded(&units_with_one_list(3, 5), 14).unwrap());
+        }
     }
 }
 
