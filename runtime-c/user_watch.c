@@ -177,7 +177,7 @@ static int watch_task(struct spile_site *site, struct task_struct *task)
 	const struct spile_user_watch *watch = &site->probe->user_watch;
 	struct perf_event_attr attr;
 	struct watched *watched;
-	unsigned long slide;
+	unsigned long slide = 0;
 
 	if (!find_slide(task, watch, &slide))
 		return 0;
