@@ -41,6 +41,7 @@ typedef __s64 s64;
 typedef unsigned int gfp_t;
 typedef unsigned short umode_t;
 typedef s64 ktime_t;
+typedef struct { unsigned int val; } kuid_t;
 
 #define U32_MAX UINT32_MAX
 #define U64_MAX (~0ull)
