@@ -1,5 +1,5 @@
-# Shows: the compile probes of all features take few runs of the compiler: one for nothing at all, one for all together and one for
-# each missing header. A script whose handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the
+# Shows: the compile probes of all features take two runs of the compiler: one for nothing at all, and one for all
+# together. A script whose handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the
 # object. A script whose variables have to leave the stack is compiled again. A wrapper that stands for the compiler (ccache) compiles
 # scripts too.
 # stdout: ^features: 2 runs$
