@@ -126,7 +126,7 @@ const EMPTY_FILE: f64 = 19.0;
 /// `--check` fails where a limit is exceeded by more than this: single runs differ.
 const MARGIN: f64 = 1.25;
 
-/// The same for the cases whose limits are not met yet, the export and the listing of all functions: they must not become worse.
+/// The same for the export, which does not meet its limit yet: it must not become worse.
 const MARGIN_WHERE_NOT_MET: f64 = 3.0;
 
 /// The speed of this machine at this time: how long gcc takes for an empty file.
@@ -171,7 +171,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     for case in &CASES {
         let row = measure(&compiler, case, &scale, options.rounds.max(1))?;
         println!("{}", row.text);
-        let not_met = case.arguments.first() == Some(&"--export-index") || case.arguments == ALL;
+        let not_met = case.arguments.first() == Some(&"--export-index");
         let margin = if not_met { MARGIN_WHERE_NOT_MET } else { MARGIN };
         if row.share > margin {
             exceeded.push(format!("{}: {:.1} times its limit", case.name, row.share));
@@ -268,7 +268,7 @@ whole command, a release build, or of pass 2 where the case says so; CPU time an
 with an empty cache. gcc takes {:.1} ms for an empty file here (the best of ten runs); \"ratio\" is the best run's to that. The limits are for
 a machine on which it takes {EMPTY_FILE} ms; where it takes longer, they are longer in proportion. \"Met\": the best run (above a load of one
 per CPU, the CPU time if that is less) and the memory of each run are within the limits. `cargo xtask bench debuginfo --check` fails where one
-is exceeded by more than a quarter; for `--export-index` and for all functions, which do not meet them yet, where one is exceeded three times.
+is exceeded by more than a quarter; for `--export-index`, which has not met them, where one is exceeded three times.
 
 | case | median | best | CPU time | ratio | limit | memory | met | SystemTap |
 |---|---|---|---|---|---|---|---|---|
@@ -276,9 +276,11 @@ is exceeded by more than a quarter; for `--export-index` and for all functions, 
 \"SystemTap\": {}, one run right after spile's, and the ratio to the median; it has no cache of a kernel.
 SystemTap 5.6 takes 135 s and 1.3 GB for the first of them.
 
-The listing of all functions on a known kernel takes 3.2 billion instructions (callgrind): a quarter for where a probe may be placed (symbols,
-places that the kernel refuses), 23 % make the sites with their texts, 14 % read the functions, 7 % sort, 7 % free the sites. Across these, 28 % is
-memory allocation; another allocator (mimalloc, preloaded) takes 15 to 25 % off the CPU time.
+The listing of all functions on a known kernel looks at one place of each function in each unit, 126,000 of 320,000, with 48 % of the
+instructions that all take (callgrind, a build with little optimisation). Static functions of headers are in many units and are one line.
+Another allocator (mimalloc, preloaded) took 15 to 25 % off the CPU time of all places.
+
+Memory includes pages of files that are mapped: the program's own (11 MiB of a release build) and those of the cache.
 
 Where the CPU time of `--export-index` goes (perf): 20 % variables where functions and inlined copies begin, 14 % calls and labels in functions, 10 % functions and their
 inlined copies, 8 % lines, 8 % gives rows to types and variables, 6 % compresses, 6 % writes. Across these, memory allocation takes a fifth.
