@@ -9,7 +9,6 @@
 # stdout: ^armed as estimated$
 # stdout: ^kprobes left: 0$
 # limit: 300
-# alone: yes
 
 for child in $(seq 11 19); do modprobe fam$child; done
 now() { cut -d. -f1 /proc/uptime; }
