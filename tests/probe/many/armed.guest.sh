@@ -8,7 +8,6 @@
 # stdout: ^hits 1$
 # stdout: ^returns: quick to arm, quick to disarm$
 # limit: 120
-# alone: yes
 
 # Seconds since boot, in hundredths.
 now() { cut -d' ' -f1 /proc/uptime | tr -d .; }

@@ -6,7 +6,6 @@
 # stdout: ^warned: 1, running then: 0$
 # stdout: ^hits 1$
 # limit: 120
-# alone: yes
 
 start library began
 warned_while_running=-
