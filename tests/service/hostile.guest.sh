@@ -18,6 +18,7 @@
 # stdout: ^between two loaders: .*no loader reads it: systemctl start spile@ticks.service attaches to it
 # stdout: ^none missing$
 # stdout: ^killed while its output was blocked: begins anew$
+# stdout: ^killed by its manager: core-dump: stays, timeout: ends,$
 # stdout: ^full: 8 No space left on device.*, read-only: 8 Read-only file system.*, as before$
 # stdout: ^stopped under a flood: all counted$
 # stdout: ^removed by force: (1 .*removed by force .rmmod -f.: the session ends|left out)
@@ -122,6 +123,21 @@ ends ticks
 [ "$(grep -c '^tick 10 ' out.5)" = 1 ] && [ "$(sed -n 's/^tick \([0-9]*\) x*$/\1/p' out.5 | head -n 1)" -gt 10 ]
 kill $reader
 echo killed while its output was blocked: begins anew
+
+# The manager kills a service that does not end in time when it is stopped; what it runs then ends the session too. After a crash the
+# session stays, for the next start.
+command=$(sed -n "s/^ExecStopPost=-\/bin\/sh -c '\(.*\)'$/\1/p" /etc/systemd/system/spile@.service | sed 's/%i/ticks/g')
+mkdir -p /usr/sbin
+[ -e /usr/sbin/spilerun ] || ln -s "$(which spilerun)" /usr/sbin/spilerun
+after=
+for result in core-dump timeout; do
+	begins out.6
+	kill -s KILL $loader
+	wait $loader || true
+	SERVICE_RESULT=$result sh -c "$command" >output 2>&1 || true
+	loaded ticks && after="$after $result: stays," || after="$after $result: ends,"
+done
+echo "killed by its manager:$after"
 
 cp ticks.ko $place.good
 mkdir -p kept && cp /etc/spile/* kept
