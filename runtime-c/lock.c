@@ -345,7 +345,10 @@ static noinline bool wait_for(unsigned int index, unsigned int mode, bool *claim
 		stuck = now - moved_at >= least && polls >= least_polls;
 		too_long = time && waited->time + time >= most && waited->polls >= least_polls;
 	} while (!stuck && !too_long);
-	note_wait(waited, time, get_cycles() - cycles, waited->polls - polled);
+	cycles = get_cycles() - cycles;
+	note_wait(waited, time, cycles, waited->polls - polled);
+	/* Not once more as part of a long run (actions.c). */
+	cpu->looked_at += cycles;
 	if (held)
 		return true;
 	if (*claimed && mode == SPILE_LOCK_WRITE)

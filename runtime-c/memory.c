@@ -32,30 +32,55 @@
  */
 #ifdef CONFIG_X86_64
 /*
- * No page of the range is mapped as registers are, without the caches (ioremap()). The processor may
- * read ahead in all other memory at any time, so nothing there can react to it; and the kernel does not
- * map registers with caches, because the firmware's memory types forbid it (pat_x_mtrr_type()). The
- * page tables do not go away while interrupts are off, which they are not in begin and end probes:
- * other CPUs wait for this one when they flush their TLBs.
+ * Whether the page is mapped, and not as registers are, without the caches (ioremap()). The processor
+ * may read ahead in all other memory at any time, so nothing there can react to it; and the kernel
+ * does not map registers with caches, because the firmware's memory types forbid it
+ * (pat_x_mtrr_type()). Page tables may go away meanwhile: then what is read is wrong, but the reads
+ * do not fault, and the address belongs to nobody.
  */
+static bool is_cached_page(unsigned long address)
+{
+	enum { INDEX_BITS = 9 };
+	unsigned long table = (unsigned long)__va(read_cr3_pa());
+	unsigned int shift = __VIRTUAL_MASK_SHIFT + 1;
+
+	do {
+		unsigned long at, word, flags;
+
+		shift -= INDEX_BITS;
+		at = table + (address >> shift & ((1 << INDEX_BITS) - 1)) * sizeof(word);
+		if (at < PAGE_OFFSET || at >= VMALLOC_START)
+			return false;
+		__get_kernel_nofault(&word, (unsigned long *)at, unsigned long, fault);
+		flags = pte_flags(native_make_pte(word));
+		if (!(flags & _PAGE_PRESENT))
+			return false;
+		if (shift == PAGE_SHIFT || flags & _PAGE_PSE)
+			return !(flags & (_PAGE_PCD | _PAGE_PWT));
+		/* Under Xen's paravirtualisation it is the machine's address until pte_val(). */
+		table = (unsigned long)__va(pte_val(native_make_pte(word)) & PTE_PFN_MASK);
+	} while (shift > PAGE_SHIFT);
+fault:
+	return false;
+}
+
 static bool is_cached(unsigned long address, size_t bytes)
 {
 	unsigned long page = address & PAGE_MASK, last = address + bytes - 1;
 	unsigned long flags;
-	bool cached = true;
-	unsigned int level;
-	pte_t *entry;
+	bool cached;
 
+	pagefault_disable();
+	/* Other CPUs that take page tables away nearly always wait for this one. */
 	raw_local_irq_save(flags);
-	for (; cached; page += PAGE_SIZE) {
-		entry = lookup_address(page, &level);
-		/* What is not mapped will fault. */
-		if (entry && pte_flags(READ_ONCE(*entry)) & (_PAGE_PCD | _PAGE_PWT))
-			cached = false;
+	do {
+		cached = is_cached_page(page);
 		if (last - page < PAGE_SIZE)
 			break;
-	}
+		page += PAGE_SIZE;
+	} while (cached);
 	raw_local_irq_restore(flags);
+	pagefault_enable();
 	return cached;
 }
 
@@ -66,6 +91,9 @@ static noinline bool is_mapped_range(unsigned long address, size_t bytes)
 	unsigned long last = address + bytes - 1;
 
 	if (!spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, MODULES_END))
+		return false;
+	/* A hypervisor's, and segment descriptors of processes. */
+	if (address < PAGE_OFFSET)
 		return false;
 	/* The kernel's code and data, modules. */
 	if (address >= __START_KERNEL_map)
@@ -78,13 +106,23 @@ static noinline bool is_mapped_range(unsigned long address, size_t bytes)
 	return is_cached(address, bytes);
 }
 
-/* Whether it is RAM at the place that it always has: most memory. */
+/*
+ * Whether it is RAM at the place that it always has: most memory. (Memory of PCI devices that they lend
+ * to others, MEMORY_DEVICE_PCI_P2PDMA, is there too; it has no registers.)
+ */
 static __always_inline bool is_direct_range(unsigned long address, size_t bytes)
 {
 	unsigned long begin = PAGE_OFFSET + ISA_END_ADDRESS;
 
-	/* Nothing is mapped for a long way before the first one. */
-	return likely(address - begin + (bytes - 1) < VMALLOC_START - begin);
+	return address - begin < VMALLOC_START - begin && bytes - 1 < VMALLOC_START - address;
+}
+
+/* The same of eight bytes at most, by one comparison: before the first one is ROM. */
+static __always_inline bool is_direct_value(unsigned long address, unsigned int size)
+{
+	unsigned long begin = PAGE_OFFSET + ISA_END_ADDRESS;
+
+	return likely(address - begin + (size - 1) < VMALLOC_START - begin);
 }
 #else
 static __always_inline bool is_mapped_range(unsigned long address, size_t bytes)
@@ -95,6 +133,11 @@ static __always_inline bool is_mapped_range(unsigned long address, size_t bytes)
 static __always_inline bool is_direct_range(unsigned long address, size_t bytes)
 {
 	return is_mapped_range(address, bytes);
+}
+
+static __always_inline bool is_direct_value(unsigned long address, unsigned int size)
+{
+	return is_mapped_range(address, size);
 }
 #endif
 
@@ -347,7 +390,7 @@ spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned in
 	spile_ulong value = 0;	/* little endian: a short read leaves it zero-extended */
 
 	/* The last call, so that nothing has to be saved before it. */
-	if (!is_direct_range(address, size))
+	if (!is_direct_value(address, size))
 		return read_elsewhere(c, address, size);
 	if (likely(read_kernel_value(address, size, &value)))
 		return value;

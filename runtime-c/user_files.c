@@ -82,7 +82,8 @@ static bool has_key(const struct spile_user_file *file, const struct spile_file_
 
 static u32 share_of_current(void)
 {
-	kuid_t uid = current_uid();
+	/* File systems and io_uring act as others for a while: override_creds(). */
+	kuid_t uid = current_real_cred()->uid;
 
 	if (spile_owner_prefers(uid))
 		return 0;
@@ -385,7 +386,7 @@ static void tell_what_is_full(void)
 	if (is_to_tell(&full_share))
 		spile_session_emit(
 			SPILE_RECORD_WARN,
-			"stacks: one user's programs have run code of more files than a session keeps for a user (%d), the first time in process %d; further code of that user has no names, and its callers are found by frame pointers alone: probe fewer processes, or restart the session",
+			"stacks: one user's programs have run code of more files than a session keeps for a user (%d), or those of all users but root and its own together, the first time in process %d; their further code has no names, and its callers are found by frame pointers alone: probe fewer processes, or restart the session",
 			SHARE_FILES, full_share.process);
 	if (is_to_tell(&full_files))
 		spile_session_emit(
@@ -502,18 +503,20 @@ int spile_user_files_unwind(struct spile_unwind *unwind)
 	unwind->id = spile_user_file_id(file);
 	mutex_lock(&tables_lock);
 	error = keep_table(file, unwind);
-	if (error == -EUSERS) {
-		WRITE_ONCE(file->refused, true);
-		/* Or adopt() has cleared it before; pairs with its xchg(). */
-		smp_mb();
-		if (!READ_ONCE(file->share))
-			WRITE_ONCE(file->refused, false);
-	}
-	mutex_unlock(&tables_lock);
 	/* Of one that could not be kept there will be none: nobody waits for it. */
 	if (error && error != -EEXIST)
 		WRITE_ONCE(file->awaited, true);
-	else
+	if (error == -EUSERS) {
+		WRITE_ONCE(file->refused, true);
+		/* Or adopt() has cleared both before; pairs with its xchg(). */
+		smp_mb();
+		if (!READ_ONCE(file->share)) {
+			WRITE_ONCE(file->awaited, false);
+			WRITE_ONCE(file->refused, false);
+		}
+	}
+	mutex_unlock(&tables_lock);
+	if (!error || error == -EEXIST)
 		spile_tables_added();
 	if ((error == -EUSERS || error == -ENOSPC) && !xchg(&told, true))
 		spile_session_emit(

@@ -214,7 +214,7 @@ static void report_unwatched(struct spile_site *site, struct task_struct *task, 
 	if (error == -EUSERS)
 		spile_session_emit(
 			SPILE_RECORD_WARN,
-			"probe %s does not watch the data in process %d, nor in others that begin now: it watches %u threads, of %d that a session can watch, of which a user other than root and its own has %d at most; -x PID limits the session to one process and its children",
+			"probe %s does not watch the data in process %d, nor in others that begin now: it watches %u threads, of %d that it can watch, of which a user other than root and its own has %d at most; -x PID limits the session to one process and its children",
 			site->probe->point, task_tgid_nr(task), site->user_watch.count,
 			MOST_WATCHED, MOST_WATCHED_USER);
 	else if (error == -ENOSPC)
@@ -274,7 +274,10 @@ static bool is_meant(const struct spile_user_watch *watch, struct task_struct *t
 	return meant;
 }
 
-/* Threads that run the program already and have no event, each with a reference. */
+/*
+ * Threads that run the program already, have no event and may have one, each with a reference:
+ * MOST_WATCHED at most.
+ */
 static unsigned int find_unwatched(struct spile_site *site, struct task_struct **found)
 {
 	struct task_struct *process, *thread;
@@ -283,7 +286,7 @@ static unsigned int find_unwatched(struct spile_site *site, struct task_struct *
 	rcu_read_lock();
 	for_each_process_thread(process, thread)
 		if (count < MOST_WATCHED && is_meant(&site->probe->user_watch, thread) &&
-		    !is_watched(site, thread))
+		    !is_watched(site, thread) && may_watch_more(site, task_uid(thread)))
 			found[count++] = get_task_struct(thread);
 	rcu_read_unlock();
 	return count;
@@ -292,19 +295,23 @@ static unsigned int find_unwatched(struct spile_site *site, struct task_struct *
 static int watch_running(struct spile_site *site)
 {
 	struct task_struct **found = kvcalloc(MOST_WATCHED, sizeof(*found), GFP_KERNEL);
-	unsigned int count, i;
+	unsigned int count, before, i;
 
 	if (!found)
 		return -ENOMEM;
 	mutex_lock(&watched_mutex);
-	count = find_unwatched(site, found);
-	for (i = 0; i < count; i++) {
-		int error = watch_task(site, found[i]);
+	/* One user's threads may be all that are found first: then those of others are behind. */
+	do {
+		before = site->user_watch.count;
+		count = find_unwatched(site, found);
+		for (i = 0; i < count; i++) {
+			int error = watch_task(site, found[i]);
 
-		if (error)
-			report_unwatched(site, found[i], error);
-		put_task_struct(found[i]);
-	}
+			if (error)
+				report_unwatched(site, found[i], error);
+			put_task_struct(found[i]);
+		}
+	} while (count == MOST_WATCHED && site->user_watch.count > before);
 	mutex_unlock(&watched_mutex);
 	kvfree(found);
 	return 0;

@@ -6,7 +6,7 @@
 //! and the symbols with their places and sizes. Ignores debug information, the build-id's bytes, and the order of
 //! `.modinfo`'s strings and of the versions, which the kernel searches linearly.
 //!
-//! Where only one module's tables were written into its object (sites.rs), constant data is in another order: of that the
+//! Where only one module's tables were written into its object (sites/), constant data is in another order: of that the
 //! tables of probes and of fingerprints are compared, word by word, with what they refer to.
 
 use std::collections::{BTreeMap, BTreeSet};

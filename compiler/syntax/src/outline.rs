@@ -90,6 +90,11 @@ fn defines_nothing(definition: &[Token]) -> bool {
     if body.iter().any(|token| matches!(&token.kind, Kind::AtWord(word) if word == "define")) {
         return false;
     }
+    // What ends in the middle of a definition goes on with the text behind the call.
+    let defines = body.iter().any(|token| matches!(token.kind, Kind::Keyword(_)));
+    if defines && !body.last().is_some_and(|token| token.kind == Kind::Op(Op::BraceClose)) {
+        return false;
+    }
     let body = outline_of(body);
     !body.opaque && body.names.is_empty() && body.aliases.is_empty()
 }
@@ -186,6 +191,8 @@ fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
             }
         }
         if !is(tokens.get(at), Op::Comma) {
+            // In a size or a value, or in place of the comma: what is behind it is not known.
+            found.opaque |= matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::AtWord(_)));
             return at;
         }
         at += 1;
@@ -255,9 +262,15 @@ mod tests {
         assert!(opaque(&format!("@m(1)\n{probes}")), "defined behind it");
         assert!(opaque(&format!("{probes}@define m(x, y) %( @x %)\n@m(1, 2)")), "defined again");
         assert!(opaque(&format!("%( kernel_v > \"3\" %? {probes} %)\n@m(1, 2)")), "perhaps");
-        for body in
-            ["function f() {}", "global g", "@x", "probe a = b {}", "probe @x = b {}", "@other", "@define n %( %)"]
-        {
+        let size = "@define SIZE %( 10 %)\nglobal a";
+        for rest in ["[@SIZE], b", " = @SIZE, b", " @SIZE b"] {
+            assert!(opaque(&format!("{size}{rest}")), "{rest}");
+        }
+        assert!(!opaque(&format!("{size}, b[10] probe end {{ println(@SIZE) }}")));
+        let ends_early = ["global", "probe", "probe kernel.", "probe foo", "private", "function"];
+        let defines =
+            ["function f() {}", "global g", "@x", "probe a = b {}", "probe @x = b {}", "@other", "@define n %( %)"];
+        for body in ends_early.iter().chain(&defines) {
             assert!(opaque(&format!("@define m(x) %( {body} %)\n@m(1)")), "{body}");
         }
     }

@@ -36,7 +36,8 @@ impl Losses {
         let mut texts: Vec<String> =
             named.iter().map(|(cpu, records, bytes)| format!("CPU {cpu}: {records} ({bytes} bytes)")).collect();
         if !others.cpus.is_empty() {
-            texts.push(format!("{} more CPUs: {}", others.cpus.len(), others.records()));
+            let cpus = if others.cpus.len() == 1 { "CPU" } else { "CPUs" };
+            texts.push(format!("{} more {cpus}: {}", others.cpus.len(), others.records()));
         }
         texts
     }
@@ -131,6 +132,8 @@ mod tests {
                      CPU 29: 9 (100 bytes), CPU 39: 9 (100 bytes), CPU 49: 9 (100 bytes), CPU 59: 9 (100 bytes), \
                      56 more CPUs: 206)";
         assert!(text.starts_with("276 records were lost ") && text.contains(named), "{text}");
+        let losses = Losses { cpus: losses.cpus.into_iter().take(9).collect() };
+        assert!(losses.text(1 << 20, true).contains(", 1 more CPU: 0)"), "{losses:?}");
     }
 
     #[test]

@@ -62,7 +62,7 @@ fn code_of(process: u32) -> Vec<PathBuf> {
 }
 
 /// Those that most processes of root and of this user have mapped, the most common first: another user could run
-/// processes with files of his own, for whose tables the module keeps no room ([`spile_abi::device::UNWIND`]).
+/// processes with files of their own, for whose tables the module keeps no room ([`spile_abi::device::UNWIND`]).
 fn shared_files() -> Vec<PathBuf> {
     let mut counts: HashMap<((u32, u32), u64), (usize, PathBuf)> = HashMap::new();
     let trusted = [0, nix::unistd::geteuid().as_raw()];
@@ -153,20 +153,20 @@ impl LoadedTables {
     }
 }
 
-/// If a file has no table, for lack of information or room, the module uses frame pointers only. False: one user's
-/// files have taken that user's share of the room; the module may ask again when another one has the file in a stack.
+/// If a file has no table, for lack of information or room, the module uses frame pointers only. False: at the moment it
+/// cannot take one, or one user's files have taken that user's share of the room; it may ask again when another one
+/// has the file in a stack.
 fn hand_over(device: &Device, image: &Image, mapping: u64) -> bool {
     let read = image.with(|elf| (Table::of(elf), elf.build_id()));
     let (table, build_id) = read.unwrap_or_default();
-    match device.unwind(&unwind_of(&table, &build_id, mapping), &table.bytes()) {
-        Err(Error::Device { errno: Errno::EUSERS, .. }) => return false,
-        Err(_) if !table.rules.is_empty() => {
-            let none = Table::default();
-            let _ = device.unwind(&unwind_of(&none, &build_id, mapping), &none.bytes());
-        }
-        _ => {}
+    let give = |table: &Table| device.unwind(&unwind_of(table, &build_id, mapping), &table.bytes());
+    let mut given = give(&table);
+    let is_later =
+        |given: &Result<_, Error>| matches!(given, Err(Error::Device { errno: Errno::EUSERS | Errno::EAGAIN, .. }));
+    if given.is_err() && !is_later(&given) && !table.rules.is_empty() {
+        given = give(&Table::default());
     }
-    true
+    !is_later(&given)
 }
 
 fn unwind_of(table: &Table, build_id: &[u8], mapping: u64) -> Unwind {

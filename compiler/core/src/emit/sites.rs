@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The sites of scripts with many probes, apart from the C text: compilers take 0.1 ms for each element of a table, and
-//! most elements differ only in names and places.
+//! The sites of scripts with many probes, and the code of their functions, apart from the C text: compilers take 0.1 ms for
+//! each element of a table, and most elements differ only in names and places.
 //!
 //! The unit then has one element of each kind, its *shape*, and the numbers of the members that differ; whoever builds
 //! the module writes the table into the compiled unit.

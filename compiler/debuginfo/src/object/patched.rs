@@ -368,7 +368,7 @@ mod tests {
         let address = elf.symbol_address("vfs_read").unwrap().expect("vfs_read");
         let init = elf.symbol_address("start_kernel").unwrap().expect("start_kernel");
         let patched = Patched::of(&elf, [address, init].into_iter()).expect("tables");
-        let code = patched.function_code(&elf, Address { offset: address.offset + 9, ..address }).expect("an code");
+        let code = patched.function_code(&elf, Address { offset: address.offset + 9, ..address }).expect("code");
         assert_eq!((code.function.as_str(), code.offset), ("vfs_read", 9));
         assert_eq!(code.patched.first(), Some(&(0, 5)), "the call of ftrace");
         let bytes: u32 = code.patched.iter().map(|(_, length)| length).sum();

@@ -298,7 +298,7 @@ Instructions in user space (callgrind), in millions, of the script with an array
 | the compiler alone, a function of one line | 50.8 |
 | the same, the C of hello | 73.4 |
 | the same, the C of the script: 11 KB, and 22 KB of the headers | 122.8 |
-| `spile`, passes 1 and 2, without `-g`: 4.9 are for the library's macros, which are read at every start | 34.0 |
+| `spile`, passes 1 and 2, without `-g`: 4.9 were for the library's macros, which are now read only for texts that may use one | 34.0 |
 | finding the code of its function, with `-g`, when all places that the kernel patches in itself were sorted for it (they no longer are) | 60.5 |
 
 Assembler, objtool and link are those of hello. So the programs alone take more than the goal, of which the compiler's preparation is the

@@ -268,7 +268,7 @@ whole command, a release build, or of pass 2 where the case says so; CPU time an
 with an empty cache. gcc takes {:.1} ms for an empty file here (the best of ten runs); \"ratio\" is the best run's to that. The limits are for
 a machine on which it takes {EMPTY_FILE} ms; where it takes longer, they are longer in proportion. \"Met\": the best run (above a load of one
 per CPU, the CPU time if that is less) and the memory of each run are within the limits. `cargo xtask bench debuginfo --check` fails where one
-is exceeded by more than a quarter; for `--export-index`, which has not met them, where one is exceeded three times.
+is exceeded by more than a quarter; for `--export-index`, which has not met them, where one is exceeded threefold.
 
 | case | median | best | CPU time | ratio | limit | memory | met | SystemTap |
 |---|---|---|---|---|---|---|---|---|
