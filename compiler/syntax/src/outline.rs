@@ -192,7 +192,8 @@ fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
         }
         if !is(tokens.get(at), Op::Comma) {
             // In a size or a value, or in place of the comma: what is behind it is not known.
-            found.opaque |= matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::AtWord(_)));
+            let next = tokens.get(at).map(|token| &token.kind);
+            found.opaque |= matches!(next, Some(Kind::AtWord(word)) if word != "define");
             return at;
         }
         at += 1;
@@ -266,6 +267,7 @@ mod tests {
         for rest in ["[@SIZE], b", " = @SIZE, b", " @SIZE b"] {
             assert!(opaque(&format!("{size}{rest}")), "{rest}");
         }
+        assert!(!opaque(&format!("{size}\n@define B %( b %)")));
         assert!(!opaque(&format!("{size}, b[10] probe end {{ println(@SIZE) }}")));
         let ends_early = ["global", "probe", "probe kernel.", "probe foo", "private", "function"];
         let defines =
