@@ -50,12 +50,21 @@ impl<'o> Whole<'o> {
         for user in users {
             wanted.extend(undefined(user)?);
         }
-        let kept = graph.reached(&builder, &wanted);
-        graph.leave_out(&mut builder, &kept)?;
+        let kept = graph.reached(&builder, &wanted, |_| true);
+        // What such code alone returns to is not there for its own sake: half of an optional part would be taken for the part.
+        let meant = graph.reached(&builder, &wanted, |id| !is_apart(builder.sections.get(id)));
+        graph.leave_out(&mut builder, &kept, &meant)?;
         let mut out = Vec::new();
         builder.write(&mut out).map_err(|error| format!("writing the runtime's object: {error}"))?;
         Ok(out)
     }
+}
+
+/// Whether it is code that the compiler has put apart from its functions, to which it returns, or a table of places in functions
+/// whose form is not known.
+fn is_apart(section: &Section) -> bool {
+    let name = String::from_utf8_lossy(&section.name);
+    matches!(&*name, ".fixup" | ".altinstr_replacement" | ".altinstr_aux") || tables::is_named(&name)
 }
 
 /// Symbols that the object expects in another one.
@@ -177,13 +186,16 @@ impl Graph {
         }
     }
 
-    /// Which sections are kept.
-    fn reached(&self, builder: &Builder, wanted: &HashSet<String>) -> Vec<bool> {
+    /// Which sections are kept, where the walk begins with these of the sections that are kept in any case.
+    fn reached(&self, builder: &Builder, wanted: &HashSet<String>, begins: impl Fn(SectionId) -> bool) -> Vec<bool> {
         let mut walk = Reachable { kept: vec![false; self.roles.len()], waiting: Vec::new() };
         let mut held = vec![Vec::new(); self.roles.len()];
+        let roots: Vec<usize> =
+            builder.sections.iter().map(|section| section.id()).filter(|id| begins(*id)).map(|id| id.index()).collect();
         for (id, role) in self.roles.iter().enumerate() {
             match role {
-                Role::Root => walk.reach(id),
+                Role::Root if roots.contains(&id) => walk.reach(id),
+                Role::Root => (),
                 Role::Table(table) => {
                     for entry in &table.entries {
                         let targets = entry.relocations.iter().filter_map(|relocation| self.target(relocation));
@@ -223,8 +235,9 @@ impl Graph {
         self.target(entry.relocations.first()?).map(|id| id.index())
     }
 
-    /// Deletes the sections that are not kept.
-    fn leave_out(&self, builder: &mut Builder, kept: &[bool]) -> Result<(), String> {
+    /// Deletes the sections that are not kept. Weak references are only to what is meant to be there.
+    fn leave_out(&self, builder: &mut Builder, kept: &[bool], meant: &[bool]) -> Result<(), String> {
+        let is_meant = |id: Option<SectionId>| id.is_none_or(|id| meant.get(id.index()).copied().unwrap_or(true));
         let is_kept = |id: Option<SectionId>| id.is_none_or(|id| kept.get(id.index()).copied().unwrap_or(true));
         for section in &mut builder.sections {
             let relocated =
@@ -249,7 +262,11 @@ impl Graph {
             let Some(by) = by.filter(|by| !builder.sections.get(*by).delete) else { continue };
             let SectionData::Relocation(relocations) = &mut builder.sections.get_mut(by).data else { continue };
             let before = relocations.len();
-            relocations.retain(|relocation| is_kept(self.target(relocation)));
+            let weak = matches!(self.roles.get(id), Some(Role::Weak));
+            relocations.retain(|relocation| {
+                let target = self.target(relocation);
+                is_kept(target) && (!weak || is_meant(target))
+            });
             if relocations.len() != before && !lenient {
                 return Err("a kept section refers to a removed one".into());
             }

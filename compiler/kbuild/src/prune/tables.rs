@@ -30,6 +30,11 @@ const NAMES: [(&str, RangeInclusive<usize>); 15] = [
 /// Places in the code that objtool reads about, and what else it reads of each.
 const DISCARDED: (&str, RangeInclusive<usize>) = (".discard.", 4..=8);
 
+/// Whether a section of that name is such a table, of whatever form.
+pub(super) fn is_named(name: &str) -> bool {
+    NAMES.iter().any(|(known, _)| *known == name) || name.starts_with(DISCARDED.0)
+}
+
 /// Entries of this table have no relocations; each goes with the one of the same number in the other
 /// (arch/x86/include/asm/orc_types.h).
 const UNWIND_PLACES: &str = ".orc_unwind_ip";

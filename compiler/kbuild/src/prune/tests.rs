@@ -186,3 +186,19 @@ fn optional_references_hold_nothing() {
     assert_eq!((references.1.as_slice(), references.2.as_slice()), (&[0; 16][..], &["8 used".to_string()][..]));
     assert!(find(&left, ".text.unused").is_none());
 }
+
+/// Else a part would begin that then does not end, where only its beginning is code to which something returns.
+#[test]
+fn what_is_only_returned_to_is_not_there_for_optional_references() {
+    let apart = [".fixup,\"ax\"\n\tjmp unused\n", ".return_sites,\"a\"\n\t.long 0\n"];
+    for section in apart {
+        let text = format!(
+            "{RUNTIME}\n\t.section .rodata.spile_optional,\"a\"\nat_unused: .quad unused\n\
+             \t.section .text.caller,\"ax\"\n\t.globl caller\ncaller: movq at_unused, %rax\n\t.section {section}"
+        );
+        let left = contents(&prune(&assembled(&text), &[assembled("call caller\n")]).unwrap());
+        assert!(find(&left, ".text.unused").is_some(), "{section}");
+        assert_eq!(find(&left, ".rodata.spile_optional").unwrap().2, [] as [String; 0], "{section}");
+        assert_eq!(find(&left, ".rodata.spile_families").unwrap().2, [] as [String; 0], "{section}");
+    }
+}
