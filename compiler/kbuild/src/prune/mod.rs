@@ -190,8 +190,8 @@ impl Graph {
     fn reached(&self, builder: &Builder, wanted: &HashSet<String>, begins: impl Fn(SectionId) -> bool) -> Vec<bool> {
         let mut walk = Reachable { kept: vec![false; self.roles.len()], waiting: Vec::new() };
         let mut held = vec![Vec::new(); self.roles.len()];
-        let roots: Vec<usize> =
-            builder.sections.iter().map(|section| section.id()).filter(|id| begins(*id)).map(|id| id.index()).collect();
+        let roots: HashSet<usize> =
+            builder.sections.iter().map(Section::id).filter(|id| begins(*id)).map(|id| id.index()).collect();
         for (id, role) in self.roles.iter().enumerate() {
             match role {
                 Role::Root if roots.contains(&id) => walk.reach(id),
