@@ -5,23 +5,7 @@
 # stdout: ^all as expected$
 # limit: 90
 
-mkdir -p /export /mnt/nfs
-ifconfig lo 127.0.0.1 up
-mount -t tmpfs none /export
-mount -t nfsd nfsd /proc/fs/nfsd
-echo 'nfsd 127.0.0.1 2000000000 all' >/proc/net/rpc/auth.unix.ip/channel
-echo 'all /export 2000000000 9218 65534 65534 0' >/proc/net/rpc/nfsd.export/channel
-printf 'all 1 \\x00000000 2000000000 /export\n' >/proc/net/rpc/nfsd.fh/channel
-# Port mapper and mount daemon.
-rpcd &
-rpcd=$!
-sleep 1
-echo '-2 +3 -4 -4.1 -4.2' >/proc/fs/nfsd/versions
-# Newer kernels make no listener by themselves.
-echo "tcp 2049" >/proc/fs/nfsd/portlist
-echo 2 >/proc/fs/nfsd/threads
-# Not by the type nfs, which this mount program handles by itself.
-mount -i -t nfs4 -o vers=3,nolock,proto=tcp,addr=127.0.0.1,port=2049,mountaddr=127.0.0.1,mountport=635,mountproto=tcp,mountvers=3 127.0.0.1:/export /mnt/nfs
+mount_nfs
 
 # NAME CALLS of the procedures that the scripts look at (RFC 1813): the fields behind "proc3 22".
 counted() {

@@ -200,6 +200,27 @@ shows() {
 	grep -qE -e "$2" "$1.out" || { echo "$1 does not show $2:"; head -n 30 "$1.out" "$1.err"; failed=1; }
 }
 
+# mount_nfs: exports /export, a new tmpfs, and mounts it by NFS version 3 at /mnt/nfs; $rpcd is the port mapper and mount daemon. Needs
+# the modules nfsd, nfs and nfsv3.
+mount_nfs() {
+	mkdir -p /export /mnt/nfs
+	ifconfig lo 127.0.0.1 up
+	mount -t tmpfs none /export
+	mount -t nfsd nfsd /proc/fs/nfsd
+	echo 'nfsd 127.0.0.1 2000000000 all' >/proc/net/rpc/auth.unix.ip/channel
+	echo 'all /export 2000000000 9218 65534 65534 0' >/proc/net/rpc/nfsd.export/channel
+	printf 'all 1 \\x00000000 2000000000 /export\n' >/proc/net/rpc/nfsd.fh/channel
+	rpcd &
+	rpcd=$!
+	sleep 1
+	echo '-2 +3 -4 -4.1 -4.2' >/proc/fs/nfsd/versions
+	# Newer kernels make no listener by themselves.
+	echo "tcp 2049" >/proc/fs/nfsd/portlist
+	echo 2 >/proc/fs/nfsd/threads
+	# Not by the type nfs, which this mount program handles by itself.
+	mount -i -t nfs4 -o vers=3,nolock,proto=tcp,addr=127.0.0.1,port=2049,mountaddr=127.0.0.1,mountport=635,mountproto=tcp,mountvers=3 127.0.0.1:/export /mnt/nfs
+}
+
 # stop_nfsd: ends the kernel's NFS server, and unmounts what it has exported, /export.
 stop_nfsd() {
 	echo 0 >/proc/fs/nfsd/threads
