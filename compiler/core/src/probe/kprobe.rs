@@ -126,7 +126,9 @@ fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<
         }
         return Ok(vec![pattern.to_string()]);
     };
-    if !glob::is_pattern(pattern) && object.symbol_address(pattern).is_some() {
+    // Where there are no symbols, only BTF, which does not describe all functions, a name is looked up when the module is loaded.
+    let has_symbol = |name: &str| object.symbol_address(name).is_some() || !object.has_symbols();
+    if !glob::is_pattern(pattern) && has_symbol(pattern) {
         return Ok(vec![pattern.to_string()]);
     }
     let known = object.debug().ok().and_then(|debug| debug.function_names().ok()).unwrap_or_default();
@@ -143,9 +145,7 @@ fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<
         });
     }
     // A function that is inlined everywhere has no symbol.
-    let there = |name: &String| {
-        !name.starts_with("__pfx_") && glob::matches(pattern, name) && object.symbol_address(name).is_some()
-    };
+    let there = |name: &String| !name.starts_with("__pfx_") && glob::matches(pattern, name) && has_symbol(name);
     let names: Vec<String> = known.into_iter().filter(there).collect();
     if names.is_empty() {
         return Err(PointError::NoMatch { component, pattern: pattern.to_string(), object: described });
