@@ -8,28 +8,7 @@
 # stdout: ^newest cloud: compiles$
 # limit: 300
 
-kept=$ROOT/target/headers
-mkdir -p "$kept"
-
-# fetch SUITE FLAVOUR: the headers of the suite's kernel, unpacked below $kept/SUITE-FLAVOUR.
-fetch() {
-	place=$kept/$1-$2
-	[ ! -d "$place/usr/src" ] || return 0
-	rm -rf "$place"
-	mkdir -p "$place.new/packages" apt/$1/state/lists/partial apt/$1/cache/archives/partial
-	echo "deb http://deb.debian.org/debian $1 main" >apt/$1/sources.list
-	options="-o Dir::State=$PWD/apt/$1/state -o Dir::State::status=/dev/null -o Dir::Cache=$PWD/apt/$1/cache
-		-o Dir::Etc::SourceList=$PWD/apt/$1/sources.list -o Dir::Etc::SourceParts=/dev/null -o Acquire::Languages=none
-		-o Acquire::Retries=3 -o APT::Architecture=amd64 -o APT::Sandbox::User=root"
-	[ -f apt/$1/updated ] || apt-get $options -q update >apt/$1/log 2>&1 || { cat apt/$1/log; return 1; }
-	touch apt/$1/updated
-	headers=$(apt-cache $options depends "linux-headers-$2-amd64" | sed -n 's/.*Depends: \(linux-headers-.*\)/\1/p')
-	common=$(apt-cache $options depends "$headers" | sed -n 's/.*Depends: \(linux-headers-.*-common.*\)/\1/p')
-	(cd "$place.new/packages" && apt-get $options -q download "$headers" "$common" >../log 2>&1) || { cat "$place.new/log"; return 1; }
-	for package in "$place.new"/packages/*.deb; do dpkg-deb -x "$package" "$place.new" || return 1; done
-	rm -rf "$place.new/packages"
-	mv "$place.new" "$place"
-}
+. "$ROOT/tests/kbuild/packages.sh"
 
 # compile NAME SUITE FLAVOUR
 compile() {

@@ -30,7 +30,8 @@ impl Kernel {
         Kernel::find_in(Path::new("/"), release)
     }
 
-    fn find_in(root: &Path, release: &str) -> Result<Kernel, Error> {
+    /// The same in the system below `root`.
+    pub fn find_in(root: &Path, release: &str) -> Result<Kernel, Error> {
         let modules = root.join("lib/modules").join(release);
         let looked = vec![root.join("boot").join(format!("vmlinuz-{release}")), modules.join("vmlinuz")];
         match looked.iter().find(|image| image.is_file()) {

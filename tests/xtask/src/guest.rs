@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use spile_guest::{Acceleration, End, Guest, Streams};
+use anyhow::{Context, Result, bail};
+use spile_guest::{Acceleration, End, Guest, Kernel, Streams};
 
 use crate::family::Family;
 use crate::fixtures::{EDGE, FAULT, HOSTILE, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, MAPPED, PTLRPC};
@@ -27,6 +27,9 @@ pub struct Options {
     /// Kernel release or line, as for `test`
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
+    /// Root directory of another system, or of unpacked packages, whose kernel is booted; without the test modules
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernel", "family", "trust"])]
+    system: Option<PathBuf>,
     /// Files to copy into /root, with the libraries they need if they are programs
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
@@ -55,14 +58,27 @@ pub struct Options {
 
 /// Runs shell commands in a guest.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    // A test on the host is about the kernel that it was started for.
-    let of_test = std::env::var(RELEASE_OF_TEST).ok();
-    let mut place = Place::find(options.kernel.as_deref().or(of_test.as_deref()))?;
     let directory = tempfile::tempdir()?;
-    if let Some(certificate) = &options.trust {
-        place.kernel = trusting::kernel(&place.kernel, certificate, &directory.path().join("vmlinux"))?;
-    }
-    let mut guest = equipped(&crate::root(), &place)?;
+    let mut guest = match &options.system {
+        Some(system) => {
+            let mut guest = Guest::new(only_kernel(system)?);
+            with_programs(&mut guest, &crate::root())?;
+            guest
+        }
+        None => {
+            // A test on the host is about the kernel that it was started for.
+            let of_test = std::env::var(RELEASE_OF_TEST).ok();
+            let mut place = Place::find(options.kernel.as_deref().or(of_test.as_deref()))?;
+            if let Some(certificate) = &options.trust {
+                place.kernel = trusting::kernel(&place.kernel, certificate, &directory.path().join("vmlinux"))?;
+            }
+            let mut guest = equipped(&crate::root(), &place)?;
+            if options.family {
+                with_family(&mut guest, &Family::build(&crate::root(), &place)?)?;
+            }
+            guest
+        }
+    };
     for file in &options.file {
         let name = file.file_name().with_context(|| format!("{} is no file", file.display()))?;
         guest.program(file, Path::new("/root").join(name))?;
@@ -72,9 +88,6 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     for module in &options.module {
         guest.offer_module(module);
-    }
-    if options.family {
-        with_family(&mut guest, &Family::build(&crate::root(), &place)?)?;
     }
     if let Some(memory) = options.memory {
         guest.memory_mib(memory);
@@ -94,6 +107,16 @@ pub fn run(options: &Options) -> Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// The kernel of the system below `root`, which has one.
+fn only_kernel(root: &Path) -> Result<Kernel> {
+    let modules = root.join("lib/modules");
+    let releases = std::fs::read_dir(&modules).with_context(|| format!("reading {}", modules.display()))?;
+    let releases: Vec<_> = releases.collect::<Result<_, _>>()?;
+    let [release] = &releases[..] else { bail!("{} has {} kernels, not one", modules.display(), releases.len()) };
+    let release = release.file_name().into_string().ok().context("a release that is no UTF-8")?;
+    Ok(Kernel::find_in(root, &release)?)
 }
 
 /// A guest with the files that all tests may use. The variant of the module lustre is at /root/variant/lustre.ko, so
@@ -117,6 +140,11 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
         .extra_module(HOSTILE.build(root, place)?)
         .extra_module(MAPPED.build(root, place)?);
     guest.copy(variant, "/root/variant/lustre.ko")?;
+    with_programs(&mut guest, root)?;
+    Ok(guest)
+}
+
+fn with_programs(guest: &mut Guest, root: &Path) -> Result<()> {
     for name in ["getfattr", "setfattr"] {
         let path = Path::new("/usr/bin").join(name);
         guest.program(&path, &path).with_context(|| format!("{name} is in the package attr"))?;
@@ -149,7 +177,7 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     if spilerun.is_file() {
         guest.program(spilerun, "/usr/bin/spilerun")?;
     }
-    Ok(guest)
+    Ok(())
 }
 
 /// Modprobe finds the generated modules then. The other build of the last one is below /root/variant.
