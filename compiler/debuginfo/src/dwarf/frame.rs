@@ -182,11 +182,21 @@ fn bases(store: &Store) -> BaseAddresses {
 fn ranges<S: UnwindSection<Bytes>>(section: &S, bases: &BaseAddresses) -> Vec<Range> {
     let mut ranges = Vec::new();
     let mut entries = section.entries(bases);
+    // Thousands of descriptions refer to the one before the first of them.
+    let mut common = None;
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else {
             continue;
         };
-        let Ok(description) = partial.parse(S::cie_from_offset) else {
+        let description = partial.parse(|section, bases, offset| match &common {
+            Some((at, known)) if *at == offset => Ok(Clone::clone(known)),
+            _ => {
+                let read = section.cie_from_offset(bases, offset)?;
+                common = Some((offset, read.clone()));
+                Ok(read)
+            }
+        });
+        let Ok(description) = description else {
             continue;
         };
         let (start, end) = (description.initial_address(), description.end_address());
