@@ -64,6 +64,12 @@ pub(super) fn read_rows(unit: &Unit) -> Vec<Row> {
     rows
 }
 
+/// The rows that begin in the range.
+fn rows_in<'r>(rows: &'r [Row], range: &Range<u64>) -> &'r [Row] {
+    let [first, end] = [range.start, range.end].map(|at| rows.partition_point(|row| row.range.start < at));
+    rows.get(first..end).unwrap_or_default()
+}
+
 impl Dwarf {
     /// The statements in all copies of the function and its inlined instances, sorted by address.
     pub(super) fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, EntryError> {
@@ -81,12 +87,21 @@ impl Dwarf {
         let mut lines = BTreeSet::new();
         let mut own: HashMap<(usize, u64), bool, Quick> = HashMap::default();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
-            let (slot, unit) = (self.store.slot_of(die)?, self.store.unit_of(die)?);
-            for row in self.rows_within(die)? {
-                let is_own = || self.store.is_file(unit, row.file, file);
-                let own = *own.entry((slot, row.file)).or_insert_with(is_own);
-                if own && self.elf.address(row.range.start).is_some() {
-                    lines.insert(row.line);
+            let slot = self.store.slot_of(die)?;
+            let (unit, entry) = self.store.entry(die)?;
+            let rows = self.lines.rows(&self.store, slot)?;
+            let mut before = None;
+            for range in self.code_ranges(unit, &entry)? {
+                // That a statement begins there or not does not matter: a line without one is listed too.
+                for row in rows_in(rows, &range).iter().filter(|row| row.line > 0) {
+                    if before == Some((row.file, row.line)) || self.elf.address(row.range.start).is_none() {
+                        continue;
+                    }
+                    before = Some((row.file, row.line));
+                    let is_own = || self.store.is_file(unit, row.file, file);
+                    if *own.entry((slot, row.file)).or_insert_with(is_own) {
+                        lines.insert(row.line);
+                    }
                 }
             }
         }
@@ -113,8 +128,7 @@ impl Dwarf {
         let mut found: Vec<&Row> = Vec::new();
         let rows = self.lines.rows(&self.store, self.store.slot_of(die)?)?;
         for range in self.code_ranges(unit, &entry)? {
-            let [first, end] = [range.start, range.end].map(|at| rows.partition_point(|row| row.range.start < at));
-            let inside = rows.get(first..end).unwrap_or_default();
+            let inside = rows_in(rows, &range);
             found.reserve(inside.len());
             found.extend(inside.iter().filter(|row| row.line > 0));
         }
