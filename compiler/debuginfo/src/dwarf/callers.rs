@@ -12,7 +12,6 @@ use gimli::{AttributeValue, Expression, Operation};
 use spile_abi::budget::Budget;
 
 use super::Dwarf;
-use super::entry::Entries;
 use super::location::{EntryValues, Fault, Passed, Place};
 use super::scope::Scopes;
 use super::store::{Bytes, Die, EntryError, Store, Unit, die_at, flag};
@@ -192,18 +191,35 @@ fn only_register(unit: &Unit, expression: Expression<Bytes>) -> Result<Option<u1
 /// All call sites of a unit that name their callee.
 fn scan(store: &Store, slot: usize) -> Result<Calls, EntryError> {
     let unit = store.unit(slot)?;
+    let start = die_at(unit, gimli::UnitOffset(0))?;
     let mut found = Calls::default();
-    let mut entries = Entries::of(unit)?;
-    while let Some(entry) = entries.next()? {
-        let origin = match entry.tag() {
+    let mut raw = unit.entries_raw(None)?;
+    while !raw.is_empty() {
+        let offset = raw.next_offset();
+        let Some(abbreviation) = raw.read_abbreviation()? else { continue };
+        let origin = match abbreviation.tag() {
             gimli::DW_TAG_call_site => gimli::DW_AT_call_origin,
             gimli::DW_TAG_GNU_call_site => gimli::DW_AT_abstract_origin,
-            _ => continue,
+            _ => {
+                raw.skip_attributes(abbreviation.attributes())?;
+                continue;
+            }
         };
-        let Some(called) = store.reference_attr(unit, &entry, origin)? else { continue };
-        match flag(&entry, gimli::DW_AT_call_tail_call) || flag(&entry, gimli::DW_AT_GNU_tail_call) {
+        let (mut called, mut jumps) = (None, false);
+        for spec in abbreviation.attributes() {
+            let value = raw.read_attribute(*spec)?.value();
+            match spec.name() {
+                name if name == origin => called = store.target(start, value).map(|(called, _)| called),
+                gimli::DW_AT_call_tail_call | gimli::DW_AT_GNU_tail_call => {
+                    jumps |= matches!(value, AttributeValue::Flag(true));
+                }
+                _ => {}
+            }
+        }
+        let Some(called) = called else { continue };
+        match jumps {
             true => found.jumps.push(called),
-            false => found.sites.push((called, die_at(unit, entry.offset())?)),
+            false => found.sites.push((called, die_at(unit, offset)?)),
         }
     }
     found.sites.sort_unstable();

@@ -75,6 +75,9 @@ impl Dwarf {
     pub(super) fn read_labels(&self, id: FunctionId) -> Result<Vec<Label>, EntryError> {
         let mut labels = Vec::new();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
+            if !self.instances.has_labels(&self.store, die)? {
+                continue;
+            }
             self.within(die, &mut |_, unit, entry| {
                 labels.extend(self.label(unit, entry)?);
                 Ok(())
@@ -132,7 +135,7 @@ impl Dwarf {
         let Some(origin) = self.store.reference_attr(unit, entry, origin)? else { return Ok(None) };
         let Some(callee) = self.definition_of(origin)? else { return Ok(None) };
         if inlined {
-            let address = self.instance_address(die_at(unit, entry.offset())?)?;
+            let address = self.address_of_instance(unit, entry)?;
             let copy = InlinedCode::of(die_at(unit, entry.offset())?);
             return Ok(address.map(|address| Call { callee, address, inlined: Some(copy), tail: false }));
         }

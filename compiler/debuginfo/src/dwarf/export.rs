@@ -13,7 +13,7 @@ use super::quick::Quick;
 use super::store::{Die, EntryError, die_at, flag, number};
 use super::variables::{Parameter, PlacedVariable};
 use crate::error::Error;
-use crate::facts::{Call, Function, FunctionId, Label, Location, Member, Op, Type, TypeId, TypeTag};
+use crate::facts::{Call, Function, FunctionId, InlinedInstance, Label, Location, Member, Op, Type, TypeId, TypeTag};
 use crate::object::{Address, Reserved, skeleton};
 use crate::portable::format::{self, COLUMNS, Kind};
 use crate::portable::place;
@@ -68,10 +68,34 @@ impl Strings {
     fn get(&self, number: u32) -> &[u8] {
         self.all.get(number as usize).map(|text| &**text).unwrap_or_default()
     }
+}
 
-    /// That of [`Strings::number_or_none`].
-    fn get_or_none(&self, number: u32) -> Option<&[u8]> {
-        number.checked_sub(1).map(|number| self.get(number))
+/// Strings that are being written: where each is that has been.
+struct Texts<'s> {
+    strings: &'s Strings,
+    /// By number; [`Texts::UNWRITTEN`]: it has not been.
+    written: Vec<u32>,
+}
+
+impl<'s> Texts<'s> {
+    const UNWRITTEN: u32 = u32::MAX;
+
+    fn of(strings: &'s Strings) -> Self {
+        Texts { strings, written: vec![Self::UNWRITTEN; strings.all.len()] }
+    }
+
+    /// Where the string of that number is in the tables.
+    fn text(&mut self, writer: &mut Writer<'s>, number: u32) -> u32 {
+        let Some(at) = self.written.get_mut(number as usize) else { return writer.text(&[]) };
+        if *at == Self::UNWRITTEN {
+            *at = writer.text(self.strings.get(number));
+        }
+        *at
+    }
+
+    /// The same + 1, for that of [`Strings::number_or_none`]; 0: there is none.
+    fn text_or_none(&mut self, writer: &mut Writer<'s>, number: u32) -> u32 {
+        number.checked_sub(1).map_or(0, |number| self.text(writer, number) + 1)
     }
 }
 
@@ -199,12 +223,13 @@ impl Dwarf {
         let order: HashMap<FunctionId, usize, Quick> =
             self.try_index()?.functions().map(|function| FunctionId::of(function.die)).zip(0..).collect();
         let Made { types, strings, sets, mut rows, mut named, mut globals } = self.made()?;
-        rows.sort_by_key(|row| order.get(&row.id).copied());
+        rows.sort_by_cached_key(|row| order.get(&row.id).copied());
         named.sort_by_key(|(number, _)| *number);
         globals.sort_by_key(|(number, _)| *number);
         let mut writer = Writer::new(&COLUMNS);
-        write_functions(&mut writer, &rows, &strings);
-        write_sets(&mut writer, &sets, &strings);
+        let mut texts = Texts::of(&strings);
+        write_functions(&mut writer, &rows, &mut texts);
+        write_sets(&mut writer, &sets, &mut texts);
         types.write(&mut writer);
         let index = self.try_index()?;
         let names: Vec<(TypeTag, &[u8])> = index.types().map(|(tag, name, _)| (tag, name)).collect();
@@ -275,7 +300,10 @@ impl Dwarf {
     }
 
     fn facts(&self, id: FunctionId) -> Result<Facts, EntryError> {
-        let mut function = self.read_function(id)?;
+        let starts = self.instance_starts(id)?;
+        let addresses = starts.keys().filter_map(|at| self.elf.address(*at));
+        let inlined = addresses.map(|address| InlinedInstance { address }).collect();
+        let mut function = self.read_function_with(id, inlined)?;
         // A probe needs an address in a section.
         function.bodies.retain(|body| self.elf.flat(body.entry).is_some());
         function.inlined.retain(|instance| self.elf.flat(instance.address).is_some());
@@ -447,36 +475,36 @@ impl Made {
 }
 
 /// All functions and, after them, the calls in each.
-fn write_functions<'f>(writer: &mut Writer<'f>, rows: &'f [FunctionRow], strings: &'f Strings) {
+fn write_functions<'f>(writer: &mut Writer<'f>, rows: &'f [FunctionRow], texts: &mut Texts<'f>) {
     let numbers: HashMap<FunctionId, u32, Quick> = rows.iter().map(|row| row.id).zip(0..).collect();
     let mut calls = Vec::new();
     for row in rows {
-        write_function(writer, row, calls.len() as u32, strings);
+        write_function(writer, row, calls.len() as u32, texts);
         calls.extend(row.calls.iter().filter(|call| numbers.contains_key(&call.callee)));
     }
     let ends = [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS].map(|table| writer.rows(table));
     writer.row(format::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32, 0]);
-    write_calls(writer, calls, &numbers, strings);
+    write_calls(writer, calls, &numbers, texts);
 }
 
-fn write_function<'f>(writer: &mut Writer<'f>, row: &FunctionRow, first_call: u32, strings: &'f Strings) {
-    let (name, file) = (writer.text(strings.get(row.name)), writer.text(strings.get(row.file)));
+fn write_function<'f>(writer: &mut Writer<'f>, row: &FunctionRow, first_call: u32, texts: &mut Texts<'f>) {
+    let (name, file) = (texts.text(writer, row.name), texts.text(writer, row.file));
     let tables = [format::BODIES, format::INLINED, format::PARAMETERS, format::LABELS];
     let [bodies, inlined, first, labels] = tables.map(|table| writer.rows(table));
-    let [lines, unknown] = [row.lines, row.unknown].map(|number| text_or_none(writer, strings.get_or_none(number)));
+    let [lines, unknown] = [row.lines, row.unknown].map(|number| texts.text_or_none(writer, number));
     let external = u32::from(row.external);
     let cells =
         [name, file, row.line, external, row.returns, bodies, inlined, first, lines, labels, first_call, unknown];
     writer.row(format::FUNCTIONS, &cells);
     for LabelRow { name, line, address, set } in &row.labels {
         let [at, high] = halves(*address);
-        let name = writer.text(strings.get(*name));
+        let name = texts.text(writer, *name);
         writer.row(format::LABELS, &[name, *line, at, high, *set]);
     }
     for BodyRow { address, size, symbol, set, returns } in &row.bodies {
         let ([at, high], [size, large]) = (halves(*address), halves(*size));
-        let symbol = text_or_none(writer, strings.get_or_none(*symbol));
-        let returns = text_or_none(writer, strings.get_or_none(*returns));
+        let symbol = texts.text_or_none(writer, *symbol);
+        let returns = texts.text_or_none(writer, *returns);
         writer.row(format::BODIES, &[at, high, size, large, symbol, *set, returns]);
     }
     for (address, set) in &row.inlined {
@@ -484,7 +512,7 @@ fn write_function<'f>(writer: &mut Writer<'f>, row: &FunctionRow, first_call: u3
         writer.row(format::INLINED, &[at, high, *set]);
     }
     for [name, type_row] in &row.parameters {
-        let name = writer.text(strings.get(*name));
+        let name = texts.text(writer, *name);
         writer.row(format::PARAMETERS, &[name, *type_row]);
     }
 }
@@ -494,7 +522,7 @@ fn write_calls<'f>(
     writer: &mut Writer<'f>,
     mut calls: Vec<&'f CallRow>,
     numbers: &HashMap<FunctionId, u32, Quick>,
-    strings: &'f Strings,
+    texts: &mut Texts<'f>,
 ) {
     let mut next = 0;
     while let Some(call) = calls.get(next).copied() {
@@ -505,21 +533,20 @@ fn write_calls<'f>(
         let [at, high] = halves(call.address);
         let callee = numbers.get(&call.callee).copied().unwrap_or(u32::MAX);
         let inside = if call.inside.is_some() { first + 1 } else { 0 };
-        let returns = text_or_none(writer, strings.get_or_none(call.returns));
+        let returns = texts.text_or_none(writer, call.returns);
         writer.row(format::CALLS, &[callee, at, high, inside, count, returns]);
         next += 1;
     }
 }
 
 /// The sets of variables, in the order of their rows.
-fn write_sets<'w>(writer: &mut Writer<'w>, sets: &Sets, strings: &'w Strings) {
+fn write_sets<'w>(writer: &mut Writer<'w>, sets: &Sets, texts: &mut Texts<'w>) {
     let mut ordered: Vec<(&Vec<VariableKey>, u32)> = sets.iter().map(|(set, number)| (set, *number)).collect();
     ordered.sort_by_key(|(_, number)| *number);
     for (set, _) in ordered {
         writer.row(format::SETS, &[writer.rows(format::VARIABLES)]);
         for [name, type_row, location, parameter] in set {
-            let location = strings.get_or_none(*location);
-            let (name, location) = (writer.text(strings.get(*name)), text_or_none(writer, location));
+            let (name, location) = (texts.text(writer, *name), texts.text_or_none(writer, *location));
             writer.row(format::VARIABLES, &[name, *type_row, location, *parameter]);
         }
     }

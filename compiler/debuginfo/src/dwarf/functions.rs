@@ -28,6 +28,8 @@ struct UnitInstances {
     inlined: Vec<(Die, Die)>,
     /// Functions that are not nested in another one, sorted.
     subprograms: Vec<Die>,
+    /// Functions and inlined instances with labels in them that have addresses; sorted.
+    labelled: Vec<Die>,
 }
 
 /// The inlined instances of each unit, read when first asked for.
@@ -63,6 +65,11 @@ impl Instances {
     /// The outermost functions of a unit.
     pub fn subprograms(&self, store: &Store, slot: usize) -> Result<&[Die], EntryError> {
         Ok(&self.unit(store, slot)?.subprograms)
+    }
+
+    /// Whether there is a label in the code of a function's copy or inlined instance: most have none.
+    pub fn has_labels(&self, store: &Store, copy: Die) -> Result<bool, EntryError> {
+        Ok(self.unit(store, store.slot_of(copy)?)?.labelled.binary_search(&copy).is_ok())
     }
 }
 
@@ -159,6 +166,20 @@ impl Dwarf {
 
     /// The function, read from its DIE and the DIEs that it refers to.
     pub(super) fn read_function(&self, id: FunctionId) -> Result<Function, EntryError> {
+        let mut inlined = Vec::new();
+        for die in self.instances_of(id)? {
+            let address = self.instance_address(die)?;
+            inlined.extend(address.map(|address| InlinedInstance { address }));
+        }
+        self.read_function_with(id, inlined)
+    }
+
+    /// The same, where each of its inlined instances begins is known.
+    pub(super) fn read_function_with(
+        &self,
+        id: FunctionId,
+        mut inlined: Vec<InlinedInstance>,
+    ) -> Result<Function, EntryError> {
         let chain = self.store.origins(id.die())?;
         let text = chain.iter().find_map(|(_, unit, entry)| {
             entry.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value))
@@ -179,11 +200,6 @@ impl Dwarf {
         bodies.dedup_by_key(|body| body.entry);
         // A weak function that another one replaces: its code has been linked, but has lost its name and is never run.
         bodies.retain(|body| body.symbol.is_some() || !self.has_symbol(&name));
-        let mut inlined = Vec::new();
-        for die in self.instances_of(id)? {
-            let address = self.instance_address(die)?;
-            inlined.extend(address.map(|address| InlinedInstance { address }));
-        }
         inlined.sort();
         inlined.dedup();
         if bodies.is_empty() && inlined.is_empty() {
@@ -291,9 +307,14 @@ impl Dwarf {
     /// First instruction of an inlined instance; `None` if it has no code.
     pub(super) fn instance_address(&self, die: Die) -> Result<Option<Address>, EntryError> {
         let (unit, entry) = self.store.entry(die)?;
-        let ranges = self.code_ranges(unit, &entry)?;
+        self.address_of_instance(unit, &entry)
+    }
+
+    /// The same, of an entry that has been read.
+    pub(super) fn address_of_instance(&self, unit: &Unit, entry: &Entry) -> Result<Option<Address>, EntryError> {
+        let ranges = self.code_ranges(unit, entry)?;
         let lowest = ranges.iter().map(|range| range.start).min();
-        let named = entry_address(&self.store, unit, &entry)?.filter(|at| self.elf.is_code(*at));
+        let named = entry_address(&self.store, unit, entry)?.filter(|at| self.elf.is_code(*at));
         Ok(named.or(lowest).and_then(|at| self.elf.address(at)))
     }
 }
@@ -310,6 +331,16 @@ impl InstancesOf for Vec<(Die, Die)> {
     }
 }
 
+/// A function or inlined instance that an entry is in.
+struct Within {
+    depth: isize,
+    die: Die,
+    /// The function whose code it is.
+    function: Die,
+    /// A label in it has been seen.
+    labelled: bool,
+}
+
 /// All inlined instances of a unit.
 fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryError> {
     let slot = store.slot(slot)?;
@@ -320,8 +351,8 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
     let mut found = UnitInstances::default();
     // Of the subprogram that the entries are in, if they are in one.
     let mut around: Option<isize> = None;
-    // The functions that the entry is in, the innermost last: at which depth, and whose code.
-    let mut inside: Vec<(isize, Die)> = Vec::new();
+    // The functions that the entry is in, the innermost last.
+    let mut inside: Vec<Within> = Vec::new();
     while !raw.is_empty() {
         let (depth, die) = (raw.next_depth(), Die(slot.start.saturating_add(raw.next_offset().0 as u32)));
         let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
@@ -331,6 +362,15 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
         if tag == gimli::DW_TAG_subprogram && around.is_none_or(|outer| depth <= outer) {
             found.subprograms.push(die);
             around = Some(depth);
+        }
+        let placed = || abbreviation.attributes().iter().any(|spec| spec.name() == gimli::DW_AT_low_pc);
+        if tag == gimli::DW_TAG_label && placed() {
+            inside.truncate(inside.partition_point(|within| within.depth < depth));
+            // What one is in that has a label has one too.
+            for within in inside.iter_mut().rev().take_while(|within| !within.labelled) {
+                within.labelled = true;
+                found.labelled.push(within.die);
+            }
         }
         if tag != gimli::DW_TAG_inlined_subroutine && tag != gimli::DW_TAG_subprogram {
             raw.skip_attributes(abbreviation.attributes()).map_err(failed)?;
@@ -343,16 +383,17 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
                 origin = store.target(Die(slot.start), value).map(|(origin, _)| origin);
             }
         }
-        inside.truncate(inside.partition_point(|(outer, _)| *outer < depth));
+        inside.truncate(inside.partition_point(|within| within.depth < depth));
         if let Some(origin) = origin.filter(|_| tag == gimli::DW_TAG_inlined_subroutine) {
-            let is_own = inside.last().is_some_and(|(_, function)| *function == origin);
+            let is_own = inside.last().is_some_and(|within| within.function == origin);
             if !is_own || !is_called_at_its_declaration(store, &store.entry(die)?.1, origin)? {
                 found.inlined.push((origin, die));
             }
         }
-        inside.push((depth, origin.unwrap_or(die)));
+        inside.push(Within { depth, die, function: origin.unwrap_or(die), labelled: false });
     }
     found.inlined.sort_unstable();
+    found.labelled.sort_unstable();
     Ok(found)
 }
 

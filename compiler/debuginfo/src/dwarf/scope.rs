@@ -29,7 +29,7 @@ pub(super) struct Scopes {
 }
 
 /// What begins at an address.
-type ByStart = Arc<HashMap<u64, Die>>;
+type ByStart = Arc<HashMap<u64, Die, foldhash::fast::RandomState>>;
 
 /// Where the copies and the inlined instances of functions begin, read once for each function: there can be any number of them,
 /// and each is asked for.
@@ -48,7 +48,7 @@ impl Starts {
         if let Some(starts) = known().get(&(function, copies)) {
             return Ok(starts.clone());
         }
-        let mut starts = HashMap::new();
+        let mut starts = HashMap::default();
         for (start, die) in read()? {
             if let Some(start) = start {
                 starts.entry(start).or_insert(die);
@@ -104,11 +104,15 @@ impl Dwarf {
         if let Some(die) = bodies.get(&at) {
             return Ok(Some((*die, true)));
         }
-        let instances = self.starts.of(id.die(), false, || {
+        Ok(self.instance_starts(id)?.get(&at).map(|die| (*die, false)))
+    }
+
+    /// The inlined instances of the function by where they begin.
+    pub(super) fn instance_starts(&self, id: FunctionId) -> Result<ByStart, EntryError> {
+        self.starts.of(id.die(), false, || {
             let flat = |address: Option<Address>| address.and_then(|address| self.elf.flat(address));
             self.instances_of(id)?.into_iter().map(|die| Ok((flat(self.instance_address(die)?), die))).collect()
-        })?;
-        Ok(instances.get(&at).map(|die| (*die, false)))
+        })
     }
 
     fn body_entry(&self, die: Die) -> Result<Option<u64>, EntryError> {
@@ -162,8 +166,7 @@ impl Dwarf {
             if !parameter && entry.tag() != gimli::DW_TAG_variable {
                 continue;
             }
-            let die = die_at(unit, entry.offset())?;
-            let origins = self.store.origins(die)?;
+            let origins = self.store.origins_of(die_at(unit, entry.offset())?, unit, entry.clone())?;
             let name = origins.iter().find_map(|(_, unit, entry)| self.store.name_in_place(unit, entry));
             if let Some(name) = name {
                 variables.push(Declared { name, parameter, origins });

@@ -58,7 +58,8 @@ pub(super) struct Slot {
     /// The end of the range, excluded.
     pub end: u32,
     header: OnceLock<Result<gimli::UnitHeader<Bytes>, gimli::Error>>,
-    unit: OnceLock<Result<Unit, gimli::Error>>,
+    /// Apart: it is large, and of most units nothing is asked.
+    unit: OnceLock<Result<Box<Unit>, gimli::Error>>,
 }
 
 /// Start and end of each unit: the headers of thousands are a page each of a large file.
@@ -308,10 +309,10 @@ impl Store {
         let header = *self.header(slot)?;
         let parse = || {
             let abbreviations = self.abbreviations_of(slot, &header)?;
-            gimli::Unit::new_with_abbreviations(self.sections(Die(slot.start)), header, abbreviations)
+            gimli::Unit::new_with_abbreviations(self.sections(Die(slot.start)), header, abbreviations).map(Box::new)
         };
         let unit = slot.unit.get_or_init(parse);
-        unit.as_ref().map_err(|error| EntryError::at(Die(slot.start), error.to_string()))
+        unit.as_deref().map_err(|error| EntryError::at(Die(slot.start), error.to_string()))
     }
 
     /// The unit's table of abbreviations; parsed once, for any number of units can have the same long one.
@@ -341,10 +342,7 @@ impl Store {
     pub fn entry(&self, die: Die) -> Result<(&Unit, Entry), EntryError> {
         let slot = self.slot_of(die)?;
         let unit = self.unit(slot)?;
-        let entry = Entry::read(unit, UnitOffset((die.0 - self.slot(slot)?.start) as usize));
-        let entry = entry.map_err(|error| EntryError::at(die, error.to_string()))?;
-        let entry = entry.ok_or_else(|| EntryError::at(die, "the end of a list instead of an entry"))?;
-        Ok((unit, entry))
+        Ok((unit, entry_in(unit, die, UnitOffset((die.0 - self.slot(slot)?.start) as usize))?))
     }
 
     /// The entry that an attribute refers to.
@@ -403,20 +401,46 @@ impl Store {
     /// The entries that together describe one thing: the entry itself, then its abstract origin or specification, and so
     /// on.
     pub fn origins(&self, die: Die) -> Result<Origins<'_>, EntryError> {
+        let (unit, entry) = self.entry(die)?;
+        self.origins_of(die, unit, entry)
+    }
+
+    /// The same, of an entry that has been read.
+    pub fn origins_of<'s>(&'s self, die: Die, unit: &'s Unit, entry: Entry) -> Result<Origins<'s>, EntryError> {
         let mut chain = Origins::new();
-        let mut next = Some(die);
-        while let Some(die) = next {
+        let mut next = Some((die, unit, entry));
+        while let Some((die, unit, entry)) = next {
             if chain.len() >= MAX_CHAIN {
                 return Err(EntryError::at(die, "abstract origins without an end"));
             }
-            let (unit, entry) = self.entry(die)?;
-            next = self.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?;
-            if next.is_none() {
-                next = self.reference_attr(unit, &entry, gimli::DW_AT_specification)?;
-            }
+            let named = entry.attr_value(gimli::DW_AT_abstract_origin);
+            next = match named.map_or(Ok(None), |value| self.referred(unit, value))? {
+                Some(origin) => Some(origin),
+                None => match entry.attr_value(gimli::DW_AT_specification) {
+                    Some(value) => self.referred(unit, value)?,
+                    None => None,
+                },
+            };
             chain.push((die, unit, entry));
         }
         Ok(chain)
+    }
+
+    /// The entry that an attribute refers to, read: mostly it is in the same unit.
+    fn referred<'s>(
+        &'s self,
+        unit: &'s Unit,
+        value: AttributeValue<Bytes>,
+    ) -> Result<Option<(Die, &'s Unit, Entry)>, EntryError> {
+        if let AttributeValue::UnitRef(offset) = value
+            && offset.0 < unit.header.length_including_self()
+        {
+            let die = die_at(unit, offset)?;
+            return Ok(Some((die, unit, entry_in(unit, die, offset)?)));
+        }
+        let Some(die) = self.reference(unit, value)? else { return Ok(None) };
+        let (unit, entry) = self.entry(die)?;
+        Ok(Some((die, unit, entry)))
     }
 
     /// Whether that is the path of the file; most are not, by their last part.
@@ -466,6 +490,11 @@ fn shortened<'p>(path: &'p str, built_in: &str) -> &'p str {
         path = rest;
     }
     path
+}
+
+fn entry_in(unit: &Unit, die: Die, offset: UnitOffset) -> Result<Entry, EntryError> {
+    let entry = Entry::read(unit, offset).map_err(|error| EntryError::at(die, error.to_string()))?;
+    entry.ok_or_else(|| EntryError::at(die, "the end of a list instead of an entry"))
 }
 
 /// The offset in `.debug_info` of an entry of the unit.

@@ -112,9 +112,16 @@ impl Dwarf {
         let declared = self.declared_in(&scopes.own)?;
         let locals = locals_of(&declared);
         let mut placed = Vec::with_capacity(parameters.len() + locals.len());
+        let mut base = None;
         let mut place = |name: Cow<'static, str>, type_id, parameter| -> Result<(), EntryError> {
             let location = match last_named(&declared, &name) {
-                Some(variable) => self.located(variable, &scopes, flat)?.ok(),
+                Some(variable) => {
+                    let base = match base {
+                        Some(base) => base,
+                        None => *base.insert(self.frame_base(&scopes, flat)?),
+                    };
+                    self.located_by(variable, &scopes, flat, base)?.ok()
+                }
                 None => None,
             };
             placed.push(PlacedVariable { name, type_id, parameter, location });
@@ -218,14 +225,26 @@ impl Dwarf {
 
     /// Where a variable is.
     fn located(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Result<Location, Fault>, EntryError> {
-        let Some((_, own, _)) = variable.origins.first() else { return Ok(Err(Fault::OptimizedOut)) };
+        self.located_by(variable, scopes, at, self.frame_base(scopes, at)?)
+    }
+
+    /// The same, where the frame base is known.
+    fn located_by(
+        &self,
+        variable: &Declared,
+        scopes: &Scopes,
+        at: u64,
+        frame_base: Option<Expression<Bytes>>,
+    ) -> Result<Result<Location, Fault>, EntryError> {
         let budget = location::budget();
-        let place = self.place(own, scopes, at, &budget)?;
         for (_, unit, entry) in &variable.origins {
             let location = match self.stored(unit, entry, at)? {
                 None => continue,
                 Some(Stored::Nowhere) => Err(Fault::OptimizedOut),
-                Some(Stored::Expression(expression)) => self.translated(&Place { unit, ..place }, expression)?,
+                Some(Stored::Expression(expression)) => {
+                    let place = self.place_by(unit, scopes, at, frame_base, &budget);
+                    self.translated(&place, expression)?
+                }
                 Some(Stored::Bytes(bytes)) => Ok(Location::Bytes(bytes)),
                 Some(Stored::Constant(value)) => Ok(Location::Value(vec![Op::Const(value)])),
             };
@@ -242,14 +261,28 @@ impl Dwarf {
         at: u64,
         budget: &'s Budget,
     ) -> Result<Place<'s>, EntryError> {
-        let mut frame_base = None;
-        if let Some(die) = scopes.subprogram {
-            let (unit, entry) = self.store.entry(die)?;
-            if let Some(Stored::Expression(base)) = self.stored_as(unit, &entry, gimli::DW_AT_frame_base, at)? {
-                frame_base = Some(base);
-            }
-        }
-        Ok(Place { debug: self, scopes, unit, at, is_entry: scopes.is_entry, frame_base, entry_values: None, budget })
+        Ok(self.place_by(unit, scopes, at, self.frame_base(scopes, at)?, budget))
+    }
+
+    fn place_by<'s>(
+        &'s self,
+        unit: &'s Unit,
+        scopes: &'s Scopes,
+        at: u64,
+        frame_base: Option<Expression<Bytes>>,
+        budget: &'s Budget,
+    ) -> Place<'s> {
+        Place { debug: self, scopes, unit, at, is_entry: scopes.is_entry, frame_base, entry_values: None, budget }
+    }
+
+    /// DW_AT_frame_base of the body that the scopes are in.
+    fn frame_base(&self, scopes: &Scopes, at: u64) -> Result<Option<Expression<Bytes>>, EntryError> {
+        let Some(die) = scopes.subprogram else { return Ok(None) };
+        let (unit, entry) = self.store.entry(die)?;
+        Ok(match self.stored_as(unit, &entry, gimli::DW_AT_frame_base, at)? {
+            Some(Stored::Expression(base)) => Some(base),
+            _ => None,
+        })
     }
 
     /// The location that the expression describes; by caller where it depends on that.

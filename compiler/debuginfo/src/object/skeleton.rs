@@ -3,6 +3,8 @@
 //! Writes an ELF file that represents an object without its contents: its loaded sections by name, place and size, its
 //! symbols, its build-id, and one more section with an index of its debug information.
 
+use std::collections::HashMap;
+
 use super::elf::Elf;
 use super::elf_writer::{Kind, Section, add_symbol, no_symbols, with_symbols};
 use crate::error::Error;
@@ -27,11 +29,15 @@ pub(crate) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
 
 fn symbols(elf: &Elf, sections: &[Section]) -> Result<(Vec<u8>, Vec<u8>), Error> {
     let (mut table, mut names) = no_symbols();
+    let mut numbers: HashMap<&str, usize, foldhash::fast::RandomState> = HashMap::default();
+    for (number, section) in sections.iter().enumerate() {
+        numbers.entry(section.name.as_str()).or_insert(number);
+    }
     for symbol in elf.all_symbols()? {
         let Some(address) = elf.address(symbol.at) else { continue };
         let loaded = elf.section_of(address).map(|section| section.name.as_str());
-        let Some(index) = sections.iter().position(|section| Some(section.name.as_str()) == loaded) else { continue };
-        let place = (index as u16, address.offset, symbol.size);
+        let Some(index) = loaded.and_then(|name| numbers.get(name)) else { continue };
+        let place = (*index as u16, address.offset, symbol.size);
         add_symbol(&mut table, &mut names, symbol.name, place, symbol.global, symbol.function);
     }
     Ok((table, names))
