@@ -29,15 +29,12 @@
 
 #include "gate.c"
 #include "guard.c"
-#include "all_sessions.c"
 #include "actions.c"
 #include "lock.c"
 #include "memory.c"
 #include "ring.c"
 #include "record.c"
 
-#include "map_init.c"
-#include "parts_fill.c"
 #include "kept_text.c"
 #include "map.c"
 #include "parts.c"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One of the runtime's two compilation units: what starts, controls and ends a session; and
- * functions for scripts, so that both units take about as long. The other one is unit_hits.c.
+ * One of the runtime's two compilation units: what starts, controls and ends a session; what
+ * prepares arrays and gives them memory; and functions for scripts, so that both units take
+ * about as long. The other one is unit_hits.c.
  */
 #include "main.c"
 #include "optional.c"
@@ -15,6 +16,10 @@
 #include "module_notifier.c"
 #include "module_symbols.c"
 #include "past_code.c"
+#include "all_sessions.c"
+
+#include "map_init.c"
+#include "parts_fill.c"
 
 #include "site.c"
 #include "family.c"

@@ -13,7 +13,8 @@ trap 'rm -rf "$headers"' EXIT
 names=$(grep -hoE '^#include <[a-z]+/[^>]+>' "$here"/../../*.[ch] | sed 's/.*<\(.*\)>/\1/' | grep -v "linux/\(types\|errno\|limits\).h" | sort -u)
 (cd "$headers" && echo "$names" | sed 's|/[^/]*$||' | sort -u | xargs mkdir -p && echo "$names" | xargs touch)
 # Arrays and aggregates, whichever files they are.
-sed -n '/^#include "map_init.c"/,/^$/s|"\(.*\)"|"'"$here"'/../../\1"|p' "$here/../../unit_hits.c" >"$headers/maps.h"
+arrays() { sed -n '/^#include "'"$1"'"/,/^$/s|"\(.*\)"|"'"$here"'/../../\1"|p' "$here/../../$2"; }
+{ arrays map_init.c unit_session.c; arrays kept_text.c unit_hits.c; } >"$headers/maps.h"
 compile() {
 	"${CC:-cc}" -std=gnu11 -g -O2 -Wall -Wno-unused-function -Wno-unused-value -Wno-address-of-packed-member -pthread \
 		-I "$headers" -iquote "$here" -iquote "$here/../.." "$@"

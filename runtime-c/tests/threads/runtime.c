@@ -5,7 +5,7 @@
  */
 #include <pthread.h>
 
-#include "maps.h"	/* by build.sh: unit_hits.c's group of map_init.c */
+#include "maps.h"	/* by build.sh: the units' groups of map_init.c and kept_text.c */
 #include "../../context.c"
 #include "../../guard.c"
 #include "../../actions.c"
