@@ -51,5 +51,4 @@
 #include "user_stack.c"
 
 #include "builtin_memory.c"
-#include "builtin_registers.c"
 #include "builtin_user_stack.c"

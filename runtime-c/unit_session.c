@@ -59,6 +59,7 @@
 #include "builtin_log.c"
 #include "builtin_other_registers.c"
 #include "builtin_regex.c"
+#include "builtin_registers.c"
 #include "builtin_stack.c"
 #include "builtin_string.c"
 #include "builtin_time.c"
