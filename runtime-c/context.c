@@ -118,8 +118,8 @@ static size_t layout(struct spile_cpu *cpu)
 				 sizeof(struct spile_user_frame));
 	size_t frame_texts = take(&at, spile_script.user_stacks ? SPILE_FRAME_TEXTS : 0,
 				  sizeof(struct spile_frame_text));
-	size_t walk_mappings = take(&at, spile_script.user_stacks ? SPILE_WALK_MAPPINGS : 0,
-				    spile_walk_mapping_bytes());
+	size_t user_known =
+		take(&at, spile_script.user_stacks ? 1 : 0, spile_user_known_bytes());
 	size_t symbol = take(&at, SPILE_SYMBOL_TEXT, 1);
 	size_t stack_text = take(&at, SPILE_STACK_TEXT, 1);
 
@@ -142,7 +142,7 @@ static size_t layout(struct spile_cpu *cpu)
 		cpu->stack = (unsigned long *)(memory + stack);
 		cpu->user_stack = (struct spile_user_frame *)(memory + user_stack);
 		cpu->frame_texts = (struct spile_frame_text *)(memory + frame_texts);
-		cpu->walk_mappings = (struct spile_walk_mapping *)(memory + walk_mappings);
+		cpu->user_known = (struct spile_user_known *)(memory + user_known);
 		cpu->symbol = memory + symbol;
 		cpu->stack_text = memory + stack_text;
 	}

@@ -80,7 +80,7 @@ struct spile_cpu {
 	unsigned long *stack;		/* spile_script.stack_frames of them */
 	struct spile_user_frame *user_stack;	/* as many; none if the script takes none */
 	struct spile_frame_text *frame_texts;	/* SPILE_FRAME_TEXTS of them, by address */
-	struct spile_walk_mapping *walk_mappings; /* user_stack.c; SPILE_WALK_MAPPINGS of them */
+	struct spile_user_known *user_known;	/* user_known.h */
 	char *symbol;			/* SPILE_SYMBOL_TEXT bytes */
 	char *stack_text;		/* SPILE_STACK_TEXT bytes */
 	char *values;			/* of aggregates (map_init.c) */

@@ -64,11 +64,10 @@ static __always_inline bool is_kernel_object(unsigned long address, size_t bytes
 		(to) = (void *)word_; \
 	} while (0)
 
-#ifdef SPILE_HAVE_MAPLE_TREE_MAPS
 /*
  * Whether the tree is being changed: by the current task, which was interrupted or probed
- * meanwhile, or by one that was preempted. Before 6.5 nodes are marked dead before others take
- * their place, and a reader that meets one starts again, for as long as that takes.
+ * meanwhile, or by one that was preempted. From 6.1 until 6.5 nodes are marked dead before
+ * others take their place, and a reader that meets one starts again, for as long as that takes.
  */
 static bool is_being_changed(struct mm_struct *mm)
 {
@@ -82,6 +81,35 @@ static bool is_being_changed(struct mm_struct *mm)
 #endif
 }
 
+bool spile_maps_change(void)
+{
+	return is_being_changed(current->mm);
+}
+
+struct spile_maps_version spile_maps_version(void)
+{
+#ifdef CONFIG_X86_64
+	mm_context_t *context = &current->mm->context;
+	struct spile_maps_version version = {
+		/* Of an address space, and after exec() it is another one. */
+		.process = context->ctx_id,
+		/*
+		 * Whoever takes a page out of the tables, or forbids its execution, increments it
+		 * after that and before the page or its mapping's place is used again: other CPUs
+		 * may have the page in their TLBs.
+		 */
+		.losses = atomic64_read(&context->tlb_gen),
+	};
+
+	/* It is of a time before the mappings are read. */
+	smp_rmb();
+	return version;
+#else
+	return (struct spile_maps_version){};
+#endif
+}
+
+#ifdef SPILE_HAVE_MAPLE_TREE_MAPS
 /* The area at the address; with `next`, the one after it if there is none. */
 static const struct vm_area_struct *area_at(struct mm_struct *mm, unsigned long address, bool next)
 {

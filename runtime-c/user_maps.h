@@ -43,6 +43,17 @@ struct spile_mapping {
 	const struct file *file;	/* only to be read by spile_mapping_path() */
 };
 
+/* Of the current task's process. If two are equal, and not 0, code that has run is still there. */
+struct spile_maps_version {
+	u64 process;		/* never used again for another one; 0: not known */
+	u64 losses;		/* how often pages have been taken out of its page tables, or more */
+};
+
+/* Any context; the task has an address space. */
+struct spile_maps_version spile_maps_version(void);
+/* Whether mappings of the current task's process are being changed. Any context. */
+bool spile_maps_change(void);
+
 /* False if there is none at the address, or it is not known. Any context. */
 bool spile_mapping_find(unsigned long address, struct spile_mapping *mapping);
 /* The first mapping that ends after the address; false as above. Any context. */

@@ -15,18 +15,13 @@
 #include "context.h"
 #include "memory.h"
 #include "user_files.h"
+#include "user_known.h"
 #include "user_maps.h"
 #include "user_stack.h"
 
-struct spile_walk_mapping {
-	struct spile_mapping mapping;
-	struct spile_user_file *file;
-	u64 file_place;			/* of the file's first byte */
-};
-
-unsigned int spile_walk_mapping_bytes(void)
+unsigned int spile_user_known_bytes(void)
 {
-	return sizeof(struct spile_walk_mapping);
+	return sizeof(struct spile_user_known);
 }
 
 /* A walk from frame to frame. */
@@ -38,9 +33,8 @@ struct user_walk {
 	unsigned long fp;
 	bool returns;			/* pc is a return address */
 	bool narrow;			/* of a 32-bit program */
-	/* The mappings of this walk; when there is no room, a new one replaces the first. */
-	struct spile_walk_mapping *known;
-	unsigned int known_count;
+	struct spile_user_known *known;
+	bool fleeting;			/* what was found may not be kept */
 	const struct spile_walk_mapping *at;	/* the one with pc; NULL: none */
 };
 
@@ -58,34 +52,48 @@ static inline bool is_in(const struct spile_mapping *mapping, unsigned long code
 	return code - mapping->start < mapping->end - mapping->start;
 }
 
+static struct spile_walk_mapping *find_known(struct spile_user_known *known, unsigned long code)
+{
+	unsigned int i, count = min_t(unsigned int, known->mapping_count, SPILE_WALK_MAPPINGS);
+
+	for (i = 0; i < count; i++)
+		if (is_in(&known->mappings[i].mapping, code))
+			return &known->mappings[i];
+	return NULL;
+}
+
 /* Finds the mapping of the frame; false if it is not executable memory. */
 static bool locate(struct user_walk *walk)
 {
+	struct spile_user_known *known = walk->known;
 	unsigned long code = code_of(walk);
-	struct spile_walk_mapping *known = walk->known;
-	unsigned int i, count = min_t(unsigned int, walk->known_count, SPILE_WALK_MAPPINGS);
+	struct spile_walk_mapping *at;
 
 	/* Most callers are in the same file. */
 	if (walk->at && is_in(&walk->at->mapping, code))
 		return walk->at->mapping.flags & VM_EXEC;
-	for (i = 0; i < count; i++, known++)
-		if (is_in(&known->mapping, code))
-			break;
-	if (i == count) {
-		known = &walk->known[walk->known_count % SPILE_WALK_MAPPINGS];
+	at = find_known(known, code);
+	if (!at) {
+		at = &known->mappings[known->mapping_count % SPILE_WALK_MAPPINGS];
 		walk->at = NULL;
 		/* The old contents are invalid from here on. */
-		known->mapping.end = known->mapping.start;
-		if (!spile_mapping_find(code, &known->mapping))
+		at->mapping.end = at->mapping.start;
+		if (!spile_mapping_find(code, &at->mapping))
 			return false;
-		known->file = spile_user_file(walk->cpu, &known->mapping, code);
-		known->file_place = known->file ? (u64)spile_user_file_id(known->file)
-							  << SPILE_PLACE_SHIFT :
-						  0;
-		walk->known_count++;
+		at->file = spile_user_file(walk->cpu, &at->mapping, code);
+		at->file_place = at->file ? (u64)spile_user_file_id(at->file)
+						    << SPILE_PLACE_SHIFT :
+					    0;
+		known->mapping_count++;
+		/* Its file may get an entry. */
+		walk->fleeting |= spile_maps_change() ||
+				  (!at->file && at->mapping.kind != SPILE_MAPPING_ANONYMOUS);
+		/* It may become executable without a loss: not to be found again. */
+		if (!(at->mapping.flags & VM_EXEC))
+			at->mapping.end = at->mapping.start;
 	}
-	walk->at = known;
-	return known->mapping.flags & VM_EXEC;
+	walk->at = at;
+	return at->mapping.flags & VM_EXEC;
 }
 
 static u64 offset_of_code(const struct spile_mapping *mapping, unsigned long code)
@@ -102,16 +110,12 @@ static inline u64 place_in(const struct spile_mapping *mapping, u64 file_place,
 	return mapping->kind == SPILE_MAPPING_ANONYMOUS ? task_tgid_nr(current) : 0;
 }
 
-static inline void add_frame(struct user_walk *walk)
+static inline u64 place_of(const struct user_walk *walk)
 {
-	struct spile_cpu *cpu = walk->cpu;
 	const struct spile_walk_mapping *at = walk->at;
 
-	cpu->user_stack[cpu->stack_count++] = (struct spile_user_frame){
-		walk->pc,
-		/* A return address may be the end of the mapping: its offset is one more. */
-		at ? place_in(&at->mapping, at->file_place, walk->pc) : 0,
-	};
+	/* A return address may be the end of the mapping: its offset is one more. */
+	return at ? place_in(&at->mapping, at->file_place, walk->pc) : 0;
 }
 
 /* Follows frame pointers, as `push %rbp; mov %rsp, %rbp` makes them. */
@@ -246,7 +250,9 @@ static noinline void pass_trampoline(struct user_walk *walk, unsigned long at)
 
 static inline bool has_returns(void)
 {
-	return current->utask;
+	const struct uprobe_task *task = READ_ONCE(current->utask);
+
+	return task && READ_ONCE(task->return_instances);
 }
 #else
 static void pass_trampoline(struct user_walk *walk, unsigned long at)
@@ -313,6 +319,29 @@ static bool apply(struct user_walk *walk, const struct spile_unwind_rule *rule)
 	return walk->pc;
 }
 
+/* The frame's step, if it is known. */
+static inline const struct spile_walk_step *known_step(const struct user_walk *walk)
+{
+	u64 key = spile_walk_key(walk->pc, walk->returns);
+	const struct spile_walk_step *step = spile_walk_step(walk->known, key);
+
+	return step->key == key && step->generation == walk->known->generation && !walk->narrow ?
+		       step :
+		       NULL;
+}
+
+static void keep_step(const struct user_walk *walk, const struct spile_unwind_rule *rule)
+{
+	u64 key = spile_walk_key(walk->pc, walk->returns);
+
+	*spile_walk_step(walk->known, key) = (struct spile_walk_step){
+		.key = key,
+		.generation = walk->known->generation,
+		.place = place_of(walk),
+		.rule = *rule,
+	};
+}
+
 /* Goes to the caller's frame; false if it cannot be found, or there is none. */
 static bool step(struct user_walk *walk)
 {
@@ -328,9 +357,17 @@ static bool step(struct user_walk *walk)
 			rule = spile_unwind_rule_at(walk->at->file, table,
 						    offset_of_code(&walk->at->mapping, code));
 	}
-	if (rule)
+	if (rule) {
+		keep_step(walk, rule);
 		return apply(walk, rule);
+	}
 	return is_restorer(walk) ? leave_signal(walk) : follow_pointer(walk);
+}
+
+/* The same from a known step. */
+static inline bool take_step(struct user_walk *walk, const struct spile_walk_step *known)
+{
+	return apply(walk, &known->rule);
 }
 
 static bool is_narrow(const struct pt_regs *regs)
@@ -338,9 +375,19 @@ static bool is_narrow(const struct pt_regs *regs)
 	return !user_64bit_mode((struct pt_regs *)regs);
 }
 #else
+static inline const struct spile_walk_step *known_step(const struct user_walk *walk)
+{
+	return NULL;
+}
+
 static bool step(struct user_walk *walk)
 {
 	return follow_pointer(walk);
+}
+
+static inline bool take_step(struct user_walk *walk, const struct spile_walk_step *known)
+{
+	return false;
 }
 
 static bool is_narrow(const struct pt_regs *regs)
@@ -352,25 +399,34 @@ static bool is_narrow(const struct pt_regs *regs)
 static void walk_frames(struct user_walk *walk)
 {
 	struct spile_cpu *cpu = walk->cpu;
-	bool executable;
+	const struct spile_walk_step *known;
+	bool executable, own;
 
-	walk->known = cpu->walk_mappings;
+	walk->known = cpu->user_known;
 	pagefault_disable();
-	executable = locate(walk);
-	/* The innermost frame is reported even if its mapping is not known. */
-	add_frame(walk);
+	spile_user_known_begin(walk->known);
 	/* It holds until the end: interrupts are off during a run. */
-	executable = executable && spile_memory_is_own();
-	while (executable && step(walk)) {
-		walk->regs = NULL;
-		executable = locate(walk);
-		if (executable && cpu->stack_count == spile_script.stack_frames) {
+	own = spile_memory_is_own();
+	do {
+		known = known_step(walk);
+		executable = known || locate(walk);
+		/* The innermost frame is reported even if its mapping is not known. */
+		if (cpu->stack_count && !executable)
+			break;
+		if (cpu->stack_count && cpu->stack_count == spile_script.stack_frames) {
 			cpu->stacks_deep++;
 			break;
 		}
-		if (executable)
-			add_frame(walk);
-	}
+		cpu->user_stack[cpu->stack_count++] = (struct spile_user_frame){
+			walk->pc,
+			known ? known->place : place_of(walk),
+		};
+		if (!executable || !own || !(likely(known) ? take_step(walk, known) : step(walk)))
+			break;
+		walk->regs = NULL;
+	} while (true);
+	if (walk->fleeting)
+		spile_user_known_forget(walk->known);
 	pagefault_enable();
 }
 

@@ -12,9 +12,6 @@ struct spile_user_frame {
 	u64 place;
 };
 
-/* Mappings that a walk remembers: of the program, its libraries, the vDSO. */
-enum { SPILE_WALK_MAPPINGS = 4 };
-
 /* The text of a frame in a stack that is a value, as it was made before. */
 struct spile_frame_text {
 	struct spile_user_frame frame;
@@ -24,8 +21,8 @@ struct spile_frame_text {
 
 enum { SPILE_FRAME_TEXT_BITS = 7, SPILE_FRAME_TEXTS = 1 << SPILE_FRAME_TEXT_BITS };
 
-struct spile_walk_mapping;
-unsigned int spile_walk_mapping_bytes(void);
+struct spile_user_known;
+unsigned int spile_user_known_bytes(void);
 
 /*
  * The user stack of the current task: its current instruction, or the one at which it will

@@ -179,7 +179,7 @@ void spile_exit(struct spile_context *c)
 }
 
 /* No user stacks are walked here. */
-unsigned int spile_walk_mapping_bytes(void)
+unsigned int spile_user_known_bytes(void)
 {
 	return 0;
 }
