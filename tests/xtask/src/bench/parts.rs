@@ -2,7 +2,7 @@
 
 //! Where the instructions of a hit go: qemu logs each instruction of some turns of the loop of [`super::runtime`], with the
 //! case's probes armed and without any. What a turn takes in each function, above the loop without a probe, is
-//! added up by what the function is for.
+//! added up by what the function is for. A program's loop that calls its own function has nothing of the kernel.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -17,8 +17,9 @@ use spile_guest::{Acceleration, Guest, Monitor, Streams};
 
 use super::cases::Options;
 use super::output::Output;
-use super::runtime::{self, Case};
+use super::runtime::{self, Case, Loop};
 use crate::place::Place;
+use crate::user_programs;
 
 const PAGE: &str = "docs/bench-runtime.md";
 const SECTION: &str = "\n## Each row by part\n";
@@ -26,9 +27,6 @@ const SECTION: &str = "\n## Each row by part\n";
 const LOG: u64 = 80 << 20;
 /// Time limit of a log.
 const LOGGING: Duration = Duration::from_secs(120);
-/// The instruction after which a turn begins.
-const TURN: &str = "vfs_read";
-
 /// What functions are for. A function belongs to the first line that has a part of its name; of the kernel's functions only
 /// the clock's are looked for.
 const PARTS: [(&str, &[&str]); 4] = [
@@ -70,13 +68,12 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         runtime::CASES.iter().filter(|case| case.has_parts() && options.takes(case.name)).collect();
     let directory = tempfile::tempdir()?;
     let logged = log_all(&place, directory.path(), &cases)?;
-    let Some((loop_turn, rest)) = logged.split_first() else { return Ok(ExitCode::FAILURE) };
     let page = std::fs::read_to_string(root.join(PAGE))?;
     let mut table = String::from(
         "| one hit | kernel | guard | lock | clock | work | record | loader | sum |\n|---|---|---|---|---|---|---|---|---|\n",
     );
-    for (case, turn) in cases.iter().zip(rest) {
-        let above = turn.above(loop_turn);
+    for (case, turn) in cases.iter().zip(&logged.cases) {
+        let above = logged.loops.get(&case.turn).map_or_else(|| turn.clone(), |loop_turn| turn.above(loop_turn));
         if !options.writes() {
             println!("{}\n{}", case.name, above.list(case.hits));
         }
@@ -175,33 +172,60 @@ fn part(side: Side, function: &str) -> &'static str {
     named.map_or(rest, |(part, _)| part)
 }
 
-/// A turn without a probe, then one of each case.
-fn log_all(place: &Place, directory: &Path, cases: &[&'static Case]) -> Result<Vec<Turn>> {
+struct Logged {
+    /// Without a probe; none of a loop that is a program's alone.
+    loops: BTreeMap<Loop, Turn>,
+    cases: Vec<Turn>,
+}
+
+/// Shell commands that run turns of the loop until its log is complete; the host then makes the file that they wait for.
+fn log_command(number: usize, kind: Loop, program: &str) -> String {
+    let turns = |count: &str| kind.command().replace("HITS", program).replace("$1", count);
+    format!(
+        "cat >/root/turns_{number} <<'END'
+#!/bin/busybox sh
+{}
+grep ' [tT] ' /proc/kallsyms | if [ -e /root/armed ]; then grep 'bench_'; else cat; fi | gzip >/spile/out/symbols_{number}
+{} &
+sleep 0.1
+echo ready {number}
+until [ -e /root/logged_{number} ]; do sleep 1; done
+kill $!
+END
+chmod +x /root/turns_{number}
+",
+        turns("2000"),
+        turns("1000000000")
+    )
+}
+
+fn log_all(place: &Place, directory: &Path, cases: &[&'static Case]) -> Result<Logged> {
     let mut guest = Guest::new(place.kernel.clone());
     guest.acceleration(Acceleration::Counting).cpus(1).time_limit(Duration::from_secs(3000));
     guest.parameter("nokaslr norandmaps");
     guest.program(runtime::fast_loader(&crate::root())?, "/usr/bin/spilerun")?;
-    // The loop runs until its log is complete; the host then makes the file that it waits for.
-    let mut script = String::from(
-        "cat >/root/turns <<'END'
-#!/bin/busybox sh
-dd if=/dev/zero of=/dev/null bs=1 count=2000 2>/dev/null
-grep ' [tT] ' /proc/kallsyms | if [ $1 = 0 ]; then cat; else grep 'bench_'; fi | gzip >/spile/out/symbols_$1
-dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
-sleep 0.1
-echo ready $1
-until [ -e /root/logged_$1 ]; do sleep 1; done
-kill $!
-END
-chmod +x /root/turns
-/root/turns 0
-",
-    );
+    let program = user_programs::build(&crate::root())?.join(user_programs::HITS);
+    guest.program(&program, &program)?;
+    let program = program.display().to_string();
+    let mut script = String::new();
+    // The first one has the kernel's symbols too.
+    let mut loops = vec![Loop::Read];
+    for case in cases {
+        if case.turn != Loop::Call && !loops.contains(&case.turn) {
+            loops.push(case.turn);
+        }
+    }
+    for (number, kind) in loops.iter().enumerate() {
+        script += &log_command(number, *kind, &program);
+        script += &format!("/root/turns_{number}\n");
+    }
+    script += "touch /root/armed\n";
     for (number, case) in cases.iter().enumerate() {
         let module = runtime::compile(place, directory, &format!("bench_{number}"), case.script)?;
         guest.copy(&module, format!("/root/bench_{number}.ko"))?;
-        let turns = number + 1;
-        script += &format!("spilerun -o /root/out -c '/root/turns {turns}' /root/bench_{number}.ko; rm -f /root/out\n");
+        let turns = number + loops.len();
+        script += &log_command(turns, case.turn, &program);
+        script += &format!("spilerun -o /root/out -c '/root/turns_{turns}' /root/bench_{number}.ko; rm -f /root/out\n");
     }
     guest.script(&script);
     let output = Output::default();
@@ -210,7 +234,7 @@ chmod +x /root/turns
     let monitor = running.take_monitor().context("a guest without a monitor")?;
     let interrupter = Arc::new(running.interrupter());
     let (sender, logs) = mpsc::channel();
-    let count = cases.len() + 1;
+    let count = cases.len() + loops.len();
     let log_directory = directory.to_path_buf();
     let logging = std::thread::spawn(move || -> Result<()> {
         for number in 0..count {
@@ -243,7 +267,15 @@ chmod +x /root/turns
             Ok(symbols(&text))
         })
         .collect::<Result<_>>()?;
-    logs.iter().zip(&symbols).map(|(counts, own)| turn(&counts, &symbols[0], own)).collect()
+    let kinds = loops.iter().copied().chain(cases.iter().map(|case| case.turn));
+    let mut turns = logs
+        .iter()
+        .zip(&symbols)
+        .zip(kinds)
+        .map(|((counts, own), kind)| turn(kind.begins(), &counts, &symbols[0], own))
+        .collect::<Result<Vec<_>>>()?;
+    let cases = turns.split_off(loops.len());
+    Ok(Logged { loops: loops.into_iter().zip(turns).collect(), cases })
 }
 
 fn wait_until(what: &str, limit: Duration, mut is_so: impl FnMut() -> bool) -> Result<()> {
@@ -306,9 +338,9 @@ fn symbols(text: &str) -> Symbols {
     text.lines().filter_map(of).collect()
 }
 
-/// Executions by function, for each execution of the first instruction of [`TURN`].
-fn turn(counts: &BTreeMap<u64, u64>, kernel: &Symbols, own: &Symbols) -> Result<Turn> {
-    let start = kernel.iter().find(|(_, (name, _))| name == TURN).map(|(address, _)| *address);
+/// Executions by function, for each execution of the first instruction of the function `begins`.
+fn turn(begins: &str, counts: &BTreeMap<u64, u64>, kernel: &Symbols, own: &Symbols) -> Result<Turn> {
+    let start = kernel.iter().find(|(_, (name, _))| name == begins).map(|(address, _)| *address);
     let turns = start.and_then(|start| counts.get(&start)).copied().unwrap_or_default();
     ensure!(turns > 50, "only {turns} turns in the log");
     let mut turn = Turn::default();
@@ -349,7 +381,7 @@ mod tests {
             (0xffff_ffff_c000_0008, 300),
             (0x40_0000, 50),
         ]);
-        let turn = turn(&counts, &kernel, &own).expect("a hundred turns");
+        let turn = turn("vfs_read", &counts, &kernel, &own).expect("a hundred turns");
         assert_eq!(turn.parts(), BTreeMap::from([("kernel", 3.0), ("clock", 1.0), ("lock", 3.0), ("loader", 0.5)]));
         assert_eq!(turn.above(&turn).parts().values().sum::<f64>(), 0.0);
     }

@@ -44,7 +44,7 @@ pub(super) enum Loop {
 
 impl Loop {
     /// What is run for $1 turns.
-    fn command(self) -> String {
+    pub(super) fn command(self) -> String {
         const PARAMETERS: &str = "/sys/module/ptlrpc/parameters";
         match self {
             Loop::Read => "dd if=/dev/zero of=/dev/null bs=1 count=$1 2>/dev/null".into(),
@@ -53,6 +53,17 @@ impl Loop {
             Loop::Resource => format!("HITS write $1 {PARAMETERS}/held 1"),
             Loop::Frames30 => format!("HITS write $1 {PARAMETERS}/depth 17"),
             Loop::Frames100 => format!("HITS write $1 {PARAMETERS}/depth 87"),
+        }
+    }
+
+    /// The kernel's function that runs once a turn; in a program's loop, if its function is probed.
+    pub(super) fn begins(self) -> &'static str {
+        match self {
+            Loop::Read => "vfs_read",
+            Loop::Call => "uprobe_pre_sstep_notifier",
+            Loop::Getpgid => "__x64_sys_getpgid",
+            Loop::Resource => "ldlm_resource_held",
+            Loop::Frames30 | Loop::Frames100 => "ptlrpc_bottom",
         }
     }
 
@@ -95,9 +106,13 @@ const USUAL: Case = Case {
 };
 
 impl Case {
-    /// Whether [`super::parts`] can log it: it logs turns of the loop that reads, of which hits take a part only.
+    /// Whether [`super::parts`] can log it: most of what runs must be hits, not the loader.
     pub(super) fn has_parts(&self) -> bool {
-        self.turn == Loop::Read && self.turns == USUAL.turns
+        match self.turn {
+            Loop::Read | Loop::Getpgid => self.turns == USUAL.turns,
+            Loop::Call => true,
+            Loop::Resource | Loop::Frames30 | Loop::Frames100 => false,
+        }
     }
 
     fn few(&self) -> u32 {
