@@ -192,6 +192,11 @@ impl DebugInfo {
         self.0.return_address(at)
     }
 
+    /// The directory in which the function's file was compiled: the path of its file may begin there.
+    pub fn compiled_in(&self, id: FunctionId) -> Option<String> {
+        self.0.compiled_in(id)
+    }
+
     /// The labels in the function's bodies and inlined copies, sorted by address.
     pub fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {
         self.0.labels(id)

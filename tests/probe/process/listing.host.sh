@@ -8,6 +8,9 @@
 # stdout: ^deep process\(".*/prog"\)\.function\("main@prog\.c:17"\)\.callee\("middle@prog\.c:10"\)\.callee\("inner@prog\.c:3"\)$
 # stdout: ^deep process\(".*/prog"\)\.function\("main@prog\.c:17"\)\.callee\("middle@prog\.c:10"\)\.callee\("inner@prog\.c:3"\)\.return$
 # stdout: ^lines  +8 \* +return p->x \+ twice;$
+# stdout: ^lines  +11 \* +int result = inner\(p, n \+ 1\);$
+# stdout: ^methods callee\("add@calls\.cc:16 callee\("add@calls\.cc:17 callee\("most@calls\.cc:18 callee\("most@calls\.h:1 callee\("twice<long( int)?>@calls\.cc:7$
+# stdout: ^header process\("\S*/calls"\)\.function\("most@calls\.h:1"\)$
 # stdout: ^resolved +inner\+0x0 in \.text of .*/prog \(0x[0-9a-f]+\), build-id [0-9a-f]{40}$
 # stdout: ^resolved +\$p->x: int in \[%rdi\]$
 # stdout: ^packed process\(".*/mini"\)\.function\("inner"\)$
@@ -77,6 +80,35 @@ echo "address begins $(address $entry | wc -l), inside: $(address $((entry + 1))
 list -l 'process("./prog").function("main").callees(2)' | sed 's/^/deep /'
 list -l 'process("./prog").function("main").callees(2).return' | sed 's/^/deep /'
 list --source . --list-lines 'process("./prog").function("inner")' 2>&1 | sed 's/^/lines /'
+# The text is where the program was compiled.
+prog=$PWD/prog
+(cd / && list --list-lines "process(\"$prog\").function(\"middle\")" 2>&1 | sed 's/^/lines /')
+cat >calls.h <<'EOF'
+struct Other { KEPT int most(int by) { asm volatile("" : "+r"(by)); return by; } };
+EOF
+cat >calls.cc <<'EOF'
+#define KEPT __attribute__((noinline, noclone))
+struct Cart {
+	int total = 0;
+	void add(int);
+	int add(const char *);
+	int most(int) const;
+	template <typename T> KEPT T twice(T by) { total += by; return total * 2; }
+};
+#include "calls.h"
+int main(int count, char **)
+{
+	Cart cart;
+	cart.add(count);
+	return cart.add("x") + cart.most(3) + cart.twice<long>(count) + Other().most(2);
+}
+KEPT void Cart::add(int by) { asm volatile("" : "+r"(by)); total += by; }
+KEPT int Cart::add(const char *text) { asm volatile("" : "+r"(text)); return *text; }
+KEPT int Cart::most(int by) const { asm volatile("" : "+r"(by)); return total - by; }
+EOF
+g++ -g -O2 -o calls calls.cc
+echo methods $(list -l 'process("./calls").function("main").callees' | grep -o 'callee("[^"]*' | sort)
+echo header $(list -l 'process("./calls").function("most@calls.h")')
 list --resolve -e 'probe process("./prog").function("inner") { println($n, $p->x) }' | sed 's/^/resolved /'
 
 # A file as Fedora strips it.

@@ -41,20 +41,21 @@ pub fn listing(
     // The kernel, a module, a program, or a library of that.
     let owner = components.iter().take_while(|part| part.name != "function" && part.name != "statement");
     let owner: Vec<Component> = owner.cloned().collect();
-    let mut functions: BTreeSet<(String, String, u32)> = BTreeSet::new();
+    let mut functions: BTreeMap<(String, String, u32), Option<String>> = BTreeMap::new();
     for site in probe::resolve(components, span, resolver)? {
         let Some(code) = site.context.code() else { continue };
-        let function = code.object.debug().ok().and_then(|debug| debug.function(code.function).ok());
-        functions.extend(function.map(|function| (function.file, function.name, function.line)));
+        let Ok(debug) = code.object.debug() else { continue };
+        let Ok(function) = debug.function(code.function) else { continue };
+        functions.insert((function.file, function.name, function.line), debug.compiled_in(code.function));
     }
     let mut listing = Listing::default();
-    for (file, name, line) in functions {
+    for ((file, name, line), compiled_in) in functions {
         let text = format!("{name}@{file}:*");
         let statements =
             Component { name: "statement".into(), argument: Some(Literal::String(text.into_bytes())), ..last.clone() };
         // Of several functions one may have no line that is its own.
         let Ok(sites) = probe::resolve(&[owner.as_slice(), &[statements]].concat(), span, resolver) else { continue };
-        let text = Text::find(sources, &file);
+        let text = Text::find(sources, &file, compiled_in.as_deref());
         listing.lines.extend(of_function(&name, &file, line, &sites, &text));
         if text.0.is_empty() {
             listing.without_text.insert(file);
@@ -121,14 +122,17 @@ struct Text(Vec<String>);
 const MAX_SOURCE: u64 = 16 << 20;
 
 impl Text {
-    fn find(sources: &Sources, file: &str) -> Text {
+    /// `compiled_in`: programs are often compiled on the machine that has them.
+    fn find(sources: &Sources, file: &str, compiled_in: Option<&str>) -> Text {
         let absolute = Path::new(file);
         let plain = file.trim_start_matches('/');
         // Longest part of the path first: a directory may hold several files of one name.
         let ends = std::iter::once(plain).chain(plain.match_indices('/').map(|(at, _)| plain.split_at(at + 1).1));
         let given = ends.flat_map(|end| sources.given.iter().map(move |directory| directory.join(end)));
         let known = sources.known.iter().map(|directory| directory.join(plain));
-        let places = given.chain(absolute.is_absolute().then(|| absolute.to_path_buf())).chain(known);
+        let there = compiled_in.map(Path::new).filter(|directory| directory.is_absolute());
+        let there = there.map(|directory| directory.join(file));
+        let places = given.chain(absolute.is_absolute().then(|| absolute.to_path_buf())).chain(known).chain(there);
         let small =
             |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_SOURCE);
         let bytes = places.filter(small).find_map(|path| std::fs::read(path).ok()).unwrap_or_default();
@@ -154,12 +158,12 @@ mod tests {
             known: known.iter().map(PathBuf::from).collect(),
         };
         let here = directory.path();
-        let text = Text::find(&sources(&[], &[here]), "fs/x.c");
+        let text = Text::find(&sources(&[], &[here]), "fs/x.c", None);
         assert_eq!((text.line(3), text.line(4), text.line(0)), (Some("    return 1;"), None, None));
         // A directory given by the user may begin anywhere in the path of the debug information.
         std::fs::create_dir(here.join("other")).unwrap();
         std::fs::write(here.join("other/x.c"), "other\n").unwrap();
-        let first = |sources: &Sources, file: &str| Text::find(sources, file).line(1).map(str::to_string);
+        let first = |sources: &Sources, file: &str| Text::find(sources, file, None).line(1).map(str::to_string);
         assert_eq!(first(&sources(&[here], &[]), "/build/linux-6.1/fs/x.c").as_deref(), Some("int f(void)"));
         assert_eq!(
             first(&sources(&[&here.join("fs")], &[]), "/build/linux-6.1/fs/x.c").as_deref(),
@@ -167,6 +171,9 @@ mod tests {
         );
         assert_eq!(first(&sources(&[&here.join("other")], &[here]), "fs/x.c").as_deref(), Some("other"));
         assert_eq!(first(&sources(&[], &[here]), "/build/linux-6.1/fs/x.c"), None);
+        let compiled = |directory: &Path| Text::find(&sources(&[], &[]), "x.c", directory.to_str());
+        assert_eq!(compiled(&here.join("other")).line(1), Some("other"));
+        assert_eq!(compiled(Path::new("other")).line(1), None);
         assert_eq!(line_of("kernel.statement(\"f@fs/x.c:12\")"), Some(12));
         assert_eq!(noted(1, &["$a:int".into(), "$b:int".into()]), "$a:int $b:int");
         assert_eq!(noted(3, &["$a:int".into()]), "(3 addresses) $a:int");

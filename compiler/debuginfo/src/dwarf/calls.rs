@@ -157,18 +157,30 @@ impl Dwarf {
         Ok(self.body(copy, &name)?.is_some_and(|body| body.is_part()))
     }
 
-    /// The function that an entry names: the entry itself, its abstract origin, or the definition that it declares.
+    /// The function that an entry names: the entry itself, its abstract origin, or the definition that it declares. The
+    /// definition of a class's function specifies a declaration in the class.
     fn definition_of(&self, die: Die) -> Result<Option<FunctionId>, EntryError> {
         let chain = self.store.origins(die)?;
-        let Some((last, unit, entry)) = chain.last() else { return Ok(None) };
-        if !flag(entry, gimli::DW_AT_declaration) {
+        if let Some((last, ..)) = chain.iter().rev().find(|(.., entry)| !flag(entry, gimli::DW_AT_declaration)) {
             return Ok(Some(FunctionId::of(*last)));
         }
+        let Some((_, unit, entry)) = chain.last() else { return Ok(None) };
         let name = entry.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value));
         let Some(name) = name else { return Ok(None) };
-        self.by_name.definitions.of(name, || {
-            let external = self.try_index()?.functions_named(name).find(|function| function.external);
-            Ok(external.map(|function| FunctionId::of(function.die)))
+        let Some(linked) = self.linkage_name(&chain) else {
+            return self.by_name.definitions.of(name, || {
+                let external = self.try_index()?.functions_named(name).find(|function| function.external);
+                Ok(external.map(|function| FunctionId::of(function.die)))
+            });
+        };
+        // Functions of other classes, and overloaded ones, have the same name.
+        self.by_name.definitions.of(linked, || {
+            for function in self.try_index()?.functions_named(name) {
+                if self.linkage_name(&self.store.origins(function.die)?) == Some(linked) {
+                    return Ok(Some(FunctionId::of(function.die)));
+                }
+            }
+            Ok(None)
         })
     }
 

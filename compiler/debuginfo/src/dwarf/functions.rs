@@ -9,8 +9,8 @@ use rayon::prelude::*;
 
 use super::Dwarf;
 use super::function_table::FunctionTable;
-use super::scan::NamedFunction;
-use super::store::{Bytes, Die, Entry, EntryError, Store, Unit, flag, number};
+use super::scan::{NamedFunction, Text};
+use super::store::{Bytes, Die, Entry, EntryError, Origins, Store, Unit, flag, number};
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
 use crate::object::demangle::{split_parameters, split_scope, takes};
@@ -81,11 +81,7 @@ impl Dwarf {
         let (_, Some(parameters)) = split_parameters(&pattern.name) else { return Ok(found) };
         let taking = |id: &FunctionId| -> Result<bool, EntryError> {
             let chain = self.store.origins(id.die())?;
-            let linked = chain.iter().find_map(|(_, unit, entry)| {
-                let value = entry.attr_value(gimli::DW_AT_linkage_name);
-                self.store.string(unit, value.or_else(|| entry.attr_value(gimli::DW_AT_MIPS_linkage_name))?)
-            });
-            let linked = linked.and_then(|name| std::str::from_utf8(name).ok());
+            let linked = self.linkage_name(&chain).and_then(|name| std::str::from_utf8(name).ok());
             Ok(linked.is_some_and(|linked| takes(parameters, linked)))
         };
         let mut fit = Vec::new();
@@ -95,6 +91,14 @@ impl Dwarf {
             }
         }
         Ok(fit)
+    }
+
+    /// As linkers know the function of these entries; None in C.
+    pub(super) fn linkage_name(&self, chain: &Origins) -> Option<Text> {
+        chain.iter().find_map(|(_, unit, entry)| {
+            let value = entry.attr_value(gimli::DW_AT_linkage_name);
+            self.store.string(unit, value.or_else(|| entry.attr_value(gimli::DW_AT_MIPS_linkage_name))?)
+        })
     }
 
     fn functions_named_like(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {

@@ -12,7 +12,7 @@ use gimli::{AttributeValue, DwTag, UnitOffset};
 use rayon::prelude::*;
 
 use super::entry::skip_children;
-use super::store::{Bytes, Die, EntryError, Slot, Store, Unit};
+use super::store::{Bytes, Die, EntryError, Slot, Store, Unit, flag};
 use crate::facts::TypeTag;
 use crate::object::demangle::fits;
 use spile_base::glob;
@@ -338,34 +338,48 @@ impl Reading<'_> {
         if seen.declaration || tag == gimli::DW_TAG_variable && !seen.located {
             return Ok(());
         }
-        let Some(name) = self.name_of(die, seen)? else { return Ok(()) };
+        let Some(Named { name, file, external }) = self.named(die, seen)? else { return Ok(()) };
         partial.scopes.extend(scope.iter().map(|scope| (die, scope.clone())));
         match type_tag(tag) {
             Some(tag) => {
                 partial.types.entry((tag, name.as_ptr() as usize, scope)).or_insert((name, die));
             }
             None if tag == gimli::DW_TAG_subprogram => {
-                partial.functions.push(NamedFunction {
-                    name,
-                    die,
-                    file: seen.file,
-                    external: seen.external,
-                    scope: &[],
-                });
+                partial.functions.push(NamedFunction { name, die, file, external, scope: &[] });
             }
             None => partial.variables.push((name, die)),
         }
         Ok(())
     }
 
-    /// The name of an entry; it may be that of the one that declares it.
-    fn name_of(&self, die: Die, seen: &EntryAttributes) -> Result<Option<Text>, EntryError> {
+    /// Name and file of an entry; they may be those of the one that declares it.
+    fn named(&self, die: Die, seen: &EntryAttributes) -> Result<Option<Named>, EntryError> {
+        let EntryAttributes { file, external, .. } = *seen;
         if seen.specification.is_none() || seen.name.is_some() {
-            return text(self.store, self.index, seen);
+            return Ok(text(self.store, self.index, seen)?.map(|name| Named { name, file, external }));
         }
         let chain = self.store.origins(die)?;
-        Ok(chain.iter().find_map(|(_, unit, entry)| self.store.string(unit, entry.attr_value(gimli::DW_AT_name)?)))
+        let mut name =
+            chain.iter().filter_map(|(_, unit, entry)| self.store.string(unit, entry.attr_value(gimli::DW_AT_name)?));
+        let here = self.store.slot_of(die)?;
+        let mut files = chain
+            .iter()
+            .filter(|(die, ..)| self.store.slot_of(*die).is_ok_and(|slot| slot == here))
+            .filter_map(|(.., entry)| match entry.attr_value(gimli::DW_AT_decl_file) {
+                Some(AttributeValue::FileIndex(file)) => Some(file as u32),
+                _ => None,
+            });
+        let external = chain.iter().any(|(.., entry)| flag(entry, gimli::DW_AT_external));
+        let file = files.next().unwrap_or(0);
+        Ok(name.next().map(|name| Named { name, file, external }))
     }
+}
+
+/// What tells functions of one name apart, too.
+struct Named {
+    name: Text,
+    file: u32,
+    external: bool,
 }
 
 /// The name; the unit need not be parsed as a whole where the form is an offset of a string.

@@ -109,6 +109,11 @@ impl Source for Dwarf {
         self.read(self.elf.flat(at).map_or(Ok(None), |at| self.return_slot(at)))
     }
 
+    fn compiled_in(&self, id: FunctionId) -> Option<String> {
+        let directory = self.store.unit_of(id.die()).ok()?.comp_dir?;
+        Some(String::from_utf8_lossy(directory.slice()).into_owned())
+    }
+
     fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {
         self.read(self.read_labels(id))
     }

@@ -123,6 +123,11 @@ pub(crate) trait Source: Send + Sync {
         Ok(None)
     }
 
+    /// The directory in which the function's file was compiled: the path of its file may begin there.
+    fn compiled_in(&self, _: FunctionId) -> Option<String> {
+        None
+    }
+
     /// The labels in the function's bodies and inlined copies.
     fn labels(&self, _: FunctionId) -> Result<Vec<Label>, Error> {
         Ok(Vec::new())
