@@ -8,7 +8,7 @@
 # stdout: ^deep process\(".*/prog"\)\.function\("main@prog\.c:17"\)\.callee\("middle@prog\.c:10"\)\.callee\("inner@prog\.c:3"\)$
 # stdout: ^deep process\(".*/prog"\)\.function\("main@prog\.c:17"\)\.callee\("middle@prog\.c:10"\)\.callee\("inner@prog\.c:3"\)\.return$
 # stdout: ^lines  +8 \* +return p->x \+ twice;$
-# stdout: ^lines  +11 \* +int result = inner\(p, n \+ 1\);$
+# stdout: ^lines  +15 \* +return result;$
 # stdout: ^methods callee\("add@calls\.cc:16 callee\("add@calls\.cc:17 callee\("most@calls\.cc:18 callee\("most@calls\.h:1 callee\("twice<long( int)?>@calls\.cc:7$
 # stdout: ^header process\("\S*/calls"\)\.function\("most@calls\.h:1"\)$
 # stdout: ^resolved +inner\+0x0 in \.text of .*/prog \(0x[0-9a-f]+\), build-id [0-9a-f]{40}$
