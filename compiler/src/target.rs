@@ -67,7 +67,10 @@ pub fn search(options: &Options) -> SearchOptions {
 /// Programs and libraries in user space, of this system or that of `--sysroot`.
 pub fn programs(options: &Options, reporter: &Reporter) -> Programs {
     let cache = Cache::open(&options.build.cache_settings());
-    Programs::new(search(options)).with_cache(cache).with_servers(servers(options, reporter))
+    Programs::new(search(options))
+        .with_cache(cache)
+        .with_servers(servers(options, reporter))
+        .with_index(options.kernel.index.clone())
 }
 
 /// What the process of the session runs: the command of `-c`, or the program of the process of `-x`. None where it has none, or

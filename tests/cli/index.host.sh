@@ -18,6 +18,12 @@
 # stdout: kernel\.index: 1 same: the script works there as on the first$
 # stdout: ^compiled 0: from_index\.ko$
 # stdout: ^line 1, refused with the reason$
+# stdout: ^program functions same: [1-9][0-9]*$
+# stdout: ^program returns same: [1-9][0-9]*$
+# stdout: ^program inline same: [1-9][0-9]*$
+# stdout: ^program C same: [1-9][0-9]*$
+# stdout: ^other build process\(".*/prog"\)\.function\("twice"\)$
+# stdout: ^no build-id: error.* has no build-id, by which an index knows programs
 # stdout: ^damaged 1$
 
 cp "$KERNEL_INDEX" kernel.index
@@ -39,6 +45,28 @@ same returns -L 'module("nfs").function("nfs_*").return'
 same labels -L 'kernel.function("tcp_*").label("*")'
 same callees -l 'module("nfs").function("nfs_*").callees'
 same 'nested callees' -l 'kernel.function("vfs_read").callees(3)'
+
+# A program of which the index has the debug information, and the host only what is executed.
+mkdir full bare
+cp "$ROOT/target/fixtures/programs/user" full/prog
+strip --strip-all -o bare/prog full/prog
+same_program() { # same_program NAME ARGUMENTS
+  name=$1
+  shift
+  (cd full && "$SPILE" -r "$RELEASE" "$@") | sed 's:/full/:/:g; /^static const unsigned char meta/d; /^	"/d' >full.out
+  (cd bare && "$SPILE" --index ../kernel.index "$@") | sed 's:/bare/:/:g; /^static const unsigned char meta/d; /^	"/d' >bare.out
+  cmp full.out bare.out && echo "program $name same: $(wc -l <full.out)"
+}
+same_program functions -L 'process("./prog").function("*@user.c").call'
+same_program returns -L 'process("./prog").function("*@user.c").return'
+same_program inline -L 'process("./prog").function("*@user.c").inline'
+same_program C -p3 -m same -e 'probe process("./prog").function("main@user.c") { println($$parms) } probe process("./prog").function("*@user.c").return { println($$return) }'
+echo 'int twice(int number) { return number * 2; } int main(int count, char **words) { return twice(count); }' >other.c
+gcc -g -O2 -Wl,--build-id=sha1 -o bare/prog other.c
+strip --strip-debug bare/prog
+echo "other build $("$SPILE" --index kernel.index -L "process(\"$PWD/bare/prog\").function(\"twice\")" 2>&1)"
+gcc -g -Wl,--build-id=none -o without other.c
+echo "no build-id: $("$SPILE" -r "$RELEASE" --export-index other.index ./without 2>&1 | head -n 1)"
 
 cat >compiled.stp <<'EOF'
 probe kernel.function("vfs_read") { println($count, kernel_string($file->f_path->dentry->d_name->name)) }

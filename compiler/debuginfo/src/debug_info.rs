@@ -39,9 +39,12 @@ impl DebugInfo {
         }
     }
 
-    /// The same of a program or library: its DWARF, else the functions of its symbol table. `code`: the file that processes map, if
-    /// `elf` is another one.
+    /// The same of a program or library: its DWARF or index, else the functions of its symbol table. `code`: the file that processes
+    /// map, if `elf` is another one.
     pub fn of_program(elf: Arc<Elf>, code: Option<Arc<Elf>>, cache: Option<Arc<Cache>>) -> Result<DebugInfo, Error> {
+        if let Some(portable) = Portable::open(&elf) {
+            return Ok(DebugInfo(Box::new(portable)));
+        }
         match Dwarf::with_code(elf.clone(), code, cache) {
             Ok(dwarf) => Ok(DebugInfo(Box::new(dwarf))),
             Err(Error::NoDwarf { .. }) => Ok(DebugInfo(Box::new(Symbols::new(elf)))),

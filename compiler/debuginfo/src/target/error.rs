@@ -87,6 +87,12 @@ pub enum TargetError {
         /// Its build-id.
         debug_build_id: Vec<u8>,
     },
+    /// `--export-index` of a program that was linked without one.
+    #[error("{program} has no build-id, by which an index knows programs: link it with -Wl,--build-id")]
+    NoBuildId {
+        /// The program's path.
+        program: String,
+    },
     /// A file that `--export-index` should have written, or cannot write.
     #[error("the index {path}: {message}")]
     NoIndex {
@@ -164,7 +170,10 @@ impl TargetError {
             TargetError::NotOneKernel { releases, .. } => {
                 notes.push(format!("it has {}: name one, with --sysroot", releases.join(", ")));
             }
-            TargetError::NoIndex { .. } | TargetError::NoSuchProcess { .. } | TargetError::Object(_) => {}
+            TargetError::NoIndex { .. }
+            | TargetError::NoBuildId { .. }
+            | TargetError::NoSuchProcess { .. }
+            | TargetError::Object(_) => {}
         }
         notes
     }

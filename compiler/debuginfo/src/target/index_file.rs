@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The file of `--export-index`: a kernel's debug information, for hosts that have none.
+//! The file of `--export-index`: debug information of a kernel and of programs, for hosts that have none.
 //!
-//! An [`Entry`] as in the cache, with the release, the configuration, and the kernel and modules as compressed ELF files
+//! An [`Entry`] as in the cache, with the release, the configuration, and the kernel, modules and programs as compressed ELF files
 //! without code ([`DebugInfo::export`](crate::DebugInfo::export)).
 
 use std::io::Write;
@@ -23,6 +23,7 @@ const RELEASE: &str = "release";
 const CONFIG: &str = "config";
 const KERNEL: &str = "kernel";
 const MODULE: &str = "module/";
+const PROGRAM: &str = "program/";
 
 /// Unpacked, no part of an object is larger.
 const MAX_OBJECT: u64 = 400 << 20;
@@ -72,7 +73,15 @@ impl IndexFile {
 
     /// None: it has no such object. `module` None: the kernel.
     pub fn object(&self, module: Option<&str>) -> Option<Result<Elf, TargetError>> {
-        let part = part_of(module);
+        self.part(part_of(module))
+    }
+
+    /// The program or library with that build-id. None: it has none.
+    pub fn program(&self, build_id: &[u8]) -> Option<Result<Elf, TargetError>> {
+        self.part(part_of_program(build_id))
+    }
+
+    fn part(&self, part: String) -> Option<Result<Elf, TargetError>> {
         let compressed = self.entry.part(&part)?;
         let wrong = |message: String| TargetError::NoIndex { path: self.path.clone(), message };
         let budget = Budget::unpacking("unpacked contents", compressed.len() as u64, MAX_OBJECT);
@@ -100,6 +109,15 @@ impl<'p> Writer<'p> {
 
     /// Adds an object as [`DebugInfo::export`](crate::DebugInfo::export) gives it. `module` None: the kernel.
     pub fn with(self, module: Option<&str>, bytes: &[u8]) -> Result<Writer<'p>, TargetError> {
+        self.with_part(&part_of(module), bytes)
+    }
+
+    /// Adds a program or library in the same way.
+    pub fn with_program(self, build_id: &[u8], bytes: &[u8]) -> Result<Writer<'p>, TargetError> {
+        self.with_part(&part_of_program(build_id), bytes)
+    }
+
+    fn with_part(self, part: &str, bytes: &[u8]) -> Result<Writer<'p>, TargetError> {
         // The best level takes three times as long, for 1 % less.
         let packed = |piece: &[u8]| {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -107,7 +125,7 @@ impl<'p> Writer<'p> {
         };
         let members: std::io::Result<Vec<Vec<u8>>> = bytes.par_chunks(MEMBER).map(packed).collect();
         let compressed = members.map_err(|error| self.failed(&error.to_string()))?.concat();
-        Ok(Writer { entry: self.entry.with(&part_of(module), compressed), ..self })
+        Ok(Writer { entry: self.entry.with(part, compressed), ..self })
     }
 
     /// Writes the file, completely or not at all. Returns its size in bytes.
@@ -123,4 +141,9 @@ impl<'p> Writer<'p> {
 /// The name of an object's part of the file. None: the kernel.
 fn part_of(module: Option<&str>) -> String {
     module.map_or_else(|| KERNEL.to_string(), |name| format!("{MODULE}{name}"))
+}
+
+/// The name of a program's part of the file: another build of it has other debug information.
+fn part_of_program(build_id: &[u8]) -> String {
+    format!("{PROGRAM}{}", hex::encode(build_id))
 }

@@ -2,7 +2,7 @@
 
 //! Programs and libraries in user space: by path, by name in `$PATH`, by build-id, by process.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::debuginfod::Servers;
 use super::error::TargetError;
+use super::index_file::IndexFile;
 use super::kernel::{Root, SearchOptions};
 use super::libraries;
 use super::object::Object;
@@ -28,6 +29,9 @@ pub struct Programs {
     options: SearchOptions,
     cache: Option<Arc<Cache>>,
     servers: Option<Servers>,
+    /// A file of `--export-index`; it is opened for the first program without other debug information.
+    index: Option<PathBuf>,
+    opened_index: OnceCell<Result<IndexFile, TargetError>>,
     opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
 }
 
@@ -40,7 +44,14 @@ const MOST_INTERPRETERS: usize = 4;
 impl Programs {
     /// Those of the system that `options` describe; nothing is read yet.
     pub fn new(options: SearchOptions) -> Programs {
-        Programs { options, cache: None, servers: None, opened: RefCell::default() }
+        Programs {
+            options,
+            cache: None,
+            servers: None,
+            index: None,
+            opened_index: OnceCell::new(),
+            opened: RefCell::default(),
+        }
     }
 
     /// The same, with tables of debug information stored in `cache` from run to run.
@@ -55,6 +66,19 @@ impl Programs {
     pub fn with_servers(mut self, servers: Option<Servers>) -> Programs {
         self.servers = servers;
         self
+    }
+
+    /// The same, with debug information that is not installed taken from an index.
+    #[must_use]
+    pub fn with_index(mut self, index: Option<PathBuf>) -> Programs {
+        self.index = index;
+        self
+    }
+
+    fn indexed(&self, build_id: &[u8]) -> Result<Option<Elf>, TargetError> {
+        let Some(path) = self.index.as_ref().filter(|_| !build_id.is_empty()) else { return Ok(None) };
+        let index = self.opened_index.get_or_init(|| IndexFile::open(path)).as_ref().map_err(Clone::clone)?;
+        index.program(build_id).transpose()
     }
 
     fn root(&self) -> Root {
@@ -202,6 +226,9 @@ impl Programs {
                 return Ok(object(own, Some(debug)));
             }
             symbols = symbols.or(debug.has_symbols().then_some(debug));
+        }
+        if let Some(debug) = self.indexed(own.build_id())? {
+            return Ok(object(own, Some(debug)));
         }
         if let Some(servers) = self.servers.as_ref().filter(|_| !own.build_id().is_empty()) {
             let found = servers.find(own.build_id(), &name, Some(&own), self.cache.as_ref());

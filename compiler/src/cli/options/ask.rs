@@ -38,7 +38,7 @@ pub struct AskOptions {
     #[arg(long = "kernel", value_name = "KERNEL", requires = "check")]
     pub kernels: Vec<String>,
 
-    /// Write the debug information that -l, -L and --check need, of the kernel and of the modules named, to FILE
+    /// Write the debug information that -l, -L and --check need, of the kernel, of the modules named, and of the programs and libraries whose paths are given, to FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "list", "variables", "list_lines", "resolve", "check", "index"])]
     pub export_index: Option<PathBuf>,
 

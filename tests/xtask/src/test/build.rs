@@ -101,8 +101,8 @@ impl BuildContext {
         made.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
     }
 
-    /// The kernel's debug information as `--export-index` writes it, with that of nfs and of the test modules: exporting
-    /// reads all of it. The CPU time is that of this call.
+    /// The kernel's debug information as `--export-index` writes it, with that of nfs, of the test modules and of the
+    /// program `user`: exporting reads all of it. The CPU time is that of this call.
     fn kernel_index(&self) -> Result<(&Path, Duration)> {
         let mut spent = Duration::ZERO;
         let mut export = || -> Result<PathBuf> {
@@ -112,7 +112,8 @@ impl BuildContext {
             for module in &self.modules {
                 command.arg("-d").arg(module);
             }
-            let made = measure::output(command.arg("--export-index").arg(&file).arg("nfs"))?;
+            let program = crate::user_programs::directory(&self.root).join("user");
+            let made = measure::output(command.arg("--export-index").arg(&file).arg("nfs").arg(program))?;
             spent = made.processor;
             anyhow::ensure!(made.status.success(), "exporting the kernel's index: {}", made.stderr);
             Ok(file)

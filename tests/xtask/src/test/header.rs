@@ -28,8 +28,8 @@
 //! `$XTASK`, `$MODULES` (options for the test modules) and `$CACHE`: a copy of what takes long to make, for tests that
 //! need a cache of their own and are about something else (`cp -r "$CACHE" cache`). For tests that are about building the
 //! runtime `PATH=$COMPILE_ONCE:$PATH` has a C compiler that compiles it once in a run of the tests (`compile_once.sh`).
-//! `$KERNEL_INDEX`, for tests that have it in their text, is what `--export-index` has written of the kernel, nfs and the
-//! test modules.
+//! `$KERNEL_INDEX`, for tests that have it in their text, is what `--export-index` has written of the kernel, nfs, the
+//! test modules and the program `user`.
 //!
 //! Values lose the blanks around them. Comment lines without a known key are for people; the first line that is neither
 //! a comment nor empty ends the header, an unknown key that looks like one (`# stdot: x`) is an error.
