@@ -110,7 +110,7 @@ static inline u64 place_in(const struct spile_mapping *mapping, u64 file_place,
 	return mapping->kind == SPILE_MAPPING_ANONYMOUS ? task_tgid_nr(current) : 0;
 }
 
-static inline u64 place_of(const struct user_walk *walk)
+static inline u64 frame_place(const struct user_walk *walk)
 {
 	const struct spile_walk_mapping *at = walk->at;
 
@@ -337,7 +337,7 @@ static void keep_step(const struct user_walk *walk, const struct spile_unwind_ru
 	*spile_walk_step(walk->known, key) = (struct spile_walk_step){
 		.key = key,
 		.generation = walk->known->generation,
-		.place = place_of(walk),
+		.place = frame_place(walk),
 		.rule = *rule,
 	};
 }
@@ -419,7 +419,7 @@ static void walk_frames(struct user_walk *walk)
 		}
 		cpu->user_stack[cpu->stack_count++] = (struct spile_user_frame){
 			walk->pc,
-			known ? known->place : place_of(walk),
+			known ? known->place : frame_place(walk),
 		};
 		if (!executable || !own || !(likely(known) ? take_step(walk, known) : step(walk)))
 			break;
