@@ -308,7 +308,7 @@ largest part here too.
 
 CPU time of each program, run by hand on a busy machine, where all of them together took 15.4 s: with the whole row in the table above
 compare the shares. The two units are compiled side by side, and so are the reference module's two and the compile probes. Since then files
-that no hit needs have moved to the other unit: `unit_hits.c` took 1.28 times as long as `unit_session.c` (the means of three runs of each, in turns), and
+that no hit needs have moved to the other unit: `unit_hits.c` took 1.28 times as long as `unit_session.c` (the means of three runs of each), and
 takes 1.16 times.
 
 | step | CPU time | share |
@@ -323,7 +323,7 @@ takes 1.16 times.
 Four fifths are the compiler's back end on the runtime's 23,000 lines, and no pass of it takes more than 7 % (`-ftime-report`). For `unit_session.c`, `-Os`
 takes 0 to 22 % less, in three runs, and its text is 12 % smaller; `-O1`, which kernel headers are not made for, a third less; without scheduling, PRE and
 GCSE, about a tenth less. Warnings (`-w`) cost nothing. Before the units one CPU has little to do: make reads the kernel's makefiles, and then the compile probes
-run, which the units wait for (1 to 2 s of the clock under strace); after them come links, modpost and the comparison. The two units alone take 12.3 s, 6.1 on
+run, which the units wait for; after them come links, modpost and the comparison. The two units alone take 12.3 s, 6.1 on
 two CPUs. So 3 s for two CPUs of this class is out of reach for a runtime that is compiled as a whole; parts that are compiled when
 a script first needs them would be the way. `spile --prepare`, which the hook for new kernels runs, does all of it ahead.
 ",
