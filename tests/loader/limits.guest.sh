@@ -11,6 +11,7 @@
 # stdout: ^number: 4 .*USER_SESSIONS
 # stdout: ^processes: 64 spilerun of usr, the next: 4 ERROR: 64 spilerun of yours .*USER_SESSIONS.*, two: [0-9]*$
 # stdout: ^processes: 0 when they are gone$
+# stdout: ^modules before they are loaded: 4 .*hold modules, which may take 100 MB.*USER_MEMORY.*, when they are gone: 3 .*has changed
 # stdout: ^wrong: 2 .*line 1: no such key
 # stdout: ^a file of others: 2$
 # stdout: ^gone with its user$
@@ -83,6 +84,22 @@ su usr -c 'kill -s KILL -1' || true
 wait $many || true
 for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-guard)" ] || break; sleep 0.1; done
 echo "processes: $(named spile-guard | wc -w) when they are gone"
+# Loaders that are stopped before their module is loaded. The root part has read it, and is not in the cgroup of the user. (A module that
+# has become longer is refused by the user part.)
+echo 'USER_MEMORY=100M' >/etc/spile/limits
+cp "$place/ticks.ko" kept.ko
+truncate -s 40M "$place/ticks.ko"
+for number in 1 2; do
+	strace -u usr -o trace$number -e trace=sendmsg -e inject=sendmsg:signal=STOP:when=1 /usr/bin/suid ticks -T 0.1 >/dev/null 2>&1 &
+	stopped="${stopped:-} $!"
+	wait_for trace$number 'stopped by SIGSTOP' 30
+done
+held="$(status suid ticks -T 0.1) $(cat /tmp/err)"
+kill -s KILL $(named suid)
+wait $stopped || true
+for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-guard)" ] || break; sleep 0.1; done
+echo "modules before they are loaded: $held, when they are gone: $(status suid ticks -T 0.1) $(cat /tmp/err)"
+cat kept.ko >"$place/ticks.ko"
 su usr -c 'sleep 1000' &
 user=$!
 echo 'SESSIONS=2' >/etc/spile/limits

@@ -41,6 +41,45 @@ impl Place {
     }
 }
 
+/// Memory for the bytes of a module, from when it is found until it is loaded: a user part can be stopped in between, and the
+/// root part, which has read an approved file, is not in its cgroup.
+#[derive(Debug)]
+pub struct Share {
+    _file: Option<File>,
+}
+
+/// Places of shares begin behind all those of loaders.
+const SHARES: i64 = 1 << 48;
+/// One place of a share, in bytes.
+const UNIT: u64 = 1 << 20;
+
+impl Share {
+    /// One of a user without a bound.
+    pub fn unlimited() -> Share {
+        Share { _file: None }
+    }
+
+    /// Takes `bytes` of the `most` bytes of user `uid`, or more than these if nothing is taken. `None`: there are not so many
+    /// left. Where the file cannot be locked there is no bound.
+    pub fn take(file: Option<File>, uid: u32, bytes: u64, most: u64) -> Option<Share> {
+        let Some(file) = file else { return Some(Share::unlimited()) };
+        let first = SHARES + (i64::from(uid) << u16::BITS);
+        let wanted = bytes.div_ceil(UNIT);
+        let mut taken = 0;
+        for place in 0..(most / UNIT).max(wanted).min(u16::MAX.into()) {
+            match lock(&file, first + place.cast_signed()) {
+                Err(Errno::EAGAIN | Errno::EACCES) => continue,
+                Ok(()) => taken += 1,
+                Err(_) => return Some(Share { _file: Some(file) }),
+            }
+            if taken == wanted {
+                return Some(Share { _file: Some(file) });
+            }
+        }
+        (wanted == 0).then(Share::unlimited)
+    }
+}
+
 /// Locks a byte for this open file, which children that close it do not keep.
 fn lock(file: &File, byte: i64) -> Result<(), Errno> {
     // SAFETY: a structure of numbers, for which zeros are valid; `l_pid` has to be 0.
@@ -68,5 +107,29 @@ mod tests {
         places.pop();
         assert!(take(5, 3).is_some());
         assert!(Place::take(None, 5, 0).is_some());
+    }
+
+    #[test]
+    fn modules_of_a_user_have_so_much_memory_before_they_are_loaded() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let take = |uid, megabytes: u64, most: u64| {
+            Share::take(Some(File::create(&path).unwrap()), uid, megabytes << 20, most << 20)
+        };
+        let first = take(5, 40, 100);
+        assert!(first.is_some());
+        let second = take(5, 50, 100);
+        // What was refused has taken nothing.
+        assert!(second.is_some() && take(5, 20, 100).is_none() && take(5, 10, 100).is_some());
+        assert!(take(6, 100, 100).is_some() && take(u32::MAX, 1, 1).is_some());
+        drop(first);
+        assert!(take(5, 50, 100).is_some());
+        // A module that needs more than all is loaded if it is alone.
+        assert!(take(5, 200, 100).is_none());
+        drop(second);
+        assert!(take(5, 200, 100).is_some() && Share::take(None, 5, 1, 0).is_some() && take(5, 0, 0).is_some());
+        // Loaders have other places.
+        let place = Place::take(Some(File::create(&path).unwrap()), 5, 1);
+        assert!(place.is_some() && take(5, 1, 1).is_some());
     }
 }

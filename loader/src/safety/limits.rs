@@ -114,6 +114,11 @@ impl Limits {
         growing().all(|other| other.uid != uid) && (growing().count() == 0 || self.room(uid, others).is_ok())
     }
 
+    /// Memory of all sessions of one user, in bytes.
+    pub fn user_bytes(&self) -> u64 {
+        self.user_bytes
+    }
+
     /// Loaders that one user may have at once, those that ask for a status included.
     pub fn loaders(&self) -> u16 {
         u16::try_from(self.user_sessions.saturating_mul(4)).unwrap_or(u16::MAX).max(64)

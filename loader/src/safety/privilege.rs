@@ -23,7 +23,7 @@ use crate::host::places;
 use crate::module::load;
 use crate::safety::approved;
 use crate::safety::certificate::Key;
-use crate::safety::crowd::Place;
+use crate::safety::crowd::{Place, Share};
 use crate::safety::limits::{self, Limits};
 use crate::safety::ownership::Ownership;
 use crate::safety::rank::{GROUPS, Rank};
@@ -154,6 +154,19 @@ impl Caller {
         Place::take(load::open_lock(), self.uid(), most).ok_or_else(|| Error::Limit {
             what: format!(
                 "{most} spilerun of yours are running, four for each session that a user may have (USER_SESSIONS)"
+            ),
+        })
+    }
+
+    /// Takes a part of the memory for modules of this user that are found and not yet loaded.
+    pub fn take_share(&self, bytes: u64) -> Result<Share, Error> {
+        let limits = if self.rank == Rank::Dev { None } else { limits().ok() };
+        let Some(limits) = limits else { return Ok(Share::unlimited()) };
+        let most = limits.user_bytes();
+        Share::take(load::open_lock(), self.uid(), bytes, most).ok_or_else(|| Error::Limit {
+            what: format!(
+                "spilerun of yours that are starting hold modules, which may take {} MB, as your sessions may (USER_MEMORY)",
+                most >> 20
             ),
         })
     }

@@ -25,6 +25,7 @@ use crate::host::process;
 use crate::module::device::Device;
 use crate::module::file;
 use crate::module::load::{self, Lock};
+use crate::safety::crowd::Share;
 use crate::safety::guard::{self, Guard};
 use crate::safety::image::{self, Image};
 use crate::safety::message::{MAX_DATA, Message};
@@ -104,12 +105,21 @@ pub struct Server {
     guard: Option<Guard>,
     /// The process of the user part.
     user_part: Option<OwnedFd>,
-    found: Option<(PathBuf, Image)>,
+    found: Option<Found>,
     /// The module to remove when the user part ends.
     name: Option<String>,
     looked: Option<Device>,
     /// Lines for the user.
     notices: Vec<String>,
+}
+
+/// A module to load.
+#[derive(Debug)]
+struct Found {
+    path: PathBuf,
+    image: Image,
+    /// Of the user's memory for such modules; one from elsewhere is in the user part's own memory.
+    _share: Share,
 }
 
 /// How long a loader waits for other sessions, of its own user mostly, to allocate their buffers.
@@ -390,22 +400,27 @@ impl Server {
         match kind {
             ask::FIND => {
                 self.require(Rank::Usr, "running a module")?;
+                // Only the last one counts.
+                self.found = None;
                 let (path, bytes) = approved::read_module(Path::new(&text()))?;
+                let share =
+                    self.caller.map_or(Ok(Share::unlimited()), |caller| caller.take_share(bytes.len() as u64))?;
                 let image = Image::of(&bytes).map_err(image::failed)?;
                 let copy = image.file().and_then(|file| file.try_clone_to_owned().ok());
                 let copy = copy.ok_or_else(|| strange(Errno::EMFILE))?;
                 let data = path.to_string_lossy().into_owned().into_bytes();
-                self.found = Some((path, image));
+                self.found = Some(Found { path, image, _share: share });
                 Ok((Message { kind: answer::DONE, data, ..Message::default() }, Some(copy)))
             }
             ask::OFFER => {
                 let path = PathBuf::from(text());
                 let descriptor = descriptor.ok_or_else(|| strange(Errno::EBADF))?;
-                self.found = Some(self.take(path, descriptor)?);
+                let (path, image) = self.take(path, descriptor)?;
+                self.found = Some(Found { path, image, _share: Share::unlimited() });
                 Ok(done(0))
             }
             ask::LOAD => {
-                let (path, image) = self.found.take().ok_or_else(|| strange(Errno::ENOENT))?;
+                let Found { path, image, _share } = self.found.take().ok_or_else(|| strange(Errno::ENOENT))?;
                 if self.name.is_some() {
                     return Err(strange(Errno::EBUSY));
                 }
