@@ -88,6 +88,12 @@ void spile_begun_exit(void)
 	seen = NULL;
 }
 
+void spile_begun_by_loader(void)
+{
+	if (spile_script.begins)
+		loader = spile_current_program();
+}
+
 int spile_begun_prepare(void)
 {
 	size_t bytes = BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long);
@@ -95,7 +101,6 @@ int spile_begun_prepare(void)
 
 	if (!spile_script.begins)
 		return 0;
-	loader = spile_current_program();
 	if (watching)
 		return 0;
 	if (!seen) {

@@ -113,18 +113,29 @@ void spile_budget_exit(void)
 	cancel_work_sync(&measuring);
 }
 
-/* Under spile_session.lock. */
+static void enter_measuring(void *argument)
+{
+	int *error = argument;
+
+	mutex_lock(&spile_session.lock);
+	if (spile_session_state != SPILE_STATE_READY || spile_session.measuring)
+		*error = -EBUSY;
+	else
+		*error = spile_modules_check();
+	if (!*error)
+		WRITE_ONCE(spile_session.measuring, true);
+	mutex_unlock(&spile_session.lock);
+}
+
+/* Under spile_session.calls. */
 static int begin_measuring(unsigned int milliseconds)
 {
-	int error;
+	int error = 0;
 
-	if (spile_session_state != SPILE_STATE_READY || spile_session.measuring)
-		return -EBUSY;
-	error = spile_modules_check();
+	spile_session_in_worker(enter_measuring, &error);
 	if (error)
 		return error;
 	measurement.milliseconds = milliseconds;
-	WRITE_ONCE(spile_session.measuring, true);
 	spile_sites_prepare();
 	WRITE_ONCE(spile_session.at_work, true);
 	queue_work(spile_unbound_queue(), &measuring);
@@ -157,9 +168,9 @@ int spile_budget_measure(struct spile_measure *measure)
 
 	if (!measure->milliseconds || measure->milliseconds > MOST_MILLISECONDS)
 		return -EINVAL;
-	mutex_lock(&spile_session.lock);
+	mutex_lock(&spile_session.calls);
 	error = begin_measuring(measure->milliseconds);
-	mutex_unlock(&spile_session.lock);
+	mutex_unlock(&spile_session.calls);
 	error = error ?: wait_for_measurement();
 	if (error)
 		return error;

@@ -8,6 +8,7 @@
  *
  * And probes that a user switches off and on while the session runs (SPILE_SWITCH).
  */
+#include <linux/delay.h>
 #include <linux/workqueue.h>
 
 #include "actions.h"
@@ -200,28 +201,48 @@ static void apply_switch(struct spile_site *site)
 	spile_families_commit();
 }
 
+struct switching {
+	const struct spile_switch *request;
+	struct spile_site *site;
+	int error;
+};
+
+/* -EAGAIN: others have the lock. */
+static void switch_in_worker(void *argument)
+{
+	struct switching *switching = argument;
+
+	switching->error = -EAGAIN;
+	if (!mutex_trylock(&spile_session.lock))
+		return;
+	if (spile_session_state != SPILE_STATE_RUNNING) {
+		switching->error = -EBUSY;
+	} else {
+		WRITE_ONCE(switching->site->switched_off, switching->request->off);
+		apply_switch(switching->site);
+		switching->error = 0;
+	}
+	mutex_unlock(&spile_session.lock);
+}
+
 int spile_condition_switch(const struct spile_switch *request)
 {
-	struct spile_site *site;
-	int error = 0;
+	struct switching switching = { .request = request };
 
 	if (request->off > 1)
 		return -EINVAL;
 	if (request->probe >= spile_script.probe_count)
 		return -ENOENT;
-	site = &spile_sites[request->probe];
-	if (!site->family)
+	switching.site = &spile_sites[request->probe];
+	if (!switching.site->family)
 		return -EOPNOTSUPP;
-	if (mutex_lock_interruptible(&spile_session.lock))
-		return -EINTR;
-	if (spile_session_state != SPILE_STATE_RUNNING) {
-		error = -EBUSY;
-	} else {
-		WRITE_ONCE(site->switched_off, request->off);
-		apply_switch(site);
+	for (;;) {
+		spile_session_in_worker(switch_in_worker, &switching);
+		if (switching.error != -EAGAIN)
+			return switching.error;
+		if (msleep_interruptible(1))
+			return -EINTR;
 	}
-	mutex_unlock(&spile_session.lock);
-	return error;
 }
 
 static void turn_all(struct work_struct *unused)

@@ -175,31 +175,54 @@ static long measure(void __user *argument)
 	return copy_to_user(argument, &measure, sizeof(measure)) ? -EFAULT : 0;
 }
 
-static long set_sample(const void __user *argument)
-{
+struct sampling {
 	struct spile_sampling sample;
 	int error;
+};
 
-	if (copy_from_user(&sample, argument, sizeof(sample)))
-		return -EFAULT;
+static void sample_in_worker(void *argument)
+{
+	struct sampling *sampling = argument;
+
 	mutex_lock(&spile_session.lock);
-	error = spile_call_or(0, spile_budget_sample, &sample);
+	sampling->error = spile_call_or(0, spile_budget_sample, &sampling->sample);
 	mutex_unlock(&spile_session.lock);
-	return error;
+}
+
+static long set_sample(const void __user *argument)
+{
+	struct sampling sampling = {};
+
+	if (copy_from_user(&sampling.sample, argument, sizeof(sampling.sample)))
+		return -EFAULT;
+	spile_session_in_worker(sample_in_worker, &sampling);
+	return sampling.error;
+}
+
+struct naming {
+	struct spile_symbol *symbol;
+	int error;
+};
+
+/* With a lock for which modules that are loaded wait (past_code.c). */
+static void name_in_worker(void *argument)
+{
+	struct naming *naming = argument;
+
+	naming->error = spile_call_or(-EOPNOTSUPP, spile_symbol_find, naming->symbol);
 }
 
 static long name_symbol(void __user *argument)
 {
-	struct spile_symbol *symbol = memdup_user(argument, sizeof(*symbol));
-	int error;
+	struct naming naming = { .symbol = memdup_user(argument, sizeof(*naming.symbol)) };
 
-	if (IS_ERR(symbol))
-		return PTR_ERR(symbol);
-	error = spile_call_or(-EOPNOTSUPP, spile_symbol_find, symbol);
-	if (!error && copy_to_user(argument, symbol, sizeof(*symbol)))
-		error = -EFAULT;
-	kfree(symbol);
-	return error;
+	if (IS_ERR(naming.symbol))
+		return PTR_ERR(naming.symbol);
+	spile_session_in_worker(name_in_worker, &naming);
+	if (!naming.error && copy_to_user(argument, naming.symbol, sizeof(*naming.symbol)))
+		naming.error = -EFAULT;
+	kfree(naming.symbol);
+	return naming.error;
 }
 
 static long find_file(void __user *argument, int (*find)(struct spile_file *file))
@@ -231,30 +254,53 @@ static long take_unwind(void __user *argument)
 	return copy_to_user(argument, &unwind, sizeof(unwind)) ? -EFAULT : error;
 }
 
+struct reading {
+	struct spile_counters *counters;
+	unsigned int first;
+	unsigned int count;
+	bool done;
+};
+
+static void read_sites(const struct reading *reading, bool settled)
+{
+	unsigned int i;
+
+	for (i = 0; i < reading->count; i++)
+		spile_site_counters(&spile_sites[reading->first + i], &reading->counters[i],
+				    settled);
+}
+
+/*
+ * The lock keeps sites from being armed or disarmed meanwhile. Arming many takes long;
+ * meanwhile the counts that only the kernel has are left out.
+ */
+static void read_in_worker(void *argument)
+{
+	struct reading *reading = argument;
+
+	if (mutex_trylock(&spile_session.lock)) {
+		read_sites(reading, true);
+		mutex_unlock(&spile_session.lock);
+		reading->done = true;
+	} else if (READ_ONCE(spile_session.arming)) {
+		read_sites(reading, false);
+		reading->done = true;
+	}
+}
+
 /* Reads the counters of `count` probe sites. */
 static int read_counters(struct spile_counters *counters, unsigned int first, unsigned int count)
 {
-	bool settled = true;
-	unsigned int i;
+	struct reading reading = { .counters = counters, .first = first, .count = count };
 
-	/*
-	 * The lock keeps sites from being armed or disarmed meanwhile. Arming many takes long;
-	 * meanwhile the counts that only the kernel has are left out.
-	 */
-	while (!mutex_trylock(&spile_session.lock)) {
-		if (READ_ONCE(spile_session.arming)) {
-			settled = false;
-			break;
-		}
+	for (;;) {
+		spile_session_in_worker(read_in_worker, &reading);
+		if (reading.done)
+			return 0;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		usleep_range(500, 1000);
 	}
-	for (i = 0; i < count; i++)
-		spile_site_counters(&spile_sites[first + i], &counters[i], settled);
-	if (settled)
-		mutex_unlock(&spile_session.lock);
-	return 0;
 }
 
 static long get_counters(void __user *argument)

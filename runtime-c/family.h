@@ -32,7 +32,10 @@ struct perf_event;
 	family(kretprobe) \
 	family(kprobe)
 
-/* Except for init() and exit(), these are called in process context under spile_session.lock. */
+/*
+ * Except for init(), prepare() and exit(), these are called in process context under
+ * spile_session.lock.
+ */
 struct spile_family {
 	enum spile_probe_kind kind;
 	const char *type;		/* what probe_type() returns */

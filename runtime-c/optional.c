@@ -43,7 +43,8 @@ SPILE_PART(symbols, MODULES, spile_symbol_find, spile_past_code_event, spile_pas
 SPILE_PART(arrays, spile_maps_init, spile_maps_exit, spile_scalars_init);
 /* Probes in programs, and for processes. */
 SPILE_PART(programs, spile_programs_open, spile_programs_exit, spile_follow_begin,
-	   spile_follow_exit, spile_begun_prepare, spile_begun_runs, spile_begun_exit);
+	   spile_follow_exit, spile_begun_prepare, spile_begun_by_loader, spile_begun_runs,
+	   spile_begun_exit);
 /* Stacks of programs. */
 SPILE_PART(user_files, spile_user_files_init, spile_user_files_exit, spile_user_files_find,
 	   spile_user_files_next_wanted, spile_user_files_unwind, spile_user_files_wanted,

@@ -7,12 +7,12 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/moduleparam.h>
-#include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
@@ -41,7 +41,8 @@ static u64 owner_loaded __read_mostly;
 static bool has_set;
 bool spile_owner_is_limited __read_mostly;
 
-static DEFINE_MUTEX(opener_lock);
+/* No mutex: the owner's process could be kept from running while it has it. */
+static DEFINE_SPINLOCK(opener_lock);
 static struct pid *opener;
 
 void spile_owner_init(void)
@@ -146,9 +147,9 @@ bool spile_owner_may_log(void)
 
 static void set_opener(struct pid *pid)
 {
-	mutex_lock(&opener_lock);
+	spin_lock(&opener_lock);
 	swap(opener, pid);
-	mutex_unlock(&opener_lock);
+	spin_unlock(&opener_lock);
 	put_pid(pid);
 }
 
@@ -178,9 +179,9 @@ void spile_owner_state(struct spile_owner *state)
 		.most_bytes = stated_most,
 		.loaded = owner_loaded,
 	};
-	mutex_lock(&opener_lock);
+	spin_lock(&opener_lock);
 	state->opener = pid_vnr(opener);
-	mutex_unlock(&opener_lock);
+	spin_unlock(&opener_lock);
 }
 
 bool spile_owner_has_limit(void)

@@ -122,6 +122,33 @@ void spile_session_removed(void)
 	spile_context_release(cpu);
 }
 
+struct errand {
+	struct work_struct work;
+	void (*run)(void *argument);
+	void *argument;
+};
+
+static void run_errand(struct work_struct *work)
+{
+	struct errand *errand = container_of(work, struct errand, work);
+
+	errand->run(errand->argument);
+}
+
+void spile_session_in_worker(void (*run)(void *argument), void *argument)
+{
+	struct errand errand = { .run = run, .argument = argument };
+
+	if (current->flags & PF_WQ_WORKER) {
+		run(argument);
+		return;
+	}
+	INIT_WORK_ONSTACK(&errand.work, run_errand);
+	queue_work(spile_unbound_queue(), &errand.work);
+	flush_work(&errand.work);
+	destroy_work_on_stack(&errand.work);
+}
+
 /*
  * Here and not at load: the process that loads the module is the root part of a set-uid
  * loader, which is in no cgroup of its caller.
@@ -151,8 +178,8 @@ int spile_session_setup(const struct spile_setup *setup)
 
 	if (setup->flags & ~(SPILE_SETUP_TIMED | SPILE_SETUP_TASKS) || setup->reserved)
 		return -EINVAL;
+	/* Without `lock`: memory is given by the caller, which may take any time. */
 	mutex_lock(&spile_session.calls);
-	mutex_lock(&spile_session.lock);
 	if (spile_session_state == SPILE_STATE_LOADED) {
 		error = make_memory(setup->ring_bytes);
 		if (!error) {
@@ -164,7 +191,6 @@ int spile_session_setup(const struct spile_setup *setup)
 			WRITE_ONCE(spile_session_state, SPILE_STATE_READY);
 		}
 	}
-	mutex_unlock(&spile_session.lock);
 	mutex_unlock(&spile_session.calls);
 	return error;
 }
@@ -217,19 +243,31 @@ static void arm_all(struct work_struct *work)
 /* Unloading waits for it, as for the others. */
 static DECLARE_WORK(arming, arm_all);
 
-/* Of a session that is READY. Under both locks. */
+static void leave_ready(void *argument)
+{
+	int *error = argument;
+
+	mutex_lock(&spile_session.lock);
+	*error = spile_session.measuring ? -EBUSY : spile_call_or(0, spile_modules_check);
+	if (!*error) {
+		spile_call_if_there(spile_budget_forget);
+		WRITE_ONCE(spile_session_state, SPILE_STATE_STARTING);
+	}
+	mutex_unlock(&spile_session.lock);
+}
+
+/*
+ * Of a session that is READY. Under spile_session.calls, which keeps all but modules that come
+ * and go from the sites; those arm nothing yet.
+ */
 static int begin(void)
 {
-	int error;
+	int error = 0;
 
-	if (spile_session.measuring)
-		return -EBUSY;
-	error = spile_call_or(0, spile_modules_check);
+	spile_session_in_worker(leave_ready, &error);
 	if (error)
 		return error;
 
-	spile_call_if_there(spile_budget_forget);
-	WRITE_ONCE(spile_session_state, SPILE_STATE_STARTING);
 	spile_ring_prepare(spile_script.begin_prints);
 	spile_sites_in_order(SPILE_PROBE_BEGIN, run_begin);
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_STARTING)
@@ -244,16 +282,11 @@ static int begin(void)
 /* Under spile_session.calls; the other lock is held for long while probes are armed. */
 static int start(void)
 {
-	int error;
-
 	switch (READ_ONCE(spile_session_state)) {
 	case SPILE_STATE_READY:
 		if (READ_ONCE(spile_session.measuring))
 			return -EBUSY;
-		mutex_lock(&spile_session.lock);
-		error = begin();
-		mutex_unlock(&spile_session.lock);
-		return error;
+		return begin();
 	case SPILE_STATE_STARTING:
 	case SPILE_STATE_RUNNING:
 	case SPILE_STATE_STOPPING:
@@ -327,6 +360,18 @@ static bool lock_soon(void)
 	return false;
 }
 
+static void disarm_most(void *unused)
+{
+	if (lock_soon()) {
+		WRITE_ONCE(spile_session.disarms_later,
+			   spile_call_or(false, spile_sites_disarm_most, MOST_AT_ONCE,
+					 MOST_ENTRIES_AT_ONCE));
+		mutex_unlock(&spile_session.lock);
+	} else {
+		WRITE_ONCE(spile_session.disarms_later, true);
+	}
+}
+
 /* False if there is nothing that could be disarmed. Under spile_session.calls. */
 static bool become_quiet(void)
 {
@@ -339,14 +384,7 @@ static bool become_quiet(void)
 	/* A handler may have set it in the meantime: spile_session_ask_stop(). */
 	xchg(&spile_session_state, SPILE_STATE_STOPPING);
 	spile_session_start_returns();
-	if (lock_soon()) {
-		WRITE_ONCE(spile_session.disarms_later,
-			   spile_call_or(false, spile_sites_disarm_most, MOST_AT_ONCE,
-					 MOST_ENTRIES_AT_ONCE));
-		mutex_unlock(&spile_session.lock);
-	} else {
-		WRITE_ONCE(spile_session.disarms_later, true);
-	}
+	spile_session_in_worker(disarm_most, NULL);
 	/* While the kernel registers a kprobe, a wait for all CPUs takes as long. */
 	if (READ_ONCE(spile_session.ran))
 		spile_context_wait();

@@ -26,7 +26,7 @@ extern int spile_session_state;
 struct spile_session {
 	/* calls that set up, begin and end the session: for a moment; before `lock` */
 	struct mutex calls;
-	/* all that arms and disarms: for as long as the kernel needs */
+	/* all that arms and disarms: for as long as the kernel needs; by no process of the owner */
 	struct mutex lock;
 	atomic_t errors;
 	atomic_t skipped;	/* for MAXSKIPPED: low_stack */
@@ -64,6 +64,14 @@ void spile_session_quiet(void);
 int spile_session_stop(void);
 int spile_session_set(const struct spile_set *set);
 int spile_session_keep(const struct spile_keep *keep);
+
+/*
+ * Runs it in a worker of the kernel's and waits for that. So is done whatever others wait for,
+ * as all that is under spile_session.lock and takes locks of the kernel: a process of the
+ * session's user gets as little CPU time as this user likes, also in the kernel. Process
+ * context.
+ */
+void spile_session_in_worker(void (*run)(void *argument), void *argument);
 
 /*
  * Called when the device is opened: there may be a reader; and when it is closed: the session

@@ -274,11 +274,12 @@ static void arm_each(int only, void (*arm)(int target, unsigned int *count), uns
 		arm(target, count);
 }
 
-void spile_sites_prepare(void)
+static void prepare_in_worker(void *unused)
 {
-	int error = spile_call_or(0, spile_follow_begin);
-	unsigned int i;
+	int error;
 
+	mutex_lock(&spile_session.lock);
+	error = spile_call_or(0, spile_follow_begin);
 	if (error)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "descendants of the session's process cannot be followed (rc %d)",
@@ -287,10 +288,20 @@ void spile_sites_prepare(void)
 	if (error)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "processes that run already are not seen (rc %d)", error);
+	mutex_unlock(&spile_session.lock);
+}
+
+void spile_sites_prepare(void)
+{
+	unsigned int i;
+
+	/* By the calling process: what it runs, and files as it sees them. */
+	spile_call_if_there(spile_begun_by_loader);
 	spile_call_if_there(spile_programs_open);
 	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
 		if (spile_families[i] && spile_families[i]->prepare)
 			spile_families[i]->prepare();
+	spile_session_in_worker(prepare_in_worker, NULL);
 }
 
 /*

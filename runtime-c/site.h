@@ -155,7 +155,7 @@ enum { SPILE_ALL_TARGETS = -2 };	/* all targets, and -1 */
 /*
  * What arming all targets needs of the process that starts the session: the files of
  * programs and /proc, as that process sees them. Before spile_sites_arm(), under
- * spile_session.lock.
+ * spile_session.calls and without the other lock.
  */
 void spile_sites_prepare(void);
 /*

@@ -43,7 +43,7 @@ bool spile_program_of_mm(spile_long program, const struct mm_struct *mm);
 /* What the current process runs: an inode to be compared, never read. NULL: a kernel thread. */
 const struct inode *spile_current_program(void);
 void spile_programs_exit(void);
-/* Opens all files, before probes are armed. Under spile_session.lock. */
+/* Opens all files, before probes are armed. Under spile_session.calls. */
 void spile_programs_open(void);
 /* Whether the file of the site's program could not be opened, which has been reported. */
 bool spile_program_is_refused(const struct spile_site *site);
@@ -71,6 +71,8 @@ int __must_check spile_follow_begin(void);
 bool spile_began_before(void);
 bool spile_begun_is_new(void);
 int __must_check spile_begun_prepare(void);
+/* Notes what the loader runs; in its process, before that. */
+void spile_begun_by_loader(void);
 void spile_begun_runs(void);
 void spile_begun_exit(void);
 
