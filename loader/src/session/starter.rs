@@ -146,6 +146,14 @@ fn receive(mut line: &UnixStream) -> io::Result<(u32, Vec<u8>)> {
     Ok((u32::from_ne_bytes(kind), bytes))
 }
 
+/// Why a command does not start; the user part says which it is.
+fn why_not(error: Error) -> String {
+    match error {
+        Error::Command { error, .. } => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
 /// Serves until the other side is closed.
 fn serve(line: UnixStream, ending: &OwnedFd) -> io::Result<()> {
     let signals = Signals::catch().map_err(io::Error::other)?;
@@ -171,13 +179,11 @@ fn serve(line: UnixStream, ending: &OwnedFd) -> io::Result<()> {
         }
         let (kind, bytes) = receive(&line)?;
         let answer = match kind {
-            PREPARE => {
-                Command::prepare(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string()).map(|new| {
-                    let number = new.number();
-                    command = Some(new);
-                    number.to_ne_bytes().to_vec()
-                })
-            }
+            PREPARE => Command::prepare(&String::from_utf8_lossy(&bytes)).map_err(why_not).map(|new| {
+                let number = new.number();
+                command = Some(new);
+                number.to_ne_bytes().to_vec()
+            }),
             BEGIN => {
                 command.iter_mut().for_each(Command::begin);
                 Ok(Vec::new())
@@ -231,6 +237,8 @@ mod tests {
         assert_eq!(found, Some(Ok(1)));
         assert_eq!(starter.status(), Status::Exited(3));
         assert_eq!(std::fs::read_to_string(file("began")).unwrap(), "x\n");
-        assert!(starter.run(b"a\0b").is_err() && starter.prepare(" ").is_err());
+        assert!(starter.run(b"a\0b").is_err());
+        let message = starter.prepare(" ").unwrap_err().to_string();
+        assert_eq!(message.matches("cannot be started").count(), 1, "{message}");
     }
 }
