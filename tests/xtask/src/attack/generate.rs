@@ -5,7 +5,7 @@
 
 use super::points;
 use super::run::Disturbance;
-use super::script::{Function, Probe, Script};
+use super::script::{Function, Known, Probe, Script};
 use crate::random::Random;
 
 /// Declared in each script; unused ones are dropped by the compiler.
@@ -107,13 +107,14 @@ const STRUCTS: [(&str, &str); 6] = [
 ];
 
 /// The script for a seed.
-pub fn script(seed: u64, functions: &[Function]) -> Script {
+pub fn script(seed: u64, known: &Known) -> Script {
+    let Known { functions, called } = known;
     let mut random = Random::new(seed ^ 0x6174_7461_636b);
     let random = &mut random;
     let count = random.pick([1, 1, 2, 2, 3, 4]);
     let mut probes: Vec<Probe> = (0..count)
         .map(|_| Probe {
-            points: points::points(random),
+            points: points::points(random, called),
             statements: (0..1 + random.below(5)).map(|_| guarded(random, functions)).collect(),
         })
         .collect();

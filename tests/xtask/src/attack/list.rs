@@ -11,13 +11,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use super::called;
 use super::run::{DISTURBANCES, Round};
 use super::script::Script;
 
 const MARK: &str = "---- ";
 
 /// The scripts of all files `*.scripts` of a directory, those with the same disturbance in rounds of at most `beside`.
-pub fn rounds(directory: &Path, wanted: &str, beside: usize) -> Result<Vec<Round>> {
+pub fn rounds(directory: &Path, wanted: &str, called: &[String], beside: usize) -> Result<Vec<Round>> {
     let entries = fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))?;
     let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "scripts"));
@@ -29,6 +30,9 @@ pub fn rounds(directory: &Path, wanted: &str, beside: usize) -> Result<Vec<Round
         scripts.extend(parsed.into_iter().filter(|script| script.declarations[0].contains(wanted)));
     }
     ensure!(!scripts.is_empty(), "{}: there is no such script", directory.display());
+    for script in &mut scripts {
+        script.declarations[0] = called::filled(&script.declarations[0], called);
+    }
     let of = |number| scripts.iter().filter(move |script: &&Script| script.seed % DISTURBANCES == number).cloned();
     let rounds = (0..DISTURBANCES).flat_map(|number| {
         let scripts: Vec<Script> = of(number).collect();

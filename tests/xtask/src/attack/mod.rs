@@ -9,10 +9,11 @@
 //!
 //!     cargo xtask attack --list [NAME]                      # those written by hand, beside this file
 //!
-//! Four scripts run at the same time. A script depends only on its seed and the library. Scripts that break something are
+//! Four scripts run at the same time. A script depends only on its seed, the library and what the runtime calls. Scripts that break something are
 //! reduced, and saved in target/attack; with the fix they become a test, beside those of the fixed code. A fixed number is
 //! part of `cargo xtask test`.
 
+mod called;
 mod generate;
 mod list;
 mod points;
@@ -29,7 +30,7 @@ use anyhow::{Context, Result, ensure};
 use crate::debug_kernel;
 use crate::place::Place;
 use run::{Round, Runner};
-use script::Function;
+use script::{Function, Known};
 
 /// The arguments of `cargo xtask attack`.
 #[derive(clap::Args)]
@@ -85,9 +86,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if let Some(wanted) = &options.list {
         return listed(&place, wanted, options);
     }
-    let functions = functions(&place)?;
+    let known = Known { functions: functions(&place)?, called: called::called(&place, &directory().join("parts"))? };
     if options.show {
-        println!("{}", generate::script(options.seed, &functions).text());
+        println!("{}", generate::script(options.seed, &known).text());
         return Ok(ExitCode::SUCCESS);
     }
     let longest = if options.hours.is_some() { LONGEST.1 } else { LONGEST.0 };
@@ -102,7 +103,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         let left = if options.hours.is_some() { u64::MAX } else { options.count - tried };
         let rounds = rounds(options.seed + tried, options.beside, left);
         let rounds: Vec<Round> =
-            rounds.iter().map(|seeds| seeds.iter().map(|seed| generate::script(*seed, &functions)).collect()).collect();
+            rounds.iter().map(|seeds| seeds.iter().map(|seed| generate::script(*seed, &known)).collect()).collect();
         for (round, outcome) in rounds.iter().zip(run::run(&runner, &rounds)?) {
             refused += outcome.refused;
             if let Some(what) = outcome.broken {
@@ -128,7 +129,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// Runs the scripts that were written by hand. All of them have to be run, unless the kernel lacks what they probe.
 fn listed(place: &Place, wanted: &str, options: &Options) -> Result<ExitCode> {
     let scripts = crate::root().join("tests/xtask/src/attack");
-    let rounds = list::rounds(&scripts, wanted, usize::try_from(options.beside)?)?;
+    let called = called::called(place, &directory().join("parts"))?;
+    let rounds = list::rounds(&scripts, wanted, &called, usize::try_from(options.beside)?)?;
     let runner = Runner { place, seconds: options.seconds, longest: LONGEST.0, directory: directory().join("modules") };
     let (mut refused, mut broken) = (0, 0);
     for (round, outcome) in rounds.iter().zip(run::run(&runner, &rounds)?) {

@@ -34,8 +34,8 @@ const FILES: [&str; 26] = [
     "net/core/*.c",
 ];
 
-/// Code used by exceptions, interrupts, NMI, printing and the runtime itself; and functions that never return or change
-/// stacks.
+/// Code used by exceptions, interrupts, NMI and printing; and functions that never return or change stacks. What the runtime
+/// calls is found by `called.rs`.
 const NAMES: [&str; 52] = [
     "vfs_read",
     "vfs_write",
@@ -246,9 +246,17 @@ fn in_program(random: &mut Random) -> String {
 }
 
 /// The points of one probe; all are optional, because kernels differ.
-pub fn points(random: &mut Random) -> Vec<String> {
+pub fn points(random: &mut Random, called: &[String]) -> Vec<String> {
     let count = random.pick([1, 1, 1, 2, 3]);
-    (0..count).map(|_| point(random)).collect()
+    (0..count).flat_map(|_| if random.one_in(10) { some_of(random, called) } else { vec![point(random)] }).collect()
+}
+
+/// Some of the functions that the runtime calls.
+fn some_of(random: &mut Random, called: &[String]) -> Vec<String> {
+    let kind = kind(random);
+    let (first, step) = (random.below(12), 1 + random.below(24));
+    let names = called.iter().skip(first).step_by(step);
+    names.map(|name| format!("kernel.function(\"{name}\"){kind} ?")).collect()
 }
 
 fn point(random: &mut Random) -> String {

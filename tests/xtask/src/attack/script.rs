@@ -35,6 +35,15 @@ pub struct Function {
     pub parameters: Vec<String>,
 }
 
+/// What scripts of one kernel are made of.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Library functions.
+    pub functions: Vec<Function>,
+    /// What the runtime calls (`called.rs`).
+    pub called: Vec<String>,
+}
+
 impl Script {
     /// The script as text, with its seed and options in a comment.
     pub fn text(&self) -> String {
