@@ -24,8 +24,10 @@ probe kernel.function("vfs_read"), kernel.function("vfs_read").return, kernel.fu
 probe kernel.function("vfs_read").return { n += @entry(n); printf("%s %d %m\n", text, n, n); print_backtrace(); print_ubacktrace() }
 probe kernel.trace("sched_switch"), kernel.data("jiffies_64").write, timer.ms(100), timer.profile, timer.hz(100),
   perf.type(1).config(0).sample(100000), netfilter.ip.local_in { foreach (k in a-) n += k; print(@hist_log(sums)); delete a }
-probe process("/usr/bin/bash").function("*").call, process("/usr/bin/bash").function("main").return, process("/usr/bin/bash").begin,
-  process("/usr/bin/bash").end, process("/usr/bin/bash").syscall, process.thread.begin ? { n++; text = ubacktrace() . cmdline_str() . env_var("PATH") }
+probe process("/lib/x86_64-linux-gnu/libc.so.6").function("malloc").call, process("/lib/x86_64-linux-gnu/libc.so.6").function("malloc").return,
+  process("/bin/sh").begin, process("/bin/sh").end, process("/bin/sh").syscall, process.thread.begin ? {
+  n++; text = ubacktrace() . cmdline_str() . env_var("PATH")
+}
 probe syscall.openat, syscall.openat.return { text = argstr }
 probe procfs("read").read { $value = text }
 probe procfs("write").write { text = $value }
