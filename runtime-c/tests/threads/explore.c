@@ -685,6 +685,12 @@ void wake_up_interruptible(struct wait_queue_head *unused)
 	registered = false;
 }
 
+/* The only worker is the thread that asks for one. */
+void spile_session_in_worker(void (*run)(void *argument), void *argument)
+{
+	run(argument);
+}
+
 /* Only spile_ring_setup() and records with text need these. */
 u64 spile_owner_left(void)
 {
