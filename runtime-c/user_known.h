@@ -4,7 +4,8 @@
  * addresses of its code the place and the rule. Most stacks consist of frames of earlier ones.
  *
  * It holds as long as the process's page tables have lost nothing (spile_maps_version()). Code
- * that has run since then is in memory, so it cannot be unmapped, moved or replaced without that.
+ * that has run since then is in memory, so it cannot be unmapped, moved or replaced without that. A
+ * frame whose page is not in memory may be named as what was there before.
  * New mappings do not matter: only what was found is kept, not that nothing was.
  */
 #ifndef SPILE_USER_KNOWN_H

@@ -76,20 +76,26 @@ static bool locate(struct user_walk *walk)
 	if (!at) {
 		at = &known->mappings[known->mapping_count % SPILE_WALK_MAPPINGS];
 		walk->at = NULL;
+		/* Also of a change that ends meanwhile. */
+		walk->fleeting |= spile_maps_change();
 		/* The old contents are invalid from here on. */
 		at->mapping.end = at->mapping.start;
-		if (!spile_mapping_find(code, &at->mapping))
+		if (!spile_mapping_find(code, &at->mapping)) {
+			/* It may have been filled in part. */
+			at->mapping.end = at->mapping.start;
 			return false;
+		}
 		at->file = spile_user_file(walk->cpu, &at->mapping, code);
 		at->file_place = at->file ? (u64)spile_user_file_id(at->file)
 						    << SPILE_PLACE_SHIFT :
 					    0;
-		known->mapping_count++;
 		/* Its file may get an entry. */
 		walk->fleeting |= spile_maps_change() ||
 				  (!at->file && at->mapping.kind != SPILE_MAPPING_ANONYMOUS);
 		/* It may become executable without a loss: not to be found again. */
-		if (!(at->mapping.flags & VM_EXEC))
+		if (at->mapping.flags & VM_EXEC)
+			known->mapping_count++;
+		else
 			at->mapping.end = at->mapping.start;
 	}
 	walk->at = at;
