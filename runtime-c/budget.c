@@ -127,11 +127,20 @@ static void enter_measuring(void *argument)
 	mutex_unlock(&spile_session.lock);
 }
 
+static bool measuring_goes_on(void)
+{
+	/* Acquire: pairs with the release in measure_all(). */
+	return smp_load_acquire(&spile_session.measuring);
+}
+
 /* Under spile_session.calls. */
 static int begin_measuring(unsigned int milliseconds)
 {
 	int error = 0;
 
+	/* It has the lock as long as it arms, and who wants to end it needs `calls`. */
+	if (READ_ONCE(spile_session_state) != SPILE_STATE_READY || measuring_goes_on())
+		return -EBUSY;
 	spile_session_in_worker(enter_measuring, &error);
 	if (error)
 		return error;
@@ -140,12 +149,6 @@ static int begin_measuring(unsigned int milliseconds)
 	WRITE_ONCE(spile_session.at_work, true);
 	queue_work(spile_unbound_queue(), &measuring);
 	return 0;
-}
-
-static bool measuring_goes_on(void)
-{
-	/* Acquire: pairs with the release in measure_all(). */
-	return smp_load_acquire(&spile_session.measuring);
 }
 
 /* If it is to end early, a step of the kernel that takes long is not waited for. */

@@ -237,7 +237,8 @@ int spile_condition_switch(const struct spile_switch *request)
 	if (!switching.site->family)
 		return -EOPNOTSUPP;
 	for (;;) {
-		spile_session_in_worker(switch_in_worker, &switching);
+		if (spile_session_ask_worker(switch_in_worker, &switching))
+			return -EINTR;
 		if (switching.error != -EAGAIN)
 			return switching.error;
 		if (msleep_interruptible(1))

@@ -42,21 +42,25 @@ void spile_counter_set(unsigned int index, spile_long *base, spile_long value)
 	*base = (spile_ulong)value - (spile_ulong)spile_counter(index, 0);
 }
 
-struct spile_cpu *spile_context_claim(void)
+static struct spile_cpu *claim(bool soon)
 {
+	enum { TRIES = 100 };
 	struct spile_cpu *cpu;
+	unsigned int tries;
 
 	/*
 	 * A task that can be here is not inside a handler, and a handler in an
 	 * interrupt ends before we go on: the context is free, unless a begin or
 	 * end probe lets others run for a while (actions.c).
 	 */
-	for (;;) {
+	for (tries = 0;; tries++) {
 		preempt_disable();
 		cpu = spile_this_cpu();
 		if (likely(!READ_ONCE(cpu->context.busy)))
 			break;
 		preempt_enable();
+		if (soon && tries == TRIES)
+			return NULL;
 		usleep_range(100, 1000);
 	}
 	WRITE_ONCE(cpu->context.busy, 1);
@@ -68,6 +72,16 @@ struct spile_cpu *spile_context_claim(void)
 	cpu->context.probe = NULL;
 	cpu->context.error = SPILE_OK;
 	return cpu;
+}
+
+struct spile_cpu *spile_context_claim(void)
+{
+	return claim(false);
+}
+
+struct spile_cpu *spile_context_claim_soon(void)
+{
+	return claim(true);
 }
 
 void spile_context_release(struct spile_cpu *cpu)

@@ -200,6 +200,8 @@ bool spile_context_run(struct spile_site *site, enum spile_state state, unsigned
 
 /* For records of the session itself. Process context; spile_context_claim() disables preemption. */
 struct spile_cpu *spile_context_claim(void);
+/* The same; NULL: a begin or end probe has had the CPU's context for 10 ms or more. */
+struct spile_cpu *spile_context_claim_soon(void);
 void spile_context_release(struct spile_cpu *cpu);
 
 /* Waits until no handler that began before runs any more. Process context. */

@@ -184,7 +184,11 @@ static void sample_in_worker(void *argument)
 {
 	struct sampling *sampling = argument;
 
-	mutex_lock(&spile_session.lock);
+	/* Others hold it while they arm or measure, and while modules come and go. */
+	if (!mutex_trylock(&spile_session.lock)) {
+		sampling->error = -EAGAIN;
+		return;
+	}
 	sampling->error = spile_call_or(0, spile_budget_sample, &sampling->sample);
 	mutex_unlock(&spile_session.lock);
 }
@@ -195,8 +199,14 @@ static long set_sample(const void __user *argument)
 
 	if (copy_from_user(&sampling.sample, argument, sizeof(sampling.sample)))
 		return -EFAULT;
-	spile_session_in_worker(sample_in_worker, &sampling);
-	return sampling.error;
+	for (;;) {
+		if (spile_session_ask_worker(sample_in_worker, &sampling))
+			return -EINTR;
+		if (sampling.error != -EAGAIN)
+			return sampling.error;
+		if (msleep_interruptible(1))
+			return -EINTR;
+	}
 }
 
 struct naming {
@@ -218,7 +228,8 @@ static long name_symbol(void __user *argument)
 
 	if (IS_ERR(naming.symbol))
 		return PTR_ERR(naming.symbol);
-	spile_session_in_worker(name_in_worker, &naming);
+	if (spile_session_ask_worker(name_in_worker, &naming))
+		naming.error = -EINTR;
 	if (!naming.error && copy_to_user(argument, naming.symbol, sizeof(*naming.symbol)))
 		naming.error = -EFAULT;
 	kfree(naming.symbol);
@@ -294,7 +305,8 @@ static int read_counters(struct spile_counters *counters, unsigned int first, un
 	struct reading reading = { .counters = counters, .first = first, .count = count };
 
 	for (;;) {
-		spile_session_in_worker(read_in_worker, &reading);
+		if (spile_session_ask_worker(read_in_worker, &reading))
+			return -EINTR;
 		if (reading.done)
 			return 0;
 		if (fatal_signal_pending(current))

@@ -42,7 +42,7 @@ static bool has_set;
 bool spile_owner_is_limited __read_mostly;
 
 /* No mutex: the owner's process could be kept from running while it has it. */
-static DEFINE_SPINLOCK(opener_lock);
+static DEFINE_RAW_SPINLOCK(opener_lock);
 static struct pid *opener;
 
 void spile_owner_init(void)
@@ -147,9 +147,9 @@ bool spile_owner_may_log(void)
 
 static void set_opener(struct pid *pid)
 {
-	spin_lock(&opener_lock);
+	raw_spin_lock(&opener_lock);
 	swap(opener, pid);
-	spin_unlock(&opener_lock);
+	raw_spin_unlock(&opener_lock);
 	put_pid(pid);
 }
 
@@ -179,9 +179,9 @@ void spile_owner_state(struct spile_owner *state)
 		.most_bytes = stated_most,
 		.loaded = owner_loaded,
 	};
-	spin_lock(&opener_lock);
+	raw_spin_lock(&opener_lock);
 	state->opener = pid_vnr(opener);
-	spin_unlock(&opener_lock);
+	raw_spin_unlock(&opener_lock);
 }
 
 bool spile_owner_has_limit(void)

@@ -78,7 +78,7 @@ struct made_directory {
 	char path[];
 };
 
-/* Under spile_session.lock. */
+/* Under spile_session.calls or, when armed, spile_session.lock. */
 static struct proc_dir_entry *own_directory;
 static LIST_HEAD(made_directories);
 
@@ -383,9 +383,10 @@ static int make_own_directory(void)
 
 	if (own_directory)
 		return 0;
-	error = make_top();
-	if (error)
-		return error;
+	/* Made at load; not here, where the session's user could keep others waiting for make_top()'s lock. */
+	error = is_in_proc(PROC_TOP);
+	if (error <= 0)
+		return error ?: -ENOENT;
 	scnprintf(path, sizeof(path), PROC_TOP "/%s", THIS_MODULE->name);
 	error = is_in_proc(path);
 	if (error)

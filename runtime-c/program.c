@@ -36,7 +36,7 @@ struct program_file {
 	unsigned long beginning;	/* where some process has mapped it; a hint, any context */
 };
 
-/* Indexed by program; written under spile_session.lock, before probes are armed. */
+/* Indexed by program; written under spile_session.calls, before probes are armed. */
 static struct program_file *files;
 
 /* Not reported while hits are counted (budget.c): this is checked again when the session starts. */

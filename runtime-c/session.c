@@ -8,14 +8,17 @@
  * for that. So a call that ends the session does without spile_session.lock if it is held for
  * long. Then hits are turned away, and the probes are disarmed when the device is closed.
  */
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/kernel.h>
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -66,9 +69,17 @@ void spile_session_ask_stop(struct spile_cpu *cpu)
 
 void spile_session_emit(enum spile_record_kind kind, const char *format, ...)
 {
-	struct spile_cpu *cpu = spile_context_claim();
+	struct spile_cpu *cpu;
 	va_list arguments;
 
+	/* A begin probe runs for as long as its process needs; others do not wait for that. */
+	cpu = READ_ONCE(spile_session_state) == SPILE_STATE_STARTING ? spile_context_claim_soon() :
+								       spile_context_claim();
+	if (!cpu) {
+		/* As a record that is lost: this is read when the loader ends. */
+		atomic_inc(&spile_session.errors);
+		return;
+	}
 	va_start(arguments, format);
 	spile_ring_format_of(cpu, kind, 0, format, arguments);
 	va_end(arguments);
@@ -147,6 +158,72 @@ void spile_session_in_worker(void (*run)(void *argument), void *argument)
 	queue_work(spile_unbound_queue(), &errand.work);
 	flush_work(&errand.work);
 	destroy_work_on_stack(&errand.work);
+}
+
+/* What one worker does for callers who hold nothing. */
+struct asked {
+	struct list_head link;		/* empty: it has been taken */
+	struct completion done;
+	void (*run)(void *argument);
+	void *argument;
+};
+
+/* For a moment, and by processes that may be kept from running: not to be preempted with it. */
+static DEFINE_RAW_SPINLOCK(asked_lock);
+static LIST_HEAD(all_asked);
+
+static struct asked *next_asked(void)
+{
+	struct asked *asked;
+
+	raw_spin_lock(&asked_lock);
+	asked = list_first_entry_or_null(&all_asked, struct asked, link);
+	if (asked)
+		list_del_init(&asked->link);
+	raw_spin_unlock(&asked_lock);
+	return asked;
+}
+
+static void serve_asked(struct work_struct *unused)
+{
+	struct asked *asked;
+
+	while ((asked = next_asked())) {
+		asked->run(asked->argument);
+		complete(&asked->done);
+		cond_resched();
+	}
+}
+
+static DECLARE_WORK(serving_asked, serve_asked);
+
+/* False: it has been taken, and is being served. */
+static bool withdraw_asked(struct asked *asked)
+{
+	bool there;
+
+	raw_spin_lock(&asked_lock);
+	there = !list_empty(&asked->link);
+	list_del_init(&asked->link);
+	raw_spin_unlock(&asked_lock);
+	return there;
+}
+
+int spile_session_ask_worker(void (*run)(void *argument), void *argument)
+{
+	struct asked asked = { .run = run, .argument = argument };
+
+	init_completion(&asked.done);
+	raw_spin_lock(&asked_lock);
+	list_add_tail(&asked.link, &all_asked);
+	raw_spin_unlock(&asked_lock);
+	queue_work(spile_unbound_queue(), &serving_asked);
+	if (!wait_for_completion_killable(&asked.done))
+		return 0;
+	if (withdraw_asked(&asked))
+		return -EINTR;
+	wait_for_completion(&asked.done);
+	return 0;
 }
 
 /*
@@ -468,6 +545,8 @@ void spile_session_disarm_rest(void)
 void spile_session_exit(void)
 {
 	wait_for_work();
+	/* Nobody asks any more, and who has asked has been served. */
+	flush_work(&serving_asked);
 }
 
 void spile_session_quiet(void)

@@ -69,9 +69,14 @@ int spile_session_keep(const struct spile_keep *keep);
  * Runs it in a worker of the kernel's and waits for that. So is done whatever others wait for,
  * as all that is under spile_session.lock and takes locks of the kernel: a process of the
  * session's user gets as little CPU time as this user likes, also in the kernel. Process
- * context.
+ * context, under spile_session.calls, which keeps a user from having many workers.
  */
 void spile_session_in_worker(void (*run)(void *argument), void *argument);
+/*
+ * The same for callers without that lock: one worker serves all of a session, one after the
+ * other, so `run` may not wait for spile_session.lock. -EINTR: the caller was killed first.
+ */
+int __must_check spile_session_ask_worker(void (*run)(void *argument), void *argument);
 
 /*
  * Called when the device is opened: there may be a reader; and when it is closed: the session

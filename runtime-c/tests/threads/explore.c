@@ -686,9 +686,10 @@ void wake_up_interruptible(struct wait_queue_head *unused)
 }
 
 /* The only worker is the thread that asks for one. */
-void spile_session_in_worker(void (*run)(void *argument), void *argument)
+int spile_session_ask_worker(void (*run)(void *argument), void *argument)
 {
 	run(argument);
+	return 0;
 }
 
 /* Only spile_ring_setup() and records with text need these. */
