@@ -221,6 +221,11 @@ pub enum Error {
         /// Which limit, and how much of it is used, in words.
         what: String,
     },
+    /// Modules of a user who is not root that were found and are not loaded yet take too much memory.
+    ModulesHeld {
+        /// What they may take.
+        megabytes: u64,
+    },
     /// Set-uid, the caller is a member of spilesys, and no signer whom root trusts has signed the module.
     NoSigner {
         /// Path of the module's file.
@@ -450,6 +455,7 @@ impl Error {
             | Error::OtherOwner { .. }
             | Error::Reserved { .. }
             | Error::Limit { .. }
+            | Error::ModulesHeld { .. }
             | Error::NoSigner { .. }
             | Error::GuruElsewhere { .. }
             | Error::ModulesDisabled
@@ -535,6 +541,10 @@ impl fmt::Display for Error {
             Error::Limit { what } => write!(
                 f,
                 "{what}: end a session (spilerun -d NAME), use smaller buffers (-s MB), or have root raise the limit in {LIMITS}"
+            ),
+            Error::ModulesHeld { megabytes } => write!(
+                f,
+                "modules that your spilerun processes hold before they load them would take more than {megabytes} MB (USER_MEMORY in {LIMITS}): end those that are stopped"
             ),
             Error::Refused { text, .. } => write!(f, "{text}"),
             Error::FileCapabilities => write!(

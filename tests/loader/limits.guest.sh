@@ -11,7 +11,7 @@
 # stdout: ^number: 4 .*USER_SESSIONS
 # stdout: ^processes: 64 spilerun of usr, the next: 4 ERROR: 64 spilerun of yours .*USER_SESSIONS.*, two: [0-9]*$
 # stdout: ^processes: 0 when they are gone$
-# stdout: ^modules before they are loaded: 4 .*hold modules, which may take 100 MB.*USER_MEMORY.*, when they are gone: 3 .*has changed
+# stdout: ^modules before they are loaded: 4 .*would take more than 100 MB .USER_MEMORY.*, when they are gone: 3 .*has changed
 # stdout: ^wrong: 2 .*line 1: no such key
 # stdout: ^a file of others: 2$
 # stdout: ^gone with its user$

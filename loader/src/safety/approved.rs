@@ -23,9 +23,12 @@ const OTHERS_WRITE: u32 = 0o022;
 /// Maximum file size in bytes, as in [`crate::module::file`].
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Finds an approved module by name, or by path if that is an approved path. Returns the path and the bytes; these
-/// bytes are loaded, whatever happens to the file afterwards.
-pub fn read_module(module: &Path) -> Result<(PathBuf, Vec<u8>), Error> {
+/// Finds an approved module by name, or by path if that is an approved path. Returns the path, the bytes and what `reserve`
+/// returned for their number; these bytes are loaded, whatever happens to the file afterwards.
+pub fn read_module<T>(
+    module: &Path,
+    reserve: impl Fn(u64) -> Result<T, Error>,
+) -> Result<(PathBuf, Vec<u8>, T), Error> {
     let refused = || Error::NotApproved { path: module.to_path_buf() };
     let release = running_release();
     let name = module
@@ -40,11 +43,10 @@ pub fn read_module(module: &Path) -> Result<(PathBuf, Vec<u8>), Error> {
     // A path means exactly that file; a name means the first match.
     let is_bare = module.components().count() == 1 && module.extension().is_none();
     for place in places.iter().filter(|place| is_bare || place.as_path() == module) {
-        match read(place) {
-            Ok(Some(bytes)) => return Ok((place.clone(), bytes)),
-            Ok(None) => {}
-            Err(why) => return Err(Error::Unreadable { path: place.clone(), error: why }),
-        }
+        let unreadable = |error| Error::Unreadable { path: place.clone(), error };
+        let Some(file) = open(place).map_err(unreadable)? else { continue };
+        let reserved = reserve(size(&file).map_err(unreadable)?)?;
+        return Ok((place.clone(), contents(file).map_err(unreadable)?, reserved));
     }
     Err(if is_bare { Error::NotFound { name: module.to_path_buf(), looked: places.to_vec() } } else { refused() })
 }
@@ -58,10 +60,30 @@ pub fn certificates(directory: &Path) -> Vec<(PathBuf, std::io::Result<Vec<u8>>)
     paths.into_iter().filter_map(|path| Some((path.clone(), read(&path).transpose()?))).collect()
 }
 
+/// The contents of the file, opened as [`open`] does. None: it does not exist.
+pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    open(path)?.map(contents).transpose()
+}
+
+/// In bytes. Nobody can change it now.
+fn size(file: &OwnedFd) -> std::io::Result<u64> {
+    Ok(std::fs::File::from(file.try_clone()?).metadata()?.len())
+}
+
+fn contents(file: OwnedFd) -> std::io::Result<Vec<u8>> {
+    let most = size(&file)?.min(MAX_BYTES);
+    let mut bytes = Vec::new();
+    std::fs::File::from(file).take(most + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, "it is too large")),
+        false => Ok(bytes),
+    }
+}
+
 /// Opens the file directory by directory from the root, following no link except root's own `/lib`. Each component is
 /// checked on the descriptor from which the next one is opened, so nothing can be exchanged in between. None: it does
 /// not exist.
-pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+fn open(path: &Path) -> std::io::Result<Option<OwnedFd>> {
     let not_approved = || {
         std::io::Error::new(
             std::io::ErrorKind::PermissionDenied,
@@ -107,12 +129,7 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
             );
         }
     }
-    let mut bytes = Vec::new();
-    std::fs::File::from(at).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MAX_BYTES {
-        true => Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, "it is too large")),
-        false => Ok(Some(bytes)),
-    }
+    Ok(Some(at))
 }
 
 /// Whether the file is open for writing.

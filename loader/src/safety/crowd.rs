@@ -5,7 +5,8 @@
 //! memory is out: without a bound of their own a user could take memory that nobody limits, by loaders that are stopped as
 //! soon as they are started.
 //!
-//! The root part takes a place: a byte of the loaders' lock file, which root alone can open, locked until it ends.
+//! The root part takes a place: a byte of the loaders' lock file, which root alone can open, locked until it ends. Other bytes
+//! stand for the memory of modules that it has read and not yet loaded.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

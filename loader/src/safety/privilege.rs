@@ -160,15 +160,12 @@ impl Caller {
 
     /// Takes a part of the memory for modules of this user that are found and not yet loaded.
     pub fn take_share(&self, bytes: u64) -> Result<Share, Error> {
-        let limits = if self.rank == Rank::Dev { None } else { limits().ok() };
-        let Some(limits) = limits else { return Ok(Share::unlimited()) };
-        let most = limits.user_bytes();
-        Share::take(load::open_lock(), self.uid(), bytes, most).ok_or_else(|| Error::Limit {
-            what: format!(
-                "spilerun of yours that are starting hold modules, which may take {} MB, as your sessions may (USER_MEMORY)",
-                most >> 20
-            ),
-        })
+        if self.rank == Rank::Dev {
+            return Ok(Share::unlimited());
+        }
+        let most = limits()?.user_bytes();
+        Share::take(load::open_lock(), self.uid(), bytes, most)
+            .ok_or_else(|| Error::ModulesHeld { megabytes: most >> 20 })
     }
 
     /// Whether this caller's sessions may outlive the presence of their user.

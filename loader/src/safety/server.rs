@@ -186,6 +186,19 @@ impl Server {
         }
     }
 
+    /// A part of the caller's memory for modules that are not loaded yet; waits for other loaders, which have theirs for a
+    /// moment.
+    fn share(&self, bytes: u64) -> Result<Share, Error> {
+        let Some(caller) = self.caller else { return Ok(Share::unlimited()) };
+        let until = Instant::now() + LONGEST_WAIT;
+        loop {
+            match caller.take_share(bytes) {
+                Err(Error::ModulesHeld { .. }) if Instant::now() < until => std::thread::sleep(WAIT_PAUSE),
+                taken => return taken,
+            }
+        }
+    }
+
     /// Takes the lock, and finds what a new session may take. Sessions whose buffers are not yet allocated count with
     /// their limit; if that would refuse the caller, or they are the caller's own, waits for them without the lock.
     fn find_room(&mut self, name: &str, service: bool, verbose: bool) -> Result<(Lock, Ownership), Error> {
@@ -402,9 +415,7 @@ impl Server {
                 self.require(Rank::Usr, "running a module")?;
                 // Only the last one counts.
                 self.found = None;
-                let (path, bytes) = approved::read_module(Path::new(&text()))?;
-                let share =
-                    self.caller.map_or(Ok(Share::unlimited()), |caller| caller.take_share(bytes.len() as u64))?;
+                let (path, bytes, share) = approved::read_module(Path::new(&text()), |bytes| self.share(bytes))?;
                 let image = Image::of(&bytes).map_err(image::failed)?;
                 let copy = image.file().and_then(|file| file.try_clone_to_owned().ok());
                 let copy = copy.ok_or_else(|| strange(Errno::EMFILE))?;
