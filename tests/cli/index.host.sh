@@ -22,8 +22,11 @@
 # stdout: ^program returns same: [1-9][0-9]*$
 # stdout: ^program inline same: [1-9][0-9]*$
 # stdout: ^program C same: [1-9][0-9]*$
+# stdout: ^program line 1, refused with the reason$
+# stdout: ^checked: .*the script works there as on the first$
 # stdout: ^other build process\(".*/prog"\)\.function\("twice"\)$
 # stdout: ^no build-id: error.* has no build-id, by which an index knows programs
+# stdout: ^narrow: error.* is a 32-bit program, which an index cannot describe
 # stdout: ^damaged 1$
 
 cp "$KERNEL_INDEX" kernel.index
@@ -45,28 +48,6 @@ same returns -L 'module("nfs").function("nfs_*").return'
 same labels -L 'kernel.function("tcp_*").label("*")'
 same callees -l 'module("nfs").function("nfs_*").callees'
 same 'nested callees' -l 'kernel.function("vfs_read").callees(3)'
-
-# A program of which the index has the debug information, and the host only what is executed.
-mkdir full bare
-cp "$ROOT/target/fixtures/programs/user" full/prog
-strip --strip-all -o bare/prog full/prog
-same_program() { # same_program NAME ARGUMENTS
-  name=$1
-  shift
-  (cd full && "$SPILE" -r "$RELEASE" "$@") | sed 's:/full/:/:g; /^static const unsigned char meta/d; /^	"/d' >full.out
-  (cd bare && "$SPILE" --index ../kernel.index "$@") | sed 's:/bare/:/:g; /^static const unsigned char meta/d; /^	"/d' >bare.out
-  cmp full.out bare.out && echo "program $name same: $(wc -l <full.out)"
-}
-same_program functions -L 'process("./prog").function("*@user.c").call'
-same_program returns -L 'process("./prog").function("*@user.c").return'
-same_program inline -L 'process("./prog").function("*@user.c").inline'
-same_program C -p3 -m same -e 'probe process("./prog").function("main@user.c") { println($$parms) } probe process("./prog").function("*@user.c").return { println($$return) }'
-echo 'int twice(int number) { return number * 2; } int main(int count, char **words) { return twice(count); }' >other.c
-gcc -g -O2 -Wl,--build-id=sha1 -o bare/prog other.c
-strip --strip-debug bare/prog
-echo "other build $("$SPILE" --index kernel.index -L "process(\"$PWD/bare/prog\").function(\"twice\")" 2>&1)"
-gcc -g -Wl,--build-id=none -o without other.c
-echo "no build-id: $("$SPILE" -r "$RELEASE" --export-index other.index ./without 2>&1 | head -n 1)"
 
 cat >compiled.stp <<'EOF'
 probe kernel.function("vfs_read") { println($count, kernel_string($file->f_path->dentry->d_name->name)) }
@@ -102,6 +83,34 @@ echo "compiled $status: $(basename "$(cat made)")"
 status=0
 "$SPILE" --index kernel.index -p4 -e 'probe kernel.statement("vfs_read@fs/read_write.c:*") { println($count) }' 2>refused || status=$?
 grep -q 'does not have where this line' refused && echo "line $status, refused with the reason"
+
+# A program of which the index has the debug information, and the host only what is executed.
+mkdir whole bare
+cp "$ROOT/target/fixtures/programs/user" whole/prog
+strip --strip-all -o bare/prog whole/prog
+same_program() { # same_program NAME ARGUMENTS
+  name=$1
+  shift
+  (cd whole && "$SPILE" -r "$RELEASE" "$@") | sed 's:/whole/:/:g; /^static const unsigned char meta/d; /^	"/d' >whole.out
+  (cd bare && "$SPILE" --index ../kernel.index "$@") | sed 's:/bare/:/:g; /^static const unsigned char meta/d; /^	"/d' >bare.out
+  cmp whole.out bare.out && echo "program $name same: $(wc -l <whole.out)"
+}
+same_program functions -L 'process("./prog").function("*@user.c").call'
+same_program returns -L 'process("./prog").function("*@user.c").return'
+same_program inline -L 'process("./prog").function("*@user.c").inline'
+same_program C -p3 -m same -e 'probe process("./prog").function("main@user.c") { println($$parms) } probe process("./prog").function("*@user.c").return { println($$return) }'
+status=0
+(cd bare && "$SPILE" --index ../kernel.index -p3 -e 'probe process("./prog").statement("main@user.c:*") {}') >/dev/null 2>refused || status=$?
+grep -q 'does not have the addresses of lines' refused && echo "program line $status, refused with the reason"
+echo "checked: $(cd bare && "$SPILE" --check -e 'probe process("./prog").function("main@user.c") { println($argc) }' --kernel ../kernel.index --kernel ../kernel.index 2>&1 | tail -n 1)"
+echo 'int twice(int number) { return number * 2; } int main(int count, char **words) { return twice(count); }' >other.c
+gcc -g -O2 -Wl,--build-id=sha1 -o bare/prog other.c
+strip --strip-debug bare/prog
+echo "other build $("$SPILE" --index kernel.index -L "process(\"$PWD/bare/prog\").function(\"twice\")" 2>&1)"
+gcc -g -Wl,--build-id=none -o without other.c
+echo "no build-id: $("$SPILE" -r "$RELEASE" --export-index other.index ./without 2>&1 | head -n 1)"
+echo "narrow: $("$SPILE" -r "$RELEASE" --export-index other.index "$ROOT/target/fixtures/programs/user32" 2>&1 | head -n 1)"
+
 printf x | dd of=kernel.index bs=1 seek=500000 conv=notrunc status=none
 status=0
 "$SPILE" --index kernel.index -l 'kernel.function("vfs_read")' 2>damaged.err || status=$?

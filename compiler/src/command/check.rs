@@ -65,6 +65,7 @@ fn subject(session: &mut Session, name: &str, script: &Script, arguments: &[Stri
     let parsed = parse::parse(session, script, &environment)?;
     let survey = {
         let programs = target::programs(&session.options, &session.reporter);
+        let programs = programs.with_index(kernel.index_path().map(std::path::Path::to_path_buf));
         let mut resolver = elaborate::resolver(&session.options, Some(&kernel), &release, &programs);
         survey(&session.sources, &parsed.scripts, &elaborate::options(session), &mut resolver)
     };

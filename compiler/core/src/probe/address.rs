@@ -104,6 +104,7 @@ pub(super) fn resolve_in(
     let returning = point.has("return");
     let attachment = match returning {
         true => code.at_return(object, at, maxactive),
+        false if point.has("statement") => code.at_statement(object, at),
         false => code.at(object, at),
     };
     let attachment = attachment.map_err(|why| refused(why.into()))?;

@@ -99,6 +99,17 @@ impl Code {
         if returning { self.at_return(object, address, 0) } else { self.at(object, address) }
     }
 
+    /// At a statement. An exported index has no addresses of them: of the kernel's its probes are refused together, when the
+    /// script is compiled (`fingerprint.rs`).
+    pub fn at_statement(self, object: &Object, address: Address) -> Result<Attachment, &'static str> {
+        if object.is_program() && !object.has_place(address) {
+            return Err(
+                "the index does not have the addresses of lines: compile it where the program's debug information is",
+            );
+        }
+        self.at(object, address)
+    }
+
     /// At the place of a marker whose semaphore, a word that says how many look, is at a link-time address.
     pub fn at_marker(
         self,

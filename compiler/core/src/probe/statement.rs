@@ -72,7 +72,7 @@ pub(super) fn resolve_in(
         let begun = beginnings_of(object, &statements, &wanted);
         for (line, address) in begun.iter().copied() {
             let alike = begun.iter().filter(|(other, _)| *other == line).count();
-            match code.at(object, address) {
+            match code.at_statement(object, address) {
                 Ok(attachment) => sites.push(site(object, id, &function, (line, alike), address, attachment)),
                 Err(why) => {
                     resolver.skip(&format!("{} ({}:{line})", function.name, function.file), why);

@@ -4,11 +4,11 @@
 //! find out means to read other units.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::quick::Quick;
 use super::scan::Text;
-use super::store::EntryError;
+use super::store::{Die, EntryError};
 use crate::facts::{Body, FunctionId};
 
 /// Answers so far, by the place of the name's string: the linker merges equal strings.
@@ -18,6 +18,24 @@ pub(super) struct ByName {
     pub bodies: Answers<Body>,
     /// The definition of an external function.
     pub definitions: Answers<FunctionId>,
+    linked: Mutex<HashMap<Text, Arc<LinkedNames>>>,
+}
+
+/// Functions by their linkage names: each entry, and whether it is external.
+pub(super) type LinkedNames = HashMap<Text, Vec<(Die, bool)>>;
+
+impl ByName {
+    /// What [`ByName::keep_linked`] was given for the name.
+    pub fn linked(&self, name: Text) -> Option<Arc<LinkedNames>> {
+        self.linked.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Keeps the functions of a name, all read at once: thousands may have it.
+    pub fn keep_linked(&self, name: Text, found: LinkedNames) -> Arc<LinkedNames> {
+        let found = Arc::new(found);
+        self.linked.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&found));
+        found
+    }
 }
 
 /// Answers of one kind; None: there is none.

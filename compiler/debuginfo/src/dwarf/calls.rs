@@ -2,8 +2,12 @@
 
 //! The contents of a function's code: calls of other functions, inlined or not, and labels.
 
+use std::sync::Arc;
+
 use super::Dwarf;
+use super::by_name::LinkedNames;
 use super::frame::FrameAddress;
+use super::scan::Text;
 use super::store::{Die, Entry, EntryError, Unit, die_at, flag, number};
 use crate::facts::{CALL_LENGTH, Call, FunctionId, InlinedCode, Label, Op};
 use crate::object::Address;
@@ -164,7 +168,7 @@ impl Dwarf {
         if let Some((last, ..)) = chain.iter().rev().find(|(.., entry)| !flag(entry, gimli::DW_AT_declaration)) {
             return Ok(Some(FunctionId::of(*last)));
         }
-        let Some((_, unit, entry)) = chain.last() else { return Ok(None) };
+        let Some((last, unit, entry)) = chain.last() else { return Ok(None) };
         let name = entry.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value));
         let Some(name) = name else { return Ok(None) };
         let Some(linked) = self.linkage_name(&chain) else {
@@ -173,15 +177,34 @@ impl Dwarf {
                 Ok(external.map(|function| FunctionId::of(function.die)))
             });
         };
-        // Functions of other classes, and overloaded ones, have the same name.
-        self.by_name.definitions.of(linked, || {
-            for function in self.try_index()?.functions_named(name) {
-                if self.linkage_name(&self.store.origins(function.die)?) == Some(linked) {
-                    return Ok(Some(FunctionId::of(function.die)));
-                }
+        // Functions of other classes, and overloaded ones, have the same name. Those of unnamed namespaces are their unit's own.
+        let named = self.linked_names(name)?;
+        let Some(found) = named.get(linked) else { return Ok(None) };
+        if let [(only, _)] = found[..] {
+            return Ok(Some(FunctionId::of(only)));
+        }
+        let unit = self.store.slot_of(*last)?;
+        let external = found.iter().find(|(_, external)| *external).map(|(die, _)| *die);
+        for (die, _) in found {
+            if self.store.slot_of(*die)? == unit {
+                return Ok(Some(FunctionId::of(*die)));
             }
-            Ok(None)
-        })
+        }
+        Ok(external.map(FunctionId::of))
+    }
+
+    /// The functions of a name by their linkage names: where they are, and whether other units can call them.
+    fn linked_names(&self, name: Text) -> Result<Arc<LinkedNames>, EntryError> {
+        if let Some(known) = self.by_name.linked(name) {
+            return Ok(known);
+        }
+        let mut found = LinkedNames::default();
+        for function in self.try_index()?.functions_named(name) {
+            if let Some(linked) = self.linkage_name(&self.store.origins(function.die)?) {
+                found.entry(linked).or_default().push((function.die, function.external));
+            }
+        }
+        Ok(self.by_name.keep_linked(name, found))
     }
 
     fn label(&self, unit: &Unit, entry: &Entry) -> Result<Option<Label>, EntryError> {

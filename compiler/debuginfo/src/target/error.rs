@@ -93,6 +93,12 @@ pub enum TargetError {
         /// The program's path.
         program: String,
     },
+    /// `--export-index` of a 32-bit program.
+    #[error("{program} is a 32-bit program, which an index cannot describe")]
+    Narrow {
+        /// The program's path.
+        program: String,
+    },
     /// A file that `--export-index` should have written, or cannot write.
     #[error("the index {path}: {message}")]
     NoIndex {
@@ -172,6 +178,7 @@ impl TargetError {
             }
             TargetError::NoIndex { .. }
             | TargetError::NoBuildId { .. }
+            | TargetError::Narrow { .. }
             | TargetError::NoSuchProcess { .. }
             | TargetError::Object(_) => {}
         }

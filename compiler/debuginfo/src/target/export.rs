@@ -18,9 +18,12 @@ pub fn export(kernel: &Kernel, modules: &[String], programs: &[Rc<Object>], path
     let exported =
         |object: &Object| Ok::<_, TargetError>(object.debug()?.export(object.reserved_for_export().as_ref())?);
     let of_programs = programs.iter().map(|program| {
-        // Which build of it a host has is told by that alone.
+        // A host's build of it is recognised by that alone.
         if program.build_id().is_empty() {
             return Err(TargetError::NoBuildId { program: program.name().into() });
+        }
+        if program.word() != 8 {
+            return Err(TargetError::Narrow { program: program.name().into() });
         }
         program.debug()?.export(None).map_err(TargetError::from)
     });

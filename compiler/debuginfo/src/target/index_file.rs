@@ -78,7 +78,14 @@ impl IndexFile {
 
     /// The program or library with that build-id. None: it has none.
     pub fn program(&self, build_id: &[u8]) -> Option<Result<Elf, TargetError>> {
-        self.part(part_of_program(build_id))
+        let read = self.part(part_of_program(build_id))?;
+        Some(read.and_then(|elf| match elf.build_id() == build_id {
+            true => Ok(elf),
+            false => {
+                let message = format!("{} is of another build", part_of_program(build_id));
+                Err(TargetError::NoIndex { path: self.path.clone(), message })
+            }
+        }))
     }
 
     fn part(&self, part: String) -> Option<Result<Elf, TargetError>> {

@@ -93,6 +93,11 @@ impl Kernel {
         Err(TargetError::NoSuchKernel { release: kernel.release, looked })
     }
 
+    /// The exported index that everything comes from, if it does.
+    pub fn index_path(&self) -> Option<&Path> {
+        self.index.as_ref().map(|index| index.path.as_path())
+    }
+
     /// The kernel of an exported index; fails if the file is not one, or has another version. Only the modules among the
     /// options are used.
     pub fn from_index(path: &Path, options: SearchOptions) -> Result<Kernel, TargetError> {

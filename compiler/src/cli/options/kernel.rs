@@ -18,9 +18,9 @@ pub struct KernelOptions {
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
 
-    /// Use an index file written by --export-index instead of the debug information of the kernel and of programs; compiling also needs the
-    /// kernel's headers (of --sysroot), or a runtime in the cache that was compiled with them. --kernel accepts an
-    /// index too
+    /// Use an index file written by --export-index instead of the kernel's debug information, and for programs that have none here;
+    /// compiling also needs the kernel's headers (of --sysroot), or a runtime in the cache that was compiled with them. --kernel
+    /// accepts an index too
     #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "check"])]
     pub index: Option<PathBuf>,
 
