@@ -16,7 +16,7 @@
 fetch bullseye cloud || exit
 release=$(ls "$kept/bullseye-cloud/lib/modules")
 # With a program of the guest.
-cp -al "$kept/bullseye-cloud" system
+cp -a "$kept/bullseye-cloud" system || exit
 mkdir -p system/usr/bin
 cp /usr/bin/bash system/usr/bin/
 
