@@ -164,8 +164,7 @@ impl Caller {
             return Ok(Share::unlimited());
         }
         let most = limits()?.user_bytes();
-        Share::take(load::open_lock(), self.uid(), bytes, most)
-            .ok_or_else(|| Error::ModulesHeld { megabytes: most >> 20 })
+        Share::take(load::open_lock(), self.uid(), bytes, most).ok_or(Error::ModulesHeld { megabytes: most >> 20 })
     }
 
     /// Whether this caller's sessions may outlive the presence of their user.
