@@ -60,7 +60,8 @@ impl Loop {
     pub(super) fn begins(self) -> &'static str {
         match self {
             Loop::Read => "vfs_read",
-            Loop::Call => "uprobe_pre_sstep_notifier",
+            // Not uprobe_pre_sstep_notifier(), which runs at the return, too.
+            Loop::Call => "uprobe_post_sstep_notifier",
             Loop::Getpgid => "__x64_sys_getpgid",
             Loop::Resource => "ldlm_resource_held",
             Loop::Frames30 | Loop::Frames100 => "ptlrpc_bottom",
