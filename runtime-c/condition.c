@@ -8,7 +8,6 @@
  *
  * And probes that a user switches off and on while the session runs (SPILE_SWITCH).
  */
-#include <linux/delay.h>
 #include <linux/workqueue.h>
 
 #include "actions.h"
@@ -207,22 +206,16 @@ struct switching {
 	int error;
 };
 
-/* -EAGAIN: others have the lock. */
 static void switch_in_worker(void *argument)
 {
 	struct switching *switching = argument;
 
-	switching->error = -EAGAIN;
-	if (!mutex_trylock(&spile_session.lock))
-		return;
 	if (spile_session_state != SPILE_STATE_RUNNING) {
 		switching->error = -EBUSY;
-	} else {
-		WRITE_ONCE(switching->site->switched_off, switching->request->off);
-		apply_switch(switching->site);
-		switching->error = 0;
+		return;
 	}
-	mutex_unlock(&spile_session.lock);
+	WRITE_ONCE(switching->site->switched_off, switching->request->off);
+	apply_switch(switching->site);
 }
 
 int spile_condition_switch(const struct spile_switch *request)
@@ -236,14 +229,7 @@ int spile_condition_switch(const struct spile_switch *request)
 	switching.site = &spile_sites[request->probe];
 	if (!switching.site->family)
 		return -EOPNOTSUPP;
-	for (;;) {
-		if (spile_session_ask_worker(switch_in_worker, &switching))
-			return -EINTR;
-		if (switching.error != -EAGAIN)
-			return switching.error;
-		if (msleep_interruptible(1))
-			return -EINTR;
-	}
+	return spile_session_ask_locked(switch_in_worker, &switching) ?: switching.error;
 }
 
 static void turn_all(struct work_struct *unused)

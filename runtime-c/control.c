@@ -184,13 +184,7 @@ static void sample_in_worker(void *argument)
 {
 	struct sampling *sampling = argument;
 
-	/* Others hold it while they arm or measure, and while modules come and go. */
-	if (!mutex_trylock(&spile_session.lock)) {
-		sampling->error = -EAGAIN;
-		return;
-	}
 	sampling->error = spile_call_or(0, spile_budget_sample, &sampling->sample);
-	mutex_unlock(&spile_session.lock);
 }
 
 static long set_sample(const void __user *argument)
@@ -199,14 +193,7 @@ static long set_sample(const void __user *argument)
 
 	if (copy_from_user(&sampling.sample, argument, sizeof(sampling.sample)))
 		return -EFAULT;
-	for (;;) {
-		if (spile_session_ask_worker(sample_in_worker, &sampling))
-			return -EINTR;
-		if (sampling.error != -EAGAIN)
-			return sampling.error;
-		if (msleep_interruptible(1))
-			return -EINTR;
-	}
+	return spile_session_ask_locked(sample_in_worker, &sampling) ?: sampling.error;
 }
 
 struct naming {

@@ -226,6 +226,38 @@ int spile_session_ask_worker(void (*run)(void *argument), void *argument)
 	return 0;
 }
 
+struct locked_errand {
+	void (*run)(void *argument);
+	void *argument;
+	bool done;
+};
+
+static void run_locked(void *argument)
+{
+	struct locked_errand *errand = argument;
+
+	/* Others hold it while they arm or measure, and while modules come and go. */
+	if (!mutex_trylock(&spile_session.lock))
+		return;
+	errand->run(errand->argument);
+	mutex_unlock(&spile_session.lock);
+	errand->done = true;
+}
+
+int spile_session_ask_locked(void (*run)(void *argument), void *argument)
+{
+	struct locked_errand errand = { .run = run, .argument = argument };
+
+	for (;;) {
+		if (spile_session_ask_worker(run_locked, &errand))
+			return -EINTR;
+		if (errand.done)
+			return 0;
+		if (msleep_interruptible(1))
+			return -EINTR;
+	}
+}
+
 /*
  * Here and not at load: the process that loads the module is the root part of a set-uid
  * loader, which is in no cgroup of its caller.

@@ -77,6 +77,8 @@ void spile_session_in_worker(void (*run)(void *argument), void *argument);
  * other, so `run` may not wait for spile_session.lock. -EINTR: the caller was killed first.
  */
 int __must_check spile_session_ask_worker(void (*run)(void *argument), void *argument);
+/* The same under spile_session.lock, for which the caller waits. -EINTR: a signal came first. */
+int __must_check spile_session_ask_locked(void (*run)(void *argument), void *argument);
 
 /*
  * Called when the device is opened: there may be a reader; and when it is closed: the session

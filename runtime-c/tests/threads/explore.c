@@ -686,7 +686,7 @@ void wake_up_interruptible(struct wait_queue_head *unused)
 }
 
 /* The only worker is the thread that asks for one. */
-int spile_session_ask_worker(void (*run)(void *argument), void *argument)
+int spile_session_ask_locked(void (*run)(void *argument), void *argument)
 {
 	run(argument);
 	return 0;

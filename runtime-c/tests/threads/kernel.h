@@ -438,9 +438,7 @@ static inline __printf(3, 4) int scnprintf(char *out, size_t bytes, const char *
 struct mutex { int unused; };
 #define DEFINE_MUTEX(name) struct mutex name
 #define mutex_lock(lock) ((void)(lock))
-#define mutex_trylock(lock) ((void)(lock), true)
 #define mutex_unlock(lock) ((void)(lock))
-#define msleep_interruptible(milliseconds) ((void)(milliseconds), 0)
 struct pid;
 struct pt_regs {
 	unsigned long ip;
