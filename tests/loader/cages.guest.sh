@@ -17,24 +17,6 @@ printf 'spileusr:x:601:usr,two\nspiledev:x:603:dev\n' >>/etc/group
 add_users usr:5001 two:5003 dev:5005
 make_suid
 enter_open
-a_while() { sleep "$(awk -v seed="$(hexdump -n 4 -e '"%u"' /dev/urandom)" -v most="$1" 'BEGIN { srand(seed); printf "%.6f", rand() * most / 1000 }')"; }
-nothing() {
-	unloaded "$1"
-	for tenth in $(seq $((150 * PATIENCE))); do
-		[ -n "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] || return 0
-		sleep 0.1
-	done
-	echo "left: $(named suid) $(named spile-root) $(named spile-guard) $(named spile-start)"
-	return 1
-}
-judge() {
-	case $s in
-	[0-9] | 12[67] | 13[79] | 152) ;;
-	*) echo "$1: $s"; head -c 1000 /tmp/err; exit 1 ;;
-	esac
-	! grep -aq panicked /tmp/err || { echo "$1: $s $(cat /tmp/err)"; exit 1; }
-	echo "$1: $s $(head -n 1 /tmp/err)" >&2
-}
 # A test before this one may have mounted it.
 [ -f /sys/fs/cgroup/cgroup.procs ] || mount -t cgroup2 none /sys/fs/cgroup
 echo '+memory +pids +cpu' >/sys/fs/cgroup/cgroup.subtree_control
@@ -55,7 +37,7 @@ for turn in $(seq 12); do
 	a_while 900
 	su usr -c "echo 1 >$cage/cgroup.kill"
 	wait $session || true
-	nothing ticks
+	nothing_of_suid ticks
 	clear
 done
 echo 'killed with its cgroup: 12 times, nothing left'
@@ -70,37 +52,30 @@ for turn in 1 2 3; do
 	statuses="$statuses $(soon 10 spilerun "$place/other.ko" -T 0.1) $(soon 10 su two -c 'suid other -T 0.1')"
 	su usr -c "echo 1 >$cage/cgroup.kill"
 	wait $session || true
-	nothing ticks
+	nothing_of_suid ticks
 	clear
 done
 echo "frozen: others meanwhile$statuses, nothing left"
 
-count=0
-for most in 256K 1M 2M 3M 4M 6M 8M 16M; do
+# short_of FILE VALUE [OPTIONS]: a start in a cgroup with that limit.
+short_of() {
 	fresh
-	echo $most >$cage/memory.max
+	echo "$2" >"$cage/$1"
 	s=0
-	caged 'exec timeout -s KILL 60 suid ticks -T 0.1' >/tmp/out 2>/tmp/err || s=$?
-	judge "memory of $most"
-	nothing ticks
+	caged "exec timeout -s KILL 60 suid ticks -T 0.1 ${3:-}" >/tmp/out 2>/tmp/err || s=$?
+	judge_start "$1 $2"
+	nothing_of_suid ticks
 	clear
 	count=$((count + 1))
-done
+}
+count=0
+for most in 256K 1M 2M 3M 4M 6M 8M 16M; do short_of memory.max $most; done
 # What the kernel prints about processes that it has killed has a stack.
 ! dmesg | grep -E 'BUG|WARNING' || exit 1
 dmesg -c >/dev/null
 echo "no memory: $count callers, each with a status"
 count=0
-for most in 2 3 4 5 6; do
-	fresh
-	echo $most >$cage/pids.max
-	s=0
-	caged 'exec timeout -s KILL 60 suid ticks -T 0.1 -c true' >/tmp/out 2>/tmp/err || s=$?
-	judge "$most processes"
-	nothing ticks
-	clear
-	count=$((count + 1))
-done
+for most in 2 3 4 5 6; do short_of pids.max $most '-c true'; done
 echo "no processes: $count callers, each with a status"
 umount /sys/fs/cgroup
 
@@ -108,12 +83,12 @@ mkdir -p /run
 mount -t tmpfs -o size=4k,nr_inodes=1 none /run
 full="$(status usr suid ticks -T 0.1) $(status usr suid -L ticks)"
 spilerun -d ticks 2>/dev/null || true
-nothing ticks
+nothing_of_suid ticks
 umount /run
 mv /run /run.away
 without="$(status usr suid ticks -T 0.1) $(status usr suid -L ticks)"
 spilerun -d ticks 2>/dev/null || true
-nothing ticks
+nothing_of_suid ticks
 rm -rf /run
 mv /run.away /run
 echo "a full /run: $full, without one: $without"
@@ -123,7 +98,7 @@ s="$(status usr 'umask 0; suid ticks -T 0.1 -o open') $(stat -c %a open), $(stat
 (umask 0; su usr -c 'umask 0; suid -L ticks')
 echo "masks: $s, 0 $(stat -c %a /run/spile)"
 spilerun -d ticks
-nothing ticks
+nothing_of_suid ticks
 
 cp "$here/ticks.ko" whole.ko
 chmod 644 whole.ko
@@ -133,10 +108,10 @@ sleep 0.5
 ran=0
 for turn in $(seq 12); do
 	s=$(status dev 'timeout -s KILL 60 suid ./race.ko -T 0.1')
-	judge race
+	judge_start race
 	[ $s != 0 ] || ran=$((ran + 1))
 done
 touch enough
 wait $racing
-nothing ticks
+nothing_of_suid ticks
 echo "replaced while it is read: 12 starts, $ran ran"

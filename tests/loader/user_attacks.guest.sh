@@ -22,23 +22,6 @@ printf 'spileusr:x:601:usr,two\nspilesys:x:602:sys\nspiledev:x:603:dev\n' >>/etc
 add_users usr:5001 two:5003 sys:5002 dev:5005 no:5004
 make_suid
 enter_open
-a_while() { sleep "$(awk -v seed="$(hexdump -n 4 -e '"%u"' /dev/urandom)" -v most="$1" 'BEGIN { srand(seed); printf "%.6f", rand() * most / 1000 }')"; }
-# nothing NAME: waits until neither the module nor a process of a set-uid spilerun is there.
-nothing() {
-	unloaded "$1"
-	for tenth in $(seq $((150 * PATIENCE))); do [ -n "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] || return 0; sleep 0.1; done
-	echo "left: $(named suid) $(named spile-root) $(named spile-guard) $(named spile-start)"
-	return 1
-}
-# judge WAY: the status $s is valid, and the output is safe for a terminal.
-judge() {
-	case $s in
-	[0-9] | 12[67] | 13[79] | 152) ;;
-	*) echo "$1: $s"; head -c 1000 /tmp/err; exit 1 ;;
-	esac
-	! grep -aq panicked /tmp/err || { echo "$1: $s $(cat /tmp/err)"; exit 1; }
-	! LC_ALL=C grep -a -e "$(printf '[\001-\010\013-\037\177]')" /tmp/err || { echo "$1: control characters"; exit 1; }
-}
 
 # The kernel and the dynamic loader end a program that cannot be started (127, 137, 139), and one that exceeds its
 # CPU time (137, 152).
@@ -46,29 +29,29 @@ count=0 few=0 explained=0
 for way in nofile=0 nofile=4 nofile=6 nofile=8 nofile=12 fsize=0 fsize=100 as=8000000 as=20000000 data=0 stack=20000 stack=200000 cpu=0 cpu=1 \
 	nproc=0 memlock=0 sigpending=0 rss=0 nice=0 rtprio=0 rttime=0; do
 	s=$(status usr "timeout -s KILL 60 caller $way /usr/bin/suid ticks -T 0.1")
-	judge $way
+	judge_start $way
 	count=$((count + 1))
 	case $s in
 	[1-9]) few=$((few + 1)); ! [ -s /tmp/err ] || explained=$((explained + 1)) ;;
 	esac
 	echo "$way: $s $(head -n 1 /tmp/err)" >&2
 done
-nothing ticks
+nothing_of_suid ticks
 echo "limits: $count callers, each with a status"
 echo "limits too low: $explained of $few with a reason"
 statuses=
 for which in 1 2 3 4 5 6 7; do
 	s=$(status usr "caller closed=$which /usr/bin/suid ticks -T 0.1")
-	judge closed=$which
+	judge_start closed=$which
 	statuses="$statuses $s"
 done
-nothing ticks
+nothing_of_suid ticks
 echo "streams:$statuses"
 echo "lowly: $(status usr 'caller lowly /usr/bin/suid ticks -T 0.1'), noprivs: $(status usr 'caller noprivs /usr/bin/suid ticks -T 0.1')"
 
 # refused NAME: the last command ended with a status of spilerun, $s.
 refused() {
-	judge "$1"
+	judge_start "$1"
 	case $s in
 	[1-9]) count=$((count + 1)) ;;
 	*) echo "$1: $s $(cat /tmp/err)" ;;
@@ -94,7 +77,7 @@ for file in ./silent ./trickle ./sparse.ko ./empty.ko ./directory.ko ./loop.ko /
 	s=$(status dev "timeout -s KILL 60 suid '$file' -T 0.1 </dev/null")
 	refused "$file"
 done
-nothing ticks
+nothing_of_suid ticks
 echo "odd files: $count refused"
 count=0
 for words in ticks ./whole.ko '-d *' '-A ticks' 'status ticks' 'service list'; do
@@ -103,7 +86,7 @@ for words in ticks ./whole.ko '-d *' '-A ticks' 'status ticks' 'service list'; d
 done
 kill $trickles 2>/dev/null || true
 exec 8>&-
-nothing ticks
+nothing_of_suid ticks
 echo "without a rank: $count refused"
 
 # The directory of an output alternately belongs to the user and to root.
@@ -114,11 +97,11 @@ su usr -c 'while [ ! -e enough ]; do ln -sfn /root race; ln -sfn theirs race; do
 racing=$!
 for turn in 1 2 3; do
 	s=$(status usr 'suid ticks -S 1 -T 0.3 -o race/out')
-	judge race
+	judge_start race
 done
 touch enough
 wait $racing
-nothing ticks
+nothing_of_suid ticks
 [ "$(ls /root)" = "$before" ] && echo "outputs: root's files are as before"
 
 for turn in $(seq 6); do
@@ -127,7 +110,7 @@ for turn in $(seq 6); do
 	a_while 1200
 	su usr -c 'kill -s KILL -1' 2>/dev/null || true
 	wait $session || true
-	nothing ticks
+	nothing_of_suid ticks
 done
 echo 'killed by its user: 6 times, nothing left'
 for turn in 1 2; do
@@ -139,7 +122,7 @@ for turn in 1 2; do
 	[ "$others" = '0 0' ] || { echo "others: $others"; exit 1; }
 	su usr -c 'kill -s KILL -1' 2>/dev/null || true
 	wait $session || true
-	nothing ticks
+	nothing_of_suid ticks
 done
 echo "stopped by its user: others meanwhile $others"
 for turn in 1 2 3 4; do
@@ -154,8 +137,8 @@ for turn in 1 2 3 4; do
 	kill -s INT $(named suid) 2>/dev/null || true
 	s=0
 	wait $session || s=$?
-	[ $s = 130 ] || judge "ended while it starts"
-	nothing ticks
+	[ $s = 130 ] || judge_start "ended while it starts"
+	nothing_of_suid ticks
 done
 echo 'ended while it starts: 4 times, nothing left'
 
@@ -174,12 +157,12 @@ ran=0
 for number in $(seq 50); do
 	s=$(cat all/$number)
 	cp all/err.$number /tmp/err
-	judge "at once"
+	judge_start "at once"
 	case $s in
 	0) ran=$((ran + 1)) ;;
 	4 | 6) ;;
 	*) echo "at once: $s $(cat /tmp/err)" ;;
 	esac
 done
-nothing ticks
+nothing_of_suid ticks
 echo "at once: 50 callers, $ran ran, nothing left"

@@ -200,6 +200,30 @@ shows() {
 	grep -qE -e "$2" "$1.out" || { echo "$1 does not show $2:"; head -n 30 "$1.out" "$1.err"; failed=1; }
 }
 
+# a_while MILLISECONDS: sleeps for a random part of them.
+a_while() { sleep "$(awk -v seed="$(hexdump -n 4 -e '"%u"' /dev/urandom)" -v most="$1" 'BEGIN { srand(seed); printf "%.6f", rand() * most / 1000 }')"; }
+
+# nothing_of_suid NAME: waits until neither the module nor a process of a set-uid spilerun is there.
+nothing_of_suid() {
+	unloaded "$1"
+	for tenth in $(seq $((150 * PATIENCE))); do
+		[ -n "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] || return 0
+		sleep 0.1
+	done
+	echo "left: $(named suid) $(named spile-root) $(named spile-guard) $(named spile-start)"
+	return 1
+}
+
+# judge_start WAY: the status $s of a set-uid spilerun is valid, and its messages, /tmp/err, are safe for a terminal.
+judge_start() {
+	case $s in
+	[0-9] | 12[67] | 13[79] | 152) ;;
+	*) echo "$1: $s"; head -c 1000 /tmp/err; exit 1 ;;
+	esac
+	! grep -aq panicked /tmp/err || { echo "$1: $s $(cat /tmp/err)"; exit 1; }
+	! LC_ALL=C grep -a -e "$(printf '[\001-\010\013-\037\177]')" /tmp/err || { echo "$1: control characters"; exit 1; }
+}
+
 # mount_nfs: exports /export, a new tmpfs, and mounts it by NFS version 3 at /mnt/nfs; $rpcd is the port mapper and mount daemon. Needs
 # the modules nfsd, nfs and nfsv3.
 mount_nfs() {
