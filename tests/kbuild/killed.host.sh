@@ -52,4 +52,5 @@ echo "modules that differ: $differ"
 sleep 3
 "$SPILE" --disable-cache -r "$RELEASE" -p4 -m other -e 'probe begin { exit() }' >/dev/null
 echo "damaged entries: $("$SPILE" -v -r "$RELEASE" -g -p4 -m killed killed.stp 2>&1 | grep -c damaged)"
-echo "left in the temporary directory: $(ls -A tmp | wc -l)"
+echo "left in the temporary directory: $(find tmp -mindepth 1 | wc -l)"
+find tmp -mindepth 1

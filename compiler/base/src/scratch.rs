@@ -2,39 +2,47 @@
 
 //! The scratch directory of a run: below the system's temporary directory, private, and removed at the end.
 //!
-//! A run that is killed cannot remove its directory, so the next run does: the directory holds a lock for as long as
-//! the run or a program that it started lives.
+//! A run that is killed cannot remove its directory, so the next run does: the directory itself is locked (flock(2)) for
+//! as long as the run or a program that it started lives. One that is preserved for the user holds a file that says so.
 
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 use tempfile::TempDir;
 
-const PREFIX: &str = "spile-";
-const LOCK: &str = ".lock";
+/// Also the beginning of what earlier versions preserved, which had six characters and no hyphen behind it.
+const PREFIX: &str = "spile-run-";
+const KEPT: &str = ".kept";
 
 /// A private directory for temporary files; dropping it removes it.
 pub struct Scratch {
     // Fields are dropped in this order: the directory must not be seen unlocked while it exists.
     directory: TempDir,
-    _lock: Option<Flock<File>>,
+    lock: Option<Flock<File>>,
 }
 
 impl Scratch {
     /// Creates one in `place`, and removes those of killed runs.
-    pub fn below(place: &Path) -> std::io::Result<Scratch> {
+    pub fn below(place: &Path) -> io::Result<Scratch> {
         remove_strays(place);
         // Whatever the umask is: what becomes a module is made in it.
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let directory = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(place)?;
-        // It appears locked: others take one that nobody holds for a dead run's.
-        let unnamed = directory.path().join(format!("{LOCK}.new"));
-        let lock = File::create(&unnamed).ok();
-        let lock = lock.and_then(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).ok());
-        let lock = lock.filter(|_| std::fs::rename(&unnamed, directory.path().join(LOCK)).is_ok());
-        Ok(Scratch { directory, _lock: lock })
+        let private: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        loop {
+            let directory = tempfile::Builder::new().prefix(PREFIX).permissions(private.clone()).tempdir_in(place)?;
+            // Until it is locked another run may take it for a dead run's, and remove it.
+            let opened = match File::open(directory.path()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened?,
+            };
+            // File systems that lock no directories: nobody will take this one for a dead run's there.
+            let lock = Flock::lock(opened, FlockArg::LockExclusive).ok();
+            if lock.as_ref().is_none_or(|lock| is_at(lock, directory.path())) {
+                return Ok(Scratch { directory, lock });
+            }
+        }
     }
 
     /// The directory.
@@ -44,7 +52,7 @@ impl Scratch {
 
     /// While programs started now run, the directory counts as used.
     pub fn share_with_programs(&self, share: bool) {
-        if let Some(lock) = &self._lock {
+        if let Some(lock) = &self.lock {
             let flags = if share { FdFlag::empty() } else { FdFlag::FD_CLOEXEC };
             let _ = fcntl(&**lock, FcntlArg::F_SETFD(flags));
         }
@@ -52,38 +60,34 @@ impl Scratch {
 
     /// Preserves the directory after the run.
     pub fn keep(self) -> PathBuf {
-        let _ = std::fs::remove_file(self.path().join(LOCK));
+        let _ = File::create(self.path().join(KEPT));
         self.directory.keep()
     }
 }
 
-/// Directories without a lock file were preserved or are being created: they stay, except for empty ones that are old.
+/// Whether the opened directory is the one at `path`.
+fn is_at(opened: &File, path: &Path) -> bool {
+    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    opened.metadata().ok().map(identity) == std::fs::symlink_metadata(path).ok().map(identity)
+}
+
+/// Removes what nobody holds and nobody preserved.
 fn remove_strays(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         // The name first: /tmp may have thousands of others' files.
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        let own = std::os::unix::fs::MetadataExt::uid;
-        let ours = entry
-            .metadata()
-            .is_ok_and(|metadata| metadata.is_dir() && own(&metadata) == nix::unistd::geteuid().as_raw());
-        if !ours {
+        let own = nix::unistd::geteuid().as_raw();
+        if !entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own) {
             continue;
         }
         let path = entry.path();
-        match File::open(path.join(LOCK)) {
-            Ok(file) => {
-                if Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok() {
-                    let _ = std::fs::remove_dir_all(path);
-                }
-            }
-            Err(_) => {
-                let old = |metadata: std::fs::Metadata| metadata.modified().ok()?.elapsed().ok();
-                if entry.metadata().ok().and_then(old).is_some_and(|age| age > Duration::from_secs(60)) {
-                    let _ = std::fs::remove_dir(path);
-                }
-            }
+        let Ok(opened) = File::open(&path) else { continue };
+        // Held until it is gone: its maker finds out when it has the lock.
+        let Ok(lock) = Flock::lock(opened, FlockArg::LockExclusiveNonblock) else { continue };
+        if is_at(&lock, &path) && !path.join(KEPT).exists() {
+            let _ = std::fs::remove_dir_all(path);
         }
     }
 }
@@ -102,13 +106,15 @@ mod tests {
     #[test]
     fn what_a_killed_run_left_goes_with_the_next() {
         let place = tempfile::tempdir().unwrap();
-        let stray = place.path().join("spile-dead");
-        std::fs::create_dir_all(stray.join("deep")).unwrap();
-        std::fs::write(stray.join(LOCK), "").unwrap();
-        let foreign = place.path().join("other");
+        // Of a run that was killed when it had just made its directory, and of one that used or removed it.
+        let strays = ["made", "used"].map(|name| place.path().join(format!("{PREFIX}{name}")));
+        strays.iter().for_each(|stray| std::fs::create_dir(stray).unwrap());
+        std::fs::create_dir(strays[1].join("deep")).unwrap();
+        std::fs::write(strays[1].join("deep/file"), "").unwrap();
+        let foreign = place.path().join("spile-old");
         std::fs::create_dir(&foreign).unwrap();
         let alive = Scratch::below(place.path()).unwrap();
-        assert!(!stray.exists() && foreign.exists());
+        assert!(strays.iter().all(|stray| !stray.exists()) && foreign.exists());
         let kept = Scratch::below(place.path()).unwrap();
         std::fs::write(kept.path().join("file"), "").unwrap();
         let kept = kept.keep();
@@ -128,9 +134,9 @@ mod tests {
         let mut sleep = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         dead.share_with_programs(false);
         // As if the run had been killed: the lock is released, the directory stays.
-        let Scratch { directory, _lock } = dead;
+        let Scratch { directory, lock } = dead;
         let _ = directory.keep();
-        let lock = _lock.unwrap();
+        let lock = lock.unwrap();
         nix::unistd::close(std::os::fd::AsRawFd::as_raw_fd(&*lock)).unwrap();
         std::mem::forget(lock);
         let next = Scratch::below(place.path()).unwrap();
@@ -140,5 +146,21 @@ mod tests {
         drop(next);
         let _next = Scratch::below(place.path()).unwrap();
         assert!(there && !path.exists());
+    }
+
+    #[test]
+    fn runs_that_begin_at_once_do_not_take_each_others_directory() {
+        let place = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let scratch = Scratch::below(place.path()).unwrap();
+                        std::fs::write(scratch.path().join("file"), "").unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
     }
 }
