@@ -158,6 +158,36 @@ fn skip_to_body(tokens: &[Token], mut at: usize) -> usize {
     at
 }
 
+/// Whether a token may follow a global's name in its definition: `%`, a size, an initial value, a comma.
+fn in_global(token: Option<&Token>) -> bool {
+    use Op::{Assign, BracketClose, BracketOpen, Comma, Minus, Percent, Plus};
+    matches!(
+        token.map(|token| &token.kind),
+        Some(
+            Kind::Op(Percent | BracketOpen | BracketClose | Assign | Minus | Plus | Comma)
+                | Kind::Number(_)
+                | Kind::String(_)
+                | Kind::Argument(_)
+        )
+    )
+}
+
+/// Where the branches of the conditional at `at` begin, and what follows its `%)`.
+fn conditional(tokens: &[Token], mut at: usize) -> (Vec<usize>, usize) {
+    let (mut branches, mut depth) = (Vec::new(), 0usize);
+    while let Some(token) = tokens.get(at) {
+        at += 1;
+        match token.kind {
+            Kind::Op(Op::IfOpen) => depth += 1,
+            Kind::Op(Op::IfThen | Op::IfElse) if depth == 1 => branches.push(at),
+            Kind::Op(Op::IfClose) if depth <= 1 => break,
+            Kind::Op(Op::IfClose) => depth -= 1,
+            _ => {}
+        }
+    }
+    (branches, at)
+}
+
 /// The names in `global a, b[10] = 1`; private ones are skipped.
 fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
     let private = at
@@ -175,20 +205,21 @@ fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
         match name(tokens.get(at)) {
             Some(name) => found.names.push(name),
             None => {
-                found.opaque |= matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::AtWord(_)));
+                let next = tokens.get(at).map(|token| &token.kind);
+                found.opaque |= matches!(next, Some(Kind::AtWord(_) | Kind::Op(Op::IfOpen)));
                 return at;
             }
         }
         at += 1;
-        // Up to the comma: `%`, a size, an initial value.
-        while let Some(token) = tokens.get(at) {
-            match token.kind {
-                Kind::Op(Op::Percent | Op::BracketOpen | Op::BracketClose | Op::Assign | Op::Minus | Op::Plus) => {
-                    at += 1;
-                }
-                Kind::Number(_) | Kind::String(_) | Kind::Argument(_) => at += 1,
-                _ => break,
-            }
+        // Up to the comma.
+        while in_global(tokens.get(at)) && !is(tokens.get(at), Op::Comma) {
+            at += 1;
+        }
+        if is(tokens.get(at), Op::IfOpen) {
+            // Perhaps the definition goes on in a branch, or behind the conditional.
+            let (branches, end) = conditional(tokens, at);
+            found.opaque |= branches.into_iter().chain([end]).any(|part| in_global(tokens.get(part)));
+            return at;
         }
         if !is(tokens.get(at), Op::Comma) {
             // In a size or a value, or in place of the comma: what is behind it is not known.
@@ -219,6 +250,12 @@ fn aliases(tokens: &[Token], mut at: usize, found: &mut Outline) {
             at += 1;
         }
         found.opaque |= matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::AtWord(_)));
+        if is(tokens.get(at), Op::IfOpen) {
+            // A name, or the `=` behind it, in a branch: what is behind the `=` of an alias is usually a point.
+            let (branches, end) = conditional(tokens, at);
+            let assigns = |part: usize| is(tokens.get(part), Op::Assign) || is(tokens.get(part), Op::AddAssign);
+            found.opaque |= branches.into_iter().chain([end]).any(assigns);
+        }
         if components.is_empty() || !(is(tokens.get(at), Op::Assign) || is(tokens.get(at), Op::AddAssign)) {
             return;
         }
@@ -269,6 +306,14 @@ mod tests {
         }
         assert!(!opaque(&format!("{size}\n@define B %( b %)")));
         assert!(!opaque(&format!("{size}, b[10] probe end {{ println(@SIZE) }}")));
+        let chosen = "%( kernel_v > \"3\" %? 10 %: 20 %)";
+        for text in
+            ["a[CHOSEN], b", "a = CHOSEN, b", "a %( x %? [10] %: [20] %), b", "a %( x %? , b %)", "%( x %? a %: b %)"]
+        {
+            assert!(opaque(&format!("global {}", text.replace("CHOSEN", chosen))), "{text}");
+        }
+        assert!(!opaque("global a %( x %? probe b = c {} %: function d() {} %)\nprobe e = %( x %? f %: g %) {}"));
+        assert!(opaque("probe %( x %? a %: b %) = c {}") && opaque("probe a %( x %? = b %: = c %) {}"));
         let ends_early = ["global", "probe", "probe kernel.", "probe foo", "private", "function"];
         let defines =
             ["function f() {}", "global g", "@x", "probe a = b {}", "probe @x = b {}", "@other", "@define n %( %)"];
