@@ -156,8 +156,10 @@ impl Paths<'_, '_, '_> {
             _ => return None,
         };
         let symbol = self.function(target).filter(|_| !(start..end).contains(&target))?;
+        // The first CPU goes on into code that is freed after boot, and with it into all that it calls.
+        let is_boot = self.elf.section_at(target).is_some_and(|section| section.name.starts_with(".init"));
         let is_way = WAYS_OF_CALLING.iter().any(|way| symbol.name.starts_with(way));
-        (!is_way && !NOT_FOLLOWED.contains(&symbol.name)).then_some(Step::Call(target))
+        (!is_boot && !is_way && !NOT_FOLLOWED.contains(&symbol.name)).then_some(Step::Call(target))
     }
 
     /// The symbol of a function that begins there; assembly does not always say that it is one.
@@ -216,6 +218,7 @@ mod tests {
         .globl start_secondary
         .type start_secondary, @function
 start_secondary:
+        call *initial_code
         call load_current_idt
         call after
         ret
@@ -233,7 +236,17 @@ native_load_idt:
         .type after, @function
 after:  ret
         .size after, . - after
+        .section .init.text, "ax"
+        .type boot, @function
+boot:   call by_boot
+        ret
+        .size boot, . - boot
+        .text
+        .type by_boot, @function
+by_boot: ret
+        .size by_boot, . - by_boot
         .data
+initial_code: .quad boot
 pv_ops: .quad native_load_idt
         "#;
 
@@ -248,7 +261,7 @@ pv_ops: .quad native_load_idt
         let elf = Elf::open(&directory.path().join("k")).unwrap();
         let found = functions(&elf, &Reader { elf: &elf, file: &elf.parse().unwrap() });
         let has = |name: &str| elf.symbols_named(name).unwrap().any(|symbol| found.contains(&symbol.at));
-        let names = ["start_secondary", "load_current_idt", "native_load_idt", "after"];
-        assert_eq!(names.map(has), [true, true, true, false]);
+        let names = ["start_secondary", "load_current_idt", "native_load_idt", "after", "boot", "by_boot"];
+        assert_eq!(names.map(has), [true, true, true, false, false, false]);
     }
 }
