@@ -4,7 +4,7 @@ kept=$ROOT/target/headers
 mkdir -p "$kept"
 
 # fetch SUITE FLAVOUR: the headers of the suite's kernel in $kept/SUITE-FLAVOUR, and for the oldest kernel also its image and
-# modules, with headers that `make` takes where they are.
+# modules.
 fetch() {
 	place=$kept/$1-$2
 	(flock 9; fetched "$1" "$2") 9>"$kept/$1-$2.lock"
@@ -29,7 +29,5 @@ fetched() {
 	(cd "$place.new/packages" && apt-get $options -q download $packages >../log 2>&1) || { cat "$place.new/log"; return 1; }
 	for package in "$place.new"/packages/*.deb; do dpkg-deb -x "$package" "$place.new" || return 1; done
 	rm -rf "$place.new/packages"
-	# It names /usr/src.
-	[ "$1" != bullseye ] || echo "include ../$common/Makefile" >"$place.new/usr/src/$headers/Makefile"
 	mv "$place.new" "$place"
 }

@@ -2,7 +2,7 @@
 
 //! Runs the kernel's Kbuild.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use spile_abi::say::say;
@@ -52,6 +52,9 @@ pub(super) fn run(
 ) -> Result<String, BuildError> {
     let mut make = Command::new("make");
     environment(&mut make, work);
+    if let Some(makefile) = makefile_below_root(&request.build_dir) {
+        make.arg("-f").arg(makefile);
+    }
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     make.arg("-C")
         .arg(&request.build_dir)
@@ -79,6 +82,19 @@ pub(super) fn run(
     }
 }
 
+/// Debian's build directories have a Makefile with one line, `include /usr/src/OTHER/Makefile`. Below the root directory of another
+/// system (--sysroot) that is the one beside the build directory, not the one of this system.
+fn makefile_below_root(build_dir: &Path) -> Option<PathBuf> {
+    let text = std::fs::read_to_string(build_dir.join("Makefile")).ok()?;
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let included = Path::new(lines.next()?.strip_prefix("include ")?.trim());
+    let place = included.parent()?.parent()?;
+    let beside = build_dir.canonicalize().ok()?.parent()?.to_path_buf();
+    let is_below_root = included.is_absolute() && beside != place && beside.ends_with(place.strip_prefix("/").ok()?);
+    let makefile = beside.join(included.strip_prefix(place).ok()?);
+    (lines.next().is_none() && is_below_root && makefile.is_file()).then_some(makefile)
+}
+
 /// Errors of the compiler and of modpost. Commands, which make prints too, are indented.
 pub(super) fn errors_in(log: &str) -> Vec<String> {
     let is_error =
@@ -88,9 +104,34 @@ pub(super) fn errors_in(log: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn the_makefile_of_another_systems_headers() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (build, common) = (root.join("usr/src/headers"), root.join("usr/src/headers-common/Makefile"));
+        write(&common, b"all:").unwrap();
+        let found = |makefile: &str| {
+            write(&build.join("Makefile"), makefile.as_bytes()).unwrap();
+            makefile_below_root(&build)
+        };
+        assert_eq!(found("# Debian\ninclude /usr/src/headers-common/Makefile\n"), Some(common));
+        for other in [
+            "include /usr/src/missing/Makefile",
+            "include ../headers-common/Makefile",
+            "include /opt/src/headers-common/Makefile",
+            "include /usr/src/headers-common/Makefile\nall:",
+            "",
+        ] {
+            assert_eq!(found(other), None, "{other}");
+        }
+        assert_eq!(makefile_below_root(&root), None);
+    }
+
     #[test]
     fn commands_are_no_errors() {
         let log = "  gcc -c x.c | grep ': error: '\nx.c: In function 'f':\nx.c:2:7: error: 'y' undeclared\n    2 |  error: y;\nERROR: modpost: \"z\" undefined!\n";
-        assert_eq!(super::errors_in(log), ["x.c:2:7: error: 'y' undeclared", "ERROR: modpost: \"z\" undefined!"]);
+        assert_eq!(errors_in(log), ["x.c:2:7: error: 'y' undeclared", "ERROR: modpost: \"z\" undefined!"]);
     }
 }
