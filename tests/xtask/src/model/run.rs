@@ -181,11 +181,13 @@ pub fn run(place: &Place, modules: &[Module]) -> Result<Vec<Vec<Outcome>>> {
 
 /// Asks the compiler what pp() is in an event.
 pub fn resolve_event(place: &Place) -> Result<()> {
-    let directory = tempfile::tempdir()?;
-    let mut command = place.command(&place.spile()?, directory.path());
+    let mut command = place.command(&place.spile()?, &crate::root());
     let output = command.args(["-r", &place.kernel.release, "-l", write::EVENT]).output().context("running spile")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let point = text.lines().next().context("spile -l does not find the event")?;
+    let point = text
+        .lines()
+        .next()
+        .with_context(|| format!("spile -l does not find the event:\n{}", String::from_utf8_lossy(&output.stderr)))?;
     write::set_resolved_event(point.to_string());
     Ok(())
 }
