@@ -2,6 +2,7 @@
 
 //! The contents of a function's code: calls of other functions, inlined or not, and labels.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Dwarf;
@@ -70,9 +71,15 @@ impl Dwarf {
     /// Address of the stack word with the return address of the frame that the address (in the object's one address space)
     /// is in. Source: System V ABI, AMD64 supplement, 3.2.2. None where no frame description gives it by plain operations.
     pub(super) fn return_slot(&self, at: u64) -> Result<Option<Vec<Op>>, EntryError> {
-        let FrameAddress::Ops(mut ops) = self.frames.address(&self.store, at, false)? else { return Ok(None) };
+        Ok(self.return_slot_around(at)?.0)
+    }
+
+    /// The same, and the addresses for which it is.
+    pub(super) fn return_slot_around(&self, at: u64) -> Result<(Option<Vec<Op>>, Range<u64>), EntryError> {
+        let (address, around) = self.frames.address_around(&self.store, at)?;
+        let FrameAddress::Ops(mut ops) = address else { return Ok((None, around)) };
         ops.extend([Op::Const(self.store.machine.word().into()), Op::Sub]);
-        Ok(Some(ops))
+        Ok((Some(ops), around))
     }
 
     /// The labels in all copies of the function, sorted by address.

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -142,7 +143,7 @@ struct Facts {
     /// The calls in its bodies.
     calls: Vec<Called>,
     /// Location of the return address at the beginning of each body.
-    returns: Vec<Option<Vec<u8>>>,
+    returns: Vec<Option<Arc<[u8]>>>,
     /// Return addresses of calls of unknown callees.
     unknown: Vec<u8>,
 }
@@ -208,7 +209,14 @@ struct Called {
     address: u64,
     inside: Option<Vec<Called>>,
     /// Location of the return address at the call.
-    returns: Option<Vec<u8>>,
+    returns: Option<Arc<[u8]>>,
+}
+
+/// Location of the return address, and the addresses for which that was read: calls next to each other mostly have the same.
+#[derive(Default)]
+struct ReturnPlace {
+    around: Range<u64>,
+    bytes: Option<Arc<[u8]>>,
 }
 
 impl Dwarf {
@@ -328,9 +336,10 @@ impl Dwarf {
             format::write_number(u64::from(line - before), &mut lines);
             before = line;
         }
-        let calls = self.called(self.calls_within(self.copies(id)?)?, 0)?;
-        let returns =
-            function.bodies.iter().map(|body| self.return_bytes(body.entry)).collect::<Result<_, EntryError>>()?;
+        let mut place = ReturnPlace::default();
+        let calls = self.called(self.calls_within(self.copies(id)?)?, 0, &mut place)?;
+        let returns = function.bodies.iter().map(|body| self.return_bytes(body.entry, &mut place));
+        let returns = returns.collect::<Result<_, EntryError>>()?;
         let unknown = place::address_bytes(&self.read_returns_of_unknown_calls(id)?, &self.elf);
         Ok(Facts { id, function, parameters, placed, lines, labels, calls, returns, unknown })
     }
@@ -340,21 +349,29 @@ impl Dwarf {
         StoredVariable { name, type_id, parameter, location: self.location_bytes(location.as_ref()) }
     }
 
-    fn return_bytes(&self, at: Address) -> Result<Option<Vec<u8>>, EntryError> {
+    /// `place`: the last one that was read.
+    fn return_bytes(&self, at: Address, place: &mut ReturnPlace) -> Result<Option<Arc<[u8]>>, EntryError> {
         let Some(at) = self.elf.flat(at) else { return Ok(None) };
-        Ok(self.return_slot(at)?.and_then(|ops| place::op_bytes(&ops, &self.elf)))
+        if !place.around.contains(&at) {
+            let (ops, around) = self.return_slot_around(at)?;
+            let bytes = ops.and_then(|ops| place::op_bytes(&ops, &self.elf)).map(Arc::from);
+            *place = ReturnPlace { around, bytes };
+        }
+        Ok(place.bytes.clone())
     }
 
-    fn called(&self, calls: Vec<Call>, depth: usize) -> Result<Vec<Called>, EntryError> {
+    fn called(&self, calls: Vec<Call>, depth: usize, place: &mut ReturnPlace) -> Result<Vec<Called>, EntryError> {
         let mut called = Vec::new();
         for Call { callee, address, inlined, .. } in calls.into_iter().filter(|call| !call.tail) {
             let inside = match inlined {
-                Some(copy) if depth < MAX_DEPTH => Some(self.called(self.calls_within([copy.die()])?, depth + 1)?),
+                Some(copy) if depth < MAX_DEPTH => {
+                    Some(self.called(self.calls_within([copy.die()])?, depth + 1, place)?)
+                }
                 Some(_) => Some(Vec::new()),
                 None => None,
             };
             if let Some(flat) = self.elf.flat(address) {
-                called.push(Called { callee, address: flat, inside, returns: self.return_bytes(address)? });
+                called.push(Called { callee, address: flat, inside, returns: self.return_bytes(address, place)? });
             }
         }
         Ok(called)

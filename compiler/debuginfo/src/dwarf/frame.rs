@@ -3,6 +3,7 @@
 //! The canonical frame address at an address of the program, from `.debug_frame` or `.eh_frame`.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use gimli::{BaseAddresses, CfaRule, CieOrFde, Expression, RegisterRule, UnwindContext, UnwindSection};
@@ -19,12 +20,12 @@ pub(super) struct Frames {
 
 #[derive(Default)]
 struct Table {
-    debug_frame: Vec<Range>,
-    eh_frame: Vec<Range>,
+    debug_frame: Vec<Described>,
+    eh_frame: Vec<Described>,
 }
 
 /// Sorted by start; `offset` is the offset of the description in its section.
-struct Range {
+struct Described {
     start: u64,
     end: u64,
     offset: usize,
@@ -43,6 +44,11 @@ impl Frames {
         if is_entry {
             return Ok(FrameAddress::Ops(store.machine.frame_address_at_entry()));
         }
+        Ok(self.address_around(store, at)?.0)
+    }
+
+    /// The same in a function's body, and the addresses for which it is.
+    pub fn address_around(&self, store: &Store, at: u64) -> Result<(FrameAddress, Range<u64>), EntryError> {
         let bases = bases(store);
         let table = self.table(store);
         if let Some(range) = find(&table.debug_frame, at) {
@@ -50,7 +56,7 @@ impl Frames {
         }
         match find(&table.eh_frame, at) {
             Some(range) => rule(&store.eh_frame, store.machine, &bases, range.offset.into(), at),
-            None => Ok(FrameAddress::Unknown),
+            None => Ok((FrameAddress::Unknown, at..at)),
         }
     }
 }
@@ -179,7 +185,7 @@ fn bases(store: &Store) -> BaseAddresses {
 }
 
 /// Everything up to the first damaged entry.
-fn ranges<S: UnwindSection<Bytes>>(section: &S, bases: &BaseAddresses) -> Vec<Range> {
+fn ranges<S: UnwindSection<Bytes>>(section: &S, bases: &BaseAddresses) -> Vec<Described> {
     let mut ranges = Vec::new();
     let mut entries = section.entries(bases);
     // Thousands of descriptions refer to the one before the first of them.
@@ -200,13 +206,13 @@ fn ranges<S: UnwindSection<Bytes>>(section: &S, bases: &BaseAddresses) -> Vec<Ra
             continue;
         };
         let (start, end) = (description.initial_address(), description.end_address());
-        ranges.push(Range { start, end, offset: description.offset() });
+        ranges.push(Described { start, end, offset: description.offset() });
     }
     ranges.sort_by_key(|range| range.start);
     ranges
 }
 
-fn find(ranges: &[Range], at: u64) -> Option<&Range> {
+fn find(ranges: &[Described], at: u64) -> Option<&Described> {
     let index = ranges.partition_point(|range| range.start <= at).checked_sub(1)?;
     ranges.get(index).filter(|range| at < range.end)
 }
@@ -222,15 +228,16 @@ fn rule<S: UnwindSection<Bytes>>(
     bases: &BaseAddresses,
     offset: S::Offset,
     at: u64,
-) -> Result<FrameAddress, EntryError> {
+) -> Result<(FrameAddress, Range<u64>), EntryError> {
     let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
     CONTEXT.with_borrow_mut(|context| {
         let row = description.unwind_info_for_address(section, bases, context, at)?;
-        Ok(match row.cfa() {
+        let address = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
                 FrameAddress::Ops(vec![Op::Register(machine.register(register.0)), Op::Const(*offset), Op::Add])
             }
             CfaRule::Expression(expression) => FrameAddress::Expression(expression.get(section)?),
-        })
+        };
+        Ok((address, row.start_address()..row.end_address()))
     })
 }
