@@ -30,7 +30,8 @@ pub(super) struct Entries(EntriesRaw<'static, Bytes>);
 impl Entry {
     /// The entry at an offset in the unit; None: a list of entries ends there.
     pub fn read(unit: &Unit, offset: UnitOffset) -> gimli::Result<Option<Entry>> {
-        Entries::from(unit, Some(offset))?.read()
+        // Where the next one is does not matter, so its attributes are not read to find that.
+        Entries::from(unit, Some(offset))?.begin()
     }
 
     pub fn offset(&self) -> UnitOffset {
@@ -109,14 +110,21 @@ impl Entries {
 
     /// The next entry, whole; None: the list of entries ends.
     fn read(&mut self) -> gimli::Result<Option<Entry>> {
+        let entry = self.begin()?;
+        if let Some(entry) = &entry {
+            self.0.skip_attributes(entry.abbreviation.attributes())?;
+        }
+        Ok(entry)
+    }
+
+    /// The next entry, without reading past it.
+    fn begin(&mut self) -> gimli::Result<Option<Entry>> {
         if self.0.is_empty() {
             return Ok(None);
         }
         let offset = self.0.next_offset();
         let Some(abbreviation) = self.0.read_abbreviation()? else { return Ok(None) };
-        let entry = Entry { attributes: self.0.clone(), abbreviation, offset };
-        self.0.skip_attributes(abbreviation.attributes())?;
-        Ok(Some(entry))
+        Ok(Some(Entry { attributes: self.0.clone(), abbreviation, offset }))
     }
 }
 

@@ -2,14 +2,16 @@
 
 //! Functions: by name, file and line; where their code is, out of line and inlined.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use gimli::AttributeValue;
 use rayon::prelude::*;
+use smallvec::SmallVec;
 
 use super::Dwarf;
 use super::function_table::FunctionTable;
-use super::scan::{NamedFunction, Text};
+use super::scan::{NamedFunction, Text, is_nesting};
 use super::store::{Bytes, Die, Entry, EntryError, Origins, Store, Unit, flag, number};
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
@@ -302,7 +304,7 @@ impl Dwarf {
     }
 
     /// The ranges of code of an entry that are in sections with code, in the order given.
-    pub(super) fn code_ranges(&self, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, EntryError> {
+    pub(super) fn code_ranges(&self, unit: &Unit, entry: &Entry) -> Result<Ranges, EntryError> {
         let mut ranges = read_ranges(&self.store, unit, entry)?;
         ranges.retain(|range| self.elf.is_code(range.start));
         Ok(ranges)
@@ -353,16 +355,27 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
     let failed = |error: gimli::Error| EntryError::at(Die(slot.start), error.to_string());
     let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
     let mut found = UnitInstances::default();
+    let is_c = is_c(&mut raw).map_err(failed)?;
+    // Depth of the entry that `raw` began with.
+    let mut base = 0;
     // Of the subprogram that the entries are in, if they are in one.
     let mut around: Option<isize> = None;
     // The functions that the entry is in, the innermost last.
     let mut inside: Vec<Within> = Vec::new();
     while !raw.is_empty() {
-        let (depth, die) = (raw.next_depth(), Die(slot.start.saturating_add(raw.next_offset().0 as u32)));
+        let (depth, die) = (raw.next_depth() + base, Die(slot.start.saturating_add(raw.next_offset().0 as u32)));
         let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
             continue;
         };
         let tag = abbreviation.tag();
+        if is_c && is_type_of_c(tag) && abbreviation.has_children() {
+            // Most entries of a unit are members and enumerators.
+            if let Some(sibling) = sibling(&mut raw, abbreviation).map_err(failed)? {
+                raw = header.entries_raw(&abbreviations, Some(sibling)).map_err(failed)?;
+                base = depth;
+            }
+            continue;
+        }
         if tag == gimli::DW_TAG_subprogram && around.is_none_or(|outer| depth <= outer) {
             found.subprograms.push(die);
             around = Some(depth);
@@ -399,6 +412,46 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
     found.inlined.sort_unstable();
     found.labelled.sort_unstable();
     Ok(found)
+}
+
+/// Whether the unit is of a language in which types have no functions; from its first entry, which is read.
+fn is_c(raw: &mut gimli::EntriesRaw<Bytes>) -> gimli::Result<bool> {
+    let mut is_c = false;
+    for spec in raw.read_abbreviation()?.map_or(&[][..], |root| root.attributes()) {
+        if let AttributeValue::Language(language) = raw.read_attribute(*spec)?.value() {
+            is_c = !is_nesting(language);
+        }
+    }
+    Ok(is_c)
+}
+
+fn is_type_of_c(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_union_type
+            | gimli::DW_TAG_enumeration_type
+            | gimli::DW_TAG_subroutine_type
+            | gimli::DW_TAG_array_type
+    )
+}
+
+/// Reads the attributes of an entry. Where its next sibling is, if that is behind them: a backward reference would never end.
+fn sibling(
+    raw: &mut gimli::EntriesRaw<Bytes>,
+    abbreviation: &gimli::Abbreviation,
+) -> gimli::Result<Option<gimli::UnitOffset>> {
+    let specs = abbreviation.attributes();
+    let at = specs.iter().position(|spec| spec.name() == gimli::DW_AT_sibling).unwrap_or(specs.len());
+    let (before, from) = specs.split_at_checked(at).unwrap_or_default();
+    raw.skip_attributes(before)?;
+    let Some((spec, others)) = from.split_first() else { return Ok(None) };
+    let value = raw.read_attribute(*spec)?.value();
+    raw.skip_attributes(others)?;
+    Ok(match value {
+        AttributeValue::UnitRef(sibling) if sibling.0 > raw.next_offset().0 => Some(sibling),
+        _ => None,
+    })
 }
 
 /// Whether the call is at its callee's declaration. That is how gcc describes the call of a part that it has split off; no
@@ -438,6 +491,9 @@ fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64
     Ok(base.and_then(|base| base.checked_add(value.udata_value()?)))
 }
 
+/// Ranges of code of one entry: few have more than two.
+pub(super) type Ranges = SmallVec<[Range<u64>; 2]>;
+
 /// Inlined code, or a block of a function: compilers write no such entry with ranges if it has no code.
 fn is_inside_function(entry: &Entry) -> bool {
     matches!(entry.tag(), gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block)
@@ -449,21 +505,16 @@ fn is_inside_function(entry: &Entry) -> bool {
 const MAX_RANGES: usize = 1 << 10;
 
 /// The entry's ranges that are not empty.
-pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, EntryError> {
+pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Ranges, EntryError> {
     read_some_ranges(store, unit, entry, MAX_RANGES)
 }
 
 /// The first ones of these. More of the list is not looked at: any number of entries can have the same long one. gimli's own
 /// iterator adds without checking for overflow.
-fn read_some_ranges(
-    store: &Store,
-    unit: &Unit,
-    entry: &Entry,
-    most: usize,
-) -> Result<Vec<std::ops::Range<u64>>, EntryError> {
+fn read_some_ranges(store: &Store, unit: &Unit, entry: &Entry, most: usize) -> Result<Ranges, EntryError> {
     /// Empty ones before the first.
     const MAX_EMPTY: usize = 16;
-    let mut ranges = Vec::new();
+    let mut ranges = Ranges::new();
     let address = |value: AttributeValue<Bytes>| store.dwarf.attr_address(unit, value);
     if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
         let Some(offset) = store.dwarf.attr_ranges_offset(unit, value)? else {

@@ -217,7 +217,7 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), EntryE
 }
 
 /// Languages whose functions and types may be inside namespaces and types.
-fn is_nesting(language: gimli::DwLang) -> bool {
+pub(super) fn is_nesting(language: gimli::DwLang) -> bool {
     !matches!(language, gimli::DW_LANG_C | gimli::DW_LANG_C89 | gimli::DW_LANG_C99 | gimli::DW_LANG_C11)
         && language != gimli::DW_LANG_Mips_Assembler
 }

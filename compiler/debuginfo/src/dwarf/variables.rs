@@ -11,6 +11,7 @@ use spile_abi::budget::Budget;
 
 use super::Dwarf;
 use super::location::{self, Fault, Place};
+use super::quick::Quick;
 use super::scope::{Declared, Scopes};
 use super::store::{Bytes, Die, Entry, EntryError, Unit, constant};
 use crate::facts::{FoundVariable, FunctionId, Location, Op, TypeId, Unavailable, Variable};
@@ -42,7 +43,7 @@ enum Stored {
 
 /// The variables of a function in scopes of it, outermost first, each once: a part of it that was split off declares them again.
 fn locals_of<'d, 's>(declared: &'d [Vec<Declared<'s>>]) -> Vec<&'d Declared<'s>> {
-    let mut seen = HashSet::new();
+    let mut seen: HashSet<Option<Die>, Quick> = HashSet::default();
     let root = |variable: &Declared| variable.origins.last().map(|(die, ..)| *die);
     declared.iter().flatten().filter(|variable| !variable.parameter && seen.insert(root(variable))).collect()
 }
