@@ -237,8 +237,14 @@ impl Dwarf {
         let mut writer = Writer::new(&COLUMNS);
         let mut texts = Texts::of(&strings);
         write_functions(&mut writer, &rows, &mut texts);
-        write_sets(&mut writer, &sets, &mut texts);
-        types.write(&mut writer);
+        // Nothing refers to them any more, and there are millions to free.
+        rayon::join(
+            || drop(rows),
+            || {
+                write_sets(&mut writer, &sets, &mut texts);
+                types.write(&mut writer);
+            },
+        );
         let index = self.try_index()?;
         let names: Vec<(TypeTag, &[u8])> = index.types().map(|(tag, name, _)| (tag, name)).collect();
         for (number, row) in &named {
@@ -253,7 +259,7 @@ impl Dwarf {
         }
         let filled = writer.filled();
         // Else all of it would be there twice.
-        drop((rows, sets, strings, types, globals));
+        rayon::join(|| drop((sets, globals)), || drop((strings, types)));
         Ok(filled.finish())
     }
 
@@ -492,7 +498,7 @@ impl Made {
 }
 
 /// All functions and, after them, the calls in each.
-fn write_functions<'f>(writer: &mut Writer<'f>, rows: &'f [FunctionRow], texts: &mut Texts<'f>) {
+fn write_functions<'t>(writer: &mut Writer<'t>, rows: &[FunctionRow], texts: &mut Texts<'t>) {
     let numbers: HashMap<FunctionId, u32, Quick> = rows.iter().map(|row| row.id).zip(0..).collect();
     let mut calls = Vec::new();
     for row in rows {
@@ -535,11 +541,11 @@ fn write_function<'f>(writer: &mut Writer<'f>, row: &FunctionRow, first_call: u3
 }
 
 /// The given calls, then the calls inside each.
-fn write_calls<'f>(
-    writer: &mut Writer<'f>,
-    mut calls: Vec<&'f CallRow>,
+fn write_calls<'t>(
+    writer: &mut Writer<'t>,
+    mut calls: Vec<&CallRow>,
     numbers: &HashMap<FunctionId, u32, Quick>,
-    texts: &mut Texts<'f>,
+    texts: &mut Texts<'t>,
 ) {
     let mut next = 0;
     while let Some(call) = calls.get(next).copied() {

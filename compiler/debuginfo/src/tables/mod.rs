@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 
+use rayon::prelude::*;
 use spile_base::cache::Mapped;
 
 const MAGIC: &[u8; 16] = b"spile tables 1\n\0";
@@ -61,18 +62,17 @@ pub(crate) fn transposed(bytes: &[u8], back: bool) -> Vec<u8> {
         let (Some(from), Some(to)) = (bytes.get(range.clone()), turned.get_mut(range)) else { break };
         let width = columns * 4;
         if width > 0 && rows > 0 {
-            for column in 0..width {
-                // The column of bytes as it is in the rows, and together.
-                let (apart, together) = (column..length, column * rows..(column + 1) * rows);
-                if back {
-                    let bytes = from.get(together).unwrap_or_default();
-                    let places = to.get_mut(apart).unwrap_or_default().iter_mut().step_by(width);
-                    places.zip(bytes).for_each(|(place, byte)| *place = *byte);
-                } else {
-                    let bytes = from.get(apart).unwrap_or_default().iter().step_by(width);
-                    let places = to.get_mut(together).unwrap_or_default().iter_mut();
-                    places.zip(bytes).for_each(|(place, byte)| *place = *byte);
+            // A column of bytes is apart in the rows, and together in the other form.
+            if back {
+                for (column, together) in from.chunks_exact(rows).enumerate() {
+                    let apart = to.get_mut(column..).unwrap_or_default().iter_mut().step_by(width);
+                    apart.zip(together).for_each(|(place, byte)| *place = *byte);
                 }
+            } else {
+                to.par_chunks_exact_mut(rows).enumerate().for_each(|(column, together)| {
+                    let apart = from.get(column..).unwrap_or_default().iter().step_by(width);
+                    together.iter_mut().zip(apart).for_each(|(place, byte)| *place = *byte);
+                });
             }
         }
         start += length;
