@@ -491,8 +491,8 @@ fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64
     Ok(base.and_then(|base| base.checked_add(value.udata_value()?)))
 }
 
-/// Ranges of code of one entry: few have more than two.
-pub(super) type Ranges = SmallVec<[Range<u64>; 2]>;
+/// Ranges of code of one entry: few have more.
+pub(super) type Ranges = SmallVec<[Range<u64>; 4]>;
 
 /// Inlined code, or a block of a function: compilers write no such entry with ranges if it has no code.
 fn is_inside_function(entry: &Entry) -> bool {

@@ -2,7 +2,7 @@
 
 //! Which source line an address is of, and where the statements of a function begin: `.debug_line`.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -83,8 +83,8 @@ impl Dwarf {
     }
 
     /// The lines of that file on which statements of the function begin, each once, sorted.
-    pub(super) fn lines_within(&self, id: FunctionId, file: &str) -> Result<BTreeSet<u32>, EntryError> {
-        let mut lines = BTreeSet::new();
+    pub(super) fn lines_within(&self, id: FunctionId, file: &str) -> Result<Vec<u32>, EntryError> {
+        let mut lines = Vec::new();
         let mut own: HashMap<(usize, u64), bool, Quick> = HashMap::default();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
             let slot = self.store.slot_of(die)?;
@@ -100,11 +100,13 @@ impl Dwarf {
                     before = Some((row.file, row.line));
                     let is_own = || self.store.is_file(unit, row.file, file);
                     if *own.entry((slot, row.file)).or_insert_with(is_own) {
-                        lines.insert(row.line);
+                        lines.push(row.line);
                     }
                 }
             }
         }
+        lines.sort_unstable();
+        lines.dedup();
         Ok(lines)
     }
 

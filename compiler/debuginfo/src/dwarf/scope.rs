@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Dwarf;
 use super::quick::Quick;
-use super::store::{Die, EntryError, Origins, die_at};
+use super::store::{Die, Entry, EntryError, Origins, die_at};
 use crate::Address;
 use crate::facts::FunctionId;
 
@@ -160,12 +160,11 @@ impl Dwarf {
     /// attributes first.
     pub(super) fn variables_in(&self, scope: Die) -> Result<Vec<Declared<'_>>, EntryError> {
         let (unit, children) = self.children(scope)?;
-        let mut variables = Vec::new();
-        for entry in children.iter() {
-            let parameter = entry.tag() == gimli::DW_TAG_formal_parameter;
-            if !parameter && entry.tag() != gimli::DW_TAG_variable {
-                continue;
-            }
+        let is_parameter = |entry: &Entry| entry.tag() == gimli::DW_TAG_formal_parameter;
+        let declares = |entry: &&Entry| is_parameter(entry) || entry.tag() == gimli::DW_TAG_variable;
+        let mut variables = Vec::with_capacity(children.iter().filter(declares).count());
+        for entry in children.iter().filter(declares) {
+            let parameter = is_parameter(entry);
             let origins = self.store.origins_of(die_at(unit, entry.offset())?, unit, entry.clone())?;
             let name = origins.iter().find_map(|(_, unit, entry)| self.store.name_in_place(unit, entry));
             if let Some(name) = name {

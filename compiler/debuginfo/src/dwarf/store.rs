@@ -6,6 +6,7 @@
 //! are stored together with those bytes, in one value that threads can share.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -60,6 +61,11 @@ pub(super) struct Slot {
     header: OnceLock<Result<gimli::UnitHeader<Bytes>, gimli::Error>>,
     /// Apart: it is large, and of most units nothing is asked.
     unit: OnceLock<Result<Box<Unit>, gimli::Error>>,
+}
+
+thread_local! {
+    /// The unit that was found last, of any store: mostly the next entry is in it too.
+    static LAST_SLOT: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Start and end of each unit: the headers of thousands are a page each of a large file.
@@ -286,9 +292,15 @@ impl Store {
 
     /// Index of the unit that the entry is in.
     pub fn slot_of(&self, die: Die) -> Result<usize, EntryError> {
-        let index = self.starts.partition_point(|start| *start <= die.0).checked_sub(1);
-        let index = index.filter(|index| self.slots.get(*index).is_some_and(|slot| die.0 < slot.end));
-        index.ok_or_else(|| EntryError::at(die, "in no unit"))
+        let has = |index: &usize| self.slots.get(*index).is_some_and(|slot| (slot.start..slot.end).contains(&die.0));
+        let last = LAST_SLOT.get();
+        if has(&last) {
+            return Ok(last);
+        }
+        let index = self.starts.partition_point(|start| *start <= die.0).checked_sub(1).filter(has);
+        let index = index.ok_or_else(|| EntryError::at(die, "in no unit"))?;
+        LAST_SLOT.set(index);
+        Ok(index)
     }
 
     /// The unit's place in the sections, and its header; an error if the index is out of range.
@@ -464,7 +476,7 @@ impl Store {
         let program = unit.line_program.as_ref()?;
         let header = program.header();
         let file = header.file(index)?;
-        let text = |value| self.string(unit, value).map(|text| String::from_utf8_lossy(text).into_owned());
+        let text = |value| self.string(unit, value).map(String::from_utf8_lossy);
         let name = text(file.path_name())?;
         // Directory 0 is the compilation's, the kernel's build directory: names stay relative to it.
         let directory = match file.directory_index() {
@@ -472,12 +484,10 @@ impl Store {
             _ => file.directory(header).and_then(text).filter(|directory| directory != "."),
         };
         let path = match directory {
-            Some(directory) if !name.starts_with('/') => {
-                format!("{}/{name}", directory.trim_end_matches('/'))
-            }
+            Some(directory) if !name.starts_with('/') => format!("{}/{name}", directory.trim_end_matches('/')).into(),
             _ => name,
         };
-        let built_in = unit.comp_dir.map(|directory| String::from_utf8_lossy(directory.slice()).into_owned());
+        let built_in = unit.comp_dir.map(|directory| String::from_utf8_lossy(directory.slice()));
         Some(shortened(&path, &built_in.unwrap_or_default()).to_string())
     }
 }
