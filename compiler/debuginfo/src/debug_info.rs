@@ -102,21 +102,17 @@ impl DebugInfo {
     pub fn function_at(&self, address: Address) -> Result<Option<FunctionId>, Error> {
         let elf = self.0.elf();
         let Some(at) = elf.flat(address) else { return Ok(None) };
-        let Some(symbol) = elf.symbols_before(at)?.find(|symbol| symbol.function) else { return Ok(None) };
-        // Clones and split-off parts belong to the function: `f.isra.0`, `f.cold`.
-        let name = symbol.name.split('.').next().unwrap_or(symbol.name);
-        let inside = |start: Address, size: u64| {
-            start.section == address.section
-                && (start.offset..start.offset.saturating_add(size)).contains(&address.offset)
-        };
-        for id in self.find_functions(&FunctionPattern { name: name.to_string(), file: None })? {
-            let has = |(start, size): (Address, u64)| inside(start, size);
-            let bodies = self.function(id)?.bodies;
-            if bodies.iter().any(|body| has((body.entry, body.size)) || body.other_parts.iter().copied().any(has)) {
-                return Ok(Some(id));
+        if let Some(symbol) = elf.symbols_before(at)?.find(|symbol| symbol.function) {
+            // Clones and split-off parts belong to the function: `f.isra.0`, `f.cold`.
+            let name = symbol.name.split('.').next().unwrap_or(symbol.name);
+            for id in self.find_functions(&FunctionPattern { name: name.to_string(), file: None })? {
+                if self.function(id)?.has_code_at(address) {
+                    return Ok(Some(id));
+                }
             }
         }
-        Ok(None)
+        // The names of symbols are those of linkers: in C++ and Rust others than the functions'.
+        self.0.function_with(address)
     }
 
     /// Parameters, in order; those without a name are left out.

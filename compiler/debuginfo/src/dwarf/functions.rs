@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::Dwarf;
 use super::function_table::FunctionTable;
 use super::scan::{NamedFunction, Text, is_nesting};
-use super::store::{Bytes, Die, Entry, EntryError, Origins, Store, Unit, flag, number};
+use super::store::{Bytes, Die, Entry, EntryError, Origins, Store, Unit, die_at, flag, number};
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
 use crate::object::demangle::{split_parameters, split_scope, takes};
@@ -219,6 +219,30 @@ impl Dwarf {
     pub(super) fn copies(&self, id: FunctionId) -> Result<Vec<Die>, EntryError> {
         let index = self.try_index()?;
         Ok(std::iter::once(id.die()).chain(index.copies_of(id.die())).collect())
+    }
+
+    /// The function of whose code the address is.
+    pub(super) fn function_around(&self, at: u64) -> Result<Option<FunctionId>, EntryError> {
+        for slot in 0..self.store.slots.len() {
+            let unit = self.store.unit(slot)?;
+            let (_, root) = self.store.entry(die_at(unit, gimli::UnitOffset(unit.header.header_size()))?)?;
+            if !read_some_ranges(&self.store, unit, &root, MAX_UNIT_RANGES)?.iter().any(|range| range.contains(&at)) {
+                continue;
+            }
+            for die in self.instances.subprograms(&self.store, slot)? {
+                let (unit, entry) = self.store.entry(*die)?;
+                if self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&at)) {
+                    let origin = self.store.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?;
+                    let named = self
+                        .store
+                        .origins(*die)?
+                        .iter()
+                        .any(|(.., entry)| entry.attr_value(gimli::DW_AT_name).is_some());
+                    return Ok(named.then(|| FunctionId::of(origin.unwrap_or(*die))));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Whether an entry directly in the function's code stands for a part of it that gcc has split off
@@ -498,6 +522,9 @@ pub(super) type Ranges = SmallVec<[Range<u64>; 4]>;
 fn is_inside_function(entry: &Entry) -> bool {
     matches!(entry.tag(), gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block)
 }
+
+/// Ranges that are read of a unit.
+const MAX_UNIT_RANGES: usize = 1 << 16;
 
 /// Ranges that are read of one entry, a function or a part of it: ten times as many as the longest lists of such entries have.
 /// Measured: 98 (Debian's libc 2.36), 61 (Linux 6.1), 40 (spilerun), 15 (xfs.ko). Units have longer lists, which are not read here:

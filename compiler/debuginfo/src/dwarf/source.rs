@@ -50,6 +50,10 @@ impl Source for Dwarf {
         self.describe(id)
     }
 
+    fn function_with(&self, address: Address) -> Result<Option<FunctionId>, Error> {
+        self.read(self.elf.flat(address).map_or(Ok(None), |at| self.function_around(at)))
+    }
+
     fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
         self.read(self.read_parameters(id))
     }

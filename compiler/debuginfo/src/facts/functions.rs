@@ -40,6 +40,19 @@ pub struct Function {
     pub inlined: Vec<InlinedInstance>,
 }
 
+impl Function {
+    /// Whether the address is in a body, or in a part of it elsewhere.
+    pub(crate) fn has_code_at(&self, address: Address) -> bool {
+        let has = |start: Address, size: u64| {
+            start.section == address.section
+                && (start.offset..start.offset.saturating_add(size)).contains(&address.offset)
+        };
+        self.bodies
+            .iter()
+            .any(|body| has(body.entry, body.size) || body.other_parts.iter().any(|(start, size)| has(*start, *size)))
+    }
+}
+
 /// An out-of-line copy of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {

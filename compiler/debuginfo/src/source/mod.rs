@@ -62,6 +62,16 @@ pub(crate) trait Source: Send + Sync {
 
     fn function(&self, id: FunctionId) -> Result<Function, Error>;
 
+    /// The function whose code has the address.
+    fn function_with(&self, address: Address) -> Result<Option<FunctionId>, Error> {
+        for id in self.find_functions(&FunctionPattern { name: "*".into(), file: None })? {
+            if self.function(id)?.has_code_at(address) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
     /// Parameters, in order; those without a name are left out.
     fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error>;
 

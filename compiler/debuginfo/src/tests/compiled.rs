@@ -519,3 +519,24 @@ void outer(void)
         }
     }
 }
+
+/// In C++ symbols have other names than functions.
+#[test]
+fn functions_of_cpp_at_addresses() {
+    let text = r#"
+namespace shop {
+struct item { int price; __attribute__((noinline)) int cost(int n) const; };
+int item::cost(int n) const { return price * n + 3; }
+template <typename F> __attribute__((noinline)) int apply(F f, int n) { int s = 0; while (n--) s += f(n); return s; }
+}
+int outer(const shop::item &a, int n) { return shop::apply([&](int i) { return a.cost(i) + n; }, n); }
+"#;
+    let compiled = Compiled::new(text, &["-xc++", "-ffunction-sections"]);
+    let debug = compiled.open();
+    for name in ["shop::item::cost", "apply", "outer"] {
+        let id = only(&debug, name);
+        let body = &debug.function(id).expect("is whole").bodies[0];
+        let middle = Address { offset: body.entry.offset + body.size / 2, ..body.entry };
+        assert_eq!(debug.function_at(middle).expect("is whole"), Some(id), "{name}");
+    }
+}
