@@ -3,23 +3,33 @@
 //! Values that a function's registers held at its entry, and that it has overwritten since: `DW_OP_entry_value`, computed from
 //! the call site's parameters (DWARF 5, 3.4.2, and their GNU forms in DWARF 4) and the registers that calls preserve.
 //!
-//! The return address shows at run time which caller it was. This works where all callers are known: for functions that
-//! only their own unit can call.
+//! The return address shows at run time which caller it was, if no jump can have led from there to the function by way of
+//! another one. In the kernel that is known for functions that only their own unit can call, and to which nothing jumps. In a program
+//! the calls are those whose instructions have the function's address; whoever else calls it, in whichever file, returns to
+//! another place. A jump to the function leaves the return address of a call of another function, unless it is the function itself
+//! from which jumps lead there.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use gimli::{AttributeValue, Expression, Operation};
+use rayon::prelude::*;
 use spile_abi::budget::Budget;
 
 use super::Dwarf;
 use super::location::{EntryValues, Fault, Passed, Place};
 use super::scope::Scopes;
-use super::store::{Bytes, Die, EntryError, Store, Unit, die_at, flag};
-use crate::facts::{Location, Op};
+use super::store::{Bytes, Die, Entry, EntryError, Store, Unit, die_at, flag};
+use crate::facts::{CALL_LENGTH, FunctionId, Location, Op};
 use crate::object::Address;
 
-/// The call sites of each unit, read when first asked for.
-pub(super) struct Callers(Vec<OnceLock<Result<Calls, EntryError>>>);
+/// Call sites, read when first asked for.
+pub(super) struct Callers {
+    /// Those of each unit.
+    units: Vec<OnceLock<Result<Calls, EntryError>>>,
+    /// Those of all units of a program, by the address that is called; none in a kernel.
+    direct: OnceLock<Result<HashMap<u64, Vec<Die>>, EntryError>>,
+}
 
 #[derive(Default)]
 struct Calls {
@@ -29,17 +39,50 @@ struct Calls {
     jumps: Vec<Die>,
 }
 
+/// A jump to another function: the callee, if an entry names it, and the address after the instruction.
+type Jump = (Option<Die>, Option<u64>);
+
+/// The code of a program, to see where its calls and jumps lead.
+struct Code<'e>(Vec<(u64, &'e [u8])>);
+
+impl Code<'_> {
+    /// Where the instruction that ends before an address goes, if `opcode` is how it begins and a distance of four bytes follows
+    /// (Intel SDM, CALL and JMP rel32).
+    fn target(&self, after: u64, opcode: u8) -> Option<u64> {
+        let at = after.checked_sub(CALL_LENGTH)?;
+        let (start, bytes) = self.0.iter().find(|(start, bytes)| (*start..start + bytes.len() as u64).contains(&at))?;
+        let instruction = bytes.get(usize::try_from(at - start).ok()?..)?.first_chunk::<{ CALL_LENGTH as usize }>()?;
+        let [first, distance @ ..] = instruction;
+        (*first == opcode).then(|| after.wrapping_add_signed(i32::from_le_bytes(*distance).into()))
+    }
+}
+
+const CALL: u8 = 0xe8;
+const JUMP: u8 = 0xe9;
+
 impl Callers {
     /// Nothing read yet, for this many units.
     pub fn new(units: usize) -> Callers {
-        Callers((0..units).map(|_| OnceLock::new()).collect())
+        Callers { units: (0..units).map(|_| OnceLock::new()).collect(), direct: OnceLock::new() }
     }
 
     fn unit(&self, store: &Store, slot: usize) -> Result<&Calls, EntryError> {
-        let cell = self.0.get(slot).ok_or_else(|| EntryError { die: None, message: "no such unit".into() })?;
+        let cell = self.units.get(slot).ok_or_else(|| EntryError { die: None, message: "no such unit".into() })?;
         cell.get_or_init(|| scan(store, slot)).as_ref().map_err(Clone::clone)
     }
 }
+
+/// Of a function whose entries of call sites include all its jumps to other functions (DWARF 5, 3.3.1.3).
+const LISTS_JUMPS: [gimli::DwAt; 5] = [
+    gimli::DW_AT_call_all_calls,
+    gimli::DW_AT_call_all_source_calls,
+    gimli::DW_AT_call_all_tail_calls,
+    gimli::DW_AT_GNU_all_call_sites,
+    gimli::DW_AT_GNU_all_tail_call_sites,
+];
+
+/// Nesting of blocks; deeper is damage.
+const MAX_DEPTH: usize = 64;
 
 /// One call that may have led to an address.
 struct Caller {
@@ -47,8 +90,11 @@ struct Caller {
     values: EntryValues,
 }
 
-/// No value is computed for a function with more callers.
+/// No value is computed for a function that is called in more places.
 const MAX_CALLERS: usize = 32;
+
+/// Functions that are looked at for jumps that lead to the first of them.
+const MAX_JUMPS: usize = 64;
 
 impl Dwarf {
     /// A location that depends on what the caller passed, with one case for each caller.
@@ -63,8 +109,11 @@ impl Dwarf {
         let Some(callers) = self.callers(subprogram, place)? else {
             return missing("its value is only known at the function's entry, and not all of its callers are known");
         };
-        if callers.is_empty() || callers.len() > MAX_CALLERS {
+        if callers.is_empty() {
             return missing("its value is only known at the function's entry");
+        }
+        if callers.len() > MAX_CALLERS {
+            return missing("its value is only known at the function's entry, and too many places call it");
         }
         let mut cases: Vec<(Vec<Address>, Location)> = Vec::new();
         let mut lost = None;
@@ -95,39 +144,133 @@ impl Dwarf {
     /// The calls of a body; None: other code may call it too.
     fn callers(&self, subprogram: Die, place: &Place) -> Result<Option<Vec<Caller>>, EntryError> {
         let own = self.store.origins(subprogram)?;
-        if own.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external)) {
-            return Ok(None);
-        }
+        let external = own.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
         let Some(unwound) = self.frames.unwound(&self.store, place.at)? else { return Ok(Some(Vec::new())) };
         let Calls { sites, jumps } = self.callers.unit(&self.store, self.store.slot_of(subprogram)?)?;
-        if own.iter().any(|(die, _, _)| jumps.binary_search(die).is_ok()) {
-            return Ok(None);
-        }
-        let mut callers = Vec::new();
-        for (called, _, _) in &own {
-            let first = sites.partition_point(|(origin, _)| origin < called);
-            for (_, site) in sites.get(first..).unwrap_or_default().iter().take_while(|(origin, _)| origin == called) {
-                if callers.len() > MAX_CALLERS {
-                    return Ok(Some(callers));
-                }
-                let (unit, entry) = self.store.entry(*site)?;
-                let after =
-                    entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
-                let Some(after) = after.map_or(Ok(None), |value| self.store.dwarf.attr_address(unit, value))? else {
-                    continue;
-                };
-                let mut values = self.passed(*site, after, place.budget)?;
-                values.retain_mut(|(_, ops)| match moved(ops, |register| unwound.register(register)) {
-                    Some(moved) => {
-                        *ops = moved;
-                        true
-                    }
-                    None => false,
-                });
-                callers.push(Caller { returns_to: after, values: EntryValues(values) });
+        let called_in: Vec<Die> = if external || own.iter().any(|(die, _, _)| jumps.binary_search(die).is_ok()) {
+            let code = self.code();
+            if code.0.is_empty() || self.may_jump_to_itself(subprogram, &code)? {
+                return Ok(None);
             }
+            let direct = self.callers.direct.get_or_init(|| self.direct_calls(&code));
+            let direct = direct.as_ref().map_err(Clone::clone)?;
+            let entry = self.body_entry(subprogram)?;
+            entry.and_then(|entry| direct.get(&entry)).cloned().unwrap_or_default()
+        } else {
+            let of = |called: Die| {
+                let first = sites.partition_point(|(origin, _)| *origin < called);
+                let sites = sites.get(first..).unwrap_or_default().iter();
+                sites.take_while(move |(origin, _)| *origin == called).map(|(_, site)| *site)
+            };
+            own.iter().flat_map(|(die, _, _)| of(*die)).collect()
+        };
+        let mut callers = Vec::new();
+        for site in called_in {
+            if callers.len() > MAX_CALLERS {
+                break;
+            }
+            let (unit, entry) = self.store.entry(site)?;
+            let Some(after) = self.returns_to(unit, &entry)? else { continue };
+            let mut values = self.passed(site, after, place.budget)?;
+            values.retain_mut(|(_, ops)| match moved(ops, |register| unwound.register(register)) {
+                Some(moved) => {
+                    *ops = moved;
+                    true
+                }
+                None => false,
+            });
+            callers.push(Caller { returns_to: after, values: EntryValues(values) });
         }
         Ok(Some(callers))
+    }
+
+    fn code(&self) -> Code<'_> {
+        Code(self.store.code.as_ref().unwrap_or(&self.elf).code_of_program())
+    }
+
+    /// The address after the instruction of a call site.
+    fn returns_to(&self, unit: &Unit, site: &Entry) -> Result<Option<u64>, EntryError> {
+        let after = site.attr_value(gimli::DW_AT_call_return_pc).or_else(|| site.attr_value(gimli::DW_AT_low_pc));
+        Ok(after.map_or(Ok(None), |value| self.store.dwarf.attr_address(unit, value))?)
+    }
+
+    /// The call sites of all units, by the address that the instruction calls.
+    fn direct_calls(&self, code: &Code) -> Result<HashMap<u64, Vec<Die>>, EntryError> {
+        let of_unit = |slot: usize| -> Result<Vec<(u64, Die)>, EntryError> {
+            let mut found = Vec::new();
+            for (_, site) in &self.callers.unit(&self.store, slot)?.sites {
+                let (unit, entry) = self.store.entry(*site)?;
+                let target = self.returns_to(unit, &entry)?.and_then(|after| code.target(after, CALL));
+                found.extend(target.map(|target| (target, *site)));
+            }
+            Ok(found)
+        };
+        let units = (0..self.store.slots.len()).into_par_iter().map(of_unit);
+        let mut direct: HashMap<u64, Vec<Die>> = HashMap::new();
+        for (target, site) in units.collect::<Result<Vec<_>, EntryError>>()?.into_iter().flatten() {
+            direct.entry(target).or_default().push(site);
+        }
+        Ok(direct)
+    }
+
+    /// Whether a function may be reached from itself by jumps alone, or that is not known: then a return address says who called it,
+    /// but not with what.
+    fn may_jump_to_itself(&self, body: Die, code: &Code) -> Result<bool, EntryError> {
+        let (mut seen, mut open) = (HashSet::from([body]), vec![body]);
+        while let Some(from) = open.pop() {
+            let (_, entry) = self.store.entry(from)?;
+            if seen.len() > MAX_JUMPS || !LISTS_JUMPS.iter().any(|name| flag(&entry, *name)) {
+                return Ok(true);
+            }
+            for (callee, after) in self.jumps_within(from)? {
+                let target = after.and_then(|after| code.target(after, JUMP));
+                let (Some(callee), Some(target)) = (callee, target) else { return Ok(true) };
+                let Some(function) = self.definition_of(callee)? else { return Ok(true) };
+                let Some(to) = self.copy_entered_at(function, target)? else { return Ok(true) };
+                if to == body {
+                    return Ok(true);
+                }
+                if seen.insert(to) {
+                    open.push(to);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn copy_entered_at(&self, function: FunctionId, at: u64) -> Result<Option<Die>, EntryError> {
+        for copy in self.copies(function)? {
+            if self.body_entry(copy)? == Some(at) {
+                return Ok(Some(copy));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The jumps from a body to other functions, inlined code included.
+    fn jumps_within(&self, body: Die) -> Result<Vec<Jump>, EntryError> {
+        let (mut found, mut open) = (Vec::new(), vec![(body, 0)]);
+        while let Some((die, depth)) = open.pop() {
+            if depth > MAX_DEPTH {
+                return Err(EntryError::at(die, "blocks without an end"));
+            }
+            let (unit, children) = self.children(die)?;
+            for entry in children.iter() {
+                let origin = match entry.tag() {
+                    gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => {
+                        open.push((die_at(unit, entry.offset())?, depth + 1));
+                        continue;
+                    }
+                    gimli::DW_TAG_call_site => gimli::DW_AT_call_origin,
+                    gimli::DW_TAG_GNU_call_site => gimli::DW_AT_abstract_origin,
+                    _ => continue,
+                };
+                if flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call) {
+                    found.push((self.store.reference_attr(unit, entry, origin)?, self.returns_to(unit, entry)?));
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The registers in which a call site passes known values, or the removed parameters whose values it knows, and those values

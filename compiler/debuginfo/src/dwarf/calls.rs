@@ -170,7 +170,7 @@ impl Dwarf {
 
     /// The function that an entry names: the entry itself, its abstract origin, or the definition that it declares. The
     /// definition of a class's function specifies a declaration in the class.
-    fn definition_of(&self, die: Die) -> Result<Option<FunctionId>, EntryError> {
+    pub(super) fn definition_of(&self, die: Die) -> Result<Option<FunctionId>, EntryError> {
         let chain = self.store.origins(die)?;
         if let Some((last, ..)) = chain.iter().rev().find(|(.., entry)| !flag(entry, gimli::DW_AT_declaration)) {
             return Ok(Some(FunctionId::of(*last)));

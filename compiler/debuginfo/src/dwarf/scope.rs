@@ -115,7 +115,8 @@ impl Dwarf {
         })
     }
 
-    fn body_entry(&self, die: Die) -> Result<Option<u64>, EntryError> {
+    /// Where a copy begins.
+    pub(super) fn body_entry(&self, die: Die) -> Result<Option<u64>, EntryError> {
         let body = self.body(die, "")?;
         Ok(body.and_then(|body| self.elf.flat(body.entry)))
     }

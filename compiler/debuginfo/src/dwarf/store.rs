@@ -110,7 +110,8 @@ pub(super) struct Store {
     most_steps: u64,
     /// What `Bytes` point into, apart from the file itself.
     _owned: Arc<Vec<Vec<u8>>>,
-    _code: Option<Arc<Elf>>,
+    /// The file with the code, of a program whose debug information is in another one.
+    pub code: Option<Arc<Elf>>,
 }
 
 /// Why an entry could not be read, before it is known which file it is of.
@@ -190,7 +191,7 @@ impl Store {
             steps_in_lists: AtomicU64::new(0),
             most_steps: 0,
             _owned: Arc::new(owned),
-            _code: code,
+            code,
         };
         let all = [Some(&*store.dwarf), store.shared.as_ref().map(|(sections, _)| &**sections)];
         let lengths =
@@ -229,7 +230,7 @@ impl Store {
             steps_in_lists: AtomicU64::new(0),
             most_steps: self.most_steps,
             _owned: self._owned.clone(),
-            _code: self._code.clone(),
+            code: self.code.clone(),
         }
     }
 

@@ -391,6 +391,16 @@ impl Elf {
             .collect()
     }
 
+    /// The code of a program or library: link-time address and bytes of each section. None of the kernel and of its modules.
+    pub(crate) fn code_of_program(&self) -> Vec<(u64, &[u8])> {
+        // What the kernel exports to modules.
+        if self.relocatable || self.has_section("__ksymtab") {
+            return Vec::new();
+        }
+        let sections = self.sections.iter().filter(|section| section.executable);
+        sections.filter_map(|section| Some((section.start, self.section_bytes(&section.name)?))).collect()
+    }
+
     /// Contents of a section that is neither compressed nor relocated; None if there is none.
     pub(crate) fn plain_section(&self, name: &str) -> Option<std::ops::Range<usize>> {
         let elf = self.parse().ok()?;

@@ -364,6 +364,55 @@ fn what_callers_passed() {
     }
 }
 
+/// The same in a program, for functions that other units can call: by those calls whose instructions call them. Not where jumps
+/// may lead from the function to itself, which would leave the return address as it is.
+#[test]
+fn what_callers_in_a_program_passed() {
+    let text = "#define KEPT __attribute__((noinline, noclone, noipa))\n\
+        KEPT void sink(long value) { __asm__ volatile(\"\" :: \"r\"(value) : \"memory\"); }\n\
+        void (*anywhere)(long) = sink;\n\
+        KEPT long plain(long first) {\nsink(first);\nsink(1);\nreturn 2;\n}\n\
+        KEPT long again(long first);\n\
+        KEPT long turn(long first) { return first > 9 ? 0 : again(first + 1); }\n\
+        KEPT long again(long first) {\nsink(first);\nsink(1);\nreturn turn(5);\n}\n\
+        KEPT void away(long first) {\nsink(first);\nsink(1);\nanywhere(3);\n}\n\
+        KEPT long ends(long first) {\nsink(first);\nsink(1);\nreturn plain(6);\n}\n\
+        int main(void) { away(77); return plain(77) + plain(78) + again(77) + ends(77) + 1; }\n";
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("test.c"), text).expect("written");
+    for (version, link) in [("-gdwarf-5", "-pie"), ("-gdwarf-4", "-no-pie")] {
+        let options = ["-O2", version, "-fPIE", link, "-o", "test", "test.c"];
+        let gcc = std::process::Command::new("gcc").current_dir(directory.path()).args(options).output();
+        let gcc = gcc.expect("gcc runs");
+        assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
+        let debug = open(&directory.path().join("test"));
+        let first_at_end = |name: &str| {
+            let id = only(&debug, name);
+            let line = debug.function(id).expect("is whole").line + 3;
+            let statements = debug.statements(id).expect("lines");
+            let last = statements.iter().rfind(|statement| statement.line == line).expect("a line");
+            debug.variable(id, last.address, "first").expect("is whole")
+        };
+        let values = |name: &str| match first_at_end(name).map(|found| found.location) {
+            Ok(Location::ByCaller { cases, .. }) => {
+                let mut values: Vec<String> = cases.iter().map(|(_, location)| format!("{location:?}")).collect();
+                values.sort();
+                values
+            }
+            other => panic!("{version}: {name}: {other:?}"),
+        };
+        // `ends` jumps to it: that is another call, of another function.
+        assert_eq!(values("plain"), [77, 78].map(|value| format!("{:?}", Location::Value(vec![Op::Const(value)]))));
+        assert_eq!(values("ends"), [format!("{:?}", Location::Value(vec![Op::Const(77)]))]);
+        for name in ["again", "away"] {
+            match first_at_end(name) {
+                Err(Unavailable::Unsupported(why)) => assert!(why.contains("not all of its callers"), "{name}: {why}"),
+                other => panic!("{version}: {name}: {other:?}"),
+            }
+        }
+    }
+}
+
 /// A parameter that gcc has removed has the value that the call site says it had (DW_OP_GNU_parameter_ref).
 #[test]
 fn what_callers_would_have_passed() {
