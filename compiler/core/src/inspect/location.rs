@@ -19,7 +19,7 @@ pub(super) fn text(location: &Location, words: bool) -> String {
             )
         }
         Location::Value(value) => expr(value, words),
-        Location::KnownCallers(location) => text(location, words),
+        Location::KnownCallers { location, .. } => text(location, words),
         Location::Parts(parts) => {
             let each = parts.iter().map(|part| {
                 let place =

@@ -71,7 +71,12 @@ pub enum Location {
     /// A pointer that was optimised out, and the location of its target.
     Pointer(Box<Location>),
     /// Known for some callers of the function: reading it is a run-time error after a call by another one.
-    KnownCallers(Box<Location>),
+    KnownCallers {
+        /// Whether one of these callers has made the call.
+        known: LongExpr,
+        /// Where it is then.
+        location: Box<Location>,
+    },
 }
 
 /// A part of an object; None: the compiler has optimised it out.

@@ -156,19 +156,23 @@ fn by_caller(
     let unknown =
         builtin::find("__value_unknown_at_caller", 0).ok_or("its value is only known at the function's entry")?;
     let mut value = expr(LongKind::Builtin(unknown, Vec::new()));
-    let mut known = false;
+    let mut known: Option<LongExpr> = None;
     for (places, location) in cases.iter().rev() {
         let (debuginfo::Location::Memory(ops) | debuginfo::Location::Value(ops)) = location else { continue };
         let places = places.iter().filter_map(|place| code(*place, object)).collect();
         let (Some(here), Ok(there)) = (one_of(&word, places), evaluate(ops, object)) else { continue };
-        value = expr(LongKind::Conditional(Box::new(here), Box::new(there), Box::new(value)));
-        known = true;
+        value = expr(LongKind::Conditional(Box::new(here.clone()), Box::new(there), Box::new(value)));
+        known = Some(match known {
+            Some(others) => binary(BinaryOp::Or, here, others),
+            None => here,
+        });
     }
-    match known {
-        true if in_memory => Ok(Location::KnownCallers(Box::new(Location::Memory { address: value, bits: None }))),
-        true => Ok(Location::KnownCallers(Box::new(Location::Value(value)))),
-        false => Err("its value is only known at the function's entry".into()),
-    }
+    let known = known.ok_or("its value is only known at the function's entry")?;
+    let location = match in_memory {
+        true => Location::Memory { address: value, bits: None },
+        false => Location::Value(value),
+    };
+    Ok(Location::KnownCallers { known, location: Box::new(location) })
 }
 
 /// DWARF's number of the stack pointer.

@@ -17,7 +17,9 @@ pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
             Location::Memory { address: binary(BinaryOp::Add, address.clone(), bytes), bits: None }
         }
         Location::Memory { .. } | Location::Pointer(_) => return None,
-        Location::KnownCallers(location) => Location::KnownCallers(Box::new(beyond(location, bit)?)),
+        Location::KnownCallers { known, location } => {
+            Location::KnownCallers { known: known.clone(), location: Box::new(beyond(location, bit)?) }
+        }
         Location::Register { offset } => {
             Location::Value(shifted(LongExpr::register(*offset, spile_source::Span::none()), bit)?)
         }
@@ -51,7 +53,7 @@ pub fn joined(location: &Location, bits: u64, user: bool) -> Option<LongExpr> {
     match location {
         Location::Register { offset } => Some(low(LongExpr::register(*offset, spile_source::Span::none()), taken)),
         Location::Value(value) => Some(low(value.clone(), taken)),
-        Location::KnownCallers(location) => joined(location, bits, user),
+        Location::KnownCallers { location, .. } => joined(location, bits, user),
         Location::Memory { address, bits: None } => {
             let size = taken.div_ceil(8).next_power_of_two();
             Some(low(reader(user)(address.clone(), size, address.span), taken))

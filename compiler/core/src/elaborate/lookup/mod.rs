@@ -141,7 +141,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
         };
         // A variable requested by name has a value, or reading it is a run-time error.
         let settled = |mut found: TypedLocation| {
-            if let Location::KnownCallers(location) = found.location {
+            if let Location::KnownCallers { location, .. } = found.location {
                 found.location = *location;
             }
             if let Location::Value(value) | Location::Memory { address: value, .. } = &mut found.location {

@@ -26,7 +26,7 @@ pub(in crate::elaborate) fn load(found: &TypedLocation, span: Span) -> Result<Lo
     let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
     let shape = scalar(debug, found.type_id, span)?;
     let value = match (&found.location, &shape) {
-        (Location::KnownCallers(location), _) => {
+        (Location::KnownCallers { location, .. }, _) => {
             let found =
                 TypedLocation { object: found.object.clone(), type_id: found.type_id, location: (**location).clone() };
             return load(&found, span);
@@ -81,7 +81,7 @@ pub(in crate::elaborate) fn place_of(found: &TypedLocation, span: Span) -> Resul
             let (skip, field, size) = storage(*range).ok_or(StatementError::NotAssignable { span })?;
             Ok(LongPlace::Memory { user, address: add(address.clone(), skip), size, field: Some(field), signed })
         }
-        Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::KnownCallers(_) => {
+        Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::KnownCallers { .. } => {
             Err(StatementError::NotAssignable { span }.into())
         }
     }
@@ -93,7 +93,7 @@ pub(in crate::elaborate) fn address_of(found: &TypedLocation, span: Span) -> Res
         Location::Memory { address, bits: None } => Ok(address.clone()),
         Location::Memory { bits: Some(_), .. } => Err(VariableError::NoAddress { span, why: "a bit-field" }.into()),
         Location::Register { .. } => Err(VariableError::NoAddress { span, why: "it is held in a register" }.into()),
-        Location::Value(_) | Location::KnownCallers(_) => {
+        Location::Value(_) | Location::KnownCallers { .. } => {
             Err(VariableError::NoAddress { span, why: "it is a computed value" }.into())
         }
         Location::Parts(_) => Err(VariableError::NoAddress { span, why: "it is in several places" }.into()),

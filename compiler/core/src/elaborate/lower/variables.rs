@@ -310,7 +310,12 @@ impl Lowering<'_, '_> {
     fn listed_value(&mut self, found: Option<&TypedLocation>, dollars: u8, span: Span) -> PrintPiece {
         let unknown = || PrintPiece::Literal(b"?".to_vec());
         let value = match found {
-            None | Some(TypedLocation { location: Location::KnownCallers(_), .. }) => return unknown(),
+            None => return unknown(),
+            Some(TypedLocation { object, type_id, location: Location::KnownCallers { known, location } }) => {
+                let found = TypedLocation { object: object.clone(), type_id: *type_id, location: (**location).clone() };
+                let pieces = vec![self.listed_value(Some(&found), dollars, span)];
+                return plain(or_question(known.clone(), StringExpr::format(Print { pieces }, span)).into());
+            }
             Some(found) if dollars > 0 => {
                 self.pretty(found, dollars, span).map(|text| plain(where_readable(text, load(found, span).ok()).into()))
             }
