@@ -6,6 +6,7 @@
 # stdout: ^    \$file->f_flags: unsigned int in \[%rdi\+0x[0-9a-f]+\]$
 # stdout: ^    \$prev->pid: pid_t in \[argument 2\+0x[0-9a-f]+\]$
 # stdout: "symbol":"vfs_read"
+# stdout: ^ +1 process\.begin$
 # stdout: ^    \$nothing: no variable
 # stdout: ^status 1$
 # stdout: ^vfs_read@fs/read_write\.c:[0-9]+$
@@ -23,6 +24,8 @@
 "$SPILE" -r "$RELEASE" --resolve -e 'probe kernel.function("vfs_read") { println($count, $file->f_flags) }'
 "$SPILE" -r "$RELEASE" --resolve -e 'probe kernel.trace("sched_switch") { println($prev->pid) }'
 "$SPILE" -r "$RELEASE" --resolve=json -e 'probe kernel.function("vfs_read").return { println($return) }'
+# Attached in six ways.
+"$SPILE" -r "$RELEASE" --resolve -e 'probe process.begin { println(1) }' | uniq -c
 status=0
 "$SPILE" -r "$RELEASE" --resolve -e 'probe kernel.function("vfs_read") { println($nothing) }' || status=$?
 echo "status $status"

@@ -11,7 +11,7 @@ use crate::program::Registers;
 use spile_source::SourceMap;
 
 /// One site.
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 pub struct Resolved {
     /// As in the script, and where.
     pub written: String,
@@ -26,7 +26,7 @@ pub struct Resolved {
     pub variables: Vec<ResolvedVariable>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 /// The place of a site in the code of an object.
 pub struct CodePlace {
     /// `kernel` or a module's name.
@@ -45,7 +45,7 @@ pub struct CodePlace {
     pub inlined: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 /// A target expression and its meaning at a site.
 pub struct ResolvedVariable {
     /// Its spelling.
@@ -59,18 +59,22 @@ pub struct ResolvedVariable {
     pub found: bool,
 }
 
-/// The sites of all points, in the order of the script.
+/// The sites of all points, in the order of the script. One that is attached in several ways, none of them to code of an object, is
+/// there once.
 pub fn resolved(sources: &SourceMap, survey: &Survey) -> Vec<Resolved> {
     let mut all = Vec::new();
     for point in &survey.points {
         for site in &point.sites {
-            all.push(Resolved {
+            let resolved = Resolved {
                 written: point.text.clone(),
                 place: sources.place(point.span),
                 point: site.site.point.clone(),
                 code: code(site),
                 variables: site.targets.iter().map(|target| variable(target, is_tracepoint(site))).collect(),
-            });
+            };
+            if resolved.code.is_some() || all.last() != Some(&resolved) {
+                all.push(resolved);
+            }
         }
     }
     all
