@@ -3,6 +3,7 @@
 //! From the words of a command line to the work that remains after the command.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -36,6 +37,9 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     let options = match Options::parse_words(words.clone()) {
         Ok(options) => options,
         Err(error) => {
+            // The message quotes the escaped words: a line end in one would begin a line of its own.
+            let shown = words.iter().map(|word| escape::bytes(word.as_bytes()).into()).collect();
+            let error = Options::parse_words(shown).err().unwrap_or(error);
             // Help and version are not errors, and go to standard output.
             let _ = error.print();
             return Outcome::Done(ExitCode::from(u8::from(error.use_stderr())));

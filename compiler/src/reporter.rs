@@ -140,7 +140,7 @@ impl Reporter {
     pub fn usage(&self, message: &str) -> Failed {
         match self.form {
             Form::Text => {
-                say(&format!("spile: {}\nTry 'spile --help' for more information.\n", escape::lines(message)));
+                say(&format!("spile: {}\nTry 'spile --help' for more information.\n", escape::line(message)));
             }
             Form::Json => self.show(&SourceMap::new(), &Diagnostic::error(Code("E0502"), message)),
         }

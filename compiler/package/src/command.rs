@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,9 +65,13 @@ struct Arguments {
 
 /// Runs `spile package`; `arguments` start with the program's name.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(message) => {
+            // It quotes the escaped words: a line end in one would begin a line of its own.
+            let shown = words.iter().map(|word| spile_abi::escape::bytes(word.as_bytes()));
+            let message = Arguments::try_parse_from(shown).err().unwrap_or(message);
             // Ignore a closed terminal.
             let _ = message.print();
             return ExitCode::from(u8::from(message.use_stderr()));
@@ -79,7 +84,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(why) => {
-            spile_abi::say::say(&format!("ERROR: {}\n", spile_abi::escape::lines(&why)));
+            spile_abi::say::say(&format!("ERROR: {}\n", spile_abi::escape::line(&why)));
             ExitCode::FAILURE
         }
     }
