@@ -9,7 +9,6 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
-#include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -26,11 +25,10 @@
 #include "session.h"
 
 /*
- * Protects gates, scoped and over. Not spile_session.lock, so that setting the gate
- * does not wait for probes to be armed.
+ * Only the session's worker writes gates, scoped and over: who sets the gate may be kept from
+ * running, and must have no lock then for which others wait. It does not take spile_session.lock,
+ * so that setting the gate does not wait for probes to be armed.
  */
-static DEFINE_MUTEX(gate_lock);
-
 static struct spile_gate gates[2];
 /*
  * The processes of each gate, in the order of its process ids; referenced. A process id may be
@@ -260,41 +258,54 @@ static void put_processes(struct pid **processes)
 	}
 }
 
+struct gate_change {
+	const struct spile_gate *gate;
+	struct pid *processes[SPILE_GATE_SCOPES];
+	/* who asks for it */
+	struct task_struct *by;
+	u32 uid;
+	int error;
+};
+
+/* Ids are those of the caller's pid namespace. NULL: there is no such process any more. */
+static void find_processes(struct gate_change *change)
+{
+	u32 i;
+
+	for (i = 0; i < change->gate->pid_count; i++)
+		change->processes[i] = find_get_pid(change->gate->pids[i]);
+}
+
 /*
- * Ids are those of the caller's pid namespace. An id that the current gate has too means the
- * same process, even if that has ended and another one has its id.
+ * An id that the current gate has too means the same process, even if that has ended and another
+ * one has its id.
  */
-static int get_processes(const struct spile_gate *gate, const struct spile_gate *now,
-			 struct pid **processes)
+static int keep_processes(struct gate_change *change, const struct spile_gate *now)
 {
 	u32 i, k;
 
-	for (i = 0; i < gate->pid_count; i++) {
-		for (k = 0; now && k < now->pid_count && !processes[i]; k++)
-			if (now->pids[k] == gate->pids[i])
-				processes[i] = get_pid(scoped[now - gates][k]);
-		if (!processes[i])
-			processes[i] = find_get_pid(gate->pids[i]);
-		if (!processes[i]) {
-			put_processes(processes);
-			return -ESRCH;
+	for (i = 0; i < change->gate->pid_count; i++) {
+		for (k = 0; now && k < now->pid_count; k++) {
+			if (now->pids[k] != change->gate->pids[i])
+				continue;
+			put_pid(change->processes[i]);
+			change->processes[i] = get_pid(scoped[now - gates][k]);
+			break;
 		}
+		if (!change->processes[i])
+			return -ESRCH;
 	}
 	return 0;
 }
 
-static int set_gate_locked(const struct spile_gate *gate)
+static int change_gate(struct gate_change *change)
 {
-	const struct spile_gate *now =
-		rcu_dereference_protected(current_gate, lockdep_is_held(&gate_lock));
+	const struct spile_gate *gate = change->gate;
+	const struct spile_gate *now = rcu_dereference_protected(current_gate, true);
 	struct spile_gate *next = now == &gates[0] ? &gates[1] : &gates[0];
 	bool is_over;
 	int error;
 
-	if (gate->mode > SPILE_GATE_OBSERVE || gate->reserved ||
-	    gate->uid_count > SPILE_GATE_SCOPES || gate->gid_count > SPILE_GATE_SCOPES ||
-	    gate->pid_count > SPILE_GATE_SCOPES || gate->cgroup_count > SPILE_GATE_SCOPES)
-		return -EINVAL;
 	/*
 	 * Once expired, the gate stays closed until a new expiry is set, also if the clock is
 	 * set back.
@@ -304,9 +315,11 @@ static int set_gate_locked(const struct spile_gate *gate)
 	/* Otherwise the caller would believe that it is enforced. */
 	if (is_over && now && gate->mode != SPILE_GATE_OBSERVE)
 		return -ETIME;
-	error = get_processes(gate, now, scoped[next - gates]);
+	error = keep_processes(change, now);
 	if (error)
 		return error;
+	memcpy(scoped[next - gates], change->processes, sizeof(change->processes));
+	memset(change->processes, 0, sizeof(change->processes));
 	*next = *gate;
 	over[next - gates] = is_over;
 	atomic_set(&reported, 0);
@@ -320,18 +333,33 @@ static int set_gate_locked(const struct spile_gate *gate)
 		spile_session_emit(SPILE_RECORD_REWRITE,
 				   "from now on %s, as %s(%d), uid %u, has asked",
 				   gate->mode == SPILE_GATE_OBSERVE ? "observed" : "enforced",
-				   current->comm, task_tgid_nr(current),
-				   from_kuid_munged(&init_user_ns, current_uid()));
+				   change->by->comm, task_tgid_nr(change->by), change->uid);
 	return 0;
+}
+
+static void change_in_worker(void *argument)
+{
+	struct gate_change *change = argument;
+
+	change->error = change_gate(change);
 }
 
 int spile_gate_set(const struct spile_gate *gate)
 {
+	struct gate_change change = {
+		.gate = gate,
+		.by = current,
+		.uid = from_kuid_munged(&init_user_ns, current_uid()),
+	};
 	int error;
 
-	mutex_lock(&gate_lock);
-	error = set_gate_locked(gate);
-	mutex_unlock(&gate_lock);
+	if (gate->mode > SPILE_GATE_OBSERVE || gate->reserved ||
+	    gate->uid_count > SPILE_GATE_SCOPES || gate->gid_count > SPILE_GATE_SCOPES ||
+	    gate->pid_count > SPILE_GATE_SCOPES || gate->cgroup_count > SPILE_GATE_SCOPES)
+		return -EINVAL;
+	find_processes(&change);
+	error = spile_session_ask_worker(change_in_worker, &change) ?: change.error;
+	put_processes(change.processes);
 	return error;
 }
 
@@ -347,8 +375,8 @@ void spile_gate_state(struct spile_gate_state *state)
 	int cpu, i;
 
 	memset(state, 0, sizeof(*state));
-	mutex_lock(&gate_lock);
-	now = rcu_dereference_protected(current_gate, lockdep_is_held(&gate_lock));
+	rcu_read_lock_sched();
+	now = rcu_dereference_sched(current_gate);
 	if (now) {
 		state->gate = *now;
 		/*
@@ -358,7 +386,7 @@ void spile_gate_state(struct spile_gate_state *state)
 		if (has_expired(now))
 			state->gate.expires = min_t(u64, now->expires, ktime_get_real_fast_ns());
 	}
-	mutex_unlock(&gate_lock);
+	rcu_read_unlock_sched();
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < SPILE_GATE_COUNTS; i++)
 			state->counts[i] += READ_ONCE(per_cpu(spile_cpus, cpu)->gate_counts[i]);
