@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     /// Other programs that pages use.
-    const OTHERS: [&str; 3] = ["apt-get", "code", "git"];
+    const OTHERS: [&str; 4] = ["apt-get", "code", "find", "git"];
     /// Directories of the repository: words that begin with one are paths that exist.
     const DIRECTORIES: [&str; 6] = ["compiler/", "docs/", "examples/", "loader/", "runtime-c/", "tests/"];
 
