@@ -10,6 +10,7 @@
  */
 #include <linux/cpu.h>
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -26,11 +27,9 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
-#include <linux/workqueue.h>
 
 #include "script.h"
 #include "builtins.h"
-#include "callers.h"
 #include "context.h"
 #include "family.h"
 #include "features.h"
@@ -45,8 +44,8 @@ enum {
 	PROC_PATH_MAX = 320,
 	/* bytes of all open files of others, and of those who may use the device: charge() */
 	OPEN_BYTES_MAX = 16 << 20,
-	CALLERS_PATIENCE_MS = 2000,
-	KILLED_PATIENCE_MS = 1000,
+	COPY_PATIENCE_MS = 2000,
+	COPY_LOOK_MS = 20,
 };
 
 /* The text of one open file; for handlers as spile_cpu.procfs. */
@@ -61,13 +60,17 @@ struct spile_procfs {
 	kuid_t user;		/* who has opened it */
 	bool permitted;		/* who may use the device */
 	struct list_head open;	/* in open_files; under open_lock */
+	/* in `copies` while bytes are copied to or from `task`; under copies_lock */
+	struct list_head copying;
+	struct task_struct *task;
 };
 
 static DEFINE_SPINLOCK(open_lock);
 static LIST_HEAD(open_files);
 
-/* Of all files: they are removed together. */
-static SPILE_CALLERS(file_callers);
+static DEFINE_SPINLOCK(copies_lock);
+static LIST_HEAD(copies);
+static bool copies_end;		/* no new copy may begin; under copies_lock */
 
 /* A directory below /proc/systemtap/MODULE. */
 struct made_directory {
@@ -75,7 +78,7 @@ struct made_directory {
 	char path[];
 };
 
-/* Under spile_session.calls or, when armed, spile_session.lock; and of `removing`. */
+/* Under spile_session.calls or, when armed, spile_session.lock. */
 static struct proc_dir_entry *own_directory;
 static LIST_HEAD(made_directories);
 
@@ -154,7 +157,7 @@ static void uncharge(struct spile_procfs *file)
 	spin_unlock(&open_lock);
 }
 
-static int make_open_file(struct inode *inode, struct file *handle)
+static int open_file(struct inode *inode, struct file *handle)
 {
 	const struct spile_site *first = spile_pde_data(inode);
 	struct spile_procfs *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
@@ -181,42 +184,79 @@ static int make_open_file(struct inode *inode, struct file *handle)
 	return 0;
 }
 
-static int open_file(struct inode *inode, struct file *handle)
-{
-	struct spile_caller caller;
-	int error;
-
-	if (!spile_caller_enter(&file_callers, &caller, false))
-		return -EIO;
-	error = make_open_file(inode, handle);
-	spile_caller_leave(&file_callers, &caller);
-	return error;
-}
-
 static int release_file(struct inode *inode, struct file *handle)
 {
 	struct spile_procfs *file = handle->private_data;
-	struct spile_caller caller;
 
-	spile_caller_enter(&file_callers, &caller, true);
 	uncharge(file);
 	kvfree(file->text);
 	kfree(file);
-	spile_caller_leave(&file_callers, &caller);
 	return 0;
 }
 
 /*
- * A copy to or from the task's memory may wait for the lock of its mappings for as long as
- * another thread likes; only a fatal signal interrupts that (user_copy.h). The end of the session
- * does not wait for it.
+ * Brackets a copy to or from the task's memory, which may wait for the lock of its mappings for
+ * as long as another thread likes. The end of the session does not: end_copies(). False: the
+ * session has ended.
  */
-static void tell_of_kill(struct task_struct *task)
+static bool begin_copy(struct spile_procfs *file)
 {
-	spile_session_emit(
-		SPILE_RECORD_WARN,
-		"process %d was killed: the file of a procfs probe could not be removed, because another thread of it has locked the mappings of its memory",
-		task_tgid_nr(task));
+	bool begins;
+
+	spin_lock(&copies_lock);
+	begins = !copies_end;
+	if (begins) {
+		file->task = current;
+		list_add(&file->copying, &copies);
+	}
+	spin_unlock(&copies_lock);
+	return begins;
+}
+
+static void end_copy(struct spile_procfs *file)
+{
+	spin_lock(&copies_lock);
+	list_del(&file->copying);
+	spin_unlock(&copies_lock);
+}
+
+static bool copy_is_running(void)
+{
+	bool there;
+
+	spin_lock(&copies_lock);
+	there = !list_empty(&copies);
+	spin_unlock(&copies_lock);
+	return there;
+}
+
+/*
+ * When it returns, every copy has ended or is about to: what one waits for, only a fatal signal
+ * interrupts (user_copy.h).
+ */
+static void end_copies(void)
+{
+	struct spile_procfs *file;
+	unsigned int waited;
+
+	spin_lock(&copies_lock);
+	copies_end = true;
+	spin_unlock(&copies_lock);
+	for (waited = 0; waited < COPY_PATIENCE_MS && copy_is_running(); waited += COPY_LOOK_MS)
+		msleep(COPY_LOOK_MS);
+	spin_lock(&copies_lock);
+	list_for_each_entry(file, &copies, copying) {
+		/*
+		 * While the entry is in the list its task is in our code and cannot
+		 * exit.
+		 */
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"process %d was killed: the file of a procfs probe could not be removed, because another thread of it has locked the mappings of its memory",
+			task_tgid_nr(file->task));
+		send_sig(SIGKILL, file->task, 1);
+	}
+	spin_unlock(&copies_lock);
 }
 
 /* Like simple_read_from_buffer(). */
@@ -234,9 +274,9 @@ static ssize_t give_text(const struct spile_procfs *file, char __user *to, size_
 	return done ?: -EFAULT;
 }
 
-static ssize_t read_text(struct spile_procfs *file, struct spile_caller *caller, char __user *to,
-			 size_t bytes, loff_t *at)
+static ssize_t read_file(struct file *handle, char __user *to, size_t bytes, loff_t *at)
 {
+	struct spile_procfs *file = handle->private_data;
 	ssize_t done;
 
 	if (mutex_lock_interruptible(&file->lock))
@@ -246,40 +286,31 @@ static ssize_t read_text(struct spile_procfs *file, struct spile_caller *caller,
 		run_handlers(file, false);
 		file->made = true;
 	}
-	WRITE_ONCE(caller->copies, true);
-	done = give_text(file, to, bytes, at);
-	WRITE_ONCE(caller->copies, false);
+	done = -EIO;
+	if (begin_copy(file)) {
+		done = give_text(file, to, bytes, at);
+		end_copy(file);
+	}
 	mutex_unlock(&file->lock);
 	return done;
 }
 
-static ssize_t read_file(struct file *handle, char __user *to, size_t bytes, loff_t *at)
-{
-	struct spile_caller caller;
-	ssize_t done;
-
-	if (!spile_caller_enter(&file_callers, &caller, false))
-		return -EIO;
-	done = read_text(handle->private_data, &caller, to, bytes, at);
-	spile_caller_leave(&file_callers, &caller);
-	return done;
-}
-
 /* In pieces of MAXSTRINGLEN - 1 bytes. */
-static ssize_t write_text(struct spile_procfs *file, struct spile_caller *caller,
-			  const char __user *from, size_t bytes, loff_t *at)
+static ssize_t write_file(struct file *handle, const char __user *from, size_t bytes, loff_t *at)
 {
+	struct spile_procfs *file = handle->private_data;
 	size_t piece = min_t(size_t, bytes, spile_script.string_bytes - 1);
-	size_t copied;
+	int error = -EIO;
 
 	if (mutex_lock_interruptible(&file->lock))
 		return -EINTR;
-	WRITE_ONCE(caller->copies, true);
-	copied = spile_copy_from_user(file->text, from, piece);
-	WRITE_ONCE(caller->copies, false);
-	if (copied < piece) {
+	if (begin_copy(file)) {
+		error = spile_copy_from_user(file->text, from, piece) < piece ? -EFAULT : 0;
+		end_copy(file);
+	}
+	if (error) {
 		mutex_unlock(&file->lock);
-		return -EFAULT;
+		return error;
 	}
 	file->length = piece;
 	run_handlers(file, true);
@@ -289,30 +320,12 @@ static ssize_t write_text(struct spile_procfs *file, struct spile_caller *caller
 	return piece;
 }
 
-static ssize_t write_file(struct file *handle, const char __user *from, size_t bytes, loff_t *at)
-{
-	struct spile_caller caller;
-	ssize_t done;
-
-	if (!spile_caller_enter(&file_callers, &caller, false))
-		return -EIO;
-	done = write_text(handle->private_data, &caller, from, bytes, at);
-	spile_caller_leave(&file_callers, &caller);
-	return done;
-}
-
-/* Without a lock for which others would wait, as default_llseek() has one. */
-static loff_t seek_file(struct file *handle, loff_t offset, int whence)
-{
-	return generic_file_llseek_size(handle, offset, whence, MAX_LFS_FILESIZE, 0);
-}
-
 static const struct proc_ops file_operations = {
 	.proc_open = open_file,
 	.proc_release = release_file,
 	.proc_read = read_file,
 	.proc_write = write_file,
-	.proc_lseek = seek_file,
+	.proc_lseek = default_llseek,
 };
 
 /*
@@ -384,6 +397,12 @@ static int make_own_directory(void)
 
 static int directory_error;
 
+/* Kernel threads, which arm the probes, may have another root than the machine's (7.0). */
+static void prepare_directory(void)
+{
+	directory_error = make_own_directory();
+}
+
 /* A directory below /proc/systemtap/MODULE whose parent exists. */
 static int make_directory(const char *path)
 {
@@ -437,7 +456,9 @@ static int arm_file(struct spile_site *site)
 		return -ENAMETOOLONG;
 	if (!own_directory)
 		return directory_error ?: -ENOENT;
-	spile_callers_begin(&file_callers);
+	spin_lock(&copies_lock);
+	copies_end = false;
+	spin_unlock(&copies_lock);
 	for (slash = 0; path[slash]; slash++) {
 		if (path[slash] != '/')
 			continue;
@@ -450,16 +471,13 @@ static int arm_file(struct spile_site *site)
 	return proc_create_data(path, mode, own_directory, &file_operations, site) ? 0 : -ENOMEM;
 }
 
-/*
- * Waits for calls in progress, and closes open files. A process that is about to begin a call, and
- * gets no CPU time, is not among file_callers; so nobody waits for this but unloading.
- */
-static void remove_files(struct work_struct *work)
+static void remove_files(void)
 {
 	struct made_directory *made, *next;
 
 	if (!own_directory)
 		return;
+	end_copies();
 	proc_remove(own_directory);
 	own_directory = NULL;
 	list_for_each_entry_safe(made, next, &made_directories, link)
@@ -467,46 +485,13 @@ static void remove_files(struct work_struct *work)
 	INIT_LIST_HEAD(&made_directories);
 }
 
-static DECLARE_WORK(removing, remove_files);
-
-/* Kernel threads, which arm the probes, may have another root than the machine's (7.0). */
-static void prepare_directory(void)
-{
-	flush_work(&removing);
-	directory_error = make_own_directory();
-}
-
 /*
- * Who is still in a call after that is in nobody's way: only the module stays until he leaves. All
- * files are removed together.
+ * Removes all files, since none belongs to a module. Waits for calls in progress, and closes
+ * open files.
  */
-static bool detach_file(struct spile_site *site)
-{
-	static bool is_left;
-
-	if (spile_callers_end(&file_callers, is_left ? 0 : CALLERS_PATIENCE_MS)) {
-		is_left = false;
-		return true;
-	}
-	if (!is_left) {
-		spile_callers_kill(&file_callers, tell_of_kill);
-		is_left = !spile_callers_end(&file_callers, KILLED_PATIENCE_MS);
-	}
-	return !is_left;
-}
-
-/* No call is under way, and no new one runs handlers. */
 static void disarm_files(struct spile_site *const *sites, unsigned int count)
 {
-	queue_work(spile_unbound_queue(), &removing);
-}
-
-/* The directory is removed even if no file could be created. */
-static void remove_all_files(void)
-{
-	(void)spile_callers_end(&file_callers, CALLERS_PATIENCE_MS);
-	queue_work(spile_unbound_queue(), &removing);
-	flush_work(&removing);
+	remove_files();
 }
 
 /*
@@ -530,11 +515,11 @@ const struct spile_family spile_procfs_family = {
 	.kind = SPILE_PROBE_PROCFS,
 	.type = "procfs",
 	.init = make_top_early,
-	.exit = remove_all_files,
+	/* The directory is removed even if no file could be created. */
+	.exit = remove_files,
 	.by = SPILE_BY_FILE,
 	.prepare = prepare_directory,
 	.arm = arm_file,
-	.detach = detach_file,
 	.disarm = disarm_files,
 };
 

@@ -32,7 +32,6 @@
 #include "syscall_compat.c"
 #include "syscall_names.c"
 #include "user_copy.c"
-#include "callers.c"
 #include "procfs.c"
 #include "netfilter.c"
 #include "watch.c"
