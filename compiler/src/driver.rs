@@ -37,12 +37,16 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     let options = match Options::parse_words(words.clone()) {
         Ok(options) => options,
         Err(error) => {
+            // Help and version are not errors, and go to standard output.
+            let status = ExitCode::from(u8::from(error.use_stderr()));
             // The message quotes the escaped words: a line end in one would begin a line of its own.
             let shown = words.iter().map(|word| escape::bytes(word.as_bytes()).into()).collect();
-            let error = Options::parse_words(shown).err().unwrap_or(error);
-            // Help and version are not errors, and go to standard output.
-            let _ = error.print();
-            return Outcome::Done(ExitCode::from(u8::from(error.use_stderr())));
+            match Options::parse_words(shown).err().filter(|shown| shown.kind() == error.kind()) {
+                Some(shown) => drop(shown.print()),
+                None if error.use_stderr() => say(&format!("{}\n", escape::line(&error.to_string()))),
+                None => drop(error.print()),
+            }
+            return Outcome::Done(status);
         }
     };
     let started = Instant::now();

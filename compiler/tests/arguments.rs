@@ -35,6 +35,20 @@ fn options() {
     check(&[HOSTILE]);
 }
 
+/// Help is no answer to a mistake before it.
+#[test]
+fn words_that_are_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let word = std::ffi::OsStr::from_bytes(b"\xff\n");
+    for words in [&["-m"][..], &["package", "--set-version"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spile"));
+        let output = command.args(words).arg(word).arg("--help").stdin(Stdio::null()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{words:?}: {text}");
+        assert!(text.starts_with("error: "), "{text}");
+    }
+}
+
 #[test]
 fn packages() {
     for option in ["--set-version", "--format", "--directory", "--after", "--summary", "--conf"] {

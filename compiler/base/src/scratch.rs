@@ -10,11 +10,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 use tempfile::TempDir;
 
-/// Also the beginning of what earlier versions preserved, which had six characters and no hyphen behind it.
+/// Earlier versions preserved `spile-` and six letters or digits: none of those names begins like this.
 const PREFIX: &str = "spile-run-";
+/// Of one that is preserved and cannot be marked.
+const KEPT_PREFIX: &str = "spile-kept-";
 const KEPT: &str = ".kept";
 
 /// A private directory for temporary files; dropping it removes it.
@@ -38,7 +41,7 @@ impl Scratch {
                 opened => opened?,
             };
             // File systems that lock no directories: nobody will take this one for a dead run's there.
-            let lock = Flock::lock(opened, FlockArg::LockExclusive).ok();
+            let lock = locked(opened);
             if lock.as_ref().is_none_or(|lock| is_at(lock, directory.path())) {
                 return Ok(Scratch { directory, lock });
             }
@@ -60,8 +63,28 @@ impl Scratch {
 
     /// Preserves the directory after the run.
     pub fn keep(self) -> PathBuf {
-        let _ = File::create(self.path().join(KEPT));
-        self.directory.keep()
+        let is_marked = File::create(self.path().join(KEPT)).is_ok();
+        let path = self.directory.keep();
+        let name = path.file_name().and_then(|name| name.to_str()?.strip_prefix(PREFIX));
+        match name.filter(|_| !is_marked) {
+            // On a full disk there is room for another name.
+            Some(name) => {
+                let other = path.with_file_name(format!("{KEPT_PREFIX}{name}"));
+                if std::fs::rename(&path, &other).is_ok() { other } else { path }
+            }
+            None => path,
+        }
+    }
+}
+
+/// Waits for the lock; None where there is none.
+fn locked(mut file: File) -> Option<Flock<File>> {
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusive) {
+            Ok(lock) => return Some(lock),
+            Err((same, Errno::EINTR)) => file = same,
+            Err(_) => return None,
+        }
     }
 }
 

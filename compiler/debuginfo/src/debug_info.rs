@@ -111,8 +111,12 @@ impl DebugInfo {
                 }
             }
         }
-        // The names of symbols are those of linkers: in C++ and Rust others than the functions'.
-        self.0.function_with(address)
+        // In C++ and Rust a symbol has another name than its function. Others are not looked for: all units would be read.
+        let is_mangled = |name: &str| name.starts_with("_Z") || name.starts_with("_R");
+        match elf.symbols_before(at)?.find(|symbol| symbol.function) {
+            Some(symbol) if is_mangled(symbol.name) => self.0.function_with(address),
+            _ => Ok(None),
+        }
     }
 
     /// Parameters, in order; those without a name are left out.

@@ -90,7 +90,8 @@ fn makefile_below_root(build_dir: &Path) -> Option<PathBuf> {
     let included = Path::new(lines.next()?.strip_prefix("include ")?.trim());
     let place = included.parent()?.parent()?;
     let beside = build_dir.canonicalize().ok()?.parent()?.to_path_buf();
-    let is_below_root = included.is_absolute() && beside != place && beside.ends_with(place.strip_prefix("/").ok()?);
+    let inside = place.strip_prefix("/").ok().filter(|inside| !inside.as_os_str().is_empty())?;
+    let is_below_root = beside != place && beside.ends_with(inside);
     let makefile = beside.join(included.strip_prefix(place).ok()?);
     (lines.next().is_none() && is_below_root && makefile.is_file()).then_some(makefile)
 }
@@ -121,6 +122,7 @@ mod tests {
             "include /usr/src/missing/Makefile",
             "include ../headers-common/Makefile",
             "include /opt/src/headers-common/Makefile",
+            "include /headers-common/Makefile",
             "include /usr/src/headers-common/Makefile\nall:",
             "",
         ] {

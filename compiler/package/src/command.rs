@@ -69,12 +69,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(message) => {
+            let status = ExitCode::from(u8::from(message.use_stderr()));
             // It quotes the escaped words: a line end in one would begin a line of its own.
             let shown = words.iter().map(|word| spile_abi::escape::bytes(word.as_bytes()));
-            let message = Arguments::try_parse_from(shown).err().unwrap_or(message);
-            // Ignore a closed terminal.
-            let _ = message.print();
-            return ExitCode::from(u8::from(message.use_stderr()));
+            // A closed terminal is ignored.
+            match Arguments::try_parse_from(shown).err().filter(|shown| shown.kind() == message.kind()) {
+                Some(shown) => drop(shown.print()),
+                None if message.use_stderr() => {
+                    spile_abi::say::say(&format!("{}\n", spile_abi::escape::line(&message.to_string())));
+                }
+                None => drop(message.print()),
+            }
+            return status;
         }
     };
     match make(&arguments) {

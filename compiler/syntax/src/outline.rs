@@ -218,7 +218,12 @@ fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
         if is(tokens.get(at), Op::IfOpen) {
             // Perhaps the definition goes on in a branch, or behind the conditional.
             let (branches, end) = conditional(tokens, at);
-            found.opaque |= branches.into_iter().chain([end]).any(|part| in_global(tokens.get(part)));
+            let goes_on = |part: usize| {
+                let token = tokens.get(part);
+                let is_macro = matches!(token.map(|token| &token.kind), Some(Kind::AtWord(word)) if word != "define");
+                in_global(token) || is(token, Op::IfOpen) || is_macro
+            };
+            found.opaque |= branches.into_iter().chain([end]).any(goes_on);
             return at;
         }
         if !is(tokens.get(at), Op::Comma) {
@@ -252,9 +257,9 @@ fn aliases(tokens: &[Token], mut at: usize, found: &mut Outline) {
         found.opaque |= matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::AtWord(_)));
         if is(tokens.get(at), Op::IfOpen) {
             // A name, or the `=` behind it, in a branch: what is behind the `=` of an alias is usually a point.
-            let (branches, end) = conditional(tokens, at);
+            let (_, end) = conditional(tokens, at);
             let assigns = |part: usize| is(tokens.get(part), Op::Assign) || is(tokens.get(part), Op::AddAssign);
-            found.opaque |= branches.into_iter().chain([end]).any(assigns);
+            found.opaque |= (at..=end).any(assigns);
         }
         if components.is_empty() || !(is(tokens.get(at), Op::Assign) || is(tokens.get(at), Op::AddAssign)) {
             return;
@@ -307,12 +312,19 @@ mod tests {
         assert!(!opaque(&format!("{size}\n@define B %( b %)")));
         assert!(!opaque(&format!("{size}, b[10] probe end {{ println(@SIZE) }}")));
         let chosen = "%( kernel_v > \"3\" %? 10 %: 20 %)";
-        for text in
-            ["a[CHOSEN], b", "a = CHOSEN, b", "a %( x %? [10] %: [20] %), b", "a %( x %? , b %)", "%( x %? a %: b %)"]
-        {
+        for text in [
+            "a[CHOSEN], b",
+            "a = CHOSEN, b",
+            "a %( x %? [10] %: [20] %), b",
+            "a %( x %? , b %)",
+            "%( x %? a %: b %)",
+            "a %( x %? %( y %? , b %) %)",
+            "a %( x %? @more %)",
+        ] {
             assert!(opaque(&format!("global {}", text.replace("CHOSEN", chosen))), "{text}");
         }
         assert!(!opaque("global a %( x %? probe b = c {} %: function d() {} %)\nprobe e = %( x %? f %: g %) {}"));
+        assert!(opaque("probe %( x %? a = b %: c = d %) {}"));
         assert!(opaque("probe %( x %? a %: b %) = c {}") && opaque("probe a %( x %? = b %: = c %) {}"));
         let ends_early = ["global", "probe", "probe kernel.", "probe foo", "private", "function"];
         let defines =

@@ -17,7 +17,7 @@ use spile_base::read;
 use spile_syntax::outline::{Outline, outline};
 
 /// Version of the line format and of how outlines are made.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// Outlines of tapset files, held in the cache between sessions.
 pub struct Index {

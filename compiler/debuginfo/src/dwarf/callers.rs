@@ -4,13 +4,14 @@
 //! the call site's parameters (DWARF 5, 3.4.2, and their GNU forms in DWARF 4) and the registers that calls preserve.
 //!
 //! The return address shows at run time which caller it was, if no jump can have led from there to the function by way of
-//! another one. In the kernel that is known for functions that only their own unit can call, and to which nothing jumps. In a program
+//! another one. In the kernel that is known for functions that only their own unit can call, to which none of its functions jumps,
+//! and that do not themselves jump by a pointer. In a program
 //! the calls are those whose instructions have the function's address; whoever else calls it, in whichever file, returns to
 //! another place. A jump to the function leaves the return address of a call of another function, unless it is the function itself
 //! from which jumps lead there.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use gimli::{AttributeValue, Expression, Operation};
 use rayon::prelude::*;
@@ -28,7 +29,7 @@ pub(super) struct Callers {
     /// Those of each unit.
     units: Vec<OnceLock<Result<Calls, EntryError>>>,
     /// Those of all units of a program, by the address that is called; none in a kernel.
-    direct: OnceLock<Result<HashMap<u64, Vec<Die>>, EntryError>>,
+    direct: Arc<OnceLock<Result<HashMap<u64, Vec<Die>>, EntryError>>>,
 }
 
 #[derive(Default)]
@@ -50,7 +51,9 @@ impl Code<'_> {
     /// (Intel SDM, CALL and JMP rel32).
     fn target(&self, after: u64, opcode: u8) -> Option<u64> {
         let at = after.checked_sub(CALL_LENGTH)?;
-        let (start, bytes) = self.0.iter().find(|(start, bytes)| (*start..start + bytes.len() as u64).contains(&at))?;
+        let inside =
+            |(start, bytes): &&(u64, &[u8])| at.checked_sub(*start).is_some_and(|inside| inside < bytes.len() as u64);
+        let (start, bytes) = self.0.iter().find(inside)?;
         let instruction = bytes.get(usize::try_from(at - start).ok()?..)?.first_chunk::<{ CALL_LENGTH as usize }>()?;
         let [first, distance @ ..] = instruction;
         (*first == opcode).then(|| after.wrapping_add_signed(i32::from_le_bytes(*distance).into()))
@@ -63,7 +66,12 @@ const JUMP: u8 = 0xe9;
 impl Callers {
     /// Nothing read yet, for this many units.
     pub fn new(units: usize) -> Callers {
-        Callers { units: (0..units).map(|_| OnceLock::new()).collect(), direct: OnceLock::new() }
+        Callers { units: (0..units).map(|_| OnceLock::new()).collect(), direct: Arc::default() }
+    }
+
+    /// For the same file with nothing read of its units: the calls of a program stay known.
+    pub fn again(&self, units: usize) -> Callers {
+        Callers { direct: self.direct.clone(), ..Callers::new(units) }
     }
 
     fn unit(&self, store: &Store, slot: usize) -> Result<&Calls, EntryError> {
@@ -72,10 +80,10 @@ impl Callers {
     }
 }
 
-/// Of a function whose entries of call sites include all its jumps to other functions (DWARF 5, 3.3.1.3).
-const LISTS_JUMPS: [gimli::DwAt; 5] = [
+/// Of a function whose entries of call sites include all its jumps to other functions (DWARF 5, 3.3.1.3). In units of gcc: clang
+/// sets the attribute too, and leaves out jumps by tables in memory and to aliases (LLVM, DwarfDebug.cpp).
+const LISTS_JUMPS: [gimli::DwAt; 4] = [
     gimli::DW_AT_call_all_calls,
-    gimli::DW_AT_call_all_source_calls,
     gimli::DW_AT_call_all_tail_calls,
     gimli::DW_AT_GNU_all_call_sites,
     gimli::DW_AT_GNU_all_tail_call_sites,
@@ -147,12 +155,21 @@ impl Dwarf {
         let external = own.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
         let Some(unwound) = self.frames.unwound(&self.store, place.at)? else { return Ok(Some(Vec::new())) };
         let Calls { sites, jumps } = self.callers.unit(&self.store, self.store.slot_of(subprogram)?)?;
+        let code = self.code();
+        let may_return = match code.0.is_empty() {
+            // By a pointer: a jump to a function with a name is in `jumps`, if that is one of this unit.
+            true => self.jumps_within(subprogram)?.iter().any(|(callee, _)| callee.is_none()),
+            false => self.may_jump_to_itself(subprogram, &code)?,
+        };
+        if may_return {
+            return Ok(None);
+        }
         let called_in: Vec<Die> = if external || own.iter().any(|(die, _, _)| jumps.binary_search(die).is_ok()) {
-            let code = self.code();
-            if code.0.is_empty() || self.may_jump_to_itself(subprogram, &code)? {
+            if code.0.is_empty() {
                 return Ok(None);
             }
-            let direct = self.callers.direct.get_or_init(|| self.direct_calls(&code));
+            self.read_direct_calls(&code);
+            let Some(direct) = self.callers.direct.get() else { return Ok(None) };
             let direct = direct.as_ref().map_err(Clone::clone)?;
             let entry = self.body_entry(subprogram)?;
             entry.and_then(|entry| direct.get(&entry)).cloned().unwrap_or_default()
@@ -164,7 +181,7 @@ impl Dwarf {
             };
             own.iter().flat_map(|(die, _, _)| of(*die)).collect()
         };
-        let mut callers = Vec::new();
+        let mut callers: Vec<Caller> = Vec::new();
         for site in called_in {
             if callers.len() > MAX_CALLERS {
                 break;
@@ -179,9 +196,26 @@ impl Dwarf {
                 }
                 None => false,
             });
-            callers.push(Caller { returns_to: after, values: EntryValues(values) });
+            // Of a function that several units have, one copy is kept, and each of the units may describe it: by its own.
+            match callers.iter_mut().find(|caller| caller.returns_to == after) {
+                Some(same) => same.values.0.retain(|value| values.contains(value)),
+                None => callers.push(Caller { returns_to: after, values: EntryValues(values) }),
+            }
         }
         Ok(Some(callers))
+    }
+
+    /// Reads the calls of all units of a program, once. Before loops that run on several threads: one that waits in such a loop may go
+    /// on with a piece of another, and what its own thread is reading meanwhile is never read.
+    pub(super) fn prepare_callers(&self) {
+        self.read_direct_calls(&self.code());
+    }
+
+    fn read_direct_calls(&self, code: &Code) {
+        if !code.0.is_empty() && self.callers.direct.get().is_none() {
+            let direct = self.direct_calls(code);
+            let _ = self.callers.direct.set(direct);
+        }
     }
 
     fn code(&self) -> Code<'_> {
@@ -218,8 +252,9 @@ impl Dwarf {
     fn may_jump_to_itself(&self, body: Die, code: &Code) -> Result<bool, EntryError> {
         let (mut seen, mut open) = (HashSet::from([body]), vec![body]);
         while let Some(from) = open.pop() {
-            let (_, entry) = self.store.entry(from)?;
-            if seen.len() > MAX_JUMPS || !LISTS_JUMPS.iter().any(|name| flag(&entry, *name)) {
+            let (unit, entry) = self.store.entry(from)?;
+            let lists_jumps = self.is_by_gcc(unit)? && LISTS_JUMPS.iter().any(|name| flag(&entry, *name));
+            if seen.len() > MAX_JUMPS || !lists_jumps {
                 return Ok(true);
             }
             for (callee, after) in self.jumps_within(from)? {
@@ -236,6 +271,12 @@ impl Dwarf {
             }
         }
         Ok(false)
+    }
+
+    fn is_by_gcc(&self, unit: &Unit) -> Result<bool, EntryError> {
+        let (unit, root) = self.store.entry(die_at(unit, gimli::UnitOffset(unit.header.header_size()))?)?;
+        let producer = root.attr_value(gimli::DW_AT_producer).and_then(|value| self.store.string(unit, value));
+        Ok(producer.is_some_and(|producer| producer.starts_with(b"GNU ")))
     }
 
     fn copy_entered_at(&self, function: FunctionId, at: u64) -> Result<Option<Die>, EntryError> {

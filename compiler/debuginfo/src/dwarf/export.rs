@@ -282,6 +282,7 @@ impl Dwarf {
         }
         // With link-time optimisation a function's copies may be in any unit.
         let at_once = if index.crosses_units { units.len().max(1) } else { UNITS_AT_ONCE };
+        self.again().prepare_callers();
         let mut made = Made::default();
         let mut before: Option<Read> = None;
         for some in units.chunks(at_once) {

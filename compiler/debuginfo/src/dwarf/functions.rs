@@ -61,7 +61,11 @@ impl Instances {
             all.par_sort_unstable();
             Ok(all)
         };
-        self.all.get_or_init(collect).as_ref().map_err(Clone::clone)
+        // Not while it is filled: a thread that waits for others takes a piece of another loop, which may ask for this.
+        if self.all.get().is_none() {
+            let _ = self.all.set(collect());
+        }
+        self.all.get_or_init(|| Ok(Vec::new())).as_ref().map_err(Clone::clone)
     }
 
     /// The outermost functions of a unit.
@@ -224,7 +228,8 @@ impl Dwarf {
     /// The function of whose code the address is.
     pub(super) fn function_around(&self, at: u64) -> Result<Option<FunctionId>, EntryError> {
         for slot in 0..self.store.slots.len() {
-            let unit = self.store.unit(slot)?;
+            // A damaged one has functions that are not found.
+            let Ok(unit) = self.store.unit(slot) else { continue };
             let (_, root) = self.store.entry(die_at(unit, gimli::UnitOffset(unit.header.header_size()))?)?;
             if !read_some_ranges(&self.store, unit, &root, MAX_UNIT_RANGES)?.iter().any(|range| range.contains(&at)) {
                 continue;
@@ -394,7 +399,8 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
         let tag = abbreviation.tag();
         if is_c && is_type_of_c(tag) && abbreviation.has_children() {
             // Most entries of a unit are members and enumerators.
-            if let Some(sibling) = sibling(&mut raw, abbreviation).map_err(failed)? {
+            let end = header.length_including_self();
+            if let Some(sibling) = sibling(&mut raw, abbreviation, end).map_err(failed)? {
                 raw = header.entries_raw(&abbreviations, Some(sibling)).map_err(failed)?;
                 base = depth;
             }
@@ -460,10 +466,12 @@ fn is_type_of_c(tag: gimli::DwTag) -> bool {
     )
 }
 
-/// Reads the attributes of an entry. Where its next sibling is, if that is behind them: a backward reference would never end.
+/// Reads the attributes of an entry. Where its next sibling is, if that is behind them and before the unit's `end`: a backward
+/// reference would never end.
 fn sibling(
     raw: &mut gimli::EntriesRaw<Bytes>,
     abbreviation: &gimli::Abbreviation,
+    end: usize,
 ) -> gimli::Result<Option<gimli::UnitOffset>> {
     let specs = abbreviation.attributes();
     let at = specs.iter().position(|spec| spec.name() == gimli::DW_AT_sibling).unwrap_or(specs.len());
@@ -473,7 +481,7 @@ fn sibling(
     let value = raw.read_attribute(*spec)?.value();
     raw.skip_attributes(others)?;
     Ok(match value {
-        AttributeValue::UnitRef(sibling) if sibling.0 > raw.next_offset().0 => Some(sibling),
+        AttributeValue::UnitRef(sibling) if sibling.0 > raw.next_offset().0 && sibling.0 < end => Some(sibling),
         _ => None,
     })
 }

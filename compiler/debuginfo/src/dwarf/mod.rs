@@ -85,6 +85,7 @@ impl Dwarf {
             frames: self.frames.clone(),
             by_name: self.by_name.clone(),
             index: self.index.clone(),
+            callers: self.callers.again(self.store.slots.len()),
             ..Dwarf::of(self.store.again(), self.elf.clone(), self.cache.clone())
         }
     }

@@ -376,8 +376,9 @@ fn what_callers_in_a_program_passed() {
         KEPT long turn(long first) { return first > 9 ? 0 : again(first + 1); }\n\
         KEPT long again(long first) {\nsink(first);\nsink(1);\nreturn turn(5);\n}\n\
         KEPT void away(long first) {\nsink(first);\nsink(1);\nanywhere(3);\n}\n\
+        static KEPT void own(long first) {\nsink(first);\nsink(1);\nanywhere(4);\n}\n\
         KEPT long ends(long first) {\nsink(first);\nsink(1);\nreturn plain(6);\n}\n\
-        int main(void) { away(77); return plain(77) + plain(78) + again(77) + ends(77) + 1; }\n";
+        int main(void) { away(77); own(77); return plain(77) + plain(78) + again(77) + ends(77) + 1; }\n";
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::write(directory.path().join("test.c"), text).expect("written");
     for (version, link) in [("-gdwarf-5", "-pie"), ("-gdwarf-4", "-no-pie")] {
@@ -404,7 +405,7 @@ fn what_callers_in_a_program_passed() {
         // `ends` jumps to it: that is another call, of another function.
         assert_eq!(values("plain"), [77, 78].map(|value| format!("{:?}", Location::Value(vec![Op::Const(value)]))));
         assert_eq!(values("ends"), [format!("{:?}", Location::Value(vec![Op::Const(77)]))]);
-        for name in ["again", "away"] {
+        for name in ["again", "away", "own"] {
             match first_at_end(name) {
                 Err(Unavailable::Unsupported(why)) => assert!(why.contains("not all of its callers"), "{name}: {why}"),
                 other => panic!("{version}: {name}: {other:?}"),

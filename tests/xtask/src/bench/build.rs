@@ -329,7 +329,7 @@ new kernels runs, does all of it ahead.
 
 ### With only the parts that a script needs
 
-What parts of the runtime that are compiled when a script first needs them would bring: CPU time of gcc for each unit with only the files of which
+What it would bring to compile parts of the runtime only when a script first needs them: CPU time of gcc for each unit with only the files of which
 the script's module has a function, run by hand, one run of each on a busy machine.
 
 | the units have | functions of the module, text | text of their files | `unit_hits.c` | `unit_session.c` | both |

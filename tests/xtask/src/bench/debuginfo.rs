@@ -283,8 +283,7 @@ headers are in many units and are one line.
 
 Memory includes pages of files that are mapped: the program's own, 11 MiB, and those of the cache.
 
-Where the CPU time of `--export-index` went (perf) before it became a sixth less (five pairs of runs by hand, of the kernel's part without
-a cached index, 12.0 to 10.0 s in the mean on a busy machine; the file is the same, the peak of memory 4 % more): 22 % variables where functions and inlined copies begin, 17 % calls and labels in functions, 16 % functions and their
+Where the CPU time of `--export-index` went (perf) before the last sixth of it was saved: 22 % variables where functions and inlined copies begin, 17 % calls and labels in functions, 16 % functions and their
 inlined copies, 13 % gives rows to types and variables, 9 % writes, 8 % compresses, 6 % lines. Across these, memory allocation takes a fifth, in
 many places of which none has more than 2 %. With mimalloc as the allocator the whole took 5 to 23 % less, but up to 386 MiB, and 1,000 MiB under
 `ulimit -v 1500000`; and mimalloc follows variables of the environment, also where this file is the loader.

@@ -33,6 +33,15 @@ fn readable(value: &LongExpr) -> Option<LongExpr> {
         LongKind::Bits { value, .. } | LongKind::SignExtend(value, _) => readable(value),
         LongKind::Negate(value) | LongKind::Not(value) | LongKind::Complement(value) => readable(value),
         LongKind::Binary(_, left, right) => both(readable(left), readable(right)),
+        LongKind::Conditional(condition, yes, no) => {
+            let (first, yes, no) = (readable(condition), readable(yes), readable(no));
+            if yes.is_none() && no.is_none() {
+                return first;
+            }
+            let or_true = |part: Option<LongExpr>| Box::new(part.unwrap_or_else(|| LongExpr::constant(1, value.span)));
+            let chosen = LongKind::Conditional(condition.clone(), or_true(yes), or_true(no));
+            both(first, Some(LongExpr { kind: chosen, span: value.span }))
+        }
         _ => None,
     }
 }
@@ -314,7 +323,8 @@ impl Lowering<'_, '_> {
             Some(TypedLocation { object, type_id, location: Location::KnownCallers { known, location } }) => {
                 let found = TypedLocation { object: object.clone(), type_id: *type_id, location: (**location).clone() };
                 let pieces = vec![self.listed_value(Some(&found), dollars, span)];
-                return plain(or_question(known.clone(), StringExpr::format(Print { pieces }, span)).into());
+                let known = both(readable(known), Some(known.clone())).unwrap_or_else(|| known.clone());
+                return plain(or_question(known, StringExpr::format(Print { pieces }, span)).into());
             }
             Some(found) if dollars > 0 => {
                 self.pretty(found, dollars, span).map(|text| plain(where_readable(text, load(found, span).ok()).into()))
