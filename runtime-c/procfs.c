@@ -27,6 +27,8 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "script.h"
 #include "builtins.h"
@@ -46,6 +48,7 @@ enum {
 	OPEN_BYTES_MAX = 16 << 20,
 	COPY_PATIENCE_MS = 2000,
 	COPY_LOOK_MS = 20,
+	REMOVAL_PATIENCE_MS = 500,
 };
 
 /* The text of one open file; for handlers as spile_cpu.procfs. */
@@ -63,6 +66,7 @@ struct spile_procfs {
 	/* in `copies` while bytes are copied to or from `task`; under copies_lock */
 	struct list_head copying;
 	struct task_struct *task;
+	bool killed;
 };
 
 static DEFINE_SPINLOCK(open_lock);
@@ -78,7 +82,7 @@ struct made_directory {
 	char path[];
 };
 
-/* Under spile_session.calls or, when armed, spile_session.lock. */
+/* Under spile_session.calls or, when armed, spile_session.lock; last set by the work item `removing`. */
 static struct proc_dir_entry *own_directory;
 static LIST_HEAD(made_directories);
 
@@ -207,6 +211,7 @@ static bool begin_copy(struct spile_procfs *file)
 	begins = !copies_end;
 	if (begins) {
 		file->task = current;
+		file->killed = false;
 		list_add(&file->copying, &copies);
 	}
 	spin_unlock(&copies_lock);
@@ -231,10 +236,10 @@ static bool copy_is_running(void)
 }
 
 /*
- * When it returns, every copy has ended or is about to: what one waits for, only a fatal signal
- * interrupts (user_copy.h).
+ * When it returns, every copy has ended or is about to, unless its task gets no CPU time: what one
+ * waits for, only a fatal signal interrupts (user_copy.h).
  */
-static void end_copies(void)
+static void end_copies(unsigned int patience_ms)
 {
 	struct spile_procfs *file;
 	unsigned int waited;
@@ -242,14 +247,17 @@ static void end_copies(void)
 	spin_lock(&copies_lock);
 	copies_end = true;
 	spin_unlock(&copies_lock);
-	for (waited = 0; waited < COPY_PATIENCE_MS && copy_is_running(); waited += COPY_LOOK_MS)
+	for (waited = 0; waited < patience_ms && copy_is_running(); waited += COPY_LOOK_MS)
 		msleep(COPY_LOOK_MS);
 	spin_lock(&copies_lock);
 	list_for_each_entry(file, &copies, copying) {
 		/*
 		 * While the entry is in the list its task is in our code and cannot
-		 * exit.
+		 * exit. One that could run waits for nobody.
 		 */
+		if (file->killed || READ_ONCE(file->task->on_rq))
+			continue;
+		file->killed = true;
 		spile_session_emit(
 			SPILE_RECORD_WARN,
 			"process %d was killed: the file of a procfs probe could not be removed, because another thread of it has locked the mappings of its memory",
@@ -395,11 +403,32 @@ static int make_own_directory(void)
 	return own_directory ? 0 : -ENOMEM;
 }
 
+static DECLARE_WAIT_QUEUE_HEAD(removal);
+
+/* Closes open files. */
+static void remove_files(struct work_struct *unused)
+{
+	struct made_directory *made, *next;
+
+	if (!own_directory)
+		return;
+	proc_remove(own_directory);
+	list_for_each_entry_safe(made, next, &made_directories, link)
+		kfree(made);
+	INIT_LIST_HEAD(&made_directories);
+	/* After the list; with files_are_gone(). */
+	smp_store_release(&own_directory, NULL);
+	wake_up_all(&removal);
+}
+
+static DECLARE_WORK(removing, remove_files);
 static int directory_error;
 
 /* Kernel threads, which arm the probes, may have another root than the machine's (7.0). */
 static void prepare_directory(void)
 {
+	/* It has removed the files of an earlier measurement: their sites were armed until then. */
+	flush_work(&removing);
 	directory_error = make_own_directory();
 }
 
@@ -471,27 +500,43 @@ static int arm_file(struct spile_site *site)
 	return proc_create_data(path, mode, own_directory, &file_operations, site) ? 0 : -ENOMEM;
 }
 
-static void remove_files(void)
+/* Waits until all files are removed. */
+static bool files_are_gone(unsigned int patience_ms)
 {
-	struct made_directory *made, *next;
-
-	if (!own_directory)
-		return;
-	end_copies();
-	proc_remove(own_directory);
-	own_directory = NULL;
-	list_for_each_entry_safe(made, next, &made_directories, link)
-		kfree(made);
-	INIT_LIST_HEAD(&made_directories);
+	return wait_event_timeout(removal, !smp_load_acquire(&own_directory),
+				  msecs_to_jiffies(patience_ms));
 }
 
 /*
- * Removes all files, since none belongs to a module. Waits for calls in progress, and closes
- * open files.
+ * All files are removed together, with the first site, since none belongs to a module. The kernel
+ * waits for calls in progress, for as long as their processes are kept from running (SCHED_IDLE
+ * beside busy ones): a work item does, and the sites stay armed meanwhile.
  */
+static bool detach_file(struct spile_site *site)
+{
+	static bool is_late;
+
+	if (!smp_load_acquire(&own_directory))
+		return true;
+	end_copies(is_late ? 0 : COPY_PATIENCE_MS);
+	queue_work(spile_unbound_queue(), &removing);
+	is_late = !files_are_gone(is_late ? 0 : REMOVAL_PATIENCE_MS);
+	return !is_late;
+}
+
+/* detach_file() has removed the files, and no handler runs that was called by one. */
 static void disarm_files(struct spile_site *const *sites, unsigned int count)
 {
-	remove_files();
+}
+
+/* The directory is there also where no file could be made. */
+static void remove_all_files(void)
+{
+	if (smp_load_acquire(&own_directory)) {
+		end_copies(COPY_PATIENCE_MS);
+		queue_work(spile_unbound_queue(), &removing);
+	}
+	flush_work(&removing);
 }
 
 /*
@@ -516,10 +561,11 @@ const struct spile_family spile_procfs_family = {
 	.type = "procfs",
 	.init = make_top_early,
 	/* The directory is removed even if no file could be created. */
-	.exit = remove_files,
+	.exit = remove_all_files,
 	.by = SPILE_BY_FILE,
 	.prepare = prepare_directory,
 	.arm = arm_file,
+	.detach = detach_file,
 	.disarm = disarm_files,
 };
 
