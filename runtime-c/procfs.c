@@ -416,7 +416,7 @@ static void remove_files(struct work_struct *unused)
 	list_for_each_entry_safe(made, next, &made_directories, link)
 		kfree(made);
 	INIT_LIST_HEAD(&made_directories);
-	/* After the list; with files_are_gone(). */
+	/* After the list: pairs with files_are_there(). */
 	smp_store_release(&own_directory, NULL);
 	wake_up_all(&removal);
 }
@@ -500,11 +500,16 @@ static int arm_file(struct spile_site *site)
 	return proc_create_data(path, mode, own_directory, &file_operations, site) ? 0 : -ENOMEM;
 }
 
-/* Waits until all files are removed. */
+static bool files_are_there(void)
+{
+	/* Pairs with remove_files(): what it has freed is not used any more. */
+	return smp_load_acquire(&own_directory);
+}
+
+/* Whether all files are removed, or are within that time. */
 static bool files_are_gone(unsigned int patience_ms)
 {
-	return wait_event_timeout(removal, !smp_load_acquire(&own_directory),
-				  msecs_to_jiffies(patience_ms));
+	return wait_event_timeout(removal, !files_are_there(), msecs_to_jiffies(patience_ms));
 }
 
 /*
@@ -516,7 +521,7 @@ static bool detach_file(struct spile_site *site)
 {
 	static bool is_late;
 
-	if (!smp_load_acquire(&own_directory))
+	if (!files_are_there())
 		return true;
 	end_copies(is_late ? 0 : COPY_PATIENCE_MS);
 	queue_work(spile_unbound_queue(), &removing);
@@ -532,7 +537,7 @@ static void disarm_files(struct spile_site *const *sites, unsigned int count)
 /* The directory is there also where no file could be made. */
 static void remove_all_files(void)
 {
-	if (smp_load_acquire(&own_directory)) {
+	if (files_are_there()) {
 		end_copies(COPY_PATIENCE_MS);
 		queue_work(spile_unbound_queue(), &removing);
 	}

@@ -29,8 +29,11 @@ pub(super) struct Callers {
     /// Those of each unit.
     units: Vec<OnceLock<Result<Calls, EntryError>>>,
     /// Those of all units of a program, by the address that is called; none in a kernel.
-    direct: Arc<OnceLock<Result<HashMap<u64, Vec<Die>>, EntryError>>>,
+    direct: Arc<OnceLock<Result<DirectCalls, EntryError>>>,
 }
+
+/// Call sites, by the address that is called.
+type DirectCalls = HashMap<u64, Vec<Die>>;
 
 #[derive(Default)]
 struct Calls {
@@ -229,7 +232,7 @@ impl Dwarf {
     }
 
     /// The call sites of all units, by the address that the instruction calls.
-    fn direct_calls(&self, code: &Code) -> Result<HashMap<u64, Vec<Die>>, EntryError> {
+    fn direct_calls(&self, code: &Code) -> Result<DirectCalls, EntryError> {
         let of_unit = |slot: usize| -> Result<Vec<(u64, Die)>, EntryError> {
             let mut found = Vec::new();
             for (_, site) in &self.callers.unit(&self.store, slot)?.sites {
@@ -240,7 +243,7 @@ impl Dwarf {
             Ok(found)
         };
         let units = (0..self.store.slots.len()).into_par_iter().map(of_unit);
-        let mut direct: HashMap<u64, Vec<Die>> = HashMap::new();
+        let mut direct = DirectCalls::new();
         for (target, site) in units.collect::<Result<Vec<_>, EntryError>>()?.into_iter().flatten() {
             direct.entry(target).or_default().push(site);
         }
