@@ -12,7 +12,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("exit" "exit" () [] "ends the session; this handler continues, no other starts"),
     builtin!("abort" "abort" () [fails] "ends the session and this handler at once"),
     builtin!("ftrace" "ftrace" ("text": String) [] "a line in the kernel's trace buffer"),
-    builtin!("dump_stack" "dump_stack" () [] "the kernel's stack into its log"),
+    builtin!("dump_stack" "dump_stack" () [guru] "the kernel's stack into its log"),
     builtin!("panic" "panic" ("text": String) [guru] "stops the machine with that message"),
     builtin!("raise" "raise" ("signal": Long) [guru fails] "sends a signal to the current process"),
     builtin!("mdelay" "mdelay" ("milliseconds": Long) [guru fails] "keeps the CPU busy for this time, one second at most"),

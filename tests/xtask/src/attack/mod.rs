@@ -154,7 +154,7 @@ fn rounds(first: u64, beside: u64, left: u64) -> Vec<Vec<u64>> {
 
 /// Library functions that do not require guru mode, do not end the session and do not write to the kernel log.
 fn functions(place: &Place) -> Result<Vec<Function>> {
-    const NOT: [&str; 7] = ["exit", "abort", "system", "error", "assert", "target_set_report", "dump_stack"];
+    const NOT: [&str; 6] = ["exit", "abort", "system", "error", "assert", "target_set_report"];
     let mut command = place.command(place.spile()?, &crate::root());
     command.args(["-r", &place.kernel.release, "--dump-functions"]).stdin(Stdio::null());
     let output = command.output().context("running spile --dump-functions")?;
