@@ -175,15 +175,22 @@ static bool may_watch_more(const struct spile_site *site, kuid_t user)
 static int watch_task(struct spile_site *site, struct task_struct *task)
 {
 	const struct spile_user_watch *watch = &site->probe->user_watch;
+	unsigned long slide = 0, address;
 	struct perf_event_attr attr;
 	struct watched *watched;
-	unsigned long slide = 0;
 
 	if (!find_slide(task, watch, &slide))
 		return 0;
+	/*
+	 * A process may write its own auxiliary vector (PR_SET_MM_MAP), and the kernel's check of the
+	 * address asks for the rights of who makes the event.
+	 */
+	address = site->probe->address + slide;
+	if (address >= TASK_SIZE_MAX || watch->length > TASK_SIZE_MAX - address)
+		return 0;
 	if (!may_watch_more(site, task_uid(task)))
 		return -EUSERS;
-	spile_watch_describe(&attr, site->probe->address + slide, watch->length, watch->reads);
+	spile_watch_describe(&attr, address, watch->length, watch->reads);
 	attr.inherit = 1;
 #ifdef SPILE_HAVE_PERF_REMOVE_ON_EXEC
 	attr.remove_on_exec = 1;
