@@ -103,6 +103,8 @@ int spile_begun_prepare(void)
 		return 0;
 	if (watching)
 		return 0;
+	if (spile_prototypes_are_checked())
+		return -EOPNOTSUPP;
 	if (!seen) {
 		seen = kvzalloc(bytes, GFP_KERNEL);
 		if (!seen)

@@ -23,6 +23,16 @@
 #include "spile_features.h"	/* made by Makefile.kbuild */
 
 /*
+ * Indirect calls check the callee's prototype. Callbacks of tracepoints here take words, not what
+ * the event passes, so the kernel would stop at the first hit.
+ */
+static inline bool spile_prototypes_are_checked(void)
+{
+	return (IS_ENABLED(CONFIG_CFI_CLANG) || IS_ENABLED(CONFIG_CFI)) &&
+	       !IS_ENABLED(CONFIG_CFI_PERMISSIVE);
+}
+
+/*
  * SPILE_HAVE_MIGRATE_DISABLE: a task stays on its CPU and can be preempted there:
  * "sched: Make migrate_disable/enable() independent of RT", first in 5.11; in 5.10 it
  * disables preemption. Used by actions.c. Can go when 5.10 has.

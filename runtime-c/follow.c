@@ -138,6 +138,8 @@ int spile_follow_begin(void)
 
 	if (following || !spile_script.follows || spile_session.target <= 0)
 		return 0;
+	if (spile_prototypes_are_checked())
+		return -EOPNOTSUPP;
 	if (!followed) {
 		followed = kvzalloc(bytes, GFP_KERNEL);
 		if (!followed)

@@ -60,9 +60,17 @@ static struct perf_event_attr attributes(const struct spile_perf *perf)
 static struct perf_event *create_overflow_event(struct spile_site *site, int cpu)
 {
 	struct perf_event_attr attr = attributes(&site->probe->perf);
+	struct perf_event *event;
 
-	return perf_event_create_kernel_counter(&attr, cpu, NULL,
-						is_counter(site) ? NULL : handle_overflow, site);
+	event = perf_event_create_kernel_counter(&attr, cpu, NULL,
+						 is_counter(site) ? NULL : handle_overflow, site);
+	/* Reading a device's counter takes its driver's locks, which a hit may have interrupted. */
+	if (!IS_ERR(event) && is_counter(site) &&
+	    event->pmu->task_ctx_nr == perf_invalid_context) {
+		perf_event_release_kernel(event);
+		return ERR_PTR(-EOPNOTSUPP);
+	}
+	return event;
 }
 
 static int arm_events(struct spile_site *site)

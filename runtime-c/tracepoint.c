@@ -111,6 +111,8 @@ static int arm_tracepoint(struct spile_site *site)
 {
 	int target = site->probe->target;
 
+	if (spile_prototypes_are_checked())
+		return -EOPNOTSUPP;
 	site->tracepoint = NULL;
 	if (target < 0 || !spile_script.targets[target].name[0])
 		for_each_kernel_tracepoint(match, site);
