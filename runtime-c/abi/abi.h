@@ -143,7 +143,11 @@ struct spile_gate {
 	__u32 cgroup_count;
 	__u32 uids[SPILE_GATE_SCOPES];	/* in the initial user namespace */
 	__u32 gids[SPILE_GATE_SCOPES];
-	__u32 pids[SPILE_GATE_SCOPES];	/* processes, in the initial pid namespace */
+	/*
+	 * processes, in the pid namespace of the caller; one that the current gate has too means the
+	 * same process, whatever has that id now
+	 */
+	__u32 pids[SPILE_GATE_SCOPES];
 	/* inode numbers of cgroup2 directories; a process is also in all parents of its own */
 	__u64 cgroups[SPILE_GATE_SCOPES];
 };
