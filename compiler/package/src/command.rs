@@ -202,32 +202,59 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
     })
 }
 
-/// If the service does not start, report it but do not fail: the package manager would undo more than this.
+/// If the service does not start, report it but do not fail: the package manager would undo more than this. It is enabled
+/// when the package is installed, and not again by an upgrade: it may have been disabled because it did harm. Package managers
+/// do not tell a first installation from one after a removal, so a file does.
 pub(crate) fn scripts(name: &str, enable: bool) -> Scripts {
     let unit = format!("spile@{name}.service");
     let reload = "[ ! -d /run/systemd/system ] || systemctl daemon-reload || :\n";
     // In an image of a system, another kernel runs, and there may be no service manager.
     let mut installed = format!("{reload}[ ! -d /run/systemd/system ] || spilerun service check || :\n");
+    let mark = format!("/var/lib/spile/{name}.enabled");
     if enable {
         installed.push_str(&format!(
-            "! command -v systemctl >/dev/null || systemctl enable {unit} || :\n\
-             [ ! -d /run/systemd/system ] || systemctl restart {unit} ||\n\
+            "how=try-restart\n\
+             if [ ! -e {mark} ]; then\n\
+             \thow=restart\n\
+             \tmkdir -p /var/lib/spile && : >{mark} || :\n\
+             \t! command -v systemctl >/dev/null || systemctl enable {unit} || :\n\
+             fi\n\
+             [ ! -d /run/systemd/system ] || systemctl $how {unit} ||\n\
              \techo \"{unit} does not run: spilerun service status {name}\" >&2\n"
         ));
     }
+    let early = early(name);
+    installed.push_str(&format!("! {early} || {{\n{RENEW}}}\n"));
+    let noted = format!("/var/lib/spile/{name}.early");
     Scripts {
         installed,
+        // In a changed root directory the session is another system's. rpm removes the files before the last script runs: the name is not reserved for the service any more then, and users
+        // could start what the service itself fetched or built.
         removing: format!(
-            "! command -v systemctl >/dev/null || systemctl disable {unit} || :\n[ ! -d /run/systemd/system ] || systemctl stop {unit} || :\nspilerun -d {name} 2>/dev/null || :\n"
+            "! command -v systemctl >/dev/null || systemctl disable {unit} || :\n\
+             [ ! -d /run/systemd/system ] || systemctl stop {unit} || :\n\
+             [ ! / -ef /proc/1/root/. ] || spilerun -d {name} 2>/dev/null || :\n\
+             ! {early} || {{ mkdir -p /var/lib/spile && : >{noted}; }} || :\n\
+             rm -f {mark} /usr/lib/modules/*/spile/{name}.ko\n"
         ),
-        // Files that the service itself fetched or built; an upgrade leaves them. dpkg passes the words, rpm the
-        // number.
+        // What the service fetched or built meanwhile; an upgrade leaves it. dpkg passes the words, rpm the number.
         removed: format!(
-            "{reload}case \"$1\" in remove | purge | 0)\n\trm -f /usr/lib/modules/*/spile/{name}.ko\n\t\
-             rmdir --ignore-fail-on-non-empty /usr/lib/modules/*/spile 2>/dev/null || :\nesac\n"
+            "case \"$1\" in remove | purge | 0)\n\trm -f /usr/lib/modules/*/spile/{name}.ko\n\t\
+             rmdir --ignore-fail-on-non-empty /usr/lib/modules/*/spile 2>/dev/null || :\n\
+             \t[ ! -e {noted} ] || {{\n\trm -f {noted}\n{RENEW}\t}}\n\
+             \t[ ! -d /var/lib/spile ] || rmdir --ignore-fail-on-non-empty /var/lib/spile || :\nesac\n{reload}"
         ),
     }
 }
+
+/// A command that is true if the service is started in the initramfs, which then has copies of its files.
+fn early(name: &str) -> String {
+    format!("grep -qs '^[[:space:]]*EARLY[[:space:]]*=[[:space:]]*yes' /etc/spile/{name}.conf")
+}
+
+/// Makes the initramfs of all kernels again.
+const RENEW: &str = "\tif command -v update-initramfs >/dev/null; then\n\t\tupdate-initramfs -u -k all || :\n\
+                     \telif command -v dracut >/dev/null; then\n\t\tdracut --force --regenerate-all || :\n\tfi\n";
 
 /// SOURCE_DATE_EPOCH, or the time of the newest module.
 fn time(modules: &[PathBuf]) -> u64 {
