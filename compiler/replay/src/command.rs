@@ -210,7 +210,7 @@ fn create(path: &Path, recording: &Path) -> Result<File, String> {
     if place(path).is_some() && place(path) == place(recording) {
         return Err("the output would replace the recording".to_string());
     }
-    File::create(path).map_err(|error| format!("{}: {error}", path.display()))
+    spile_base::read::create(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Writes a recording in a format, up to where it is damaged.

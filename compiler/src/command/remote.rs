@@ -127,8 +127,8 @@ impl RemoteSession {
         std::thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
             let mut line = prefix.clone().into_bytes();
-            // An error in sending means that the receiver is gone.
-            while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0)
+            // Longer lines in pieces. An error in sending means that the receiver is gone.
+            while reader.by_ref().take(MOST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0)
                 && sender.send(std::mem::replace(&mut line, prefix.clone().into_bytes())).is_ok()
             {}
         });
@@ -354,25 +354,33 @@ fn wait_for_all(
     well
 }
 
+/// Bytes of a line of another host; a longer one comes in pieces.
+const MOST_LINE: u64 = 64 << 10;
+
 /// The release of the kernel that runs on a host, which must be a machine of this kind.
 fn release_of(reporter: &Reporter, host: &Host) -> Result<String, Failed> {
-    let output = host.ssh("uname -r -m").stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| reporter.error(format!("running ssh: {error}")))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let failed = |error: std::io::Error| reporter.error(format!("running ssh: {error}"));
+    let mut command = host.ssh("uname -r -m");
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().map_err(failed)?;
+    let mut bytes = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        // What follows is not read: the pipe closes.
+        stdout.take(MOST_LINE).read_to_end(&mut bytes).map_err(failed)?;
+    }
+    let status = child.wait().map_err(failed)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
     let here = std::env::consts::ARCH;
     match text.split_whitespace().collect::<Vec<_>>().as_slice() {
-        [release, machine] if output.status.success() && *machine == here => match is_release(release) {
+        [release, machine] if status.success() && *machine == here => match is_release(release) {
             true => Ok(release.to_string()),
             false => Err(reporter.error(format!("{}: {} is not a kernel release", host.uri, escape::line(release)))),
         },
-        [_, machine] if output.status.success() => {
+        [_, machine] if status.success() => {
             Err(reporter
                 .error(format!("{}: a {machine} machine; only {here} can be compiled for on this host", host.uri)))
         }
-        _ => {
-            Err(reporter
-                .error(format!("{}: asking for its kernel release by ssh failed ({})", host.uri, output.status)))
-        }
+        _ => Err(reporter.error(format!("{}: asking for its kernel release by ssh failed ({status})", host.uri))),
     }
 }
 

@@ -43,6 +43,15 @@ pub struct Servers {
     say: Box<dyn Fn(&str)>,
 }
 
+/// `$DEBUGINFOD_TIMEOUT`: seconds; 0, as in elfutils, for no other limit than that of the whole answer.
+fn timeout(text: &str) -> Duration {
+    match text.trim().parse() {
+        Ok(0) => WHOLE,
+        Ok(seconds) => WHOLE.min(Duration::from_secs(seconds)),
+        Err(_) => ANSWER,
+    }
+}
+
 /// Why nothing came: a line for each server.
 pub(super) type ServerErrors = Vec<String>;
 
@@ -50,8 +59,8 @@ impl Servers {
     /// Those of `$DEBUGINFOD_URLS`, in their order; None if it names none. `$DEBUGINFOD_TIMEOUT` is in seconds.
     pub fn from_environment(say: Box<dyn Fn(&str)>) -> Option<Servers> {
         let urls = std::env::var("DEBUGINFOD_URLS").ok()?;
-        let answer = std::env::var("DEBUGINFOD_TIMEOUT").ok().and_then(|text| text.trim().parse().ok());
-        Servers::new(&urls, answer.map_or(ANSWER, Duration::from_secs), say)
+        let answer = std::env::var("DEBUGINFOD_TIMEOUT").ok().map_or(ANSWER, |text| timeout(&text));
+        Servers::new(&urls, answer, say)
     }
 
     fn new(urls: &str, answer: Duration, say: Box<dyn Fn(&str)>) -> Option<Servers> {
@@ -344,6 +353,12 @@ mod tests {
 
     fn kept(directory: &Path) -> usize {
         std::fs::read_dir(directory.join("cache/debug")).unwrap().count()
+    }
+
+    #[test]
+    fn times_without_a_bound_have_one() {
+        assert_eq!([timeout("5"), timeout(" 0 "), timeout("x")], [Duration::from_secs(5), WHOLE, ANSWER]);
+        assert_eq!(timeout(&u64::MAX.to_string()), WHOLE);
     }
 
     /// A wrong answer is reported and not kept; the next server is asked.

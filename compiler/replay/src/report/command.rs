@@ -5,6 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -81,7 +82,7 @@ pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
 /// Whether the file is a recording.
 fn is_recording(path: &OsStr) -> bool {
     let mut bytes = [0; 4];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
+    let read = open(Path::new(path)).and_then(|mut file| file.read_exact(&mut bytes));
     read.is_ok() && crate::is_recording(&bytes)
 }
 
@@ -98,7 +99,9 @@ fn report(arguments: &Arguments) -> Result<ExitCode, String> {
     match &arguments.output {
         Some(path) => {
             let page = page::page(&collected, name.as_ref().map(|(name, before)| (name.as_str(), *before)));
-            std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+            spile_base::read::create(path)
+                .and_then(|mut file| file.write_all(page.as_bytes()))
+                .map_err(|error| format!("{}: {error}", path.display()))?;
         }
         None => {
             let is_terminal = io::stdout().is_terminal();
@@ -120,9 +123,18 @@ fn report(arguments: &Arguments) -> Result<ExitCode, String> {
 }
 
 /// Reads a recording; what is wrong with it is part of the report, if something of it could be read.
+/// A file is read twice, so a pipe is refused, and not waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no regular file")),
+    }
+}
+
 fn collect(path: &Path) -> Result<Collected, String> {
     let named = |error: String| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(|error| named(error.to_string()))?;
+    let file = open(path).map_err(|error| named(error.to_string()))?;
     let mut collected = Collected::default();
     let progress = crate::command::progress(path);
     let from: Box<dyn Read> = match &progress {
