@@ -63,7 +63,8 @@ end_all
 # Those that waited for the user of an ended session look every five seconds whether it still exists.
 for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-attend)" ] || break; sleep 0.1; done
 # Loaders that cannot write their messages each have processes with root's rights. (Those of refused ones end.)
-echo 'USER_SESSIONS=1' >/etc/spile/limits
+# A wrong file lets nobody have more.
+echo 'USER_SESSIONS=few' >/etc/spile/limits
 printf 'spilesys:x:602:two\n' >>/etc/group
 add_users two:5002
 mkfifo full

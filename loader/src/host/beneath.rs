@@ -20,6 +20,8 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 /// Maximum number of attempts: if a directory is renamed meanwhile, openat2(2) fails with EAGAIN.
 const TRIES: usize = 64;
+/// Modules are the largest files that are read.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// A directory with a system. Paths include it, as messages show them.
 #[derive(Clone, Copy, Debug)]
@@ -79,16 +81,19 @@ impl<'r> Tree<'r> {
         self.open(path, OFlag::O_PATH | OFlag::O_DIRECTORY).is_ok()
     }
 
-    /// The contents of a regular file.
+    /// The contents of a regular file of at most [`MOST_BYTES`].
     pub fn read(self, path: &Path) -> io::Result<Vec<u8>> {
         // Opening a FIFO would block.
-        let mut file = fs::File::from(self.open(path, OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY)?);
+        let file = fs::File::from(self.open(path, OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY)?);
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is no regular file"));
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > MOST_BYTES {
+            true => Err(io::ErrorKind::FileTooLarge.into()),
+            false => Ok(bytes),
+        }
     }
 
     /// The whole file, as UTF-8.

@@ -5,6 +5,7 @@
 pub mod accounts;
 pub mod assignments;
 pub mod beneath;
+pub mod byte_lock;
 pub mod capability;
 pub mod channel;
 pub mod clock;

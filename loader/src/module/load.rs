@@ -3,7 +3,7 @@
 //! Loads and removes modules, including leftovers of killed loaders.
 
 use std::fs;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use nix::sys::signal::Signal;
 use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, Owner, SERVICE, State};
 
 use crate::error::{Error, NameOwner};
+use crate::host::byte_lock;
 use crate::host::kernel::is_module_name;
 use crate::host::process;
 use crate::host::stderr::say;
@@ -84,8 +85,9 @@ pub(crate) fn remove(name: &str) -> Result<(), Error> {
     Err(failed(Errno::EBUSY))
 }
 
-/// Held from looking for leftovers until the own device is open, so that no spilerun mistakes another's module, loaded
-/// but not yet opened, for a leftover. Only root can open the lock file and block others.
+/// Held from counting what users' sessions take until the own device is open. Nobody waits for anything else with it, least
+/// of all for a module to go: the kernel waits for whoever reads the module's files in sysfs then, however long he gets no
+/// CPU time. Only root can open the lock file and block others.
 #[derive(Debug)]
 pub enum Lock {
     /// Until it is dropped.
@@ -111,20 +113,77 @@ impl Lock {
         Lock::Busy
     }
 
-    /// Waits without limit.
-    fn wait() -> Lock {
-        loop {
-            match Lock::take() {
-                Lock::Busy => {}
-                taken => return taken,
-            }
-        }
-    }
-
     /// Whether no other loader can hold it.
     pub fn is_held(&self) -> bool {
         matches!(self, Lock::Held(_))
     }
+}
+
+/// Of one module name: held by who loads such a module, until its device is open, so that nobody mistakes it for a leftover;
+/// and by who removes one. A byte of the lock file.
+#[derive(Debug)]
+pub struct NameLock {
+    byte: i64,
+    _file: Option<fs::File>,
+}
+
+/// Bytes of names begin behind all those of users' memory (`crowd::Share`).
+const NAMES: i64 = 1 << 49;
+
+impl NameLock {
+    /// `None`: another loader has it. Where there is no lock file, nobody is kept out.
+    pub fn take(name: &str) -> Option<NameLock> {
+        let byte = NAMES + i64::from(hash(name));
+        let file = open_lock();
+        match file.as_ref().map(|file| byte_lock::lock(file, byte)) {
+            Some(Err(errno)) if byte_lock::is_taken(errno) => None,
+            _ => Some(NameLock { byte, _file: file }),
+        }
+    }
+
+    /// Waits at most ten seconds.
+    fn wait(name: &str) -> Option<NameLock> {
+        NameLock::wait_while(name, || true)
+    }
+
+    /// The same, as long as the condition holds.
+    pub(crate) fn wait_while(name: &str, mut waits: impl FnMut() -> bool) -> Option<NameLock> {
+        for _ in 0..LOCK_TRIES {
+            let taken = NameLock::take(name);
+            if taken.is_some() || !waits() {
+                return taken;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        None
+    }
+
+    fn is_of(&self, name: &str) -> bool {
+        self.byte == NAMES + i64::from(hash(name))
+    }
+}
+
+/// Claims begin behind the names.
+const CLAIMS: i64 = 1 << 50;
+
+/// Until this process ends, no user may start a module of this name. Those that are loading one may still do so: then it is
+/// there as soon as the name's lock can be taken.
+pub fn claim(name: &str) {
+    if let Some(file) = open_lock()
+        && byte_lock::lock(&file, CLAIMS + i64::from(hash(name))).is_ok()
+    {
+        let _stays_open = file.into_raw_fd();
+    }
+}
+
+/// Whether a service that starts now has claimed the name. Asked with the name's lock held.
+pub(crate) fn is_claimed(name: &str) -> bool {
+    open_lock().is_some_and(|file| byte_lock::is_locked(&file, CLAIMS + i64::from(hash(name))))
+}
+
+/// FNV-1a. Two names of the same number share a lock, which does no harm.
+fn hash(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// Opens the lock file; `None`: there is none, or others may open it.
@@ -133,12 +192,16 @@ pub(crate) fn open_lock() -> Option<fs::File> {
     file.filter(is_root_s_alone).or_else(|| open_lock_directory(Path::new(LOCK_DIRECTORY)))
 }
 
-/// Uses an existing directory unchanged, unless others may open it.
+/// A file in the directory: of a directory single bytes cannot be locked, so it is used only where it is read-only. Uses an
+/// existing directory unchanged, unless others may open it.
 fn open_lock_directory(path: &Path) -> Option<fs::File> {
     // It may exist, also on a read-only file system.
     let _ = fs::DirBuilder::new().mode(0o700).create(path);
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok().filter(is_root_s_alone)
+    let directory = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok().filter(is_root_s_alone)?;
+    let mut file = fs::OpenOptions::new();
+    file.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    Some(file.open(path.join("lock")).ok().filter(is_root_s_alone).unwrap_or(directory))
 }
 
 fn is_root_s_alone(file: &fs::File) -> bool {
@@ -200,7 +263,7 @@ pub enum Holder {
 
 /// What uses the module's name now.
 pub fn holder(name: &str) -> Holder {
-    let _lock = Lock::take();
+    let _lock = NameLock::wait(name);
     if !is_ours(name) {
         return Holder::Nobody;
     }
@@ -232,8 +295,7 @@ pub fn take_over(name: &str) -> Result<(), Error> {
     let mut signalled = None;
     while begun.elapsed() < TAKE_OVER {
         if matches!(holder(name), Holder::Nobody) {
-            let lock = Lock::take();
-            remove_leftovers(&lock, false).iter().for_each(|line| say(line));
+            remove_leftovers(None, false).iter().for_each(|line| say(line));
             if !Path::new("/sys/module").join(name).exists() {
                 return Ok(());
             }
@@ -276,22 +338,32 @@ pub(crate) fn owner(name: &str) -> Option<Owner> {
     Device::look(name).and_then(|device| device.owner()).ok()
 }
 
+/// Whether the module that was loaded at that time is gone. What has its name now may be no module of spile.
+pub(crate) fn is_another(name: &str, loaded: u64) -> bool {
+    match Device::look(name).and_then(|device| device.owner()) {
+        Ok(owner) => owner.loaded != loaded,
+        // Otherwise it may be a passing error.
+        Err(_) => !is_ours(name),
+    }
+}
+
 /// Ends a detached session, if it is that one; false: it has a reader, or could not be removed.
 pub(crate) fn end_unattended(name: &str, loaded: u64) -> bool {
-    let _lock = Lock::take();
-    let is_it = || owner(name).is_some_and(|owner| owner.loaded == loaded);
+    let Some(_lock) = NameLock::wait(name) else { return false };
+    if is_another(name, loaded) {
+        return true;
+    }
     match find_use(name) {
-        Ok(Use::Detached) if is_it() => {
+        Ok(Use::Detached) => {
             let Ok(device) = Device::open(name) else { return false };
             // The output of its end probes is discarded.
-            let stopped = device.stop().is_ok();
+            let stopped = device.keep(false, false).and_then(|()| device.stop()).is_ok();
             drop(device);
-            stopped && remove(name).is_ok()
+            // Otherwise it is removed when its probes are disarmed.
+            stopped && disarming(name).is_none() && remove(name).is_ok()
         }
         Ok(Use::Leftover) => remove(name).is_ok(),
-        Ok(Use::Loader | Use::Disarming) => false,
-        // Another session, or none.
-        _ => true,
+        Ok(Use::Loader | Use::Disarming) | Err(_) => false,
     }
 }
 
@@ -313,7 +385,7 @@ pub fn look(name: &str) -> Result<Device, Error> {
 /// `-A NAME`: the device of a detached session.
 pub fn attach(name: &str) -> Result<Device, Error> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
-    let _lock = Lock::take();
+    let _lock = NameLock::wait(name);
     if !candidates().iter().any(|candidate| candidate == name) {
         return Err(Error::NotLoaded { name: name.to_string() });
     }
@@ -336,16 +408,21 @@ pub fn is_ours(name: &str) -> bool {
     candidates().iter().any(|candidate| candidate == name)
 }
 
-/// Removes the leftovers of killed loaders; returns the messages. What cannot be removed stays, and is reported with
-/// `verbose`.
-pub fn remove_leftovers(lock: &Lock, verbose: bool) -> Vec<String> {
-    if !lock.is_held() {
-        return Vec::new();
-    }
-    let leftovers = candidates().into_iter().filter(|name| matches!(find_use(name), Ok(Use::Leftover)));
-    let lines = leftovers.filter_map(|name| match remove(&name) {
-        Ok(()) => Some(format!("NOTICE: removed module {name}, which a killed spilerun had left")),
-        Err(error) => verbose.then(|| format!("NOTICE: {error}")),
+/// Removes the leftovers of killed loaders; returns the messages. `held`: the caller's own name. What cannot be removed
+/// stays, and is reported with `verbose`. What another one removes is left to it.
+pub fn remove_leftovers(held: Option<&NameLock>, verbose: bool) -> Vec<String> {
+    let lines = candidates().into_iter().filter_map(|name| {
+        let _lock = match held.is_some_and(|held| held.is_of(&name)) {
+            true => None,
+            false => Some(NameLock::take(&name)?),
+        };
+        if !matches!(find_use(&name), Ok(Use::Leftover)) {
+            return None;
+        }
+        match remove(&name) {
+            Ok(()) => Some(format!("NOTICE: removed module {name}, which a killed spilerun had left")),
+            Err(error) => verbose.then(|| format!("NOTICE: {error}")),
+        }
     });
     lines.collect()
 }
@@ -355,21 +432,20 @@ pub(crate) fn remove_idle(name: &str) -> bool {
     let mut tries = 0;
     while tries < IDLE_TRIES {
         tries += 1;
-        // Without the lock, a module that another loader has just loaded would look the same.
-        let lock = Lock::wait();
-        let is_ours = candidates().iter().any(|candidate| candidate == name);
-        if !lock.is_held() || !is_ours {
+        if !is_ours(name) {
             return false;
         }
-        match find_use(name) {
-            Ok(Use::Leftover) if remove(name).is_ok() => return true,
-            // Still held by the exiting loader, or by another one, which handles it.
-            Ok(Use::Leftover | Use::Loader) => {}
-            // The kernel ends that in any case.
-            Ok(Use::Disarming) => tries = 0,
-            Ok(Use::Detached) | Err(_) => return false,
+        // Without the lock, a module that another loader has just loaded would look the same.
+        if let Some(_lock) = NameLock::take(name) {
+            match find_use(name) {
+                Ok(Use::Leftover) if remove(name).is_ok() => return true,
+                // Still held by the exiting loader, or by another one, which handles it.
+                Ok(Use::Leftover | Use::Loader) => {}
+                // The kernel ends that in any case.
+                Ok(Use::Disarming) => tries = 0,
+                Ok(Use::Detached) | Err(_) => return false,
+            }
         }
-        drop(lock);
         std::thread::sleep(IDLE_PAUSE);
     }
     false
@@ -379,20 +455,18 @@ pub(crate) fn remove_idle(name: &str) -> bool {
 /// the messages.
 pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<Vec<String>, Error> {
     if name == "*" {
-        return Ok(remove_leftovers(&Lock::take(), true));
+        return Ok(remove_leftovers(None, true));
     }
     let name = name.strip_suffix(".ko").unwrap_or(name);
     let mut found = false;
     loop {
-        let lock = Lock::take();
+        // An apparent leftover may have just been loaded by another spilerun.
+        let lock = NameLock::wait(name);
         if !candidates().iter().any(|candidate| candidate == name) {
             // It may have been removed by another spilerun that waited, too.
             return if found { Ok(Vec::new()) } else { Err(Error::NotLoaded { name: name.to_string() }) };
         }
-        // An apparent leftover may have just been loaded by another spilerun.
-        if matches!(lock, Lock::Busy) {
-            return Err(Error::Locked);
-        }
+        let Some(lock) = lock else { return Err(Error::Locked) };
         match find_use(name)? {
             Use::Loader => return Err(Error::InUse { name: name.to_string() }),
             Use::Leftover => return remove(name).map(|()| Vec::new()),
@@ -433,5 +507,13 @@ mod tests {
         assert!(open_lock_directory(&loose).is_none() && open_lock_directory(&link).is_none());
         assert_eq!(open_lock_directory(&new).is_some(), nix::unistd::geteuid().is_root());
         assert_eq!(fs::metadata(&new).unwrap().mode() & 0o777, 0o700);
+        if nix::unistd::geteuid().is_root() {
+            let (one, other) = (open_lock_directory(&new).unwrap(), open_lock_directory(&new).unwrap());
+            byte_lock::lock(&one, 5).unwrap();
+            assert!(byte_lock::lock(&other, 5).is_err_and(byte_lock::is_taken));
+            assert!(
+                byte_lock::is_locked(&other, 5) && !byte_lock::is_locked(&one, 5) && !byte_lock::is_locked(&other, 6)
+            );
+        }
     }
 }

@@ -58,8 +58,12 @@ impl Files {
         };
         let directory = first.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        let numbered = entries
-            .filter_map(|entry| Some((entry.file_name().to_str()?.strip_prefix(&stem)?.parse().ok()?, entry.path())));
+        // Only names that the program itself gives; one with the highest number would let the next begin at 0.
+        let number = |name: &str| {
+            let number: u64 = name.strip_prefix(&stem)?.parse().ok()?;
+            (number < u64::MAX && name == format!("{stem}{number}")).then_some(number)
+        };
+        let numbered = entries.filter_map(|entry| Some((number(entry.file_name().to_str()?)?, entry.path())));
         let mut found: Vec<(u64, PathBuf)> = numbered.collect();
         found.sort();
         found
@@ -198,6 +202,12 @@ mod tests {
             fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["log.10", "log.11", "log.12"]);
+        // Not names that the program gives.
+        for strange in ["18446744073709551615", "+99", "099"] {
+            fs::write(directory.path().join(format!("log.{strange}")), "strange").unwrap();
+        }
+        let next = Files::new(&name, None, Some(Rotation { bytes: 1, files: Some(3) }), true);
+        assert_eq!(next.path(), directory.path().join("log.13"));
         fs::write(&name, "old\n").unwrap();
         Files::new(&name, None, None, true).open_next().unwrap();
         assert_eq!(fs::read(&name).unwrap(), b"old\n");

@@ -9,10 +9,8 @@
 //! stand for the memory of modules that it has read and not yet loaded.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 
-use nix::errno::Errno;
-use nix::libc;
+use crate::host::byte_lock::{is_taken, lock};
 
 /// A place, until it is dropped.
 #[derive(Debug)]
@@ -34,7 +32,7 @@ impl Place {
         let first = i64::from(uid) << u16::BITS;
         for place in 0..i64::from(most) {
             match lock(&file, first + place) {
-                Err(Errno::EAGAIN | Errno::EACCES) => {}
+                Err(errno) if is_taken(errno) => {}
                 Ok(()) | Err(_) => return Some(Place { _file: Some(file) }),
             }
         }
@@ -49,7 +47,7 @@ pub struct Share {
     _file: Option<File>,
 }
 
-/// Places of shares begin behind all those of loaders.
+/// Places of shares begin behind all those of loaders; those of names (`load::NameLock`) behind these.
 const SHARES: i64 = 1 << 48;
 /// One place of a share, in bytes.
 const UNIT: u64 = 1 << 20;
@@ -69,7 +67,7 @@ impl Share {
         let mut taken = 0;
         for place in 0..(most / UNIT).max(wanted).min(u16::MAX.into()) {
             match lock(&file, first + place.cast_signed()) {
-                Err(Errno::EAGAIN | Errno::EACCES) => continue,
+                Err(errno) if is_taken(errno) => continue,
                 Ok(()) => taken += 1,
                 Err(_) => return Some(Share { _file: Some(file) }),
             }
@@ -79,18 +77,6 @@ impl Share {
         }
         (wanted == 0).then(Share::unlimited)
     }
-}
-
-/// Locks a byte for this open file, which children that close it do not keep.
-fn lock(file: &File, byte: i64) -> Result<(), Errno> {
-    // SAFETY: a structure of numbers, for which zeros are valid; `l_pid` has to be 0.
-    let mut range: libc::flock = unsafe { std::mem::zeroed() };
-    range.l_type = libc::F_WRLCK as libc::c_short;
-    range.l_whence = libc::SEEK_SET as libc::c_short;
-    range.l_start = byte;
-    range.l_len = 1;
-    // SAFETY: reads one structure.
-    Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const range) }).map(drop)
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ use crate::module::device::Device;
 use crate::module::load;
 use crate::safety::rank::Rank;
 
+/// Loaders that each user may have at least.
+pub const LEAST_LOADERS: u16 = 64;
+
 /// The limits of [`crate::host::places::LIMITS`], sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -121,7 +124,7 @@ impl Limits {
 
     /// Loaders that one user may have at once, those that ask for a status included.
     pub fn loaders(&self) -> u16 {
-        u16::try_from(self.user_sessions.saturating_mul(4)).unwrap_or(u16::MAX).max(64)
+        u16::try_from(self.user_sessions.saturating_mul(4)).unwrap_or(u16::MAX).max(LEAST_LOADERS)
     }
 
     /// Whether a session of this rank continues when its user is gone.

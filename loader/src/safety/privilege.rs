@@ -147,10 +147,12 @@ impl Caller {
 
     /// Takes one of the places for loaders of this user.
     pub fn take_place(&self) -> Result<Place, Error> {
-        // Members of spiledev may do what root may. A wrong file is reported when a session is to start.
-        let limits = if self.rank == Rank::Dev { None } else { limits().ok() };
-        let Some(limits) = limits else { return Ok(Place::unlimited()) };
-        let most = limits.loaders();
+        // Members of spiledev may do what root may.
+        if self.rank == Rank::Dev {
+            return Ok(Place::unlimited());
+        }
+        // A wrong file is reported when a session is to start.
+        let most = limits().map_or(limits::LEAST_LOADERS, |limits| limits.loaders());
         Place::take(load::open_lock(), self.uid(), most).ok_or_else(|| Error::Limit {
             what: format!(
                 "{most} spilerun of yours are running, four for each session that a user may have (USER_SESSIONS)"
@@ -188,8 +190,7 @@ pub fn trusted_keys(notices: &mut Vec<String>) -> Vec<Key> {
     keys
 }
 
-/// The limits that root has set, or the defaults. If others may have written the file, or it is wrong, the defaults
-/// apply.
+/// The limits that root has set, or the defaults without a file. An error if others may have written it, or it is wrong.
 fn limits() -> Result<Limits, Error> {
     let wrong = |why: String| Error::Setting { given: places::LIMITS.to_string(), why };
     let bytes =

@@ -24,7 +24,7 @@ use crate::host::kernel::is_module_name;
 use crate::host::process;
 use crate::module::device::Device;
 use crate::module::file;
-use crate::module::load::{self, Lock};
+use crate::module::load::{self, Lock, NameLock};
 use crate::safety::crowd::Share;
 use crate::safety::guard::{self, Guard};
 use crate::safety::image::{self, Image};
@@ -108,6 +108,8 @@ pub struct Server {
     found: Option<Found>,
     /// The module to remove when the user part ends.
     name: Option<String>,
+    /// When that was loaded ([`spile_abi::device::Owner`]): no other module of this name has the same.
+    loaded: Option<u64>,
     looked: Option<Device>,
     /// Lines for the user.
     notices: Vec<String>,
@@ -136,6 +138,7 @@ impl Server {
             user_part: None,
             found: None,
             name: None,
+            loaded: None,
             looked: None,
             notices: Vec::new(),
         }
@@ -168,7 +171,7 @@ impl Server {
             self.may_start(&name)?;
         }
         // Held until the device is open: a module that another spilerun has just loaded is not a leftover.
-        let (_lock, ownership) = self.find_room(&name, service, verbose)?;
+        let (_locks, ownership) = self.find_room(&name, service, verbose)?;
         self.guard.as_ref().map_or(Ok(()), |guard| guard.loading(&name))?;
         let signed = image.ends_with(seal::SIGNATURE_MARK);
         if let Err(errno) = load::insert(image.file(), &image, &ownership.parameters()) {
@@ -177,10 +180,15 @@ impl Server {
         }
         self.name = Some(name.clone());
         match self.open(&name) {
-            Ok(device) => Ok((device, ownership)),
+            Ok(device) => {
+                self.loaded = device.owner().ok().map(|owner| owner.loaded);
+                Ok((device, ownership))
+            }
             Err(error) => {
                 // The error is returned; the next loader removes the leftovers.
-                let _ = self.unload(&name);
+                if load::remove(&name).is_ok() {
+                    self.forget();
+                }
                 Err(error)
             }
         }
@@ -199,21 +207,33 @@ impl Server {
         }
     }
 
-    /// Takes the lock, and finds what a new session may take. Sessions whose buffers are not yet allocated count with
-    /// their limit; if that would refuse the caller, or they are the caller's own, waits for them without the lock.
-    fn find_room(&mut self, name: &str, service: bool, verbose: bool) -> Result<(Lock, Ownership), Error> {
+    /// Takes the lock of the name and the one of all, and finds what a new session may take. Sessions whose buffers are not
+    /// yet allocated count with their limit; if that would refuse the caller, or they are the caller's own, waits for them
+    /// without the locks.
+    fn find_room(&mut self, name: &str, service: bool, verbose: bool) -> Result<((NameLock, Lock), Ownership), Error> {
         let until = Instant::now() + LONGEST_WAIT;
         loop {
-            let lock = Lock::take();
-            self.notices.extend(load::remove_leftovers(&lock, verbose));
+            let Some(held) = NameLock::take(name) else {
+                if Instant::now() > until {
+                    return Err(load::name_taken(name));
+                }
+                std::thread::sleep(WAIT_PAUSE);
+                continue;
+            };
+            // Removing may take long: not with the lock of all.
+            self.notices.extend(load::remove_leftovers(Some(&held), verbose));
             load::name_is_free(name)?;
+            if self.caller.is_some() && load::is_claimed(name) {
+                return Err(Error::Reserved { name: name.to_string() });
+            }
+            let lock = Lock::take();
             let Some(caller) = self.caller else {
-                return Ok((lock, Ownership { service, ..Ownership::default() }));
+                return Ok(((held, lock), Ownership { service, ..Ownership::default() }));
             };
             if let Some(ownership) = caller.ownership(&lock, Instant::now() < until)? {
-                return Ok((lock, ownership));
+                return Ok(((held, lock), ownership));
             }
-            drop(lock);
+            drop((held, lock));
             std::thread::sleep(WAIT_PAUSE);
         }
     }
@@ -235,6 +255,7 @@ impl Server {
 
     fn forget(&mut self) {
         self.name = None;
+        self.loaded = None;
         if let Some(guard) = &self.guard {
             guard.done();
         }
@@ -242,9 +263,9 @@ impl Server {
 
     /// Removes the module of an ended session.
     pub fn unload(&mut self, name: &str) -> Result<(), Error> {
-        // The module is gone, and another user's session has its name.
-        let is_of_another = |caller: Caller| load::owner(name).is_some_and(|owner| owner.uid != caller.uid());
-        if self.caller.is_some_and(is_of_another) {
+        // Not for one who removes it.
+        let _lock = NameLock::wait_while(name, || load::is_loaded(name));
+        if self.loaded.is_some_and(|loaded| load::is_another(name, loaded)) {
             self.forget();
             return Ok(());
         }
@@ -267,6 +288,7 @@ impl Server {
         }
         self.guard.as_ref().map_or(Ok(()), |guard| guard.loading(name))?;
         self.name = Some(name.to_string());
+        self.loaded = device.owner().ok().map(|owner| owner.loaded);
         Ok(device)
     }
 
